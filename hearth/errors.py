@@ -1,0 +1,134 @@
+"""Every error that Hearth shows to a person, with its exit code, its code and the next command.
+
+Source: SPEC section "Errors"; exit codes are the table of the command line.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class HearthError(Exception):
+    """Report what happened, why, and the next command.
+
+    `code` is a stable SCREAMING_SNAKE name, `hint` an existing command or the flag to use, `exit_code` the
+    process exit status, `retryable` whether the same call may succeed later without a change, `component`
+    the part that refused (wallet, spec, chain, store, runtime, config, worker, keeper), `details` JSON-ready facts.
+    """
+
+    code = "ERROR"
+    exit_code = 1
+    component = "hearth"
+    retryable = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        code: str | None = None,
+        retryable: bool | None = None,
+        component: str | None = None,
+        **details: Any,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details = details
+        if code is not None:
+            self.code = code
+        if retryable is not None:
+            self.retryable = retryable
+        if component is not None:
+            self.component = component
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the `{"error": {...}}` object that `--json` prints."""
+        return {
+            "error": {
+                "code": self.code,
+                "message": self.message,
+                "hint": self.hint,
+                "retryable": self.retryable,
+                "component": self.component,
+                "details": self.details,
+            }
+        }
+
+
+class UsageError(HearthError):
+    """Refuse a flag, an argument or a combination of them (exit 2)."""
+
+    code, exit_code, component = "USAGE", 2, "cli"
+
+
+class SpecError(HearthError):
+    """Refuse a job spec or a terms field (exit 2)."""
+
+    code, exit_code, component = "BAD_SPEC", 2, "spec"
+
+
+class ConfigError(HearthError):
+    """Refuse a configuration, an account, a key file or a password (exit 3)."""
+
+    code, exit_code, component = "BAD_CONFIG", 3, "config"
+
+
+class ChainError(HearthError):
+    """Report an RPC that fails, lags or serves the wrong chain or contracts (exit 4)."""
+
+    code, exit_code, component, retryable = "RPC_UNAVAILABLE", 4, "chain", True
+
+
+class RefusedError(HearthError):
+    """Report a transaction that a contract refuses, with its reason (exit 5)."""
+
+    code, exit_code, component = "REFUSED", 5, "chain"
+
+
+class FundsError(HearthError):
+    """Report a balance that is short of escrow, stake or gas (exit 6)."""
+
+    code, exit_code, component = "FUNDS_SHORT", 6, "wallet"
+
+
+class NotFoundError(HearthError):
+    """Report an id, prefix, file or name that matches nothing, or more than one thing (exit 7)."""
+
+    code, exit_code, component = "NOT_FOUND", 7, "chain"
+
+
+class NoWorkerError(HearthError):
+    """Report that no live worker can take the job, the price being above the ceiling included (exit 8)."""
+
+    code, exit_code, component, retryable = "NO_WORKER", 8, "matching", True
+
+
+class StorageError(HearthError):
+    """Report a store that is down, or a block that is missing or does not match its CID (exit 9)."""
+
+    code, exit_code, component = "STORAGE", 9, "store"
+
+
+class WaitTimeout(HearthError):
+    """Report that waiting ended before the job did; the job is alive (exit 10)."""
+
+    code, exit_code, component, retryable = "WAIT_TIMEOUT", 10, "cli", True
+
+
+class JobFailed(HearthError):
+    """Report a job that ran and failed (exit 100)."""
+
+    code, exit_code, component = "JOB_FAILED", 100, "job"
+
+
+class JobDisputed(HearthError):
+    """Report a job that is disputed or rejected (exit 101)."""
+
+    code, exit_code, component = "JOB_DISPUTED", 101, "job"
+
+
+class JobEnded(HearthError):
+    """Report a job that was cancelled or expired and refunded (exit 102)."""
+
+    code, exit_code, component = "JOB_ENDED", 102, "job"

@@ -1,0 +1,1 @@
+"""Hearth keeper: liveness checks and matching commits, paid per call."""

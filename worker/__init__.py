@@ -1,0 +1,1 @@
+"""Hearth worker: watches the chain, runs jobs in WASM or Docker, gets paid."""
