@@ -167,5 +167,5 @@ def test_distance_words__every_nibble__nothing_else_in_the_words() -> None:
 
 @pytest.mark.parametrize(("a", "b"), [(-1, 0), (0, 16), (16, 0)])
 def test_zone_distance__no_such_zone__refused(a: int, b: int) -> None:
-    with pytest.raises(ValueError, match="0..15"):
+    with pytest.raises(ValueError, match="must be in"):
         zone_distance(a, b)
