@@ -111,11 +111,13 @@ def split(key: bytes32, shares: uint256[4]):
             account: address = convert(share & ACCOUNT_MASK, address)
             # Nobody could ever withdraw it; money that is meant to be lost goes to a named dead address.
             assert account != empty(address), "escrow: share for nobody"
-            total += amount
+            # unsafe: at most four amounts below 2^96
+            total = unsafe_add(total, amount)
             self.credit[account] += amount
     held: uint256 = self.locked[msg.sender][key]
     assert held >= total, "escrow: short"
-    self.locked[msg.sender][key] = held - total
+    # unsafe: held >= total
+    self.locked[msg.sender][key] = unsafe_sub(held, total)
     log IEscrow.Split(controller=msg.sender, key=key, shares=shares)
 
 
@@ -150,4 +152,5 @@ def withdraw(to: address, amount: uint256):
 def _take_credit(account: address, amount: uint256):
     held: uint256 = self.credit[account]
     assert held >= amount, "escrow: short"
-    self.credit[account] = held - amount
+    # unsafe: held >= amount
+    self.credit[account] = unsafe_sub(held, amount)
