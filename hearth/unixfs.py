@@ -693,11 +693,29 @@ def links_of(cid: Cid, block: bytes) -> tuple[Cid, ...]:
     if cid.codec == cids.RAW:
         return ()
     if cid.codec != cids.DAG_PB:
-        raise _corrupt(cid, f"the links of {cids.CODECS[cid.codec]} blocks are not followed")
+        raise BadCid(
+            f"{cid}: the links of {cids.CODECS[cid.codec]} blocks are not followed",
+            hint="name a UnixFS file or directory",
+        )
     try:
         return tuple(link.cid for link in _decode_dag_pb(block)[0])
     except (ValueError, BadCid) as error:
         raise _corrupt(cid, str(error)) from error
+
+
+def blocks_of(cid: Cid, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Iterator[tuple[Cid, bytes]]:
+    """Yield every block of a DAG once, parents first, within the same limits as a reader of its content."""
+    budget = _Budget(source, limits)
+    seen = {cid}
+    stack = [cid]
+    while stack:
+        here = stack.pop()
+        block = budget.block(here)
+        budget.content(block)
+        yield here, block
+        fresh = [child for child in dict.fromkeys(links_of(here, block)) if child not in seen]
+        seen.update(fresh)
+        stack.extend(reversed(fresh))
 
 
 # ---------------------------------------------------------------- export
