@@ -41,7 +41,7 @@ class Source:
         told.sort(key=lambda entry: entry[0] or 0)
         first = told[0][1]
         return SpecError(
-            "\n".join(self._sentence(line, problem) for line, problem in told),
+            "\n".join(self._sentence(line, problem, problem is not first) for line, problem in told),
             hint=first.hint,
             code=first.code,
             file=self.name,
@@ -59,10 +59,11 @@ class Source:
             ],
         )
 
-    def _sentence(self, line: int | None, problem: Problem) -> str:
+    def _sentence(self, line: int | None, problem: Problem, with_hint: bool) -> str:
         place = self.name if line is None else f"{self.name}:{line}"
         field = field_name(problem.where)
-        return f"{place}: {field}: {problem.message}" if field else f"{place}: {problem.message}"
+        hint = f" ({problem.hint})" if with_hint and problem.hint else ""
+        return f"{place}: {field}: {problem.message}{hint}" if field else f"{place}: {problem.message}{hint}"
 
 
 def field_name(where: Location) -> str:

@@ -7,16 +7,16 @@ are not in it: they are terms. Source: PROTOCOL section 3, SPEC section "Job spe
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from hearth.errors import SpecError
+from hearth import canonical as documents
+from hearth import cid
+from hearth.errors import BadCid, BadDocument, SpecError, TooLarge
 from hearth.spec import rules
 from hearth.spec.model import MAX_RUNTIME, MAX_UNITS, Input, JobSpec
 from hearth.spec.problems import Problem, Source, field_name
@@ -27,7 +27,6 @@ from hearth.zones import zone_mask, zone_of
 FUEL_PER_SECOND: Final = 1_000_000_000
 """WASM fuel that is billed as one second (PROTOCOL section 3, billing 1): a constant of spec version 1."""
 
-MAX_DOCUMENT = 1 << 20
 MAX_SIZE = (1 << 53) - 1
 """Sizes are JSON numbers, which are exact up to here."""
 
@@ -229,16 +228,10 @@ def canonical(spec: ResolvedSpec) -> dict[str, Any]:
 
 def canonical_bytes(spec: ResolvedSpec) -> bytes:
     """Return the document's RFC 8785 bytes, at most 1 MiB. Raises SpecError when it is larger."""
-    import rfc8785
-
-    raw = rfc8785.dumps(canonical(spec))
-    if len(raw) > MAX_DOCUMENT:
-        raise _refuse(
-            "",
-            f"the canonical spec has {len(raw)} bytes; the most is {MAX_DOCUMENT}",
-            "move long arguments or environment into an input file",
-        )
-    return raw
+    try:
+        return documents.encode(canonical(spec))
+    except TooLarge as error:
+        raise _refuse("", error.message, "move long arguments or environment into an input file") from error
 
 
 def spec_digest(spec: ResolvedSpec) -> bytes:
@@ -252,25 +245,21 @@ def parse_canonical(document: bytes | Mapping[str, Any]) -> ResolvedSpec:
     Bytes must be the document's only spelling (RFC 8785), since their hash is what the chain holds. Raises SpecError
     BAD_DOCUMENT for everything that this version would not have written.
     """
-    if isinstance(document, bytes):
-        raw = document
-    else:
-        try:
-            raw = json.dumps(document, allow_nan=False).encode()
-        except (TypeError, ValueError, RecursionError) as error:
-            raise _bad_document(f"is not JSON: {error}") from error
-    if len(raw) > MAX_DOCUMENT and isinstance(document, bytes):
-        raise _bad_document(f"has {len(raw)} bytes; the most is {MAX_DOCUMENT}")
     try:
+        if isinstance(document, bytes):
+            documents.decode(document)
+            raw = document
+        else:
+            raw = documents.encode(dict(document))
         spec = ResolvedSpec.model_validate_json(raw)
+    except (BadDocument, TooLarge) as error:
+        raise _bad_document(error.message) from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise _bad_document(f"{field_name(first['loc'])}: {first['msg']}") from error
     fault = next(_faults(spec), None)
     if fault is not None:
         raise _bad_document(f"{field_name(fault.where)}: {fault.message}")
-    if isinstance(document, bytes) and canonical_bytes(spec) != document:
-        raise _bad_document("is not in canonical form (RFC 8785)")
     return spec
 
 
@@ -321,11 +310,12 @@ def tier_number(slug: str, tiers: Mapping[str, int]) -> int:
 
 def is_data_cid(text: str) -> bool:
     """Say whether text is the one spelling of a CIDv1 (raw or dag-pb, sha2-256) in lower case base32."""
-    if not re.fullmatch("b[a-z2-7]{58}", text):
+    try:
+        parsed = cid.parse(text)
+    except BadCid:
         return False
-    raw = base64.b32decode(text[1:].upper() + "======")
-    spelled = "b" + base64.b32encode(raw).decode().rstrip("=").lower()
-    return spelled == text and raw[0] == 1 and raw[1] in (0x55, 0x70) and raw[2:4] == b"\x12\x20"
+    known = parsed.version == 1 and parsed.codec in (cid.RAW, cid.DAG_PB) and parsed.hash_code == cid.SHA2_256
+    return known and str(parsed) == text
 
 
 def _digest_image(written: str, resolved: str | None) -> str:

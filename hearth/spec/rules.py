@@ -7,7 +7,8 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from hearth.errors import HearthError
+from hearth import cid
+from hearth.errors import BadCid, HearthError
 from hearth.spec.problems import Location, Problem
 from hearth.units import parse_duration
 from hearth.zones import zone_of
@@ -27,7 +28,6 @@ IMAGE = re.compile(
     r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?",
 )
 DIGEST_IMAGE = re.compile(rf"(?:[A-Za-z0-9.-]+(?::[0-9]{{1,5}})?/)?{_PART}(?:/{_PART})*@sha256:[0-9a-f]{{64}}")
-_CID = re.compile(r"Qm[1-9A-HJ-NP-Za-km-z]{44}|b[a-z2-7]{50,110}|z[1-9A-HJ-NP-Za-km-z]{40,110}|f[0-9a-f]{60,120}")
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 _SECRET_NAME = re.compile(r".*_(KEY|TOKEN)|KEY|TOKEN|.*(SECRET|PASSWORD|PASSWD|CREDENTIAL).*", re.IGNORECASE)
 _RESERVED_PREFIXES = ("NVIDIA_", "LD_", "HEARTH_")
@@ -41,10 +41,10 @@ def source(src: str, where: Location) -> Iterator[Problem]:
     elif not separator:
         return
     elif scheme == "ipfs":
-        if not _CID.fullmatch(rest.partition("/")[0]):
-            yield Problem(
-                where, f'"{rest[:80]}" does not start with a CID', "hearth job spec JOB shows CIDs", "BAD_CID"
-            )
+        try:
+            cid.parse(rest.partition("/")[0])
+        except BadCid as error:
+            yield Problem(where, error.message, error.hint, error.code)
     elif scheme not in ("http", "https"):
         yield Problem(where, f"{scheme}:// is not supported", "use a path, ipfs://CID or https://...")
     elif where[0] != "inputs":
