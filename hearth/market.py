@@ -83,17 +83,201 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """What a post may name: the current word, and the previous one while `now < until`."""
+    """What a post may name: `word`, and `previous` while `now < until`. Posts are paused while `now < paused_until`."""
 
-    current: int
+    word: int
     previous: int
     until: int
     paused_until: int
 
     @property
     def policy(self) -> Policy:
-        """Return the current parameters."""
-        return words.unpack_policy(self.current)
+        """Return the parameters of new jobs."""
+        return words.unpack_policy(self.word)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The registry's counters: ids are 1 .. next_id - 1; burnt and total stake in base units."""
+
+    next_id: int
+    hour: int
+    burnt: int
+    total: int
+
+
+def node_of(node: NodeId, record: bytes) -> Node:
+    """Decode one 224-byte record of a Lens page."""
+    at = [int.from_bytes(record[i : i + 32], "big") for i in range(0, NODE_BYTES, 32)]
+    owner, operator, stake, offer, hot, next_ask, exit_at = at
+    return Node(
+        id=node,
+        owner=f"0x{owner:040x}",
+        operator=f"0x{operator:040x}",
+        stake=stake,
+        offer=words.unpack_offer(offer),
+        hot=words.unpack_hot(hot),
+        next_ask=next_ask & (1 << 80) - 1,
+        next_ask_at=next_ask >> 80,
+        exit_at=exit_at,
+    )
+
+
+class Market:
+    """Read one market over a chain port. `calls` builds what can be sent to it."""
+
+    def __init__(self, port: ChainPort, network: Network) -> None:
+        self.port = port
+        self.network = network
+        self.calls = Calls(network)
+
+    # ---- identity ----
+
+    def check(self) -> None:
+        """Refuse a wrong chain, and contracts whose code is not what the network file says.
+
+        Raises ChainError with code WRONG_CHAIN or WRONG_CONTRACTS, neither of which a retry helps.
+        """
+        from eth_utils.crypto import keccak
+
+        network = self.network
+        served = self.port.chain_id()
+        if served != network.chain_id or self.port.genesis_hash() != network.genesis_hash:
+            raise ChainError(
+                f"the RPC serves chain {served} with another genesis or id than network {network.name} "
+                f"({network.chain_id})",
+                code="WRONG_CHAIN",
+                retryable=False,
+                hint="use --network NAME or --rpc URL",
+            )
+        for name, address in network.contracts.items():
+            code = self.port.code(address)
+            expected = network.code_hashes.get(name)
+            if not code or (expected is not None and keccak(code) != expected):
+                what = "holds other code than" if code else "holds no code, unlike"
+                raise ChainError(
+                    f"{name} at {address} {what} the one that network {network.name} names",
+                    code="WRONG_CONTRACTS",
+                    retryable=False,
+                    hint="use --network NAME or --rpc URL",
+                )
+
+    def job_id(self, terms: Terms | TermsWords) -> JobId:
+        """Return the id that these terms have on this market."""
+        return protocol.job_id_of_words(self.network.chain_id, self.network.jobs, _packed(terms))
+
+    # ---- jobs ----
+
+    def posted(
+        self, *, from_block: int, to_block: int, job_id: JobId | None = None, submitter: str | None = None
+    ) -> list[Posted]:
+        """Return the jobs posted in a range, their ids recomputed, oldest first."""
+        topics: Topics = (topic_of(JobPosted), job_id, None if submitter is None else _topic_address(submitter))
+        logs = self.port.logs([self.network.jobs], topics, from_block=from_block, to_block=to_block)
+        return [posted for log in logs if (posted := self.posted_in(log)) is not None]
+
+    def posted_in(self, log: Log) -> Posted | None:
+        """Return the job that a log posts; None for any other log. Raises ChainError where its id is not its own."""
+        event = decode(log)
+        if not isinstance(event, JobPosted):
+            return None
+        if self.job_id(event.terms) != event.job_id:
+            raise ChainError(
+                f"the RPC serves a job 0x{event.job_id.hex()} whose terms have another id",
+                code="RPC_LIES",
+                hint="hearth doctor",
+            )
+        return Posted(event.job_id, words.unpack_terms(event.terms), event.terms, event.parents, log)
+
+    def terms_of(self, job_id: JobId, *, from_block: int | None = None, to_block: int | None = None) -> Posted:
+        """Return a job's terms from its log. Raises NotFoundError where it was never posted in the range."""
+        first = self.network.deploy_block if from_block is None else from_block
+        last = self.port.head().number if to_block is None else to_block
+        found = self.posted(from_block=first, to_block=last, job_id=job_id)
+        if not found:
+            raise NotFoundError(f"there is no job 0x{job_id.hex()} on {self.network.name}", hint="hearth jobs --all")
+        return found[0]
+
+    def load(self, job_id: JobId, index: int, block: BlockRef = "latest") -> tuple[int, int, int, int]:
+        """Return (job word, unit word, second slot, accused) as stored."""
+        job, unit, second, accused = self._view("JobRegistry", "load", job_id, index, block=block)
+        return job, unit, second, accused
+
+    def job_word(self, job_id: JobId, block: BlockRef = "latest") -> int:
+        """Return a job's word: a unit's, an array's header, or 0 for a job that was never posted."""
+        return self.load(job_id, 0, block)[0]
+
+    def header(self, job_id: JobId, block: BlockRef = "latest") -> Header | None:
+        """Return an array's header, None for a one-lease job. Raises NotFoundError for an unknown job."""
+        word = self.job_word(job_id, block)
+        if word == 0:
+            raise _no_job(job_id)
+        return words.unpack_header(word) if words.is_header(word) else None
+
+    def unit(self, job_id: JobId, index: int = 0, block: BlockRef = "latest") -> UnitView:
+        """Return a unit, its lapse not applied.
+
+        An untouched lease of an array is OPEN since the header's time, or CANCELLED once the array is closed.
+        Raises NotFoundError for an unknown job. Whether the index exists only the terms can say.
+        """
+        job, unit, second, accused = self.load(job_id, index, block)
+        if job == 0:
+            raise _no_job(job_id)
+        if not words.is_header(job):
+            return UnitView(words.unpack_unit(job), second, accused)
+        return _lease(words.unpack_header(job), index, unit, second, accused)
+
+    def units(self, job_id: JobId, first: int, count: int, block: BlockRef = "latest") -> list[UnitView]:
+        """Return `count` leases of an array from `first` on, in pages through Lens."""
+        header = self.header(job_id, block)
+        if header is None:
+            return [self.unit(job_id, 0, block)]
+        found: list[UnitView] = []
+        while len(found) < count:
+            start = first + len(found)
+            wanted = min(PAGE, count - len(found))
+            (page,) = self._view("Lens", "units", job_id, start, wanted, block=block)
+            if len(page) != wanted:
+                raise no_answer("Lens.units", b"")
+            found.extend(_lease(header, start + i, *view) for i, view in enumerate(page))
+        return found
+
+    def unit_now(self, terms: Terms | TermsWords, index: int, block: BlockRef = "latest") -> UnitView:
+        """Return a unit with its lapse applied at the block's time, as every guard reads it."""
+        (view,) = self._view("Lens", "unit", _packed(terms), index, block=block)
+        word, second, accused = view
+        return UnitView(words.unpack_unit(word), second, accused)
+
+    def job_words(self, job_ids: Sequence[JobId], block: BlockRef = "latest") -> list[int]:
+        """Return many jobs' words, in pages through Lens."""
+        found: list[int] = []
+        for start in range(0, len(job_ids), PAGE):
+            (page,) = self._view("Lens", "jobs", list(job_ids[start : start + PAGE]), block=block)
+            found.extend(page)
+        return found
+
+    def fit(
+        self, terms: Terms | TermsWords, index: int, node: NodeId, *, claim: bool = False, block: BlockRef = "latest"
+    ) -> Gate:
+        """Return the first gate that keeps a node from proposing (or claiming) a unit."""
+        (code,) = self._view("Lens", "fit", _packed(terms), index, node, claim, block=block)
+        return Gate(code)
+
+    def score(
+        self, terms: Terms | TermsWords, index: int, node: NodeId, block: BlockRef = "latest"
+    ) -> tuple[int, int, int]:
+        """Return (rate in force, score, key) of a node for a unit, whatever the gates say."""
+        rate, score, key = self._view("Lens", "score", _packed(terms), index, node, block=block)
+        return rate, score, key
+
+    def policies(self, block: BlockRef = "latest") -> Policies:
+        """Return the parameters that new jobs may name."""
+        current, held, previous, until, paused_until = self._view("JobRegistry", "policies", block=block)
+        return Policies(current or held, previous, until, paused_until)
+
+    def policy(self) -> Policy:
+        """Return the parameters of new jobs."""
+        return words.unpack_policy(self.word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +529,7 @@ class Market:
 
     def allowance(self, owner: str, spender: str, block: BlockRef = "latest") -> int:
         """Return what `spender` may take of an owner's tokens; unlimited for the native coin."""
-        if self.network.asset.native:
+        if self.network.asset.address is None:
             return SENTINEL
         return self._token_view("allowance", owner, spender, block=block)
 
@@ -380,7 +564,7 @@ class Calls:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._native = network.asset.native
+        self._native = network.asset.address is None
 
     def _build(self, contract: str, name: str, *args: Any, value: int = 0) -> Call:
         label = {"JobRegistry": "jobs", "NodeRegistry": "nodes", "Escrow": "escrow", "Lens": "lens"}[contract]
