@@ -29,7 +29,9 @@ SDIST_ONLY := lazyasd,python-baseconv,varint
 WITH_SERVICES := eval "$$($(PY) -m tools.services env)";
 PYTEST := $(WITH_SERVICES) $(PY) -m pytest
 VYPER_FILES = $(shell find contracts -name '*.vy' -o -name '*.vyi' | sort)
-FUZZ_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+ifndef FUZZ_SEED
+FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+endif
 
 .PHONY: help setup check lint types contracts-format contracts-bytes contracts-forms artifacts-check test demo fuzz \
 	planted bench bench-gas chaos artifacts lock format clean services-up services-down
@@ -99,7 +101,7 @@ test: .venv/.stamp-project node_modules/.stamp ## every test
 	$(PYTEST) -n 2 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 fuzz: .venv/.stamp-project node_modules/.stamp ## property tests and state machines, many examples, a new seed
-	@echo "fuzz: seed $(FUZZ_SEED) (repeat with: make fuzz FUZZ_SEED=$(FUZZ_SEED))"
+	@echo "fuzz: to repeat: make fuzz FUZZ_SEED=$(FUZZ_SEED)"
 	export HEARTH_HYPOTHESIS=fuzz; $(PYTEST) -m "hypothesis or stateful" -n 2 --dist loadgroup --timeout 14400 \
 		--hypothesis-seed=$(FUZZ_SEED) $(PYTEST_ARGS)
 
