@@ -553,6 +553,11 @@ class Evm:
             return Log("(unknown)", {"topics": raw, "data": bytes(data)}, address)
         return Log(event.name, event.decode(raw, bytes(data)), address)
 
+    @property
+    def last_gas(self) -> int:
+        """Return the gas of the last call that succeeded, warm unless the machine is exact."""
+        return int(self._machine.result.gas_used)
+
     # state
 
     @contextmanager
