@@ -491,10 +491,11 @@ class _Names:
         name = check_name(raw, self._parent)
         # Unicode's canonical caseless match (D145): what a case-folding, normalising file system compares.
         key = unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
-        other = self._seen.setdefault(key, raw)
-        if other is not raw:
+        if key in self._seen:
+            other = self._seen[key]
             what = "stands twice" if other == raw else f"differs from {other!r} only in case or Unicode form"
             raise _unsafe(f"{self._parent or '.'}/{raw[:80]!r}", what)
+        self._seen[key] = raw
         return name
 
 
