@@ -29,7 +29,7 @@ from hearth.errors import (
 )
 from hearth.stores import MemoryStore
 from hearth.unixfs import Entry, Limits, Link
-from tests.hearth.unixfs_cases import ROOT, Hasher, javascript, make_directories, make_files, ours
+from tests.hearth.unixfs_cases import ROOT, Case, Hasher, javascript, kubo, make_directories, make_files, ours
 
 # ---------------------------------------------------------------- helpers
 
@@ -97,6 +97,28 @@ def test_import_path__every_size_and_tree__equal_to_the_npm_importer(tmp_path: P
     ]
     assert different == []
     assert len(cases) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.kubo
+def test_import_path__every_size_and_tree__equal_to_a_real_kubo(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "trees").mkdir()
+    cases = make_files(tmp_path / "files") + make_directories(tmp_path / "trees")
+    expected = kubo(cases)
+    different = [case.name for case, name in zip(cases, expected, strict=True) if str(ours(case).cid) != name]
+    assert different == []
+
+
+@pytest.mark.kubo
+def test_encode_directory__largest_that_is_taken__plain_in_a_real_kubo_too(tmp_path: Path) -> None:
+    """Kubo's own threshold lies where ours does or above, so nothing that is taken here would be sharded there."""
+    for number in range(5459):
+        (tmp_path / f"{number:04}").touch()
+    assert [str(ours_of(tmp_path).cid)] == kubo([Case(tmp_path)])
+    block = unixfs.encode_directory([Link(cids.of(b""), b"%04d" % number, 0) for number in range(5459)])
+    (tmp_path / ("x" * (unixfs.DIRECTORY_BLOCK_BYTES - len(block) - 44))).touch()
+    assert [str(ours_of(tmp_path).cid)] == kubo([Case(tmp_path)])
 
 
 def test_import_file__constants__are_the_markets() -> None:
