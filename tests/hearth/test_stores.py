@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import stat
 import subprocess
 import sys
 import time
@@ -358,8 +359,9 @@ def test_folder__write_fails__store_down_and_nothing_left(tmp_path: Path, monkey
     folder = FolderStore(tmp_path / "store")
     folder.put_block(b"before")
 
-    def full(*args: object) -> None:
-        raise OSError(28, "No space left on device")
+    def full(file: int) -> None:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StoreDown, match="No space left"):

@@ -225,6 +225,29 @@ def test_import_path__device__refused_by_name() -> None:
         ours_of(Path("/dev/null"))
 
 
+@pytest.mark.parametrize("swapped", ["link", "pipe"])
+def test_import_path__entry_swapped_after_the_look__still_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swapped: str
+) -> None:
+    (tmp_path / "plain").write_bytes(b"")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe")
+    looked = (tmp_path / "plain").stat()
+    monkeypatch.setattr(unixfs.os, "stat", lambda *args, **options: looked)
+    assert ours_of(tmp_path / "plain").size == 0
+    with pytest.raises(StorageError):
+        ours_of(tmp_path / swapped)
+
+
+def test_encode_directory__links_in_any_order__sorted_by_bytes() -> None:
+    child = cids.of(b"")
+    names = [b"Z", b"a", b"a-b", b"a.b", b"aa", "\u00fc".encode(), "\U0001f525".encode()]
+    blocks = {unixfs.encode_directory([Link(child, name, 0) for name in order]) for order in (names, names[::-1])}
+    assert len(blocks) == 1
+    block = blocks.pop()
+    assert [link.name for link in unixfs.decode_node(cids.of(block, cids.DAG_PB), block).links] == names
+
+
 def test_import_path__missing__not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match="absent") as caught:
         ours_of(tmp_path / "absent")
@@ -690,6 +713,18 @@ def test_decode_node__any_bytes__a_node_or_block_corrupt(block: bytes) -> None:
         unixfs.decode_node(cids.of(block, cids.DAG_PB), block)
     except BlockCorrupt:
         return
+
+
+def test_walk__inner_nodes_larger_than_their_content_needs__refused() -> None:
+    """Parsing costs time too: 2 MiB of links to nothing, over and over, is no file of a few bytes."""
+    store = MemoryStore()
+    empty = store.put_block(b"")
+    here = put(store, data(2, None, 0, (0,) * 20_000), *[(b"", empty)] * 20_000)
+    for _ in range(3):
+        here = put(store, data(2, None, 0, (0,) * 2), (b"", here), (b"", here))
+    limits = Limits(max_bytes=100, max_entries=1, max_blocks=10**9)
+    with pytest.raises(TooLarge, match="inner nodes"):
+        list(unixfs.read_file(here, store, limits))
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4))
