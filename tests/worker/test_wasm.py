@@ -42,7 +42,7 @@ class Box:
         }
         request = RunRequest(
             unit=f"test-{os.getpid()}",
-            command=("probe", *args),
+            command=args,
             job_dir=self.root / "job",
             in_dir=self.root / "in",
             out_dir=self.root / "out",
@@ -152,7 +152,7 @@ def run_in_process(box: Box, request: RunRequest) -> str:
             {
                 "module": str(request.module),
                 "check_only": False,
-                "command": list(request.command),
+                "command": ["main", *request.command],
                 "env": {},
                 "in_dir": str(request.in_dir),
                 "job_dir": str(request.job_dir),
@@ -181,7 +181,7 @@ def test_run__environment_and_arguments__only_the_specs_and_the_unit(
     request = box.request(probe, "env", "two words", env={"EPOCHS": "3", "EMPTY": ""}, index=7, units=20)
     result = run(box, request)
     assert result.stdout.decode().splitlines() == [
-        "arg probe",
+        "arg main",
         "arg env",
         "arg two words",
         "env EPOCHS=3",
@@ -544,7 +544,7 @@ from worker.runtimes.base import Limits, RunRequest
 from worker.runtimes.wasm import WasmRuntime
 root = Path(sys.argv[1])
 limits = Limits(wall_seconds=600, memory_bytes=64 << 20)
-WasmRuntime(root / "scratch").run(RunRequest("orphan-" + sys.argv[3], ("probe", "spin"), root / "job", root / "in",
+WasmRuntime(root / "scratch").run(RunRequest("orphan-" + sys.argv[3], ("spin",), root / "job", root / "in",
     root / "out", limits, module=Path(sys.argv[2])), threading.Event())
 """
     label = f"orphan-{os.getpid()}"

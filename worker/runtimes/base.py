@@ -74,9 +74,11 @@ class Limits:
 class RunRequest:
     """Describe one run of one unit.
 
-    `unit` is a short id used in labels. `module` (a file) is for wasm, `image` (name@sha256:...) for docker.
-    `job_dir` and `in_dir` are shown read-only as /job (the working directory) and /in, `out_dir` writable as /out.
-    `seed` feeds the guest's random numbers, `index` of `units` becomes HEARTH_UNIT and HEARTH_UNITS.
+    `unit` is a short id used in labels. `module` (a file) is for wasm, `image` (name@sha256:...) for docker. `command`
+    is, for docker, the program and its arguments (empty: the image's own); a wasm module is the program itself, so
+    there it holds the arguments. `job_dir` and `in_dir` are shown read-only as /job (the working directory) and /in,
+    `out_dir` writable as /out. `seed` feeds the guest's random numbers, `index` of `units` becomes HEARTH_UNIT and
+    HEARTH_UNITS.
     """
 
     unit: str

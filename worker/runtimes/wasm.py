@@ -26,6 +26,7 @@ from hearth.errors import HearthError
 from worker.runtimes.base import Limits, LogBuffer, LogSink, RunRequest, RunResult, Status, check_outputs, guest_env
 
 CHILD = "worker.runtimes.wasm_child"
+PROGRAM_NAME = "main"  # argv[0]; the module's file name is the worker's business and would differ between machines
 COMPILE_SECONDS = 60
 # The child ends itself at the deadline; one that cannot (a hang inside the engine) is killed this much later.
 KILL_AFTER_SECONDS = 5
@@ -102,7 +103,7 @@ class WasmRuntime:
         message = {
             "module": os.path.abspath(request.module),
             "check_only": check_only,
-            "command": list(request.command) or [request.module.name],
+            "command": [PROGRAM_NAME, *request.command],
             "env": env,
             "in_dir": os.path.abspath(request.in_dir),
             "job_dir": os.path.abspath(request.job_dir),
