@@ -1,0 +1,252 @@
+"""Human units: exact in both directions, and a hint with every refusal."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth.errors import UsageError
+from hearth.units import (
+    GIB,
+    MIB,
+    Asset,
+    format_amount,
+    format_duration,
+    format_rate,
+    format_size,
+    gib_ceil,
+    mib_ceil,
+    parse_amount,
+    parse_duration,
+    parse_rate,
+    parse_size,
+)
+
+ETH = Asset("ETH", 18)
+USD = Asset("USDX", 6, "0x" + "11" * 20)
+WHOLE = Asset("PT", 0)
+ASSETS = st.builds(Asset, st.just("TOK"), st.integers(0, 36))
+BASE_UNITS = st.integers(0, 2**96 - 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "asset", "base"),
+    [
+        ("0.60", USD, 600_000),
+        ("60.60", USD, 60_600_000),
+        ("1", ETH, 10**18),
+        ("1.5 ETH", ETH, 15 * 10**17),
+        ("1.5eth", ETH, 15 * 10**17),
+        (" 0.000000000000000001 ", ETH, 1),
+        ("0.1000000000000000000000", ETH, 10**17),
+        ("7", WHOLE, 7),
+        ("7.000", WHOLE, 7),
+        ("0", ETH, 0),
+    ],
+)
+def test_parse_amount__human_text__exact_base_units(text: str, asset: Asset, base: int) -> None:
+    assert parse_amount(text, asset) == base
+
+
+@pytest.mark.parametrize(
+    ("text", "why", "hint"),
+    [
+        ("", "not an amount", "0.60"),
+        ("-1", "not an amount", "0.60"),
+        ("1e3", "1e3", "USDX"),
+        (".5", "not an amount", "0.60"),
+        ("5.", "not an amount", "0.60"),
+        ("1,000", "not an amount", "0.60"),
+        ("1_000", "not an amount", "0.60"),
+        ("0x10", "0x10", "USDX"),
+        ("nan", "not an amount", "0.60"),
+        ("Infinity", "not an amount", "0.60"),
+        ("\u0661", "not an amount", "0.60"),  # ARABIC-INDIC DIGIT ONE is a digit to int()
+        ("1 ETH", "is in ETH, and this market pays in USDX", "1 USDX"),
+        ("0.0000001", "has 7 decimals, and USDX has 6", "0.000001 USDX"),
+        ("9" * 41, "not an amount", "0.60"),
+    ],
+)
+def test_parse_amount__not_an_amount__refused_with_hint(text: str, why: str, hint: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_amount(text, USD)
+    assert refused.value.code == "BAD_AMOUNT"
+    assert why in refused.value.message
+    assert hint in refused.value.hint
+
+
+@given(BASE_UNITS, ASSETS)
+def test_format_amount__any_amount__parses_back(base: int, asset: Asset) -> None:
+    assert parse_amount(format_amount(base, asset), asset) == base
+    assert parse_amount(format_amount(base, asset, symbol=False), asset) == base
+
+
+@pytest.mark.parametrize(
+    ("base", "asset", "places", "text"),
+    [
+        (600_000, USD, None, "0.6 USDX"),
+        (-600_000, USD, None, "-0.6 USDX"),
+        (10**18, ETH, None, "1 ETH"),
+        (0, ETH, None, "0 ETH"),
+        (1_234_567, USD, 2, "~1.23 USDX"),
+        (1_995_000, USD, 2, "~2 USDX"),
+        (1_230_000, USD, 2, "1.23 USDX"),
+        (1_500_000, USD, 0, "~2 USDX"),
+        (1_500_000, USD, 9, "1.5 USDX"),
+        (-1_239_999, USD, 2, "~-1.24 USDX"),
+    ],
+)
+def test_format_amount__places__rounds_half_up_and_says_so(
+    base: int, asset: Asset, places: int | None, text: str
+) -> None:
+    assert format_amount(base, asset, places=places) == text
+
+
+@pytest.mark.parametrize("decimals", [-1, 37])
+def test_asset__decimals_out_of_range__refused(decimals: int) -> None:
+    with pytest.raises(ValueError, match="decimals"):
+        Asset("X", decimals)
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("3.6/h", 1_000 * 10**6),  # 3.6 USDX an hour is 1000 base units a second
+        ("3.6 USDX/h", 1_000 * 10**6),
+        ("3.6 / h", 1_000 * 10**6),
+        ("0.001/s", 1_000 * 10**6),
+        ("0.06/min", 1_000 * 10**6),
+        ("86.4/d", 1_000 * 10**6),
+        ("1/h", 277_777_777),
+        ("0/h", 0),
+    ],
+)
+def test_parse_rate__per_time_unit__rounds_down(text: str, rate: int) -> None:
+    assert parse_rate(text, USD) == rate
+
+
+def test_parse_rate__round_up__one_more_when_inexact() -> None:
+    assert parse_rate("1/h", USD, round_up=True) == 277_777_778
+    assert parse_rate("3.6/h", USD, round_up=True) == 10**9
+
+
+@pytest.mark.parametrize("text", ["1.20", "1.20/week", "1/2/x", "/h/", ""])
+def test_parse_rate__no_time_unit__refused_with_hint(text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_rate(text, USD)
+    assert refused.value.code == "BAD_RATE"
+    assert "/h" in refused.value.hint
+
+
+def test_parse_rate__smallest_amount_per_day__not_zero() -> None:
+    assert parse_rate("1/d", WHOLE) == 11
+
+
+@given(BASE_UNITS, ASSETS, st.booleans())
+def test_format_rate__whole_base_units_per_hour__parses_back(base: int, asset: Asset, up: bool) -> None:
+    text = f"{format_amount(base, asset)}/h"
+    rate = parse_rate(text, asset, round_up=up)
+    assert format_rate(rate, asset) == text
+    exact = Fraction(base * 10**6, 3600)
+    assert (exact <= rate < exact + 1) if up else (exact - 1 < rate <= exact)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("30m", 1800),
+        ("6h", 21_600),
+        ("90s", 90),
+        ("2h30m", 9000),
+        ("1d12h", 129_600),
+        ("1d1h1m1s", 90_061),
+        ("0s", 0),
+        (" 5m ", 300),
+    ],
+)
+def test_parse_duration__human_text__seconds(text: str, seconds: int) -> None:
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("90", 'did you mean "90s"'),
+        ("", "2h30m"),
+        ("1.5h", "2h30m"),
+        ("-5m", "2h30m"),
+        ("30m2h", "2h30m"),
+        ("1h1h", "2h30m"),
+        ("5 m", "2h30m"),
+        ("500ms", "2h30m"),
+        ("\u0665m", "2h30m"),
+        ("9999999999s", "2h30m"),
+    ],
+)
+def test_parse_duration__not_a_duration__refused_with_hint(text: str, hint: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_duration(text)
+    assert refused.value.code == "BAD_DURATION"
+    assert hint in refused.value.hint
+
+
+@given(st.integers(0, 10**9))
+def test_format_duration__any_seconds__parses_back(seconds: int) -> None:
+    assert parse_duration(format_duration(seconds)) == seconds
+
+
+def test_format_duration__negative__keeps_sign() -> None:
+    assert format_duration(-90) == "-1m30s"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("16GiB", 16 * GIB),
+        ("16Gi", 16 * GIB),
+        ("16 GiB", 16 * GIB),
+        ("512MiB", 512 * MIB),
+        ("1.5GiB", 1536 * MIB),
+        ("0.5Ki", 512),
+        ("100B", 100),
+        ("2TiB", 2048 * GIB),
+        ("0B", 0),
+    ],
+)
+def test_parse_size__binary_units__bytes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("16GB", 'did you mean "16GiB"'),
+        ("16g", 'did you mean "16GiB"'),
+        ("512m", 'did you mean "512MiB"'),
+        ("16", 'did you mean "16GiB"'),
+        ("GiB", "16GiB"),
+        ("-1GiB", "16GiB"),
+        ("", "16GiB"),
+        ("0.3B", "smaller unit"),
+        ("1.0000000001KiB", "smaller unit"),
+    ],
+)
+def test_parse_size__not_a_size__refused_with_hint(text: str, hint: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_size(text)
+    assert refused.value.code == "BAD_SIZE"
+    assert hint in refused.value.hint
+
+
+@given(st.integers(0, 2**50))
+def test_format_size__any_size__parses_back(size: int) -> None:
+    assert parse_size(format_size(size)) == size
+
+
+@given(st.integers(0, 2**50))
+def test_gib_ceil__any_size__smallest_that_holds_it(size: int) -> None:
+    assert (gib_ceil(size) - 1) * GIB < size <= gib_ceil(size) * GIB
+    assert (mib_ceil(size) - 1) * MIB < size <= mib_ceil(size) * MIB
