@@ -182,7 +182,7 @@ def _problems(device: Mapping[str, Any]) -> list[str]:
 
 
 def parse_version(text: str) -> tuple[int, int, int, int] | None:
-    """Return (major, minor, patch, rc) of the first version in a text; a final release has rc 10^6, None if there is none.
+    """Return (major, minor, patch, rc) of the first version in a text, or None; a final release has rc 10^6.
 
     Takes what tools print: "runc version 1.1.5+ds1", "1.4.0-rc.2", "NVIDIA Container Toolkit CLI version 1.17.8".
     """

@@ -21,7 +21,7 @@ def recorded(name: str) -> gpu.GpuProbe:
     return gpu.probe(gpu.RecordedNvml(DATA / f"nvml_{name}.json"))
 
 
-# -- probe -------------------------------------------------------------------------------------------------------------
+# -- probe ------------------------------------------------
 
 
 def test_probe__two_4090__named_sized_and_one_in_use() -> None:
@@ -113,13 +113,13 @@ def test_driver_nvml__values_of_the_library__in_the_record(monkeypatch: pytest.M
     assert len(found.gpus) == 1 and "GPU 1" in found.reason
 
 
-# -- tiers --------------------------------------------------------------------------------------------------------------
+# -- tiers ------------------------------------------------
 
 
 def test_models__table__keys_rise_and_are_unique_and_fit_six_bits() -> None:
     keys = [model.tier for model in gpu_tiers.MODELS]
     assert keys == sorted(set(keys))
-    assert 1 < keys[0] and keys[-1] <= gpu_tiers.MAX_TIER
+    assert keys[0] > gpu_tiers.OLDER_TIER and keys[-1] <= gpu_tiers.MAX_TIER
     assert len({model.slug for model in gpu_tiers.MODELS}) == len(keys) == len(gpu_tiers.TIERS)
 
 
@@ -189,7 +189,7 @@ def test_vram_gib__what_drivers_report__what_cards_are_sold_as(mib: int, gib: in
     assert gpu_tiers.vram_gib(mib << 20) == gib
 
 
-# -- versions -----------------------------------------------------------------------------------------------------------
+# -- versions ------------------------------------------------
 
 
 @pytest.mark.parametrize(
