@@ -363,7 +363,7 @@ def _price_share(rate: F64, rate_low: U64, ceiling: int) -> I64:
     share = (float(ceiling) - rate) * (protocol.BPS / float(ceiling))
     whole: F64 = np.rint(share)
     edge = np.abs(share - whole) < _EDGE
-    result = np.floor(share).astype(np.int64)
+    result: I64 = np.floor(share).astype(np.int64)
     if edge.any():
         m = whole[edge].astype(np.int64)
         numerator = (np.uint64(ceiling & _LOW) - rate_low[edge]) * np.uint64(protocol.BPS)

@@ -185,9 +185,7 @@ def test_winner__seeded_fleet__equals_plain_loop(kind: fleets.Kind) -> None:
     view = build_fleet(nodes).at(fleets.NOW, fleets.MARKET)
     found = 0
     for job in fleets.jobs(40):
-        want = plain.winner(
-            nodes, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.MARKET
-        )
+        want = plain.winner(nodes, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.MARKET)
         assert match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best()) == want
         found += want is not None
     assert found > 5
