@@ -495,33 +495,34 @@ class _Cycle:
                     yield self.unworthy(unit_id(item.job, item.index), reward, need)
 
     def liveness(self) -> Iterator[Action | Skip]:
-        gas, price = self.config.gas, self.snapshot.gas_price
+        gas, price, paid = self.config.gas, self.snapshot.gas_price, self.snapshot.liveness_fee
         beat, status = self.fleet.column("beat"), self.fleet.column("status")
-        silent = (beat != 0) & (self.now - beat >= self.market.dead_after) & (status & HotStatus.LAPSED == 0)
-        silent &= self.fleet.column("exited") == 0
-        batch: list[NodeId] = []
+        silent = (beat != 0) & (self.now - beat >= self.market.dead_after) & (self.fleet.column("exited") == 0)
+        silent &= status & (HotStatus.LAPSED | HotStatus.EXITING) == 0
+        batch: list[tuple[int, NodeId]] = []
         for row in np.flatnonzero(silent):
             number = NodeId(int(row) + 1)
             name = node_id(number)
             node = self.fleet.node(number)
             waits = self.waits(name, node.hot.beat + self.market.dead_after, "")
+            fee = min(paid, node.stake - node.hot.bond)
             if name in self.snapshot.in_flight:
                 yield Skip(name, "sent, not yet mined")
             elif waits:
                 yield waits
-            elif node.stake - node.hot.bond < self.snapshot.liveness_fee:
-                yield Skip(name, "silent, and without free stake to pay for recording it")
+            elif is_worth(fee, gas.liveness_item, price, self.config):
+                batch.append((fee, number))
             else:
-                batch.append(number)
-        fee = self.snapshot.liveness_fee
+                yield self.unworthy(name, fee, gas.liveness_item)
         for start in range(0, len(batch), MAX_LIVENESS):
             part = batch[start : start + MAX_LIVENESS]
+            reward = sum(fee for fee, _ in part)
             need = gas.liveness_batch + gas.liveness_item * len(part)
-            if is_worth(fee * len(part), need, price, self.config):
-                yield CheckLiveness(tuple(part), fee * len(part), need)
+            if is_worth(reward, need, price, self.config):
+                yield CheckLiveness(tuple(number for _, number in part), reward, need)
             else:
-                for number in part:
-                    yield self.unworthy(node_id(number), fee * len(part), need)
+                for _, number in part:
+                    yield self.unworthy(node_id(number), reward, need)
 
     # ---- helpers ----
 

@@ -119,7 +119,7 @@ def some_nodes(draw: st.DrawFn) -> tuple[Node, ...]:
                 r=draw(st.integers(0, 30 << 20)),
                 s=draw(st.integers(0, 3 << 20)),
                 seasoned=draw(st.booleans()),
-                status=HotStatus(draw(st.sampled_from([0, 0, 0, 1, 2]))),
+                status=HotStatus(draw(st.sampled_from([0, 0, 0, 1, 2, 3]))),
                 quarantine=draw(st.sampled_from([0, 0, 0, NOW + 1])),
             )
         )

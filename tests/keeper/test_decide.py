@@ -62,7 +62,7 @@ def refusal(action: Action, world: World, now: int) -> str:
     if isinstance(action, CheckLiveness):
         for number in action.nodes:
             hot = nodes[number].hot
-            if hot.beat == 0 or now < hot.beat + MARKET.dead_after or hot.status & HotStatus.LAPSED:
+            if hot.beat == 0 or now < hot.beat + MARKET.dead_after or hot.status & (HotStatus.LAPSED | HotStatus.EXITING):
                 return f"node {number} is not newly silent"
         return "" if 0 < len(set(action.nodes)) == len(action.nodes) <= 128 else "bad batch"
     if isinstance(action, Settle):
@@ -163,7 +163,8 @@ def test_decide__any_market__names_everything_once_with_a_reason(world: World, c
             assert {d.unit_id(row.id, header.touched), d.unit_id(row.id, ALL)} & set(named)
     for one_node in world.nodes:
         hot = one_node.hot
-        silent = hot.beat != 0 and hot.beat + MARKET.dead_after <= NOW and not hot.status & HotStatus.LAPSED
+        silent = hot.beat != 0 and hot.beat + MARKET.dead_after <= NOW
+        silent &= not hot.status & (HotStatus.LAPSED | HotStatus.EXITING)
         assert (d.node_id(one_node.id) in named) == silent
 
 
