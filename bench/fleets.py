@@ -31,7 +31,7 @@ POLICY: Final = Policy(
     bond_proof_bps=5_000,
     min_price=10**9,
     min_keeper_fee=10**9,
-    probation_price=10**17,
+    probation_price=10**18,
     min_match_window=12,
     ack_time=60,
     open_claim_after=300,
@@ -50,6 +50,10 @@ POLICY_WORD: Final = words.pack_policy(POLICY)
 _CLASSES: Final = ((8, 12, 20), (14, 24, 40), (20, 24, 60), (30, 48, 90), (40, 80, 150), (44, 141, 250))
 
 
+_ZONE: Final = 5
+"""Where the all-equal fleet is: every job allows it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A job to match: its terms with the id that the market would give them."""
@@ -66,7 +70,7 @@ def fleet(kind: Kind, size: int, seed: int = 1) -> list[Node]:
 
 def _node(draw: random.Random, kind: Kind, number: int) -> Node:
     if kind == "all equal":
-        tier, vram, rate, zone, cores, ram, slots, busy = 20, 24, 60 * RATE_PER_HOUR // 1_000, 5, 16, 64, 1, 0
+        tier, vram, rate, zone, cores, ram, slots, busy = 20, 24, 60 * RATE_PER_HOUR // 1_000, _ZONE, 16, 64, 1, 0
         hot = Hot(beat=NOW - 100, r=20 << 20, rep_time=NOW - 5_000, seasoned=True)
     else:
         tier, vram, milli = draw.choice(_CLASSES) if kind == "random" else _CLASSES[3]
@@ -105,14 +109,14 @@ def _node(draw: random.Random, kind: Kind, number: int) -> Node:
     )
 
 
-def jobs(count: int, seed: int = 2) -> list[Job]:
-    """Return `count` jobs that ask for anything from a little WASM to the largest GPU of the fleets above."""
+def jobs(count: int, seed: int = 2, kind: Kind = "random") -> list[Job]:
+    """Return `count` jobs that a fleet of this kind can take, from a little WASM to its largest GPU."""
     draw = random.Random(seed)
-    return [_job(draw) for _ in range(count)]
+    return [_job(draw, kind) for _ in range(count)]
 
 
-def _job(draw: random.Random) -> Job:
-    tier, vram, milli = draw.choice(_CLASSES)
+def _job(draw: random.Random, kind: Kind) -> Job:
+    tier, vram, milli = draw.choice(_CLASSES) if kind == "random" else _CLASSES[2 if kind == "all equal" else 3]
     gpu = draw.random() < 0.8
     terms = Terms(
         submitter=f"0x{draw.randrange(1 << 160):040x}",
@@ -126,10 +130,10 @@ def _job(draw: random.Random) -> Job:
             cores=draw.choice((1, 4, 8)),
             ram_gib=draw.choice((2, 16, 32)),
             disk_gib=draw.choice((1, 40)),
-            zone_mask=draw.choice((0, 0, draw.randrange(1, 1 << 16))),
+            zone_mask=draw.choice((0, 0, draw.randrange(1, 1 << 16) | 1 << _ZONE)),
             home=draw.randrange(16),
         ),
-        ceiling=milli * RATE_PER_HOUR // 1_000 * draw.randint(800, 3_000) // 1_000,
+        ceiling=milli * RATE_PER_HOUR // 1_000 * draw.randint(1_000, 3_000) // 1_000,
         max_seconds=draw.choice((60, 600, 3_600)),
         deadline=NOW + 86_400,
         keeper_fee=10**15,

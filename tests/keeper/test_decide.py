@@ -62,7 +62,11 @@ def refusal(action: Action, world: World, now: int) -> str:
     if isinstance(action, CheckLiveness):
         for number in action.nodes:
             hot = nodes[number].hot
-            if hot.beat == 0 or now < hot.beat + MARKET.dead_after or hot.status & (HotStatus.LAPSED | HotStatus.EXITING):
+            if (
+                hot.beat == 0
+                or now < hot.beat + MARKET.dead_after
+                or hot.status & (HotStatus.LAPSED | HotStatus.EXITING)
+            ):
                 return f"node {number} is not newly silent"
         return "" if 0 < len(set(action.nodes)) == len(action.nodes) <= 128 else "bad batch"
     if isinstance(action, Settle):
