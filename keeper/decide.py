@@ -59,7 +59,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The market at one block. `gas_price` is wei per gas, `in_flight` the ids of what was sent and not yet mined."""
+    """The market at one block. `liveness_fee` is base units, `gas_price` wei per gas."""
 
     block: int
     time: int
@@ -67,7 +67,6 @@ class Snapshot:
     jobs: tuple[JobRow, ...]
     liveness_fee: int
     gas_price: int
-    in_flight: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,9 +302,7 @@ class _Cycle:
         name, unit = unit_id(job.id, row.index), row.unit
         if unit.state.terminal or unit.state == State.NONE:
             return
-        if name in self.snapshot.in_flight:
-            yield Skip(name, "sent, not yet mined")
-        elif unit.state in (State.OPEN, State.BLOCKED):
+        if unit.state in (State.OPEN, State.BLOCKED):
             yield self.open(job, row, name, stopped)
         elif unit.state == State.RUNNING:
             yield self.running(job, row, name)
@@ -368,9 +365,6 @@ class _Cycle:
         if header is None or header.closed or header.touched >= job.terms.leases:
             return
         everything = unit_id(job.id, ALL)
-        if everything in self.snapshot.in_flight:
-            yield Skip(everything, "sent, not yet mined")
-            return
         expired = self.expired(job, ALL, everything)
         if expired:
             yield expired
@@ -379,9 +373,6 @@ class _Cycle:
         for index in range(header.touched, last):
             fresh = UnitRow(index, Unit(state=State.OPEN, started=max(header.opened, job.since)))
             name = unit_id(job.id, index)
-            if name in self.snapshot.in_flight:
-                yield Skip(name, "sent, not yet mined")
-                continue
             said = self.proposal(job, fresh, name, stopped, follows=index > header.touched, untouched=True)
             if isinstance(said, Skip):
                 if index == header.touched:
@@ -506,9 +497,7 @@ class _Cycle:
             node = self.fleet.node(number)
             waits = self.waits(name, node.hot.beat + self.market.dead_after, "")
             fee = min(paid, node.stake - node.hot.bond)
-            if name in self.snapshot.in_flight:
-                yield Skip(name, "sent, not yet mined")
-            elif waits:
+            if waits:
                 yield waits
             elif is_worth(fee, gas.liveness_item, price, self.config):
                 batch.append((fee, number))

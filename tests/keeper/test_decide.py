@@ -353,11 +353,6 @@ def test_decide__notice_over__closes() -> None:
     assert reason_for(decide(one_job(closing), FREE, NOW - 1), NAME) == f"cancelled with notice until {NOW}"
 
 
-def test_decide__in_flight__is_not_sent_again() -> None:
-    snapshot = replace(one_job(open_unit()), in_flight=frozenset({NAME}))
-    assert decide(snapshot, FREE, NOW) == [Skip(NAME, "sent, not yet mined")]
-
-
 def test_decide__two_keepers_with_jitter__share_the_work() -> None:
     rows = tuple(job(open_unit(started=NOW - 6), number=i) for i in range(1, 41))
     snapshot = world_of(tuple(node(i) for i in range(1, 31)), rows).snapshot
