@@ -89,6 +89,13 @@ class Pulse:
         draft.write_text(json.dumps(status, indent=1) + "\n", encoding="utf-8")
         draft.replace(self._file)
 
+    def turn(self, late: str) -> None:
+        """Record that the loop waits for a block, and why that is too long ("" where it is not)."""
+        self._last = self._clock()
+        if late:
+            self._unready = late
+            self.metrics.ready.set(0)
+
     def stay(self, unready: str) -> None:
         """Record that the loop turns although a cycle failed: healthy, not ready."""
         self._unready, self._last = unready, self._clock()
