@@ -30,6 +30,7 @@ implements: IJobRegistry
 
 import leases
 import packing
+import reasons
 
 
 PROTOCOL_VERSION: constant(uint256) = 1
@@ -1193,12 +1194,4 @@ def _refuse(code: uint256):
     """
     @notice Revert with a row of REASONS, its padding cut off.
     """
-    row: String[32] = slice(REASONS, code * 32, 32)
-    rest: uint256 = convert(convert(row, Bytes[32]), uint256)
-    size: uint256 = 32
-    for i: uint256 in range(32):
-        if rest & packing.U8 != 32:
-            break
-        rest >>= 8
-        size -= 1
-    raise slice(row, 0, size)
+    raise reasons._trim(slice(REASONS, code * reasons.ROW, 32))

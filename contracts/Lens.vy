@@ -8,7 +8,7 @@
 @notice Views over one pair of registries, and upkeep in the form that automation networks call. It has no storage,
         no money and no rights of its own: whatever it does, anyone may do without it, and another Lens may replace it.
 @custom:security Unaudited. `performUpkeep` re-checks each candidate and passes its caller on as the payee, so nobody
-        can redirect a keeper's pay. Data that cannot be decoded reverts and changes nothing.
+        can redirect a keeper's pay.
 @custom:kill Nothing to switch off: deploy another.
 """
 
@@ -25,7 +25,6 @@ import packing
 MAX_PAGE: constant(uint256) = 256
 MAX_CANDIDATES: constant(uint256) = 64
 MAX_NODES_CHECKED: constant(uint256) = 128
-MAX_DATA: constant(uint256) = 40000
 ALL: constant(uint256) = max_value(uint256)
 
 SETTLE: constant(uint256) = 1
@@ -166,31 +165,30 @@ def score(terms: IJobRegistry.Terms, index: uint256, node: uint256) -> (uint256,
 @view
 @external
 @reentrant
-def checkUpkeep(data: Bytes[MAX_DATA]) -> (bool, Bytes[MAX_DATA]):
+def checkUpkeep(
+    candidates: DynArray[ILens.Candidate, MAX_CANDIDATES]
+) -> (bool, DynArray[ILens.Candidate, MAX_CANDIDATES]):
     """
     @notice Pick the candidates that are due now.
-    @param data abi_encode(DynArray[Candidate, 64])
-    @return (whether any is due, the due ones in the same encoding)
+    @return (whether any is due, the due ones)
     """
     due: DynArray[ILens.Candidate, MAX_CANDIDATES] = []
-    candidates: DynArray[ILens.Candidate, MAX_CANDIDATES] = abi_decode(data, DynArray[ILens.Candidate, MAX_CANDIDATES])
     for candidate: ILens.Candidate in candidates:
         if self._due(candidate):
             due.append(candidate)
-    return len(due) != 0, abi_encode(due)
+    return len(due) != 0, due
 
 
 # ---- ANYONE ----
 
 
 @external
-def performUpkeep(data: Bytes[MAX_DATA]):
+def performUpkeep(candidates: DynArray[ILens.Candidate, MAX_CANDIDATES]):
     """
     @notice Do what is still due of the candidates; msg.sender is paid as if it had called the registries itself.
-    @param data As `checkUpkeep` returns it.
+    @param candidates As `checkUpkeep` returns them.
     """
     done: bool = False
-    candidates: DynArray[ILens.Candidate, MAX_CANDIDATES] = abi_decode(data, DynArray[ILens.Candidate, MAX_CANDIDATES])
     for candidate: ILens.Candidate in candidates:
         if not self._due(candidate):
             continue
