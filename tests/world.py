@@ -115,6 +115,7 @@ class World:
         )
         self.jobs = evm.deploy("JobRegistry", self.escrow, self.nodes, self.treasury, words.pack_policy(policy))
         assert self.nodes.call.JOBS() == self.jobs.address
+        self.lens = evm.deploy("Lens", self.jobs, self.nodes)
         self._salt = 0
 
     # money
