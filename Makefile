@@ -1,0 +1,144 @@
+# Hearth's one-word commands. `make help` lists them.
+# Assumed on the machine: make, Python 3.11 or 3.12 with venv, Node 20 or newer with npm. Everything else is locked.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+# A python3 outside 3.11-3.12 gives way to python3.12 or python3.11: numpy 1.x publishes wheels for no later one.
+FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
+PYTHON ?= $(shell for p in python3 python3.12 python3.11; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c '$(FITS)' >/dev/null 2>&1 && { echo $$p; break; }; done)
+UV ?= uv
+
+VENV := $(CURDIR)/.venv
+PY := $(VENV)/bin/python
+FORMAT_VENV := $(CURDIR)/.venv-format
+MAMUSHI := $(FORMAT_VENV)/bin/mamushi --line-length 120
+# ape-vyper looks for the vyper program on PATH; nothing else is picked up from the user's own site.
+export PATH := $(VENV)/bin:$(PATH)
+export PYTHONNOUSERSITE := 1
+unexport PYTHONPATH
+
+PIP_FLAGS := --disable-pip-version-check --no-input --quiet --require-hashes --no-build-isolation
+# These publish no wheel; anything else that would have to be built is refused.
+SDIST_ONLY := lazyasd,python-baseconv,varint
+PYTEST := $(PY) -m pytest
+SOURCES := hearth keeper worker tools tests $(wildcard scripts examples bench)
+VYPER_FILES = $(shell find contracts -name '*.vy' -o -name '*.vyi' | sort)
+FUZZ_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+
+.PHONY: help setup check lint types contracts-format contracts-bytes contracts-forms artifacts-check test demo fuzz \
+	planted bench bench-gas chaos artifacts lock format clean services-up services-down
+
+help: ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+# ---- set-up: each stamp is newer than the locks it was made from ----
+
+setup: .venv/.stamp-project node_modules/.stamp .venv-format/.stamp ## everything the other commands need
+
+.venv/.stamp-venv:
+	@test -n "$(PYTHON)" || { echo "Hearth needs Python 3.11 or 3.12 with venv (Debian: apt-get install python3-venv);" \
+		"name one with PYTHON=..." >&2; exit 3; }
+	$(PYTHON) -m venv .venv
+	@touch $@
+
+.venv/.stamp-deps: requirements-build.lock requirements-dev.lock | .venv/.stamp-venv
+	$(PY) -m pip install $(PIP_FLAGS) --only-binary :all: -r requirements-build.lock
+	$(PY) -m pip install $(PIP_FLAGS) --only-binary :all: --no-binary $(SDIST_ONLY) -r requirements-dev.lock
+	@touch $@
+
+.venv/.stamp-project: pyproject.toml .venv/.stamp-deps
+	$(PY) -m pip install --disable-pip-version-check --no-input --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.venv-format/.stamp: requirements-format.lock | .venv/.stamp-venv
+	$(PY) -m venv .venv-format
+	$(FORMAT_VENV)/bin/python -m pip install $(PIP_FLAGS) --only-binary :all: -r requirements-format.lock
+	@touch $@
+
+node_modules/.stamp: package.json package-lock.json .npmrc
+	@command -v npm >/dev/null || { echo "Hearth needs Node 20 or newer with npm" >&2; exit 3; }
+	npm ci --no-progress --loglevel=error
+	@touch $@
+
+# ---- checks ----
+
+check: lint types contracts-format contracts-bytes contracts-forms artifacts-check ## every static check
+
+lint: .venv/.stamp-project
+	$(PY) -m ruff check --quiet .
+	$(PY) -m ruff format --check --quiet .
+
+types: .venv/.stamp-project
+	$(PY) -m mypy
+
+contracts-format: .venv-format/.stamp
+	@test -z "$(VYPER_FILES)" || $(MAMUSHI) --check $(VYPER_FILES)
+
+contracts-bytes: .venv/.stamp-project
+	$(PY) -m tools.check_bytes contracts
+
+contracts-forms: .venv/.stamp-project
+	$(PY) -m tools.check_vyper contracts
+
+artifacts-check: .venv/.stamp-project
+	$(PY) -m tools.build_artifacts --check
+
+# ---- tests ----
+
+# Groups (tests/conftest.py): what talks to shared services runs on one worker, one test after the other.
+test: .venv/.stamp-project node_modules/.stamp ## every test
+	$(PYTEST) -n 2 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+
+fuzz: .venv/.stamp-project node_modules/.stamp ## property tests and state machines, many examples, a new seed
+	@echo "fuzz: seed $(FUZZ_SEED) (repeat with: make fuzz FUZZ_SEED=$(FUZZ_SEED))"
+	HEARTH_HYPOTHESIS=fuzz $(PYTEST) -m "hypothesis or stateful" -n 2 --dist loadgroup --timeout 14400 \
+		--hypothesis-seed=$(FUZZ_SEED) $(PYTEST_ARGS)
+
+chaos: .venv/.stamp-project node_modules/.stamp ## kill, starve and cut off real processes
+	HEARTH_CHAOS=full $(PYTEST) tests/chaos --timeout 7200 $(PYTEST_ARGS)
+
+planted: .venv/.stamp-project node_modules/.stamp ## apply each planted bug to a copy: the suite must turn red
+	$(PY) -m tools.planted $(PLANTED)
+
+# ---- runs ----
+
+demo: .venv/.stamp-project node_modules/.stamp ## the market on a local chain, from post to paid
+	$(VENV)/bin/hearth demo
+
+bench: .venv/.stamp-project node_modules/.stamp ## keeper and matching figures into bench/results
+	$(PY) -m scripts.bench_keeper
+
+bench-gas: .venv/.stamp-project node_modules/.stamp ## gas figures into bench/results/gas.json and docs/GAS.md
+	$(PY) -m scripts.bench_gas
+
+services-up: .venv/.stamp-project ## Docker engine, image registry and Kubo on loopback, for the tests
+	$(PY) -m tools.services up
+
+services-down: .venv/.stamp-project
+	$(PY) -m tools.services down
+
+# ---- upkeep ----
+
+artifacts: .venv/.stamp-project ## compile contracts into hearth/artifacts
+	$(PY) -m tools.build_artifacts
+
+format: .venv/.stamp-project .venv-format/.stamp ## rewrite Python and Vyper sources in the house format
+	$(PY) -m ruff check --fix --quiet . || true
+	$(PY) -m ruff format --quiet .
+	@test -z "$(VYPER_FILES)" || $(MAMUSHI) $(VYPER_FILES)
+
+LOCK = $(UV) pip compile --quiet --python-version 3.11 --generate-hashes --no-header --no-annotate
+lock: ## resolve the lock files anew (needs uv and npm)
+	$(LOCK) pyproject.toml --extra dev -o requirements-dev.lock
+	$(LOCK) pyproject.toml -c requirements-dev.lock -o requirements.lock
+	$(LOCK) requirements-build.in -c requirements-dev.lock -o requirements-build.lock
+	$(LOCK) requirements-format.in -o requirements-format.lock
+	$(LOCK) requirements-go.in -o requirements-go.lock
+	npm install --package-lock-only
+
+clean: ## remove what was built here; caches outside the clone stay
+	rm -rf .venv .venv-format node_modules .build .cache .hearth dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf *.egg-info

@@ -1,0 +1,64 @@
+"""What holds for every test: hypothesis profiles, blocked sockets, and which tests may not run at the same time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).parent
+# Unit tests: no sockets but unix ones, unless marked.
+UNIT_FOLDERS = ("hearth", "keeper", "worker", "checks")
+LOOPBACK_MARKS = ("net", "docker", "kubo", "e2e")
+LOOPBACK = ["127.0.0.1", "::1"]
+# Tests with one of these marks share an engine, a registry or the machine's two cores: one at a time.
+SHARED_MARKS = ("docker", "kubo", "e2e")
+
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile(
+    "fuzz",
+    max_examples=2_000,
+    stateful_step_count=100,
+    derandomize=False,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile(os.environ.get("HEARTH_HYPOTHESIS", "ci"))
+
+
+def _has(item: pytest.Item, marks: tuple[str, ...]) -> bool:
+    return any(item.get_closest_marker(mark) for mark in marks)
+
+
+def _group(item: pytest.Item) -> str:
+    """Name the xdist group: shared services together, a state machine alone, anything else by its file."""
+    if _has(item, SHARED_MARKS):
+        return "services"
+    if item.get_closest_marker("stateful"):
+        return item.nodeid
+    return item.path.relative_to(ROOT).as_posix()
+
+
+def _weight(item: pytest.Item) -> int:
+    """Order the longest groups first, so that the last minutes do not wait for one worker."""
+    if _has(item, SHARED_MARKS):
+        return 0
+    return 1 if _has(item, ("stateful", "slow")) else 2
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        folder = item.path.relative_to(ROOT).parts[0] if item.path.is_relative_to(ROOT) else ""
+        if _has(item, LOOPBACK_MARKS):
+            if folder in UNIT_FOLDERS:
+                item.add_marker(pytest.mark.allow_hosts(LOOPBACK))
+        elif folder in UNIT_FOLDERS:
+            item.add_marker(pytest.mark.disable_socket)
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+    items.sort(key=_weight)

@@ -1,0 +1,1 @@
+"""The project's own tools: checks, builds and the real services that the tests talk to. Not part of the wheel."""

@@ -1,0 +1,124 @@
+"""Plant each bug of tests/planted in a copy of the project and see the named tests turn red.
+
+A patch file starts with header lines, then a unified diff with paths from the project's root:
+
+    Bug: one sentence on what is broken
+    Tests: arguments for pytest, e.g. tests/attacks/test_copied_result.py -k copied
+    (blank line, then the diff)
+
+A bug counts as caught only where the named tests pass without it and fail with it (pytest's exit status 1): a patch
+that does not apply, does not compile into a run of tests, or names no tests is an error, not a catch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.vyper_files import ROOT
+
+PLANTED = ROOT / "tests" / "planted"
+TESTS_FAILED = 1
+# Heavy folders that a copy reaches by a link.
+LINKED = (".venv", "node_modules")
+
+
+@dataclass(frozen=True)
+class Bug:
+    """One planted bug: its file name, what it breaks, the pytest arguments that must catch it, and its diff."""
+
+    name: str
+    what: str
+    tests: tuple[str, ...]
+    diff: str
+
+
+def parse(name: str, text: str) -> Bug:
+    """Read a patch file; raises ValueError where a header is missing."""
+    head, separator, diff = text.partition("\n\n")
+    fields = dict(line.split(": ", 1) for line in head.splitlines() if ": " in line)
+    if not separator or "Bug" not in fields or "Tests" not in fields or "--- " not in diff:
+        raise ValueError(f"{name}: needs `Bug:` and `Tests:` lines, an empty line, then a unified diff")
+    return Bug(name, fields["Bug"], tuple(fields["Tests"].split()), diff)
+
+
+def copy_project(target: Path) -> None:
+    """Copy what git tracks, and what it does not ignore, to `target`; link the installed environments."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    for name in filter(None, listed.split("\0")):
+        source = ROOT / name
+        if source.is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / name)
+    for name in LINKED:
+        if (ROOT / name).exists():
+            (target / name).symlink_to(ROOT / name)
+
+
+def run_tests(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
+    """Run pytest in `folder` on one worker; its packages come before the installed ones, in subprocesses too."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    environment = os.environ | {"PYTHONPATH": str(folder)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def plant(bug: Bug, *, control: bool) -> str:
+    """Return "" where the bug is caught, else why it is not; `control` also runs the tests without the bug."""
+    with tempfile.TemporaryDirectory(prefix="hearth-planted-") as name:
+        folder = Path(name)
+        copy_project(folder)
+        if control:
+            clean = run_tests(folder, bug.tests)
+            if clean.returncode != 0:
+                return f"its tests fail without it (exit {clean.returncode}):\n{clean.stdout[-2000:]}"
+        applied = subprocess.run(
+            ["git", "apply", "--whitespace=nowarn", "-"],
+            cwd=folder,
+            input=bug.diff,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if applied.returncode != 0:
+            return f"the patch does not apply: {applied.stderr.strip()}"
+        if any(line.startswith("+++ b/contracts/") for line in bug.diff.splitlines()):
+            subprocess.run([sys.executable, "-m", "tools.build_artifacts"], cwd=folder, capture_output=True, check=True)
+        seen = run_tests(folder, bug.tests)
+        if seen.returncode != TESTS_FAILED:
+            return f"the tests did not turn red (exit {seen.returncode}):\n{seen.stdout[-2000:]}"
+    return ""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Plant the named bugs, or all; exit 1 where one is not caught."""
+    parser = argparse.ArgumentParser(prog="python -m tools.planted", description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="file names in tests/planted; all of them by default")
+    parser.add_argument("--no-control", action="store_true", help="do not run the tests without the bug first")
+    args = parser.parse_args(argv)
+    paths = sorted(PLANTED.glob("*.patch"))
+    if args.names:
+        paths = [path for path in paths if path.name in args.names or path.stem in args.names]
+    missed = 0
+    for path in paths:
+        bug = parse(path.name, path.read_text(encoding="utf-8"))
+        why = plant(bug, control=not args.no_control)
+        missed += bool(why)
+        print(f"{'MISSED' if why else 'caught'}  {bug.name}: {bug.what}{': ' + why if why else ''}", flush=True)
+    print(f"planted: {len(paths)} bugs, {len(paths) - missed} caught, {missed} missed")
+    return 1 if missed or not paths else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
