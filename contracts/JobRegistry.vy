@@ -1,0 +1,1305 @@
+# pragma version 0.4.3
+# pragma evm-version cancun
+# pragma nonreentrancy on
+"""
+@title JobRegistry
+@author Hearth
+@license Apache-2.0
+@notice Jobs: posted by a submitter with their funding, matched to nodes by anyone, run by a node's operator,
+        settled, refunded or ended by anyone once their time has come.
+
+        A job's id is the hash of its terms. Terms are frozen at post, travel in `JobPosted`, and come back as
+        calldata in every call that moves money. The funding lies in Escrow under this contract and the job's id; a
+        unit that has not ended holds exactly its price and its keeper fees less the tips already paid, and at its
+        end all of that is split in one call. Payments are credits in Escrow; nothing here depends on a transfer out.
+@custom:security Unaudited. Calls only go JobRegistry -> NodeRegistry -> Escrow, state first. The governor sets
+        bounded parameters of new jobs and may pause posts for 7 days; no call touches a posted job's parameters.
+        `submit` and `decline` are @reentrant: they reach only NodeRegistry and Escrow, which call nobody else.
+@custom:kill Cannot be switched off. Every state that is not an end has a way out that anyone may take.
+"""
+
+from ethereum.ercs import IERC20
+
+from interfaces import IEscrow
+from interfaces import IJobRegistry
+from interfaces import INodeRegistry
+
+implements: IJobRegistry
+
+import packing
+
+
+PROTOCOL_VERSION: constant(uint256) = 1
+NEXT: constant(uint256) = max_value(uint256)  # the first untouched unit, in propose and claim
+ALL: constant(uint256) = max_value(uint256)  # every untouched unit, in cancel and expire
+MAX_PARENTS: constant(uint256) = 16
+MAX_BATCH: constant(uint256) = 64
+BPS: constant(uint256) = 10000
+RATE_SCALE: constant(uint256) = 10**6
+BUCKET: constant(uint256) = 500000  # scores this close share by lot
+MAX_EXTENSIONS: constant(uint256) = 3
+MAX_LAPSES: constant(uint256) = 2
+SLASH_DIVISOR: constant(uint256) = 10
+PAUSE_TIME: constant(uint256) = 7 * 86400
+POLICY_GRACE: constant(uint256) = 86400  # a replaced policy is taken this long
+FEE_CAP: constant(uint256) = 1000  # bps
+
+# Limits of SPEC section "Terms".
+MAX_SECONDS: constant(uint256) = 30 * 86400
+MAX_UNITS: constant(uint256) = 2**20
+MAX_CHUNK: constant(uint256) = 256
+MAX_WINDOW: constant(uint256) = 300
+MAX_ATTEMPTS: constant(uint256) = 8
+MAX_CHALLENGE_WINDOW: constant(uint256) = 7 * 86400
+# What this version builds: one unit a lease, one replica, no challenge window, no checkpoints, no flag but newcomers.
+BUILT_LANES: constant(uint256) = (
+    (packing.U16 << packing.CHUNK)
+    + (packing.U4 << packing.REPLICAS)
+    + (packing.U4 << packing.QUORUM)
+    + (packing.U24 << packing.CHALLENGE_WINDOW)
+    + (packing.U24 << packing.CHECKPOINT_EVERY)
+    + (packing.U8 << 180)
+    - packing.NEWCOMERS
+)
+BUILT: constant(uint256) = (1 << packing.CHUNK) + (1 << packing.REPLICAS) + (1 << packing.QUORUM)
+
+FIXED: constant(uint256) = 0
+FUEL: constant(uint256) = 1
+METERED: constant(uint256) = 2
+OK: constant(uint256) = 1
+TIMEOUT: constant(uint256) = 5
+BAD_INPUT: constant(uint256) = 6
+IMAGE_MISSING: constant(uint256) = 8
+
+# Reasons, one 32-byte row each; SPEC section "Errors".
+NOT_SUBMITTER: constant(uint256) = 0
+PAUSED: constant(uint256) = 1
+POLICY_OLD: constant(uint256) = 2
+POSTED_BEFORE: constant(uint256) = 3
+SPARE_BITS: constant(uint256) = 4
+SPEC_ZERO: constant(uint256) = 5
+RUNTIME_ZERO: constant(uint256) = 6
+CEILING_ZERO: constant(uint256) = 7
+SECONDS_RANGE: constant(uint256) = 8
+DEADLINE_NEAR: constant(uint256) = 9
+UNITS_RANGE: constant(uint256) = 10
+CHUNK_RANGE: constant(uint256) = 11
+NO_CHUNKS: constant(uint256) = 12
+REPLICAS_RANGE: constant(uint256) = 13
+NO_REPLICAS: constant(uint256) = 14
+QUORUM_RANGE: constant(uint256) = 15
+WINDOW_RANGE: constant(uint256) = 16
+NO_CHALLENGES: constant(uint256) = 17
+NO_CHECKPOINTS: constant(uint256) = 18
+ATTEMPTS_RANGE: constant(uint256) = 19
+BILLING_RANGE: constant(uint256) = 20
+NO_CONFIDENTIAL: constant(uint256) = 21
+NO_PREEMPTIBLE: constant(uint256) = 22
+FLAG_UNKNOWN: constant(uint256) = 23
+NO_VERIFIERS: constant(uint256) = 24
+NO_COURT: constant(uint256) = 25
+NO_PARENTS: constant(uint256) = 26
+PRICE_LOW: constant(uint256) = 27
+KEEPER_FEE_RANGE: constant(uint256) = 28
+BOND_LARGE: constant(uint256) = 29
+ESCROW_LARGE: constant(uint256) = 30
+WRONG_VALUE: constant(uint256) = 31
+TRANSFER_FAILED: constant(uint256) = 32
+INDEX_RANGE: constant(uint256) = 33
+INDEX_LATER: constant(uint256) = 34
+JOB_CLOSED: constant(uint256) = 35
+NOTHING_LEFT: constant(uint256) = 36
+NOT_OPEN: constant(uint256) = 37
+NOT_RUNNING: constant(uint256) = 38
+NOT_CLOSING: constant(uint256) = 39
+NOT_SUBMITTED: constant(uint256) = 40
+CLAIMS_ONLY: constant(uint256) = 41
+NO_CLAIMS: constant(uint256) = 42
+PROPOSAL_LIVE: constant(uint256) = 43
+NO_PROPOSAL: constant(uint256) = 44
+WINDOW_OVER: constant(uint256) = 45
+WINDOW_OPEN: constant(uint256) = 46
+NOT_BETTER: constant(uint256) = 47
+BEST_ALREADY: constant(uint256) = 48
+EXCLUDED: constant(uint256) = 49
+OWN_JOB: constant(uint256) = 50
+NO_TIME: constant(uint256) = 51
+NO_RESUME: constant(uint256) = 52
+LATE: constant(uint256) = 53
+OUTCOME_RANGE: constant(uint256) = 54
+USED_RANGE: constant(uint256) = 55
+RESULT_ZERO: constant(uint256) = 56
+RECLAIMABLE: constant(uint256) = 57
+NOT_RECLAIMABLE: constant(uint256) = 58
+NOTICE_RUNNING: constant(uint256) = 59
+NOT_EXPIRED: constant(uint256) = 60
+NOTHING_DONE: constant(uint256) = 61
+NOT_GOVERNOR: constant(uint256) = 62
+POLICY_RANGE: constant(uint256) = 63
+NOT_OFFERED: constant(uint256) = 64
+REASONS: constant(String[2080]) = "jobs: not the submitter         jobs: paused                    jobs: policy not current        jobs: posted before             jobs: spare bits set            jobs: spec zero                 jobs: no runtime asked          jobs: ceiling zero              jobs: max_seconds out of range  jobs: deadline too near         jobs: units out of range        jobs: chunk out of range        jobs: no chunks yet             jobs: replicas out of range     jobs: no replicas yet           jobs: quorum out of range       jobs: match_window out of range jobs: no challenges yet         jobs: no checkpoints yet        jobs: attempts out of range     jobs: billing out of range      jobs: no confidential jobs yet  jobs: no preemptible jobs yet   jobs: unknown flag              jobs: no verifiers yet          jobs: no court yet              jobs: no parents yet            jobs: price below minimum       jobs: keeper_fee out of range   jobs: bond too large            jobs: escrow too large          jobs: wrong value sent          jobs: transfer failed           jobs: no such unit              jobs: not the next unit         jobs: closed                    jobs: nothing untouched         jobs: not open                  jobs: not running               jobs: not closing               jobs: not submitted             jobs: takes claims only         jobs: takes no claims yet       jobs: a proposal is live        jobs: no proposal               jobs: window over               jobs: window still open         jobs: not a better key          jobs: best already              jobs: node excluded             jobs: operator is the submitter jobs: no time left              jobs: no checkpoints to resume  jobs: too late to submit        jobs: outcome out of range      jobs: used out of range         jobs: result zero               jobs: reclaimable               jobs: not reclaimable yet       jobs: notice still running      jobs: not expired               jobs: nothing to do             jobs: not the governor          jobs: policy out of range       jobs: not offered to you        "
+
+
+ESCROW: public(immutable(IEscrow))
+NODES: public(immutable(INodeRegistry))
+ASSET: public(immutable(IERC20))  # zero for the native coin
+TREASURY: public(immutable(address))
+DEAD_AFTER: public(immutable(uint256))  # seconds, NodeRegistry's
+
+
+_words: HashMap[bytes32, uint256]  # unit key -> unit word; job id of an array -> its header
+_seconds: HashMap[bytes32, uint256]  # unit key -> best proposal while OPEN, result digest from SUBMITTED
+_accused: HashMap[bytes32, uint256]  # unit key -> the last node that declined it; counts with the ACCUSED flag
+_policy: uint256  # of new jobs; zero while a pause holds it back
+_held_policy: uint256  # comes back when the pause ends
+_previous_policy: uint256
+_previous_until: uint256  # seconds
+paused_until: public(reentrant(uint256))  # seconds
+governor: public(reentrant(address))
+offered_governor: public(reentrant(address))
+
+
+@deploy
+def __init__(escrow: IEscrow, nodes: INodeRegistry, treasury: address, policy: uint256):
+    """
+    @param nodes The NodeRegistry of the pair, deployed before with this contract's predicted address.
+    @param policy The first parameters of new jobs (packing.VERSION ..).
+    """
+    assert treasury != empty(address), "jobs: treasury zero"
+    ESCROW = escrow
+    NODES = nodes
+    ASSET = IERC20(staticcall escrow.ASSET())
+    TREASURY = treasury
+    DEAD_AFTER = staticcall nodes.DEAD_AFTER()
+    self._check_policy_range(policy)
+    self._policy = policy
+    self.governor = msg.sender
+    log IJobRegistry.PolicyChanged(policy=policy, previous=0, until=0)
+    log IJobRegistry.GovernorChanged(governor=msg.sender)
+
+
+# ---- SUBMITTERS ----
+
+
+@external
+@payable
+def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> bytes32:
+    """
+    @notice Post a job and lock its funding: leases x (price + attempts x keeper fee), exactly.
+    @param terms Frozen from here on. The same terms are never taken twice.
+    @param parents The preimage words of parents_hash; empty in this version.
+    @return The job's id.
+    """
+    job_id: bytes32 = self._job_id(terms)
+    if self._words[job_id] != 0:
+        self._refuse(POSTED_BEFORE)
+    policy: uint256 = terms.policy
+    if policy != self._policy or policy == 0:
+        self._check_other_policy(policy)
+    if terms.submitter & packing.U160 != convert(msg.sender, uint256):
+        self._refuse(NOT_SUBMITTER)
+    leases: uint256 = self._check_terms(terms)
+    if len(parents) != 0:
+        self._refuse(NO_PARENTS)
+
+    amount: uint256 = leases * self._budget(terms.money, terms.limits)
+    if amount > packing.U96:
+        self._refuse(ESCROW_LARGE)
+    if leases == 1:
+        self._words[job_id] = packing.OPEN | (block.timestamp << packing.STARTED)
+    else:
+        self._words[job_id] = packing.HEADER | (block.timestamp << packing.OPENED)
+    log IJobRegistry.JobPosted(job_id=job_id, submitter=msg.sender, terms=terms, parents=parents)
+
+    # The lock is the next call after the transfer, so that nobody can lock the payer's tokens in between.
+    if ASSET.address == empty(address):
+        if msg.value != amount:
+            self._refuse(WRONG_VALUE)
+        extcall ESCROW.lock(job_id, amount, value=msg.value)
+    else:
+        if msg.value != 0:
+            self._refuse(WRONG_VALUE)
+        paid: bool = extcall ASSET.transferFrom(msg.sender, ESCROW.address, amount, default_return_value=True)
+        if not paid:
+            self._refuse(TRANSFER_FAILED)
+        extcall ESCROW.lock(job_id, amount)
+    return job_id
+
+
+@external
+def accept(terms: IJobRegistry.Terms, index: uint256):
+    """
+    @notice Settle a submitted unit at once, without waiting for the window and without a settler's pay.
+    """
+    self._check_submitter(terms.submitter)
+    if not self._settle(terms, index, empty(address)):
+        self._refuse(NOT_SUBMITTED)
+
+
+@external
+def cancel(terms: IJobRegistry.Terms, index: uint256):
+    """
+    @notice End an OPEN unit with a refund, give a RUNNING one notice, or (ALL) close an array and refund its
+            untouched units.
+    """
+    self._check_submitter(terms.submitter)
+    job_id: bytes32 = self._job_id(terms)
+    word: uint256 = self._words[job_id]
+    if index == ALL and self._state(word) == packing.HEADER:
+        refund: uint256 = self._close_array(job_id, word, terms)
+        log IJobRegistry.Cancelled(job_id=job_id, index=ALL, word=self._words[job_id], refund=refund)
+        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0])
+        return
+
+    key: bytes32 = empty(bytes32)
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    at: uint256 = self._event_index(header, index)
+    state: uint256 = self._state(word)
+    if state == packing.OPEN:
+        word = self._with_lapse(key, word, terms.policy)
+        if (word >> packing.MARK) & packing.U40 != 0:
+            self._refuse(PROPOSAL_LIVE)
+        refund: uint256 = self._holds(terms.money, terms.limits, word)
+        word = self._end(job_id, key, word, header, packing.CANCELLED)
+        log IJobRegistry.Cancelled(job_id=job_id, index=at, word=word, refund=refund)
+        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0])
+        return
+
+    if state != packing.RUNNING:
+        self._refuse(NOT_OPEN)
+    if block.timestamp >= self._reclaimable_from(word):
+        self._refuse(RECLAIMABLE)
+    notice: uint256 = (terms.policy >> packing.CANCEL_NOTICE) & packing.U12
+    mark: uint256 = min((word >> packing.MARK) & packing.U40, block.timestamp + notice)
+    word = (
+        (word & ~(packing.U4 | (packing.U40 << packing.MARK)))
+        | packing.CLOSING
+        | (mark << packing.MARK)
+        | packing.NOTICED
+    )
+    self._words[key] = word
+    log IJobRegistry.Closing(job_id=job_id, index=at, node=(word >> packing.NODE) & packing.U32, word=word)
+
+
+# ---- OPERATORS ----
+
+
+@external
+def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_from: uint256):
+    """
+    @notice Consent to a won match and start the lease; the proposer is tipped. Called by the node's operator.
+    @param session_key X25519 key for confidential inputs and live logs, zero for none.
+    @param resume_from The checkpoint to resume from; zero in this version.
+    """
+    job_id: bytes32 = self._job_id(terms)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    if self._state(word) != packing.OPEN:
+        self._refuse(NOT_OPEN)
+    word = self._with_lapse(key, word, terms.policy)
+    mark: uint256 = (word >> packing.MARK) & packing.U40
+    if mark == 0:
+        self._refuse(NO_PROPOSAL)
+    if block.timestamp < mark:
+        self._refuse(WINDOW_OPEN)
+    best: uint256 = self._seconds[key]
+    node: uint256 = (best >> packing.BEST_NODE) & packing.U32
+    rate: uint256 = (word >> packing.RATE) & packing.U80
+    self._start(terms, job_id, key, self._event_index(header, index), word + (1 << packing.TIPS), node, rate, session_key, resume_from)
+    tip: uint256 = ((terms.money >> packing.KEEPER_FEE) & packing.U80) // 2
+    extcall ESCROW.split(job_id, [self._share(tip, best), 0, 0, 0])
+
+
+@external
+def claim(terms: IJobRegistry.Terms, index: uint256, node: uint256, session_key: bytes32, resume_from: uint256):
+    """
+    @notice Start a lease without a match, where the terms or the clock allow it. Called by the node's operator.
+    @param index The unit, or NEXT for the array's first untouched one.
+    """
+    job_id: bytes32 = self._job_id(terms)
+    at: uint256 = 0
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    at, key, word = self._open(job_id, terms.limits, index)
+    word = self._with_lapse(key, word, terms.policy)
+    if (word >> packing.MARK) & packing.U40 != 0:
+        self._refuse(PROPOSAL_LIVE)
+    lapses: uint256 = (word >> packing.LAPSES) & packing.U4
+    if (terms.limits >> packing.MATCH_WINDOW) & packing.U12 != 0 and lapses < MAX_LAPSES:
+        after: uint256 = (terms.policy >> packing.OPEN_CLAIM_AFTER) & packing.U12
+        if block.timestamp < ((word >> packing.STARTED) & packing.U40) + after:
+            self._refuse(NO_CLAIMS)
+    if lapses == 0 and (word >> packing.NODE) & packing.U32 == node:
+        self._refuse(EXCLUDED)
+    self._start(terms, job_id, key, at, word, node, 0, session_key, resume_from)
+
+
+@external
+@reentrant
+def submit(job_id: bytes32, index: uint256, result: bytes32, report: bytes32, outcome: uint256, used: uint256):
+    """
+    @notice Hand in a result before the lease ends. Called by the node's operator; frees its slot.
+    @param result sha2-256 of the result document.
+    @param report sha2-256 of the report document.
+    @param outcome 1 ok, 2 exit, 3 trap, 4 out of memory, 5 timeout.
+    @param used Fuel seconds where the job bills fuel, else 0.
+    """
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    self._check_leased(word)
+    if outcome == 0 or outcome > TIMEOUT:
+        self._refuse(OUTCOME_RANGE)
+    if result == empty(bytes32):
+        self._refuse(RESULT_ZERO)
+    if word & packing.FUEL != 0:
+        if used == 0 or used > packing.U24:
+            self._refuse(USED_RANGE)
+    elif used != 0:
+        self._refuse(USED_RANGE)
+
+    word = (
+        (word & ~(packing.U8 | (packing.U40 << packing.MARK)))
+        | packing.SUBMITTED
+        | (outcome << packing.OUTCOME)
+        | (block.timestamp << packing.MARK)
+        | (used << packing.SECONDS)
+    )
+    self._words[key] = word
+    if word & packing.STORE != 0:
+        self._seconds[key] = convert(result, uint256)
+    node: uint256 = (word >> packing.NODE) & packing.U32
+    log IJobRegistry.Submitted(
+        job_id=job_id, index=self._event_index(header, index), node=node, word=word, result=result, report=report
+    )
+    extcall NODES.submitted(node, msg.sender, skip_contract_check=True)
+
+
+@external
+def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report: bytes32):
+    """
+    @notice Give a lease back because its input, key or image cannot be used. Pays nothing; called by the operator.
+    @param outcome 6 bad input, 7 bad key, 8 image missing.
+    """
+    job_id: bytes32 = self._job_id(terms)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    self._check_leased(word)
+    if outcome < BAD_INPUT or outcome > IMAGE_MISSING:
+        self._refuse(OUTCOME_RANGE)
+    node: uint256 = (word >> packing.NODE) & packing.U32
+    word |= outcome << packing.OUTCOME
+
+    refund: uint256 = 0
+    if self._state(word) == packing.CLOSING:
+        refund = self._holds(terms.money, terms.limits, word)
+        word = self._end(job_id, key, word, header, packing.CANCELLED)
+    elif self._may_reopen(terms, word, header):
+        self._accused[key] = node
+        word = self._reopen(key, word | packing.ACCUSED)
+    else:
+        refund = self._holds(terms.money, terms.limits, word)
+        word = self._end(job_id, key, word, header, packing.REFUNDED)
+    log IJobRegistry.Declined(
+        job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report
+    )
+    bond: uint256 = self._bond(terms.money, terms.limits, terms.policy)
+    extcall NODES.declined(node, msg.sender, bond, skip_contract_check=True)
+    if refund != 0:
+        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0])
+
+
+# ---- ANYONE ----
+
+
+@external
+def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: address):
+    """
+    @notice Name a node for an open unit. The strictly larger key wins when the window ends.
+    @param index The unit, or NEXT for the array's first untouched one.
+    @param payee Who is tipped when the node acks; zero means msg.sender.
+    """
+    job_id: bytes32 = self._job_id(terms)
+    at: uint256 = 0
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    at, key, word = self._open(job_id, terms.limits, index)
+    word = self._with_lapse(key, word, terms.policy)
+    window: uint256 = (terms.limits >> packing.MATCH_WINDOW) & packing.U12
+    if window == 0 or (word >> packing.LAPSES) & packing.U4 >= MAX_LAPSES:
+        self._refuse(CLAIMS_ONLY)
+    mark: uint256 = (word >> packing.MARK) & packing.U40
+    if mark != 0 and block.timestamp >= mark:
+        self._refuse(WINDOW_OVER)
+    if (word >> packing.NODE) & packing.U32 == node:
+        self._refuse(EXCLUDED)
+    if not self._has_time(terms.limits, terms.policy):
+        self._refuse(NO_TIME)
+
+    rate: uint256 = 0
+    score: uint256 = 0
+    operator: address = empty(address)
+    rate, score, operator = staticcall NODES.appraise(node, self._ask(terms), skip_contract_check=True)
+    if convert(operator, uint256) == terms.submitter & packing.U160:
+        self._refuse(OWN_JOB)
+    seed: bytes32 = keccak256(abi_encode(job_id, at, (word >> packing.ATTEMPTS) & packing.U4))
+    lot: uint256 = convert(keccak256(abi_encode(seed, node)), uint256) & packing.U40
+    rank: uint256 = ((score // BUCKET) << 40) | lot
+
+    extensions: uint256 = 0
+    if mark == 0:
+        mark = block.timestamp + window
+    else:
+        best: uint256 = self._seconds[key]
+        if (best >> packing.BEST_NODE) & packing.U32 == node:
+            self._refuse(BEST_ALREADY)
+        if rank <= (best >> packing.BEST_KEY) & packing.U48:
+            self._refuse(NOT_BETTER)
+        extensions = best >> packing.EXTENSIONS
+        if extensions < MAX_EXTENSIONS and mark - block.timestamp < window // 3:
+            extensions += 1
+            mark += window // 3
+
+    receiver: address = payee
+    if payee == empty(address):
+        receiver = msg.sender
+    proposal: uint256 = (
+        convert(receiver, uint256)
+        | (node << packing.BEST_NODE)
+        | (rank << packing.BEST_KEY)
+        | (extensions << packing.EXTENSIONS)
+    )
+    word = (
+        (word & ~((packing.U80 << packing.RATE) | (packing.U40 << packing.MARK)))
+        | (rate << packing.RATE)
+        | (mark << packing.MARK)
+    )
+    self._seconds[key] = proposal
+    self._words[key] = word
+    log IJobRegistry.Proposed(job_id=job_id, index=at, node=node, word=word, best=proposal)
+
+
+@external
+def settle(terms: IJobRegistry.Terms, index: uint256, payee: address):
+    """
+    @notice Pay for a submitted unit once its window is over.
+    @param payee Who gets the settler's pay; zero means msg.sender.
+    """
+    if not self._settle(terms, index, self._payee(payee)):
+        self._refuse(NOT_SUBMITTED)
+
+
+@external
+def settle_batch(items: DynArray[IJobRegistry.Item, MAX_BATCH], payee: address):
+    """
+    @notice Settle several units; stale items are skipped and pay nothing.
+    """
+    receiver: address = self._payee(payee)
+    done: bool = False
+    for item: IJobRegistry.Item in items:
+        if self._settle(item.terms, item.index, receiver):
+            done = True
+    if not done:
+        self._refuse(NOTHING_DONE)
+
+
+@external
+def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
+    """
+    @notice End a cancelled lease whose notice has run out without a submit; the owner is paid for its time.
+    """
+    job_id: bytes32 = self._job_id(terms)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    if self._state(word) != packing.CLOSING:
+        self._refuse(NOT_CLOSING)
+    mark: uint256 = (word >> packing.MARK) & packing.U40
+    if block.timestamp < mark:
+        self._refuse(NOTICE_RUNNING)
+    node: uint256 = (word >> packing.NODE) & packing.U32
+    billed: uint256 = mark - ((word >> packing.STARTED) & packing.U40)
+    billed = min(billed, terms.limits & packing.U24) + ((terms.policy >> packing.START_FEE) & packing.U12)
+    pay: uint256 = self._pay(terms.money, terms.limits, word, billed)
+    fee: uint256 = self._fee(pay, terms.policy)
+    rest: uint256 = self._holds(terms.money, terms.limits, word) - pay
+    reward: uint256 = self._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
+    word = self._end(job_id, key, word, header, packing.CANCELLED)
+    log IJobRegistry.Closed(
+        job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
+    )
+    bond: uint256 = self._bond(terms.money, terms.limits, terms.policy)
+    owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
+    self._pay_out(job_id, owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
+
+
+@external
+def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
+    """
+    @notice Take a lease back from a node that let it end or stopped beating. The node loses a tenth of its bond.
+    @param payee Who gets the reclaimer's pay; zero means msg.sender.
+    """
+    job_id: bytes32 = self._job_id(terms)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    if self._state(word) != packing.RUNNING:
+        self._refuse(NOT_RUNNING)
+    due: uint256 = self._reclaimable_from(word)
+    if block.timestamp < due:
+        self._refuse(NOT_RECLAIMABLE)
+    node: uint256 = (word >> packing.NODE) & packing.U32
+    bond: uint256 = self._bond(terms.money, terms.limits, terms.policy)
+    slash: uint256 = bond // SLASH_DIVISOR
+    base: uint256 = ((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8
+    reward: uint256 = min(slash // 4, self._ramp(base, block.timestamp - due))
+
+    refund: uint256 = 0
+    if self._may_reopen(terms, word, header):
+        word = self._reopen(key, word)
+    else:
+        refund = self._holds(terms.money, terms.limits, word)
+        word = self._end(job_id, key, word, header, packing.REFUNDED)
+    log IJobRegistry.Reclaimed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
+    extcall NODES.reclaimed(node, bond, slash, reward, self._payee(payee), skip_contract_check=True)
+    if refund != 0:
+        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0])
+
+
+@external
+def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
+    """
+    @notice End an open unit, or (ALL) an array's untouched ones, that can no longer finish before the deadline.
+    @param payee Who gets the expirer's pay, once per call; zero means msg.sender.
+    """
+    due: uint256 = ((terms.limits >> packing.DEADLINE) & packing.U40) + 1 - self._lease_time(terms.limits, terms.policy)
+    if block.timestamp < due:
+        self._refuse(NOT_EXPIRED)
+    job_id: bytes32 = self._job_id(terms)
+    word: uint256 = self._words[job_id]
+    refund: uint256 = 0
+    at: uint256 = ALL
+    if index == ALL and self._state(word) == packing.HEADER:
+        refund = self._close_array(job_id, word, terms)
+        word = self._words[job_id]
+    else:
+        key: bytes32 = empty(bytes32)
+        header: uint256 = 0
+        key, word, header = self._touched(job_id, index)
+        if self._state(word) != packing.OPEN:
+            self._refuse(NOT_OPEN)
+        at = self._event_index(header, index)
+        refund = self._holds(terms.money, terms.limits, word)
+        word = self._end(job_id, key, word, header, packing.EXPIRED)
+    keeper_fee: uint256 = (terms.money >> packing.KEEPER_FEE) & packing.U80
+    reward: uint256 = min(keeper_fee, self._ramp(keeper_fee // 4, block.timestamp - due))
+    refund -= reward
+    log IJobRegistry.Expired(job_id=job_id, index=at, word=word, refund=refund)
+    extcall ESCROW.split(
+        job_id,
+        [self._share(refund, terms.submitter), self._share(reward, convert(self._payee(payee), uint256)), 0, 0],
+    )
+
+
+# ---- GOVERNANCE ----
+
+
+@external
+@reentrant
+def set_policy(policy: uint256):
+    """
+    @notice Set the parameters of new jobs. The replaced ones are taken for 24 hours more.
+    """
+    self._check_governor()
+    self._check_policy_range(policy)
+    previous: uint256 = self._policy
+    if previous == 0:
+        previous = self._held_policy
+        self._held_policy = policy
+    else:
+        self._policy = policy
+    self._previous_policy = previous
+    self._previous_until = block.timestamp + POLICY_GRACE
+    log IJobRegistry.PolicyChanged(policy=policy, previous=previous, until=self._previous_until)
+
+
+@external
+@reentrant
+def drop_previous_policy():
+    """
+    @notice Take posts under the current parameters only, from now on.
+    """
+    self._check_governor()
+    self._previous_until = 0
+    log IJobRegistry.PolicyChanged(policy=self._policy, previous=self._previous_policy, until=0)
+
+
+@external
+@reentrant
+def pause():
+    """
+    @notice Stop new posts for 7 days. Nothing else stops, and the pause ends by itself.
+    """
+    self._check_governor()
+    if self._policy != 0:
+        self._held_policy = self._policy
+        self._policy = 0
+    self.paused_until = block.timestamp + PAUSE_TIME
+    log IJobRegistry.Paused(until=self.paused_until)
+
+
+@external
+@reentrant
+def offer_governor(governor: address):
+    """
+    @notice Offer the governor's rights to a new holder, who must accept. Zero takes it back.
+    """
+    self._check_governor()
+    self.offered_governor = governor
+    log IJobRegistry.GovernorOffered(governor=governor)
+
+
+@external
+@reentrant
+def accept_governor():
+    """
+    @notice Become the governor.
+    """
+    if msg.sender != self.offered_governor:
+        self._refuse(NOT_OFFERED)
+    self.governor = msg.sender
+    self.offered_governor = empty(address)
+    log IJobRegistry.GovernorChanged(governor=msg.sender)
+
+
+# ---- VIEWS ----
+
+
+@view
+@external
+@reentrant
+def job_id_of(terms: IJobRegistry.Terms) -> bytes32:
+    """
+    @return keccak256(abi_encode(chain id, this contract, terms))
+    """
+    return self._job_id(terms)
+
+
+@view
+@external
+@reentrant
+def load(job_id: bytes32, index: uint256) -> (uint256, uint256, uint256, uint256):
+    """
+    @return (job word, unit word, second slot, accused node) as stored; the job word of an array is its header.
+    """
+    job: uint256 = self._words[job_id]
+    key: bytes32 = job_id
+    if self._state(job) == packing.HEADER:
+        key = keccak256(abi_encode(job_id, index))
+    return job, self._words[key], self._seconds[key], self._accused[key]
+
+
+@view
+@external
+@reentrant
+def policies() -> (uint256, uint256, uint256, uint256, uint256):
+    """
+    @return (policy of new jobs or 0 while paused, held policy, previous policy, its last second + 1, paused until)
+    """
+    return self._policy, self._held_policy, self._previous_policy, self._previous_until, self.paused_until
+
+
+# ---- INTERNAL: units ----
+
+
+@view
+@internal
+def _job_id(terms: IJobRegistry.Terms) -> bytes32:
+    return keccak256(abi_encode(chain.id, self, terms))
+
+
+@pure
+@internal
+def _state(word: uint256) -> uint256:
+    return word & packing.U4
+
+
+@view
+@internal
+def _touched(job_id: bytes32, index: uint256) -> (bytes32, uint256, uint256):
+    """
+    @return (key, word, header) of a unit; the header is 0 for a one-lease job, the word 0 for an untouched unit.
+    """
+    word: uint256 = self._words[job_id]
+    if self._state(word) != packing.HEADER:
+        if index != 0 and index != NEXT:
+            self._refuse(INDEX_RANGE)
+        return job_id, word, 0
+    key: bytes32 = keccak256(abi_encode(job_id, index))
+    return key, self._words[key], word
+
+
+@internal
+def _open(job_id: bytes32, limits: uint256, index: uint256) -> (uint256, bytes32, uint256):
+    """
+    @notice Find an OPEN unit that may be proposed for or claimed; the array's next untouched one is opened.
+    @return (index, key, word); the caller stores the word.
+    """
+    word: uint256 = self._words[job_id]
+    if self._state(word) != packing.HEADER:
+        if index != 0 and index != NEXT:
+            self._refuse(INDEX_RANGE)
+        if self._state(word) != packing.OPEN:
+            self._refuse(NOT_OPEN)
+        return 0, job_id, word
+
+    if word & packing.CLOSED != 0:
+        self._refuse(JOB_CLOSED)
+    touched: uint256 = (word >> packing.TOUCHED) & packing.U24
+    at: uint256 = index
+    if index == NEXT:
+        at = touched
+    if at >= (limits >> packing.UNITS) & packing.U24:
+        self._refuse(INDEX_RANGE)
+    if at > touched:
+        self._refuse(INDEX_LATER)
+    key: bytes32 = keccak256(abi_encode(job_id, at))
+    if at == touched:
+        self._words[job_id] = word + (1 << packing.TOUCHED)
+        opened: uint256 = (word >> packing.OPENED) & packing.U40
+        return at, key, packing.OPEN | (opened << packing.STARTED)
+    word = self._words[key]
+    if self._state(word) != packing.OPEN:
+        self._refuse(NOT_OPEN)
+    return at, key, word
+
+
+@pure
+@internal
+def _event_index(header: uint256, index: uint256) -> uint256:
+    """
+    @return The index that events name: 0 for a one-lease job, however it was addressed.
+    """
+    if header == 0:
+        return 0
+    return index
+
+
+@view
+@internal
+def _with_lapse(key: bytes32, word: uint256, policy: uint256) -> uint256:
+    """
+    @notice Read an OPEN unit: a proposal that nobody acked in time is dropped, and its node becomes the excluded one.
+    """
+    mark: uint256 = (word >> packing.MARK) & packing.U40
+    if mark == 0 or block.timestamp < mark + ((policy >> packing.ACK_TIME) & packing.U10):
+        return word
+    node: uint256 = (self._seconds[key] >> packing.BEST_NODE) & packing.U32
+    kept: uint256 = word & ~(
+        (packing.U32 << packing.NODE) | (packing.U80 << packing.RATE) | (packing.U40 << packing.MARK)
+    )
+    return (kept | (node << packing.NODE)) + (1 << packing.LAPSES)
+
+
+@internal
+def _start(
+    terms: IJobRegistry.Terms,
+    job_id: bytes32,
+    key: bytes32,
+    index: uint256,
+    word: uint256,
+    node: uint256,
+    rate: uint256,
+    session_key: bytes32,
+    resume_from: uint256,
+):
+    """
+    @notice Start a lease of an OPEN unit for the node that msg.sender operates.
+    @param rate The rate locked by a proposal, zero to lock the ask in force.
+    """
+    if resume_from != 0:
+        self._refuse(NO_RESUME)
+    if convert(msg.sender, uint256) == terms.submitter & packing.U160:
+        self._refuse(OWN_JOB)
+    if not self._has_time(terms.limits, terms.policy):
+        self._refuse(NO_TIME)
+    locked: uint256 = extcall NODES.engage(node, msg.sender, self._ask(terms), rate, skip_contract_check=True)
+    started: uint256 = (
+        packing.RUNNING
+        | (node << packing.NODE)
+        | (locked << packing.RATE)
+        | (block.timestamp << packing.STARTED)
+        | ((block.timestamp + self._lease_time(terms.limits, terms.policy)) << packing.MARK)
+        | ((word & ((packing.U4 << packing.ATTEMPTS) | (packing.U4 << packing.TIPS))) + (1 << packing.ATTEMPTS))
+        | (word & packing.ACCUSED)
+    )
+    if (terms.limits >> packing.BILLING) & packing.U4 == FUEL:
+        started |= packing.FUEL
+    self._words[key] = started
+    log IJobRegistry.Started(job_id=job_id, index=index, node=node, word=started, session_key=session_key)
+
+
+@view
+@internal
+def _may_reopen(terms: IJobRegistry.Terms, word: uint256, header: uint256) -> bool:
+    """
+    @return Whether a lease that ended without a result leaves an attempt, and time for it, in a job still open.
+    """
+    if (word >> packing.ATTEMPTS) & packing.U4 >= (terms.limits >> packing.MAX_ATTEMPTS) & packing.U4:
+        return False
+    return header & packing.CLOSED == 0 and self._has_time(terms.limits, terms.policy)
+
+
+@internal
+def _reopen(key: bytes32, word: uint256) -> uint256:
+    """
+    @return The new word: OPEN from now, without the node that leaves.
+    """
+    kept: uint256 = word & (
+        (packing.U32 << packing.NODE)
+        | (packing.U4 << packing.ATTEMPTS)
+        | (packing.U4 << packing.TIPS)
+        | packing.ACCUSED
+    )
+    opened: uint256 = kept | packing.OPEN | (block.timestamp << packing.STARTED)
+    self._words[key] = opened
+    return opened
+
+
+@internal
+def _end(job_id: bytes32, key: bytes32, word: uint256, header: uint256, state: uint256) -> uint256:
+    """
+    @notice Write a unit's last word, and count its end in the array's header.
+    """
+    ended: uint256 = (word & ~packing.U4) | state
+    self._words[key] = ended
+    if header != 0:
+        lane: uint256 = packing.FAILED
+        if state == packing.SETTLED and (word >> packing.OUTCOME) & packing.U4 == OK:
+            lane = packing.DONE
+        self._words[job_id] = header + (1 << lane)
+    return ended
+
+
+@internal
+def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) -> uint256:
+    """
+    @return What the untouched units hold.
+    """
+    if header & packing.CLOSED != 0:
+        self._refuse(JOB_CLOSED)
+    untouched: uint256 = ((terms.limits >> packing.UNITS) & packing.U24) - ((header >> packing.TOUCHED) & packing.U24)
+    if untouched == 0:
+        self._refuse(NOTHING_LEFT)
+    self._words[job_id] = header | packing.CLOSED
+    return untouched * self._budget(terms.money, terms.limits)
+
+
+@internal
+def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> bool:
+    """
+    @param settler Who gets the settler's pay; zero for nobody, when the submitter accepts.
+    @return False where the unit is not SUBMITTED. This version has no challenge window: a submit can be settled at
+            once.
+    """
+    job_id: bytes32 = self._job_id(terms)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    if self._state(word) != packing.SUBMITTED:
+        return False
+    node: uint256 = (word >> packing.NODE) & packing.U32
+    mark: uint256 = (word >> packing.MARK) & packing.U40
+    ok: bool = (word >> packing.OUTCOME) & packing.U4 == OK
+
+    elapsed: uint256 = mark - ((word >> packing.STARTED) & packing.U40)
+    billed: uint256 = terms.limits & packing.U24
+    billing: uint256 = (terms.limits >> packing.BILLING) & packing.U4
+    if billing == FUEL:
+        billed = min(billed, (word >> packing.SECONDS) & packing.U24)
+    elif billing == METERED:
+        billed = min(billed, elapsed)
+    if word & packing.NOTICED != 0:
+        billed = min(billed, elapsed + ((terms.policy >> packing.START_FEE) & packing.U12))
+    pay: uint256 = self._pay(terms.money, terms.limits, word, billed)
+    fee: uint256 = self._fee(pay, terms.policy)
+    rest: uint256 = self._holds(terms.money, terms.limits, word) - pay
+    reward: uint256 = 0
+    if settler != empty(address):
+        reward = self._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
+
+    accused: uint256 = 0
+    if ok and word & packing.ACCUSED != 0:
+        accused = self._accused[key]
+        if accused == node:
+            accused = 0
+    bond: uint256 = self._bond(terms.money, terms.limits, terms.policy)
+    word = self._end(job_id, key, word, header, packing.SETTLED)
+    log IJobRegistry.Settled(
+        job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
+    )
+    owner: address = extcall NODES.settled(node, bond, ok, fee, accused, skip_contract_check=True)
+    self._pay_out(job_id, owner, pay, fee, settler, reward, terms.submitter, rest)
+    return True
+
+
+@internal
+def _pay_out(
+    job_id: bytes32,
+    owner: address,
+    pay: uint256,
+    fee: uint256,
+    keeper: address,
+    reward: uint256,
+    submitter: uint256,
+    rest: uint256,
+):
+    """
+    @notice Split what an ended unit held: the owner's pay less the fee, the fee, the keeper's pay, the rest.
+    """
+    extcall ESCROW.split(
+        job_id,
+        [
+            self._share(pay - fee, convert(owner, uint256)),
+            self._share(fee, convert(TREASURY, uint256)),
+            self._share(reward, convert(keeper, uint256)),
+            self._share(rest - reward, submitter),
+        ],
+        skip_contract_check=True,
+    )
+
+
+# ---- INTERNAL: money and time ----
+
+
+@pure
+@internal
+def _unit_price(money: uint256, limits: uint256) -> uint256:
+    """
+    @return The most that a unit can pay, rounding up.
+    """
+    return ((money & packing.U80) * (limits & packing.U24) + RATE_SCALE - 1) // RATE_SCALE
+
+
+@pure
+@internal
+def _budget(money: uint256, limits: uint256) -> uint256:
+    """
+    @return What a fresh lease holds: its price and every keeper fee it may need.
+    """
+    return self._unit_price(money, limits) + ((limits >> packing.MAX_ATTEMPTS) & packing.U4) * (
+        (money >> packing.KEEPER_FEE) & packing.U80
+    )
+
+
+@pure
+@internal
+def _holds(money: uint256, limits: uint256, word: uint256) -> uint256:
+    """
+    @return What a unit that has not ended holds: its budget less the tips already paid.
+    """
+    tip: uint256 = ((money >> packing.KEEPER_FEE) & packing.U80) // 2
+    return self._budget(money, limits) - ((word >> packing.TIPS) & packing.U4) * tip
+
+
+@pure
+@internal
+def _bond(money: uint256, limits: uint256, policy: uint256) -> uint256:
+    """
+    @return The stake that a lease reserves, rounding up. No court exists, so no jury has to be covered.
+    """
+    share: uint256 = (policy >> packing.BOND_NONE) & packing.U16
+    return max(
+        (share * self._unit_price(money, limits) + BPS - 1) // BPS, 8 * ((money >> packing.KEEPER_FEE) & packing.U80)
+    )
+
+
+@view
+@internal
+def _ask(terms: IJobRegistry.Terms) -> INodeRegistry.Ask:
+    """
+    @return What the matching gates compare a node with.
+    """
+    probation: uint256 = 0
+    if terms.limits & packing.NEWCOMERS == 0:
+        probation = 1
+        if self._unit_price(terms.money, terms.limits) > self._amount(terms.policy >> packing.PROBATION_PRICE):
+            probation = 2
+    return INodeRegistry.Ask(
+        needs=terms.needs,
+        ceiling=terms.money & packing.U80,
+        bond=self._bond(terms.money, terms.limits, terms.policy),
+        probation=probation,
+    )
+
+
+@pure
+@internal
+def _pay(money: uint256, limits: uint256, word: uint256, billed: uint256) -> uint256:
+    """
+    @param billed Seconds.
+    @return The unit's pay before the fee, rounding down, at most its price.
+    """
+    return min(self._unit_price(money, limits), ((word >> packing.RATE) & packing.U80) * billed // RATE_SCALE)
+
+
+@pure
+@internal
+def _fee(pay: uint256, policy: uint256) -> uint256:
+    return pay * ((policy >> packing.FEE_BPS) & packing.U10) // BPS
+
+
+@pure
+@internal
+def _ramp(base: uint256, overdue: uint256) -> uint256:
+    """
+    @return A keeper's pay, growing from 1x to 4x over 600 s since the action became valid, rounding down.
+    """
+    return base * (1000 + min(3000, 5 * overdue)) // 1000
+
+
+@pure
+@internal
+def _share(amount: uint256, account: uint256) -> uint256:
+    """
+    @param account An address, or a word whose lower 160 bits are one.
+    @return A share word of Escrow.split, no share at all for no amount.
+    """
+    if amount == 0:
+        return 0
+    return (amount << 160) | (account & packing.U160)
+
+
+@pure
+@internal
+def _amount(code: uint256) -> uint256:
+    """
+    @param code exponent << 10 | mantissa in its lower 15 bits.
+    @return Base units.
+    """
+    return (code & packing.U10) * 10 ** ((code >> 10) & packing.U5)
+
+
+@pure
+@internal
+def _lease_time(limits: uint256, policy: uint256) -> uint256:
+    """
+    @return Seconds from a lease's start to its end: what may be billed, and grace.
+    """
+    seconds: uint256 = limits & packing.U24
+    return seconds + max((policy >> packing.GRACE_FLOOR) & packing.U12, seconds // 10)
+
+
+@view
+@internal
+def _has_time(limits: uint256, policy: uint256) -> bool:
+    """
+    @return Whether an attempt that starts now can end before the deadline.
+    """
+    return block.timestamp + self._lease_time(limits, policy) <= (limits >> packing.DEADLINE) & packing.U40
+
+
+@view
+@internal
+def _reclaimable_from(word: uint256) -> uint256:
+    """
+    @return The first second at which a RUNNING unit may be reclaimed: its lease is over, or its node is dead.
+    """
+    seen: uint256 = staticcall NODES.last_seen((word >> packing.NODE) & packing.U32, skip_contract_check=True)
+    dead: uint256 = max(seen, (word >> packing.STARTED) & packing.U40) + DEAD_AFTER
+    return min((word >> packing.MARK) & packing.U40, dead)
+
+
+@view
+@internal
+def _payee(payee: address) -> address:
+    if payee == empty(address):
+        return msg.sender
+    return payee
+
+
+# ---- INTERNAL: checks ----
+
+
+@view
+@internal
+def _check_submitter(submitter: uint256):
+    if submitter & packing.U160 != convert(msg.sender, uint256):
+        self._refuse(NOT_SUBMITTER)
+
+
+@view
+@internal
+def _check_leased(word: uint256):
+    state: uint256 = self._state(word)
+    if state != packing.RUNNING and state != packing.CLOSING:
+        self._refuse(NOT_RUNNING)
+    if block.timestamp >= (word >> packing.MARK) & packing.U40:
+        self._refuse(LATE)
+
+
+@view
+@internal
+def _check_terms(terms: IJobRegistry.Terms) -> uint256:
+    """
+    @notice Check every field's range; the id fixes them afterwards, so no later call does.
+    @return The number of leases.
+    """
+    limits: uint256 = terms.limits
+    if (
+        terms.needs >> packing.NEEDS_BITS != 0
+        or terms.needs & packing.GUARDS != 0
+        or terms.money >> packing.MONEY_BITS != 0
+        or limits >> packing.LIMITS_BITS != 0
+        or terms.verifier >> 160 != 0
+        or terms.court >> 160 != 0
+    ):
+        self._refuse(SPARE_BITS)
+    if limits & BUILT_LANES != BUILT:
+        self._refuse_unbuilt(limits)
+    if terms.verifier != 0:
+        self._refuse(NO_VERIFIERS)
+    if terms.court != 0:
+        self._refuse(NO_COURT)
+    if terms.parents_hash != empty(bytes32):
+        self._refuse(NO_PARENTS)
+    if terms.spec == empty(bytes32):
+        self._refuse(SPEC_ZERO)
+    if (terms.needs >> packing.RUNTIMES) & packing.U8 == 0:
+        self._refuse(RUNTIME_ZERO)
+    if terms.money & packing.U80 == 0:
+        self._refuse(CEILING_ZERO)
+    seconds: uint256 = limits & packing.U24
+    if seconds == 0 or seconds > MAX_SECONDS:
+        self._refuse(SECONDS_RANGE)
+    if not self._has_time(limits, terms.policy):
+        self._refuse(DEADLINE_NEAR)
+    units: uint256 = (limits >> packing.UNITS) & packing.U24
+    if units == 0 or units > MAX_UNITS:
+        self._refuse(UNITS_RANGE)
+    window: uint256 = (limits >> packing.MATCH_WINDOW) & packing.U12
+    if window != 0 and (window < (terms.policy >> packing.MIN_MATCH_WINDOW) & packing.U9 or window > MAX_WINDOW):
+        self._refuse(WINDOW_RANGE)
+    attempts: uint256 = (limits >> packing.MAX_ATTEMPTS) & packing.U4
+    if attempts == 0 or attempts > MAX_ATTEMPTS:
+        self._refuse(ATTEMPTS_RANGE)
+    if (limits >> packing.BILLING) & packing.U4 > METERED:
+        self._refuse(BILLING_RANGE)
+
+    price: uint256 = self._unit_price(terms.money, limits)
+    if price < self._amount(terms.policy >> packing.MIN_PRICE):
+        self._refuse(PRICE_LOW)
+    least: uint256 = self._amount(terms.policy >> packing.MIN_KEEPER_FEE)
+    keeper_fee: uint256 = (terms.money >> packing.KEEPER_FEE) & packing.U80
+    if keeper_fee < least or keeper_fee > max(price, least):
+        self._refuse(KEEPER_FEE_RANGE)
+    if self._bond(terms.money, limits, terms.policy) > packing.U80:
+        self._refuse(BOND_LARGE)
+    return units
+
+
+@pure
+@internal
+def _refuse_unbuilt(limits: uint256):
+    """
+    @notice Name the field that is out of range, or that this version does not build yet.
+    """
+    chunk: uint256 = (limits >> packing.CHUNK) & packing.U16
+    if chunk == 0 or chunk > MAX_CHUNK or ((limits >> packing.UNITS) & packing.U24) % chunk != 0:
+        self._refuse(CHUNK_RANGE)
+    if chunk != 1:
+        self._refuse(NO_CHUNKS)
+    replicas: uint256 = (limits >> packing.REPLICAS) & packing.U4
+    if replicas % 2 == 0 or replicas > 7:
+        self._refuse(REPLICAS_RANGE)
+    quorum: uint256 = (limits >> packing.QUORUM) & packing.U4
+    if quorum <= replicas // 2 or quorum > replicas:
+        self._refuse(QUORUM_RANGE)
+    if replicas != 1:
+        self._refuse(NO_REPLICAS)
+    if (limits >> packing.CHALLENGE_WINDOW) & packing.U24 != 0:
+        self._refuse(NO_CHALLENGES)
+    if (limits >> packing.CHECKPOINT_EVERY) & packing.U24 != 0:
+        self._refuse(NO_CHECKPOINTS)
+    if limits & packing.CONFIDENTIAL != 0:
+        self._refuse(NO_CONFIDENTIAL)
+    if limits & packing.PREEMPTIBLE != 0:
+        self._refuse(NO_PREEMPTIBLE)
+    self._refuse(FLAG_UNKNOWN)
+
+
+@internal
+def _check_other_policy(policy: uint256):
+    """
+    @notice Take a policy that is not the current one: the previous for 24 h, or the one that a pause, now over, held.
+    """
+    if block.timestamp < self.paused_until:
+        self._refuse(PAUSED)
+    if self._policy == 0:
+        self._policy = self._held_policy
+        if policy == self._policy:
+            return
+    if policy != self._previous_policy or block.timestamp >= self._previous_until:
+        self._refuse(POLICY_OLD)
+
+
+@pure
+@internal
+def _check_policy_range(policy: uint256):
+    """
+    @notice The bounds of SPEC section "Parameters", hard-coded.
+    """
+    window: uint256 = (policy >> packing.MIN_MATCH_WINDOW) & packing.U9
+    ack_time: uint256 = (policy >> packing.ACK_TIME) & packing.U10
+    after: uint256 = (policy >> packing.OPEN_CLAIM_AFTER) & packing.U12
+    grace: uint256 = (policy >> packing.GRACE_FLOOR) & packing.U12
+    fee: uint256 = (policy >> packing.FEE_BPS) & packing.U10
+    if (
+        policy & packing.U8 != PROTOCOL_VERSION
+        or fee > FEE_CAP
+        or (policy >> packing.AUDIT_SHARE) & packing.U10 > fee
+        or (policy >> packing.BOND_NONE) & packing.U16 == 0
+        or window == 0
+        or window > MAX_WINDOW
+        or ack_time < 2
+        or ack_time > 600
+        or after < 2
+        or after > 3600
+        or grace == 0
+        or grace > 3600
+        or (policy >> packing.MIN_CHALLENGE_WINDOW) & packing.U20 > MAX_CHALLENGE_WINDOW
+    ):
+        self._refuse(POLICY_RANGE)
+
+
+@view
+@internal
+def _check_governor():
+    if msg.sender != self.governor:
+        self._refuse(NOT_GOVERNOR)
+
+
+@pure
+@internal
+def _refuse(code: uint256):
+    """
+    @notice Revert with a row of REASONS, its padding cut off.
+    """
+    row: String[32] = slice(REASONS, code * 32, 32)
+    rest: uint256 = convert(convert(row, Bytes[32]), uint256)
+    size: uint256 = 32
+    for i: uint256 in range(32):
+        if rest & packing.U8 != 32:
+            break
+        rest >>= 8
+        size -= 1
+    raise slice(row, 0, size)

@@ -1,0 +1,594 @@
+"""Run contracts in this process: compile with Vyper, execute on revm, decode by the ABI.
+
+`Evm` is one chain with accounts, a clock and deployed contracts. A call from an account is a whole transaction: it
+either succeeds and returns a `Receipt`, or leaves the state as it was and raises `Reverted`. Gas costs nothing here,
+so balances move by `value` alone, and each transaction gets a block of its own at the time `Evm.now`.
+
+revm keeps every transaction of one `Evm` in one journal: storage that an earlier call touched stays warm and keeps its
+old "original" value, so gas figures come out too low, while results are those of a chain. `Evm(exact_gas=True)`
+rebuilds the machine from its own state before each transaction, and then gas is that of a receipt on a chain:
+intrinsic gas, calldata and capped refunds included. Only such a machine answers `Receipt.gas_used`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import tempfile
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyrevm
+import pytest
+from eth_abi import decode, encode
+from eth_hash.auto import keccak
+from eth_utils import to_checksum_address
+from vyper.compiler.input_bundle import BUILTIN, FileInput, FilesystemInputBundle
+from vyper.compiler.output import build_abi_output
+from vyper.compiler.phases import CompilerData
+from vyper.compiler.settings import OptimizationLevel, Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+CONTRACTS = ROOT / "contracts"
+CACHE = ROOT / ".build" / "evm"
+COMPILER = "vyper 0.4.3 -O gas"
+
+CHAIN_ID = 31337
+SPEC = "CANCUN"
+# Unix seconds at which every chain starts; a round number reads well in failures.
+START = 1_800_000_000
+# Gas that a transaction may use unless it says so, and the limit of each block.
+BLOCK_GAS = 30_000_000
+# Wei that each named account starts with.
+FUNDS = 10**24
+NATIVE = "0x" + "00" * 20
+
+# Zero bytes that revm appends to analysed code.
+_PADDING = 33
+
+_ERROR = keccak(b"Error(string)")[:4]
+_PANIC = keccak(b"Panic(uint256)")[:4]
+_REVERT = re.compile(r"^Revert \{ gas_used: (\d+), output: 0x([0-9a-f]*) \}$")
+_HALT = re.compile(r"^Halt \{ reason: (.+), gas_used: (\d+) \}$")
+_ACCOUNT = re.compile(
+    r"(0x[0-9a-f]{40}): Account \{ info: AccountInfo \{ balance: (\d+), nonce: (\d+), code_hash: (0x[0-9a-f]{64}), "
+    r".*?storage: \{(.*?)\}, status: AccountStatus\("
+)
+_SLOT = re.compile(r"(\d+): StorageSlot \{ previous_or_original_value: \d+, present_value: (\d+) \}")
+
+
+# ------------------------------------------------------------------------------------------------ compiling
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """One compiled contract: ABI, creation bytecode, and bytes of runtime code (immutables not counted)."""
+
+    name: str
+    abi: list[dict[str, Any]]
+    bytecode: bytes
+    runtime_size: int
+
+
+def compile_contract(name: str) -> Artifact:
+    """Compile contracts/`name`.vy (or .vyi, which gives an ABI and no code); the cache lies in .build/evm.
+
+    `name` may be a path below contracts ("mocks/Token") or a whole source text, which is told by its line ends.
+    """
+    if "\n" in name:
+        return _compile("Inline", None, name)
+    for path in (CONTRACTS / f"{name}.vy", CONTRACTS / f"{name}.vyi"):
+        if path.is_file():
+            return _compile(path.stem, path, path.read_text(encoding="utf-8"))
+    raise FileNotFoundError(f"no contract {name} below {CONTRACTS}")
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
+
+
+# Kept per text, so a test that plants a bug in a source sees the change; the files that it imports are read once.
+@cache
+def _compile(name: str, path: Path | None, text: str) -> Artifact:
+    key = _digest(f"{COMPILER}\0{path.relative_to(CONTRACTS) if path else ''}\0{text}".encode())
+    stored = CACHE / f"{name}-{key[:32]}.json"
+    if stored.is_file():
+        found = json.loads(stored.read_text(encoding="utf-8"))
+        if all(Path(p).is_file() and _digest(Path(p).read_bytes()) == h for p, h in found["sources"].items()):
+            return Artifact(name, found["abi"], bytes.fromhex(found["bytecode"]), found["runtime_size"])
+    # Lowest precedence first, as the compiler's own command line orders them.
+    bundle = FilesystemInputBundle([Path(entry) for entry in reversed(sys.path) if entry] + [CONTRACTS])
+    where = path or Path(f"{name}.vy")
+    data = CompilerData(
+        FileInput(source_id=-1, path=where, resolved_path=where, contents=text),
+        bundle,
+        Settings(optimize=OptimizationLevel.GAS),
+    )
+    interface = where.suffix == ".vyi"
+    artifact = Artifact(
+        name,
+        build_abi_output(data),
+        b"" if interface else data.bytecode,
+        0 if interface else len(data.bytecode_runtime),
+    )
+    imported = {
+        Path(item.resolved_path) for item in data.resolved_imports.compiler_inputs if item.source_id != BUILTIN
+    } - {where}
+    CACHE.mkdir(parents=True, exist_ok=True)
+    entry = {
+        "sources": {str(p): _digest(p.read_bytes()) for p in sorted(imported)},
+        "abi": artifact.abi,
+        "bytecode": artifact.bytecode.hex(),
+        "runtime_size": artifact.runtime_size,
+    }
+    # Other workers may read at the same moment: a file appears whole or not at all.
+    with tempfile.NamedTemporaryFile("w", dir=CACHE, delete=False, encoding="utf-8") as file:
+        json.dump(entry, file)
+    os.replace(file.name, stored)
+    return artifact
+
+
+# ------------------------------------------------------------------------------------------------ results
+
+
+class Reverted(Exception):
+    """A transaction or a call failed and changed nothing.
+
+    `reason` is the text of `Error(string)`, "" for an empty revert (Vyper's checked arithmetic and clamps),
+    "panic: n", "halt: ..." when the machine itself stopped (out of gas), else the raw bytes in hexadecimal.
+    `data` holds the raw bytes, `gas_used` the gas, warm as described above.
+    """
+
+    def __init__(self, reason: str, data: bytes, gas_used: int) -> None:
+        super().__init__(reason or "(no reason)")
+        self.reason = reason
+        self.data = data
+        self.gas_used = gas_used
+
+
+class Log(NamedTuple):
+    """One decoded event; `args` holds indexed and other fields by name."""
+
+    name: str
+    args: dict[str, Any]
+    address: str
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What a transaction returned, logged and cost."""
+
+    value: Any
+    logs: tuple[Log, ...]
+    warm_gas: int
+    exact: bool = field(repr=False)
+
+    @property
+    def gas_used(self) -> int:
+        """Return the gas of a receipt on a chain; raises on a machine without `exact_gas`."""
+        if not self.exact:
+            raise RuntimeError("gas is warm here; build Evm(exact_gas=True) to measure it")
+        return self.warm_gas
+
+    def events(self, name: str) -> list[dict[str, Any]]:
+        """Return the fields of every event called `name`, in order."""
+        return [log.args for log in self.logs if log.name == name]
+
+    def event(self, name: str) -> dict[str, Any]:
+        """Return the fields of the only event called `name`."""
+        found = self.events(name)
+        assert len(found) == 1, f"{len(found)} {name} events among {[log.name for log in self.logs]}"
+        return found[0]
+
+
+@contextmanager
+def reverts(reason: str) -> Iterator[pytest.ExceptionInfo[Reverted]]:
+    """Demand that the block reverts with exactly this reason."""
+    with pytest.raises(Reverted) as caught:
+        yield caught
+    assert caught.value.reason == reason, f"reverted with {caught.value.reason!r}, not {reason!r}"
+
+
+def _failure(error: RuntimeError) -> Reverted:
+    """Read revm's error text; anything that is not the contract's own failure is raised as it came."""
+    text = str(error)
+    halt = _HALT.match(text)
+    if halt:
+        return Reverted(f"halt: {halt[1]}", b"", int(halt[2]))
+    revert = _REVERT.match(text)
+    if not revert:
+        raise error
+    data = bytes.fromhex(revert[2])
+    if data[:4] == _ERROR:
+        reason = str(decode(["string"], data[4:])[0])
+    elif data[:4] == _PANIC:
+        reason = f"panic: {decode(['uint256'], data[4:])[0]}"
+    else:
+        reason = "0x" + data.hex() if data else ""
+    return Reverted(reason, data, int(revert[1]))
+
+
+# ------------------------------------------------------------------------------------------------ ABI
+
+
+def _type(item: Mapping[str, Any]) -> str:
+    kind = str(item["type"])
+    if kind.startswith("tuple"):
+        return "(" + ",".join(_type(part) for part in item["components"]) + ")" + kind[len("tuple") :]
+    return kind
+
+
+@cache
+def _record(names: tuple[str, ...]) -> Callable[..., Any]:
+    return namedtuple("Struct", names, rename=True)  # type: ignore[misc]
+
+
+def _plain(value: Any) -> Any:
+    """Make a Python value fit for eth_abi: contracts become their addresses."""
+    if isinstance(value, Contract):
+        return value.address
+    if isinstance(value, (list, tuple)):
+        return tuple(_plain(part) for part in value)
+    return value
+
+
+def _nice(item: Mapping[str, Any], value: Any) -> Any:
+    """Make a decoded value fit for asserts: checksummed addresses, lists, structs with field names."""
+    kind = str(item["type"])
+    if kind.endswith("]"):
+        inner = {**item, "type": kind[: kind.rindex("[")]}
+        return [_nice(inner, part) for part in value]
+    if kind == "tuple":
+        parts = item["components"]
+        make = _record(tuple(str(part["name"]) for part in parts))
+        return make(*(_nice(part, v) for part, v in zip(parts, value, strict=True)))
+    return to_checksum_address(value) if kind == "address" else value
+
+
+@dataclass(frozen=True)
+class Function:
+    """One ABI entry: how to encode its arguments and decode its answer."""
+
+    entry: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return str(self.entry["name"])
+
+    @property
+    def signature(self) -> str:
+        return f"{self.name}({','.join(_type(item) for item in self.entry['inputs'])})"
+
+    @property
+    def selector(self) -> bytes:
+        return keccak(self.signature.encode())[:4]
+
+    @property
+    def is_view(self) -> bool:
+        return self.entry["stateMutability"] in ("view", "pure")
+
+    def encode(self, args: Sequence[Any]) -> bytes:
+        """Return the calldata."""
+        return self.selector + encode([_type(item) for item in self.entry["inputs"]], _plain(args))
+
+    def decode(self, data: bytes) -> Any:
+        """Return nothing, the one value, or a tuple of values."""
+        outputs = self.entry["outputs"]
+        if not outputs:
+            return None
+        values = decode([_type(item) for item in outputs], data)
+        nice = tuple(_nice(item, value) for item, value in zip(outputs, values, strict=True))
+        return nice[0] if len(nice) == 1 else nice
+
+
+class _Calls:
+    """Turn attribute access into a call of the contract's function of that name."""
+
+    def __init__(self, contract: Contract, send: bool) -> None:
+        self._contract = contract
+        self._send = send
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        contract = self._contract
+        overloads = contract.functions(name)
+
+        def invoke(*args: Any, **options: Any) -> Any:
+            function = next((f for f in overloads if len(f.entry["inputs"]) == len(args)), None)
+            if function is None:
+                takes = " or ".join(f.signature for f in overloads)
+                raise TypeError(f"{contract.name}.{name} was given {len(args)} arguments; it is {takes}")
+            run = contract.evm.transact if self._send else contract.evm.simulate
+            return run(contract, function, args, **options)
+
+        return invoke
+
+
+class Contract:
+    """A deployed contract: `c.send.fn(*args, sender=, value=, gas=)` transacts, `c.call.fn(*args, ...)` only asks."""
+
+    def __init__(self, evm: Evm, artifact: Artifact, address: str, deploy_gas: int = 0) -> None:
+        self.evm = evm
+        self.artifact = artifact
+        self.name = artifact.name
+        self.address = address
+        self.deploy_gas = deploy_gas
+        self.send = _Calls(self, send=True)
+        self.call = _Calls(self, send=False)
+
+    def __repr__(self) -> str:
+        return f"<{self.name} {self.address}>"
+
+    def all_functions(self) -> list[Function]:
+        """Return every function of the ABI, overloads apart."""
+        return [Function(entry) for entry in self.artifact.abi if entry["type"] == "function"]
+
+    def functions(self, name: str) -> list[Function]:
+        """Return the function called `name`, once per number of arguments that it takes."""
+        found = [function for function in self.all_functions() if function.name == name]
+        if not found:
+            raise AttributeError(f"{self.name} has no function {name}")
+        return found
+
+    def function(self, name: str) -> Function:
+        """Return the function called `name` that takes the most arguments."""
+        return max(self.functions(name), key=lambda function: len(function.entry["inputs"]))
+
+    def encode(self, name: str, *args: Any) -> bytes:
+        """Return the calldata of a call, for `Evm.raw_call` and for contracts that forward calls."""
+        return self.function(name).encode(args)
+
+
+# ------------------------------------------------------------------------------------------------ the machine
+
+
+class Evm:
+    """One chain in memory. Amounts are wei, times Unix seconds, gas as in the module's docstring."""
+
+    def __init__(self, *, exact_gas: bool = False, now: int = START) -> None:
+        self.exact_gas = exact_gas
+        self.now = now
+        self.block = 1
+        self._machine = self._fresh_machine()
+        # State below the machine's journal: slots by account, as they were when the machine was last rebuilt.
+        self._settled: dict[str, dict[int, int]] = {}
+        self._contracts: dict[str, Contract] = {}
+        self._events: dict[bytes, Mapping[str, Any]] = {}
+        self._names: dict[str, str] = {}
+        self.deployer = self.account("deployer")
+
+    # accounts
+
+    def account(self, name: str) -> str:
+        """Return the address that belongs to a name, the same in every run; funded when first asked for."""
+        address = to_checksum_address(keccak(b"hearth test account " + name.encode())[12:])
+        if address not in self._names:
+            self._names[address] = name
+            self.set_balance(address, FUNDS)
+        return address
+
+    def balance(self, who: str | Contract) -> int:
+        """Return the native balance in wei."""
+        return int(self._machine.get_balance(_plain(who)))
+
+    def set_balance(self, who: str | Contract, amount: int) -> None:
+        """Set the native balance in wei, as a block reward or a self-destruct would: no code of `who` runs."""
+        self._machine.set_balance(_plain(who), amount)
+
+    def code_at(self, who: str | Contract) -> bytes:
+        """Return the runtime code."""
+        address = _plain(who)
+        code, wanted = bytes(self._machine.get_code(address) or b""), self._machine.basic(address).code_hash
+        # revm pads code that it has run with zeros; the account's hash tells code from padding.
+        return code if keccak(code) == wanted else code[:-_PADDING]
+
+    def storage_at(self, who: str | Contract, slot: int) -> int:
+        """Return one storage word."""
+        return int(self._machine.storage(_plain(who), slot))
+
+    def create_address(self, deployer: str, ahead: int = 0) -> str:
+        """Predict the address of the deployment that follows `ahead` more by `deployer`.
+
+        Only deployments move a nonce here; transactions do not.
+        """
+        nonce = int(self._machine.basic(deployer).nonce) + ahead
+        item = b"" if nonce == 0 else nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
+        encoded = item if nonce and nonce < 0x80 else bytes([0x80 + len(item)]) + item
+        body = b"\x94" + bytes.fromhex(deployer[2:]) + encoded
+        return to_checksum_address(keccak(bytes([0xC0 + len(body)]) + body)[12:])
+
+    # time
+
+    def warp(self, seconds: int) -> None:
+        """Let time pass; the next transaction sees it."""
+        assert seconds >= 0, "time does not run backwards"
+        self.now += seconds
+
+    def at(self, timestamp: int) -> None:
+        """Set the time of the next transaction; it may not lie before the present one."""
+        self.warp(timestamp - self.now)
+
+    # contracts
+
+    def deploy(self, name: str, *args: Any, sender: str | None = None, value: int = 0) -> Contract:
+        """Compile and deploy contracts/`name`.vy, or a source text, with constructor arguments."""
+        artifact = compile_contract(name)
+        inputs = next((entry["inputs"] for entry in artifact.abi if entry["type"] == "constructor"), [])
+        if len(inputs) != len(args):
+            raise TypeError(f"{artifact.name} takes {len(inputs)} constructor arguments, {len(args)} were given")
+        code = artifact.bytecode + encode([_type(item) for item in inputs], _plain(args))
+        address, gas = self._create(code, sender or self.deployer, value)
+        return self._bind(artifact, address, gas)
+
+    def deploy_code(self, code: bytes, *, sender: str | None = None, value: int = 0) -> str:
+        """Deploy raw creation code and return its address."""
+        return self._create(code, sender or self.deployer, value)[0]
+
+    def contract_at(self, name: str, address: str) -> Contract:
+        """Look at a deployed address through the ABI of contracts/`name`."""
+        return self._bind(compile_contract(name), to_checksum_address(address), 0)
+
+    def _bind(self, artifact: Artifact, address: str, gas: int) -> Contract:
+        contract = Contract(self, artifact, address, gas)
+        self._contracts[address] = contract
+        for entry in artifact.abi:
+            if entry["type"] == "event":
+                signature = f"{entry['name']}({','.join(_type(item) for item in entry['inputs'])})"
+                self._events[keccak(signature.encode())] = entry
+        return contract
+
+    # running
+
+    def transact(
+        self,
+        contract: Contract,
+        function: Function,
+        args: Sequence[Any],
+        *,
+        sender: str | None = None,
+        value: int = 0,
+        gas: int = BLOCK_GAS,
+    ) -> Receipt:
+        """Send one transaction; `Contract.send` is its short form."""
+        data = self.raw_call(contract, function.encode(args), sender=sender, value=value, gas=gas)
+        result = self._machine.result
+        logs = tuple(self._decode_log(log) for log in result.logs)
+        return Receipt(function.decode(data), logs, int(result.gas_used), self.exact_gas)
+
+    def simulate(
+        self,
+        contract: Contract,
+        function: Function,
+        args: Sequence[Any],
+        *,
+        sender: str | None = None,
+        value: int = 0,
+        gas: int = BLOCK_GAS,
+        at: int | None = None,
+    ) -> Any:
+        """Return what a call would answer, now or `at` another time; nothing is kept. `Contract.call` in short."""
+        with self.isolated():
+            self.now = self.now if at is None else at
+            data = self._run(contract.address, function.encode(args), sender, value, gas, static=function.is_view)
+        return function.decode(data)
+
+    def raw_call(
+        self, to: str | Contract, data: bytes = b"", *, sender: str | None = None, value: int = 0, gas: int = BLOCK_GAS
+    ) -> bytes:
+        """Send one transaction with raw calldata and return the raw answer."""
+        if self.exact_gas:
+            self.settle()
+        self.block += 1
+        return self._run(_plain(to), data, sender, value, gas, static=False)
+
+    def _run(self, to: str, data: bytes, sender: str | None, value: int, gas: int, *, static: bool) -> bytes:
+        self._open_block()
+        try:
+            answer = self._machine.message_call(
+                sender or self.deployer, to, data, value=value, gas=gas, is_static=static
+            )
+        except RuntimeError as error:
+            raise _failure(error) from None
+        return bytes(answer)
+
+    def _create(self, code: bytes, sender: str, value: int) -> tuple[str, int]:
+        if self.exact_gas:
+            self.settle()
+        self.block += 1
+        self._open_block()
+        try:
+            address = self._machine.deploy(sender, code, value=value, gas=BLOCK_GAS)
+        except RuntimeError as error:
+            raise _failure(error) from None
+        return to_checksum_address(address), int(self._machine.result.gas_used)
+
+    def _open_block(self) -> None:
+        self._machine.set_block_env(
+            pyrevm.BlockEnv(number=self.block, timestamp=self.now, basefee=0, gas_limit=BLOCK_GAS)
+        )
+        self._machine.reset_transient_storage()
+
+    def _decode_log(self, log: Any) -> Log:
+        address = to_checksum_address(log.address)
+        topics, data = log.data
+        entry = self._events.get(bytes(topics[0])) if topics else None
+        if entry is None:
+            raw = {"topics": [bytes(topic) for topic in topics], "data": bytes(data)}
+            return Log("(unknown)", raw, address)
+        indexed = [item for item in entry["inputs"] if item["indexed"]]
+        others = [item for item in entry["inputs"] if not item["indexed"]]
+        args: dict[str, Any] = {}
+        for item, topic in zip(indexed, topics[1:], strict=True):
+            args[item["name"]] = _nice(item, decode([_type(item)], bytes(topic))[0])
+        for item, value in zip(others, decode([_type(item) for item in others], bytes(data)), strict=True):
+            args[item["name"]] = _nice(item, value)
+        order = [str(item["name"]) for item in entry["inputs"]]
+        return Log(str(entry["name"]), {name: args[name] for name in order}, address)
+
+    # state
+
+    @contextmanager
+    def isolated(self) -> Iterator[None]:
+        """Undo, at the end of the block, all that happened in it: state, time, block number, contracts."""
+        machine, settled = self._machine, self._settled
+        saved = (self.now, self.block, dict(self._contracts), dict(self._names))
+        point = machine.snapshot()
+        try:
+            yield
+        finally:
+            machine.revert(point)
+            self._machine, self._settled = machine, settled
+            self.now, self.block, self._contracts, self._names = saved
+
+    def state(self) -> dict[str, tuple[int, int, str, dict[int, int]]]:
+        """Return every account that is not empty: nonce, balance in wei, code hash, non-zero storage words."""
+        found = {}
+        for address, info in self._journal().items():
+            balance, nonce, code_hash, slots = info
+            words = {slot: word for slot, word in sorted(slots.items()) if word}
+            if balance or nonce or words:
+                found[address] = (nonce, balance, code_hash, words)
+        return dict(sorted(found.items()))
+
+    def state_hash(self) -> str:
+        """Return a digest of `state`: equal before and after a call means that the call changed nothing."""
+        return _digest(repr(self.state()).encode())
+
+    def _journal(self) -> dict[str, tuple[int, int, str, dict[int, int]]]:
+        """Read balances, nonces, code hashes and storage words; the journal's own text is the only way to them."""
+        state = {}
+        for address in self._settled:
+            info = self._machine.basic(address)
+            state[address] = (int(info.balance), int(info.nonce), info.code_hash.hex(), dict(self._settled[address]))
+        for found in _ACCOUNT.finditer(self._machine.journal_str):
+            address = to_checksum_address(found[1])
+            slots = dict(self._settled.get(address, {}))
+            slots.update((int(slot), int(word)) for slot, word in _SLOT.findall(found[5]))
+            state[address] = (int(found[2]), int(found[3]), found[4][2:], slots)
+        return state
+
+    def settle(self) -> None:
+        """End the running journal: build a new machine from the state, in which every account and slot is cold."""
+        machine = self._fresh_machine()
+        settled = {}
+        for address, (_, _, _, slots) in self._journal().items():
+            machine.insert_account_info(address, self._machine.basic(address))
+            settled[address] = {slot: word for slot, word in slots.items() if word}
+            for slot, word in settled[address].items():
+                machine.insert_account_storage(address, slot, word)
+        self._machine, self._settled = machine, settled
+
+    @staticmethod
+    def _fresh_machine() -> Any:
+        return pyrevm.EVM(
+            env=pyrevm.Env(cfg=pyrevm.CfgEnv(chain_id=CHAIN_ID), block=pyrevm.BlockEnv(basefee=0, gas_limit=BLOCK_GAS)),
+            gas_limit=BLOCK_GAS,
+            spec_id=SPEC,
+        )
