@@ -110,6 +110,60 @@ class StorageError(HearthError):
     code, exit_code, component = "STORAGE", 9, "store"
 
 
+class StoreDown(StorageError):
+    """Report a store that does not answer, answers with an error, or is slower than its floor."""
+
+    code, retryable = "STORE_DOWN", True
+
+
+class BlockMissing(StorageError):
+    """Report a block that a store does not have."""
+
+    code, retryable = "BLOCK_MISSING", True
+
+
+class BlockCorrupt(StorageError):
+    """Report bytes that do not match their CID, or a node whose fields contradict each other."""
+
+    code = "BLOCK_CORRUPT"
+
+
+class BadCid(StorageError):
+    """Refuse a text that is no CID, or a CID whose version, codec or hash is not on our list."""
+
+    code = "BAD_CID"
+
+
+class BadDocument(StorageError):
+    """Refuse a JSON document that has no canonical form, or bytes that are not in it."""
+
+    code = "BAD_DOCUMENT"
+
+
+class TooLarge(StorageError):
+    """Refuse data over a limit on bytes, blocks, entries or depth."""
+
+    code = "TOO_LARGE"
+
+
+class UnsafePath(StorageError):
+    """Refuse a file name or file type that could not be unpacked safely on every machine."""
+
+    code = "UNSAFE_PATH"
+
+
+class ShardingNeeded(StorageError):
+    """Refuse a directory with so many entries that IPFS tools would split it into shards."""
+
+    code = "SHARDING_NEEDED"
+
+
+class BadDestination(StorageError):
+    """Report a destination that exists already, cannot be written, or has no room left."""
+
+    code = "BAD_DESTINATION"
+
+
 class WaitTimeout(HearthError):
     """Report that waiting ended before the job did; the job is alive (exit 10)."""
 
