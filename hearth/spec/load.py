@@ -1,0 +1,97 @@
+"""Read a job file, or the same as plain values, into a checked `JobSpec`; write one back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hearth.errors import NotFoundError, SpecError
+from hearth.spec.model import JobSpec, spec_problems
+from hearth.spec.problems import Location, Problem, Source
+from hearth.spec.sugar import desugar
+from hearth.spec.text import MAX_BYTES, read_text
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSpec:
+    """A checked spec, where it came from, the folder that its paths start from, and notes for the user."""
+
+    spec: JobSpec
+    source: Source
+    folder: Path
+    notes: tuple[str, ...] = ()
+
+    def located(self, error: SpecError) -> SpecError:
+        """Return an error of a later step (prices, tiers, uploads) with the file and line of its field."""
+        field = str(error.details.get("field", ""))
+        where: Location = tuple(
+            int(part) if part.isdigit() else part
+            for part in field.replace("[", ".").replace("]", "").split(".")
+            if part
+        )
+        message = error.message.removeprefix(f"{field}: ")
+        return self.source.refuse([Problem(where, message, error.hint, error.code)])
+
+
+def load_spec(path: Path, variables: Mapping[str, str] | None = None) -> LoadedSpec:
+    """Read a job file, YAML or JSON, with `--var` values filled in.
+
+    Raises NotFoundError NO_SPEC_FILE when it cannot be opened, SpecError with file and line for what is wrong in it.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise NotFoundError(
+            f"{path} cannot be read: {error.strerror}",
+            hint="hearth run --dry-run -o yaml prints a spec to start from",
+            code="NO_SPEC_FILE",
+            component="spec",
+        ) from error
+    return parse_spec(raw, str(path), path.parent, variables)
+
+
+def parse_spec(
+    raw: bytes, name: str = "job.yaml", folder: Path = Path(), variables: Mapping[str, str] | None = None
+) -> LoadedSpec:
+    """Read the text of a job file; `name` is shown in errors."""
+    data, source = read_text(raw, name, variables=variables)
+    return _check(data, source, folder)
+
+
+def spec_from(data: Mapping[str, Any], name: str = "command line", folder: Path = Path()) -> LoadedSpec:
+    """Check a spec given as plain values, as `hearth run` and the Python API build it."""
+    return _check(dict(data), Source(name, {}), folder)
+
+
+def dump_spec(spec: JobSpec) -> str:
+    """Return a spec as YAML that `parse_spec` reads back equal; what has its default value is left out."""
+    import json
+
+    # JSON is the subset of YAML in which every string is quoted, so that no id or decimal can turn into a number.
+    def lines(value: Any, indent: int) -> list[str]:
+        pad = "  " * indent
+        if isinstance(value, dict) and value:
+            out = []
+            for key, item in value.items():
+                word = key if key.isidentifier() and key not in ("null", "true", "false") else json.dumps(key)
+                nested = isinstance(item, dict) and item
+                out += [f"{pad}{word}:", *lines(item, indent + 1)] if nested else [f"{pad}{word}: {flow(item)}"]
+            return out
+        return [f"{pad}{flow(value)}"]
+
+    def flow(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False).replace("${", "$${").replace("\x7f", "\\u007f")
+
+    data = {"version": 1, **spec.model_dump(mode="json", exclude_defaults=True)}
+    return "\n".join(lines(data, 0)) + "\n"
+
+
+def _check(data: dict[str, Any], source: Source, folder: Path) -> LoadedSpec:
+    data, notes, problems = desugar(data)
+    spec, found = spec_problems(data)
+    if spec is None or problems or found:
+        raise source.refuse([*problems, *found])
+    return LoadedSpec(spec, source, folder, notes)

@@ -1,0 +1,421 @@
+"""The job spec as a user writes it: paths, human units, one schema for YAML and JSON.
+
+Structure is pydantic's; what fields mean together is `problems_of`, and what this version cannot do yet is
+`unbuilt_in`. Both name the field, so that every refusal carries a line. Source: PRODUCT section 4.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from hearth.errors import HearthError
+from hearth.spec import rules
+from hearth.spec.problems import Location, Problem
+from hearth.units import parse_duration, parse_size
+
+MAX_RUNTIME = 30 * 86_400
+MAX_UNITS = 1 << 20
+MAX_CHUNK = 256
+MAX_ATTEMPTS = 8
+MAX_MATCH_WINDOW = 300
+MAX_TRIES = 1 << 24
+"""Leases times attempts stay below this (PROTOCOL section 3)."""
+
+
+def refusal(message: str, hint: str = "", code: str = "BAD_SPEC") -> PydanticCustomError:
+    """Return an error that pydantic carries with its place in the spec."""
+    return PydanticCustomError("hearth", "{message}", {"message": message, "hint": hint, "code": code})
+
+
+def _read_by(parse: Callable[[str], object], unit: str) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        if isinstance(value, int) and not isinstance(value, bool):
+            raise refusal(f"{value} has no unit", f'did you mean "{value}{unit}"?', "BAD_UNIT")
+        if not isinstance(value, str):
+            raise refusal(f"must be text, not {_kind(value)}")
+        try:
+            parse(value)
+        except HearthError as error:
+            raise refusal(error.message, error.hint, error.code) from error
+        return value
+
+    return read
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool | int):
+        shown = str(value).lower() if isinstance(value, bool) else str(value)
+        raise refusal(f"{shown} is unquoted, and this is text", f'quote it: "{shown}"', "UNQUOTED")
+    if not isinstance(value, str):
+        raise refusal(f"must be text, not {_kind(value)}")
+    if "\0" in value:
+        raise refusal("holds a NUL character")
+    if len(value) > rules.MAX_TEXT:
+        raise refusal(f"has {len(value)} characters; the most is {rules.MAX_TEXT}")
+    return value
+
+
+def _decimal(value: object) -> str:
+    text = _text(value)
+    if not rules.DECIMAL.fullmatch(text):
+        raise refusal(f'"{text}" is not a decimal number', 'write it as "0.001" or "1e-5"')
+    return text
+
+
+def _amount(value: object) -> str:
+    text = _text(value)
+    if not re.fullmatch(r"[0-9]{1,40}(\.[0-9]{1,40})?( ?[A-Za-z][A-Za-z0-9.]{0,15})?", text):
+        raise refusal(f'"{text}" is not an amount', 'write it as "0.60" or "0.60 ETH"', "BAD_AMOUNT")
+    return text
+
+
+def _fee(value: object) -> str:
+    return "auto" if value == "auto" else _amount(value)
+
+
+def _rate(value: object) -> str:
+    text = _text(value)
+    amount, slash, per = text.rpartition("/")
+    if not slash or per.strip() not in ("h", "min", "s", "d"):
+        raise refusal(f'"{text}" is not a rate: it names no time unit', 'write it per hour, as "1.20/h"', "BAD_RATE")
+    _amount(amount.strip())
+    return text
+
+
+def _integer(value: object) -> object:
+    # A value that came in by ${NAME} is text; digits in quotes are as good as digits.
+    return int(value) if isinstance(value, str) and re.fullmatch(r"0|[1-9][0-9]{0,17}", value) else value
+
+
+def _kind(value: object) -> str:
+    return {dict: "a mapping", list: "a list", type(None): "empty"}.get(type(value), type(value).__name__)
+
+
+_DURATION = r"^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$"
+Text = Annotated[str, BeforeValidator(_text)]
+Duration = Annotated[
+    str,
+    BeforeValidator(_read_by(parse_duration, "s")),
+    WithJsonSchema({"type": "string", "pattern": _DURATION, "examples": ["30m", "2h30m"]}),
+]
+Size = Annotated[
+    str,
+    BeforeValidator(_read_by(parse_size, "GiB")),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9.]+ ?([KMGT]i)?B?$", "examples": ["16GiB", "512MiB"]}),
+]
+Amount = Annotated[str, BeforeValidator(_amount), WithJsonSchema({"type": "string", "examples": ["0.60", "0.6 ETH"]})]
+Fee = Annotated[str, BeforeValidator(_fee), WithJsonSchema({"type": "string", "examples": ["auto", "0.002"]})]
+Rate = Annotated[str, BeforeValidator(_rate), WithJsonSchema({"type": "string", "examples": ["1.20/h"]})]
+Decimal = Annotated[str, BeforeValidator(_decimal), WithJsonSchema({"type": "string", "examples": ["1e-5"]})]
+_DIGITS = BeforeValidator(_integer)
+
+
+class Model(BaseModel):
+    """A part of the spec: unknown keys, coerced types and later changes are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Gpu(Model):
+    """The GPUs of one slot: how many, the least tier, and the least memory of each."""
+
+    count: Annotated[int, Field(ge=0, le=63), _DIGITS] = 1
+    tier: Text | None = Field(
+        default=None, description="a model of the tier table, such as rtx-4090: this one or better"
+    )
+    vram: Size | None = None
+
+
+class Resources(Model):
+    """What one unit needs. `disk` defaults to what inputs and outputs add up to."""
+
+    gpu: Gpu = Gpu(count=0)
+    cpus: Annotated[int, Field(ge=1, le=1023), _DIGITS] = 1
+    memory: Size = "1GiB"
+    disk: Size | None = None
+    regions: list[Text] = Field(default=[], description="two-letter countries; each admits its whole zone")
+
+
+class Input(Model):
+    """A file or folder that a unit reads: a path, an ipfs:// CID, or a URL that is fetched once, at submit."""
+
+    src: Text
+    dst: Text = Field(description="absolute, under /in")
+    encrypt: bool = False
+
+
+class Output(Model):
+    """A file or folder that a unit leaves behind; a required one must exist and hold something."""
+
+    path: Text = Field(description="absolute, /out or below")
+    required: bool = True
+    max_size: Size = "1GiB"
+
+
+class Limits(Model):
+    """How long a unit may run, and when the whole job must be over: a duration from now or an ISO 8601 time."""
+
+    runtime: Duration = "10m"
+    deadline: Text | None = None
+
+
+class Price(Model):
+    """What the job may cost: all that escrow can ever lose, and the most per unit and time."""
+
+    max_total: Amount | None = None
+    max_rate: Rate | None = None
+    keeper_fee: Fee = "auto"
+    billing: Literal["auto", "fixed", "fuel", "metered"] = "auto"
+
+
+class Match(Model):
+    """How a worker is chosen: by the best proposal in a window, or, at 0s, first come. Default: the shortest window."""
+
+    window: Duration | None = None
+    newcomers: bool = Field(default=False, description="let nodes on probation take it at any price")
+
+
+class Compare(Model):
+    """How two results are compared. hash: bit for bit; the others need a file of the output."""
+
+    kind: Literal["hash", "allclose", "cosine", "metric"] = "hash"
+    file: Text | None = None
+    atol: Decimal | None = None
+    rtol: Decimal | None = None
+    minimum: Decimal | None = Field(default=None, description="cosine: the least similarity")
+    field: Text | None = Field(default=None, description="metric: the JSON field")
+
+
+class Verify(Model):
+    """Who may challenge a result."""
+
+    mode: Literal["none", "optimistic", "redundant", "proof", "attested"] = "none"
+    window: Duration | None = None
+    compare: Compare = Compare()
+    replicas: Annotated[int, Field(ge=1, le=7), _DIGITS] | None = None
+    quorum: Annotated[int, Field(ge=1, le=7), _DIGITS] | None = None
+    verifier: Text | None = None
+
+
+class Array(Model):
+    """How many units the job has, and how many of them one lease runs."""
+
+    units: Annotated[int, Field(ge=1, le=MAX_UNITS), _DIGITS] = 1
+    chunk: Annotated[int, Field(ge=1, le=MAX_CHUNK), _DIGITS] = 1
+
+
+class Retry(Model):
+    """How many times a unit may be started."""
+
+    attempts: Annotated[int, Field(ge=1, le=MAX_ATTEMPTS), _DIGITS] = 3
+
+
+class Checkpoint(Model):
+    """How often a unit saves resumable state, and where."""
+
+    every: Duration
+    path: Text
+
+
+class JobSpec(Model):
+    """A Hearth job, as its submitter writes it."""
+
+    version: Literal[1] = 1
+    name: Annotated[str, Field(pattern=rules.NAME.pattern), BeforeValidator(_text)] = "job"
+    runtime: Literal["docker", "wasm"] | None = Field(
+        default=None, description="docker with `image`, wasm with `module`"
+    )
+    image: Text | None = None
+    module: Text | None = Field(default=None, description="a path or ipfs://CID")
+    command: list[Text] = Field(default=[], max_length=rules.MAX_ITEMS)
+    workdir: Text | None = Field(default=None, description="a folder, mounted read-only at /job, the working directory")
+    env: dict[str, Text] = Field(default={}, max_length=rules.MAX_ITEMS)
+    inputs: list[Input] = Field(default=[], max_length=rules.MAX_ITEMS)
+    outputs: list[Output] = Field(
+        default=[Output(path="/out", required=False)], min_length=1, max_length=rules.MAX_ITEMS
+    )
+    resources: Resources = Resources()
+    limits: Limits = Limits()
+    price: Price = Price()
+    match: Match = Match()
+    verify: Verify = Verify()
+    array: Array = Array()
+    after: list[Text] = Field(default=[], max_length=rules.MAX_ITEMS)
+    retry: Retry = Retry()
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def kind(self) -> Literal["docker", "wasm"]:
+        """Return the runtime, which `module` implies where it is left out."""
+        return self.runtime or ("wasm" if self.module is not None else "docker")
+
+    @property
+    def max_seconds(self) -> int:
+        """Return the longest that one unit may run."""
+        return parse_duration(self.limits.runtime)
+
+
+def problems_of(spec: JobSpec) -> Iterator[Problem]:
+    """Yield what is wrong with a spec whose every field is well formed by itself."""
+    yield from _program(spec)
+    for part, src in local_sources(spec):
+        yield from rules.source(src, part)
+    yield from rules.env(spec.env, ("env",))
+    yield from rules.places([(("inputs", i, "dst"), item.dst) for i, item in enumerate(spec.inputs)], "/in")
+    yield from rules.places([(("outputs", i, "path"), item.path) for i, item in enumerate(spec.outputs)], "/out")
+    yield from _resources(spec)
+    yield from _limits(spec)
+    yield from _verify(spec.verify)
+    for index, parent in enumerate(spec.after):
+        if not re.fullmatch("0x[0-9a-f]{64}", parent):
+            yield Problem(("after", index), f'"{parent}" is not a job id', "hearth jobs --mine")
+        elif parent in spec.after[:index]:
+            yield Problem(("after", index), "names a job twice")
+    if spec.checkpoint is not None:
+        yield from rules.places([(("checkpoint", "path"), spec.checkpoint.path)], "/out")
+        if parse_duration(spec.checkpoint.every) < 1:
+            yield Problem(("checkpoint", "every"), "must be at least 1s")
+
+
+def unbuilt_in(spec: JobSpec) -> Iterator[Problem]:
+    """Yield each part of a well formed spec that this version of the network does not offer, with its own code."""
+    later = "is not available in this version"
+    mode = spec.verify.mode
+    if mode == "optimistic":
+        yield Problem(
+            ("verify", "mode"),
+            "there is no court on this network yet: nobody can challenge this result",
+            "use mode: none",
+            "NO_COURT",
+        )
+    elif mode != "none":
+        yield Problem(("verify", "mode"), f"mode {mode} {later}", "use mode: none", f"NO_{mode.upper()}")
+    if mode == "none" and spec.verify.replicas is not None and spec.verify.replicas > 1:
+        yield Problem(("verify", "replicas"), f"more than one replica {later}", "remove replicas", "NO_REDUNDANT")
+    if spec.array.chunk > 1:
+        yield Problem(("array", "chunk"), f"chunk above 1 {later}", "use chunk: 1", "NO_CHUNK")
+    if spec.after:
+        yield Problem(("after",), f"waiting for other jobs {later}", "submit this job when they are done", "NO_PARENTS")
+    if spec.checkpoint is not None:
+        yield Problem(("checkpoint",), f"resuming from checkpoints {later}", "remove checkpoint", "NO_CHECKPOINT")
+    for index, item in enumerate(spec.inputs):
+        if item.encrypt:
+            yield Problem(
+                ("inputs", index, "encrypt"),
+                f"confidential input {later}; everything that is uploaded is public",
+                "remove encrypt, or keep this data at home",
+                "NO_ENCRYPT",
+            )
+
+
+def local_sources(spec: JobSpec) -> Iterator[tuple[Location, str]]:
+    """Yield where each thing that a spec takes in is named, and its name: module, workdir, inputs."""
+    if spec.module is not None:
+        yield ("module",), spec.module
+    if spec.workdir is not None:
+        yield ("workdir",), spec.workdir
+    for index, item in enumerate(spec.inputs):
+        yield ("inputs", index, "src"), item.src
+
+
+def _program(spec: JobSpec) -> Iterator[Problem]:
+    if spec.image is not None and spec.module is not None:
+        yield Problem(("module",), "image and module exclude each other", "keep the one that fits the runtime")
+    elif spec.kind == "wasm" and spec.module is None:
+        yield Problem(("runtime",), "runtime wasm needs module", "add module: a path or ipfs://CID")
+    elif spec.kind == "docker" and spec.image is None:
+        hint = 'add image: "name@sha256:...", or module: for a WASM job'
+        yield Problem(("runtime",) if spec.runtime else (), "runtime docker needs image", hint)
+    elif spec.kind == "docker" and spec.module is not None:
+        yield Problem(("runtime",), "runtime docker takes image, not module", "use runtime: wasm")
+    elif spec.kind == "wasm" and spec.image is not None:
+        yield Problem(("runtime",), "runtime wasm takes module, not image", "use runtime: docker")
+    if spec.image is not None and not rules.IMAGE.fullmatch(spec.image):
+        yield Problem(("image",), f'"{spec.image}" is not an image reference', 'write "name:tag" or "name@sha256:..."')
+    if spec.kind == "docker" and spec.price.billing == "fuel":
+        yield Problem(("price", "billing"), "fuel is counted in WASM only", "use billing: fixed or metered")
+
+
+def _resources(spec: JobSpec) -> Iterator[Problem]:
+    need = spec.resources
+    where: Location = ("resources",)
+    if spec.kind == "wasm" and need.gpu.count:
+        yield Problem((*where, "gpu"), "runtime wasm computes on the CPU", "remove gpu, or use runtime: docker")
+    if not need.gpu.count and (need.gpu.tier is not None or need.gpu.vram is not None):
+        yield Problem((*where, "gpu", "count"), "tier and vram say nothing of 0 GPUs", "use count: 1")
+    for name, size, most in (
+        ("vram", need.gpu.vram, 1023),
+        ("memory", need.memory, 16_383),
+        ("disk", need.disk, 131_071),
+    ):
+        place: Location = (*where, "gpu", name) if name == "vram" else (*where, name)
+        if size is not None and not 0 < parse_size(size) <= most << 30:
+            yield Problem(place, f"{size} is outside 1B..{most}GiB")
+    yield from rules.regions(need.regions, (*where, "regions"))
+    written = sum(parse_size(item.max_size) for item in spec.outputs)
+    if need.disk is not None and parse_size(need.disk) < written:
+        yield Problem(
+            (*where, "disk"), "is smaller than what the outputs may add up to", "raise disk or lower max_size"
+        )
+    for index, item in enumerate(spec.outputs):
+        if not 0 < parse_size(item.max_size) <= 131_071 << 30:
+            yield Problem(("outputs", index, "max_size"), f"{item.max_size} is outside 1B..131071GiB")
+
+
+def _limits(spec: JobSpec) -> Iterator[Problem]:
+    seconds = spec.max_seconds
+    if not 1 <= seconds <= MAX_RUNTIME:
+        yield Problem(("limits", "runtime"), f"{spec.limits.runtime} is outside 1s..30d")
+    if spec.limits.deadline is not None and rules.deadline(spec.limits.deadline) is None:
+        yield Problem(
+            ("limits", "deadline"),
+            f'"{spec.limits.deadline}" is neither a duration nor a time',
+            'write "6h" or "2030-01-31T12:00:00Z"',
+        )
+    if spec.match.window is not None and parse_duration(spec.match.window) > MAX_MATCH_WINDOW:
+        yield Problem(("match", "window"), f"{spec.match.window} is above {MAX_MATCH_WINDOW}s")
+    units, chunk = spec.array.units, spec.array.chunk
+    if units % chunk:
+        yield Problem(("array", "chunk"), f"{chunk} does not divide {units} units")
+    elif chunk * seconds > MAX_RUNTIME:
+        yield Problem(("array", "chunk"), f"{chunk} units of {spec.limits.runtime} last longer than 30d")
+    elif units // chunk * (spec.verify.replicas or 1) * spec.retry.attempts >= MAX_TRIES:
+        yield Problem(("retry", "attempts"), f"leases times attempts must stay below {MAX_TRIES}", "lower attempts")
+
+
+def _verify(verify: Verify) -> Iterator[Problem]:
+    redundant = verify.mode == "redundant"
+    if redundant and (verify.replicas not in (3, 5, 7)):
+        yield Problem(("verify", "replicas"), "mode redundant needs 3, 5 or 7 replicas")
+    if not redundant and verify.quorum is not None:
+        yield Problem(("verify", "quorum"), "only mode redundant has a quorum", "remove quorum")
+    if (
+        redundant
+        and verify.replicas
+        and verify.quorum
+        and not verify.replicas < 2 * verify.quorum <= 2 * verify.replicas
+    ):
+        yield Problem(("verify", "quorum"), "must be more than half of the replicas, and not more than all")
+    if verify.mode == "none" and verify.window is not None and parse_duration(verify.window) > 0:
+        yield Problem(("verify", "window"), "mode none has no challenge window", "remove window")
+    if verify.verifier is not None and verify.mode not in ("proof", "attested"):
+        yield Problem(("verify", "verifier"), "only modes proof and attested name a verifier", "remove verifier")
+    yield from rules.compare(verify.compare.model_dump(exclude_none=True), ("verify", "compare"))
+
+
+def spec_problems(data: dict[str, Any]) -> tuple[JobSpec | None, list[Problem]]:
+    """Return the spec that plain values describe, or every problem that keeps them from being one."""
+    from pydantic import ValidationError
+
+    try:
+        spec = JobSpec.model_validate(data)
+    except ValidationError as error:
+        from hearth.spec.explain import explain
+
+        return None, [explain(detail) for detail in error.errors(include_url=False)]
+    return spec, [*problems_of(spec), *unbuilt_in(spec)]

@@ -1,0 +1,231 @@
+"""Derive the money and the times of a job's terms from its spec: pure, in integers.
+
+Source: PROTOCOL section 3 (ranges, billing, escrow at post); PRODUCT section 4 (what `price` means).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from hearth.errors import HearthError, SpecError
+from hearth.spec import rules
+from hearth.spec.model import JobSpec
+from hearth.types import Billing, Needs, Policy, Terms, TermsFlag
+from hearth.units import RATE_SCALE, Asset, format_amount, parse_amount, parse_duration, parse_rate
+
+AUTO_KEEPER_SHARE = 100
+"""An automatic keeper fee is the price divided by this, and never below the policy's minimum."""
+DEFAULT_DEADLINE = 86_400
+"""Seconds from now, where the spec names no deadline and its attempts do not need longer."""
+MAX_RATE = (1 << 80) - 1
+MAX_ESCROW = (1 << 96) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a job may cost, in base units; `ceiling` in base units x 1e6 per second and unit.
+
+    `unit_price` is the most that one unit pays; `total` is what escrow takes: units x (price + attempts x fee).
+    """
+
+    ceiling: int
+    keeper_fee: int
+    unit_price: int
+    total: int
+
+
+def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
+    """Return the highest ceiling that `price.max_total` and `price.max_rate` allow, and the keeper fee.
+
+    max_total bounds units x (price + attempts x keeper fee); max_rate bounds the rate of a unit; with both, the
+    smaller price holds. An automatic keeper fee is 1 % of the price, at least the policy's minimum: it pays two tips'
+    worth of matching and the settlement, and what no keeper earned returns. Everything rounds towards paying less.
+
+    Raises SpecError PRICE_TOO_SMALL with the smallest figure that works, BAD_PRICE for a fee or a sum out of range.
+    """
+    units, attempts, seconds = spec.array.units, spec.retry.attempts, spec.max_seconds
+    fee = None if spec.price.keeper_fee == "auto" else _amount(spec.price.keeper_fee, asset, "price.keeper_fee")
+    if fee is not None and fee < policy.min_keeper_fee:
+        smallest = format_amount(policy.min_keeper_fee, asset)
+        raise _refuse(
+            "price.keeper_fee", f"{spec.price.keeper_fee} is below this market's {smallest}", f'use "{smallest}"'
+        )
+
+    def fee_at(price: int) -> int:
+        return fee if fee is not None else max(policy.min_keeper_fee, price // AUTO_KEEPER_SHARE)
+
+    def unit_cost(price: int) -> int:
+        return price + attempts * fee_at(price)
+
+    # The chain takes a fee above its minimum only up to the price, and no price below the policy's.
+    floor = policy.min_price if fee is None or fee <= policy.min_keeper_fee else max(policy.min_price, fee)
+    least = _least_ceiling(floor, seconds)
+    if spec.price.max_total is None and spec.price.max_rate is None:
+        smallest = format_amount(units * unit_cost(_price(least, seconds)), asset)
+        raise _refuse(
+            "price",
+            "neither max_total nor max_rate is given: a job needs a price",
+            f'add price: {{max_total: "..."}} or pass --max-total; the smallest that works is {smallest}',
+            "NO_PRICE",
+        )
+    ceilings = []
+    if spec.price.max_total is not None:
+        total = _amount(spec.price.max_total, asset, "price.max_total")
+        affordable = _largest_price(total // units, unit_cost)
+        if affordable < _price(least, seconds):
+            smallest = format_amount(units * unit_cost(_price(least, seconds)), asset)
+            raise _refuse(
+                "price.max_total",
+                f"{spec.price.max_total} is too small for {units} unit(s) of {spec.limits.runtime}",
+                f'the smallest that works is "{smallest}"',
+                "PRICE_TOO_SMALL",
+            )
+        ceilings.append(affordable * RATE_SCALE // seconds)
+    if spec.price.max_rate is not None:
+        rate = _rate(spec.price.max_rate, asset)
+        if rate < least:
+            raise _refuse(
+                "price.max_rate",
+                f"{spec.price.max_rate} is too small for units of {spec.limits.runtime}",
+                f'the smallest that works is "{_hourly(least, asset)}"',
+                "PRICE_TOO_SMALL",
+            )
+        ceilings.append(rate)
+    ceiling = min(ceilings)
+    price = _price(ceiling, seconds)
+    total = units * unit_cost(price)
+    if ceiling > MAX_RATE or total > MAX_ESCROW or fee_at(price) > MAX_RATE:
+        raise _refuse("price", f"{format_amount(total, asset)} is more than the chain can hold", "lower the price")
+    return Prices(ceiling, fee_at(price), price, total)
+
+
+def billing_of(spec: JobSpec) -> Billing:
+    """Return how seconds are counted; auto is metered with checkpoints, else fuel for WASM, else fixed."""
+    if spec.price.billing != "auto":
+        return Billing[spec.price.billing.upper()]
+    if spec.checkpoint is not None:
+        return Billing.METERED
+    return Billing.FUEL if spec.kind == "wasm" else Billing.FIXED
+
+
+def lease_seconds(spec: JobSpec, policy: Policy) -> int:
+    """Return the seconds from a unit's start to the end of its lease: max_seconds and grace."""
+    return (spec.max_seconds + max(policy.grace_floor, spec.max_seconds // 10)) * spec.array.chunk
+
+
+def deadline_of(spec: JobSpec, policy: Policy, now: int) -> int:
+    """Return the job's deadline in chain seconds; `now` is the block's time.
+
+    Without one in the spec: a day from now, or twice what every attempt in a row would take, if that is longer.
+    Raises SpecError BAD_DEADLINE where not even one attempt fits.
+    """
+    lease = lease_seconds(spec, policy)
+    text = spec.limits.deadline
+    if text is None:
+        return now + max(DEFAULT_DEADLINE, 2 * spec.retry.attempts * lease)
+    given = rules.deadline(text)
+    if isinstance(given, timedelta):
+        moment = now + given // timedelta(seconds=1)
+    elif isinstance(given, datetime):
+        moment = (given - datetime.fromisoformat("1970-01-01T00:00:00+00:00")) // timedelta(seconds=1)
+    else:
+        raise _refuse("limits.deadline", f'"{text}" is neither a duration nor a time', 'write "6h"', "BAD_DEADLINE")
+    if moment < now + lease:
+        raise _refuse(
+            "limits.deadline",
+            f"{text} leaves {max(0, moment - now)} s, and one attempt takes {lease} s with its grace",
+            "raise limits.deadline or lower limits.runtime",
+            "BAD_DEADLINE",
+        )
+    if moment >= 1 << 40:
+        raise _refuse("limits.deadline", f"{text} is too far away", 'write "6h"', "BAD_DEADLINE")
+    return moment
+
+
+def match_window_of(spec: JobSpec, policy: Policy) -> int:
+    """Return the seconds in which proposals compete; 0 is open claim; by default the policy's minimum."""
+    if spec.match.window is None:
+        return policy.min_match_window
+    window = parse_duration(spec.match.window)
+    if window and window < policy.min_match_window:
+        raise _refuse(
+            "match.window",
+            f"{spec.match.window} is below this market's {policy.min_match_window}s",
+            f"use {policy.min_match_window}s, or 0s for first come",
+        )
+    return window
+
+
+def terms_of(
+    spec: JobSpec,
+    *,
+    submitter: str,
+    salt: int,
+    digest: bytes,
+    needs: Needs,
+    prices: Prices,
+    policy: Policy,
+    policy_word: int,
+    now: int,
+) -> Terms:
+    """Return the terms of a job: `digest` names its canonical spec, `policy_word` is the registry's `policy` packed."""
+    return Terms(
+        submitter=submitter,
+        salt=salt,
+        spec=digest,
+        needs=needs,
+        ceiling=prices.ceiling,
+        max_seconds=spec.max_seconds,
+        deadline=deadline_of(spec, policy, now),
+        keeper_fee=prices.keeper_fee,
+        policy=policy_word,
+        units=spec.array.units,
+        match_window=match_window_of(spec, policy),
+        max_attempts=spec.retry.attempts,
+        billing=billing_of(spec),
+        flags=TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0),
+    )
+
+
+def _price(ceiling: int, seconds: int) -> int:
+    return -(-ceiling * seconds // RATE_SCALE)
+
+
+def _least_ceiling(floor: int, seconds: int) -> int:
+    """Return the smallest ceiling, at least 1, whose price reaches `floor`."""
+    return max(1, (max(floor, 1) - 1) * RATE_SCALE // seconds + 1)
+
+
+def _largest_price(budget: int, cost: Callable[[int], int]) -> int:
+    """Return the largest price whose cost fits the budget, or -1; `cost` never falls as the price rises."""
+    low, high = -1, budget
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if cost(middle) <= budget else (low, middle - 1)
+    return low
+
+
+def _hourly(least: int, asset: Asset) -> str:
+    """Return the smallest whole amount per hour whose rate reaches `least`."""
+    amount = -(-least * 3600 // RATE_SCALE)
+    return f"{format_amount(amount, asset)}/h"
+
+
+def _amount(text: str, asset: Asset, field: str) -> int:
+    try:
+        return parse_amount(text, asset)
+    except HearthError as error:
+        raise _refuse(field, error.message, error.hint, error.code) from error
+
+
+def _rate(text: str, asset: Asset) -> int:
+    try:
+        return parse_rate(text, asset)
+    except HearthError as error:
+        raise _refuse("price.max_rate", error.message, error.hint, error.code) from error
+
+
+def _refuse(field: str, message: str, hint: str, code: str = "BAD_PRICE") -> SpecError:
+    return SpecError(f"{field}: {message}", hint=hint, code=code, field=field)

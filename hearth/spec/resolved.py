@@ -1,0 +1,371 @@
+"""The canonical spec: the JSON document (RFC 8785) whose sha2-256 is on chain, and what a worker reads.
+
+It holds no path, no human unit and no float: data are CIDs with their sizes, an image is a digest, resources and times
+are integers, decimals are strings. Every key is always there, so that one job has one document. Price, salt and parents
+are not in it: they are terms. Source: PROTOCOL section 3, SPEC section "Job spec".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from hearth import canonical as documents
+from hearth import cid
+from hearth.errors import BadCid, BadDocument, SpecError, TooLarge
+from hearth.spec import rules
+from hearth.spec.model import MAX_RUNTIME, MAX_UNITS, Input, JobSpec
+from hearth.spec.problems import Problem, Source, field_name
+from hearth.types import Needs, Runtime
+from hearth.units import GIB, gib_ceil, mib_ceil, parse_size
+from hearth.zones import zone_mask, zone_of
+
+FUEL_PER_SECOND: Final = 1_000_000_000
+"""WASM fuel that is billed as one second (PROTOCOL section 3, billing 1): a constant of spec version 1."""
+
+MAX_SIZE = (1 << 53) - 1
+"""Sizes are JSON numbers, which are exact up to here."""
+
+
+def _no_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL character")
+    return text
+
+
+def _cid(text: str) -> str:
+    if not is_data_cid(text):
+        raise ValueError("is not a CIDv1 of raw or dag-pb data by sha2-256, in base32")
+    return text
+
+
+Count = Annotated[int, Field(ge=0, le=MAX_SIZE)]
+Text = Annotated[str, Field(max_length=rules.MAX_TEXT), AfterValidator(_no_nul)]
+DataCid = Annotated[str, AfterValidator(_cid)]
+
+
+class Canonical(BaseModel):
+    """A part of the canonical document: every key present, none besides, no coercion, no later change."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Blob(Canonical):
+    """Data that a worker fetches: its CID, and the bytes of its files."""
+
+    cid: DataCid
+    size: Count
+
+
+class ResolvedInput(Canonical):
+    """Data mounted read-only at `dst`, under /in."""
+
+    cid: DataCid
+    dst: Text
+    size: Count
+
+
+class ResolvedOutput(Canonical):
+    """A file or folder that a unit leaves, of at most `max_size` bytes."""
+
+    path: Text
+    required: bool
+    max_size: Annotated[int, Field(ge=1, le=MAX_SIZE)]
+
+
+class ResolvedResources(Canonical):
+    """What one unit gets. `tier` is a slug of the tier table or empty; `regions` are country codes, the
+    first being the one that distances are measured from."""
+
+    gpus: Annotated[int, Field(ge=0, le=63)]
+    tier: Annotated[str, Field(pattern=r"^([a-z0-9][a-z0-9-]{0,40})?$")]
+    vram_gib: Annotated[int, Field(ge=0, le=1023)]
+    cpus: Annotated[int, Field(ge=1, le=1023)]
+    memory_mib: Annotated[int, Field(ge=1, le=16_383 << 10)]
+    disk_gib: Annotated[int, Field(ge=1, le=131_071)]
+    regions: Annotated[tuple[str, ...], Field(max_length=300)]
+
+
+class ResolvedCompare(Canonical):
+    """How two results are compared; a field that the kind does not use is empty."""
+
+    kind: Literal["hash", "allclose", "cosine", "metric"]
+    file: Text
+    atol: Annotated[str, Field(pattern=rf"^({rules.DECIMAL.pattern})?$")]
+    rtol: Annotated[str, Field(pattern=rf"^({rules.DECIMAL.pattern})?$")]
+    minimum: Annotated[str, Field(pattern=rf"^({rules.DECIMAL.pattern})?$")]
+    field: Text
+
+
+class ResolvedVerify(Canonical):
+    """Who may challenge a result. Version 1 of the document knows only: nobody."""
+
+    mode: Literal["none"]
+    compare: ResolvedCompare
+
+
+class ResolvedSpec(Canonical):
+    """A job that a worker can run: parse it with `parse_canonical`, write it with `canonical`."""
+
+    version: Literal[1]
+    name: Annotated[str, Field(pattern=rules.NAME.pattern)]
+    runtime: Literal["docker", "wasm"]
+    image: Annotated[str, Field(max_length=350)]
+    module: Blob | None
+    command: Annotated[tuple[Text, ...], Field(max_length=rules.MAX_ITEMS)]
+    workdir: Blob | None
+    env: Annotated[dict[str, Text], Field(max_length=rules.MAX_ITEMS)]
+    inputs: Annotated[tuple[ResolvedInput, ...], Field(max_length=rules.MAX_ITEMS)]
+    outputs: Annotated[tuple[ResolvedOutput, ...], Field(min_length=1, max_length=rules.MAX_ITEMS)]
+    resources: ResolvedResources
+    runtime_seconds: Annotated[int, Field(ge=1, le=MAX_RUNTIME)]
+    fuel_per_second: Literal[1_000_000_000]
+    units: Annotated[int, Field(ge=1, le=MAX_UNITS)]
+    chunk: Literal[1]
+    verify: ResolvedVerify
+
+    @property
+    def download_bytes(self) -> int:
+        """Return the bytes of all data that a worker fetches; an image is not counted."""
+        blobs = [blob.size for blob in (self.module, self.workdir) if blob is not None]
+        return sum(blobs) + sum(item.size for item in self.inputs)
+
+    @property
+    def output_bytes(self) -> int:
+        """Return the most bytes that the outputs may add up to."""
+        return sum(item.max_size for item in self.outputs)
+
+
+def resolve(
+    spec: JobSpec,
+    blobs: Mapping[str, Blob],
+    *,
+    image: str | None = None,
+    tiers: Mapping[str, int],
+) -> ResolvedSpec:
+    """Return the canonical form of a spec, given what its sources became; does no I/O.
+
+    `blobs` maps each source as written (`local_sources`) to its data; `image` is the digest reference that the spec's
+    image was resolved to, not needed where the spec names a digest itself; `tiers` maps tier slugs to numbers.
+    Raises SpecError, with the field in its details, where something is missing.
+    """
+
+    def blob(field: str, src: str) -> Blob:
+        if src not in blobs:
+            raise _refuse(field, f'"{src}" was not uploaded', "hearth submit job.yaml")
+        return blobs[src]
+
+    def entry(index: int, item: Input) -> ResolvedInput:
+        data = blob(f"inputs[{index}].src", item.src)
+        return ResolvedInput(cid=data.cid, dst=item.dst, size=data.size)
+
+    need = spec.resources
+    inputs = tuple(entry(index, item) for index, item in enumerate(spec.inputs))
+    module = blob("module", spec.module) if spec.module is not None else None
+    workdir = blob("workdir", spec.workdir) if spec.workdir is not None else None
+    outputs = tuple(
+        ResolvedOutput(path=item.path, required=item.required, max_size=parse_size(item.max_size))
+        for item in spec.outputs
+    )
+    taken = sum(data.size for data in (module, workdir) if data is not None) + sum(item.size for item in inputs)
+    written = sum(item.max_size for item in outputs)
+    disk = parse_size(need.disk) if need.disk is not None else max(taken + written, 1)
+    if disk < taken + written:
+        raise _refuse(
+            "resources.disk", f"{need.disk} is less than inputs and outputs need", f"use {gib_ceil(taken + written)}GiB"
+        )
+    if gib_ceil(disk) > 131_071:
+        raise _refuse("resources.disk", "inputs and outputs need more than 131071GiB", "lower max_size")
+    compare = spec.verify.compare
+    resolved = ResolvedSpec(
+        version=1,
+        name=spec.name,
+        runtime=spec.kind,
+        image=_digest_image(spec.image, image) if spec.image is not None else "",
+        module=module,
+        command=tuple(spec.command),
+        workdir=workdir,
+        env=dict(spec.env),
+        inputs=inputs,
+        outputs=outputs,
+        resources=ResolvedResources(
+            gpus=need.gpu.count,
+            tier=tier_slug(need.gpu.tier, tiers) if need.gpu.tier is not None else "",
+            vram_gib=gib_ceil(parse_size(need.gpu.vram)) if need.gpu.vram is not None else 0,
+            cpus=need.cpus,
+            memory_mib=mib_ceil(parse_size(need.memory)),
+            disk_gib=gib_ceil(disk),
+            regions=tuple(country.lower() for country in need.regions),
+        ),
+        runtime_seconds=spec.max_seconds,
+        fuel_per_second=FUEL_PER_SECOND,
+        units=spec.array.units,
+        chunk=1,
+        verify=ResolvedVerify(
+            mode="none",
+            compare=ResolvedCompare(
+                kind=compare.kind,
+                file=compare.file or "",
+                atol=compare.atol or "",
+                rtol=compare.rtol or "",
+                minimum=compare.minimum or "",
+                field=compare.field or "",
+            ),
+        ),
+    )
+    canonical_bytes(resolved)
+    return resolved
+
+
+def canonical(spec: ResolvedSpec) -> dict[str, Any]:
+    """Return the canonical document: plain JSON values without floats or nulls in place of numbers."""
+    return spec.model_dump(mode="json")
+
+
+def canonical_bytes(spec: ResolvedSpec) -> bytes:
+    """Return the document's RFC 8785 bytes, at most 1 MiB. Raises SpecError when it is larger."""
+    try:
+        return documents.encode(canonical(spec))
+    except TooLarge as error:
+        raise _refuse("", error.message, "move long arguments or environment into an input file") from error
+
+
+def spec_digest(spec: ResolvedSpec) -> bytes:
+    """Return the 32 bytes on chain: sha2-256 of the canonical bytes."""
+    return hashlib.sha256(canonical_bytes(spec)).digest()
+
+
+def parse_canonical(document: bytes | Mapping[str, Any]) -> ResolvedSpec:
+    """Return the spec in a canonical document that somebody else wrote.
+
+    Bytes must be the document's only spelling (RFC 8785), since their hash is what the chain holds. Raises SpecError
+    BAD_DOCUMENT for everything that this version would not have written.
+    """
+    try:
+        if isinstance(document, bytes):
+            documents.decode(document)
+            raw = document
+        else:
+            raw = documents.encode(dict(document))
+        spec = ResolvedSpec.model_validate_json(raw)
+    except (BadDocument, TooLarge) as error:
+        raise _bad_document(error.message) from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise _bad_document(f"{field_name(first['loc'])}: {first['msg']}") from error
+    fault = next(_faults(spec), None)
+    if fault is not None:
+        raise _bad_document(f"{field_name(fault.where)}: {fault.message}")
+    return spec
+
+
+def needs_of(resources: ResolvedResources, runtime: str, tiers: Mapping[str, int]) -> Needs:
+    """Return what the chain compares with an offer. Sizes round up to whole GiB; no region means any zone.
+
+    `home`, from which distances count, is the zone of the first region.
+    """
+    runtimes = Runtime.WASM if runtime == "wasm" else Runtime.DOCKER
+    return Needs(
+        runtimes=runtimes | Runtime.GPU if resources.gpus else runtimes,
+        tier=tier_number(resources.tier, tiers),
+        gpu_count=resources.gpus,
+        vram_gib=resources.vram_gib,
+        cores=resources.cpus,
+        ram_gib=-(-resources.memory_mib // 1024),
+        disk_gib=resources.disk_gib,
+        zone_mask=zone_mask(resources.regions) if resources.regions else 0,
+        home=zone_of(resources.regions[0]) if resources.regions else 0,
+    )
+
+
+def tier_slug(name: str, tiers: Mapping[str, int]) -> str:
+    """Return the table's slug for a GPU model in any common spelling: "RTX4090", "rtx 4090" and "rtx-4090" are one.
+
+    Raises SpecError UNKNOWN_TIER with the nearest slugs.
+    """
+    import difflib
+
+    wanted = _squash(name)
+    for slug in tiers:
+        if _squash(slug) == wanted:
+            return slug
+    near = difflib.get_close_matches(wanted, [_squash(slug) for slug in tiers], n=3, cutoff=0.6)
+    shown = [slug for slug in tiers if _squash(slug) in near]
+    raise _refuse(
+        "resources.gpu.tier",
+        f'"{name}" is not in the tier table',
+        f"did you mean {' or '.join(shown)}?" if shown else "name a model such as rtx-4090 or h100, or vram alone",
+        "UNKNOWN_TIER",
+    )
+
+
+def tier_number(slug: str, tiers: Mapping[str, int]) -> int:
+    """Return the routing key of a tier slug; no slug is 0, which every node satisfies."""
+    return tiers[tier_slug(slug, tiers)] if slug else 0
+
+
+def is_data_cid(text: str) -> bool:
+    """Say whether text is the one spelling of a CIDv1 (raw or dag-pb, sha2-256) in lower case base32."""
+    try:
+        parsed = cid.parse(text)
+    except BadCid:
+        return False
+    known = parsed.version == 1 and parsed.codec in (cid.RAW, cid.DAG_PB) and parsed.hash_code == cid.SHA2_256
+    return known and str(parsed) == text
+
+
+def _digest_image(written: str, resolved: str | None) -> str:
+    repository, at, digest = written.partition("@")
+    if at:
+        # A tag beside a digest says nothing; one image has one name.
+        head, slash, last = repository.rpartition("/")
+        return f"{head}{slash}{last.partition(':')[0]}@{digest}"
+    if resolved is None or not rules.DIGEST_IMAGE.fullmatch(resolved):
+        raise _refuse("image", f'"{written}" was not resolved to a digest', f"docker pull {written}")
+    return resolved
+
+
+def _faults(spec: ResolvedSpec) -> Iterator[Problem]:
+    """Yield what the types cannot say of a document from outside."""
+    if spec.runtime == "docker":
+        if spec.module is not None:
+            yield Problem(("module",), "runtime docker has no module")
+        if not rules.DIGEST_IMAGE.fullmatch(spec.image):
+            yield Problem(("image",), "is not a digest reference")
+    else:
+        if spec.module is None:
+            yield Problem(("module",), "runtime wasm needs a module")
+        if spec.image:
+            yield Problem(("image",), "runtime wasm has no image")
+        if spec.resources.gpus:
+            yield Problem(("resources", "gpus"), "runtime wasm has no GPU")
+    if not spec.resources.gpus and (spec.resources.tier or spec.resources.vram_gib):
+        yield Problem(("resources", "gpus"), "tier and vram say nothing of 0 GPUs")
+    yield from rules.env(spec.env, ("env",))
+    yield from rules.places([(("inputs", i, "dst"), item.dst) for i, item in enumerate(spec.inputs)], "/in")
+    yield from rules.places([(("outputs", i, "path"), item.path) for i, item in enumerate(spec.outputs)], "/out")
+    regions = spec.resources.regions
+    yield from rules.regions(regions, ("resources", "regions"))
+    if any(country != country.strip().lower() for country in regions):
+        yield Problem(("resources", "regions"), "are not lower case codes")
+    yield from rules.compare(spec.verify.compare.model_dump(), ("verify", "compare"))
+    if spec.download_bytes + spec.output_bytes > spec.resources.disk_gib * GIB:
+        yield Problem(("resources", "disk_gib"), "is less than inputs and outputs need")
+
+
+def _squash(name: str) -> str:
+    return re.sub("[^a-z0-9]", "", name.lower())
+
+
+def _refuse(field: str, message: str, hint: str, code: str = "BAD_SPEC") -> SpecError:
+    return SpecError(f"{field}: {message}" if field else message, hint=hint, code=code, field=field)
+
+
+def _bad_document(message: str) -> SpecError:
+    return Source("spec document", {}).refuse(
+        [Problem((), message, "the submitter's tool wrote a spec that this version does not read", "BAD_DOCUMENT")]
+    )

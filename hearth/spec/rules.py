@@ -1,0 +1,150 @@
+"""Rules that hold for a spec as written and for the canonical document that a worker reads."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from hearth import cid
+from hearth.errors import BadCid, HearthError
+from hearth.spec.problems import Location, Problem
+from hearth.units import parse_duration
+from hearth.zones import zone_of
+
+MAX_TEXT = 32_768
+"""Characters in one string: an argument, a value of the environment."""
+MAX_ITEMS = 1_024
+"""Entries in one list or mapping."""
+MAX_PATH = 255
+MAX_PATH_DEPTH = 16
+
+NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}$")
+DECIMAL = re.compile(r"[0-9]{1,20}(\.[0-9]{1,20})?(e-?[0-9]{1,3})?")
+_PART = r"[a-z0-9]+(?:[._-]+[a-z0-9]+)*"
+IMAGE = re.compile(
+    rf"(?=.{{1,255}}$)(?:[A-Za-z0-9.-]+(?::[0-9]{{1,5}})?/)?{_PART}(?:/{_PART})*"
+    r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?",
+)
+DIGEST_IMAGE = re.compile(rf"(?:[A-Za-z0-9.-]+(?::[0-9]{{1,5}})?/)?{_PART}(?:/{_PART})*@sha256:[0-9a-f]{{64}}")
+_ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
+_SECRET_NAME = re.compile(r".*_(KEY|TOKEN)|KEY|TOKEN|.*(SECRET|PASSWORD|PASSWD|CREDENTIAL).*", re.IGNORECASE)
+_RESERVED_PREFIXES = ("NVIDIA_", "LD_", "HEARTH_")
+
+
+def source(src: str, where: Location) -> Iterator[Problem]:
+    """Check what names a thing to take in: a path, ipfs://CID[/path], or (inputs only) a URL."""
+    scheme, separator, rest = src.partition("://")
+    if not src:
+        yield Problem(where, "is empty", "name a path, ipfs://CID or https://...")
+    elif not separator:
+        return
+    elif scheme == "ipfs":
+        try:
+            cid.parse(rest.partition("/")[0])
+        except BadCid as error:
+            yield Problem(where, error.message, error.hint, error.code)
+    elif scheme not in ("http", "https"):
+        yield Problem(where, f"{scheme}:// is not supported", "use a path, ipfs://CID or https://...")
+    elif where[0] != "inputs":
+        yield Problem(where, f"{where[0]} is a path or ipfs://CID, not a URL", "download it first")
+
+
+def env(pairs: Mapping[str, str], where: Location) -> Iterator[Problem]:
+    """Check names in the environment: everything in a spec is public, for ever."""
+    for name in pairs:
+        if not _ENV_NAME.fullmatch(name):
+            yield Problem((*where, name), "is not a name of an environment variable", "use A-Z, 0-9 and _")
+        elif _SECRET_NAME.fullmatch(name):
+            yield Problem(
+                (*where, name),
+                "looks like a secret, and the environment of a job is public",
+                "secrets belong into a confidential input (inputs: encrypt: true), never into env",
+                "SECRET_IN_ENV",
+            )
+        elif name.upper().startswith(_RESERVED_PREFIXES):
+            prefix = next(prefix for prefix in _RESERVED_PREFIXES if name.upper().startswith(prefix))
+            yield Problem((*where, name), f"names that start with {prefix} are the worker's", "choose another name")
+
+
+def places(entries: Sequence[tuple[Location, str]], root: str) -> Iterator[Problem]:
+    """Check paths inside the job: absolute, below `root` (for /out also equal to it), none inside another."""
+    seen: dict[str, str] = {}
+    for where, path in entries:
+        fault = _path_fault(path, root)
+        if fault:
+            yield Problem(where, f'"{path[:300]}" {fault}', f"write an absolute path such as {root}/data")
+            continue
+        # Two names that one file system holds apart and another does not are one name.
+        folded = unicodedata.normalize("NFC", path).casefold()
+        for other, shown in seen.items():
+            if folded == other:
+                yield Problem(where, f'"{path}" stands twice ("{shown}")', "give each its own path")
+            elif folded.startswith(f"{other}/") or other.startswith(f"{folded}/"):
+                yield Problem(where, f'"{path}" and "{shown}" lie inside each other', "give each its own folder")
+        seen[folded] = path
+
+
+def _path_fault(path: str, root: str) -> str:
+    parts = path.split("/")
+    if not path.startswith("/"):
+        return "is not absolute"
+    if any(part in ("", ".", "..") for part in parts[1:]):
+        return 'holds an empty part, "." or ".."'
+    if any(unicodedata.category(character).startswith("C") or character == "\\" for character in path):
+        return "holds a control character or a backslash"
+    if len(path.encode()) > MAX_PATH or len(parts) - 1 > MAX_PATH_DEPTH:
+        return f"is longer than {MAX_PATH} bytes or deeper than {MAX_PATH_DEPTH}"
+    if root == "/in" and parts[1:3] == ["in", "parents"]:
+        return "is where the outputs of parent jobs go"
+    if not (path.startswith(f"{root}/") or (root == "/out" and path == root)):
+        return f"is not under {root}"
+    return ""
+
+
+def regions(countries: Sequence[str], where: Location) -> Iterator[Problem]:
+    """Check a list of countries."""
+    for index, country in enumerate(countries):
+        try:
+            zone_of(country)
+        except HearthError as error:
+            yield Problem((*where, index), error.message, error.hint, error.code)
+        if country.lower() in (other.lower() for other in countries[:index]):
+            yield Problem((*where, index), f'"{country}" stands twice', "remove one")
+
+
+def compare(values: Mapping[str, str], where: Location) -> Iterator[Problem]:
+    """Check a comparator: which fields its kind needs, and which it takes besides. Empty text counts as absent."""
+    kind = values["kind"]
+    needed, optional = {
+        "hash": (set[str](), set[str]()),
+        "allclose": ({"file"}, {"atol", "rtol"}),
+        "cosine": ({"file", "minimum"}, set[str]()),
+        "metric": ({"file", "field", "atol"}, set[str]()),
+    }[kind]
+    given = {name for name, value in values.items() if value} - {"kind"}
+    for name in sorted(needed - given):
+        yield Problem(where, f"kind {kind} needs {name}", f"add {name}")
+    for name in sorted(given - needed - optional):
+        yield Problem((*where, name), f"kind {kind} has no {name}", f"remove {name}")
+    if kind == "allclose" and not given & optional:
+        yield Problem(where, "kind allclose needs atol or rtol", 'add atol: "1e-5"')
+    if "file" in given:
+        yield from places([((*where, "file"), values["file"])], "/out")
+        suffix = ".json" if kind == "metric" else ".npy"
+        if kind != "hash" and not values["file"].endswith(suffix):
+            yield Problem((*where, "file"), f"kind {kind} compares {suffix} files", f"name a {suffix} file")
+
+
+def deadline(text: str) -> timedelta | datetime | None:
+    """Return a duration from now, or a moment (with its zone), or None for anything else."""
+    try:
+        return timedelta(seconds=parse_duration(text))
+    except HearthError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo is not None and "T" in text else None
