@@ -1,0 +1,206 @@
+"""The narrow port through which every part of Hearth reads and writes the chain.
+
+Addresses are lower-case hex strings with 0x, hashes are 32 bytes, amounts are base units, times chain seconds.
+`Web3Chain` (hearth.chain.web3) talks JSON-RPC, `FakeChain` (hearth.chain.fake) is scripted; both are real classes of
+this protocol, and everything above the port is tested on either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from hearth.errors import HearthError, RefusedError
+
+Tag = Literal["latest", "pending", "safe", "finalized", "earliest"]
+BlockRef = int | bytes | Tag
+"""A block number, a block hash (32 bytes, so that a reorg cannot change what is read), or a tag."""
+Topics = Sequence[bytes | Sequence[bytes] | None]
+"""One entry per topic position: a value, several alternatives, or None for any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block's header. `base_fee` is wei per gas; `bloom` the 256-byte log bloom, empty where it is unknown."""
+
+    number: int
+    hash: bytes
+    parent_hash: bytes
+    timestamp: int
+    base_fee: int
+    bloom: bytes = b""
+
+
+class Log(NamedTuple):
+    """One event log. A NamedTuple, since a catching-up reader makes 50,000 of these a second."""
+
+    address: str
+    topics: tuple[bytes, ...]
+    data: bytes
+    block_number: int
+    block_hash: bytes
+    tx_hash: bytes
+    log_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a mined transaction. `gas_price` is the effective price in wei per gas."""
+
+    tx_hash: bytes
+    block_number: int
+    block_hash: bytes
+    ok: bool
+    gas_used: int
+    gas_price: int
+    sender: str
+    to: str | None
+    contract: str | None
+    logs: tuple[Log, ...]
+
+    @property
+    def fee(self) -> int:
+        """Return what the sender paid for gas, in wei."""
+        return self.gas_used * self.gas_price
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """A transaction that the node knows; `block_number` is None while it is pending."""
+
+    hash: bytes
+    sender: str
+    to: str | None
+    nonce: int
+    value: int
+    data: bytes
+    gas: int
+    max_fee: int
+    priority_fee: int
+    block_number: int | None
+    block_hash: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fees:
+    """A suggestion for the next block, wei per gas."""
+
+    base_fee: int
+    priority_fee: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call to make: `to` is None for a deployment. `label` names it for people, such as "jobs.claim"."""
+
+    to: str | None
+    data: bytes
+    value: int = 0
+    label: str = ""
+
+
+class ChainPort(Protocol):
+    """Read and write one chain. Every method may raise ChainError, retryable unless the chain is the wrong one."""
+
+    def begin_cycle(self) -> None:
+        """Start a cycle: the reads until the next call go to one provider, while it answers."""
+
+    def chain_id(self) -> int:
+        """Return the chain id."""
+
+    def genesis_hash(self) -> bytes:
+        """Return the hash of block 0, which tells two chains of one id apart."""
+
+    def head(self) -> Block:
+        """Return the newest block."""
+
+    def agreed_head(self) -> Block:
+        """Return the newest block that a majority of the providers knows by the same hash."""
+
+    def block(self, at: BlockRef) -> Block | None:
+        """Return a block, or None where the provider does not know it."""
+
+    def logs(
+        self,
+        addresses: Sequence[str],
+        topics: Topics = (),
+        *,
+        from_block: int | None = None,
+        to_block: int | None = None,
+        block_hash: bytes | None = None,
+    ) -> list[Log]:
+        """Return the logs of `addresses` in [from_block, to_block], or of one block by hash, in chain order."""
+
+    def call(self, call: Call, block: BlockRef = "latest", *, sender: str | None = None) -> bytes:
+        """Run a call without sending it. Raises RefusedError with the contract's reason where it reverts."""
+
+    def code(self, address: str, block: BlockRef = "latest") -> bytes:
+        """Return a contract's runtime code, empty where there is none."""
+
+    def balance(self, address: str, block: BlockRef = "latest") -> int:
+        """Return an account's native balance in wei."""
+
+    def nonce(self, address: str, *, pending: bool = False) -> int:
+        """Return an account's next nonce, that of the mined state or with the pool's transactions."""
+
+    def estimate_gas(self, call: Call, sender: str) -> int:
+        """Return the gas that a call needs. Raises RefusedError where it reverts."""
+
+    def fees(self) -> Fees:
+        """Suggest fees for the next block."""
+
+    def send_raw(self, raw: bytes) -> bytes:
+        """Broadcast a signed transaction and return its hash.
+
+        Raises ChainError with code ALREADY_KNOWN, NONCE_TOO_LOW or UNDERPRICED, FundsError where the balance is
+        short, RefusedError where the pool refuses it for good.
+        """
+
+    def receipt(self, tx_hash: bytes) -> Receipt | None:
+        """Return a mined transaction's receipt, or None. None is not a failure: a lagging node says it too."""
+
+    def transaction(self, tx_hash: bytes) -> Transaction | None:
+        """Return a transaction that the node knows, or None."""
+
+
+def hex_of(value: bytes) -> str:
+    """Return 0x-prefixed hex."""
+    return "0x" + value.hex()
+
+
+_ERROR = bytes.fromhex("08c379a0")
+_PANIC = bytes.fromhex("4e487b71")
+_PANICS = {
+    0x01: "an assertion failed",
+    0x11: "arithmetic overflow or underflow",
+    0x12: "division by zero",
+    0x21: "value out of an enum's range",
+    0x32: "index out of bounds",
+}
+
+
+def revert_reason(data: bytes) -> str:
+    """Decode the return data of a revert: Error(string), Panic(uint256), or "" where it carries no reason."""
+    if data[:4] == _ERROR and len(data) >= 68:
+        length = int.from_bytes(data[36:68], "big")
+        return data[68 : 68 + min(length, len(data) - 68)].decode("utf-8", "replace")
+    if data[:4] == _PANIC and len(data) >= 36:
+        code = int.from_bytes(data[4:36], "big")
+        return f"panic {code:#04x}: {_PANICS.get(code, 'unknown')}"
+    return ""
+
+
+def refused(reason: str, *, label: str = "", data: bytes = b"") -> RefusedError:
+    """Build the error of a call that a contract refuses.
+
+    `details["reason"]` is the contract's own text ("jobs: not open"), "" where it gave none.
+    """
+    what = f"{label} is refused" if label else "the contract refuses the call"
+    why = reason or "it reverted without a reason"
+    return RefusedError(f"{what}: {why}", hint="hearth job show JOB", reason=reason, label=label, data=hex_of(data))
+
+
+def reason_of(error: HearthError) -> str:
+    """Return the contract's own reason of a refusal, "" for any other error."""
+    return str(error.details.get("reason", ""))
