@@ -14,7 +14,9 @@
         end all of that is split in one call. Payments are credits in Escrow; nothing here depends on a transfer out.
 @custom:security Unaudited. Calls only go JobRegistry -> NodeRegistry -> Escrow, state first. The governor sets
         bounded parameters of new jobs and may pause posts for 7 days; no call touches a posted job's parameters.
-        `submit` and `decline` are @reentrant: they reach only NodeRegistry and Escrow, which call nobody else.
+        `post` alone reaches a token, and is locked; every other call reaches NodeRegistry and Escrow only, which
+        call nobody on these paths, so they are @reentrant. Within a token's callback a job that is being posted
+        has no funding yet, and Escrow refuses every split of it.
 @custom:kill Cannot be switched off. Every state that is not an end has a way out that anyone may take.
 """
 
@@ -215,18 +217,19 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     if ASSET.address == empty(address):
         if msg.value != amount:
             self._refuse(WRONG_VALUE)
-        extcall ESCROW.lock(job_id, amount, value=msg.value)
+        extcall ESCROW.lock(job_id, amount, value=msg.value, skip_contract_check=True)
     else:
         if msg.value != 0:
             self._refuse(WRONG_VALUE)
         paid: bool = extcall ASSET.transferFrom(msg.sender, ESCROW.address, amount, default_return_value=True)
         if not paid:
             self._refuse(TRANSFER_FAILED)
-        extcall ESCROW.lock(job_id, amount)
+        extcall ESCROW.lock(job_id, amount, skip_contract_check=True)
     return job_id
 
 
 @external
+@reentrant
 def accept(terms: IJobRegistry.Terms, index: uint256):
     """
     @notice Settle a submitted unit at once, without waiting for the window and without a settler's pay.
@@ -237,6 +240,7 @@ def accept(terms: IJobRegistry.Terms, index: uint256):
 
 
 @external
+@reentrant
 def cancel(terms: IJobRegistry.Terms, index: uint256):
     """
     @notice End an OPEN unit with a refund, give a RUNNING one notice, or (ALL) close an array and refund its
@@ -248,7 +252,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     if index == ALL and self._state(word) == packing.HEADER:
         refund: uint256 = self._close_array(job_id, word, terms)
         log IJobRegistry.Cancelled(job_id=job_id, index=ALL, word=self._words[job_id], refund=refund)
-        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0])
+        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
         return
 
     key: bytes32 = empty(bytes32)
@@ -263,7 +267,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
         refund: uint256 = self._holds(terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.CANCELLED)
         log IJobRegistry.Cancelled(job_id=job_id, index=at, word=word, refund=refund)
-        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0])
+        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
         return
 
     if state != packing.RUNNING:
@@ -286,6 +290,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
 
 
 @external
+@reentrant
 def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_from: uint256):
     """
     @notice Consent to a won match and start the lease; the proposer is tipped. Called by the node's operator.
@@ -310,10 +315,11 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
     rate: uint256 = (word >> packing.RATE) & packing.U80
     self._start(terms, job_id, key, self._event_index(header, index), word + (1 << packing.TIPS), node, rate, session_key, resume_from)
     tip: uint256 = ((terms.money >> packing.KEEPER_FEE) & packing.U80) // 2
-    extcall ESCROW.split(job_id, [self._share(tip, best), 0, 0, 0])
+    extcall ESCROW.split(job_id, [self._share(tip, best), 0, 0, 0], skip_contract_check=True)
 
 
 @external
+@reentrant
 def claim(terms: IJobRegistry.Terms, index: uint256, node: uint256, session_key: bytes32, resume_from: uint256):
     """
     @notice Start a lease without a match, where the terms or the clock allow it. Called by the node's operator.
@@ -380,6 +386,7 @@ def submit(job_id: bytes32, index: uint256, result: bytes32, report: bytes32, ou
 
 
 @external
+@reentrant
 def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report: bytes32):
     """
     @notice Give a lease back because its input, key or image cannot be used. Pays nothing; called by the operator.
@@ -412,13 +419,14 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     bond: uint256 = self._bond(terms.money, terms.limits, terms.policy)
     extcall NODES.declined(node, msg.sender, bond, skip_contract_check=True)
     if refund != 0:
-        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0])
+        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
 
 
 # ---- ANYONE ----
 
 
 @external
+@reentrant
 def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: address):
     """
     @notice Name a node for an open unit. The strictly larger key wins when the window ends.
@@ -486,6 +494,7 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
 
 
 @external
+@reentrant
 def settle(terms: IJobRegistry.Terms, index: uint256, payee: address):
     """
     @notice Pay for a submitted unit once its window is over.
@@ -496,6 +505,7 @@ def settle(terms: IJobRegistry.Terms, index: uint256, payee: address):
 
 
 @external
+@reentrant
 def settle_batch(items: DynArray[IJobRegistry.Item, MAX_BATCH], payee: address):
     """
     @notice Settle several units; stale items are skipped and pay nothing.
@@ -510,6 +520,7 @@ def settle_batch(items: DynArray[IJobRegistry.Item, MAX_BATCH], payee: address):
 
 
 @external
+@reentrant
 def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     """
     @notice End a cancelled lease whose notice has run out without a submit; the owner is paid for its time.
@@ -541,6 +552,7 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
 
 
 @external
+@reentrant
 def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     """
     @notice Take a lease back from a node that let it end or stopped beating. The node loses a tenth of its bond.
@@ -571,10 +583,11 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     log IJobRegistry.Reclaimed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
     extcall NODES.reclaimed(node, bond, slash, reward, self._payee(payee), skip_contract_check=True)
     if refund != 0:
-        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0])
+        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
 
 
 @external
+@reentrant
 def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     """
     @notice End an open unit, or (ALL) an array's untouched ones, that can no longer finish before the deadline.
@@ -606,6 +619,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     extcall ESCROW.split(
         job_id,
         [self._share(refund, terms.submitter), self._share(reward, convert(self._payee(payee), uint256)), 0, 0],
+        skip_contract_check=True,
     )
 
 

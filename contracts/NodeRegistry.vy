@@ -13,8 +13,8 @@
         bond of a lease, frees it, and takes a tenth of it when a lease fails. Stake leaves only by exit, after the
         unbonding time and with no bond outstanding, and goes to the owner's credit in Escrow.
 @custom:security Unaudited. Holds no money itself; its locks in Escrow are each node's own. Calls only go
-        JobRegistry -> NodeRegistry -> Escrow, state first. Marked @reentrant are only functions without outgoing
-        calls. The governor can set the minimum stake of new registrations and pause them for 7 days, nothing else.
+        JobRegistry -> NodeRegistry -> Escrow, state first. `register` and `add_stake` alone reach a token, and are
+        locked; all else calls nobody or Escrow's `split`, which calls nobody, so it is @reentrant. The governor can set the minimum stake of new registrations and pause them for 7 days, nothing else.
 @custom:kill Cannot be switched off. A pause stops registrations only and ends by itself; owners leave by exit.
 """
 
@@ -296,6 +296,7 @@ def exit_cancel(node: uint256):
 
 
 @external
+@reentrant
 def exit_finish(node: uint256):
     """
     @notice Complete an exit; anyone may. The stake becomes the owner's credit in Escrow; the id is never used again.
@@ -351,6 +352,7 @@ def heartbeat(nodes: DynArray[uint256, MAX_BATCH]):
 
 
 @external
+@reentrant
 def check_liveness(nodes: DynArray[uint256, MAX_BATCH], payee: address):
     """
     @notice Record nodes that stopped beating, once per lapse, for a small fee from each one's free stake.
@@ -374,7 +376,8 @@ def check_liveness(nodes: DynArray[uint256, MAX_BATCH], payee: address):
             self._owners[node] = record - (fee << 160)
             self._totals -= fee << packing.TOTAL
             extcall ESCROW.split(
-                convert(node, bytes32), [(fee << 160) | convert(receiver, uint256), 0, 0, 0]
+                convert(node, bytes32), [(fee << 160) | convert(receiver, uint256), 0, 0, 0],
+            skip_contract_check=True,
             )
     assert done, "nodes: nothing to do"
 
@@ -459,6 +462,7 @@ def closed(node: uint256, bond: uint256) -> address:
 
 
 @external
+@reentrant
 def reclaimed(node: uint256, bond: uint256, slash: uint256, reward: uint256, payee: address):
     """
     @notice A lease failed: slot and the rest of the bond are free, the failure counts, the slash leaves the stake.
@@ -500,6 +504,7 @@ def reclaimed(node: uint256, bond: uint256, slash: uint256, reward: uint256, pay
                 0,
                 0,
             ],
+            skip_contract_check=True,
         )
 
 

@@ -83,17 +83,17 @@ class Posted:
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """What a post may name: the current word, and the previous one while `now < until`."""
+    """What a post may name: `word`, and `previous` while `now < until`. Posts are paused while `now < paused_until`."""
 
-    current: int
+    word: int
     previous: int
     until: int
     paused_until: int
 
     @property
     def policy(self) -> Policy:
-        """Return the current parameters."""
-        return words.unpack_policy(self.current)
+        """Return the parameters of new jobs."""
+        return words.unpack_policy(self.word)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +272,8 @@ class Market:
 
     def policies(self, block: BlockRef = "latest") -> Policies:
         """Return the parameters that new jobs may name."""
-        current, previous, until, paused_until, _ = self._view("JobRegistry", "policies", block=block)
-        return Policies(current, previous, until, paused_until)
+        current, held, previous, until, paused_until = self._view("JobRegistry", "policies", block=block)
+        return Policies(current or held, previous, until, paused_until)
 
     def policy(self, block: BlockRef = "latest") -> Policy:
         """Return the current parameters of new jobs."""
@@ -345,7 +345,7 @@ class Market:
 
     def allowance(self, owner: str, spender: str, block: BlockRef = "latest") -> int:
         """Return what `spender` may take of an owner's tokens; unlimited for the native coin."""
-        if self.network.asset.native:
+        if self.network.asset.address is None:
             return SENTINEL
         return self._token_view("allowance", owner, spender, block=block)
 
@@ -380,7 +380,7 @@ class Calls:
 
     def __init__(self, network: Network) -> None:
         self._network = network
-        self._native = network.asset.native
+        self._native = network.asset.address is None
 
     def _build(self, contract: str, name: str, *args: Any, value: int = 0) -> Call:
         label = {"JobRegistry": "jobs", "NodeRegistry": "nodes", "Escrow": "escrow", "Lens": "lens"}[contract]

@@ -13,23 +13,10 @@ from typing import Any, Final
 
 from hearth.errors import ConfigError
 from hearth.types import ZERO_ADDRESS
+from hearth.units import Asset
 
 PROTOCOL_VERSION: Final = 1
 CONTRACT_NAMES: Final = ("Escrow", "NodeRegistry", "JobRegistry", "Lens")
-
-
-@dataclass(frozen=True, slots=True)
-class Asset:
-    """What the market pays in: the chain's native coin (`address` None) or one ERC-20 token."""
-
-    symbol: str
-    decimals: int
-    address: str | None = None
-
-    @property
-    def native(self) -> bool:
-        """Say whether the asset is the chain's own coin."""
-        return self.address is None
 
 
 @dataclass(frozen=True, slots=True)

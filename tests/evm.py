@@ -582,7 +582,11 @@ class Evm:
             machine.insert_account_info(address, self._machine.basic(address))
             settled[address] = {slot: word for slot, word in slots.items() if word}
             for slot, word in settled[address].items():
+                # The word goes to the database, and loads the account into the journal, where a next word would be
+                # warm; the revert unloads it.
+                point = machine.snapshot()
                 machine.insert_account_storage(address, slot, word)
+                machine.revert(point)
         self._machine, self._settled = machine, settled
 
     @staticmethod

@@ -51,11 +51,12 @@ _FUNDS = re.compile(r"insufficient (funds|balance)|doesn't have enough funds|not
 class _ProviderFailed(Exception):
     """One provider did not answer; another may. `wait` is the seconds that it asked to be left alone."""
 
-    def __init__(self, why: str, wait: float = 0.0, *, timeout: bool = False) -> None:
+    def __init__(self, why: str, wait: float = 0.0, *, timeout: bool = False, too_much: bool = False) -> None:
         super().__init__(why)
         self.why = why
         self.wait = wait
         self.timeout = timeout
+        self.too_much = too_much
 
 
 class _TooMuch(Exception):
@@ -165,6 +166,13 @@ class Web3Chain:
                     if wide and failed.timeout:
                         raise _TooMuch(failed.why) from failed
                     continue
+                except _TooMuch as refused:
+                    # A single block cannot be asked for in halves: another provider, or the same later.
+                    if wide:
+                        raise
+                    last = _ProviderFailed(str(refused), too_much=True)
+                    self._set_aside(endpoint, last)
+                    continue
                 if position != self._current:
                     self.counts["failovers"] += 1
                     self._current = position
@@ -174,6 +182,12 @@ class Web3Chain:
             if attempt + 1 < self._attempts:
                 self._sleep(min(_MAX_WAIT, last.wait or random.uniform(0.5, 1.0) * 0.25 * 2**attempt))
         names = ", ".join(e.name for e in self._endpoints)
+        if last.too_much:
+            raise ChainError(
+                f"no provider serves the logs of a single block: {last.why}",
+                code="RPC_LOGS_LIMIT",
+                hint="hearth doctor",
+            )
         raise ChainError(f"no RPC provider answers {method} ({names}): {last.why}", hint="hearth doctor")
 
     def _order(self) -> list[int]:
@@ -385,10 +399,7 @@ class Web3Chain:
         query: dict[str, Any] = {"address": [a.lower() for a in addresses], "topics": wanted}
         allowed = frozenset(query["address"])
         if block_hash is not None:
-            try:
-                found = self._logs({**query, "blockHash": hex_of(block_hash)}, allowed, wide=False)
-            except _TooMuch as error:
-                raise _too_many(str(error)) from error
+            found = self._logs({**query, "blockHash": hex_of(block_hash)}, allowed, wide=False)
             if any(log.block_hash != block_hash for log in found):
                 raise _malformed("eth_getLogs", "a log of another block")
             return found
@@ -401,9 +412,7 @@ class Web3Chain:
             try:
                 piece = {**query, "fromBlock": hex(start), "toBlock": hex(end)}
                 found = self._logs(piece, allowed, wide=end > start)
-            except _TooMuch as error:
-                if end == start:
-                    raise _too_many(str(error)) from error
+            except _TooMuch:
                 self.counts["halved"] += 1
                 self._span = max(1, (end - start + 1) // 2)
                 self._smooth = 0
@@ -497,12 +506,6 @@ def _parse(method: str, parser: Callable[[Any], T], raw: Any) -> T:
 
 def _malformed(method: str, why: str) -> ChainError:
     return ChainError(f"the provider's answer to {method} is malformed: {why}", code="RPC_BROKEN", hint="hearth doctor")
-
-
-def _too_many(why: str) -> ChainError:
-    return ChainError(
-        f"the provider will not serve the logs of a single block: {why}", code="RPC_LOGS_LIMIT", hint="hearth doctor"
-    )
 
 
 def _wrong_chain(endpoint: _Endpoint, why: str) -> ChainError:

@@ -1,0 +1,156 @@
+# pragma version 0.4.3
+# pragma evm-version cancun
+# pragma nonreentrancy on
+"""
+@title Escrow: all the money of the market
+@author The Hearth authors
+@license Apache-2.0
+@notice Holds one asset, the native coin or one ERC-20, for every version of the market's contracts. Each unit of it is
+        either locked under a pair (controller, key) or credited to an account.
+
+        A controller is whoever calls `lock`: a registry, in the market. It may split what it locked into credits, and
+        nothing else; no controller reaches another's locks, and Escrow pulls from nobody. A credit leaves by its
+        account's own `withdraw`, to a place that the account names, so a receiver that cannot be paid stops nobody but
+        itself. To burn is to credit an address that has no key.
+
+        A deposit is proved before it is counted. Native: `msg.value` is the amount, and the sum of the books needs no
+        count of its own. ERC-20: the controller moves the payer's tokens here and calls `lock` next, which asks for
+        `amount` above all that is `tracked`. Tokens that came otherwise are a donation to whoever locks next, so a
+        controller moves and locks in one call. Native coin forced upon Escrow without a call belongs to nobody.
+@custom:security Anyone may call anything here, and acts on its own locks and its own credit alone. The books are final
+        before money leaves; only `withdraw` calls out, last. What is marked @reentrant was reviewed: it calls nobody,
+        and the books that it reads and writes are right even inside a token's or a receiver's callback. `lock` is not
+        marked: within a withdrawal the count has fallen while the tokens may still be here, and they would pass for a
+        donation. The asset keeps its promises: a token that takes a fee from its sender's balance, shrinks balances or
+        calls hooks must not be deployed with.
+@custom:kill Nothing can be switched off, upgraded or owned. A frozen token stops `withdraw` until it thaws, and
+        nothing else.
+"""
+
+from ethereum.ercs import IERC20
+from interfaces import IEscrow
+
+implements: IEscrow
+
+# Amounts are below 2^96, so that a share, amount and account, is one word.
+AMOUNT_BITS: constant(uint256) = 96
+ACCOUNT_BITS: constant(uint256) = 160
+ACCOUNT_MASK: constant(uint256) = 2**160 - 1
+
+# The ERC-20 that is kept here, or zero for the native coin.
+ASSET: public(reentrant(immutable(address)))
+
+# Base units locked by a controller under a key of its own choosing.
+locked: public(reentrant(HashMap[address, HashMap[bytes32, uint256]]))
+
+# Base units that an account may withdraw.
+credit: public(reentrant(HashMap[address, uint256]))
+
+# ERC-20: the sum of all locks and credits in base units; never above the balance. Native: stays zero.
+tracked: public(reentrant(uint256))
+
+
+@deploy
+def __init__(asset: address):
+    """
+    @param asset the ERC-20 to keep, or zero for the native coin
+    """
+    # A call to an address without code looks like a transfer without a return value.
+    assert asset == empty(address) or asset.is_contract, "escrow: no such asset"
+    ASSET = asset
+
+
+# ---- CONTROLLERS ----
+
+
+@external
+@payable
+def lock(key: bytes32, amount: uint256):
+    """
+    @notice Lock money that has just arrived, adding to what the caller holds under `key`.
+    @param key a name of the caller's own
+    @param amount base units, below 2^96: native, the value sent; ERC-20, covered by tokens that are not yet tracked
+    """
+    assert amount >> AMOUNT_BITS == 0, "escrow: too large"
+    if ASSET == empty(address):
+        assert msg.value == amount, "escrow: wrong value"
+    else:
+        assert msg.value == 0, "escrow: not native"
+        total: uint256 = self.tracked + amount
+        balance: uint256 = staticcall IERC20(ASSET).balanceOf(self)
+        assert balance >= total, "escrow: not funded"
+        self.tracked = total
+    self.locked[msg.sender][key] += amount
+    log IEscrow.Locked(controller=msg.sender, key=key, amount=amount)
+
+
+@external
+@reentrant
+def lock_credit(key: bytes32, amount: uint256):
+    """
+    @notice Turn a part of the caller's own credit into its lock under `key`.
+    @param key a name of the caller's own
+    @param amount base units, at most the caller's credit
+    """
+    self._take_credit(msg.sender, amount)
+    self.locked[msg.sender][key] += amount
+    log IEscrow.CreditLocked(controller=msg.sender, key=key, amount=amount)
+
+
+@external
+@reentrant
+def split(key: bytes32, shares: uint256[4]):
+    """
+    @notice Turn a part of the caller's lock under `key` into credits; what is not named stays locked.
+    @param shares each amount << 160 | account, base units; a share of zero base units is none, whoever it names
+    """
+    total: uint256 = 0
+    for share: uint256 in shares:
+        amount: uint256 = share >> ACCOUNT_BITS
+        if amount != 0:
+            account: address = convert(share & ACCOUNT_MASK, address)
+            # Nobody could ever withdraw it; money that is meant to be lost goes to a named dead address.
+            assert account != empty(address), "escrow: share for nobody"
+            # unsafe: at most four amounts below 2^96
+            total = unsafe_add(total, amount)
+            self.credit[account] += amount
+    held: uint256 = self.locked[msg.sender][key]
+    assert held >= total, "escrow: short"
+    # unsafe: held >= total
+    self.locked[msg.sender][key] = unsafe_sub(held, total)
+    log IEscrow.Split(controller=msg.sender, key=key, shares=shares)
+
+
+# ---- ACCOUNTS ----
+
+
+@external
+def withdraw(to: address, amount: uint256):
+    """
+    @notice Pay out a part of the caller's own credit.
+    @param to who receives it; the caller or any other address but zero and Escrow itself
+    @param amount base units, at most the caller's credit
+    """
+    assert to != empty(address) and to != self, "escrow: bad receiver"
+    self._take_credit(msg.sender, amount)
+    log IEscrow.Withdrawn(account=msg.sender, to=to, amount=amount)
+    if ASSET == empty(address):
+        # No answer is copied, so a receiver cannot charge the caller for a long one.
+        paid: bool = raw_call(to, b"", value=amount, revert_on_failure=False)
+        assert paid, "escrow: receiver refused"
+    else:
+        self.tracked -= amount
+        # A token may answer nothing, as some do; it may not answer false.
+        moved: bool = extcall IERC20(ASSET).transfer(to, amount, default_return_value=True)
+        assert moved, "escrow: token refused"
+
+
+# ---- INTERNALS ----
+
+
+@internal
+def _take_credit(account: address, amount: uint256):
+    held: uint256 = self.credit[account]
+    assert held >= amount, "escrow: short"
+    # unsafe: held >= amount
+    self.credit[account] = unsafe_sub(held, amount)

@@ -1,0 +1,197 @@
+"""The same world on a real anvil: `AnvilEvm` answers like `tests.evm.Evm`, with the gas of real receipts.
+
+Automine puts each transaction into a block of its own at the time `now`; named accounts are impersonated, so no keys
+are needed. Used by the gas benchmark and by tests that need a node's own behaviour.
+"""
+
+from __future__ import annotations
+
+import http.client
+import itertools
+import json
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from tests.evm import BLOCK_GAS, CHAIN_ID, ROOT, START, Contract, Evm, Function, Receipt, Reverted, _plain
+from eth_abi import decode
+from eth_utils import keccak, to_checksum_address
+
+_ERROR = keccak(b"Error(string)")[:4]
+
+
+def anvil_path() -> str | None:
+    """Return the anvil program: HEARTH_ANVIL, the repository's node_modules, or the PATH."""
+    local = ROOT / "node_modules" / ".bin" / "anvil"
+    return os.environ.get("HEARTH_ANVIL") or (str(local) if local.exists() else shutil.which("anvil"))
+
+
+def free_port() -> int:
+    """Return a loopback port that nobody listens on."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class RpcError(Exception):
+    """The node answered with an error object."""
+
+    def __init__(self, error: dict[str, Any]) -> None:
+        super().__init__(error.get("message", ""))
+        self.error = error
+
+
+class AnvilEvm(Evm):
+    """One anvil process behind the interface of `Evm`; `close` ends it."""
+
+    def __init__(self, *, now: int = START) -> None:
+        program = anvil_path()
+        if program is None:
+            raise FileNotFoundError("anvil is not installed: run `make setup`")
+        self.port = free_port()
+        arguments = ["--port", str(self.port), "--chain-id", str(CHAIN_ID), "--hardfork", "cancun", "--silent"]
+        arguments += ["--gas-limit", str(BLOCK_GAS), "--timestamp", str(now - 1), "--base-fee", "0", "--accounts", "1"]
+        self._process = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
+        self._ids = itertools.count(1)
+        self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        for _ in range(200):
+            try:
+                self.rpc("eth_chainId")
+                break
+            except OSError:
+                time.sleep(0.05)
+        self.rpc("anvil_autoImpersonateAccount", True)
+        self.exact_gas = True
+        self.now = now
+        self._contracts: dict[str, Contract] = {}
+        self._events = {}
+        self._names = {}
+        self.deployer = self.account("deployer")
+
+    def close(self) -> None:
+        """End the process."""
+        self._connection.close()
+        self._process.kill()
+        self._process.wait()
+
+    def rpc(self, method: str, *params: Any) -> Any:
+        """Call one JSON-RPC method; raises RpcError with the node's answer."""
+        body = json.dumps({"jsonrpc": "2.0", "id": next(self._ids), "method": method, "params": params})
+        try:
+            self._connection.request("POST", "/", body, {"Content-Type": "application/json"})
+            answer = json.loads(self._connection.getresponse().read())
+        except (OSError, http.client.HTTPException) as error:
+            self._connection.close()
+            raise OSError(str(error)) from error
+        if "error" in answer:
+            raise RpcError(answer["error"])
+        return answer["result"]
+
+    # accounts and state
+
+    def balance(self, who: str | Contract) -> int:
+        return int(self.rpc("eth_getBalance", _plain(who), "latest"), 16)
+
+    def set_balance(self, who: str | Contract, amount: int) -> None:
+        self.rpc("anvil_setBalance", _plain(who), hex(amount))
+
+    def code_at(self, who: str | Contract) -> bytes:
+        return bytes.fromhex(self.rpc("eth_getCode", _plain(who), "latest")[2:])
+
+    def storage_at(self, who: str | Contract, slot: int) -> int:
+        return int(self.rpc("eth_getStorageAt", _plain(who), hex(slot), "latest"), 16)
+
+    def create_address(self, deployer: str, ahead: int = 0) -> str:
+        nonce = int(self.rpc("eth_getTransactionCount", deployer, "latest"), 16) + ahead
+        item = b"" if nonce == 0 else nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
+        encoded = item if nonce and nonce < 0x80 else bytes([0x80 + len(item)]) + item
+        body = b"\x94" + bytes.fromhex(deployer[2:]) + encoded
+        return to_checksum_address(keccak(bytes([0xC0 + len(body)]) + body)[12:])
+
+    # running
+
+    def transact(
+        self,
+        contract: Contract,
+        function: Function,
+        args: Sequence[Any],
+        *,
+        sender: str | None = None,
+        value: int = 0,
+        gas: int = BLOCK_GAS,
+    ) -> Receipt:
+        request = self._request(contract.address, function.encode(args), sender, value, gas)
+        value_returned = self._call(request, self.now)
+        mined = self._send(request)
+        logs = tuple(
+            self._decode_log(
+                SimpleNamespace(
+                    address=log["address"],
+                    data=([bytes.fromhex(t[2:]) for t in log["topics"]], bytes.fromhex(log["data"][2:])),
+                )
+            )
+            for log in mined["logs"]
+        )
+        return Receipt(function.decode(value_returned), logs, int(mined["gasUsed"], 16), True)
+
+    def raw_call(
+        self, to: str | Contract, data: bytes = b"", *, sender: str | None = None, value: int = 0, gas: int = BLOCK_GAS
+    ) -> bytes:
+        request = self._request(_plain(to), data, sender, value, gas)
+        answer = self._call(request, self.now)
+        self._send(request)
+        return answer
+
+    def _run(self, to: str, data: bytes, sender: str | None, value: int, gas: int, *, static: bool) -> bytes:
+        return self._call(self._request(to, data, sender, value, gas), self.now)
+
+    def _create(self, code: bytes, sender: str, value: int) -> tuple[str, int]:
+        mined = self._send(self._request(None, code, sender, value, BLOCK_GAS))
+        return to_checksum_address(mined["contractAddress"]), int(mined["gasUsed"], 16)
+
+    def _request(self, to: str | None, data: bytes, sender: str | None, value: int, gas: int) -> dict[str, str]:
+        request = {"from": sender or self.deployer, "data": "0x" + data.hex(), "value": hex(value), "gas": hex(gas)}
+        return {**request, "gasPrice": "0x0"} | ({"to": to} if to else {})
+
+    def _call(self, request: dict[str, str], at: int) -> bytes:
+        try:
+            answer = self.rpc("eth_call", request, "latest", {}, {"time": hex(at)})
+        except RpcError as error:
+            raise _reverted(error) from None
+        return bytes.fromhex(answer[2:])
+
+    def _send(self, request: dict[str, str]) -> dict[str, Any]:
+        self.rpc("evm_setNextBlockTimestamp", self.now)
+        try:
+            sent = self.rpc("eth_sendTransaction", request)
+        except RpcError as error:
+            raise _reverted(error) from None
+        while (mined := self.rpc("eth_getTransactionReceipt", sent)) is None:
+            time.sleep(0.005)
+        if mined["status"] != "0x1":
+            raise Reverted("failed when mined", b"", int(mined["gasUsed"], 16))
+        return dict(mined)
+
+    @contextmanager
+    def isolated(self) -> Iterator[None]:
+        point = self.rpc("evm_snapshot")
+        saved = (self.now, dict(self._contracts), dict(self._names))
+        try:
+            yield
+        finally:
+            self.rpc("evm_revert", point)
+            self.now, self._contracts, self._names = saved
+
+
+def _reverted(error: RpcError) -> Reverted:
+    data = bytes.fromhex(str(error.error.get("data") or "0x")[2:])
+    reason = str(decode(["string"], data[4:])[0]) if data[:4] == _ERROR else str(error)
+    return Reverted(reason, data, 0)
+
+

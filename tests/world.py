@@ -1,0 +1,290 @@
+"""A deployed market in one EVM, with actors and factories: what every contract test starts from.
+
+Amounts are base units of the market's asset, native coin or a plain ERC-20; times Unix seconds. `World` speaks the
+library's types (`hearth.types`) and packs them for the contracts, so tests name fields, not bits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from eth_utils import to_checksum_address
+
+from hearth import protocol, words
+from hearth.types import (
+    SENTINEL,
+    ZERO_ADDRESS,
+    Best,
+    Billing,
+    Header,
+    JobId,
+    Needs,
+    Node,
+    NodeId,
+    Offer,
+    Policy,
+    Runtime,
+    State,
+    Terms,
+    Unit,
+)
+from tests.evm import CHAIN_ID, NATIVE, Contract, Evm, Receipt
+
+ZERO = ZERO_ADDRESS
+ETHER = 10**18
+DAY = 86_400
+
+POLICY = Policy(
+    version=protocol.VERSION,
+    fee_bps=500,
+    bond_none_bps=5_000,
+    bond_optimistic_bps=40_000,
+    bond_redundant_bps=10_000,
+    bond_proof_bps=5_000,
+    min_price=10**12,
+    min_keeper_fee=10**11,
+    probation_price=10**18,
+    min_match_window=12,
+    ack_time=60,
+    open_claim_after=300,
+    cancel_notice=120,
+    grace_floor=300,
+    start_fee_seconds=60,
+    min_challenge_window=7_200,
+    key_timeout=3_600,
+    audit_share_bps=300,
+    min_jurors=7,
+    min_checkpoint=60,
+)
+DEAD_AFTER = 900
+ASK_NOTICE = 600
+UNBONDING = 7 * DAY
+MINIMUM_STAKE = ETHER
+FEE_REFERENCE = 10**15
+LIVENESS_FEE = 10**13
+RATION_BPS = 100
+MARKET = protocol.Market(DEAD_AFTER, MINIMUM_STAKE)
+
+OFFER = Offer(
+    runtimes=Runtime.WASM | Runtime.DOCKER | Runtime.GPU,
+    tier=10,
+    gpu_count=1,
+    vram_gib=24,
+    cores=16,
+    ram_gib=64,
+    disk_gib=500,
+    zone=3,
+    slots=4,
+    ask=50 * 10**18,
+)
+NEEDS = Needs(runtimes=Runtime.WASM, cores=4, ram_gib=8, disk_gib=10)
+RESULT = bytes.fromhex("11" * 32)
+REPORT = bytes.fromhex("22" * 32)
+SPEC = bytes.fromhex("33" * 32)
+SESSION = bytes.fromhex("44" * 32)
+
+
+class World:
+    """One market: `erc20` keeps its money in a plain token, else in the native coin."""
+
+    def __init__(self, evm: Evm | None = None, *, erc20: bool = False, policy: Policy = POLICY) -> None:
+        self.evm = evm or Evm()
+        self.policy = policy
+        evm = self.evm
+        self.deployer = evm.deployer
+        self.treasury = evm.account("treasury")
+        self.submitter = evm.account("submitter")
+        self.owner = evm.account("owner")
+        self.operator = evm.account("operator")
+        self.keeper = evm.account("keeper")
+        self.stranger = evm.account("stranger")
+        self.token: Contract | None = evm.deploy("mocks/MockToken", 18) if erc20 else None
+        self.escrow = evm.deploy("Escrow", self.token or NATIVE)
+        self.nodes = evm.deploy(
+            "NodeRegistry",
+            self.escrow,
+            evm.create_address(self.deployer, 1),
+            DEAD_AFTER,
+            ASK_NOTICE,
+            UNBONDING,
+            MINIMUM_STAKE,
+            FEE_REFERENCE,
+            LIVENESS_FEE,
+            RATION_BPS,
+        )
+        self.jobs = evm.deploy("JobRegistry", self.escrow, self.nodes, self.treasury, words.pack_policy(policy))
+        assert self.nodes.call.JOBS() == self.jobs.address
+        self._salt = 0
+
+    # money
+
+    def pay(self, contract: Contract, name: str, *args: Any, amount: int, sender: str) -> Receipt:
+        """Call a function that takes `amount`: as value, or as tokens minted and approved exactly."""
+        function = getattr(contract.send, name)
+        if self.token is None:
+            return function(*args, sender=sender, value=amount)
+        self.token.send.mint(sender, amount)
+        self.token.send.approve(contract, amount, sender=sender)
+        return function(*args, sender=sender)
+
+    def credit(self, account: str) -> int:
+        """Return an account's credit in Escrow."""
+        return self.escrow.call.credit(account)
+
+    def locked(self, job: JobId) -> int:
+        """Return what Escrow locks for a job."""
+        return self.escrow.call.locked(self.jobs, job)
+
+    def staked(self, node: NodeId) -> int:
+        """Return what Escrow locks for a node."""
+        return self.escrow.call.locked(self.nodes, node.to_bytes(32, "big"))
+
+    # nodes
+
+    def register(
+        self,
+        *,
+        owner: str | None = None,
+        operator: str | None = None,
+        stake: int = 100 * ETHER,
+        beat: bool = True,
+        **offer: Any,
+    ) -> NodeId:
+        """Register a node (`offer` overrides fields of OFFER) and, unless told otherwise, let it beat once."""
+        owner, operator = owner or self.owner, operator or self.operator
+        packed = words.pack_offer(replace(OFFER, **offer))
+        receipt = self.pay(self.nodes, "register", operator, packed, b"\x55" * 32, stake, amount=stake, sender=owner)
+        node = NodeId(receipt.value)
+        if beat:
+            self.nodes.send.beat(node, sender=operator)
+        return node
+
+    def node(self, node: NodeId) -> Node:
+        """Read a node as the library sees it."""
+        record = self.nodes.call.get(node)
+        return Node(
+            id=node,
+            owner=record.owner,
+            operator=record.operator,
+            stake=record.stake,
+            offer=words.unpack_offer(record.offer),
+            hot=words.unpack_hot(record.hot),
+            next_ask=record.next_ask & (1 << 80) - 1,
+            next_ask_at=record.next_ask >> 80,
+            exit_at=record.exit_at,
+        )
+
+    # jobs
+
+    def terms(self, **overrides: Any) -> Terms:
+        """Build the terms of a one-unit job that OFFER fits, open to claims; every call has another salt."""
+        self._salt += 1
+        base: dict[str, Any] = dict(
+            submitter=self.submitter.lower(),
+            salt=self._salt,
+            spec=SPEC,
+            needs=NEEDS,
+            ceiling=100 * 10**18,
+            max_seconds=1_000,
+            deadline=self.evm.now + 10 * DAY,
+            keeper_fee=10**14,
+            policy=words.pack_policy(self.policy),
+            max_attempts=3,
+        )
+        return Terms(**{**base, **overrides})
+
+    def id_of(self, terms: Terms) -> JobId:
+        """Return a job's id."""
+        return protocol.job_id(CHAIN_ID, self.jobs.address, terms)
+
+    def post(self, terms: Terms | None = None, *, amount: int | None = None, **overrides: Any) -> Terms:
+        """Post a job, funded exactly unless `amount` says otherwise, and return its terms."""
+        terms = terms or self.terms(**overrides)
+        self.post_receipt(terms, amount=amount)
+        return terms
+
+    def post_receipt(self, terms: Terms, *, amount: int | None = None, parents: tuple[bytes, ...] = ()) -> Receipt:
+        """Post a job and return the receipt."""
+        funding = protocol.escrow_at_post(terms) if amount is None else amount
+        sender = to_checksum_address(terms.submitter)
+        return self.pay(self.jobs, "post", words.pack_terms(terms), parents, amount=funding, sender=sender)
+
+    def claim(self, terms: Terms, node: NodeId, index: int = 0, *, sender: str | None = None) -> Receipt:
+        """Claim a unit for a node, as its operator."""
+        packed = words.pack_terms(terms)
+        return self.jobs.send.claim(packed, index, node, SESSION, 0, sender=sender or self.operator)
+
+    def propose(
+        self, terms: Terms, node: NodeId, index: int = 0, *, payee: str = ZERO, sender: str | None = None
+    ) -> Receipt:
+        """Propose a node, as the keeper."""
+        return self.jobs.send.propose(words.pack_terms(terms), index, node, payee, sender=sender or self.keeper)
+
+    def ack(self, terms: Terms, index: int = 0, *, sender: str | None = None) -> Receipt:
+        """Ack a won match, as the operator."""
+        return self.jobs.send.ack(words.pack_terms(terms), index, SESSION, 0, sender=sender or self.operator)
+
+    def submit(
+        self, terms: Terms, index: int = 0, *, outcome: int = 1, used: int | None = None, sender: str | None = None
+    ) -> Receipt:
+        """Submit a result, as the operator; `used` is 1 for fuel jobs unless given."""
+        seconds = (1 if terms.billing == Billing.FUEL else 0) if used is None else used
+        job = self.id_of(terms)
+        return self.jobs.send.submit(job, index, RESULT, REPORT, outcome, seconds, sender=sender or self.operator)
+
+    def call(self, name: str, terms: Terms, index: int = 0, *, sender: str | None = None, payee: str = ZERO) -> Receipt:
+        """Call settle, close, reclaim or expire, as the keeper."""
+        function = getattr(self.jobs.send, name)
+        return function(words.pack_terms(terms), index, payee, sender=sender or self.keeper)
+
+    def settle(self, terms: Terms, index: int = 0, **options: Any) -> Receipt:
+        """Settle a unit, as the keeper."""
+        return self.call("settle", terms, index, **options)
+
+    def close(self, terms: Terms, index: int = 0, **options: Any) -> Receipt:
+        """Close a cancelled lease, as the keeper."""
+        return self.call("close", terms, index, **options)
+
+    def reclaim(self, terms: Terms, index: int = 0, **options: Any) -> Receipt:
+        """Reclaim a lease, as the keeper."""
+        return self.call("reclaim", terms, index, **options)
+
+    def expire(self, terms: Terms, index: int = 0, **options: Any) -> Receipt:
+        """Expire a unit (or ALL), as the keeper."""
+        return self.call("expire", terms, index, **options)
+
+    def accept(self, terms: Terms, index: int = 0, *, sender: str | None = None) -> Receipt:
+        """Accept a result, as the submitter."""
+        return self.jobs.send.accept(words.pack_terms(terms), index, sender=sender or self.submitter)
+
+    def cancel(self, terms: Terms, index: int = 0, *, sender: str | None = None) -> Receipt:
+        """Cancel a unit (or ALL), as the submitter."""
+        return self.jobs.send.cancel(words.pack_terms(terms), index, sender=sender or self.submitter)
+
+    def decline(self, terms: Terms, index: int = 0, *, outcome: int = 6, sender: str | None = None) -> Receipt:
+        """Decline a lease, as the operator."""
+        return self.jobs.send.decline(words.pack_terms(terms), index, outcome, REPORT, sender=sender or self.operator)
+
+    def load(self, terms: Terms, index: int = 0) -> tuple[int, int, int, int]:
+        """Return (job word, unit word, second slot, accused) as stored."""
+        job, unit, second, accused = self.jobs.call.load(self.id_of(terms), index)
+        return job, unit, second, accused
+
+    def unit(self, terms: Terms, index: int = 0) -> Unit:
+        """Read a unit as stored."""
+        return words.unpack_unit(self.load(terms, index)[1])
+
+    def best(self, terms: Terms, index: int = 0) -> Best:
+        """Read the second slot as a proposal."""
+        return words.unpack_best(self.load(terms, index)[2])
+
+    def header(self, terms: Terms) -> Header:
+        """Read an array's header."""
+        return words.unpack_header(self.load(terms)[0])
+
+    def state(self, terms: Terms, index: int = 0) -> State:
+        """Read a unit's state as stored."""
+        return self.unit(terms, index).state
+
+
