@@ -37,26 +37,12 @@ from worker.decide import LeaseKey, SpecFacts
 from worker.journal import Journal, Moment, Phase
 from worker.runtimes.base import Limits, OutputRule, RunRequest, RunResult, Runtime, Status
 
+log = structlog.get_logger("worker.execution")
+
 RETRY_SECONDS: Final = 2.0
 """How long to wait before a store that is down or lacks a block is asked again."""
 MAX_USED: Final = (1 << 24) - 1
 MAX_INPUT_ENTRIES: Final = 100_000
-
-OUTCOMES: Final[Mapping[Status, Outcome]] = {
-    Status.OK: Outcome.OK,
-    Status.EXIT: Outcome.EXIT,
-    # A required output that is missing or too large is a failure of the program, never a success.
-    Status.OUTPUT_MISSING: Outcome.EXIT,
-    Status.OUTPUT_OVER_CAP: Outcome.EXIT,
-    Status.TRAP: Outcome.TRAP,
-    Status.OOM: Outcome.OUT_OF_MEMORY,
-    Status.TIMEOUT: Outcome.TIMEOUT,
-    Status.OUT_OF_FUEL: Outcome.TIMEOUT,
-    Status.BAD_INPUT: Outcome.BAD_INPUT,
-    Status.IMAGE_MISSING: Outcome.IMAGE_MISSING,
-}
-"""What the chain is told of each way in which a run can end; the rest (cancelled, broken) is told to nobody."""
-
 
 T = TypeVar("T")
 
@@ -212,6 +198,8 @@ class Executor:
         self._on_change = on_change
         self._work: dict[LeaseKey, Work] = {}
         self._lock = threading.Lock()
+        self.faults = 0
+        """Attempts that ended by an exception that no rule foresees, for the metrics."""
         self.jobs.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     # ---- for the loop ----
@@ -298,7 +286,7 @@ class Executor:
     # ---- one attempt ----
 
     def _run(self, task: Task, work: Work) -> None:
-        """Carry out one attempt and journal its end. What no rule foresees is a failure of this machine."""
+        """Carry out one attempt and journal its end."""
         key = task.key
         try:
             self._attempt(task, work)
@@ -309,6 +297,10 @@ class Executor:
             self._refuse(task, refused.outcome, refused.why)
         except (_Broken, HearthError, OSError) as error:
             self._break(task, work, str(error))
+        except Exception as error:  # the top of a thread: a fault here must not stop other attempts
+            self.faults += 1
+            log.exception("attempt failed by a fault of the worker", attempt=str(key))
+            self._break(task, work, f"a fault of the worker: {error!r}")
         finally:
             with self._lock:
                 self._work.pop(key, None)
@@ -429,7 +421,7 @@ class Executor:
         if refusal is not None:
             if refusal.status is Status.BROKEN:
                 raise _Broken(refusal.detail)
-            outcome = OUTCOMES.get(refusal.status, Outcome.BAD_INPUT)
+            outcome = results.OUTCOMES.get(refusal.status, Outcome.BAD_INPUT)
             raise _Refused(Outcome.BAD_INPUT if outcome.is_result else outcome, refusal.detail)
         gpus = self._gpus.take(spec.resources.gpus)
         if gpus is None:
@@ -472,7 +464,7 @@ class Executor:
             raise _Stopped
         if result.status is Status.BROKEN:
             raise _Broken(result.detail)
-        outcome = OUTCOMES[result.status]
+        outcome = results.OUTCOMES[result.status]
         if not outcome.is_result:
             raise _Refused(outcome, result.detail)
         if outcome is Outcome.TIMEOUT and seconds < task.terms.max_seconds and result.status is Status.TIMEOUT:
@@ -486,7 +478,7 @@ class Executor:
 
     def _judge(self, task: Task, folder: Path, spec: ResolvedSpec, run: RunResult, began: float) -> Kept:
         """Write the logs, name the outputs by their CID, and build both documents; nothing is stored yet."""
-        outcome = OUTCOMES[run.status]
+        outcome = results.OUTCOMES[run.status]
         logs = folder / "logs"
         logs.mkdir()
         for name, text in (("stdout", run.stdout), ("stderr", run.stderr)):

@@ -2,9 +2,9 @@
 
 SQLite in WAL mode with `synchronous=FULL`, one BEGIN IMMEDIATE per transition, so that neither a killed process nor a
 power loss leaves half a step. What is lost with the file is found again on chain (leases held) and in the store
-(results), at the price of running again. The ten moments are those of the kill tests: a journal line is the evidence
-that a job was in that state. Transactions have their own journal (hearth.journal); m7 to m10 here repeat what it says
-about the transaction that ends an attempt. Source: SAFETY sections 4 and 8b.
+(results), at the price of running again. Of the ten moments of the kill tests the first six are recorded here, the last
+four (signed, broadcast, mined, final) in the journal of transactions, hearth.journal: a line is the evidence that a
+job was in that state. Source: SAFETY sections 4 and 8b.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CREATE INDEX moments_by_attempt ON moments (job, idx, attempts);
 
 
 class Moment(StrEnum):
-    """Name the ten moments of an attempt, which are also the failpoints of the kill tests."""
+    """Name the moments of an attempt that are this journal's, which are also failpoints of the kill tests."""
 
     SEEN = "m1.seen"
     INTENT = "m2.intent"
@@ -50,14 +50,10 @@ class Moment(StrEnum):
     STARTED = "m4.started"
     RESULT = "m5.result"
     PINNED = "m6.pinned"
-    SIGNED = "m7.signed"
-    BROADCAST = "m8.broadcast"
-    MINED = "m9.mined"
-    FINAL = "m10.final"
 
     @property
     def number(self) -> int:
-        """Return the moment's place, 1 to 10."""
+        """Return the moment's place, 1 to 6."""
         return int(self.value[1:].partition(".")[0])
 
 
@@ -173,7 +169,7 @@ class Journal:
                 (*_where(key), Phase.INTENT, moment, time.time(), Phase.INTENT),
             )
             _note(db, key, moment, note)
-        fp(moment)
+        fp(moment, "attempt")
 
     def start(self, key: LeaseKey, tries: int) -> None:
         """Record that the execution of a held lease starts (or starts again)."""
@@ -193,7 +189,7 @@ class Journal:
                 (moment, time.time(), *_where(key)),
             )
             _note(db, key, moment, note)
-        fp(moment)
+        fp(moment, "attempt")
 
     def finish(
         self,
