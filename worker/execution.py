@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import structlog
+
 from hearth import canonical, unixfs
 from hearth import cid as cids
 from hearth.cid import Cid
