@@ -192,8 +192,8 @@ def test_start__module_that_traps__is_a_result(world: World, tmp_path: Path) -> 
 
 
 def test_start__module_that_grows_past_its_memory__is_a_result(world: World, tmp_path: Path) -> None:
-    body = "(loop (br_if 1 (i32.eq (memory.grow (i32.const 1)) (i32.const -1))) (br 0)) unreachable"
-    module = world.store.add_path(wasm_tools.from_text(tmp_path, wasm_tools.command(f"(block {body})")))
+    body = "(loop (br_if 1 (i32.eq (memory.grow (i32.const 1)) (i32.const -1))) (br 0))"
+    module = world.store.add_path(wasm_tools.from_text(tmp_path, wasm_tools.command(f"(block {body}) unreachable")))
     entry = world.run(world.terms(world.spec(module=Blob(cid=str(module.cid), size=module.size))))
     assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.OUT_OF_MEMORY)
 
