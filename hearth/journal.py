@@ -253,7 +253,8 @@ class Journal:
         """Record signed bytes, before they are broadcast; a replacement keeps the intent's state."""
         with self._transaction():
             self._db.execute(
-                "INSERT OR IGNORE INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (hash) DO UPDATE SET intent = excluded.intent, at = excluded.at",
                 (
                     attempt.hash,
                     intent.id,

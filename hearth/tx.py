@@ -271,7 +271,14 @@ class Sender:
 
             fields["to"] = to_checksum_address(call.to)
         signed = self._account.sign_transaction(fields)
-        return Attempt(bytes(signed.hash), bytes(signed.raw_transaction), gas, max_fee, fields["maxPriorityFeePerGas"])
+        return Attempt(
+            hash=bytes(signed.hash),
+            raw=bytes(signed.raw_transaction),
+            gas=gas,
+            max_fee=max_fee,
+            priority_fee=fields["maxPriorityFeePerGas"],
+            cancels=cancels,
+        )
 
     def _broadcast(self, pending: Pending, attempt: Attempt) -> None:
         """Send signed bytes. An outage leaves the intent SIGNED: the next start sends the same bytes again."""

@@ -1,14 +1,12 @@
 """Follow one market for one node: which jobs are open, which leases are this node's, and what it earned.
 
-Logs only say where to look: every fact that a decision uses is read again at one block, named by its hash. The cursor
-is a ring of block hashes; a reorganisation walks back to the last common block and reads on from there, and every
-`OVERLAP` blocks the last ones are read once more, so that a provider which dropped a log is found out. Nothing is kept
-on disk: at start the logs are read from the deployment on. Source: SAFETY section 4 ("Reorg", "RPC").
+Logs only say where to look: every fact that a decision uses is read again at one block, named by its hash. Nothing is
+kept on disk: at start the logs are read from the market's first block on, so a deleted state folder loses nothing.
+Source: SAFETY section 4 ("Reorg", "RPC").
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -20,15 +18,22 @@ from hearth.chain.port import Block, Log
 from hearth.errors import ChainError
 from hearth.events import (
     Closed,
+    Closing,
     Declined,
+    JobPosted,
     NodeLapsed,
     NodeUnitEvent,
+    Proposed,
     Reclaimed,
     Settled,
     Slashed,
+    Started,
+    Submitted,
     UnitEvent,
     decode,
+    topic_of,
 )
+from hearth.follow import Cursor
 from hearth.market import Market, UnitView
 from hearth.protocol import Ask, ask_of, node_gate
 from hearth.protocol import Market as Immutables
@@ -37,10 +42,10 @@ from worker.decide import OURS, Job, Lease, SpecFacts
 
 log = structlog.get_logger("worker.watch")
 
-RING: Final = 256
-"""Blocks whose hashes are remembered; a deeper reorganisation reads everything again."""
-OVERLAP: Final = 64
-"""Every so many blocks, this many are read again. Also how long an ended job is kept, in case it comes back."""
+KEEP: Final = 64
+"""Blocks for which an ended job is kept, in case a reorganisation brings it back."""
+HEARD: Final = (JobPosted, Proposed, Started, Submitted, Declined, Settled, Closing, Closed, Reclaimed, Slashed)
+"""The events whose absence from a block that announces them would hide work or money."""
 MAX_READ: Final = 256
 """Touched leases of one array that are read per block, own ones first."""
 
@@ -122,10 +127,10 @@ class Watcher:
         self.logs = 0
         self._market = market
         self._node = node
-        self._ring: deque[tuple[int, bytes]] = deque(maxlen=RING)
-        self._payments: dict[tuple[bytes, int], Payment] = {}
-        self._reread_at = 0
-        parameters = market.network.node_parameters
+        self._payments: dict[tuple[bytes, bytes, int], Payment] = {}
+        network, parameters = market.network, market.network.node_parameters
+        contracts = [network.jobs, network.nodes]
+        self._cursor = Cursor(market.port, contracts, network.deploy_block, topics=map(topic_of, HEARD))
         self.immutables = Immutables(parameters.dead_after, parameters.minimum_stake)
 
     @property
@@ -135,40 +140,25 @@ class Watcher:
 
     # ---- logs ----
 
-    def sync(self, head: Block) -> bool:
-        """Read the logs up to `head`; return whether a reorganisation was met. Raises ChainError."""
-        first, reorged = self._resume()
-        if first <= head.number:
-            if head.number >= self._reread_at:
-                first = max(self._market.network.deploy_block, min(first, head.number - OVERLAP))
-                self._reread_at = head.number + OVERLAP
-            network = self._market.network
-            found = self._market.port.logs([network.jobs, network.nodes], from_block=first, to_block=head.number)
-            for entry in found:
-                self._apply(entry)
-            self.logs += len(found)
-        if not self._ring or self._ring[-1] != (head.number, head.hash):
-            while self._ring and self._ring[-1][0] >= head.number:
-                self._ring.pop()
-            self._ring.append((head.number, head.hash))
-        return reorged
+    def sync(self) -> Block:
+        """Read the logs of new blocks; return the head, which later reads are pinned to. Raises ChainError.
 
-    def _resume(self) -> tuple[int, bool]:
-        """Return the first block to read: after the newest remembered one that is still in the chain."""
-        reorged = False
-        while self._ring:
-            number, known = self._ring[-1]
-            block = self._market.port.block(number)
-            if block is not None and block.hash == known:
-                break
-            self._ring.pop()
-            reorged = True
-        if reorged:
-            self.reorgs += 1
-        last = self._ring[-1][0] if self._ring else self._market.network.deploy_block - 1
-        if reorged:
-            self._payments = {key: line for key, line in self._payments.items() if line.block <= last}
-        return last + 1, reorged
+        A provider that holds logs back does not hold the worker up: it reads on at the next call.
+        """
+        while True:
+            tick = self._cursor.read()
+            if tick.reset:
+                self._payments.clear()
+            if tick.orphaned:
+                self.reorgs += 1
+                gone = {mark.hash for mark in tick.orphaned}
+                self._payments = {key: line for key, line in self._payments.items() if key[0] not in gone}
+            for entry in tick.logs:
+                self._apply(entry)
+            self.logs += len(tick.logs)
+            self._cursor.advance(tick)
+            if tick.behind == 0 or not tick.marks:
+                return tick.head
 
     def _apply(self, entry: Log) -> None:
         event = decode(entry)
@@ -220,8 +210,8 @@ class Watcher:
             self._book(event.log, line)
 
     def _book(self, entry: Log, line: Payment) -> None:
-        # Keyed by the log, so that reading a block twice enters it once.
-        self._payments[entry.tx_hash, entry.log_index] = line
+        # Keyed by the log: reading a block twice enters it once, and a block that is gone takes its lines along.
+        self._payments[entry.block_hash, entry.tx_hash, entry.log_index] = line
 
     # ---- state ----
 
@@ -283,7 +273,7 @@ class Watcher:
 
     def _forget(self, number: int) -> None:
         """Drop jobs that ended so long ago that no reorganisation brings them back."""
-        for job in [row.id for row in self.rows.values() if row.ended is not None and number > row.ended + OVERLAP]:
+        for job in [row.id for row in self.rows.values() if row.ended is not None and number > row.ended + KEEP]:
             del self.rows[job]
 
     def refresh(self, jobs: Iterable[Job]) -> tuple[Job, ...]:
