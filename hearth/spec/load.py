@@ -11,7 +11,7 @@ from hearth.errors import NotFoundError, SpecError
 from hearth.spec.model import JobSpec, spec_problems
 from hearth.spec.problems import Location, Problem, Source
 from hearth.spec.sugar import desugar
-from hearth.spec.text import MAX_BYTES, read_text
+from hearth.spec.text import MAX_BYTES, escape_unprintable, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def dump_spec(spec: JobSpec) -> str:
         return [f"{pad}{flow(value)}"]
 
     def flow(value: Any) -> str:
-        return json.dumps(value, ensure_ascii=False).replace("${", "$${").replace("\x7f", "\\u007f")
+        return escape_unprintable(json.dumps(value, ensure_ascii=False)).replace("${", "$${")
 
     data = {"version": 1, **spec.model_dump(mode="json", exclude_defaults=True)}
     return "\n".join(lines(data, 0)) + "\n"

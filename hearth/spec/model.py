@@ -225,7 +225,7 @@ class Checkpoint(Model):
 class JobSpec(Model):
     """A Hearth job, as its submitter writes it."""
 
-    version: Literal[1] = 1
+    version: Annotated[int, Field(ge=1, le=1), _DIGITS] = 1
     name: Annotated[str, Field(pattern=rules.NAME.pattern), BeforeValidator(_text)] = "job"
     runtime: Literal["docker", "wasm"] | None = Field(
         default=None, description="docker with `image`, wasm with `module`"
@@ -382,7 +382,7 @@ def _limits(spec: JobSpec) -> Iterator[Problem]:
     units, chunk = spec.array.units, spec.array.chunk
     if units % chunk:
         yield Problem(("array", "chunk"), f"{chunk} does not divide {units} units")
-    elif chunk * seconds > MAX_RUNTIME:
+    elif chunk > 1 and chunk * seconds > MAX_RUNTIME:
         yield Problem(("array", "chunk"), f"{chunk} units of {spec.limits.runtime} last longer than 30d")
     elif units // chunk * (spec.verify.replicas or 1) * spec.retry.attempts >= MAX_TRIES:
         yield Problem(("retry", "attempts"), f"leases times attempts must stay below {MAX_TRIES}", "lower attempts")

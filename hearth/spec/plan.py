@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from hearth.errors import HearthError, SpecError
 from hearth.spec import rules
@@ -126,10 +126,10 @@ def deadline_of(spec: JobSpec, policy: Policy, now: int) -> int:
     if text is None:
         return now + max(DEFAULT_DEADLINE, 2 * spec.retry.attempts * lease)
     given = rules.deadline(text)
-    if isinstance(given, timedelta):
-        moment = now + given // timedelta(seconds=1)
+    if isinstance(given, int):
+        moment = now + given
     elif isinstance(given, datetime):
-        moment = (given - datetime.fromisoformat("1970-01-01T00:00:00+00:00")) // timedelta(seconds=1)
+        moment = (given - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
     else:
         raise _refuse("limits.deadline", f'"{text}" is neither a duration nor a time', 'write "6h"', "BAD_DEADLINE")
     if moment < now + lease:

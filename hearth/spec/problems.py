@@ -38,7 +38,8 @@ class Source:
     def refuse(self, problems: Sequence[Problem]) -> SpecError:
         """Return the error that tells all the problems; code and hint are the first one's."""
         told = [(self.line_of(problem.where), problem) for problem in problems]
-        told.sort(key=lambda entry: entry[0] or 0)
+        # A misspelt key explains the missing one beside it, so it comes first.
+        told.sort(key=lambda entry: (entry[0] or 0, entry[1].code == "MISSING_KEY"))
         first = told[0][1]
         return SpecError(
             "\n".join(self._sentence(line, problem, problem is not first) for line, problem in told),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
@@ -24,7 +24,7 @@ from hearth.types import Needs, Runtime
 from hearth.units import GIB, gib_ceil, mib_ceil, parse_size
 from hearth.zones import zone_mask, zone_of
 
-FUEL_PER_SECOND: Final = 1_000_000_000
+FUEL_PER_SECOND = 1_000_000_000
 """WASM fuel that is billed as one second (PROTOCOL section 3, billing 1): a constant of spec version 1."""
 
 MAX_SIZE = (1 << 53) - 1
@@ -44,6 +44,8 @@ def _cid(text: str) -> str:
 
 
 Count = Annotated[int, Field(ge=0, le=MAX_SIZE)]
+# Not Literal[1], which would take true for 1.
+One = Annotated[int, Field(ge=1, le=1)]
 Text = Annotated[str, Field(max_length=rules.MAX_TEXT), AfterValidator(_no_nul)]
 DataCid = Annotated[str, AfterValidator(_cid)]
 
@@ -111,7 +113,7 @@ class ResolvedVerify(Canonical):
 class ResolvedSpec(Canonical):
     """A job that a worker can run: parse it with `parse_canonical`, write it with `canonical`."""
 
-    version: Literal[1]
+    version: One
     name: Annotated[str, Field(pattern=rules.NAME.pattern)]
     runtime: Literal["docker", "wasm"]
     image: Annotated[str, Field(max_length=350)]
@@ -123,9 +125,9 @@ class ResolvedSpec(Canonical):
     outputs: Annotated[tuple[ResolvedOutput, ...], Field(min_length=1, max_length=rules.MAX_ITEMS)]
     resources: ResolvedResources
     runtime_seconds: Annotated[int, Field(ge=1, le=MAX_RUNTIME)]
-    fuel_per_second: Literal[1_000_000_000]
+    fuel_per_second: Annotated[int, Field(ge=FUEL_PER_SECOND, le=FUEL_PER_SECOND)]
     units: Annotated[int, Field(ge=1, le=MAX_UNITS)]
-    chunk: Literal[1]
+    chunk: One
     verify: ResolvedVerify
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from hearth import cid
 from hearth.errors import BadCid, HearthError
@@ -137,10 +137,10 @@ def compare(values: Mapping[str, str], where: Location) -> Iterator[Problem]:
             yield Problem((*where, "file"), f"kind {kind} compares {suffix} files", f"name a {suffix} file")
 
 
-def deadline(text: str) -> timedelta | datetime | None:
-    """Return a duration from now, or a moment (with its zone), or None for anything else."""
+def deadline(text: str) -> int | datetime | None:
+    """Return seconds from now, or a moment (in UTC), or None for anything else."""
     try:
-        return timedelta(seconds=parse_duration(text))
+        return parse_duration(text)
     except HearthError:
         pass
     try:

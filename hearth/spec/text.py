@@ -34,6 +34,15 @@ _CONSTANTS: dict[str, bool | None] = {
 _VARIABLE = re.compile(r"\$\$\{|\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\$\{[^}]*\}?")
 
 
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Characters that JSON allows in a string and YAML's reader does not take as they are."""
+
+
+def escape_unprintable(text: str) -> str:
+    """Return quoted text with the characters written as \\uXXXX that YAML has only in this form."""
+    return _UNPRINTABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 @dataclass(slots=True)
 class _Open:
     """A mapping or sequence whose end has not been read; `key` waits for its value."""
@@ -59,7 +68,7 @@ def read_text(raw: bytes, name: str, *, variables: Mapping[str, str] | None = No
     if is_json:
         _check_json(text, name)
         # Inside valid JSON a tab is white space only, which YAML's reader, used for the lines, does not always take.
-        text = text.replace("\t", " ")
+        text = escape_unprintable(text.replace("\t", " "))
     value, source = _Builder(name, is_json).build(text)
     return _substitute(value, source, dict(variables or {})), source
 
