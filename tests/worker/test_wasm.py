@@ -82,7 +82,7 @@ def run(box: Box, request: RunRequest, cancel: threading.Event | None = None) ->
     return wasm.WasmRuntime(box.root / "scratch").run(request, cancel or threading.Event())
 
 
-# -- what a guest sees ----------------------------------------------------------------
+# -- what a guest sees ------------------------------------------------
 
 
 def test_run__reads_in_and_job_and_writes_out__ok(box: Box, probe: Path) -> None:
@@ -268,7 +268,7 @@ def test_run__opens_files_without_end__stopped_at_the_descriptor_cap(box: Box, p
     assert result.stdout.startswith(b"248 No file descriptors available\n")
 
 
-# -- how runs end ----------------------------------------------------------------
+# -- how runs end ------------------------------------------------
 
 
 def test_run__exits_with_a_code__exit_and_stderr(box: Box, probe: Path) -> None:
@@ -424,7 +424,7 @@ def test_run__named_output_over_its_own_cap__output_over_cap(box: Box, probe: Pa
     assert run(box, box.request(probe, "fill", "/out/x", "100", outputs=rules)).status is Status.OUTPUT_OVER_CAP
 
 
-# -- modules that are refused ----------------------------------------------------------------
+# -- modules that are refused ------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -473,7 +473,7 @@ def test_run__module_file_missing__bad_input(box: Box) -> None:
     assert run(box, box.request(box.root / "none.wasm")).status is Status.BAD_INPUT
 
 
-# -- the child process ----------------------------------------------------------------
+# -- the child process ------------------------------------------------
 
 
 Spinning = tuple[threading.Thread, list[RunResult], threading.Event, int]

@@ -47,6 +47,24 @@ class Status(StrEnum):
     BROKEN = "broken"
 
 
+class Level(StrEnum):
+    """Grade one row of `hearth worker doctor`."""
+
+    PASS = "PASS"
+    WARN = "WARN"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True)
+class Check:
+    """Report one thing that was looked at: its name, grade, what was found, and what to do about it."""
+
+    name: str
+    level: Level
+    detail: str
+    fix: str = ""
+
+
 @dataclass(frozen=True)
 class OutputRule:
     """Say what one output of the spec must be: guest path at or below /out, required or not, size cap in bytes."""
