@@ -239,11 +239,12 @@ class ReadSpec:
 
 @dataclass(frozen=True, slots=True)
 class Propose:
-    """Propose this node for a lease: its key wins."""
+    """Propose this node for a lease: its key wins. `lapses` tells a second proposal for one attempt from the first."""
 
     job: JobId
     index: int
     attempts: int
+    lapses: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -824,4 +825,4 @@ def _propose(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room:
     if on.live and key <= best.key:
         return Skip(*where, Reason.OUTBID, f"node {best.node} leads")
     room.engage(protocol.bond(terms, on.policy))
-    return Propose(*where, unit.attempts)
+    return Propose(*where, unit.attempts, unit.lapses)

@@ -197,7 +197,7 @@ class Executor:
         self._bounds = bounds
         self._gpus = GpuPool(gpus)
         self._machine = dict(machine or {})
-        self._on_change = on_change
+        self.on_change = on_change
         self._work: dict[LeaseKey, Work] = {}
         self._lock = threading.Lock()
         self.faults = 0
@@ -306,7 +306,7 @@ class Executor:
         finally:
             with self._lock:
                 self._work.pop(key, None)
-            self._on_change()
+            self.on_change()
 
     def _attempt(self, task: Task, work: Work) -> None:
         folder = self.jobs / str(task.key)

@@ -9,17 +9,23 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import stat
 import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from hearth import units
 from hearth.errors import ConfigError, HearthError
-from hearth.units import Asset
+from hearth.types import Offer
+from hearth.types import Runtime as RuntimeFlag
+from hearth.units import GIB, Asset
 from hearth.zones import zone_of
+
+if TYPE_CHECKING:
+    from worker.gpu import GpuInfo, GpuProbe
 
 HINT: Final = "hearth worker doctor"
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
@@ -175,6 +181,41 @@ class Settings(_Part):
         """Return the highest price per gas that is ever paid, in wei."""
         return units.parse_amount(self.max_gas_price.removesuffix("gwei").strip(), Asset("gwei", 9))
 
+    @property
+    def reserve_bytes(self) -> int:
+        """Return the free bytes of disk below which nothing new is taken."""
+        return units.parse_size(self.storage.reserve)
+
+    @property
+    def max_input_bytes(self) -> int:
+        """Return the most bytes that a job may bring."""
+        return units.parse_size(self.storage.max_input)
+
+    @property
+    def max_output_bytes(self) -> int:
+        """Return the most bytes that a job may leave."""
+        return units.parse_size(self.storage.max_output)
+
+    @property
+    def max_runtime_seconds(self) -> int:
+        """Return the longest lease that is taken."""
+        return units.parse_duration(self.accept.max_runtime)
+
+    @property
+    def propose_after_seconds(self) -> int:
+        """Return how long keepers are given to propose this node before it proposes itself."""
+        return units.parse_duration(self.accept.propose_after)
+
+    @property
+    def settle_after_seconds(self) -> int:
+        """Return how long keepers are given to settle before the worker does."""
+        return units.parse_duration(self.accept.settle_after)
+
+    @property
+    def keep_seconds(self) -> int:
+        """Return how long results of ended leases are kept."""
+        return units.parse_duration(self.storage.keep)
+
     def ask(self, asset: Asset) -> int:
         """Return the ask of one slot, base units x 1e6 per second, rounded up. Raises ConfigError."""
         return _rate(self.offer.price, asset, "offer.price")
@@ -241,25 +282,18 @@ def accepting_at(schedule: str, minute: int) -> bool:
     return False
 
 
-def check_secret_file(path: Path, what: str) -> None:
-    """Refuse a key or password file that is missing or that others can read. Raises ConfigError."""
-    try:
-        mode = path.stat().st_mode
-    except OSError as error:
-        raise ConfigError(
-            f"the {what} {path} cannot be read: {error.strerror}", hint="hearth wallet new", code="NO_KEY"
-        ) from error
-    if not stat.S_ISREG(mode):
-        raise ConfigError(f"the {what} {path} is not a file", hint="hearth wallet new", code="NO_KEY")
-    if mode & 0o077:
-        raise ConfigError(
-            f"the {what} {path} can be read by others (mode {mode & 0o777:04o})",
-            hint=f"chmod 600 {path}",
-            code="KEY_EXPOSED",
-        )
-
-
 # ---- the offer ----
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What this machine can give to jobs: sizes in bytes, GPUs that are fit to be used."""
+
+    cores: int
+    memory: int
+    disk: int
+    runtimes: RuntimeFlag
+    gpus: tuple[GpuInfo, ...] = ()
 
 
 def memory_bytes() -> int:
@@ -284,6 +318,98 @@ def free_disk_bytes(path: Path) -> int:
 def usable_cores() -> int:
     """Return the CPU cores that this process may run on."""
     return len(os.sched_getaffinity(0))
+
+
+def chosen_gpus(wish: OfferSettings, found: GpuProbe) -> tuple[GpuInfo, ...]:
+    """Return the GPUs that the settings give to jobs: named ones must be here and fit, of "all" the unfit are left out.
+
+    Raises ConfigError naming a GPU that is missing or has a problem.
+    """
+    if wish.gpus == "none":
+        return ()
+    if wish.gpus == "all":
+        return tuple(gpu for gpu in found.gpus if not gpu.problems)
+    here = {gpu.uuid: gpu for gpu in found.gpus}
+    for uuid in wish.gpus:
+        if uuid not in here:
+            raise _refuse("offer.gpus", f"{uuid} is not on this machine ({found.reason or ', '.join(here)})")
+        if here[uuid].problems:
+            raise _refuse("offer.gpus", f"{uuid}: {'; '.join(here[uuid].problems)}")
+    return tuple(here[uuid] for uuid in wish.gpus)
+
+
+def wanted_runtimes(wish: OfferSettings, working: Mapping[str, tuple[bool, str]]) -> RuntimeFlag:
+    """Return the runtimes to offer: those that work, of those that the settings name (all, where they name none).
+
+    `working` says of each runtime whether it works and why not. Raises ConfigError for a named one that does not.
+    """
+    flags = RuntimeFlag(0)
+    for name, flag in (("wasm", RuntimeFlag.WASM), ("docker", RuntimeFlag.DOCKER)):
+        works, why = working.get(name, (False, "it is not built in"))
+        if wish.runtimes is not None and name in wish.runtimes and not works:
+            raise _refuse("offer.runtimes", f"{name} does not work here: {why}")
+        if works and (wish.runtimes is None or name in wish.runtimes):
+            flags |= flag
+    if not flags:
+        raise _refuse("offer.runtimes", "no runtime works on this machine")
+    return flags
+
+
+def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
+    """Return the offer of one slot: the settings' sizes, else the machine's share, in whole GiB, rounded down.
+
+    Raises ConfigError where a slot would be empty or the settings offer more than the machine has.
+    """
+    wish, slots = settings.offer, settings.offer.slots
+    gpus = machine.gpus
+    per_slot = wish.gpus_per_slot if wish.gpus_per_slot is not None else len(gpus) // slots
+    if per_slot * slots > len(gpus):
+        raise _refuse("offer.gpus_per_slot", f"{slots} slots of {per_slot} GPUs, and there are {len(gpus)}")
+    if per_slot == 0 and gpus and wish.gpus_per_slot is None:
+        raise _refuse("offer.slots", f"{slots} slots share {len(gpus)} GPUs; set gpus_per_slot = 0 or fewer slots")
+    runtimes = machine.runtimes | RuntimeFlag.GPU if per_slot else machine.runtimes
+    # A tenth of the memory is the system's.
+    memory = units.parse_size(wish.memory) if wish.memory is not None else machine.memory * 9 // 10 // slots
+    disk = units.parse_size(wish.disk) if wish.disk is not None else (machine.disk - settings.reserve_bytes) // slots
+    cores = wish.cores if wish.cores is not None else machine.cores // slots
+    for name, size, has in (("memory", memory, machine.memory), ("disk", disk, machine.disk)):
+        if size * slots > has:
+            text = units.format_size(has)
+            raise _refuse(f"offer.{name}", f"{slots} slots of {units.format_size(size)}, and the machine has {text}")
+    for name, number in (("cores", cores), ("memory", memory // GIB), ("disk", disk // GIB)):
+        if number < 1:
+            raise _refuse(f"offer.{name}", f"a slot would have none of it with {slots} slots")
+    offered = gpus if per_slot else ()
+    return Offer(
+        runtimes=runtimes,
+        # A slot may get any of the GPUs, so it promises no more than the least of them.
+        tier=min((gpu.tier for gpu in offered), default=0),
+        gpu_count=per_slot,
+        vram_gib=min((gpu.vram_gib for gpu in offered), default=0),
+        cores=min(cores, 1023),
+        ram_gib=min(memory // GIB, 16_383),
+        disk_gib=min(disk // GIB, 131_071),
+        zone=zone_of(wish.country),
+        slots=slots,
+        ask=settings.ask(asset),
+    )
+
+
+def probe_offer(settings: Settings, asset: Asset) -> Offer:
+    """Return the offer of one slot of this machine, for `hearth worker register`. Raises ConfigError."""
+    from worker import gpu
+    from worker.runtimes.docker import DockerRuntime
+    from worker.runtimes.wasm import WasmRuntime
+
+    working = {"wasm": WasmRuntime().available(), "docker": DockerRuntime().available()}
+    machine = Machine(
+        cores=usable_cores(),
+        memory=memory_bytes(),
+        disk=free_disk_bytes(settings.home),
+        runtimes=wanted_runtimes(settings.offer, working),
+        gpus=() if settings.offer.gpus == "none" else chosen_gpus(settings.offer, gpu.probe()),
+    )
+    return make_offer(settings, asset, machine)
 
 
 def _absolute(path: Path, folder: Path) -> Path:

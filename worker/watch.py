@@ -14,8 +14,8 @@ from typing import Final
 import structlog
 
 from hearth import words
-from hearth.chain.port import Block, Log
-from hearth.errors import ChainError
+from hearth.chain.port import Block, BlockRef, Log
+from hearth.errors import ChainError, ConfigError
 from hearth.events import (
     Closed,
     Closing,
@@ -296,6 +296,32 @@ def never_fits(terms: Terms, policy: Policy, node: Node, market: Immutables) -> 
     offer = replace(node.offer, pending=False, ask=min(node.offer.ask, node.next_ask or node.offer.ask))
     able = replace(node, hot=hot, offer=offer, stake=max(node.stake, market.minimum_stake))
     return node_gate(able, ask, 1, market.dead_after, market.minimum_stake)
+
+
+def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef) -> Node | None:
+    """Return the node to work for: the wanted one, else the only one that `operator` operates; None for no such node.
+
+    Raises ConfigError where the wanted node is another key's, or where the key operates several.
+    """
+    if wanted is not None:
+        node = market.node(NodeId(wanted), block)
+        if node.operator != operator:
+            raise ConfigError(
+                f"node {wanted} is operated by {node.operator}, this key is {operator}",
+                hint="hearth worker register",
+                code="NOT_OPERATOR",
+                component="worker",
+            )
+        return node
+    mine = [node for node in market.nodes(block) if node.operator == operator]
+    if len(mine) > 1:
+        raise ConfigError(
+            f"{operator} operates the nodes {', '.join(str(node.id) for node in mine)}",
+            hint="set node in worker.toml",
+            code="MANY_NODES",
+            component="worker",
+        )
+    return mine[0] if mine else None
 
 
 def index_of(text: str) -> int:

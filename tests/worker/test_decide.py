@@ -182,14 +182,14 @@ def test_decide__windowed_job_nobody_proposed__claims_from_open_claim_after(age:
 
 
 def test_decide__windowed_job__proposes_itself() -> None:
-    assert only(snapshot_of(job_of(OPEN, match_window=12))) == Propose(ID, 0, 0)
+    assert only(snapshot_of(job_of(OPEN, match_window=12))) == Propose(ID, 0, 0, 0)
 
 
 def test_decide__rival_leads__proposes_only_with_a_strictly_larger_key() -> None:
     rate, offer, hot = NODE.offer.ask, NODE.offer, NODE.hot
     mine = protocol.key(protocol.score(TERMS.needs, TERMS.ceiling, rate, offer, hot), protocol.seed(ID, 0, 0), NODE.id)
     windowed = replace(OPEN, mark=NOW + 5, rate=10**15)
-    for key, wanted in ((mine - 1, Propose(ID, 0, 0)), (mine, Reason.OUTBID), (mine + 1, Reason.OUTBID)):
+    for key, wanted in ((mine - 1, Propose(ID, 0, 0, 0)), (mine, Reason.OUTBID), (mine + 1, Reason.OUTBID)):
         found = only(snapshot_of(job_of(windowed, Best(node=OTHER, key=key), match_window=12)))
         assert (found.reason if isinstance(found, Skip) else found) == wanted
 

@@ -139,18 +139,3 @@ def test_ask__token_market__counts_in_its_base_units() -> None:
 )
 def test_accepting_at__span_of_the_day__is_half_open(schedule: str, minute: int, accepts: bool) -> None:
     assert settings.accepting_at(schedule, minute) is accepts
-
-
-def test_check_secret_file__readable_by_others__is_refused_with_the_fix(tmp_path: Path) -> None:
-    path = tmp_path / "key"
-    path.write_text("xyzzy")
-    path.chmod(0o600)
-    settings.check_secret_file(path, "keystore")
-    for mode in (0o640, 0o604, 0o666):
-        path.chmod(mode)
-        with pytest.raises(ConfigError, match="can be read by others") as caught:
-            settings.check_secret_file(path, "keystore")
-        assert (caught.value.code, caught.value.hint) == ("KEY_EXPOSED", f"chmod 600 {path}")
-        assert "xyzzy" not in str(caught.value.as_dict())
-    with pytest.raises(ConfigError, match="cannot be read"):
-        settings.check_secret_file(tmp_path / "absent", "keystore")
