@@ -19,7 +19,10 @@ export PATH := $(VENV)/bin:$(PATH)
 export PYTHONNOUSERSITE := 1
 unexport PYTHONPATH
 
-PIP_FLAGS := --disable-pip-version-check --no-input --quiet --require-hashes --no-build-isolation
+PIP_QUIET := --disable-pip-version-check --no-input --quiet
+PIP_LOCKED := $(PIP_QUIET) --require-hashes
+# The hash-checked build tools, kept as wheels: what is built here is built with these and with no download.
+WHEELS := $(VENV)/build-wheels
 # These publish no wheel; anything else that would have to be built is refused.
 SDIST_ONLY := lazyasd,python-baseconv,varint
 PYTEST := $(PY) -m pytest
@@ -44,22 +47,25 @@ setup: .venv/.stamp-project node_modules/.stamp .venv-format/.stamp ## everythin
 	@touch $@
 
 .venv/.stamp-deps: requirements-build.lock requirements-dev.lock | .venv/.stamp-venv
-	$(PY) -m pip install $(PIP_FLAGS) --only-binary :all: -r requirements-build.lock
-	$(PY) -m pip install $(PIP_FLAGS) --only-binary :all: --no-binary $(SDIST_ONLY) -r requirements-dev.lock
+	$(PY) -m pip download $(PIP_LOCKED) --only-binary :all: --dest $(WHEELS) -r requirements-build.lock
+	$(PY) -m pip install $(PIP_LOCKED) --no-index --find-links $(WHEELS) -r requirements-build.lock
+	$(PY) -m pip install $(PIP_LOCKED) --no-build-isolation --only-binary :all: --no-binary $(SDIST_ONLY) \
+		-r requirements-dev.lock
 	@touch $@
 
+# Isolated, because setuptools reads our licence field with a newer packaging than ape allows in the environment.
 .venv/.stamp-project: pyproject.toml .venv/.stamp-deps
-	$(PY) -m pip install --disable-pip-version-check --no-input --quiet --no-deps --no-build-isolation --editable .
+	$(PY) -m pip install $(PIP_QUIET) --no-deps --no-index --find-links $(WHEELS) --editable .
 	@touch $@
 
 .venv-format/.stamp: requirements-format.lock | .venv/.stamp-venv
 	$(PY) -m venv .venv-format
-	$(FORMAT_VENV)/bin/python -m pip install $(PIP_FLAGS) --only-binary :all: -r requirements-format.lock
+	$(FORMAT_VENV)/bin/python -m pip install $(PIP_LOCKED) --only-binary :all: -r requirements-format.lock
 	@touch $@
 
 node_modules/.stamp: package.json package-lock.json .npmrc
 	@command -v npm >/dev/null || { echo "Hearth needs Node 20 or newer with npm" >&2; exit 3; }
-	npm ci --no-progress --loglevel=error
+	npm ci --ignore-scripts --no-progress --loglevel=error
 	@touch $@
 
 # ---- checks ----
@@ -136,7 +142,10 @@ lock: ## resolve the lock files anew (needs uv and npm)
 	$(LOCK) requirements-build.in -c requirements-dev.lock -o requirements-build.lock
 	$(LOCK) requirements-format.in -o requirements-format.lock
 	$(LOCK) requirements-go.in -o requirements-go.lock
-	npm install --package-lock-only
+	rm -rf .build/npm && mkdir -p .build/npm && cp package.json .npmrc .build/npm/
+	cd .build/npm && npm install --package-lock-only --ignore-scripts --loglevel=error
+	cd .build/npm && $(PYTHON) $(CURDIR)/tools/lock_npm.py
+	cp .build/npm/package-lock.json .
 
 clean: ## remove what was built here; caches outside the clone stay
 	rm -rf .venv .venv-format node_modules .build .cache .hearth dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -28,7 +28,9 @@ from interfaces import INodeRegistry
 
 implements: IJobRegistry
 
+import leases
 import packing
+import reasons
 
 
 PROTOCOL_VERSION: constant(uint256) = 1
@@ -36,9 +38,6 @@ NEXT: constant(uint256) = max_value(uint256)  # the first untouched unit, in pro
 ALL: constant(uint256) = max_value(uint256)  # every untouched unit, in cancel and expire
 MAX_PARENTS: constant(uint256) = 16
 MAX_BATCH: constant(uint256) = 64
-BPS: constant(uint256) = 10000
-RATE_SCALE: constant(uint256) = 10**6
-BUCKET: constant(uint256) = 500000  # scores this close share by lot
 MAX_EXTENSIONS: constant(uint256) = 3
 MAX_LAPSES: constant(uint256) = 2
 SLASH_DIVISOR: constant(uint256) = 10
@@ -200,14 +199,14 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
         self._check_other_policy(policy)
     if terms.submitter & packing.U160 != convert(msg.sender, uint256):
         self._refuse(NOT_SUBMITTER)
-    leases: uint256 = self._check_terms(terms)
+    count: uint256 = self._check_terms(terms)
     if len(parents) != 0:
         self._refuse(NO_PARENTS)
 
-    amount: uint256 = leases * self._budget(terms.money, terms.limits)
+    amount: uint256 = count * leases._budget(terms.money, terms.limits)
     if amount > packing.U96:
         self._refuse(ESCROW_LARGE)
-    if leases == 1:
+    if count == 1:
         self._words[job_id] = packing.OPEN | (block.timestamp << packing.STARTED)
     else:
         self._words[job_id] = packing.HEADER | (block.timestamp << packing.OPENED)
@@ -264,7 +263,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
         word = self._with_lapse(key, word, terms.policy)
         if (word >> packing.MARK) & packing.U40 != 0:
             self._refuse(PROPOSAL_LIVE)
-        refund: uint256 = self._holds(terms.money, terms.limits, word)
+        refund: uint256 = leases._holds(terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.CANCELLED)
         log IJobRegistry.Cancelled(job_id=job_id, index=at, word=word, refund=refund)
         extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
@@ -405,18 +404,18 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
 
     refund: uint256 = 0
     if self._state(word) == packing.CLOSING:
-        refund = self._holds(terms.money, terms.limits, word)
+        refund = leases._holds(terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.CANCELLED)
     elif self._may_reopen(terms, word, header):
         self._accused[key] = node
         word = self._reopen(key, word | packing.ACCUSED)
     else:
-        refund = self._holds(terms.money, terms.limits, word)
+        refund = leases._holds(terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.REFUNDED)
     log IJobRegistry.Declined(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report
     )
-    bond: uint256 = self._bond(terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
     extcall NODES.declined(node, msg.sender, bond, skip_contract_check=True)
     if refund != 0:
         extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
@@ -453,12 +452,10 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     rate: uint256 = 0
     score: uint256 = 0
     operator: address = empty(address)
-    rate, score, operator = staticcall NODES.appraise(node, self._ask(terms), skip_contract_check=True)
+    rate, score, operator = staticcall NODES.appraise(node, leases._ask(terms), skip_contract_check=True)
     if convert(operator, uint256) == terms.submitter & packing.U160:
         self._refuse(OWN_JOB)
-    seed: bytes32 = keccak256(abi_encode(job_id, at, (word >> packing.ATTEMPTS) & packing.U4))
-    lot: uint256 = convert(keccak256(abi_encode(seed, node)), uint256) & packing.U40
-    rank: uint256 = ((score // BUCKET) << 40) | lot
+    rank: uint256 = leases._key(job_id, at, (word >> packing.ATTEMPTS) & packing.U4, node, score)
 
     extensions: uint256 = 0
     if mark == 0:
@@ -538,15 +535,15 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     node: uint256 = (word >> packing.NODE) & packing.U32
     billed: uint256 = mark - ((word >> packing.STARTED) & packing.U40)
     billed = min(billed, terms.limits & packing.U24) + ((terms.policy >> packing.START_FEE) & packing.U12)
-    pay: uint256 = self._pay(terms.money, terms.limits, word, billed)
-    fee: uint256 = self._fee(pay, terms.policy)
-    rest: uint256 = self._holds(terms.money, terms.limits, word) - pay
-    reward: uint256 = self._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
+    pay: uint256 = leases._pay(terms.money, terms.limits, word, billed)
+    fee: uint256 = leases._fee(pay, terms.policy)
+    rest: uint256 = leases._holds(terms.money, terms.limits, word) - pay
+    reward: uint256 = leases._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
     word = self._end(job_id, key, word, header, packing.CANCELLED)
     log IJobRegistry.Closed(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
     )
-    bond: uint256 = self._bond(terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
     owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
     self._pay_out(job_id, owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
 
@@ -569,16 +566,16 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     if block.timestamp < due:
         self._refuse(NOT_RECLAIMABLE)
     node: uint256 = (word >> packing.NODE) & packing.U32
-    bond: uint256 = self._bond(terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
     slash: uint256 = bond // SLASH_DIVISOR
     base: uint256 = ((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8
-    reward: uint256 = min(slash // 4, self._ramp(base, block.timestamp - due))
+    reward: uint256 = min(slash // 4, leases._ramp(base, block.timestamp - due))
 
     refund: uint256 = 0
     if self._may_reopen(terms, word, header):
         word = self._reopen(key, word)
     else:
-        refund = self._holds(terms.money, terms.limits, word)
+        refund = leases._holds(terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.REFUNDED)
     log IJobRegistry.Reclaimed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
     extcall NODES.reclaimed(node, bond, slash, reward, self._payee(payee), skip_contract_check=True)
@@ -593,7 +590,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     @notice End an open unit, or (ALL) an array's untouched ones, that can no longer finish before the deadline.
     @param payee Who gets the expirer's pay, once per call; zero means msg.sender.
     """
-    due: uint256 = ((terms.limits >> packing.DEADLINE) & packing.U40) + 1 - self._lease_time(terms.limits, terms.policy)
+    due: uint256 = ((terms.limits >> packing.DEADLINE) & packing.U40) + 1 - leases._lease_time(terms.limits, terms.policy)
     if block.timestamp < due:
         self._refuse(NOT_EXPIRED)
     job_id: bytes32 = self._job_id(terms)
@@ -610,10 +607,10 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
         if self._state(word) != packing.OPEN:
             self._refuse(NOT_OPEN)
         at = self._event_index(header, index)
-        refund = self._holds(terms.money, terms.limits, word)
+        refund = leases._holds(terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.EXPIRED)
     keeper_fee: uint256 = (terms.money >> packing.KEEPER_FEE) & packing.U80
-    reward: uint256 = min(keeper_fee, self._ramp(keeper_fee // 4, block.timestamp - due))
+    reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
     refund -= reward
     log IJobRegistry.Expired(job_id=job_id, index=at, word=word, refund=refund)
     extcall ESCROW.split(
@@ -813,14 +810,9 @@ def _with_lapse(key: bytes32, word: uint256, policy: uint256) -> uint256:
     """
     @notice Read an OPEN unit: a proposal that nobody acked in time is dropped, and its node becomes the excluded one.
     """
-    mark: uint256 = (word >> packing.MARK) & packing.U40
-    if mark == 0 or block.timestamp < mark + ((policy >> packing.ACK_TIME) & packing.U10):
+    if not leases._has_lapsed(word, policy, block.timestamp):
         return word
-    node: uint256 = (self._seconds[key] >> packing.BEST_NODE) & packing.U32
-    kept: uint256 = word & ~(
-        (packing.U32 << packing.NODE) | (packing.U80 << packing.RATE) | (packing.U40 << packing.MARK)
-    )
-    return (kept | (node << packing.NODE)) + (1 << packing.LAPSES)
+    return leases._drop(word, self._seconds[key])
 
 
 @internal
@@ -845,13 +837,13 @@ def _start(
         self._refuse(OWN_JOB)
     if not self._has_time(terms.limits, terms.policy):
         self._refuse(NO_TIME)
-    locked: uint256 = extcall NODES.engage(node, msg.sender, self._ask(terms), rate, skip_contract_check=True)
+    locked: uint256 = extcall NODES.engage(node, msg.sender, leases._ask(terms), rate, skip_contract_check=True)
     started: uint256 = (
         packing.RUNNING
         | (node << packing.NODE)
         | (locked << packing.RATE)
         | (block.timestamp << packing.STARTED)
-        | ((block.timestamp + self._lease_time(terms.limits, terms.policy)) << packing.MARK)
+        | ((block.timestamp + leases._lease_time(terms.limits, terms.policy)) << packing.MARK)
         | ((word & ((packing.U4 << packing.ATTEMPTS) | (packing.U4 << packing.TIPS))) + (1 << packing.ATTEMPTS))
         | (word & packing.ACCUSED)
     )
@@ -914,7 +906,7 @@ def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) ->
     if untouched == 0:
         self._refuse(NOTHING_LEFT)
     self._words[job_id] = header | packing.CLOSED
-    return untouched * self._budget(terms.money, terms.limits)
+    return untouched * leases._budget(terms.money, terms.limits)
 
 
 @internal
@@ -944,19 +936,19 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> bool
         billed = min(billed, elapsed)
     if word & packing.NOTICED != 0:
         billed = min(billed, elapsed + ((terms.policy >> packing.START_FEE) & packing.U12))
-    pay: uint256 = self._pay(terms.money, terms.limits, word, billed)
-    fee: uint256 = self._fee(pay, terms.policy)
-    rest: uint256 = self._holds(terms.money, terms.limits, word) - pay
+    pay: uint256 = leases._pay(terms.money, terms.limits, word, billed)
+    fee: uint256 = leases._fee(pay, terms.policy)
+    rest: uint256 = leases._holds(terms.money, terms.limits, word) - pay
     reward: uint256 = 0
     if settler != empty(address):
-        reward = self._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
+        reward = leases._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
 
     accused: uint256 = 0
     if ok and word & packing.ACCUSED != 0:
         accused = self._accused[key]
         if accused == node:
             accused = 0
-    bond: uint256 = self._bond(terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
     word = self._end(job_id, key, word, header, packing.SETTLED)
     log IJobRegistry.Settled(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
@@ -997,92 +989,6 @@ def _pay_out(
 
 @pure
 @internal
-def _unit_price(money: uint256, limits: uint256) -> uint256:
-    """
-    @return The most that a unit can pay, rounding up.
-    """
-    return ((money & packing.U80) * (limits & packing.U24) + RATE_SCALE - 1) // RATE_SCALE
-
-
-@pure
-@internal
-def _budget(money: uint256, limits: uint256) -> uint256:
-    """
-    @return What a fresh lease holds: its price and every keeper fee it may need.
-    """
-    return self._unit_price(money, limits) + ((limits >> packing.MAX_ATTEMPTS) & packing.U4) * (
-        (money >> packing.KEEPER_FEE) & packing.U80
-    )
-
-
-@pure
-@internal
-def _holds(money: uint256, limits: uint256, word: uint256) -> uint256:
-    """
-    @return What a unit that has not ended holds: its budget less the tips already paid.
-    """
-    tip: uint256 = ((money >> packing.KEEPER_FEE) & packing.U80) // 2
-    return self._budget(money, limits) - ((word >> packing.TIPS) & packing.U4) * tip
-
-
-@pure
-@internal
-def _bond(money: uint256, limits: uint256, policy: uint256) -> uint256:
-    """
-    @return The stake that a lease reserves, rounding up. No court exists, so no jury has to be covered.
-    """
-    share: uint256 = (policy >> packing.BOND_NONE) & packing.U16
-    return max(
-        (share * self._unit_price(money, limits) + BPS - 1) // BPS, 8 * ((money >> packing.KEEPER_FEE) & packing.U80)
-    )
-
-
-@view
-@internal
-def _ask(terms: IJobRegistry.Terms) -> INodeRegistry.Ask:
-    """
-    @return What the matching gates compare a node with.
-    """
-    probation: uint256 = 0
-    if terms.limits & packing.NEWCOMERS == 0:
-        probation = 1
-        if self._unit_price(terms.money, terms.limits) > self._amount(terms.policy >> packing.PROBATION_PRICE):
-            probation = 2
-    return INodeRegistry.Ask(
-        needs=terms.needs,
-        ceiling=terms.money & packing.U80,
-        bond=self._bond(terms.money, terms.limits, terms.policy),
-        probation=probation,
-    )
-
-
-@pure
-@internal
-def _pay(money: uint256, limits: uint256, word: uint256, billed: uint256) -> uint256:
-    """
-    @param billed Seconds.
-    @return The unit's pay before the fee, rounding down, at most its price.
-    """
-    return min(self._unit_price(money, limits), ((word >> packing.RATE) & packing.U80) * billed // RATE_SCALE)
-
-
-@pure
-@internal
-def _fee(pay: uint256, policy: uint256) -> uint256:
-    return pay * ((policy >> packing.FEE_BPS) & packing.U10) // BPS
-
-
-@pure
-@internal
-def _ramp(base: uint256, overdue: uint256) -> uint256:
-    """
-    @return A keeper's pay, growing from 1x to 4x over 600 s since the action became valid, rounding down.
-    """
-    return base * (1000 + min(3000, 5 * overdue)) // 1000
-
-
-@pure
-@internal
 def _share(amount: uint256, account: uint256) -> uint256:
     """
     @param account An address, or a word whose lower 160 bits are one.
@@ -1093,33 +999,13 @@ def _share(amount: uint256, account: uint256) -> uint256:
     return (amount << 160) | (account & packing.U160)
 
 
-@pure
-@internal
-def _amount(code: uint256) -> uint256:
-    """
-    @param code exponent << 10 | mantissa in its lower 15 bits.
-    @return Base units.
-    """
-    return (code & packing.U10) * 10 ** ((code >> 10) & packing.U5)
-
-
-@pure
-@internal
-def _lease_time(limits: uint256, policy: uint256) -> uint256:
-    """
-    @return Seconds from a lease's start to its end: what may be billed, and grace.
-    """
-    seconds: uint256 = limits & packing.U24
-    return seconds + max((policy >> packing.GRACE_FLOOR) & packing.U12, seconds // 10)
-
-
 @view
 @internal
 def _has_time(limits: uint256, policy: uint256) -> bool:
     """
     @return Whether an attempt that starts now can end before the deadline.
     """
-    return block.timestamp + self._lease_time(limits, policy) <= (limits >> packing.DEADLINE) & packing.U40
+    return block.timestamp + leases._lease_time(limits, policy) <= (limits >> packing.DEADLINE) & packing.U40
 
 
 @view
@@ -1209,14 +1095,14 @@ def _check_terms(terms: IJobRegistry.Terms) -> uint256:
     if (limits >> packing.BILLING) & packing.U4 > METERED:
         self._refuse(BILLING_RANGE)
 
-    price: uint256 = self._unit_price(terms.money, limits)
-    if price < self._amount(terms.policy >> packing.MIN_PRICE):
+    price: uint256 = leases._unit_price(terms.money, limits)
+    if price < leases._amount(terms.policy >> packing.MIN_PRICE):
         self._refuse(PRICE_LOW)
-    least: uint256 = self._amount(terms.policy >> packing.MIN_KEEPER_FEE)
+    least: uint256 = leases._amount(terms.policy >> packing.MIN_KEEPER_FEE)
     keeper_fee: uint256 = (terms.money >> packing.KEEPER_FEE) & packing.U80
     if keeper_fee < least or keeper_fee > max(price, least):
         self._refuse(KEEPER_FEE_RANGE)
-    if self._bond(terms.money, limits, terms.policy) > packing.U80:
+    if leases._bond(terms.money, limits, terms.policy) > packing.U80:
         self._refuse(BOND_LARGE)
     return units
 
@@ -1308,12 +1194,4 @@ def _refuse(code: uint256):
     """
     @notice Revert with a row of REASONS, its padding cut off.
     """
-    row: String[32] = slice(REASONS, code * 32, 32)
-    rest: uint256 = convert(convert(row, Bytes[32]), uint256)
-    size: uint256 = 32
-    for i: uint256 in range(32):
-        if rest & packing.U8 != 32:
-            break
-        rest >>= 8
-        size -= 1
-    raise slice(row, 0, size)
+    raise reasons._trim(slice(REASONS, code * reasons.ROW, 32))

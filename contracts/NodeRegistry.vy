@@ -26,6 +26,7 @@ from interfaces import INodeRegistry
 implements: INodeRegistry
 
 import packing
+import reasons
 import reputation
 import scoring
 
@@ -787,15 +788,7 @@ def _check_gate(code: uint256):
     """
     if code == 0:
         return
-    row: String[32] = slice(GATE_REASONS, code * 32, 32)
-    rest: uint256 = convert(convert(row, Bytes[32]), uint256)
-    size: uint256 = 32
-    for i: uint256 in range(32):
-        if rest & packing.U8 != 32:
-            break
-        rest >>= 8
-        size -= 1
-    raise slice(row, 0, size)
+    raise reasons._trim(slice(GATE_REASONS, code * reasons.ROW, 32))
 
 
 @pure

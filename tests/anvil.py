@@ -6,6 +6,7 @@ are needed. Used by the gas benchmark and by tests that need a node's own behavi
 
 from __future__ import annotations
 
+import atexit
 import http.client
 import itertools
 import json
@@ -57,7 +58,10 @@ class AnvilEvm(Evm):
         self.port = free_port()
         arguments = ["--port", str(self.port), "--chain-id", str(CHAIN_ID), "--hardfork", "cancun", "--silent"]
         arguments += ["--gas-limit", str(BLOCK_GAS), "--timestamp", str(now - 1), "--base-fee", "0", "--accounts", "1"]
-        self._process = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            [program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+        )
+        atexit.register(self._process.kill)
         self._ids = itertools.count(1)
         self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         for _ in range(200):

@@ -23,7 +23,6 @@ from vyper.semantics.types.function import ContractFunctionT, MemberFunctionT
 from tools.vyper_files import COMPILER, Source, find_sources, load
 
 BANNED_CALLS = {
-    "raw_call": "raw calls lose the callee's type and its success flag",
     "raw_create": "contracts are deployed by the deploy script only",
     "create_from_blueprint": "CVE-2026-114118: a huge code_offset deploys empty code",
     "create_minimal_proxy_to": "contracts are deployed by the deploy script only",
@@ -140,14 +139,37 @@ def check_builtins(file: _File) -> Iterator[Problem]:
             decoded = wanted.typedef if isinstance(wanted, TYPE_T) else wanted
             if decoded is None or decoded.abi_type.is_dynamic():
                 yield file.problem(node, "dynamic-decode", "decode to types of fixed size only (CVE-2024-26149)")
-        if name == "slice" and len(node.args) == 3 and not _is_named_or_literal(node.args[2]):
-            yield file.problem(node, "dynamic-slice", "slice to a literal or named length only (CVE-2024-24561)")
+        if name == "slice" and len(node.args) == 3 and not any(map(_is_named_or_literal, node.args[1:])):
+            yield file.problem(node, "dynamic-slice", "name the start or the length of a slice (CVE-2024-24561)")
+        if name == "raw_call" and not _is_checked_payment(node):
+            yield file.problem(
+                node,
+                "raw-call",
+                'only `ok: bool = raw_call(to, b"", value=v, revert_on_failure=False)`'
+                " with `assert ok` as the next statement",
+            )
         for word in node.keywords:
             if word.arg == "is_delegate_call":
                 yield file.problem(node, "banned-builtin", "delegatecall: no foreign code runs on our storage")
     for node in file.module.get_descendants((vy_ast.Name, vy_ast.Decimal)):
         if isinstance(node, vy_ast.Decimal) or node.id == "decimal":
             yield file.problem(node, "decimal", "amounts are integers")
+
+
+def _is_checked_payment(call: vy_ast.Call) -> bool:
+    """Tell the one raw call in use, which pays out the native asset: no data, no answer, its success asserted next."""
+    assign = call.get_ancestor()
+    keywords = {word.arg: word.value for word in call.keywords}
+    data = call.args[1] if len(call.args) == 2 else None
+    if not isinstance(assign, vy_ast.AnnAssign) or set(keywords) != {"value", "revert_on_failure"}:
+        return False
+    if not isinstance(data, vy_ast.Bytes) or data.value != b"":
+        return False
+    siblings = getattr(assign.get_ancestor(), "body", [])
+    after = siblings[siblings.index(assign) + 1 :][:1] if assign in siblings else []
+    return [type(node) for node in after] == [vy_ast.Assert] and (
+        isinstance(after[0].test, vy_ast.Name) and after[0].test.id == assign.target.id
+    )
 
 
 def _is_constant_name(node: vy_ast.VyperNode) -> bool:

@@ -44,6 +44,9 @@ def pay(to: address, amounts: DynArray[uint256, MAX_ITEMS]) -> uint256:
     self.list.append(least)
     paid: uint256 = self._count(to)
     assert extcall TOKEN.transfer(to, paid, default_return_value=True), "money: refused"
+    if least == 1:
+        sent: bool = raw_call(to, b"", value=least, revert_on_failure=False)
+        assert sent, "money: refused"
     return paid | total
 
 
@@ -69,6 +72,7 @@ def _body(code: str, *, returns: str = "uint256", arguments: str = "flag: bool, 
     return f"{HEAD}\n{storage}{before}\n@payable\n@external\ndef f({arguments}){tail}:\n{lines}"
 
 
+NO_REVERT = "revert_on_failure=False"
 WRITER = "@internal\ndef _g() -> uint256:\n    self.x += 1\n    return 1\n"
 
 # The published advisories, as source: CVE, what must be said about it.
@@ -99,7 +103,19 @@ REJECTED = {
     "arithmetic in a ternary": (_body("return n + 1 if flag else 0"), "ternary-arithmetic"),
     "inversion in a ternary": (_body("return ~n if flag else 0"), "ternary-arithmetic"),
     "or on msg.value": (_body("return msg.value | n"), "message-bitor"),
-    "raw_call": (_body('raw_call(msg.sender, b"", value=n)\nreturn 0'), "banned-builtin"),
+    "raw_call that reverts by itself": (_body('raw_call(msg.sender, b"", value=n)\nreturn 0'), "raw-call"),
+    "raw_call with data": (
+        _body(f"ok: bool = raw_call(msg.sender, b'a', value=n, {NO_REVERT})\nassert ok\nreturn 0"),
+        "raw-call",
+    ),
+    "raw_call with its success dropped": (
+        _body(f"ok: bool = raw_call(msg.sender, b'', value=n, {NO_REVERT})\nself.x = 1\nassert ok\nreturn 0"),
+        "raw-call",
+    ),
+    "raw_call with another value asserted": (
+        _body(f"ok: bool = raw_call(msg.sender, b'', value=n, {NO_REVERT})\nassert flag\nreturn 0"),
+        "raw-call",
+    ),
     "delegate call": (
         _body('return raw_call(msg.sender, b"", max_outsize=4, is_delegate_call=True)', returns="Bytes[4]"),
         "banned-builtin",
@@ -115,7 +131,7 @@ REJECTED = {
         "dynamic-decode",
     ),
     "dynamic slice": (
-        _body("return len(slice(data, 0, n))", arguments="data: Bytes[256], n: uint256"),
+        _body("return len(slice(data, n, n))", arguments="data: Bytes[256], n: uint256"),
         "dynamic-slice",
     ),
     "unnamed bound": (_body("for i: uint256 in range(n, bound=4):\n    self.x += i\nreturn 0"), "loop-bound"),

@@ -1,0 +1,293 @@
+# pragma version 0.4.3
+# pragma evm-version cancun
+# pragma nonreentrancy on
+"""
+@title Lens
+@author Hearth
+@license Apache-2.0
+@notice Views over one pair of registries, and upkeep in the form that automation networks call. It has no storage,
+        no money and no rights of its own: whatever it does, anyone may do without it, and another Lens may replace it.
+@custom:security Unaudited. `performUpkeep` re-checks each candidate and passes its caller on as the payee, so nobody
+        can redirect a keeper's pay.
+@custom:kill Nothing to switch off: deploy another.
+"""
+
+from interfaces import IJobRegistry
+from interfaces import ILens
+from interfaces import INodeRegistry
+
+implements: ILens
+
+import leases
+import packing
+
+
+MAX_PAGE: constant(uint256) = 256
+MAX_CANDIDATES: constant(uint256) = 64
+MAX_NODES_CHECKED: constant(uint256) = 128
+ALL: constant(uint256) = max_value(uint256)
+
+SETTLE: constant(uint256) = 1
+CLOSE: constant(uint256) = 2
+RECLAIM: constant(uint256) = 3
+EXPIRE: constant(uint256) = 4
+LIVENESS: constant(uint256) = 5
+
+# Gates after NodeRegistry's own (hearth.types.Gate).
+OWN_JOB: constant(uint256) = 17
+EXCLUDED: constant(uint256) = 18
+NO_TIME: constant(uint256) = 19
+NOT_OPEN: constant(uint256) = 20
+
+
+JOBS: public(immutable(IJobRegistry))
+NODES: public(immutable(INodeRegistry))
+DEAD_AFTER: immutable(uint256)
+
+
+@deploy
+def __init__(jobs: IJobRegistry, nodes: INodeRegistry):
+    """
+    @param jobs The JobRegistry of the pair.
+    @param nodes Its NodeRegistry.
+    """
+    JOBS = jobs
+    NODES = nodes
+    DEAD_AFTER = staticcall nodes.DEAD_AFTER()
+
+
+# ---- VIEWS ----
+
+
+@view
+@external
+@reentrant
+def nodes(first: uint256, count: uint256) -> DynArray[INodeRegistry.Node, MAX_PAGE]:
+    """
+    @notice Read nodes first .. first + count - 1, fewer at the end; at most 256.
+    @return Records; all zero for an exited node.
+    """
+    page: DynArray[INodeRegistry.Node, MAX_PAGE] = []
+    end: uint256 = min(first + count, (staticcall NODES.totals()) & packing.U32)
+    for i: uint256 in range(MAX_PAGE):
+        if first + i >= end:
+            break
+        page.append(staticcall NODES.get(first + i))
+    return page
+
+
+@view
+@external
+@reentrant
+def jobs(job_ids: DynArray[bytes32, MAX_PAGE]) -> DynArray[uint256, MAX_PAGE]:
+    """
+    @return The job word of each id: a unit word, an array's header, or 0 for an unknown job.
+    """
+    page: DynArray[uint256, MAX_PAGE] = []
+    for job_id: bytes32 in job_ids:
+        page.append(self._load(job_id, 0)[0])
+    return page
+
+
+@view
+@external
+@reentrant
+def units(job_id: bytes32, first: uint256, count: uint256) -> DynArray[ILens.UnitView, MAX_PAGE]:
+    """
+    @notice Read units as stored; at most 256. A one-lease job has unit 0 only.
+    """
+    page: DynArray[ILens.UnitView, MAX_PAGE] = []
+    for i: uint256 in range(MAX_PAGE):
+        if i >= count:
+            break
+        raw: uint256[4] = self._load(job_id, first + i)
+        page.append(ILens.UnitView(word=raw[1], second=raw[2], accused=raw[3]))
+    return page
+
+
+@view
+@external
+@reentrant
+def unit(terms: IJobRegistry.Terms, index: uint256) -> ILens.UnitView:
+    """
+    @notice Read a unit as every guard reads it: opened if it is the array's next one, its lapse applied.
+    """
+    raw: uint256[4] = self._read(terms, index)
+    return ILens.UnitView(word=raw[1], second=raw[2], accused=raw[3])
+
+
+@view
+@external
+@reentrant
+def fit(terms: IJobRegistry.Terms, index: uint256, node: uint256, claim: bool) -> uint256:
+    """
+    @return The first gate that keeps a node from proposing (or claiming) a unit, 0 if it fits.
+    """
+    raw: uint256[4] = self._read(terms, index)
+    word: uint256 = raw[1]
+    header: bool = raw[0] & packing.U4 == packing.HEADER
+    if word & packing.U4 != packing.OPEN or (header and raw[0] & packing.CLOSED != 0):
+        return NOT_OPEN
+    code: uint256 = staticcall NODES.gate(node, leases._ask(terms))
+    if code != 0:
+        return code
+    record: INodeRegistry.Node = staticcall NODES.get(node)
+    if convert(record.operator, uint256) == terms.submitter & packing.U160:
+        return OWN_JOB
+    if (word >> packing.NODE) & packing.U32 == node:
+        if not claim or (word >> packing.LAPSES) & packing.U4 == 0:
+            return EXCLUDED
+    if block.timestamp + leases._lease_time(terms.limits, terms.policy) > (terms.limits >> packing.DEADLINE) & packing.U40:
+        return NO_TIME
+    return 0
+
+
+@view
+@external
+@reentrant
+def score(terms: IJobRegistry.Terms, index: uint256, node: uint256) -> (uint256, uint256, uint256):
+    """
+    @notice Rate a node for a unit; reverts with the gate of NodeRegistry that fails.
+    @return (rate in force, score 0..1e8, 48-bit key)
+    """
+    rate: uint256 = 0
+    points: uint256 = 0
+    operator: address = empty(address)
+    rate, points, operator = staticcall NODES.appraise(node, leases._ask(terms))
+    raw: uint256[4] = self._read(terms, index)
+    at: uint256 = index
+    if raw[0] & packing.U4 != packing.HEADER:
+        at = 0
+    job_id: bytes32 = staticcall JOBS.job_id_of(terms)
+    return rate, points, leases._key(job_id, at, (raw[1] >> packing.ATTEMPTS) & packing.U4, node, points)
+
+
+@view
+@external
+@reentrant
+def checkUpkeep(
+    candidates: DynArray[ILens.Candidate, MAX_CANDIDATES]
+) -> (bool, DynArray[ILens.Candidate, MAX_CANDIDATES]):
+    """
+    @notice Pick the candidates that are due now.
+    @return (whether any is due, the due ones)
+    """
+    due: DynArray[ILens.Candidate, MAX_CANDIDATES] = []
+    for candidate: ILens.Candidate in candidates:
+        if self._due(candidate):
+            due.append(candidate)
+    return len(due) != 0, due
+
+
+# ---- ANYONE ----
+
+
+@external
+def performUpkeep(candidates: DynArray[ILens.Candidate, MAX_CANDIDATES]):
+    """
+    @notice Do what is still due of the candidates; msg.sender is paid as if it had called the registries itself.
+    @param candidates As `checkUpkeep` returns them.
+    """
+    done: bool = False
+    for candidate: ILens.Candidate in candidates:
+        if not self._due(candidate):
+            continue
+        done = True
+        if candidate.op == SETTLE:
+            extcall JOBS.settle(candidate.terms, candidate.index, msg.sender)
+        elif candidate.op == CLOSE:
+            extcall JOBS.close(candidate.terms, candidate.index, msg.sender)
+        elif candidate.op == RECLAIM:
+            extcall JOBS.reclaim(candidate.terms, candidate.index, msg.sender)
+        elif candidate.op == EXPIRE:
+            extcall JOBS.expire(candidate.terms, candidate.index, msg.sender)
+        else:
+            extcall NODES.check_liveness(self._range(candidate), msg.sender)
+    assert done, "lens: nothing to do"
+
+
+# ---- INTERNAL ----
+
+
+@view
+@internal
+def _load(job_id: bytes32, index: uint256) -> uint256[4]:
+    job: uint256 = 0
+    word: uint256 = 0
+    second: uint256 = 0
+    accused: uint256 = 0
+    job, word, second, accused = staticcall JOBS.load(job_id, index)
+    return [job, word, second, accused]
+
+
+@view
+@internal
+def _read(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
+    """
+    @return (job word, unit word with its lapse applied, second slot, accused node)
+    """
+    job_id: bytes32 = staticcall JOBS.job_id_of(terms)
+    raw: uint256[4] = self._load(job_id, index)
+    if raw[0] & packing.U4 == packing.HEADER and raw[1] == 0:
+        if index == (raw[0] >> packing.TOUCHED) & packing.U24 and index < (terms.limits >> packing.UNITS) & packing.U24:
+            raw[1] = packing.OPEN | (((raw[0] >> packing.OPENED) & packing.U40) << packing.STARTED)
+    if raw[1] & packing.U4 == packing.OPEN and leases._has_lapsed(raw[1], terms.policy, block.timestamp):
+        raw[1] = leases._drop(raw[1], raw[2])
+    return raw
+
+
+@view
+@internal
+def _due(candidate: ILens.Candidate) -> bool:
+    """
+    @return Whether the registry would take the call now.
+    """
+    if candidate.op == LIVENESS:
+        ids: DynArray[uint256, MAX_NODES_CHECKED] = self._range(candidate)
+        for node: uint256 in ids:
+            hot: uint256 = (staticcall NODES.get(node)).hot
+            silent: bool = block.timestamp >= (hot & packing.U32) + DEAD_AFTER
+            if hot != 0 and silent and hot & (packing.LAPSED | packing.EXITING) == 0:
+                return True
+        return False
+
+    job_id: bytes32 = staticcall JOBS.job_id_of(candidate.terms)
+    raw: uint256[4] = self._load(job_id, candidate.index)
+    state: uint256 = raw[1] & packing.U4
+    mark: uint256 = (raw[1] >> packing.MARK) & packing.U40
+    header: bool = raw[0] & packing.U4 == packing.HEADER
+    if not header and candidate.index != 0 and candidate.index != ALL:
+        return False
+    if candidate.op == SETTLE:
+        return state == packing.SUBMITTED
+    if candidate.op == CLOSE:
+        return state == packing.CLOSING and block.timestamp >= mark
+    if candidate.op == RECLAIM:
+        if state != packing.RUNNING:
+            return False
+        seen: uint256 = staticcall NODES.last_seen((raw[1] >> packing.NODE) & packing.U32)
+        dead: uint256 = max(seen, (raw[1] >> packing.STARTED) & packing.U40) + DEAD_AFTER
+        return block.timestamp >= min(mark, dead)
+    if candidate.op == EXPIRE:
+        deadline: uint256 = (candidate.terms.limits >> packing.DEADLINE) & packing.U40
+        if block.timestamp + leases._lease_time(candidate.terms.limits, candidate.terms.policy) <= deadline:
+            return False
+        if header and candidate.index == ALL:
+            units: uint256 = (candidate.terms.limits >> packing.UNITS) & packing.U24
+            return raw[0] & packing.CLOSED == 0 and (raw[0] >> packing.TOUCHED) & packing.U24 < units
+        return state == packing.OPEN
+    return False
+
+
+@pure
+@internal
+def _range(candidate: ILens.Candidate) -> DynArray[uint256, MAX_NODES_CHECKED]:
+    """
+    @return The node ids index .. index + count - 1, at most 128.
+    """
+    ids: DynArray[uint256, MAX_NODES_CHECKED] = []
+    for i: uint256 in range(MAX_NODES_CHECKED):
+        if i >= candidate.count:
+            break
+        ids.append(candidate.index + i)
+    return ids

@@ -1,0 +1,158 @@
+# pragma version 0.4.3
+"""
+@title Leases: the arithmetic of a lease's money and time
+@author Hearth
+@license Apache-2.0
+@notice Pure functions of a job's terms and a unit's word. Prices and bonds round up, fees and payouts down.
+@dev Mirrors hearth/protocol.py bit for bit. SPEC sections "Money" and "Lives". Each function takes the words of the
+     terms that it reads, since passing the whole struct copies it.
+"""
+
+from interfaces import IJobRegistry
+from interfaces import INodeRegistry
+
+import packing
+
+BPS: constant(uint256) = 10000
+RATE_SCALE: constant(uint256) = 10**6
+BUCKET: constant(uint256) = 500000  # scores this close share by lot
+
+
+@pure
+@internal
+def _unit_price(money: uint256, limits: uint256) -> uint256:
+    """
+    @return The most that a unit can pay, rounding up.
+    """
+    return ((money & packing.U80) * (limits & packing.U24) + RATE_SCALE - 1) // RATE_SCALE
+
+
+@pure
+@internal
+def _budget(money: uint256, limits: uint256) -> uint256:
+    """
+    @return What a fresh lease holds: its price and every keeper fee it may need.
+    """
+    return self._unit_price(money, limits) + ((limits >> packing.MAX_ATTEMPTS) & packing.U4) * (
+        (money >> packing.KEEPER_FEE) & packing.U80
+    )
+
+
+@pure
+@internal
+def _holds(money: uint256, limits: uint256, word: uint256) -> uint256:
+    """
+    @return What a unit that has not ended holds: its budget less the tips already paid.
+    """
+    tip: uint256 = ((money >> packing.KEEPER_FEE) & packing.U80) // 2
+    return self._budget(money, limits) - ((word >> packing.TIPS) & packing.U4) * tip
+
+
+@pure
+@internal
+def _bond(money: uint256, limits: uint256, policy: uint256) -> uint256:
+    """
+    @return The stake that a lease reserves, rounding up. No court exists, so no jury has to be covered.
+    """
+    share: uint256 = (policy >> packing.BOND_NONE) & packing.U16
+    return max(
+        (share * self._unit_price(money, limits) + BPS - 1) // BPS, 8 * ((money >> packing.KEEPER_FEE) & packing.U80)
+    )
+
+
+@pure
+@internal
+def _ask(terms: IJobRegistry.Terms) -> INodeRegistry.Ask:
+    """
+    @return What the matching gates compare a node with.
+    """
+    probation: uint256 = 0
+    if terms.limits & packing.NEWCOMERS == 0:
+        probation = 1
+        if self._unit_price(terms.money, terms.limits) > self._amount(terms.policy >> packing.PROBATION_PRICE):
+            probation = 2
+    return INodeRegistry.Ask(
+        needs=terms.needs,
+        ceiling=terms.money & packing.U80,
+        bond=self._bond(terms.money, terms.limits, terms.policy),
+        probation=probation,
+    )
+
+
+@pure
+@internal
+def _pay(money: uint256, limits: uint256, word: uint256, billed: uint256) -> uint256:
+    """
+    @param billed Seconds.
+    @return The unit's pay before the fee, rounding down, at most its price.
+    """
+    return min(self._unit_price(money, limits), ((word >> packing.RATE) & packing.U80) * billed // RATE_SCALE)
+
+
+@pure
+@internal
+def _fee(pay: uint256, policy: uint256) -> uint256:
+    return pay * ((policy >> packing.FEE_BPS) & packing.U10) // BPS
+
+
+@pure
+@internal
+def _ramp(base: uint256, overdue: uint256) -> uint256:
+    """
+    @return A keeper's pay, growing from 1x to 4x over 600 s since the action became valid, rounding down.
+    """
+    return base * (1000 + min(3000, 5 * overdue)) // 1000
+
+
+@pure
+@internal
+def _amount(code: uint256) -> uint256:
+    """
+    @param code exponent << 10 | mantissa in its lower 15 bits.
+    @return Base units.
+    """
+    return (code & packing.U10) * 10 ** ((code >> 10) & packing.U5)
+
+
+@pure
+@internal
+def _lease_time(limits: uint256, policy: uint256) -> uint256:
+    """
+    @return Seconds from a lease's start to its end: what may be billed, and grace.
+    """
+    seconds: uint256 = limits & packing.U24
+    return seconds + max((policy >> packing.GRACE_FLOOR) & packing.U12, seconds // 10)
+
+
+@pure
+@internal
+def _key(job_id: bytes32, index: uint256, attempts: uint256, node: uint256, score: uint256) -> uint256:
+    """
+    @return A proposal's 48-bit key: the score's bucket, then the node's lot.
+    """
+    seed: bytes32 = keccak256(abi_encode(job_id, index, attempts))
+    lot: uint256 = convert(keccak256(abi_encode(seed, node)), uint256) & packing.U40
+    return ((score // BUCKET) << 40) | lot
+
+
+@pure
+@internal
+def _has_lapsed(word: uint256, policy: uint256, now: uint256) -> bool:
+    """
+    @return Whether an OPEN unit's proposal was not acked in time.
+    """
+    mark: uint256 = (word >> packing.MARK) & packing.U40
+    return mark != 0 and now >= mark + ((policy >> packing.ACK_TIME) & packing.U10)
+
+
+@pure
+@internal
+def _drop(word: uint256, best: uint256) -> uint256:
+    """
+    @return An OPEN unit without its lapsed proposal, whose node becomes the excluded one.
+    """
+    node: uint256 = (best >> packing.BEST_NODE) & packing.U32
+    kept: uint256 = word & ~(
+        (packing.U32 << packing.NODE) | (packing.U80 << packing.RATE) | (packing.U40 << packing.MARK)
+    )
+    return (kept | (node << packing.NODE)) + (1 << packing.LAPSES)

@@ -1,0 +1,83 @@
+# pragma version 0.4.3
+"""
+@title Receiver: an account with code, which reacts to money in a way that was set before
+@author The Hearth authors
+@license Apache-2.0
+@notice Test only. Anyone may make it call anything and set its mood.
+"""
+
+# What it does when native coin arrives or a hooked token moves. No mood: it accepts.
+flag Mood:
+    REFUSE  # reverts
+    BURN  # uses up all the gas
+    REENTER  # makes the prepared call, and accepts whether or not that succeeds
+
+MAX_DATA: constant(uint256) = 2048
+MAX_ANSWER: constant(uint256) = 256
+
+mood: public(Mood)
+target: public(address)
+data: Bytes[MAX_DATA]
+amount: uint256
+# How many more times the prepared call is made.
+left: public(uint256)
+# What came of the prepared calls, one entry per call.
+succeeded: public(DynArray[bool, 8])
+answers: public(DynArray[Bytes[MAX_ANSWER], 8])
+
+
+@external
+@payable
+def run(target: address, data: Bytes[MAX_DATA], amount: uint256) -> Bytes[MAX_ANSWER]:
+    """
+    @notice Call `target` as this account; a revert is passed on.
+    """
+    return raw_call(target, data, max_outsize=MAX_ANSWER, value=amount)
+
+
+@external
+def set_mood(mood: Mood):
+    self.mood = mood
+
+
+@external
+def prepare(target: address, data: Bytes[MAX_DATA], amount: uint256, times: uint256):
+    """
+    @notice Set the call that REENTER makes, the coin that goes with it, and how many times it is made.
+    """
+    self.target = target
+    self.data = data
+    self.amount = amount
+    self.left = times
+    self.succeeded = []
+    self.answers = []
+
+
+@external
+def on_move():
+    """
+    @notice React to a move of a hooked token.
+    """
+    self._react()
+
+
+@external
+@payable
+def __default__():
+    self._react()
+
+
+@internal
+def _react():
+    assert Mood.REFUSE not in self.mood, "receiver: refused"
+    if Mood.BURN in self.mood:
+        raise UNREACHABLE
+    if Mood.REENTER in self.mood and self.left != 0:
+        self.left -= 1
+        ok: bool = False
+        answer: Bytes[MAX_ANSWER] = b""
+        ok, answer = raw_call(
+            self.target, self.data, max_outsize=MAX_ANSWER, value=self.amount, revert_on_failure=False
+        )
+        self.succeeded.append(ok)
+        self.answers.append(answer)
