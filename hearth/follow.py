@@ -1,9 +1,10 @@
 """Follow the market's logs by block hash: catch up in ranges, then block by block, and walk back where a reorg came.
 
 A cursor keeps a ring of (number, hash, parent hash). `read` returns what changed since the last `advance`: blocks
-that left the chain, and the logs of blocks that joined it. Reading is repeatable until `advance` has written the
-cursor, so a crash in between shows the same logs again: handlers are keyed by (block hash, transaction hash, log
-index). The ring is a cache: a damaged, foreign or outrun one is dropped and the market is read from its first block.
+that left the chain, and the logs of blocks that joined it. Until `advance` the same logs are shown again, also after a
+crash, so handlers are keyed by (block hash, transaction hash, log index); a block that was shown and then left the
+chain is reported as orphaned, advanced or not. The ring is a cache: a damaged, foreign or outrun one is dropped and
+the market is read from its first block.
 Source: SAFETY section 4, "Reorg".
 """
 
@@ -26,10 +27,12 @@ SPAN: Final = 5_000
 _PATIENCE: Final = 3
 """Reads after which a block's logs are believed against its bloom."""
 _CROWDED: Final = 256
-"""Bits of 2,048 in a bloom, above which one of our topics is there by chance too often to mean anything."""
+_FULL: Final = 1024
+"""Bits of 2,048 in a bloom, above which one of our topics, or a contract, is there by chance too often."""
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS ring (number INTEGER PRIMARY KEY, hash BLOB NOT NULL, parent BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS shown (hash BLOB PRIMARY KEY, number INTEGER NOT NULL, parent BLOB NOT NULL);
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 """
 
@@ -86,6 +89,7 @@ class Cursor:
         self.suspicions = 0
         """How often a provider left out logs that a block's bloom announces (or the bloom was wrong by chance)."""
         self._ring: list[Mark] = []
+        self._shown: dict[bytes, Mark] = {}
         self._fresh = True
         self._db = self._open(path)
 
@@ -116,13 +120,17 @@ class Cursor:
 
     def _load(self, db: sqlite3.Connection, about: dict[str, str]) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
         db.executescript(_SCHEMA)
         if dict(db.execute("SELECT name, value FROM about")) == about:
             self._ring = [Mark(*row) for row in db.execute("SELECT number, hash, parent FROM ring ORDER BY number")]
+            shown = db.execute("SELECT hash, number, parent FROM shown")
+            self._shown = {digest: Mark(number, digest, parent) for digest, number, parent in shown}
             self._fresh = False
         else:
             db.execute("BEGIN IMMEDIATE")
             db.execute("DELETE FROM ring")
+            db.execute("DELETE FROM shown")
             db.execute("DELETE FROM about")
             db.executemany("INSERT INTO about VALUES (?, ?)", about.items())
             db.execute("COMMIT")
@@ -137,6 +145,7 @@ class Cursor:
         ring = list(self._ring)
         orphaned = self._walk_back(ring, head)
         reset = self._fresh or (bool(orphaned) and not ring)
+        orphaned = self._stale_shown(head) + orphaned
         base = ring[-1] if ring else None
         first = base.number + 1 if base else self._start
         stable = head.number - self._depth
@@ -144,6 +153,7 @@ class Cursor:
             logs, marks = self._catch_up(base, first, min(stable, first + self._span - 1))
         else:
             logs, marks = self._step(base, first, head)
+        self._note_shown(marks)
         upto = marks[-1].number if marks else (base.number if base else self._start - 1)
         return Tick(head, tuple(orphaned), tuple(logs), tuple(marks), max(0, head.number - upto), reset)
 
@@ -152,12 +162,34 @@ class Cursor:
         gone = {mark.hash for mark in tick.orphaned}
         ring = [mark for mark in self._ring if mark.hash not in gone] + list(tick.marks)
         ring = ring[-2 * self._depth :]
+        done = gone | {mark.hash for mark in tick.marks}
         self._db.execute("BEGIN IMMEDIATE")
+        self._db.executemany("DELETE FROM shown WHERE hash = ?", [(digest,) for digest in done])
         self._db.execute("DELETE FROM ring")
         self._db.executemany("INSERT INTO ring VALUES (?, ?, ?)", [(m.number, m.hash, m.parent) for m in ring])
         self._db.execute("COMMIT")
         self._ring = ring
+        self._shown = {digest: mark for digest, mark in self._shown.items() if digest not in done}
         self._fresh = False
+
+    def _stale_shown(self, head: Block) -> list[Mark]:
+        """Return what was shown but never advanced past, and has left the chain since; newest first."""
+        stale: list[Mark] = []
+        for mark in self._shown.values():
+            found = head if mark.number == head.number else self._port.block(mark.number)
+            if found is None or found.hash != mark.hash:
+                stale.append(mark)
+        return sorted(stale, key=lambda mark: -mark.number)
+
+    def _note_shown(self, marks: list[Mark]) -> None:
+        """Remember what is about to be shown, before anybody acts on it."""
+        fresh = [mark for mark in marks if mark.hash not in self._shown]
+        if fresh:
+            self._db.execute("BEGIN IMMEDIATE")
+            rows = [(mark.hash, mark.number, mark.parent) for mark in fresh]
+            self._db.executemany("INSERT INTO shown VALUES (?, ?, ?)", rows)
+            self._db.execute("COMMIT")
+            self._shown.update((mark.hash, mark) for mark in fresh)
 
     def _walk_back(self, ring: list[Mark], head: Block) -> list[Mark]:
         """Drop from `ring` what is no longer in the chain, and return it, newest first."""
@@ -222,13 +254,14 @@ class Cursor:
     def _is_suspicious(self, bloom: bytes, logs: list[Log]) -> bool:
         """Say whether a bloom that holds one of the contracts announces a log that is not there.
 
-        On a crowded chain most topics are in the bloom by chance: there only a block without any log counts.
+        On a crowded chain most topics are in the bloom by chance: there only a block without any log counts, and
+        in a full bloom nothing does.
         """
         if not bloom:
             return False
         have = {log.topics[0] for log in logs if log.topics}
-        crowded = int.from_bytes(bloom, "big").bit_count() > _CROWDED
-        if logs and (crowded or not self._topics):
+        bits = int.from_bytes(bloom, "big").bit_count()
+        if bits > _FULL or (logs and (bits > _CROWDED or not self._topics)):
             return False
         return not self._topics or any(_in_bloom(bloom, t) for t in self._topics if t not in have)
 

@@ -128,7 +128,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
         node=node.id,
         settings=settings,
         chain_id=network.chain_id,
-        native=network.asset.native,
+        native=network.asset.address is None,
         config=replace(config, **{f.name: changes[f.name] for f in fields(config) if f.name in changes}),
         # Several looks per beat, several blocks per look on a fast chain.
         poll=min(2.0, dead_after / 12),

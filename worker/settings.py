@@ -263,7 +263,10 @@ def parse(data: dict[str, Any], path: Path) -> Settings:
     )
     home = _absolute(settings.home, folder)
     stores = settings.stores or (f"folder://{home / 'store'}",)
-    return settings.model_copy(update={"home": home, "account": account, "stores": stores})
+    network = settings.network
+    if "/" in network or network.endswith(".json"):
+        network = str(_absolute(Path(network), folder))
+    return settings.model_copy(update={"network": network, "home": home, "account": account, "stores": stores})
 
 
 def accepting_at(schedule: str, minute: int) -> bool:
