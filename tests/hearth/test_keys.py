@@ -317,6 +317,19 @@ def test_unlock__damaged_or_hostile_file__refused_by_name(key: KeyFile, spoil: C
     assert str(key.path) in caught.value.message
 
 
+@pytest.mark.parametrize(
+    "parameters", [{"n": 1 << 21, "r": 8}, {"n": 1 << 18, "r": 8, "p": 17}, {"c": 10_000_001}, {"dklen": 65}, {"n": 0}]
+)
+def test_read_key__derivation_out_of_bounds__refused_before_any_password(
+    key: KeyFile, parameters: dict[str, int]
+) -> None:
+    document = json.loads(key.path.read_text())
+    document["crypto"]["kdfparams"].update(parameters)
+    key.path.write_text(json.dumps(document))
+    with pytest.raises(ConfigError, match="out of bounds"):
+        read_key(key.path)
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_unlock__any_value_in_any_field__the_key_or_a_config_error(key: KeyFile, data: st.DataObject) -> None:
