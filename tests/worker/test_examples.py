@@ -17,6 +17,8 @@ from types import ModuleType
 
 import pytest
 
+from hearth.spec import FUEL_PER_SECOND
+from hearth.spec.load import load_spec
 from worker.runtimes.base import Limits, OutputRule, RunRequest, RunResult, Status
 from worker.runtimes.wasm import WasmRuntime
 
@@ -80,6 +82,15 @@ def test_data__files__are_those_that_source_names(path: str, digest: str) -> Non
     assert hashlib.sha256((EXAMPLES / path).read_bytes()).hexdigest() == digest
 
 
+@pytest.mark.parametrize("name", ["digits", "wordcount-array", "failing", "numpy-train"])
+def test_job_yaml__each_example__is_a_spec_whose_files_are_there(name: str) -> None:
+    variables = {"IMAGE": f"registry.example/numpy@sha256:{'ab' * 32}"} if name == "numpy-train" else None
+    loaded = load_spec(EXAMPLES / name / "job.yaml", variables)
+    assert loaded.spec.name == name
+    named = [loaded.spec.module, loaded.spec.workdir, *(item.src for item in loaded.spec.inputs)]
+    assert all((EXAMPLES / name / path).exists() for path in named if path)
+
+
 def test_digits__trained_from_scratch__reads_nine_of_ten_unseen_digits_and_is_reproducible(tmp_path: Path) -> None:
     rules = (OutputRule("/out/weights.bin", True, 64 * 1024), OutputRule("/out/accuracy.json", True, 4096))
     runs = [
@@ -95,6 +106,7 @@ def test_digits__trained_from_scratch__reads_nine_of_ten_unseen_digits_and_is_re
     assert len(weights) == 4 * (32 * 64 + 32 + 10 * 32 + 10)
     assert weights == (tmp_path / "second/out/weights.bin").read_bytes()
     assert runs[0].fuel_used == runs[1].fuel_used
+    assert runs[0].fuel_used < 6 * FUEL_PER_SECOND  # a tenth of what the spec allows
     assert runs[0].stdout == runs[1].stdout and b"epoch 20 of 20" in runs[0].stdout
     assert recount(weights) == report["correct"]
 
