@@ -10,7 +10,8 @@ from eth_utils import to_checksum_address
 
 from hearth import words
 from hearth.types import Hot, Needs, NodeId, Terms, UnitFlag
-from tests.evm import Contract
+from tests import world as w
+from tests.evm import Contract, Receipt
 from tests.world import NEEDS, World
 
 DEAD = to_checksum_address("0x000000000000000000000000000000000000dEaD")
@@ -69,13 +70,30 @@ def ask(
     return words.pack_needs(needs), ceiling, bond, probation
 
 
-def from_jobs(world: World, name: str, *args: Any) -> Any:
-    """Call NodeRegistry as JobRegistry and return the receipt."""
-    return getattr(world.nodes.send, name)(*args, sender=world.jobs.address)
+def seat(world: World) -> World:
+    """Put a NodeRegistry in place that takes a plain account for its JobRegistry, so that `from_jobs` can call it."""
+    world.nodes = world.evm.deploy(
+        "NodeRegistry",
+        world.escrow,
+        world.evm.account("registry"),
+        w.DEAD_AFTER,
+        w.ASK_NOTICE,
+        w.UNBONDING,
+        w.MINIMUM_STAKE,
+        w.FEE_REFERENCE,
+        w.LIVENESS_FEE,
+        w.RATION_BPS,
+    )
+    return world
 
 
-def engage(world: World, node: NodeId, *, rate: int = 0, operator: str | None = None, **changes: Any) -> Any:
-    """Engage a node as JobRegistry and return the receipt."""
+def from_jobs(world: World, name: str, *args: Any) -> Receipt:
+    """Call a seated NodeRegistry as its JobRegistry."""
+    return getattr(world.nodes.send, name)(*args, sender=world.evm.account("registry"))
+
+
+def engage(world: World, node: NodeId, *, rate: int = 0, operator: str | None = None, **changes: Any) -> Receipt:
+    """Engage a node as JobRegistry."""
     return from_jobs(world, "engage", node, operator or world.operator, ask(**changes), rate)
 
 

@@ -12,59 +12,59 @@ from tests.evm import reverts
 from tests.world import DEAD_AFTER, World
 
 
-def test_beat__first__makes_the_node_active(world: World) -> None:
-    node = world.register(beat=False)
-    assert world.nodes.call.gate(node, ask()) == Gate.NOT_LIVE
-    receipt = world.nodes.send.beat(node, sender=world.operator)
+def test_beat__first__makes_the_node_active(seated: World) -> None:
+    node = seated.register(beat=False)
+    assert seated.nodes.call.gate(node, ask()) == Gate.NOT_LIVE
+    receipt = seated.nodes.send.beat(node, sender=seated.operator)
     assert receipt.logs == ()
-    assert hot(world, node) == Hot(beat=world.evm.now, rep_time=world.evm.now)
-    assert world.nodes.call.gate(node, ask()) == Gate.FITS
+    assert hot(seated, node) == Hot(beat=seated.evm.now, rep_time=seated.evm.now)
+    assert seated.nodes.call.gate(node, ask()) == Gate.FITS
 
 
-def test_beat__later__moves_the_beat_alone(world: World) -> None:
-    node = world.register()
-    engage(world, node)
-    from_jobs(world, "settled", node, 0, True, 10**15, 0)
-    before = hot(world, node)
-    world.evm.warp(100)
-    world.nodes.send.beat(node, sender=world.operator)
-    assert hot(world, node) == replace(before, beat=world.evm.now)
+def test_beat__later__moves_the_beat_alone(seated: World) -> None:
+    node = seated.register()
+    engage(seated, node)
+    from_jobs(seated, "settled", node, 0, True, 10**15, 0)
+    before = hot(seated, node)
+    seated.evm.warp(100)
+    seated.nodes.send.beat(node, sender=seated.operator)
+    assert hot(seated, node) == replace(before, beat=seated.evm.now)
 
 
-def test_beat__liveness__lasts_dead_after_seconds(world: World) -> None:
-    node = world.register()
-    for offset in around(world, world.evm.now + DEAD_AFTER):
-        assert world.nodes.call.gate(node, ask()) == (Gate.FITS if offset < 0 else Gate.NOT_LIVE)
-        world.nodes.send.beat(node, sender=world.operator)
-        assert world.nodes.call.gate(node, ask()) == Gate.FITS
+def test_beat__liveness__lasts_dead_after_seconds(seated: World) -> None:
+    node = seated.register()
+    for offset in around(seated, seated.evm.now + DEAD_AFTER):
+        assert seated.nodes.call.gate(node, ask()) == (Gate.FITS if offset < 0 else Gate.NOT_LIVE)
+        seated.nodes.send.beat(node, sender=seated.operator)
+        assert seated.nodes.call.gate(node, ask()) == Gate.FITS
 
 
-def test_beat__lapsed_node__clears_the_mark(world: World) -> None:
-    node = world.register()
-    world.evm.warp(DEAD_AFTER)
-    world.nodes.send.check_liveness([node], world.keeper)
-    assert hot(world, node).status == HotStatus.LAPSED
-    world.nodes.send.beat(node, sender=world.operator)
-    assert hot(world, node).status == HotStatus(0)
+def test_beat__lapsed_node__clears_the_mark(seated: World) -> None:
+    node = seated.register()
+    seated.evm.warp(DEAD_AFTER)
+    seated.nodes.send.check_liveness([node], seated.keeper)
+    assert hot(seated, node).status == HotStatus.LAPSED
+    seated.nodes.send.beat(node, sender=seated.operator)
+    assert hot(seated, node).status == HotStatus(0)
 
 
-def test_beat__exiting_node__keeps_the_mark(world: World) -> None:
-    node = world.register()
-    world.nodes.send.exit_start(node, sender=world.owner)
-    world.nodes.send.beat(node, sender=world.operator)
-    assert hot(world, node).status == HotStatus.EXITING
+def test_beat__exiting_node__keeps_the_mark(seated: World) -> None:
+    node = seated.register()
+    seated.nodes.send.exit_start(node, sender=seated.owner)
+    seated.nodes.send.beat(node, sender=seated.operator)
+    assert hot(seated, node).status == HotStatus.EXITING
 
 
 @pytest.mark.parametrize("beat", [True, False])
-def test_beat__not_the_operator__reverts(world: World, beat: bool) -> None:
-    node = world.register(beat=beat)
-    for sender in (world.owner, world.stranger, world.deployer):
+def test_beat__not_the_operator__reverts(seated: World, beat: bool) -> None:
+    node = seated.register(beat=beat)
+    for sender in (seated.owner, seated.stranger, seated.deployer):
         with reverts("nodes: not the operator"):
-            world.nodes.send.beat(node, sender=sender)
+            seated.nodes.send.beat(node, sender=sender)
 
 
-def test_beat__unknown_node__reverts(world: World) -> None:
+def test_beat__unknown_node__reverts(seated: World) -> None:
     with reverts("nodes: not the operator"):
-        world.nodes.send.beat(0, sender=world.operator)
+        seated.nodes.send.beat(0, sender=seated.operator)
     with reverts("nodes: not the operator"):
-        world.nodes.send.beat(1, sender=world.operator)
+        seated.nodes.send.beat(1, sender=seated.operator)

@@ -16,123 +16,123 @@ FULL = Needs(
 )
 
 
-def test_engage__fits__reserves_bond_and_slot_and_beats(world: World) -> None:
-    node = world.register()
-    world.evm.warp(100)
-    receipt = engage(world, node)
+def test_engage__fits__reserves_bond_and_slot_and_beats(seated: World) -> None:
+    node = seated.register()
+    seated.evm.warp(100)
+    receipt = engage(seated, node)
     assert receipt.value == OFFER.ask and receipt.logs == ()
-    assert hot(world, node) == Hot(beat=world.evm.now, rep_time=world.evm.now - 100, busy=1, bond=BOND)
-    engage(world, node, bond=7)
-    assert (hot(world, node).busy, hot(world, node).bond) == (2, BOND + 7)
+    assert hot(seated, node) == Hot(beat=seated.evm.now, rep_time=seated.evm.now - 100, busy=1, bond=BOND)
+    engage(seated, node, bond=7)
+    assert (hot(seated, node).busy, hot(seated, node).bond) == (2, BOND + 7)
 
 
-def test_engage__locked_rate__is_kept_whatever_the_ask(world: World) -> None:
-    node = world.register()
-    assert engage(world, node, rate=3, ceiling=3).value == 3
+def test_engage__locked_rate__is_kept_whatever_the_ask(seated: World) -> None:
+    node = seated.register()
+    assert engage(seated, node, rate=3, ceiling=3).value == 3
     with reverts("nodes: ask above ceiling"):
-        engage(world, node, rate=4, ceiling=3)
+        engage(seated, node, rate=4, ceiling=3)
 
 
-def test_engage__pending_ask__is_locked_from_the_end_of_its_notice(world: World) -> None:
-    node = world.register()
-    world.nodes.send.set_ask(node, 9, sender=world.owner)
-    for offset in around(world, world.evm.now + ASK_NOTICE):
-        assert engage(world, node).value == (OFFER.ask if offset < 0 else 9)
+def test_engage__pending_ask__is_locked_from_the_end_of_its_notice(seated: World) -> None:
+    node = seated.register()
+    seated.nodes.send.set_ask(node, 9, sender=seated.owner)
+    for offset in around(seated, seated.evm.now + ASK_NOTICE):
+        assert engage(seated, node).value == (OFFER.ask if offset < 0 else 9)
 
 
-def test_engage__lapsed_node_after_a_beat__clears_nothing_else(world: World) -> None:
-    node = world.register()
-    world.evm.warp(DEAD_AFTER - 1)
-    engage(world, node)
-    assert hot(world, node).beat == world.evm.now
+def test_engage__lapsed_node_after_a_beat__clears_nothing_else(seated: World) -> None:
+    node = seated.register()
+    seated.evm.warp(DEAD_AFTER - 1)
+    engage(seated, node)
+    assert hot(seated, node).beat == seated.evm.now
 
 
-def test_engage__not_the_job_registry__reverts(world: World) -> None:
-    node = world.register()
-    for sender in (world.owner, world.operator, world.deployer, world.stranger):
+def test_engage__not_the_job_registry__reverts(seated: World) -> None:
+    node = seated.register()
+    for sender in (seated.owner, seated.operator, seated.deployer, seated.stranger):
         with reverts("nodes: not the job registry"):
-            world.nodes.send.engage(node, world.operator, ask(), 0, sender=sender)
+            seated.nodes.send.engage(node, seated.operator, ask(), 0, sender=sender)
 
 
-def test_engage__not_the_operator_or_never_beat__reverts(world: World) -> None:
-    node = world.register()
-    for operator in (world.owner, world.stranger):
+def test_engage__not_the_operator_or_never_beat__reverts(seated: World) -> None:
+    node = seated.register()
+    for operator in (seated.owner, seated.stranger):
         with reverts("nodes: not the operator"):
-            engage(world, node, operator=operator)
+            engage(seated, node, operator=operator)
     with reverts("nodes: not the operator"):
-        engage(world, NodeId(node + 1))
+        engage(seated, NodeId(node + 1))
     with reverts("nodes: not the operator"):
-        engage(world, world.register(beat=False))
+        engage(seated, seated.register(beat=False))
 
 
-def test_engage__liveness__holds_until_dead_after(world: World) -> None:
-    node = world.register()
-    for offset in around(world, world.evm.now + DEAD_AFTER):
+def test_engage__liveness__holds_until_dead_after(seated: World) -> None:
+    node = seated.register()
+    for offset in around(seated, seated.evm.now + DEAD_AFTER):
         if offset < 0:
-            engage(world, node)
+            engage(seated, node)
         else:
             with reverts("nodes: not live"):
-                engage(world, node)
+                engage(seated, node)
 
 
-def test_engage__slots__are_filled_and_no_further(world: World) -> None:
-    node = world.register(slots=2)
-    engage(world, node)
-    engage(world, node)
+def test_engage__slots__are_filled_and_no_further(seated: World) -> None:
+    node = seated.register(slots=2)
+    engage(seated, node)
+    engage(seated, node)
     with reverts("nodes: no free slot"):
-        engage(world, node)
-    from_jobs(world, "submitted", node, world.operator)
-    engage(world, node)
+        engage(seated, node)
+    from_jobs(seated, "submitted", node, seated.operator)
+    engage(seated, node)
 
 
-def test_engage__free_stake__is_needed_to_the_unit(world: World) -> None:
-    node = world.register(stake=ETHER)
-    engage(world, node, bond=ETHER - 10)
+def test_engage__free_stake__is_needed_to_the_unit(seated: World) -> None:
+    node = seated.register(stake=ETHER)
+    engage(seated, node, bond=ETHER - 10)
     with reverts("nodes: free stake short"):
-        engage(world, node, bond=11)
-    engage(world, node, bond=10)
+        engage(seated, node, bond=11)
+    engage(seated, node, bond=10)
     with reverts("nodes: free stake short"):
-        engage(world, node, bond=1)
-    engage(world, node, bond=0)
+        engage(seated, node, bond=1)
+    engage(seated, node, bond=0)
 
 
-def test_engage__stake_fallen_below_the_minimum__reverts_until_it_is_filled_up(world: World) -> None:
-    node = world.register(stake=ETHER)
-    world.evm.warp(DEAD_AFTER)
-    world.nodes.send.check_liveness([node], world.keeper)
-    world.nodes.send.beat(node, sender=world.operator)
+def test_engage__stake_fallen_below_the_minimum__reverts_until_it_is_filled_up(seated: World) -> None:
+    node = seated.register(stake=ETHER)
+    seated.evm.warp(DEAD_AFTER)
+    seated.nodes.send.check_liveness([node], seated.keeper)
+    seated.nodes.send.beat(node, sender=seated.operator)
     with reverts("nodes: stake below minimum"):
-        engage(world, node)
-    missing = ETHER - world.node(node).stake
-    world.pay(world.nodes, "add_stake", node, missing, amount=missing, sender=world.owner)
-    engage(world, node)
+        engage(seated, node)
+    missing = ETHER - seated.node(node).stake
+    seated.pay(seated.nodes, "add_stake", node, missing, amount=missing, sender=seated.owner)
+    engage(seated, node)
 
 
-def test_engage__exiting__reverts_until_cancelled(world: World) -> None:
-    node = world.register()
-    world.nodes.send.exit_start(node, sender=world.owner)
+def test_engage__exiting__reverts_until_cancelled(seated: World) -> None:
+    node = seated.register()
+    seated.nodes.send.exit_start(node, sender=seated.owner)
     with reverts("nodes: exiting"):
-        engage(world, node)
-    world.nodes.send.exit_cancel(node, sender=world.owner)
-    engage(world, node)
+        engage(seated, node)
+    seated.nodes.send.exit_cancel(node, sender=seated.owner)
+    engage(seated, node)
 
 
-def test_engage__quarantine__bars_until_its_last_second(world: World) -> None:
-    node = world.register(slots=63)
+def test_engage__quarantine__bars_until_its_last_second(seated: World) -> None:
+    node = seated.register(slots=63)
     for _ in range(3):
-        engage(world, node)
+        engage(seated, node)
     for _ in range(3):
-        from_jobs(world, "reclaimed", node, BOND, BOND // 10, 0, world.keeper)
-    until = hot(world, node).quarantine
-    assert until == world.evm.now + 3_600
-    world.evm.at(until - 1)
-    world.nodes.send.beat(node, sender=world.operator)
-    for offset in around(world, until):
+        from_jobs(seated, "reclaimed", node, BOND, BOND // 10, 0, seated.keeper)
+    until = hot(seated, node).quarantine
+    assert until == seated.evm.now + 3_600
+    seated.evm.at(until - 1)
+    seated.nodes.send.beat(node, sender=seated.operator)
+    for offset in around(seated, until):
         if offset < 0:
             with reverts("nodes: quarantined"):
-                engage(world, node)
+                engage(seated, node)
         else:
-            engage(world, node)
+            engage(seated, node)
 
 
 SIZES: list[tuple[str, str]] = [
@@ -146,73 +146,73 @@ SIZES: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("size", "reason"), SIZES)
-def test_engage__size__is_enough_when_equal(world: World, size: str, reason: str) -> None:
-    node = world.register()
+def test_engage__size__is_enough_when_equal(seated: World, size: str, reason: str) -> None:
+    node = seated.register()
     offered = getattr(OFFER, size)
-    engage(world, node, needs=FULL)
-    engage(world, node, needs=replace(FULL, **{size: offered - 1}))
+    engage(seated, node, needs=FULL)
+    engage(seated, node, needs=replace(FULL, **{size: offered - 1}))
     with reverts(reason):
-        engage(world, node, needs=replace(FULL, **{size: offered + 1}))
+        engage(seated, node, needs=replace(FULL, **{size: offered + 1}))
 
 
-def test_engage__several_gates_fail__names_the_first(world: World) -> None:
-    node = world.register()
+def test_engage__several_gates_fail__names_the_first(seated: World) -> None:
+    node = seated.register()
     needs = Needs(
         runtimes=Runtime.JUROR, tier=63, gpu_count=63, vram_gib=1023, cores=1023, ram_gib=16_383, disk_gib=131_071
     )
     with reverts("nodes: runtime missing"):
-        engage(world, node, needs=needs)
+        engage(seated, node, needs=needs)
     for size, reason in SIZES:
         with reverts(reason):
-            engage(world, node, needs=replace(needs, runtimes=Runtime.WASM))
+            engage(seated, node, needs=replace(needs, runtimes=Runtime.WASM))
         needs = replace(needs, **{size: 0})
-    engage(world, node, needs=replace(needs, runtimes=Runtime.WASM))
+    engage(seated, node, needs=replace(needs, runtimes=Runtime.WASM))
 
 
 @pytest.mark.parametrize("runtime", list(Runtime))
-def test_engage__runtime__must_be_offered(world: World, runtime: Runtime) -> None:
-    node = world.register()
+def test_engage__runtime__must_be_offered(seated: World, runtime: Runtime) -> None:
+    node = seated.register()
     needs = replace(NEEDS, runtimes=runtime)
     if runtime in OFFER.runtimes:
-        engage(world, node, needs=needs)
+        engage(seated, node, needs=needs)
     else:
         with reverts("nodes: runtime missing"):
-            engage(world, node, needs=needs)
+            engage(seated, node, needs=needs)
 
 
 @pytest.mark.parametrize("zone", range(16))
-def test_engage__zone__must_be_in_the_mask(world: World, zone: int) -> None:
-    node = world.register(zone=zone)
-    engage(world, node, needs=replace(NEEDS, zone_mask=1 << zone))
-    engage(world, node, needs=replace(NEEDS, zone_mask=0, home=15))
+def test_engage__zone__must_be_in_the_mask(seated: World, zone: int) -> None:
+    node = seated.register(zone=zone)
+    engage(seated, node, needs=replace(NEEDS, zone_mask=1 << zone))
+    engage(seated, node, needs=replace(NEEDS, zone_mask=0, home=15))
     with reverts("nodes: zone not allowed"):
-        engage(world, node, needs=replace(NEEDS, zone_mask=0xFFFF ^ 1 << zone))
+        engage(seated, node, needs=replace(NEEDS, zone_mask=0xFFFF ^ 1 << zone))
 
 
-def test_engage__ask__may_equal_the_ceiling(world: World) -> None:
-    node = world.register()
-    engage(world, node, ceiling=OFFER.ask)
+def test_engage__ask__may_equal_the_ceiling(seated: World) -> None:
+    node = seated.register()
+    engage(seated, node, ceiling=OFFER.ask)
     with reverts("nodes: ask above ceiling"):
-        engage(world, node, ceiling=OFFER.ask - 1)
+        engage(seated, node, ceiling=OFFER.ask - 1)
 
 
-def test_engage__probation__lets_a_newcomer_hold_one_lease(world: World) -> None:
-    node = world.register()
+def test_engage__probation__lets_a_newcomer_hold_one_lease(seated: World) -> None:
+    node = seated.register()
     with reverts("nodes: on probation"):
-        engage(world, node, probation=2)
-    engage(world, node, probation=1)
+        engage(seated, node, probation=2)
+    engage(seated, node, probation=1)
     with reverts("nodes: on probation"):
-        engage(world, node, probation=1)
-    engage(world, node, probation=0)
+        engage(seated, node, probation=1)
+    engage(seated, node, probation=0)
 
 
-def test_engage__seasoned__is_off_probation(world: World) -> None:
-    node = world.register()
+def test_engage__seasoned__is_off_probation(seated: World) -> None:
+    node = seated.register()
     for number in range(5):
-        assert not hot(world, node).seasoned, f"seasoned after {number}"
-        engage(world, node)
-        from_jobs(world, "submitted", node, world.operator)
-        from_jobs(world, "settled", node, BOND, True, 10**15, 0)
-    assert hot(world, node).seasoned
-    engage(world, node, probation=2)
-    engage(world, node, probation=2)
+        assert not hot(seated, node).seasoned, f"seasoned after {number}"
+        engage(seated, node)
+        from_jobs(seated, "submitted", node, seated.operator)
+        from_jobs(seated, "settled", node, BOND, True, 10**15, 0)
+    assert hot(seated, node).seasoned
+    engage(seated, node, probation=2)
+    engage(seated, node, probation=2)

@@ -133,6 +133,8 @@ def test_register__tokens_not_approved__reverts() -> None:
 
 def test_register__token_that_answers_false__reverts(world: World) -> None:
     token, nodes, _ = awkward(world)
+    token.send.mint(world.owner, ETHER)
+    token.send.approve(nodes, ETHER, sender=world.owner)
     token.send.set_traits(LIE)
     with reverts("nodes: transfer failed"):
         nodes.send.register(world.operator, PACKED, MANIFEST, ETHER, sender=world.owner)

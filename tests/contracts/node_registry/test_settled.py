@@ -12,26 +12,26 @@ from tests.evm import reverts
 from tests.world import FEE_REFERENCE, UNBONDING, World
 
 
-def _lease(world: World) -> int:
-    node = world.register()
-    engage(world, node)
-    from_jobs(world, "submitted", node, world.operator)
+def _lease(seated: World) -> int:
+    node = seated.register()
+    engage(seated, node)
+    from_jobs(seated, "submitted", node, seated.operator)
     return node
 
 
-def test_settled__ok__frees_the_bond_counts_and_names_the_owner(world: World) -> None:
-    node = _lease(world)
-    before = hot(world, node)
-    receipt = from_jobs(world, "settled", node, BOND, True, FEE_REFERENCE, 0)
-    assert receipt.value == world.owner and receipt.logs == ()
-    assert hot(world, node) == replace(before, bond=0, r=ONE, count=1, rep_time=world.evm.now)
+def test_settled__ok__frees_the_bond_counts_and_names_the_owner(seated: World) -> None:
+    node = _lease(seated)
+    before = hot(seated, node)
+    receipt = from_jobs(seated, "settled", node, BOND, True, FEE_REFERENCE, 0)
+    assert receipt.value == seated.owner and receipt.logs == ()
+    assert hot(seated, node) == replace(before, bond=0, r=ONE, count=1, rep_time=seated.evm.now)
 
 
-def test_settled__not_ok__frees_the_bond_alone(world: World) -> None:
-    node = _lease(world)
-    before = hot(world, node)
-    assert from_jobs(world, "settled", node, BOND, False, FEE_REFERENCE, 0).value == world.owner
-    assert hot(world, node) == replace(before, bond=0)
+def test_settled__not_ok__frees_the_bond_alone(seated: World) -> None:
+    node = _lease(seated)
+    before = hot(seated, node)
+    assert from_jobs(seated, "settled", node, BOND, False, FEE_REFERENCE, 0).value == seated.owner
+    assert hot(seated, node) == replace(before, bond=0)
 
 
 @pytest.mark.parametrize(
@@ -46,40 +46,40 @@ def test_settled__not_ok__frees_the_bond_alone(world: World) -> None:
         (2**80, ONE, 1),
     ],
 )
-def test_settled__fee__weighs_the_success_up_to_one(world: World, fee: int, weight: int, count: int) -> None:
-    node = _lease(world)
-    from_jobs(world, "settled", node, BOND, True, fee, 0)
-    assert (hot(world, node).r, hot(world, node).s, hot(world, node).count) == (weight, 0, count)
+def test_settled__fee__weighs_the_success_up_to_one(seated: World, fee: int, weight: int, count: int) -> None:
+    node = _lease(seated)
+    from_jobs(seated, "settled", node, BOND, True, fee, 0)
+    assert (hot(seated, node).r, hot(seated, node).s, hot(seated, node).count) == (weight, 0, count)
 
 
-def test_settled__accused__is_observed_as_a_full_failure(world: World) -> None:
-    node, accused = _lease(world), world.register()
-    before = hot(world, accused)
-    from_jobs(world, "settled", node, BOND, True, FEE_REFERENCE, accused)
-    assert hot(world, accused) == replace(before, s=ONE, cusum=4, rep_time=world.evm.now)
-    assert hot(world, node).s == 0
+def test_settled__accused__is_observed_as_a_full_failure(seated: World) -> None:
+    node, accused = _lease(seated), seated.register()
+    before = hot(seated, accused)
+    from_jobs(seated, "settled", node, BOND, True, FEE_REFERENCE, accused)
+    assert hot(seated, accused) == replace(before, s=ONE, cusum=4, rep_time=seated.evm.now)
+    assert hot(seated, node).s == 0
 
 
-def test_settled__third_accusation__quarantines_the_accused(world: World) -> None:
-    accused = world.register()
-    receipts = [from_jobs(world, "settled", _lease(world), BOND, True, 0, accused) for _ in range(3)]
+def test_settled__third_accusation__quarantines_the_accused(seated: World) -> None:
+    accused = seated.register()
+    receipts = [from_jobs(seated, "settled", _lease(seated), BOND, True, 0, accused) for _ in range(3)]
     assert [len(receipt.events("Quarantined")) for receipt in receipts] == [0, 0, 1]
-    until = world.evm.now + 3_600
+    until = seated.evm.now + 3_600
     assert receipts[2].event("Quarantined") == {"node": accused, "until": until}
-    assert (hot(world, accused).quarantine, hot(world, accused).cusum, hot(world, accused).trips) == (until, 8, 1)
+    assert (hot(seated, accused).quarantine, hot(seated, accused).cusum, hot(seated, accused).trips) == (until, 8, 1)
 
 
-def test_settled__accused_has_left__is_no_matter(world: World) -> None:
-    node, accused = _lease(world), world.register()
-    world.nodes.send.exit_start(accused, sender=world.owner)
-    world.evm.warp(UNBONDING)
-    world.nodes.send.exit_finish(accused)
-    assert from_jobs(world, "settled", node, BOND, True, FEE_REFERENCE, accused).value == world.owner
-    assert world.nodes.call.get(accused).hot == 0
+def test_settled__accused_has_left__is_no_matter(seated: World) -> None:
+    node, accused = _lease(seated), seated.register()
+    seated.nodes.send.exit_start(accused, sender=seated.owner)
+    seated.evm.warp(UNBONDING)
+    seated.nodes.send.exit_finish(accused)
+    assert from_jobs(seated, "settled", node, BOND, True, FEE_REFERENCE, accused).value == seated.owner
+    assert seated.nodes.call.get(accused).hot == 0
 
 
-def test_settled__not_the_job_registry__reverts(world: World) -> None:
-    node = _lease(world)
-    for sender in (world.operator, world.owner, world.deployer):
+def test_settled__not_the_job_registry__reverts(seated: World) -> None:
+    node = _lease(seated)
+    for sender in (seated.operator, seated.owner, seated.deployer):
         with reverts("nodes: not the job registry"):
-            world.nodes.send.settled(node, BOND, True, 1, 0, sender=sender)
+            seated.nodes.send.settled(node, BOND, True, 1, 0, sender=sender)
