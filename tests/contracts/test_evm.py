@@ -111,7 +111,7 @@ def test_gas_used__warm_machine__is_refused() -> None:
 
 
 def test_gas_used__exact_machine__charges_as_a_chain_does() -> None:
-    """Cold words, refunds and intrinsic gas are all in: differences that EIP-2929 and EIP-3529 fix, whatever the code."""
+    """Cold words, refunds and intrinsic gas are all in: differences that EIP-2929 and EIP-3529 fix."""
     evm = Evm(exact_gas=True)
     escrow = evm.deploy("Escrow", NATIVE)
     controller, account = evm.account("controller"), evm.account("account")
