@@ -1,0 +1,552 @@
+"""The docker runtime on a real engine: what a container cannot do, each with the one defence removed as control.
+
+Needs an engine (HEARTH_DOCKER_HOST or DOCKER_HOST), the loopback registry (HEARTH_TEST_REGISTRY) and the busybox image
+in it by digest (HEARTH_TEST_IMAGE_BUSYBOX).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.require import require
+from worker.runtimes import docker as subject
+from worker.runtimes.base import Limits, OutputRule, RunRequest, RunResult, Status
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+
+MIB = 1 << 20
+ROOT = Path(__file__).resolve().parents[2]
+HOST = os.environ.get("HEARTH_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
+REGISTRY = os.environ.get("HEARTH_TEST_REGISTRY", "")
+BUSYBOX = os.environ.get("HEARTH_TEST_IMAGE_BUSYBOX", "")
+NUMPY = os.environ.get("HEARTH_TEST_IMAGE_PYTHON_NUMPY", "")
+NO_OUTPUT = (OutputRule("/out", required=False),)
+Mutation = Callable[[dict[str, Any]], None]
+
+
+@pytest.fixture(scope="module")
+def runtime() -> subject.DockerRuntime:
+    able, why = subject.DockerRuntime(HOST).available()
+    require("docker", able and bool(BUSYBOX), f"{why}; HEARTH_TEST_IMAGE_BUSYBOX={BUSYBOX!r}")
+    return subject.DockerRuntime(HOST)
+
+
+@pytest.fixture(scope="module")
+def api(runtime: subject.DockerRuntime) -> Iterator[Any]:
+    import docker
+
+    with docker.APIClient(base_url=HOST, version="auto") as client:
+        yield client
+
+
+@dataclass
+class Bench:
+    """Run shell scripts in the sandbox, in fresh folders, with or without one of its defences."""
+
+    runtime: subject.DockerRuntime
+    root: Path
+    monkeypatch: pytest.MonkeyPatch
+    label: str
+    mutations: list[Mutation]
+
+    def request(self, script: str, limits: dict[str, Any] | None = None, **changes: Any) -> RunRequest:
+        folder = self.root / uuid.uuid4().hex[:8]
+        for name in ("in", "job", "out"):
+            (folder / name).mkdir(parents=True, mode=0o700)
+        (folder / "in" / "data.txt").write_text("hello\n")
+        (folder / "in" / "data.txt").chmod(0o600)
+        base = {"wall_seconds": 60, "memory_bytes": 64 * MIB, "out_bytes": 8 * MIB, "tmp_bytes": 4 * MIB, "pids": 32}
+        values: dict[str, Any] = {
+            "unit": self.label,
+            "command": ("sh", "-c", script),
+            "job_dir": folder / "job",
+            "in_dir": folder / "in",
+            "out_dir": folder / "out",
+            "limits": Limits(**{**base, "log_bytes": 256 * 1024, **(limits or {})}),
+            "image": BUSYBOX,
+            "outputs": NO_OUTPUT,
+        }
+        return RunRequest(**{**values, **changes})
+
+    def run(self, script: str, limits: dict[str, Any] | None = None, **changes: Any) -> RunResult:
+        return self.runtime.run(self.request(script, limits, **changes), threading.Event())
+
+    def change(self, mutation: Mutation) -> None:
+        """Alter what is asked of the engine from now on."""
+        self.mutations.append(mutation)
+
+
+@pytest.fixture
+def bench(runtime: subject.DockerRuntime, api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    mutations: list[Mutation] = []
+    plain = subject.container_config
+
+    def asked(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        config = plain(*args, **kwargs)
+        for mutation in mutations:
+            mutation(config)
+        return config
+
+    monkeypatch.setattr(subject, "container_config", asked)
+    label = f"test-{uuid.uuid4().hex[:12]}"
+    yield Bench(runtime, tmp_path, monkeypatch, label, mutations)
+    assert labelled(api, label) == []  # every test: nothing is left behind
+
+
+def labelled(api: Any, label: str) -> list[str]:
+    found = api.containers(all=True, filters={"label": f"{subject.LABEL}={label}"})
+    return [container["Id"] for container in found]
+
+
+def host(**values: Any) -> Mutation:
+    """Return a mutation that sets or, with None, removes keys of HostConfig."""
+
+    def apply(config: dict[str, Any]) -> None:
+        for key, value in values.items():
+            if value is None:
+                config["HostConfig"].pop(key)
+            else:
+                config["HostConfig"][key] = value
+
+    return apply
+
+
+def as_root(config: dict[str, Any]) -> None:
+    config["User"] = "0:0"
+
+
+def without_limit(name: str) -> Mutation:
+    def apply(config: dict[str, Any]) -> None:
+        limits = config["HostConfig"]["Ulimits"]
+        config["HostConfig"]["Ulimits"] = [limit for limit in limits if limit["Name"] != name]
+
+    return apply
+
+
+def writable_mounts(config: dict[str, Any]) -> None:
+    for mount in config["HostConfig"]["Mounts"]:
+        mount["ReadOnly"] = False
+
+
+# -- inside ------------------------------------------------
+
+
+def test_run__reads_input_and_writes_output__ok_and_owned_by_the_worker(bench: Bench) -> None:
+    request = bench.request(
+        "cat /in/data.txt; pwd; mkdir /out/d; umask 077; cat /in/data.txt > /out/d/x; echo oops >&2",
+        outputs=(OutputRule("/out/d/x"),),
+    )
+    streamed: list[tuple[str, bytes]] = []
+    result = bench.runtime.run(request, threading.Event(), lambda stream, chunk: streamed.append((stream, chunk)))
+    assert (result.status, result.exit_code) == (Status.OK, 0), result
+    assert (result.stdout, result.stderr) == (b"hello\n/job\n", b"oops\n")
+    assert b"".join(chunk for name, chunk in streamed if name == "stdout") == result.stdout
+    written = request.out_dir / "d" / "x"
+    assert written.read_text() == "hello\n"
+    assert written.stat().st_uid == os.geteuid() and written.stat().st_mode & 0o7777 == 0o600
+    assert result.engine.startswith("docker ")
+
+
+def test_run__environment__only_the_specs_and_the_unit(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEARTH_PASSWORD_FILE", "/canary")
+    result = bench.run("env", env={"EPOCHS": "3"}, index=4, units=9)
+    names = dict(line.split("=", 1) for line in result.stdout.decode().splitlines())
+    for expected in (("EPOCHS", "3"), ("HEARTH_UNIT", "4"), ("HEARTH_UNITS", "9"), ("NVIDIA_VISIBLE_DEVICES", "void")):
+        assert names.pop(expected[0]) == expected[1]
+    assert set(names) <= {"PATH", "HOME", "HOSTNAME", "PWD", "SHLVL"}
+
+
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "NVIDIA_VISIBLE_DEVICES", "HEARTH_UNIT"])
+def test_run__env_name_kept_for_the_sandbox__bad_input(bench: Bench, name: str) -> None:
+    assert bench.run("true", env={name: "all"}).status is Status.BAD_INPUT
+
+
+STATUS = "grep -E '^(Cap|NoNewPrivs|Seccomp:|Uid)' /proc/self/status"
+
+
+def facts(result: RunResult) -> dict[str, str]:
+    return {line.split(":")[0]: line.split(":")[1].split()[0] for line in result.stdout.decode().splitlines()}
+
+
+def test_run__process_status__no_rights_at_all(bench: Bench) -> None:
+    found = facts(bench.run(STATUS))
+    assert {found[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
+    assert (found["NoNewPrivs"], found["Seccomp"], found["Uid"]) == ("1", "2", "65534")
+
+
+def test_run__process_status_without_the_defences__has_rights(bench: Bench) -> None:
+    """Control: as root, capabilities kept, no seccomp, new privileges allowed."""
+    bench.change(as_root)
+    bench.change(host(CapDrop=[], SecurityOpt=["seccomp=unconfined"]))
+    found = facts(bench.run(STATUS))
+    assert int(found["CapEff"], 16) != 0
+    assert (found["NoNewPrivs"], found["Seccomp"], found["Uid"]) == ("0", "0", "0")
+
+
+def test_run__devices_and_network__only_the_harmless_ones(bench: Bench) -> None:
+    result = bench.run("ls /sys/class/net; echo --; ls /dev; echo --; ls /var/run/docker.sock /dev/kmsg 2>&1")
+    network, devices, _ = result.stdout.decode().split("--\n")
+    assert network.split() == ["lo"]
+    allowed = {"core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout"}
+    assert set(devices.split()) <= allowed | {"tty", "urandom", "zero", "console"}
+    assert b"docker.sock: No such file" in result.stdout and b"kmsg: No such file" in result.stdout
+
+
+def test_run__network_with_the_hosts__sees_more(bench: Bench) -> None:
+    """Control: the one flag removed."""
+    bench.change(host(NetworkMode="host"))
+    bench.change(lambda config: config.update(NetworkDisabled=False))
+    here = sorted(os.listdir("/sys/class/net"))
+    if here == ["lo"]:
+        pytest.skip("this machine has no network but loopback to show")
+    assert bench.run("ls /sys/class/net").stdout.decode().split() == here
+
+
+# Each row: script, words that it prints when stopped, the mutation that removes the one defence, and what both share.
+ABUSES: dict[str, tuple[str, str, Mutation, list[Mutation]]] = {
+    "write to the root file system": (
+        "touch /bin/planted && echo DONE",
+        "Read-only file system",
+        host(ReadonlyRootfs=False),
+        [as_root],
+    ),
+    "change owners": ("touch /tmp/f && chown 1:1 /tmp/f && echo DONE", "not permitted", host(CapDrop=[]), [as_root]),
+    "write to the input": (
+        "echo gone > /in/data.txt && echo DONE",
+        "Read-only file system",
+        writable_mounts,
+        [as_root, host(CapDrop=[])],
+    ),
+    "write to the workdir": (
+        "echo x > /job/planted && echo DONE",
+        "Read-only file system",
+        writable_mounts,
+        [as_root, host(CapDrop=[])],
+    ),
+    "run a program from /tmp": (
+        "cp /bin/busybox /tmp/true && /tmp/true && echo DONE",
+        "Permission denied",
+        host(Tmpfs={"/tmp": "rw,exec,size=4194304,mode=1777"}),
+        [],
+    ),
+    "fill /tmp": (
+        "dd if=/dev/zero of=/tmp/big bs=1M count=6 && echo DONE",
+        "No space left",
+        host(Tmpfs={"/tmp": "rw,size=16777216,mode=1777"}),
+        [],
+    ),
+    "fork bomb": (
+        "for i in $(seq 60); do sleep 5 & done; echo DONE; kill $(jobs -p)",
+        "can't fork",
+        host(PidsLimit=200),
+        [],
+    ),
+    "open many files": (
+        'ulimit -n; i=3; while [ $i -lt 1200 ]; do eval "exec $i</dev/null" || exit 1; i=$((i+1)); done; echo DONE',
+        "Too many open files",
+        without_limit("nofile"),
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("abuse", ABUSES)
+def test_run__abuse__stopped_and_with_its_one_defence_removed_succeeds(bench: Bench, abuse: str) -> None:
+    script, stopped, remove, shared = ABUSES[abuse]
+    for mutation in shared:
+        bench.change(mutation)
+    defended = bench.run(script)
+    assert b"DONE" not in defended.stdout
+    assert stopped in defended.stderr.decode() + defended.stdout.decode()
+    bench.change(remove)
+    assert b"DONE" in bench.run(script).stdout
+
+
+# -- ends ------------------------------------------------
+
+MEMORY_BOMB = 'awk \'BEGIN { s = "x"; while (length(s) < 200000000) s = s s; print "DONE" }\''
+
+
+def test_run__memory_bomb__oom(bench: Bench) -> None:
+    result = bench.run(MEMORY_BOMB)
+    assert result.status is Status.OOM
+    assert str(64 * MIB) in result.detail
+
+
+def test_run__memory_bomb_without_limit__succeeds(bench: Bench) -> None:
+    bench.change(host(Memory=0, MemorySwap=0))
+    assert b"DONE" in bench.run(MEMORY_BOMB).stdout
+
+
+def test_run__exits_nonzero__exit_with_code_and_stderr(bench: Bench) -> None:
+    result = bench.run("echo no rows >&2; exit 3")
+    assert (result.status, result.exit_code, result.stderr) == (Status.EXIT, 3, b"no rows\n")
+
+
+@pytest.mark.parametrize(("command", "code"), [(("nosuch",), 127), (("/etc/passwd",), 126)])
+def test_run__command_that_cannot_start__exit_not_broken(bench: Bench, command: tuple[str, ...], code: int) -> None:
+    result = bench.run("", command=command)
+    assert (result.status, result.exit_code) == (Status.EXIT, code)
+
+
+def test_run__sleeps_forever__timeout(bench: Bench) -> None:
+    result = bench.run("trap '' TERM; sleep 1000", {"wall_seconds": 1})
+    assert result.status is Status.TIMEOUT
+    assert result.wall_seconds >= 1
+
+
+def test_run__cancelled__container_gone(bench: Bench, api: Any) -> None:
+    request = bench.request("touch /out/started; sleep 1000")
+    cancel = threading.Event()
+    results: list[RunResult] = []
+    thread = threading.Thread(target=lambda: results.append(bench.runtime.run(request, cancel)), daemon=True)
+    thread.start()
+    wait_for(lambda: (request.out_dir / "started").exists())
+    assert len(labelled(api, bench.label)) == 1
+    cancel.set()
+    thread.join(60)
+    assert results[0].status is Status.CANCELLED
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("waited a minute in vain")
+
+
+DISK_BOMB = (
+    "i=0; while [ $i -lt 40 ]; do dd if=/dev/zero of=/out/$i bs=1M count=4 2>/dev/null; i=$((i+1)); done; sleep 2"
+)
+
+
+def test_run__disk_bomb__killed_over_its_cap(bench: Bench) -> None:
+    result = bench.run(DISK_BOMB)
+    assert result.status is Status.OUTPUT_OVER_CAP
+    assert str(8 * MIB) in result.detail
+
+
+def test_run__disk_bomb_with_a_larger_cap__fills_it(bench: Bench) -> None:
+    """Control: the same bytes are no problem where the unit was given them."""
+    assert bench.run(DISK_BOMB, {"out_bytes": 200 * MIB}).status is Status.OK
+
+
+def test_run__one_huge_file__stopped_by_the_file_size_limit(bench: Bench) -> None:
+    request = bench.request("dd if=/dev/zero of=/out/big bs=1M count=500")
+    result = bench.runtime.run(request, threading.Event())
+    assert result.status in (Status.OUTPUT_OVER_CAP, Status.EXIT)
+    assert (request.out_dir / "big").stat().st_size <= 8 * MIB + subject.FILE_SLACK_BYTES
+
+
+def test_run__huge_sparse_file__over_cap(bench: Bench) -> None:
+    bench.change(without_limit("fsize"))
+    result = bench.run("dd if=/dev/zero of=/out/sparse bs=1 count=1 seek=100000000000 2>/dev/null")
+    assert result.status is Status.OUTPUT_OVER_CAP
+
+
+def test_run__log_bomb__head_and_tail_kept_within_the_cap(bench: Bench) -> None:
+    result = bench.run("echo first; yes 0123456789012345678901234567890123456789 | head -c 20000000; echo; echo last")
+    assert result.status is Status.OK and result.stdout_truncated
+    assert len(result.stdout) <= 256 * 1024 + 64
+    assert result.stdout.startswith(b"first\n") and result.stdout.endswith(b"last\n")
+
+
+def test_log_driver_local__after_a_flood__bounded_and_still_readable(runtime: subject.DockerRuntime, api: Any) -> None:
+    """What the engine keeps for `docker logs`: two files of 10 MB at most, and the driver can be read back."""
+    label = f"test-{uuid.uuid4().hex[:12]}"
+    folder = Path("/")
+    request = RunRequest(
+        label,
+        ("sh", "-c", "yes 0123456789012345678901234567890123456789 | head -c 60000000; echo; echo last"),
+        folder,
+        folder,
+        folder,
+        Limits(60, 64 * MIB),
+        image=BUSYBOX,
+    )
+    config = subject.container_config(request, {}, cpus=1)
+    config["HostConfig"]["Mounts"] = []
+    container = api.create_container_from_config(config)["Id"]
+    try:
+        api.start(container)
+        api.wait(container)
+        kept = api.logs(container)
+        assert kept.endswith(b"last\n")
+        assert 1_000_000 < len(kept) < 25_000_000
+    finally:
+        api.remove_container(container, force=True)
+
+
+@pytest.mark.parametrize("script", ["ln -s /etc/passwd /out/x", "mkfifo /out/x", "echo 1 > /out/a; ln /out/a /out/x"])
+def test_run__link_or_pipe_in_the_output__refused(bench: Bench, script: str) -> None:
+    result = bench.run(script)
+    assert result.status is Status.OUTPUT_MISSING
+    assert "/x" in result.detail or "/a" in result.detail
+
+
+def test_run__folders_nested_thousands_deep__over_cap_and_removed(bench: Bench) -> None:
+    """Such a tree breaks every tool that goes by path names, the worker's own clean-up among them."""
+    request = bench.request(
+        "cd /out; i=0; while [ $i -lt 3000 ]; do mkdir d && cd -P d || break; i=$((i+1)); done; echo $i"
+    )
+    result = bench.runtime.run(request, threading.Event())
+    assert result.status is Status.OUTPUT_OVER_CAP, result
+    assert "deeper than" in result.detail and int(result.stdout or b"3000") > 500
+    assert list(request.out_dir.iterdir()) == []
+
+
+def test_run__required_output_missing__not_a_success(bench: Bench) -> None:
+    result = bench.run("true", outputs=(OutputRule("/out"),))
+    assert (result.status, result.exit_code) == (Status.OUTPUT_MISSING, 0)
+
+
+# -- images ------------------------------------------------
+
+
+def test_prepare__digest_that_the_registry_has__pulled(runtime: subject.DockerRuntime, api: Any) -> None:
+    image = published(api, ["LABEL fresh=" + uuid.uuid4().hex])
+    api.remove_image(image, force=True)
+    assert runtime.prepare(image) is None
+    assert api.inspect_image(image)["RepoDigests"]
+
+
+def test_prepare__digest_that_nobody_has__image_missing(runtime: subject.DockerRuntime) -> None:
+    name = BUSYBOX.split("@")[0]
+    refused = runtime.prepare(f"{name}@sha256:{'0' * 64}")
+    assert refused is not None and refused.status is Status.IMAGE_MISSING, refused
+
+
+def test_prepare__registry_that_does_not_answer__broken_not_missing(runtime: subject.DockerRuntime) -> None:
+    refused = runtime.prepare(f"127.0.0.1:1/hearth/x@sha256:{'0' * 64}")
+    assert refused is not None and refused.status is Status.BROKEN, refused
+
+
+def published(api: Any, changes: list[str]) -> str:
+    """Commit busybox with Dockerfile changes, push it, and return its reference by digest."""
+    repository = f"{REGISTRY}/hearth/made"
+    tag = uuid.uuid4().hex[:12]
+    container = api.create_container(BUSYBOX, "true", network_disabled=True)["Id"]
+    try:
+        api.commit(container, repository=repository, tag=tag, changes=changes)
+    finally:
+        api.remove_container(container)
+    lines = list(api.push(repository, tag=tag, stream=True, decode=True))
+    digest = next(line["aux"]["Digest"] for line in lines if "aux" in line)
+    return f"{repository}@{digest}"
+
+
+def test_run__image_that_preloads_code__refused(bench: Bench, api: Any) -> None:
+    image = published(api, ["ENV LD_PRELOAD=/proc/self/cwd/evil.so"])
+    result = bench.run("true", image=image)
+    assert result.status is Status.IMAGE_MISSING and "LD_PRELOAD" in result.detail
+
+
+def test_run__volume_of_the_image__is_a_capped_tmpfs(bench: Bench, api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    image = published(api, ["VOLUME /data"])
+    script = "dd if=/dev/zero of=/data/big bs=1M count=6 && echo DONE"
+    defended = bench.run(script, image=image)
+    assert b"DONE" not in defended.stdout and b"No space left" in defended.stderr
+
+    def forget(config: dict[str, Any]) -> None:
+        config["HostConfig"]["Tmpfs"].pop("/data")
+
+    bench.change(forget)  # control: the image's own volume is the host's disk
+    bench.change(as_root)
+    assert b"DONE" in bench.run(script, image=image).stdout
+
+
+def test_run__entrypoint_and_user_of_the_image__entrypoint_kept_user_not(bench: Bench, api: Any) -> None:
+    image = published(api, ['ENTRYPOINT ["echo", "entry"]', "USER root", "HEALTHCHECK CMD touch /out/health"])
+    result = bench.run("", command=("and", "more"), image=image)
+    assert result.stdout == b"entry and more\n"
+
+
+# -- the worker's side ------------------------------------------------
+
+
+def test_sweep__worker_killed__its_container_removed_and_no_other(bench: Bench, api: Any) -> None:
+    request = bench.request("touch /out/started; sleep 1000")
+    program = f"""
+import threading
+from pathlib import Path
+from worker.runtimes.base import Limits, RunRequest
+from worker.runtimes.docker import DockerRuntime
+DockerRuntime({HOST!r}).run(RunRequest({bench.label + "-orphan"!r}, ("sh", "-c", "touch /out/started; sleep 1000"),
+    Path({str(request.job_dir)!r}), Path({str(request.in_dir)!r}), Path({str(request.out_dir)!r}),
+    Limits(600, 64 << 20), image={BUSYBOX!r}), threading.Event())
+"""
+    worker = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
+    wait_for(lambda: (request.out_dir / "started").exists() or worker.poll() is not None)
+    worker.send_signal(signal.SIGKILL)
+    worker.wait()
+    orphan = f"{bench.label}-orphan"
+    assert len(labelled(api, orphan)) == 1  # a container outlives its worker: that is why there is a sweep
+    assert bench.runtime.sweep("someone-else") == 0
+    assert bench.runtime.sweep(bench.label) == 1
+    assert labelled(api, orphan) == []
+
+
+def test_run__container_removed_under_it__broken(bench: Bench, api: Any) -> None:
+    request = bench.request("touch /out/started; sleep 1000")
+    results: list[RunResult] = []
+    thread = threading.Thread(target=lambda: results.append(bench.runtime.run(request, threading.Event())), daemon=True)
+    thread.start()
+    wait_for(lambda: (request.out_dir / "started").exists())
+    (container,) = labelled(api, bench.label)
+    api.remove_container(container, force=True)
+    thread.join(60)
+    assert results[0].status is Status.BROKEN
+
+
+def test_run__gpu_on_an_engine_without_cdi__refused_with_its_version(bench: Bench, api: Any) -> None:
+    version = api.version()
+    if subject.engine_major(version) >= subject.CDI_ENGINE_MAJOR:
+        pytest.skip("this engine takes CDI requests; the refusal is tested with recorded versions")
+    result = bench.run("true", gpus=("GPU-6f0e8f2c-1111-2222-3333-444455556666",))
+    assert result.status is Status.BROKEN
+    assert version["Version"] in result.detail
+
+
+def test_capabilities__this_engine__a_row_per_flag(runtime: subject.DockerRuntime) -> None:
+    rows = {row.name: row for row in runtime.capabilities(31337)}
+    assert rows["docker engine"].level.value == "PASS"
+    assert {"runc", "memory limit", "process limit", "seccomp", "user namespace", "log driver local"} <= set(rows)
+
+
+def test_available__unknown_runtime__refused_by_name(runtime: subject.DockerRuntime) -> None:
+    able, why = subject.DockerRuntime(HOST, runtime="nosuch").available()
+    assert not able and "nosuch" in why
+
+
+def test_numpy_train__example__reads_nine_of_ten_unseen_digits(bench: Bench) -> None:
+    require("docker", bool(NUMPY), "HEARTH_TEST_IMAGE_PYTHON_NUMPY is not set")
+    example = ROOT / "examples" / "numpy-train"
+    request = bench.request("", {"memory_bytes": 512 * MIB, "pids": 64}, image=NUMPY)
+    (request.in_dir / "digits.csv").write_bytes((ROOT / "examples/digits/digits.csv").read_bytes())
+    (request.job_dir / "train.py").write_bytes((example / "work" / "train.py").read_bytes())
+    request = replace(
+        request,
+        command=("python3", "train.py"),
+        env={"EPOCHS": "200", "OPENBLAS_NUM_THREADS": "1"},
+        outputs=(OutputRule("/out/weights.npy"), OutputRule("/out/metrics.json")),
+    )
+    result = bench.runtime.run(request, threading.Event())
+    assert result.status is Status.OK, result
+    metrics = json.loads((request.out_dir / "metrics.json").read_text())
+    assert metrics["held_out"] == 360 and metrics["correct"] >= 324
+    assert re.search(rb"epoch 200 of 200", result.stdout)

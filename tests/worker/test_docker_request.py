@@ -1,0 +1,269 @@
+"""What the docker runtime asks of an engine, and how it reads an engine's answers: no engine needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from worker import gpu
+from worker.runtimes import docker
+from worker.runtimes.base import Level, Limits, RunRequest, Status
+
+DIGEST = "sha256:" + "ab" * 32
+UUID = "GPU-6f0e8f2c-1111-2222-3333-444455556666"
+
+
+def request(**changes: Any) -> RunRequest:
+    values: dict[str, Any] = {
+        "unit": "n7-job-0",
+        "command": ("python3", "train.py"),
+        "job_dir": Path("/w/job"),
+        "in_dir": Path("/w/in"),
+        "out_dir": Path("/w/out"),
+        "limits": Limits(wall_seconds=60, memory_bytes=1 << 30, cpus=3, pids=99, out_bytes=1000, tmp_bytes=2000),
+        "image": f"python@{DIGEST}",
+    }
+    return RunRequest(**{**values, **changes})
+
+
+def host(**changes: Any) -> dict[str, Any]:
+    config: dict[str, Any] = docker.container_config(request(**changes), {}, cpus=3)["HostConfig"]
+    return config
+
+
+def test_container_config__every_flag_of_the_sandbox__asked_for() -> None:
+    config = docker.container_config(request(), {"EPOCHS": "3"}, cpus=3)
+    asked = config["HostConfig"]
+    assert config["Image"] == f"python@{DIGEST}" and config["Cmd"] == ["python3", "train.py"]
+    assert config["User"] == "65534:65534" and config["WorkingDir"] == "/job"
+    assert config["Env"] == ["EPOCHS=3", "NVIDIA_VISIBLE_DEVICES=void"]
+    assert config["Labels"] == {"hearth.unit": "n7-job-0"} and config["NetworkDisabled"] is True
+    assert config["Healthcheck"] == {"Test": ["NONE"]} and config["StopTimeout"] == 5
+    assert asked["NetworkMode"] == "none" and asked["ReadonlyRootfs"] is True and asked["Privileged"] is False
+    assert asked["CapDrop"] == ["ALL"] and "CapAdd" not in asked
+    assert asked["SecurityOpt"] == ["no-new-privileges"]
+    assert (asked["IpcMode"], asked["CgroupnsMode"]) == ("private", "private")
+    assert not {"PidMode", "UTSMode", "UsernsMode", "Devices", "Binds", "PortBindings", "VolumesFrom"} & set(asked)
+    assert (asked["PidsLimit"], asked["NanoCpus"]) == (99, 3 * 10**9)
+    assert asked["Memory"] == asked["MemorySwap"] == 1 << 30
+    assert asked["Tmpfs"] == {"/tmp": "rw,noexec,nosuid,nodev,size=2000,mode=1777"}
+    assert asked["LogConfig"] == {"Type": "local", "Config": {"max-size": "10m", "max-file": "2"}}
+    limits = {limit["Name"]: (limit["Soft"], limit["Hard"]) for limit in asked["Ulimits"]}
+    assert limits == {"nofile": (1024, 1024), "core": (0, 0), "fsize": (2000 + (1 << 20),) * 2}
+
+
+def test_container_config__mounts__three_and_only_out_writable() -> None:
+    mounts = host()["Mounts"]
+    assert [(m["Target"], m["Source"], m["ReadOnly"]) for m in mounts] == [
+        ("/job", "/w/job", True),
+        ("/in", "/w/in", True),
+        ("/out", "/w/out", False),
+    ]
+    assert all(m["Type"] == "bind" and m["BindOptions"]["Propagation"] == "rprivate" for m in mounts)
+
+
+def test_container_config__no_gpu__no_device_request() -> None:
+    assert "DeviceRequests" not in host()
+
+
+def test_container_config__gpus__by_uuid_through_cdi() -> None:
+    assert host(gpus=(UUID,))["DeviceRequests"] == [{"Driver": "cdi", "DeviceIDs": [f"nvidia.com/gpu={UUID}"]}]
+
+
+def test_container_config__no_command__the_images_own() -> None:
+    assert "Cmd" not in docker.container_config(request(command=()), {}, cpus=1)
+
+
+def test_container_config__runsc__named() -> None:
+    assert docker.container_config(request(), {}, cpus=1, runtime="runsc")["HostConfig"]["Runtime"] == "runsc"
+
+
+def test_container_config__volumes_of_the_image__capped_tmpfs_but_never_over_ours() -> None:
+    facts = docker.ImageFacts(volumes=("/data", "/out", "/in"))
+    tmpfs = docker.container_config(request(), {}, facts, cpus=1)["HostConfig"]["Tmpfs"]
+    assert set(tmpfs) == {"/tmp", "/data"}
+    assert "size=2000" in tmpfs["/data"] and "noexec" in tmpfs["/data"]
+
+
+@pytest.mark.parametrize(
+    ("reference", "parsed"),
+    [
+        (f"python@{DIGEST}", ("python", DIGEST)),
+        (f"python:3.12@{DIGEST}", ("python", DIGEST)),
+        (f"127.0.0.1:5000/hearth/x@{DIGEST}", ("127.0.0.1:5000/hearth/x", DIGEST)),
+        (f"127.0.0.1:5000/hearth/x:1@{DIGEST}", ("127.0.0.1:5000/hearth/x", DIGEST)),
+        ("python", None),
+        ("python:latest", None),
+        (f"python@{DIGEST[:-1]}", None),
+        (f"python@{DIGEST.upper()}", None),
+        (f"--privileged@{DIGEST}", None),
+        (f"python@{DIGEST}\n", None),
+        ("", None),
+    ],
+)
+def test_parse_image__only_digests__accepted(reference: str, parsed: tuple[str, str] | None) -> None:
+    assert docker.parse_image(reference) == parsed
+
+
+@pytest.mark.parametrize(
+    ("name", "registry"),
+    [
+        ("python", "docker.io"),
+        ("library/python", "docker.io"),
+        ("ghcr.io/a/b", "ghcr.io"),
+        ("localhost/x", "localhost"),
+        ("127.0.0.1:5000/x", "127.0.0.1:5000"),
+    ],
+)
+def test_registry_of__name__its_host(name: str, registry: str) -> None:
+    assert docker.registry_of(name) == registry
+
+
+@pytest.mark.parametrize("image", [None, "python:3.12", "python"])
+def test_run__image_without_digest__image_missing_before_any_engine(image: str | None) -> None:
+    result = docker.DockerRuntime("unix:///nowhere.sock").run(request(image=image), threading.Event())
+    assert result.status is Status.IMAGE_MISSING
+
+
+def test_prepare__registry_not_allowed__image_missing_before_any_engine() -> None:
+    runtime = docker.DockerRuntime("unix:///nowhere.sock", registries=["ghcr.io"])
+    refused = runtime.prepare(f"evil.example/x@{DIGEST}")
+    assert refused is not None and refused.status is Status.IMAGE_MISSING
+    assert "evil.example" in refused.detail
+
+
+def test_runtime__no_engine__named_everywhere_and_never_raised() -> None:
+    runtime = docker.DockerRuntime("unix:///nowhere.sock")
+    able, why = runtime.available()
+    assert not able and "no Docker engine answers" in why
+    refused = runtime.prepare(f"python@{DIGEST}")
+    assert refused is not None and refused.status is Status.BROKEN
+    assert runtime.run(request(), threading.Event()).status is Status.BROKEN
+    assert runtime.sweep("x") == 0
+    assert [row.level for row in runtime.capabilities(1)] == [Level.FAIL]
+
+
+@pytest.mark.parametrize("uuid", ["all", "0", "GPU-1,GPU-2", UUID + "\n", UUID.upper()])
+def test_run__gpu_that_is_no_uuid__refused(uuid: str) -> None:
+    result = docker.DockerRuntime("unix:///nowhere.sock").run(request(gpus=(uuid,)), threading.Event())
+    assert result.status is Status.BROKEN and "UUID" in result.detail
+
+
+def test_refuse_image__ld_preload_in_its_environment__refused() -> None:
+    def facts(*env: str) -> dict[str, Any]:
+        return {"Config": {"Env": list(env)}}
+
+    assert docker.refuse_image(facts("PATH=/bin", "LD_LIBRARY_PATH=/cuda", "NVIDIA_VISIBLE_DEVICES=all")) is None
+    for name in ("LD_PRELOAD", "LD_AUDIT"):
+        refused = docker.refuse_image(facts(f"{name}=/proc/self/cwd/x.so"))
+        assert refused is not None and refused.status is Status.IMAGE_MISSING and name in refused.detail
+    assert docker.refuse_image({"Config": {"Env": None}}) is None
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "code"),
+    [
+        ({"ExitCode": 0, "OOMKilled": False}, Status.OK, 0),
+        ({"ExitCode": 3, "OOMKilled": False}, Status.EXIT, 3),
+        ({"ExitCode": 137, "OOMKilled": True}, Status.OOM, 137),
+        ({"ExitCode": 1, "OOMKilled": True}, Status.OOM, 1),
+        ({"ExitCode": 0, "OOMKilled": True}, Status.OK, 0),
+        ({"ExitCode": 137, "OOMKilled": False}, Status.EXIT, 137),
+    ],
+)
+def test_name_end__state_of_the_engine__typed(state: dict[str, Any], status: Status, code: int) -> None:
+    result = docker.name_end(state, None, request())
+    assert (result.status, result.exit_code) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        ('exec: "nosuch": executable file not found in $PATH: unknown', Status.EXIT),
+        ('exec: "/job/x": permission denied: unknown', Status.EXIT),
+        ("exec /job/x: no such file or directory", Status.EXIT),
+        ("failed to create task: cgroup: out of memory", Status.BROKEN),
+    ],
+)
+def test_name_start_failure__message__whose_fault(message: str, status: Status) -> None:
+    assert docker.name_start_failure(message).status is status
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        ("manifest for x not found: manifest unknown", Status.IMAGE_MISSING),
+        ("pull access denied for x, repository does not exist", Status.IMAGE_MISSING),
+        ("Get https://r/v2/: dial tcp: connect: connection refused", Status.BROKEN),
+        ("toomanyrequests: You have reached your pull rate limit", Status.BROKEN),
+    ],
+)
+def test_name_pull_failure__message__missing_or_retried(message: str, status: Status) -> None:
+    assert docker.name_pull_failure("x", DIGEST, message).status is status
+
+
+GOOD_INFO: dict[str, Any] = {
+    "MemoryLimit": True,
+    "SwapLimit": True,
+    "PidsLimit": True,
+    "CpuCfsQuota": True,
+    "SecurityOptions": ["name=apparmor", "name=seccomp,profile=builtin", "name=userns"],
+    "Plugins": {"Log": ["json-file", "local"]},
+    "Runtimes": {"runc": {}, "runsc": {}},
+}
+GOOD_VERSION: dict[str, Any] = {
+    "Version": "28.5.1",
+    "Os": "linux",
+    "Arch": "amd64",
+    "Components": [{"Name": "runc", "Version": "1.3.3"}],
+}
+
+
+def levels(version: dict[str, Any], info: dict[str, Any], chain: int = 1, gpus: int = 1) -> dict[str, Level]:
+    rows = docker.judge_engine(version, info, chain, gpus=gpus)
+    assert all(bool(row.fix) is (row.level is not Level.PASS) for row in rows)
+    return {row.name: row.level for row in rows}
+
+
+def test_judge_engine__everything_there__only_the_quota_warns() -> None:
+    found = levels(GOOD_VERSION, GOOD_INFO)
+    assert {name for name, level in found.items() if level is not Level.PASS} == {"output quota"}
+
+
+@pytest.mark.parametrize(
+    ("change", "row", "level"),
+    [
+        ({"MemoryLimit": False}, "memory limit", Level.FAIL),
+        ({"SwapLimit": False}, "swap limit", Level.WARN),
+        ({"PidsLimit": False}, "process limit", Level.FAIL),
+        ({"CpuCfsQuota": False}, "cpu limit", Level.FAIL),
+        ({"SecurityOptions": ["name=seccomp,profile=unconfined"]}, "seccomp", Level.FAIL),
+        ({"SecurityOptions": []}, "seccomp", Level.FAIL),
+        ({"SecurityOptions": ["name=seccomp,profile=default"]}, "apparmor", Level.WARN),
+        ({"SecurityOptions": ["name=seccomp,profile=default"]}, "user namespace", Level.WARN),
+        ({"Plugins": {"Log": ["json-file"]}}, "log driver local", Level.FAIL),
+        ({"Runtimes": {"runc": {}}}, "gVisor (runsc)", Level.WARN),
+    ],
+)
+def test_judge_engine__one_thing_missing__its_row_says_so(change: dict[str, Any], row: str, level: Level) -> None:
+    assert levels(GOOD_VERSION, {**GOOD_INFO, **change})[row] is level
+
+
+def test_judge_engine__old_engine__no_gpu_and_runc_by_chain() -> None:
+    old = {**GOOD_VERSION, "Version": "20.10.24+dfsg1", "Components": [{"Name": "runc", "Version": "1.1.5+ds1"}]}
+    assert levels(old, GOOD_INFO)["GPU by CDI"] is Level.FAIL
+    assert levels(old, GOOD_INFO)["runc"] is Level.FAIL
+    assert levels(old, GOOD_INFO, chain=gpu.LOCAL_CHAIN_ID)["runc"] is Level.WARN
+    assert "GPU by CDI" not in levels(old, GOOD_INFO, gpus=0)
+
+
+def test_import__runtime_module__does_not_load_the_sdk() -> None:
+    program = "import sys, worker.runtimes.docker; print('docker' in sys.modules, 'requests' in sys.modules)"
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

@@ -1,0 +1,241 @@
+"""GPU probing from recorded machines, the tier table, and the versions that are refused."""
+
+from __future__ import annotations
+
+import types
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth import gpu_tiers
+from worker import gpu
+from worker.runtimes.base import Level
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+GIB = 1 << 30
+
+
+def recorded(name: str) -> gpu.GpuProbe:
+    return gpu.probe(gpu.RecordedNvml(DATA / f"nvml_{name}.json"))
+
+
+# -- probe ------------------------------------------------
+
+
+def test_probe__two_4090__named_sized_and_one_in_use() -> None:
+    found = recorded("rtx4090_pair")
+    first, second = found.gpus
+    assert (first.slug, first.tier, first.vram_gib, first.compute) == ("rtx-4090", 32, 24, (8, 9))
+    assert first.uuid.startswith("GPU-") and first.uuid != second.uuid
+    assert first.problems == () and first.ecc_enabled is None
+    assert second.problems == ("process 4242 uses it: one tenant per GPU at a time",)
+    assert (found.tier, found.driver, found.reason) == (32, "570.133.20", "")
+
+
+def test_probe__h200__healthy() -> None:
+    (card,) = recorded("h200").gpus
+    assert (card.slug, card.vram_gib, card.ecc_enabled, card.problems) == ("h200", 141, True, ())
+
+
+def test_probe__mig_on__not_offered_whole() -> None:
+    (card,) = recorded("a100_mig").gpus
+    assert card.slug == "a100-40gb"
+    assert any("MIG" in problem for problem in card.problems)
+
+
+def test_probe__memory_errors_and_a_lost_gpu__each_named() -> None:
+    found = recorded("a100_sick")
+    pending, failed = found.gpus
+    assert pending.problems == (
+        "2 uncorrected memory errors since the driver started",
+        "a memory row waits to be remapped: reset the GPU",
+    )
+    assert failed.problems == ("a memory row could not be remapped: replace the GPU",)
+    assert found.reason == "GPU 2 does not answer: GPU is lost"
+
+
+@pytest.mark.parametrize(("name", "word"), [("no_driver", "Driver Not Loaded"), ("no_device", "shows no GPU")])
+def test_probe__nothing_there__empty_with_a_reason(name: str, word: str) -> None:
+    found = recorded(name)
+    assert (found.gpus, found.tier) == ((), 0)
+    assert word in found.reason
+
+
+def test_probe__this_machine__never_raises() -> None:
+    found = gpu.probe()
+    assert found.gpus or found.reason
+
+
+def test_driver_nvml__values_of_the_library__in_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real pynvml module with its library calls answered as an RTX 3060 answers: ECC, MIG and rows unsupported."""
+    import pynvml
+
+    def unsupported(*_: object) -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED)
+
+    def missing(*_: object) -> None:
+        raise pynvml.NVMLError(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
+
+    answers = {
+        "nvmlInit": lambda: None,
+        "nvmlShutdown": lambda: None,
+        "nvmlSystemGetDriverVersion": lambda: b"535.183.01",
+        "nvmlSystemGetCudaDriverVersion_v2": lambda: 12020,
+        "nvmlDeviceGetCount": lambda: 2,
+        "nvmlDeviceGetHandleByIndex": lambda index: index,
+        "nvmlDeviceGetMemoryInfo": lambda handle: types.SimpleNamespace(total=12 * GIB, used=1),
+        "nvmlDeviceGetName": lambda handle: b"NVIDIA GeForce RTX 3060",
+        "nvmlDeviceGetUUID": lambda handle: f"GPU-{handle}",
+        "nvmlDeviceGetCudaComputeCapability": lambda handle: (8, 6),
+        "nvmlDeviceGetMigMode": unsupported,
+        "nvmlDeviceGetEccMode": unsupported,
+        "nvmlDeviceGetTotalEccErrors": unsupported,
+        "nvmlDeviceGetRemappedRows": missing,
+        "nvmlDeviceGetEnforcedPowerLimit": lambda handle: 170_000,
+        "nvmlDeviceGetComputeRunningProcesses": lambda handle: [types.SimpleNamespace(pid=7, usedGpuMemory=None)],
+    }
+    for name, answer in answers.items():
+        assert hasattr(pynvml, name)
+        monkeypatch.setattr(pynvml, name, answer)
+    found = gpu.probe()
+    assert [card.uuid for card in found.gpus] == ["GPU-0", "GPU-1"]
+    assert found.gpus[0].slug == "rtx-3060" and found.gpus[0].processes == ((7, None),)
+
+    def lose_second(handle: int) -> int:
+        if handle == 1:
+            raise pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
+        return handle
+
+    monkeypatch.setattr(pynvml, "nvmlDeviceGetHandleByIndex", lose_second)
+    found = gpu.probe()
+    assert len(found.gpus) == 1 and "GPU 1" in found.reason
+
+
+# -- tiers ------------------------------------------------
+
+
+def test_models__table__keys_rise_and_are_unique_and_fit_six_bits() -> None:
+    keys = [model.tier for model in gpu_tiers.MODELS]
+    assert keys == sorted(set(keys))
+    assert keys[0] > gpu_tiers.OLDER_TIER and keys[-1] <= gpu_tiers.MAX_TIER
+    assert len({model.slug for model in gpu_tiers.MODELS}) == len(keys) == len(gpu_tiers.TIERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("NVIDIA GeForce RTX 3060", "rtx-3060"),
+        ("NVIDIA GeForce RTX 3060 Ti", "rtx-3060-ti"),
+        ("NVIDIA GeForce RTX 4070 Ti SUPER", "rtx-4070-ti-super"),
+        ("NVIDIA GeForce RTX 4090 D", "rtx-4090"),
+        ("NVIDIA GeForce RTX 5090", "rtx-5090"),
+        ("Tesla T4", "t4"),
+        ("NVIDIA L4", "l4"),
+        ("NVIDIA L40", "l40"),
+        ("NVIDIA L40S", "l40s"),
+        ("NVIDIA A10G", "a10"),
+        ("NVIDIA RTX A6000", "rtx-a6000"),
+        ("NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "rtx-pro-6000"),
+        ("NVIDIA A100-SXM4-40GB", "a100-40gb"),
+        ("NVIDIA A100 80GB PCIe", "a100-80gb"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("NVIDIA H100 PCIe", "h100"),
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA GH200 480GB", "gh200"),
+        ("NVIDIA B200", "b200"),
+    ],
+)
+def test_tier_of__known_name__its_own_key(name: str, slug: str) -> None:
+    model = gpu_tiers.find_model(name)
+    assert model is not None and model.slug == slug
+    assert gpu_tiers.slug_of(gpu_tiers.tier_of(name, model.vram_gib, model.compute)) == slug
+    matches = [m.slug for m in gpu_tiers.MODELS if gpu_tiers.find_model(name) == m]
+    assert matches == [slug]
+
+
+@pytest.mark.parametrize(
+    ("name", "gib", "compute", "slug"),
+    [
+        ("NVIDIA GeForce RTX 3060 Laptop GPU", 6, (8, 6), "rtx-3060"),
+        ("NVIDIA RTX 2000 Ada Generation", 16, (8, 9), "l4"),
+        ("NVIDIA RTX 4500 Ada Generation", 24, (8, 9), "rtx-4090"),
+        ("NVIDIA Thing Of Tomorrow", 64, (13, 0), "rtx-pro-6000"),
+        ("NVIDIA B300", 270, (10, 3), "gb200"),
+        ("Tesla V100-SXM2-32GB", 32, (7, 0), "tier-1"),
+        ("NVIDIA GeForce GTX 1080", 8, (6, 1), "tier-1"),
+        ("Quadro RTX 8000", 48, (7, 5), "t4"),
+    ],
+)
+def test_tier_of__unknown_name__weakest_of_its_generation_with_its_memory(
+    name: str, gib: int, compute: tuple[int, int], slug: str
+) -> None:
+    assert gpu_tiers.find_model(name) is None
+    assert gpu_tiers.slug_of(gpu_tiers.tier_of(name, gib, compute)) == slug
+
+
+@given(st.text(max_size=40), st.integers(0, 1023), st.tuples(st.integers(0, 20), st.integers(0, 9)))
+def test_tier_of__anything__a_key_of_the_chain(name: str, gib: int, compute: tuple[int, int]) -> None:
+    assert 1 <= gpu_tiers.tier_of(name, gib, compute) <= gpu_tiers.MAX_TIER
+
+
+@pytest.mark.parametrize(
+    ("mib", "gib"),
+    [(24564, 24), (24576, 24), (81559, 80), (143771, 141), (12288, 12), (23034, 22), (15360, 15), (8191, 8), (0, 0)],
+)
+def test_vram_gib__what_drivers_report__what_cards_are_sold_as(mib: int, gib: int) -> None:
+    assert gpu_tiers.vram_gib(mib << 20) == gib
+
+
+# -- versions ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("version", "level"),
+    [
+        ("1.16.1", Level.FAIL),
+        ("1.17.3", Level.FAIL),
+        ("1.17.7", Level.FAIL),
+        ("NVIDIA Container Toolkit CLI version 1.17.8\ncommit: f202b80a9b9d0db00d9b1d73c0128c8962c55f4d", Level.PASS),
+        ("1.17.8-rc.1", Level.FAIL),
+        ("1.18.0", Level.PASS),
+        ("2.0.0", Level.PASS),
+        ("", Level.FAIL),
+    ],
+)
+def test_check_toolkit__version__graded(version: str, level: Level) -> None:
+    check = gpu.check_toolkit(version, 1)
+    assert check.level is level
+    assert bool(check.fix) is (level is not Level.PASS)
+
+
+@pytest.mark.parametrize(
+    ("version", "level"),
+    [
+        ("runc version 1.1.5+ds1\ncommit: 1.1.5+ds1-1+deb12u1", Level.FAIL),
+        ("1.2.7", Level.FAIL),
+        ("1.2.8", Level.PASS),
+        ("1.3.2", Level.FAIL),
+        ("1.3.3", Level.PASS),
+        ("1.4.0-rc.2", Level.FAIL),
+        ("1.4.0-rc.3", Level.PASS),
+        ("1.4.0", Level.PASS),
+        ("1.5.1", Level.PASS),
+        ("unknown", Level.FAIL),
+    ],
+)
+def test_check_runc__version__graded(version: str, level: Level) -> None:
+    assert gpu.check_runc(version, 1).level is level
+
+
+def test_checks__local_chain__warn_in_place_of_refusal() -> None:
+    assert gpu.check_runc("1.1.5", gpu.LOCAL_CHAIN_ID).level is Level.WARN
+    assert gpu.check_toolkit("1.17.3", gpu.LOCAL_CHAIN_ID).level is Level.WARN
+
+
+def test_check_runc__exact_package_named_as_patched__pass() -> None:
+    text = "1.1.5+ds1-1+deb12u9"
+    assert gpu.check_runc(text, 1).level is Level.FAIL
+    assert gpu.check_runc(text, 1, frozenset({text})).level is Level.PASS

@@ -1,0 +1,124 @@
+"""The documents of a finished unit: what is reproducible is in the result, nothing else is, and nothing is a float."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import rfc8785
+
+from hearth.types import Outcome
+from worker import results
+from worker.runtimes.base import RunResult, Status
+
+
+@dataclass(frozen=True)
+class Entry:
+    cid: str
+    size: int
+
+
+RUN = RunResult(
+    Status.OK,
+    exit_code=0,
+    fuel_used=123,
+    wall_seconds=1.2345,
+    stdout=b"out",
+    stderr=b"x" * 5000 + "end \u00e9".encode(),
+    engine="wasmtime 50.0.1 config 00",
+)
+OUTPUTS = Entry("bafyout", 10)
+
+
+def result(run: RunResult = RUN, outcome: Outcome = Outcome.OK) -> dict[str, Any]:
+    return results.result_document(spec=b"\x01" * 32, index=3, outcome=outcome, run=run, outputs=OUTPUTS)
+
+
+def report(run: RunResult = RUN, began: float = 1.9) -> dict[str, Any]:
+    return results.report_document(
+        job=b"\x02" * 32,
+        index=3,
+        attempt=1,
+        node=7,
+        run=run,
+        logs=Entry("bafylogs", 5),
+        began=began,
+        ended=4.2,
+        used=2,
+        machine={"cpus": 2},
+    )
+
+
+def floats(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [found for item in value.values() for found in floats(item)]
+    if isinstance(value, list | tuple):
+        return [found for item in value for found in floats(item)]
+    return [value] if isinstance(value, float) else []
+
+
+def test_result_document__all_that_varies_between_machines__left_out() -> None:
+    other = replace(RUN, wall_seconds=99.0, stdout=b"", stderr=b"warm GPU", detail="other words")
+    assert rfc8785.dumps(result()) == rfc8785.dumps(result(other))
+    assert report() != report(other)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"exit_code": 1}, {"fuel_used": 124}, {"status": Status.OUTPUT_MISSING}, {"engine": "wasmtime 51"}],
+)
+def test_result_document__what_must_be_reproduced__is_in_it(changed: dict[str, Any]) -> None:
+    assert result(replace(RUN, **changed)) != result()
+
+
+def test_result_document__outputs__named_by_cid_and_size() -> None:
+    assert result()["outputs"] == {"cid": "bafyout", "size": 10}
+
+
+def test_result_document__container_run__engine_is_not_part_of_it() -> None:
+    assert result(replace(RUN, fuel_used=None, engine="runc 1.2.8"))["engine"] is None
+
+
+def test_documents__no_floats_and_canonical() -> None:
+    refusal = results.refusal_document(
+        job=b"\x02" * 32, index=0, attempt=1, node=7, outcome=Outcome.BAD_INPUT, why="w" * 5000
+    )
+    for document in (result(), report(), refusal):
+        assert floats(document) == []
+        assert rfc8785.dumps(document)
+    assert len(refusal["detail"]) == results.DETAIL_CHARACTERS
+
+
+def test_report_document__stderr__last_words_kept() -> None:
+    document = report()
+    assert document["stderr_tail"].endswith("end \u00e9")
+    assert len(document["stderr_tail"]) <= results.STDERR_TAIL_BYTES
+    assert (document["began"], document["ended"], document["run_milliseconds"]) == (1, 4, 1234)
+
+
+def test_report_document__stderr_cut_inside_a_character__still_text() -> None:
+    tail = report(replace(RUN, stderr="\u00e9".encode() * 2000 + b"\xff"))["stderr_tail"]
+    assert rfc8785.dumps({"tail": tail})
+
+
+@pytest.mark.parametrize("outcome", [Outcome.NONE, Outcome.OK, Outcome.EXIT, Outcome.TIMEOUT])
+def test_refusal_document__result_outcome__refused(outcome: Outcome) -> None:
+    with pytest.raises(ValueError, match=outcome.name):
+        results.refusal_document(job=b"", index=0, attempt=1, node=1, outcome=outcome, why="")
+
+
+def test_outcomes__every_status_but_the_silent_two__maps_to_the_chain() -> None:
+    assert set(Status) - set(results.OUTCOMES) == {Status.CANCELLED, Status.BROKEN}
+    failed = {status for status, outcome in results.OUTCOMES.items() if outcome.is_result and outcome is not Outcome.OK}
+    assert failed == set(Status) - {
+        Status.OK,
+        Status.BAD_INPUT,
+        Status.IMAGE_MISSING,
+        Status.CANCELLED,
+        Status.BROKEN,
+    }
+    assert {results.OUTCOMES[Status.BAD_INPUT], results.OUTCOMES[Status.IMAGE_MISSING]} == {
+        Outcome.BAD_INPUT,
+        Outcome.IMAGE_MISSING,
+    }

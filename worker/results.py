@@ -1,0 +1,124 @@
+"""The two documents of a finished unit, as plain values for `hearth.canonical.encode`: no floats, no paths, no clock.
+
+The **result** holds only what a second run on another machine must reproduce; its digest is what is compared and
+challenged. The **report** holds the rest: times, engine, logs, the machine. A lease that was given back has a report
+only, the **refusal**. Source: PROTOCOL section 3; SPEC section "Result and report".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, Protocol
+
+from hearth.types import Outcome
+from worker.runtimes.base import RunResult, Status
+
+VERSION: Final = 1
+STDERR_TAIL_BYTES: Final = 2048
+DETAIL_CHARACTERS: Final = 1000
+
+OUTCOMES: Final[Mapping[Status, Outcome]] = MappingProxyType(
+    {
+        Status.OK: Outcome.OK,
+        Status.EXIT: Outcome.EXIT,
+        # A required output that is missing, empty or too large is a failure of the program, never a success.
+        Status.OUTPUT_MISSING: Outcome.EXIT,
+        Status.OUTPUT_OVER_CAP: Outcome.EXIT,
+        Status.TRAP: Outcome.TRAP,
+        Status.OOM: Outcome.OUT_OF_MEMORY,
+        Status.TIMEOUT: Outcome.TIMEOUT,
+        Status.OUT_OF_FUEL: Outcome.TIMEOUT,
+        Status.BAD_INPUT: Outcome.BAD_INPUT,
+        Status.IMAGE_MISSING: Outcome.IMAGE_MISSING,
+    }
+)
+"""What the chain is told of each way in which a run can end; the others (cancelled, broken) are told to nobody."""
+
+
+class Stored(Protocol):
+    """Name stored data: `cid` prints as its CID, `size` is the bytes of its files."""
+
+    @property
+    def cid(self) -> object:
+        """Return the CID."""
+
+    @property
+    def size(self) -> int:
+        """Return the bytes."""
+
+
+def result_document(
+    *, spec: bytes, index: int, outcome: Outcome, run: RunResult, outputs: Stored | None
+) -> dict[str, Any]:
+    """Return the reproducible part of how a unit ended.
+
+    `spec` is the 32-byte digest of the canonical spec. Fuel and the engine that counted it are there for WebAssembly
+    runs that ended by themselves; a container's engine is in the report, since it does not decide the bytes.
+    """
+    metered = run.fuel_used is not None
+    return {
+        "version": VERSION,
+        "spec": spec.hex(),
+        "index": index,
+        "outcome": outcome.name.lower(),
+        "status": run.status.value,
+        "exit_code": run.exit_code,
+        "outputs": None if outputs is None else {"cid": str(outputs.cid), "size": outputs.size},
+        "fuel": run.fuel_used,
+        "engine": run.engine if metered else None,
+    }
+
+
+def report_document(
+    *,
+    job: bytes,
+    index: int,
+    attempt: int,
+    node: int,
+    run: RunResult,
+    logs: Stored | None,
+    began: float,
+    ended: float,
+    used: int,
+    machine: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what is true of one attempt only.
+
+    `began` and `ended` are Unix seconds of the worker's clock, `used` the fuel seconds that were billed (0 otherwise),
+    `logs` the stored folder with stdout and stderr, `machine` facts without floats.
+    """
+    return {
+        "version": VERSION,
+        "job": job.hex(),
+        "index": index,
+        "attempt": attempt,
+        "node": node,
+        "detail": run.detail[:DETAIL_CHARACTERS],
+        "engine": run.engine,
+        "began": int(began),
+        "ended": int(ended),
+        "run_milliseconds": round(run.wall_seconds * 1000),
+        "used": used,
+        "logs": None if logs is None else {"cid": str(logs.cid), "size": logs.size},
+        "stdout_truncated": run.stdout_truncated,
+        "stderr_truncated": run.stderr_truncated,
+        # The last words travel in the report itself, so that a failure can be read where the logs are gone.
+        "stderr_tail": run.stderr[-STDERR_TAIL_BYTES:].decode("utf-8", "replace"),
+        "machine": dict(machine),
+    }
+
+
+def refusal_document(*, job: bytes, index: int, attempt: int, node: int, outcome: Outcome, why: str) -> dict[str, Any]:
+    """Return why a lease was given back; `outcome` is one that `decline` takes."""
+    if outcome.is_result or outcome is Outcome.NONE:
+        raise ValueError(f"{outcome.name} is no refusal")
+    return {
+        "version": VERSION,
+        "job": job.hex(),
+        "index": index,
+        "attempt": attempt,
+        "node": node,
+        "outcome": outcome.name.lower(),
+        "detail": why[:DETAIL_CHARACTERS],
+    }

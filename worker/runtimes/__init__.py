@@ -1,0 +1,1 @@
+"""The sandboxes that run strangers' code: WebAssembly (wasm) and containers (docker)."""

@@ -1,0 +1,326 @@
+"""What a runtime is asked and what it answers, the same for WebAssembly and for containers.
+
+A runtime never touches the chain or a store: it gets folders that are already filled, runs one unit, and says in
+typed form how that ended. Source: SPEC section "Worker"; SAFETY section 4.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from hearth.errors import SpecError
+
+ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# LD_* preloads code into every process of a container (CVE-2025-23266), NVIDIA_* steers the GPU hook; HEARTH_* is ours.
+ENV_REFUSED = ("LD_", "NVIDIA_", "HEARTH_")
+MAX_ENV_BYTES = 64 * 1024
+MAX_OUTPUT_ENTRIES = 65_536
+MAX_OUTPUT_DEPTH = 32
+MAX_OUTPUT_PATH = 1024
+
+LogSink = Callable[[str, bytes], None]
+"""Called as `on_log("stdout" | "stderr", chunk)` while a unit runs, from the thread that called `run`."""
+
+
+class Status(StrEnum):
+    """Name the ways in which one run of one unit can end."""
+
+    OK = "ok"
+    EXIT = "exit"
+    TRAP = "trap"
+    OOM = "oom"
+    TIMEOUT = "timeout"
+    OUT_OF_FUEL = "out_of_fuel"
+    OUTPUT_OVER_CAP = "output_over_cap"
+    OUTPUT_MISSING = "output_missing"
+    IMAGE_MISSING = "image_missing"
+    BAD_INPUT = "bad_input"
+    CANCELLED = "cancelled"
+    # The sandbox itself failed (killed from outside, engine gone): says nothing about the job, the worker may retry.
+    BROKEN = "broken"
+
+
+class Level(StrEnum):
+    """Grade one row of `hearth worker doctor`."""
+
+    PASS = "PASS"
+    WARN = "WARN"
+    FAIL = "FAIL"
+
+
+@dataclass(frozen=True)
+class Check:
+    """Report one thing that was looked at: its name, grade, what was found, and what to do about it."""
+
+    name: str
+    level: Level
+    detail: str
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class OutputRule:
+    """Say what one output of the spec must be: guest path at or below /out, required or not, size cap in bytes."""
+
+    path: str = "/out"
+    required: bool = True
+    max_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bound one run: seconds of wall time, bytes, whole CPU cores, processes, and fuel (None: not metered)."""
+
+    wall_seconds: int
+    memory_bytes: int
+    cpus: int = 1
+    pids: int = 256
+    out_bytes: int = 1 << 30
+    tmp_bytes: int = 256 << 20
+    log_bytes: int = 1 << 20
+    fuel: int | None = None
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """Describe one run of one unit.
+
+    `unit` is a short id used in labels. `module` (a file) is for wasm, `image` (name@sha256:...) for docker. `command`
+    is, for docker, the program and its arguments (empty: the image's own); a wasm module is the program itself, so
+    there it holds the arguments. `job_dir` and `in_dir` are shown read-only as /job (the working directory) and /in,
+    `out_dir` writable as /out. `seed` feeds the guest's random numbers, `index` of `units` becomes HEARTH_UNIT and
+    HEARTH_UNITS.
+    """
+
+    unit: str
+    command: tuple[str, ...]
+    job_dir: Path
+    in_dir: Path
+    out_dir: Path
+    limits: Limits
+    module: Path | None = None
+    image: str | None = None
+    env: Mapping[str, str] = field(default_factory=dict)
+    outputs: tuple[OutputRule, ...] = (OutputRule(),)
+    gpus: tuple[str, ...] = ()
+    index: int = 0
+    units: int = 1
+    seed: bytes = bytes(32)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """Report how a run ended. `fuel_used` is exact and the same on any machine; `wall_seconds` is not."""
+
+    status: Status
+    detail: str = ""
+    exit_code: int | None = None
+    fuel_used: int | None = None
+    wall_seconds: float = 0.0
+    stdout: bytes = b""
+    stderr: bytes = b""
+    stdout_truncated: bool = False
+    stderr_truncated: bool = False
+    engine: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Say whether the job did what it was asked."""
+        return self.status is Status.OK
+
+
+class Runtime(Protocol):
+    """Run units in one kind of sandbox."""
+
+    @property
+    def name(self) -> str:
+        """Return the spec's word for this runtime."""
+
+    def available(self) -> tuple[bool, str]:
+        """Say whether this machine can run it, with the reason when it cannot (the version when it can)."""
+
+    def prepare(self, target: str) -> RunResult | None:
+        """Fetch or check the module file or image before a run; a result means that it cannot be run."""
+
+    def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
+        """Run one unit to its end; never raises for anything that the job does."""
+
+    def sweep(self, prefix: str = "") -> int:
+        """Kill what an earlier process of this worker left running, by label; return how many."""
+
+
+class LogBuffer:
+    """Keep the head and the tail of a stream within `cap` bytes and count what fell out between them.
+
+    Half of the cap holds the first bytes, half the last ones, so that a flood hides neither the start nor the error.
+    """
+
+    def __init__(self, cap: int) -> None:
+        self._head_cap = cap // 2
+        self._tail_cap = cap - cap // 2
+        self._head = bytearray()
+        self._tail: deque[bytes] = deque()
+        self._tail_size = 0
+        self.dropped = 0
+
+    def write(self, chunk: bytes) -> None:
+        """Take the next bytes of the stream."""
+        room = self._head_cap - len(self._head)
+        if room > 0:
+            self._head += chunk[:room]
+            chunk = chunk[room:]
+        if not chunk:
+            return
+        self._tail.append(chunk)
+        self._tail_size += len(chunk)
+        while self._tail_size > self._tail_cap:
+            excess = self._tail_size - self._tail_cap
+            first = self._tail[0]
+            if len(first) <= excess:
+                self._tail.popleft()
+                lost = len(first)
+            else:
+                self._tail[0] = first[excess:]
+                lost = excess
+            self._tail_size -= lost
+            self.dropped += lost
+
+    @property
+    def truncated(self) -> bool:
+        """Say whether bytes were dropped."""
+        return self.dropped > 0
+
+    def value(self) -> bytes:
+        """Return what was kept, with a line that names the gap."""
+        gap = b"\n[... %d bytes dropped ...]\n" % self.dropped if self.dropped else b""
+        return bytes(self._head) + gap + b"".join(self._tail)
+
+
+def guest_env(request: RunRequest) -> dict[str, str]:
+    """Return the whole environment of a guest: the spec's names plus HEARTH_UNIT and HEARTH_UNITS.
+
+    Raises SpecError for a name that is no identifier, a name kept for the sandbox, a NUL, or more than 64 KiB.
+    """
+    env: dict[str, str] = {}
+    for name, value in request.env.items():
+        if not ENV_NAME.match(name):
+            raise SpecError(
+                f"env name {name!r} is not an identifier", hint="hearth check job.yaml", component="runtime"
+            )
+        if name.startswith(ENV_REFUSED):
+            raise SpecError(
+                f"env name {name} is kept for the sandbox (no LD_*, NVIDIA_*, HEARTH_*)",
+                hint="rename it in the job spec, then: hearth check job.yaml",
+                component="runtime",
+            )
+        if "\0" in value:
+            raise SpecError(f"env value of {name} holds a NUL byte", hint="hearth check job.yaml", component="runtime")
+        env[name] = value
+    env["HEARTH_UNIT"] = str(request.index)
+    env["HEARTH_UNITS"] = str(request.units)
+    if sum(len(k.encode()) + len(v.encode()) + 2 for k, v in env.items()) > MAX_ENV_BYTES:
+        raise SpecError("env is larger than 64 KiB", hint="move the data to an input file", component="runtime")
+    return env
+
+
+class Tree(NamedTuple):
+    """Measure a folder: bytes of contents, entries, the first thing in it that may not be, and whether it is so deep
+    that tools which go by path names cannot handle it."""
+
+    size: int
+    entries: int
+    offence: str
+    too_deep: bool
+
+
+def measure(folder: Path) -> Tree:
+    """Walk a folder that a stranger's program filled, by descriptors, following no link, to MAX_OUTPUT_DEPTH.
+
+    Sizes are of contents, not of blocks, so that a sparse file counts in full. A name that vanishes under the walk
+    counts as nothing. Links, devices and names that are not UTF-8 are offences: they mean something else at a reader.
+    """
+    total = entries = 0
+    offence, too_deep = "", False
+
+    def scan(fd: int, depth: int, where: str) -> None:
+        nonlocal total, entries, offence, too_deep
+        with os.scandir(fd) as found:
+            for entry in found:
+                entries += 1
+                name = f"{where}/{entry.name}"
+                try:
+                    info = entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(info.st_mode):
+                        if depth == MAX_OUTPUT_DEPTH or len(os.fsencode(name)) > MAX_OUTPUT_PATH:
+                            too_deep = True
+                            offence = offence or f"a path is deeper than {MAX_OUTPUT_DEPTH} or {MAX_OUTPUT_PATH} bytes"
+                            continue
+                        below = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
+                        try:
+                            scan(below, depth + 1, name)
+                        finally:
+                            os.close(below)
+                except (FileNotFoundError, NotADirectoryError):
+                    continue
+                except PermissionError:
+                    offence = offence or f"{name} is not readable for the worker's user"
+                if not stat.S_ISDIR(info.st_mode) and not stat.S_ISREG(info.st_mode):
+                    offence = offence or f"{name} is not a regular file or folder"
+                elif stat.S_ISREG(info.st_mode):
+                    total += info.st_size
+                    if info.st_nlink > 1:
+                        offence = offence or f"{name} is a hard link"
+                if any("\udc80" <= character <= "\udcff" for character in entry.name):
+                    offence = offence or f"{os.fsencode(name)!r} is not UTF-8"
+
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        scan(top, 1, "/" + folder.name)
+    finally:
+        os.close(top)
+    return Tree(total, entries, offence, too_deep)
+
+
+def over_cap(tree: Tree, cap: int) -> str:
+    """Return the sentence on what a folder has too much of, empty if it keeps within bounds."""
+    if tree.size > cap:
+        return f"/out holds {tree.size} bytes, more than the cap of {cap}"
+    if tree.entries > MAX_OUTPUT_ENTRIES:
+        return f"/out holds {tree.entries} entries, more than {MAX_OUTPUT_ENTRIES}"
+    return tree.offence if tree.too_deep else ""
+
+
+def check_outputs(out_dir: Path, rules: tuple[OutputRule, ...], cap: int) -> tuple[Status, str]:
+    """Judge the outputs of a run that ended well: (OK, "") or the failure with its sentence.
+
+    Links and devices are refused (they would name other files at the reader), sizes are of contents. An output that is
+    required and missing, or empty, is a failure: an empty result must never look like a success.
+    """
+    tree = measure(out_dir)
+    excess = over_cap(tree, cap)
+    if excess:
+        return Status.OUTPUT_OVER_CAP, excess
+    if tree.offence:
+        return Status.OUTPUT_MISSING, f"output refused: {tree.offence}"
+    for rule in rules:
+        parts = [part for part in rule.path.split("/") if part]
+        if not parts or parts[0] != "out" or ".." in parts:
+            return Status.BAD_INPUT, f"output path {rule.path} is not at or below /out"
+        path = out_dir.joinpath(*parts[1:])
+        inside = measure(path).entries if path.is_dir() else 0
+        size = measure(path).size if path.is_dir() else path.stat().st_size if path.is_file() else 0
+        if rule.required and (not path.exists() or (path.is_dir() and inside == 0) or (path.is_file() and size == 0)):
+            what = "missing" if not path.exists() else "empty"
+            return Status.OUTPUT_MISSING, f"required output {rule.path} is {what}"
+        if rule.max_bytes is not None and size > rule.max_bytes:
+            return Status.OUTPUT_OVER_CAP, f"output {rule.path} is {size} bytes, more than its cap of {rule.max_bytes}"
+    return Status.OK, ""

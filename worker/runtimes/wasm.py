@@ -1,0 +1,253 @@
+"""The wasm runtime: one child process per unit, with limits, and the same result on every machine.
+
+This module never loads the engine into the worker; see wasm_child for what runs, wasi for what a guest can call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from hearth.errors import HearthError
+from worker.runtimes.base import Limits, LogBuffer, LogSink, RunRequest, RunResult, Status, check_outputs, guest_env
+
+CHILD = "worker.runtimes.wasm_child"
+PROGRAM_NAME = "main"  # argv[0]; the module's file name is the worker's business and would differ between machines
+COMPILE_SECONDS = 60
+# The child ends itself at the deadline; one that cannot (a hang inside the engine) is killed this much later.
+KILL_AFTER_SECONDS = 5
+POLL_SECONDS = 0.1
+MAX_RESULT_BYTES = 64 * 1024
+WASM32_BYTES = 1 << 32
+TMP_PREFIX = "hearth-wasm-"
+_CHECK_LIMITS = Limits(wall_seconds=1, memory_bytes=WASM32_BYTES, out_bytes=0, tmp_bytes=0)
+
+
+class WasmRuntime:
+    """Run WASI commands. `scratch` holds each unit's /tmp while it runs."""
+
+    name = "wasm"
+
+    def __init__(self, scratch: Path | None = None) -> None:
+        self._scratch = scratch or Path(tempfile.gettempdir())
+
+    def available(self) -> tuple[bool, str]:
+        """Say whether the engine is installed; the reason is its version when it is."""
+        try:
+            return True, f"wasmtime {version('wasmtime')}"
+        except PackageNotFoundError:
+            return False, "the Python package wasmtime is not installed"
+
+    def prepare(self, target: str) -> RunResult | None:
+        """Compile a module in a limited child without running it; a result is the refusal."""
+        request = RunRequest(
+            unit="check",
+            command=(),
+            job_dir=Path("/"),
+            in_dir=Path("/"),
+            out_dir=Path("/"),
+            limits=_CHECK_LIMITS,
+            module=Path(target),
+        )
+        result = self._run(request, threading.Event(), None, check_only=True)
+        return None if result.ok else result
+
+    def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
+        """Run one unit and judge its outputs; never raises for anything that the job does."""
+        result = self._run(request, cancel, on_log, check_only=False)
+        if result.ok:
+            status, detail = check_outputs(request.out_dir, request.outputs, request.limits.out_bytes)
+            result = replace(result, status=status, detail=detail)
+        return result
+
+    def sweep(self, prefix: str = "") -> int:
+        """Kill children whose unit label starts with `prefix` and remove their /tmp; return how many were killed.
+
+        Children die with their worker by themselves (parent-death signal); this is for the one that was missed.
+        """
+        killed = 0
+        for pid, label in children():
+            if label.startswith(prefix):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    killed += 1
+        for left in self._scratch.glob(f"{TMP_PREFIX}{prefix}*"):
+            shutil.rmtree(left, ignore_errors=True)
+        return killed
+
+    def _run(
+        self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None, *, check_only: bool
+    ) -> RunResult:
+        if request.module is None or not request.module.is_file():
+            return RunResult(Status.BAD_INPUT, f"the module file {request.module} does not exist")
+        try:
+            env = guest_env(request)
+        except HearthError as refused:
+            return RunResult(Status.BAD_INPUT, refused.message)
+        limits = request.limits
+        tmp = tempfile.mkdtemp(prefix=f"{TMP_PREFIX}{request.unit}-", dir=self._scratch)
+        message = {
+            "module": os.path.abspath(request.module),
+            "check_only": check_only,
+            "command": [PROGRAM_NAME, *request.command],
+            "env": env,
+            "in_dir": os.path.abspath(request.in_dir),
+            "job_dir": os.path.abspath(request.job_dir),
+            "out_dir": os.path.abspath(request.out_dir),
+            "tmp_dir": tmp,
+            "seed": request.seed.hex(),
+            "wall_seconds": limits.wall_seconds,
+            "compile_seconds": COMPILE_SECONDS,
+            "memory_bytes": min(limits.memory_bytes, WASM32_BYTES),
+            "out_bytes": limits.out_bytes,
+            "tmp_bytes": limits.tmp_bytes,
+            "fuel": limits.fuel,
+        }
+        try:
+            return self._supervise(message, request, cancel, on_log)
+        finally:
+            shutil.rmtree(tmp, ignore_errors=True)
+
+    def _supervise(
+        self, message: dict[str, Any], request: RunRequest, cancel: threading.Event, on_log: LogSink | None
+    ) -> RunResult:
+        """Start the child, follow its three pipes, kill it on cancel or past its time, and name the end."""
+        read_fd, write_fd = os.pipe()
+        begun = time.monotonic()
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", CHILD, request.unit, str(write_fd)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                pass_fds=(write_fd,),
+                # Nothing of the worker's own environment: no key path, no RPC URL.
+                env={"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "HEARTH_PARENT": str(os.getpid())},
+                cwd="/",
+                start_new_session=True,
+            )
+        finally:
+            os.close(write_fd)
+        assert child.stdin and child.stdout and child.stderr
+        logs = {"stdout": LogBuffer(request.limits.log_bytes), "stderr": LogBuffer(request.limits.log_bytes)}
+        sent = {"stdout": 0, "stderr": 0}
+        answers = b""
+        deadline = begun + COMPILE_SECONDS
+        running_since: float | None = None
+        killed: Status | None = None
+        with child, selectors.DefaultSelector() as pipes:
+            pipes.register(child.stdout, selectors.EVENT_READ, "stdout")
+            pipes.register(child.stderr, selectors.EVENT_READ, "stderr")
+            pipes.register(read_fd, selectors.EVENT_READ, "result")
+            try:
+                with suppress(BrokenPipeError):
+                    child.stdin.write(json.dumps(message).encode())
+                    child.stdin.close()
+                while pipes.get_map():
+                    if killed is None and (cancel.is_set() or time.monotonic() > deadline):
+                        killed = Status.CANCELLED if cancel.is_set() else Status.TIMEOUT
+                        child.kill()
+                    for key, _ in pipes.select(POLL_SECONDS):
+                        chunk = os.read(key.fd, 1 << 16)
+                        if not chunk:
+                            pipes.unregister(key.fileobj)
+                        elif key.data == "result":
+                            answers = (answers + chunk)[:MAX_RESULT_BYTES]
+                            if running_since is None and b"\n" in answers:
+                                running_since = time.monotonic()
+                                deadline = running_since + request.limits.wall_seconds + KILL_AFTER_SECONDS
+                        else:
+                            logs[key.data].write(chunk)
+                            room = request.limits.log_bytes - sent[key.data]
+                            if on_log is not None and room > 0:
+                                on_log(key.data, chunk[:room])
+                                sent[key.data] += min(room, len(chunk))
+            finally:
+                child.kill()
+                os.close(read_fd)
+        wall = time.monotonic() - (running_since or begun)
+        answer = _last_answer(answers)
+        if killed is Status.CANCELLED:
+            result = RunResult(Status.CANCELLED, "cancelled")
+        elif answer is not None:
+            result = RunResult(
+                Status(answer["status"]),
+                answer["detail"],
+                exit_code=answer.get("exit_code"),
+                fuel_used=answer.get("fuel_used"),
+            )
+        else:
+            result = _name_death(child.returncode, killed, running_since is not None, request)
+        return replace(
+            result,
+            wall_seconds=wall,
+            stdout=logs["stdout"].value(),
+            stderr=logs["stderr"].value(),
+            stdout_truncated=logs["stdout"].truncated,
+            stderr_truncated=logs["stderr"].truncated,
+            engine=_engine_id(),
+        )
+
+
+def _engine_id() -> str:
+    from worker.runtimes.wasm_child import engine_id
+
+    return engine_id()
+
+
+def _last_answer(lines: bytes) -> dict[str, Any] | None:
+    for line in reversed(lines.split(b"\n")):
+        if line:
+            try:
+                answer: dict[str, Any] = json.loads(line)
+            except ValueError:
+                return None
+            return answer if "status" in answer else None
+    return None
+
+
+def _name_death(code: int, killed: Status | None, running: bool, request: RunRequest) -> RunResult:
+    """Name the end of a child that gave no answer.
+
+    A compiler that dies or takes too long is the module's fault. A running guest that takes the engine down is
+    a trap. SIGKILL that we did not send, or a Python error, is the machine's trouble and says nothing about the job.
+    """
+    if killed is Status.TIMEOUT:
+        if running:
+            return RunResult(Status.TIMEOUT, f"not done after {request.limits.wall_seconds} s")
+        return RunResult(Status.BAD_INPUT, f"the module was not compiled after {COMPILE_SECONDS} s")
+    how = f"died by {signal.Signals(-code).name}" if code < 0 else f"ended with {code} and no answer"
+    if -code == signal.SIGXCPU:
+        return RunResult(Status.TIMEOUT, f"the sandbox process {how}")
+    if -code in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP):
+        if running:
+            return RunResult(Status.TRAP, f"the sandbox process {how}")
+        return RunResult(Status.BAD_INPUT, f"the module took the compiler down: the process {how}")
+    return RunResult(Status.BROKEN, f"the sandbox process {how}")
+
+
+def children() -> Iterator[tuple[int, str]]:
+    """Yield (pid, unit label) of every sandbox child on this machine."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                argv = (entry / "cmdline").read_bytes().split(b"\0")
+            except (FileNotFoundError, ProcessLookupError, PermissionError):
+                continue
+            if CHILD.encode() in argv:
+                label = argv[argv.index(CHILD.encode()) + 1 :]
+                yield int(entry.name), label[0].decode(errors="replace") if label else ""

@@ -1,0 +1,333 @@
+"""Run one WebAssembly unit in a process of its own: `python -m worker.runtimes.wasm_child LABEL RESULT_FD`.
+
+The request is one JSON object on stdin, the guest's stdout and stderr are this process's, and RESULT_FD receives one
+JSON line when the guest starts and one when it ended. A crash, a hang or a memory blow-up of the engine costs this
+process, never the worker. The store lives for one run and is dropped with it, trap or not (CVE-2026-104855).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import resource
+import signal
+import sys
+import threading
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from worker.runtimes import wasi
+from worker.runtimes.base import measure
+
+if TYPE_CHECKING:
+    import wasmtime
+
+# Everything that can change a result or a fuel count; a change here is a new engine, named in every report.
+ENGINE_CONFIG: dict[str, bool | int | str] = {
+    "config_version": 1,
+    "strategy": "cranelift",
+    "cranelift_opt_level": "speed",
+    "cranelift_nan_canonicalization": True,
+    "consume_fuel": True,
+    "epoch_interruption": True,
+    "max_wasm_stack": 1 << 20,
+    "wasm_simd": True,
+    "wasm_bulk_memory": True,
+    "wasm_multi_value": True,
+    "wasm_reference_types": True,
+    "wasm_threads": False,
+    "shared_memory": False,
+    "wasm_memory64": False,
+    "wasm_multi_memory": False,
+    "wasm_gc": False,
+    "gc_support": False,
+    "wasm_function_references": False,
+    "wasm_exceptions": False,
+    "wasm_tail_call": False,
+    "wasm_relaxed_simd": False,
+    "wasm_relaxed_simd_deterministic": True,
+    "wasm_wide_arithmetic": False,
+    "wasm_custom_page_sizes": False,
+    "wasm_stack_switching": False,
+    "wasm_component_model": False,
+    "parallel_compilation": False,
+    "fuel_per_call": wasi.FUEL_PER_CALL,
+    "fuel_per_byte": wasi.FUEL_PER_BYTE,
+    "fuel_per_random_byte": wasi.FUEL_PER_RANDOM_BYTE,
+}
+PAGE = 65_536
+MAX_MODULE_BYTES = 64 << 20
+MAX_TABLE_ELEMENTS = 1_000_000
+NO_LIMIT_FUEL = (1 << 63) - 1
+# The engine reserves 4 GiB of addresses for a linear memory so that it needs no bounds checks; only what is written
+# counts as data. The slack holds Python, the engine and one compilation.
+ADDRESS_SLACK = 12 << 30
+DATA_SLACK = 1 << 30
+# A trap while the memory is this close to its cap is named out of memory: guests that fail to grow abort.
+NEARLY_FULL_BYTES = 1 << 20
+PR_SET_PDEATHSIG = 1
+
+
+def engine_id() -> str:
+    """Return the engine's name: version of wasmtime and a hash of every setting that matters."""
+    text = json.dumps(ENGINE_CONFIG, sort_keys=True).encode()
+    return f"wasmtime {version('wasmtime')} config {hashlib.sha256(text).hexdigest()[:16]}"
+
+
+def make_engine() -> wasmtime.Engine:
+    """Return an engine with exactly the settings of ENGINE_CONFIG."""
+    import wasmtime
+    from wasmtime import _ffi as ffi
+
+    config = wasmtime.Config()
+    for name, value in ENGINE_CONFIG.items():
+        if name == "cranelift_nan_canonicalization":  # in the C interface, without a Python property in 50.0.1
+            ffi.wasmtime_config_cranelift_nan_canonicalization_set(config.ptr(), value)
+        elif name != "config_version" and not name.startswith("fuel_"):
+            setattr(config, name, value)
+    return wasmtime.Engine(config)
+
+
+@dataclass
+class LinearMemory:
+    """Give WASI bounds-checked access to the guest's exported memory, which may move when it grows."""
+
+    store: wasmtime.Store
+    memory: wasmtime.Memory
+
+    def _at(self, pointer: int, size: int) -> int:
+        if pointer + size > self.memory.data_len(self.store):
+            raise wasi.Errno(wasi.FAULT)
+        return ctypes.addressof(self.memory.data_ptr(self.store).contents) + pointer
+
+    def read(self, pointer: int, size: int) -> bytes:
+        """Return a copy of guest bytes."""
+        return ctypes.string_at(self._at(pointer, size), size) if size else b""
+
+    def write(self, pointer: int, data: bytes) -> None:
+        """Copy bytes into the guest."""
+        if data:
+            ctypes.memmove(self._at(pointer, len(data)), data, len(data))
+
+
+class Refused(Exception):
+    """Refuse a module before any of its code runs."""
+
+
+class MemoryShort(Exception):
+    """Report a module that asks for more memory at its start than the unit has."""
+
+
+def load_module(engine: wasmtime.Engine, path: str, memory_bytes: int) -> wasmtime.Module:
+    """Compile a module and check that it is a WASI command that this runtime can serve.
+
+    Raises Refused with the reason, MemoryShort if its initial memory is over the cap.
+    """
+    import wasmtime
+
+    size = os.path.getsize(path)
+    if size > MAX_MODULE_BYTES:
+        raise Refused(f"the module is {size} bytes, more than {MAX_MODULE_BYTES}")
+    with open(path, "rb") as source:
+        code = source.read()
+    if code[:8] != b"\0asm\1\0\0\0":
+        raise Refused("not a WebAssembly core module (version 1)")
+    try:
+        module = wasmtime.Module(engine, code)
+    except wasmtime.WasmtimeError as failed:
+        raise Refused(f"invalid or unsupported module: {str(failed).strip()[:500]}") from None
+    known = wasi.Wasi(args=[], env={}, mounts=[], seed=b"", stdout=drop, stderr=drop, charge=drop).calls()
+    for wanted in module.imports:
+        if wanted.module != "wasi_snapshot_preview1" or wanted.name not in known:
+            raise Refused(f"unknown import {wanted.module}.{wanted.name}: only wasi_snapshot_preview1 is offered")
+    exports = {export.name: export.type for export in module.exports}
+    if not isinstance(exports.get("_start"), wasmtime.FuncType):
+        raise Refused("no function _start is exported: compile a WASI command")
+    memory = exports.get("memory")
+    if not isinstance(memory, wasmtime.MemoryType):
+        raise Refused("no memory is exported under the name memory")
+    if memory.limits.min * PAGE > memory_bytes:
+        raise MemoryShort(
+            f"the module starts with {memory.limits.min * PAGE} bytes of memory, the unit has {memory_bytes}"
+        )
+    return module
+
+
+def drop(_: object) -> None:
+    """Ignore a value."""
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write every byte to a pipe."""
+    while data:
+        data = data[os.write(fd, data) :]
+
+
+def run(request: dict[str, Any], started: Any) -> dict[str, Any]:
+    """Compile and run one unit; return {status, detail, exit_code, fuel_used}.
+
+    `started()` is called when the guest's first instruction is next, and starts the wall clock.
+    """
+    import wasmtime
+
+    engine = make_engine()
+    try:
+        module = load_module(engine, request["module"], request["memory_bytes"])
+    except Refused as refused:
+        return {"status": "bad_input", "detail": str(refused)}
+    except MemoryShort as short:
+        return {"status": "oom", "detail": str(short), "fuel_used": 0}
+    if request["check_only"]:
+        return {"status": "ok", "detail": ""}
+
+    store = wasmtime.Store(engine)
+    store.set_limits(
+        memory_size=request["memory_bytes"], table_elements=MAX_TABLE_ELEMENTS, instances=1, tables=64, memories=1
+    )
+    limit = request["fuel"] if request["fuel"] is not None else NO_LIMIT_FUEL
+    store.set_fuel(limit)
+    store.set_epoch_deadline(1)
+    expired = threading.Event()
+
+    def charge(amount: int) -> None:
+        if expired.is_set():
+            raise wasi.TimeUp
+        left = store.get_fuel()
+        if left < amount:
+            store.set_fuel(0)
+            raise wasi.OutOfFuel
+        store.set_fuel(left - amount)
+
+    # A resumed unit starts with what its last attempt left.
+    held = measure(Path(request["out_dir"]))
+    mounts = [
+        wasi.Mount("/in", request["in_dir"]),
+        wasi.Mount("/job", request["job_dir"]),
+        wasi.Mount(".", request["job_dir"]),
+        wasi.Mount("/out", request["out_dir"], wasi.Quota("/out", request["out_bytes"], held.size, held.entries)),
+        wasi.Mount("/tmp", request["tmp_dir"], wasi.Quota("/tmp", request["tmp_bytes"])),
+    ]
+    host = wasi.Wasi(
+        args=request["command"],
+        env=request["env"],
+        mounts=mounts,
+        seed=bytes.fromhex(request["seed"]),
+        stdout=lambda data: write_all(1, data),
+        stderr=lambda data: write_all(2, data),
+        charge=charge,
+    )
+    linker = wasmtime.Linker(engine)
+    kinds = {"i": wasmtime.ValType.i32(), "I": wasmtime.ValType.i64()}
+    for name, (letters, call) in host.calls().items():
+        results = [] if name == "proc_exit" else [wasmtime.ValType.i32()]
+        linker.define_func(
+            "wasi_snapshot_preview1", name, wasmtime.FuncType([kinds[x] for x in letters], results), call
+        )
+
+    def expire() -> None:
+        expired.set()
+        engine.increment_epoch()
+
+    timer = threading.Timer(request["wall_seconds"], expire)
+    timer.daemon = True
+    memory: LinearMemory | None = None
+    answer: dict[str, Any]
+    started()
+    timer.start()
+    try:
+        instance = linker.instantiate(store, module)
+        exports = instance.exports(store)
+        exported = exports["memory"]
+        assert isinstance(exported, wasmtime.Memory)
+        memory = host.memory = LinearMemory(store, exported)
+        start = exports["_start"]
+        assert isinstance(start, wasmtime.Func)
+        start(store)
+        answer = {"status": "ok", "exit_code": 0, "detail": ""}
+    except wasi.GuestExit as ended:
+        if ended.code == 0:
+            answer = {"status": "ok", "exit_code": 0, "detail": ""}
+        else:
+            answer = {"status": "exit", "exit_code": ended.code, "detail": f"the program exited with {ended.code}"}
+    except wasi.OverCap as over:
+        answer = {"status": "output_over_cap", "detail": str(over)}
+    except wasi.OutOfFuel:
+        answer = {"status": "out_of_fuel", "detail": f"used all of {limit} fuel"}
+    except wasi.TimeUp:
+        answer = {"status": "timeout", "detail": f"not done after {request['wall_seconds']} s"}
+    except wasmtime.Trap as trap:
+        answer = name_trap(trap, limit, request, memory)
+    except wasmtime.WasmtimeError as failed:
+        answer = {"status": "trap", "detail": f"not instantiated: {str(failed).strip()[:500]}"}
+    timer.cancel()
+    # At the deadline the count of the running loop is in a register and lost; a time is not reproducible anyway.
+    answer["fuel_used"] = None if answer["status"] == "timeout" else limit - store.get_fuel()
+    return answer
+
+
+def name_trap(trap: wasmtime.Trap, limit: int, request: dict[str, Any], memory: LinearMemory | None) -> dict[str, Any]:
+    """Tell out of fuel, the deadline and out of memory from the other traps."""
+    import wasmtime
+
+    code = trap.trap_code
+    if code is wasmtime.TrapCode.OUT_OF_FUEL:
+        return {"status": "out_of_fuel", "detail": f"used all of {limit} fuel"}
+    if code is wasmtime.TrapCode.INTERRUPT:
+        return {"status": "timeout", "detail": f"not done after {request['wall_seconds']} s"}
+    message = trap.message.strip().splitlines()
+    text = next((line.split(":", 1)[-1].strip() for line in reversed(message) if "wasm trap" in line), "trap")
+    if memory is not None:
+        size = memory.memory.data_len(memory.store)
+        if size + NEARLY_FULL_BYTES > request["memory_bytes"]:
+            return {
+                "status": "oom",
+                "detail": f"trap ({text}) with {size} of {request['memory_bytes']} bytes of memory used",
+            }
+    return {"status": "trap", "detail": text}
+
+
+def confine(request: dict[str, Any]) -> None:
+    """Limit this process before it sees a byte of the module."""
+    memory = request["memory_bytes"]
+    cpu = request["wall_seconds"] + request["compile_seconds"] + 30
+    for kind, value in (
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 2 * wasi.MAX_FDS),
+        (resource.RLIMIT_FSIZE, max(request["out_bytes"], request["tmp_bytes"])),
+        (resource.RLIMIT_AS, memory + ADDRESS_SLACK),
+        (resource.RLIMIT_DATA, memory + DATA_SLACK),
+        (resource.RLIMIT_CPU, cpu),
+    ):
+        _, hard = resource.getrlimit(kind)
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (value, value))
+    os.umask(0o077)
+
+
+def die_with_parent() -> None:
+    """Ask the kernel to kill this process when the worker's thread that started it ends, however it ends."""
+    parent = int(os.environ.pop("HEARTH_PARENT"))
+    ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died before the kernel was asked
+        os._exit(1)
+
+
+def main() -> None:
+    """Read the request, run it, answer."""
+    die_with_parent()
+    result_fd = int(sys.argv[2])
+    request = json.loads(sys.stdin.buffer.read())
+    confine(request)
+
+    def say(message: dict[str, Any]) -> None:
+        write_all(result_fd, json.dumps(message).encode() + b"\n")
+
+    say(run(request, lambda: say({"phase": "run"})))
+
+
+if __name__ == "__main__":
+    main()
