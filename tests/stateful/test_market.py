@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import pytest
 from eth_utils import to_checksum_address
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
@@ -660,6 +660,7 @@ class MarketMachine(RuleBasedStateMachine):
         self.m.now = self.w.evm.now
 
     def _must(self, what: str, modelled: Callable[[], Any], name: str, job: Job, at: int) -> None:
+        self.m.now = self.w.evm.now
         modelled()
         self.w.call(name, job.terms, at, sender=self.w.stranger)
 
@@ -694,6 +695,8 @@ def _run(erc20: bool) -> None:
             max_examples=2_000 if FULL else 70,
             stateful_step_count=120,
             deadline=None,
+            # A failing history says which seeds it took; shrinking hundreds of steps belongs to `make fuzz`.
+            phases=list(Phase) if FULL else [Phase.generate],
             suppress_health_check=list(HealthCheck),
         ),
     )
