@@ -117,7 +117,7 @@ demo: .venv/.stamp-project node_modules/.stamp ## the market on a local chain, f
 	$(WITH_SERVICES) $(VENV)/bin/hearth demo
 
 bench: .venv/.stamp-project node_modules/.stamp ## keeper and matching figures into bench/results
-	$(PY) -m scripts.bench_keeper
+	$(PY) -m bench.bench_match
 
 bench-gas: .venv/.stamp-project node_modules/.stamp ## gas figures into bench/results/gas.json and docs/GAS.md
 	$(PY) -m scripts.bench_gas
