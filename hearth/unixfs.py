@@ -74,7 +74,7 @@ class Entry:
     """Describe one file or directory.
 
     `path` relative, "" for the root; `size` content bytes; `tsize` bytes of all its blocks, repeats counted each time;
-    `files` regular files in it.
+    `files` regular files in it. Readers leave `tsize` 0, and `walk` a directory's `size` and `files`: not known there.
     """
 
     cid: Cid
@@ -491,10 +491,11 @@ class _Names:
         name = check_name(raw, self._parent)
         # Unicode's canonical caseless match (D145): what a case-folding, normalising file system compares.
         key = unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
-        other = self._seen.setdefault(key, raw)
-        if other is not raw:
+        if key in self._seen:
+            other = self._seen[key]
             what = "stands twice" if other == raw else f"differs from {other!r} only in case or Unicode form"
             raise _unsafe(f"{self._parent or '.'}/{raw[:80]!r}", what)
+        self._seen[key] = raw
         return name
 
 
@@ -646,7 +647,7 @@ def _open(cid: Cid, budget: _Budget) -> bytes | Node:
 def walk(cid: Cid, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Iterator[Entry]:
     """Yield every file and directory below and including `cid`, parents first, sizes as declared by the nodes.
 
-    A directory's `size` and `files` are 0: they are known once its entries have been walked.
+    A child's `tsize` is what its parent declares.
     """
     budget = _Budget(source, limits)
     budget.entry()

@@ -119,7 +119,7 @@ class _Builder:
         return self._root, Source(self._name, self._lines)
 
     def _take(self, kind: str, event: Any) -> None:
-        if kind == "AliasEvent" or getattr(event, "anchor", None):
+        if getattr(event, "anchor", None):  # an alias has one too
             raise self._refuse(event, "uses an anchor or alias, which a spec may not", "write the value out")
         if getattr(event, "tag", None):
             raise self._refuse(event, f"uses the tag {event.tag}, which a spec may not", "remove the tag")

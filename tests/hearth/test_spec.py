@@ -569,7 +569,9 @@ def _set(node: Any, path: tuple[str | int, ...], value: Any) -> None:
 
 # ---- writing ----
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20) | st.text(
+    "${}A", max_size=6
+)
 NAMES = st.from_regex(r"[A-Z]{1,8}", fullmatch=True).filter(lambda name: "KEY" not in name and "TOKEN" not in name)
 SPECS = st.fixed_dictionaries(
     {"image": st.just("python:3")},
@@ -869,7 +871,9 @@ def test_tier_slug__any_spelling__one_slug(name: str) -> None:
     assert tier_slug(name, TIERS) == "rtx-4090"
 
 
-@pytest.mark.parametrize(("name", "hint"), [("rtx-4080", "rtx-4090"), ("abacus", "vram alone")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("rtx-4080", "rtx-4090"), ("A100", "a100-80gb"), ("abacus", "vram alone"), ("", "vram alone")]
+)
 def test_tier_slug__unknown_model__refused_with_the_nearest(name: str, hint: str) -> None:
     with pytest.raises(SpecError) as caught:
         tier_slug(name, TIERS)

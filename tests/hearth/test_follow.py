@@ -1,0 +1,308 @@
+"""The cursor over the scripted chain: whatever the chain and its provider do, the derived rows equal the chain's."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from eth_utils.crypto import keccak
+
+from hearth.chain.fake import Event, FakeChain, Fault
+from hearth.chain.port import Block, Log
+from hearth.errors import ChainError
+from hearth.follow import Cursor, Tick
+
+ADDRESS = "0x" + "ab" * 20
+OTHER = "0x" + "cd" * 20
+TOPIC, SECOND = keccak(b"Posted()"), keccak(b"Settled()")
+
+
+def event(n: int, address: str = ADDRESS, topic: bytes = TOPIC) -> Event:
+    return Event(address, (topic,), n.to_bytes(32, "big"))
+
+
+class Reader:
+    """A consumer as a daemon is one: rows by block hash, orphaned with their block."""
+
+    def __init__(self, chain: FakeChain, path: Path | None = None, **options: int) -> None:
+        self.chain = chain
+        self.path = path
+        self.options = options
+        self.rows: dict[tuple[bytes, int], int] = {}
+        self.handled = 0
+        self.cursor = self.open()
+
+    def open(self) -> Cursor:
+        return Cursor(self.chain, [ADDRESS], 0, self.path, topics=(TOPIC, SECOND), **self.options)
+
+    def apply(self, tick: Tick) -> None:
+        if tick.reset:
+            self.rows.clear()
+        for mark in tick.orphaned:
+            for key in [k for k in self.rows if k[0] == mark.hash]:
+                del self.rows[key]
+        for log in tick.logs:
+            key = (log.block_hash, log.log_index)
+            if key not in self.rows:
+                self.handled += 1
+            self.rows[key] = int.from_bytes(log.data, "big")
+
+    def run(self) -> None:
+        """Read until caught up."""
+        for _ in range(500):
+            tick = self.cursor.read()
+            self.apply(tick)
+            self.cursor.advance(tick)
+            if tick.behind == 0:
+                return
+        raise AssertionError("never caught up")
+
+    def expected(self) -> dict[tuple[bytes, int], int]:
+        return {
+            (log.block_hash, log.log_index): int.from_bytes(log.data, "big")
+            for mined in self.chain._blocks
+            for log in mined.logs
+            if log.address == ADDRESS
+        }
+
+
+def test_read__a_long_chain__catches_up_in_ranges_then_by_hash() -> None:
+    chain = FakeChain()
+    for n in range(300):
+        chain.mine([event(n), event(n, OTHER)] if n % 3 == 0 else [])
+    reader = Reader(chain, depth=16, span=50)
+    reader.run()
+    assert reader.rows == reader.expected() and len(reader.rows) == 100
+    assert reader.cursor.position == 300
+    assert chain.counts["logs"] < 6 + 17, "ranges far from the head, and no request where the bloom says nothing"
+
+
+def test_read__without_advance__repeats_itself() -> None:
+    chain = FakeChain()
+    chain.mine([event(1)])
+    cursor = Reader(chain).cursor
+    assert cursor.read() == cursor.read()
+
+
+def test_read__first_block_of_the_market__starts_there() -> None:
+    chain = FakeChain()
+    for n in range(10):
+        chain.mine([event(n)])
+    tick = Cursor(chain, [ADDRESS], 8).read()
+    assert [int.from_bytes(log.data, "big") for log in tick.logs] == [7, 8, 9] and tick.reset
+
+
+@pytest.mark.parametrize("depth", [*range(1, 9), 16, 33, 63, 64])
+def test_read__reorg_of_any_depth__loses_and_doubles_nothing(depth: int) -> None:
+    chain = FakeChain()
+    for n in range(80):
+        chain.mine([event(n)])
+    reader = Reader(chain)
+    reader.run()
+    chain.reorg(depth, remine=[[event(1000 + n)] if n % 2 else [] for n in range(depth + 1)])
+    reader.run()
+    assert reader.rows == reader.expected()
+
+
+def test_read__reorg_to_a_shorter_chain__orphans_the_rest() -> None:
+    chain = FakeChain()
+    for n in range(20):
+        chain.mine([event(n)])
+    reader = Reader(chain)
+    reader.run()
+    chain.reorg(5, remine=[[], [event(7)]])
+    reader.run()
+    assert reader.rows == reader.expected() and reader.cursor.position == 17
+
+
+def test_read__reorg_deeper_than_the_ring__starts_over() -> None:
+    chain = FakeChain()
+    for n in range(60):
+        chain.mine([event(n)])
+    reader = Reader(chain, depth=8)
+    reader.run()
+    chain.reorg(50, remine=[[event(n)] for n in range(52)])
+    reader.run()
+    assert reader.rows == reader.expected()
+
+
+def test_read__reorg_while_stepping__stops_at_the_broken_link() -> None:
+    chain = FakeChain()
+    for n in range(10):
+        chain.mine([event(n)])
+    reader = Reader(chain)
+    head = chain.head()
+    chain.reorg(4, remine=[[event(100 + n)] for n in range(5)])
+
+    def old_head() -> Block:
+        return head
+
+    chain.agreed_head = old_head  # type: ignore[method-assign]
+    tick = reader.cursor.read()
+    assert [m.number for m in tick.marks] == list(range(10)), "block 10 of the old chain does not link to the new 9"
+    reader.apply(tick)
+    reader.cursor.advance(tick)
+    del chain.agreed_head  # type: ignore[method-assign]
+    reader.run()
+    assert reader.rows == reader.expected()
+
+
+def test_read__provider_falls_behind__waits_and_keeps_its_place() -> None:
+    chain = FakeChain()
+    for n in range(10):
+        chain.mine([event(n)])
+    reader = Reader(chain)
+    reader.run()
+    before = dict(reader.rows)
+    hidden = [chain._blocks.pop() for _ in range(3)]
+    with pytest.raises(ChainError) as caught:
+        reader.cursor.read()
+    assert caught.value.code == "RPC_LAGS" and caught.value.retryable
+    chain._blocks.extend(reversed(hidden))
+    chain.mine([event(10)])
+    reader.run()
+    assert reader.rows == reader.expected() and before.items() <= reader.rows.items()
+
+
+def test_cursor__reopened__goes_on_where_it_was(tmp_path: Path) -> None:
+    chain = FakeChain()
+    for n in range(30):
+        chain.mine([event(n)])
+    reader = Reader(chain, tmp_path / "cursor.db")
+    reader.run()
+    reader.cursor.close()
+    chain.mine([event(99)])
+    reader.cursor = reader.open()
+    tick = reader.cursor.read()
+    assert not tick.reset and [int.from_bytes(log.data, "big") for log in tick.logs] == [99]
+
+
+def test_cursor__crash_between_read_and_advance__shows_the_logs_again(tmp_path: Path) -> None:
+    chain = FakeChain()
+    chain.mine([event(1)])
+    reader = Reader(chain, tmp_path / "cursor.db")
+    reader.run()
+    chain.mine([event(2)])
+    shown = reader.cursor.read().logs
+    reader.cursor.close()
+    assert reader.open().read().logs == shown != ()
+
+
+def test_cursor__damaged_file__starts_over(tmp_path: Path) -> None:
+    chain = FakeChain()
+    for n in range(5):
+        chain.mine([event(n)])
+    path = tmp_path / "cursor.db"
+    path.write_bytes(b"\0not sqlite" * 500)
+    reader = Reader(chain, path)
+    reader.run()
+    assert reader.rows == reader.expected()
+
+
+def test_cursor__of_another_chain_or_market__starts_over(tmp_path: Path) -> None:
+    chain = FakeChain()
+    for n in range(5):
+        chain.mine([event(n)])
+    path = tmp_path / "cursor.db"
+    reader = Reader(chain, path)
+    reader.run()
+    reader.cursor.close()
+    for other, addresses in ((FakeChain(chain_id=5), [ADDRESS]), (chain, [OTHER])):
+        other.mine()
+        cursor = Cursor(other, addresses, 0, path)
+        assert cursor.read().reset and cursor.position == -1
+        cursor.close()
+
+
+def hide(chain: FakeChain, missing: Sequence[int], times: int) -> None:
+    """Let the provider leave out some events from the logs of a block, for a number of requests."""
+    real, left = chain.logs, [times]
+
+    def logs(addresses: Sequence[str], topics: Sequence[bytes] = (), **where: int) -> list[Log]:
+        found = real(addresses, topics, **where)  # type: ignore[arg-type]
+        if any(int.from_bytes(log.data, "big") in missing for log in found) and left[0] > 0:
+            left[0] -= 1
+            return [log for log in found if int.from_bytes(log.data, "big") not in missing]
+        return found
+
+    chain.logs = logs  # type: ignore[method-assign,assignment]
+
+
+def test_read__provider_leaves_out_a_log__the_bloom_tells_and_it_is_read_again() -> None:
+    chain = FakeChain()
+    chain.mine([event(1)])
+    chain.mine([event(2), event(3, topic=SECOND)])
+    chain.mine()
+    hide(chain, [1], times=2)
+    hide(chain, [3], times=2)
+    reader = Reader(chain)
+    first = reader.cursor.read()
+    assert first.logs == () and first.behind == 3
+    reader.run()
+    assert reader.rows == reader.expected() and reader.cursor.suspicions == 4
+
+
+def test_read__bloom_wrong_by_chance__is_believed_after_three_reads() -> None:
+    chain = FakeChain()
+    chain.mine([event(1)])
+    hide(chain, [1], times=100)
+    reader = Reader(chain)
+    for _ in range(3):
+        tick = reader.cursor.read()
+    assert tick.behind == 0 and tick.logs == ()
+
+
+def test_read__one_percent_of_logs_left_out_at_random__none_is_missed() -> None:
+    rng = random.Random(7)
+    chain = FakeChain()
+    reader = Reader(chain, depth=2_000)
+    real = chain.logs
+
+    def logs(addresses: Sequence[str], topics: Sequence[bytes] = (), **where: int) -> list[Log]:
+        return [log for log in real(addresses, topics, **where) if rng.random() > 0.01]  # type: ignore[arg-type]
+
+    chain.logs = logs  # type: ignore[method-assign,assignment]
+    for n in range(1_000):
+        chain.mine([event(n)])
+    reader.run()
+    assert reader.rows == reader.expected() and len(reader.rows) == 1_000 and reader.cursor.suspicions > 0
+
+
+def test_read__random_histories_with_faults__always_ends_at_the_chains_truth(tmp_path: Path) -> None:
+    for seed in range(12):
+        rng = random.Random(seed)
+        chain = FakeChain()
+        chain.mine()
+        reader = Reader(chain, tmp_path / f"{seed}.db", depth=24, span=10)
+        for step in range(60):
+            act = rng.random()
+            if act < 0.5:
+                for _ in range(rng.randint(1, 12)):
+                    chain.mine([event(step)] if rng.random() < 0.6 else [])
+            elif act < 0.65 and len(chain._blocks) > 25:
+                depth = rng.randint(1, 20)
+                chain.reorg(depth, remine=[[event(n)] for n in range(rng.randint(depth - 1, depth + 3))])
+            elif act < 0.8:
+                chain.fail(Fault("down", times=rng.randint(1, 3)))
+            elif act < 0.85:
+                reader.cursor.close()
+                while True:
+                    try:
+                        reader.cursor = reader.open()
+                        break
+                    except ChainError:
+                        continue
+            try:
+                tick = reader.cursor.read()
+            except ChainError:
+                continue
+            reader.apply(tick)
+            if rng.random() < 0.8:
+                reader.cursor.advance(tick)
+        chain._faults.clear()
+        chain.mine(count=3)
+        reader.run()
+        assert reader.rows == reader.expected(), seed
+        reader.cursor.close()

@@ -1,0 +1,112 @@
+"""Ignore rules: equal to git's own answer on the same tree."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hearth import ignore, unixfs
+from hearth.errors import SpecError
+from tests.hearth.unixfs_cases import Hasher
+from tests.require import require
+
+PATHS = [
+    "a.log",
+    "keep.log",
+    "b/c.log",
+    "b/keep.log",
+    "build/x",
+    "sub/build/x",
+    "out/x/y",
+    "deep/a/b/target",
+    "deep/target",
+    "foo/bar",
+    "x/foo/bar",
+    "#hash",
+    "!bang",
+    "sp ace",
+    "doc/a.txt",
+    "doc/sub/a.txt",
+    "cache1/x",
+    "cacheA/x",
+    "star*name",
+    "q1",
+    "q12",
+    "dir.d/file",
+    "plain",
+]
+RULES = [
+    "*.log",
+    "*.log\n!keep.log",
+    "build/",
+    "/build",
+    "build",
+    "out/**",
+    "**/target",
+    "deep/**/target",
+    "foo/bar",
+    "/foo/bar",
+    "\\#hash",
+    "\\!bang",
+    "# a comment\n\nplain   ",
+    "doc/*.txt",
+    "cache[0-9]",
+    "cache[!0-9]/",
+    "star\\*name",
+    "q?",
+    "b/\n!b/keep.log",
+    "*\n!plain\n!doc\n!doc/a.txt",
+    "plain/",
+    "sp ace",
+]
+
+
+@pytest.mark.parametrize("rules", RULES)
+def test_parse__rules__the_files_that_git_would_take(tmp_path: Path, rules: str) -> None:
+    git = shutil.which("git")
+    require("git", git is not None, "no git on PATH")
+    for path in PATHS:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"")
+    (tmp_path / "rules").write_text(rules)
+    subprocess.run([str(git), "init", "-q", str(tmp_path)], check=True, capture_output=True)
+    done = subprocess.run(
+        [str(git), "ls-files", "-oz", f"--exclude-from={tmp_path}/rules"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    taken: list[str] = []
+    left_out = ignore.parse(rules + "\n/.git/")
+    unixfs.import_path(tmp_path, Hasher(), ignore=left_out, progress=lambda path, size: taken.append(path))
+    assert sorted(taken) == sorted(filter(None, done.stdout.split("\0")))
+
+
+def test_load__no_file__the_standing_rules(tmp_path: Path) -> None:
+    left_out = ignore.load(tmp_path)
+    assert left_out(".git", True)
+    assert left_out("a/__pycache__", True)
+    assert not left_out("a.py", False)
+
+
+def test_load__own_rules__may_take_back_a_standing_one(tmp_path: Path) -> None:
+    (tmp_path / ignore.FILE_NAME).write_text("*.tmp\n!.venv/\n")
+    left_out = ignore.load(tmp_path)
+    assert left_out("x/y.tmp", False)
+    assert left_out(ignore.FILE_NAME, False)
+    assert not left_out(".venv", True)
+
+
+def test_load__unreadable_rules__refused(tmp_path: Path) -> None:
+    (tmp_path / ignore.FILE_NAME).write_bytes(b"\xff")
+    with pytest.raises(SpecError, match="cannot be read"):
+        ignore.load(tmp_path)
+
+
+def test_parse__malformed_rule__refused_with_its_line() -> None:
+    with pytest.raises(SpecError, match=r"line 2"):
+        ignore.parse("ok\n[z-a]")

@@ -1,0 +1,186 @@
+"""The journal keeps its promises: one live intent per key, one process per file, no nonce given twice."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from hearth.chain.port import Call, Receipt
+from hearth.errors import ConfigError
+from hearth.journal import Attempt, Journal, TxState
+
+ADDRESS = "0x" + "ab" * 20
+GENESIS = b"\x01" * 32
+CALL = Call("0x" + "cd" * 20, b"\x01\x02", 5, "jobs.claim")
+ATTEMPT = Attempt(b"\x0a" * 32, b"raw", 60_000, 10**12, 10**9)
+
+
+def open_journal(folder: Path, **changes: object) -> Journal:
+    facts = {"chain_id": 1, "genesis_hash": GENESIS, "address": ADDRESS, **changes}
+    return Journal(folder / "tx.db", **facts)  # type: ignore[arg-type]
+
+
+def receipt(ok: bool = True, number: int = 7, tx_hash: bytes = ATTEMPT.hash) -> Receipt:
+    return Receipt(tx_hash, number, b"\x0b" * 32, ok, 50_000, 3, ADDRESS, CALL.to, None, ())
+
+
+def test_journal__reopened__has_everything(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    intent = journal.signed(journal.intend("k", CALL), 4, ATTEMPT)
+    journal.broadcast(intent)
+    journal.close()
+    journal = open_journal(tmp_path)
+    found = journal.find("k")
+    assert found is not None
+    assert (found.call, found.state, found.nonce) == (CALL, TxState.BROADCAST, 4)
+    (attempt,) = journal.attempts(found)
+    assert attempt == replace(ATTEMPT, at=attempt.at) and attempt.at > 0
+    journal.close()
+
+
+def test_journal__on_disk__is_full_sync_wal_and_private(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    assert journal._db.execute("PRAGMA synchronous").fetchone() == (2,)
+    assert journal._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert (tmp_path / "tx.db").stat().st_mode & 0o077 == 0
+    journal.close()
+
+
+@pytest.mark.parametrize("state", [TxState.INTENT, TxState.SIGNED, TxState.BROADCAST, TxState.MINED, TxState.FINAL])
+def test_intend__key_alive_or_done__is_refused(tmp_path: Path, state: TxState) -> None:
+    journal = open_journal(tmp_path)
+    intent = journal.intend("k", CALL)
+    if state is not TxState.INTENT:
+        intent = journal.signed(intent, 0, ATTEMPT)
+    if state in (TxState.BROADCAST, TxState.MINED, TxState.FINAL):
+        intent = journal.broadcast(intent)
+    if state in (TxState.MINED, TxState.FINAL):
+        intent = journal.mined(intent, receipt())
+    if state is TxState.FINAL:
+        intent = journal.final(intent)
+    assert intent.state is state
+    with pytest.raises(ValueError, match="alive or done"):
+        journal.intend("k", CALL)
+    journal.close()
+
+
+def test_intend__after_a_failure__is_taken_and_found_first(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    for end in (lambda i: journal.failed(i, "never"), lambda i: journal.replaced(i, "taken")):
+        end(journal.intend("k", CALL))
+        found = journal.find("k")
+        assert found is not None and not found.state.live
+    fresh = journal.intend("k", CALL)
+    assert journal.find("k") == fresh
+    journal.close()
+
+
+def test_next_nonce__given_back_only_where_never_sent(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    assert journal.next_nonce() == 0
+    journal.failed(journal.signed(journal.intend("a", CALL), 3, ATTEMPT), "no funds")
+    assert journal.next_nonce() == 0
+    reverted = journal.signed(journal.intend("b", CALL), 3, replace(ATTEMPT, hash=b"\x0c" * 32))
+    journal.mined(reverted, receipt(False, tx_hash=b"\x0c" * 32), "jobs: not open")
+    assert journal.next_nonce() == 4
+    journal.replaced(journal.signed(journal.intend("c", CALL), 4, replace(ATTEMPT, hash=b"\x0d" * 32)), "taken")
+    assert journal.next_nonce() == 5
+    journal.close()
+
+
+def test_unmined__after_a_reorg__is_pending_again(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    intent = journal.mined(journal.broadcast(journal.signed(journal.intend("k", CALL), 0, ATTEMPT)), receipt())
+    assert (intent.state, intent.block_number, intent.gas_used) == (TxState.MINED, 7, 50_000)
+    intent = journal.unmined(intent)
+    assert (intent.state, intent.block_number, intent.tx_hash) == (TxState.BROADCAST, None, None)
+    journal.close()
+
+
+@pytest.mark.parametrize("change", [{"chain_id": 2}, {"genesis_hash": b"\x02" * 32}, {"address": "0x" + "ee" * 20}])
+def test_journal__of_another_chain_or_key__is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    open_journal(tmp_path).close()
+    with pytest.raises(ConfigError) as caught:
+        open_journal(tmp_path, **change)
+    assert caught.value.code == "WRONG_JOURNAL"
+    open_journal(tmp_path).close()
+
+
+def test_path_in__another_genesis__is_another_file(tmp_path: Path) -> None:
+    paths = {
+        Journal.path_in(tmp_path, 1, GENESIS, ADDRESS),
+        Journal.path_in(tmp_path, 2, GENESIS, ADDRESS),
+        Journal.path_in(tmp_path, 1, b"\x02" * 32, ADDRESS),
+        Journal.path_in(tmp_path, 1, GENESIS, "0x" + "ee" * 20),
+    }
+    assert len(paths) == 4
+
+
+def test_journal__damaged_file__is_a_named_error(tmp_path: Path) -> None:
+    (tmp_path / "tx.db").write_bytes(b"not a database" * 100)
+    with pytest.raises(ConfigError) as caught:
+        open_journal(tmp_path)
+    assert caught.value.code == "BAD_JOURNAL"
+
+
+def _try_to_open(folder: Path, answer: multiprocessing.Queue) -> None:  # type: ignore[type-arg]
+    try:
+        open_journal(folder).close()
+        answer.put("opened")
+    except ConfigError as error:
+        answer.put(error.code)
+
+
+def test_journal__a_second_process__is_refused_until_the_first_ends(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    context = multiprocessing.get_context("fork")
+    answers: multiprocessing.Queue[str] = context.Queue()
+    for expected in ("KEY_IN_USE", "opened"):
+        process = context.Process(target=_try_to_open, args=(tmp_path, answers))
+        process.start()
+        assert answers.get(timeout=20) == expected
+        process.join(20)
+        if expected == "KEY_IN_USE":
+            journal.close()
+
+
+def test_journal__many_threads__lose_nothing(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+
+    def work(worker: int) -> None:
+        for i in range(20):
+            key = f"{worker}/{i}"
+            journal.signed(journal.intend(key, CALL), worker * 20 + i, replace(ATTEMPT, hash=key.encode().ljust(32)))
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [i.nonce for i in journal.intents(TxState.SIGNED)] == list(range(80))
+    journal.close()
+
+
+def test_journal__a_failed_transition__changes_nothing(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    intent = journal.intend("k", CALL)
+    with pytest.raises(sqlite3.IntegrityError):
+        journal.signed(intent, 1, replace(ATTEMPT, raw=None))  # type: ignore[arg-type]
+    assert journal.find("k") == intent
+    journal.close()
+
+
+def test_prune__old_and_finished__is_forgotten(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    journal.failed(journal.intend("old", CALL), "x")
+    journal.signed(journal.intend("live", CALL), 1, ATTEMPT)
+    journal._db.execute("UPDATE intents SET at = 0")
+    journal.close()
+    journal = open_journal(tmp_path)
+    assert journal.find("old") is None and journal.find("live") is not None
+    journal.close()

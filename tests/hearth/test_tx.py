@@ -1,0 +1,442 @@
+"""The one transaction path over the scripted chain: every answer that a pool can give, crashes, reorgs and spikes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_account import Account
+
+from hearth.chain.fake import Effect, FakeChain, Fault, decode_raw
+from hearth.chain.port import Block, Call, Transaction, refused
+from hearth.errors import ChainError, FundsError, RefusedError
+from hearth.journal import Journal, TxState
+from hearth.tx import GWEI, Sender, SenderConfig
+
+ACCOUNT = Account.from_key(b"\x11" * 32)
+ADDRESS = ACCOUNT.address.lower()
+TARGET = "0x" + "cd" * 20
+CALL = Call(TARGET, b"\x01\x02\x03\x04", 0, "jobs.claim")
+ETHER = 10**18
+
+
+class Rig:
+    """A fake chain, a journal and a sender whose sleeps mine blocks."""
+
+    def __init__(self, folder: Path, **config: Any) -> None:
+        self.folder = folder
+        self.chain = FakeChain()
+        self.chain.set_balance(ADDRESS, 10 * ETHER)
+        self.chain.on_call(TARGET, CALL.data[:4], lambda call, block: b"")
+        self.now = 0.0
+        self.mining = True
+        self.config = SenderConfig(timeout=100, replace_after=10, poll=1, **config)
+        self.open()
+
+    def open(self) -> None:
+        genesis = self.chain.genesis_hash()
+        self.journal = Journal(self.folder / "tx.db", chain_id=31337, genesis_hash=genesis, address=ADDRESS)
+        self.sender = Sender(self.chain, ACCOUNT, self.journal, self.config, clock=lambda: self.now, sleep=self.sleep)
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.mining:
+            self.chain.mine()
+
+    def crash(self, *, lose_journal: bool = False) -> None:
+        """Start again from what is on disk."""
+        self.journal.close()
+        if lose_journal:
+            for file in self.folder.iterdir():
+                file.unlink()
+        self.open()
+
+    def mined(self) -> list[Transaction]:
+        """List the account's mined transactions."""
+        return [tx for mined in self.chain._blocks for tx, _, _ in mined.transactions]
+
+    def state(self, key: str) -> TxState:
+        found = self.journal.find(key)
+        assert found is not None
+        return found.state
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    made = Rig(tmp_path)
+    yield made
+    made.journal.close()
+
+
+# ---- the straight path ----
+
+
+def test_send__nothing_wrong__is_mined_once_and_told(rig: Rig) -> None:
+    outcome = rig.sender.send(replace(CALL, value=7), key="k")
+    (tx,) = rig.mined()
+    assert (tx.hash, tx.to, tx.value, tx.data, tx.nonce) == (outcome.tx_hash, TARGET, 7, CALL.data, 0)
+    assert outcome.gas_used == 50_000 and outcome.fee == 50_000 * (rig.chain.base_fee + rig.chain.priority_fee)
+    assert outcome.block_number == rig.chain.head().number and not outcome.repeated
+    assert tx.gas == rig.chain.gas_estimate * 12 // 10
+    assert rig.state("k") is TxState.MINED
+
+
+def test_send__the_same_key_again__sends_nothing(rig: Rig) -> None:
+    first = rig.sender.send(CALL, key="k")
+    again = rig.sender.send(CALL, key="k")
+    assert again.repeated and again.tx_hash == first.tx_hash and again.fee == first.fee
+    assert len(rig.mined()) == 1 and len(rig.chain.sent) == 1
+
+
+def test_send__two_keys__take_two_nonces(rig: Rig) -> None:
+    first, second = rig.sender.start(CALL, key="a"), rig.sender.start(CALL, key="b")
+    assert [tx.nonce for tx in rig.chain.pending] == [0, 1]
+    assert rig.sender.finish(second).tx_hash != rig.sender.finish(first).tx_hash
+
+
+def test_send__from_many_threads__every_nonce_is_used_once(rig: Rig) -> None:
+    threads = [threading.Thread(target=rig.sender.start, args=(CALL,), kwargs={"key": str(n)}) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [tx.nonce for tx in rig.chain.pending] == list(range(8))
+
+
+def test_send__dry_run__estimates_and_sends_nothing(tmp_path: Path) -> None:
+    rig = Rig(tmp_path, dry_run=True)
+    outcome = rig.sender.send(CALL, key="k")
+    assert outcome.tx_hash is None and outcome.gas_used == 72_000 and outcome.fee > 0
+    assert rig.chain.sent == [] and rig.journal.find("k") is None
+    rig.journal.close()
+
+
+# ---- refusals before a signature ----
+
+
+def test_send__the_contract_refuses__nothing_is_signed(rig: Rig) -> None:
+    def refuse(call: Call, block: Block) -> bytes:
+        raise refused("jobs: not open")
+
+    rig.chain.on_call(TARGET, CALL.data[:4], refuse)
+    with pytest.raises(RefusedError) as caught:
+        rig.sender.send(CALL, key="k")
+    assert caught.value.details["reason"] == "jobs: not open" and "jobs.claim" in caught.value.message
+    assert rig.journal.find("k") is None and rig.chain.sent == []
+
+
+@pytest.mark.parametrize(("balance", "value"), [(ETHER - 1, ETHER), (ETHER + 1, ETHER), (1_000, 0)])
+def test_send__balance_short_of_value_or_gas__says_by_how_much(rig: Rig, balance: int, value: int) -> None:
+    rig.chain.set_balance(ADDRESS, balance)
+    with pytest.raises(FundsError) as caught:
+        rig.sender.send(replace(CALL, value=value), key="k")
+    error = caught.value
+    gas = 72_000 * (2 * rig.chain.base_fee + rig.chain.priority_fee)
+    needed = value + (gas if balance >= value else 0)
+    assert int(error.details["short_by"]) == needed - balance
+    assert error.details["address"] == ADDRESS and error.details["chain_id"] == 31337
+    assert ADDRESS in error.message and "ETH" in error.message and error.exit_code == 6
+    assert rig.chain.sent == [] and rig.journal.find("k") is None
+
+
+def test_send__exactly_enough__is_sent(rig: Rig) -> None:
+    gas = 72_000 * (2 * rig.chain.base_fee + rig.chain.priority_fee)
+    rig.chain.set_balance(ADDRESS, ETHER + gas)
+    assert rig.sender.send(replace(CALL, value=ETHER), key="k").tx_hash is not None
+
+
+def test_send__base_fee_above_the_cap__waits_instead(rig: Rig) -> None:
+    rig.chain.base_fee = 501 * GWEI
+    with pytest.raises(ChainError) as caught:
+        rig.sender.send(CALL, key="k")
+    assert caught.value.code == "FEE_CAP" and rig.chain.sent == []
+
+
+# ---- what a pool can answer ----
+
+
+def test_send__reverts_in_its_block__is_refused_with_the_reason(rig: Rig) -> None:
+    taken: list[bool] = []
+
+    def lost_race(tx: Transaction, block: Block) -> Effect:
+        taken.append(True)
+        raise refused("jobs: not open")
+
+    def check(call: Call, block: Block) -> bytes:
+        if taken:
+            raise refused("jobs: not open")
+        return b""
+
+    rig.chain.on_send(TARGET, CALL.data[:4], lost_race)
+    rig.chain.on_call(TARGET, CALL.data[:4], check)
+    with pytest.raises(RefusedError) as caught:
+        rig.sender.send(CALL, key="k")
+    assert caught.value.details["reason"] == "jobs: not open" and caught.value.details["mined"] is True
+    assert rig.state("k") is TxState.FAILED
+    taken.clear()
+    rig.chain.on_send(TARGET, CALL.data[:4], lambda tx, block: Effect())
+    assert not rig.sender.send(CALL, key="k").repeated, "the key is free after a failure"
+    assert [tx.nonce for tx in rig.mined()] == [0, 1]
+
+
+def test_send__rpc_down_at_broadcast__keeps_the_bytes_and_sends_them_later(rig: Rig) -> None:
+    rig.chain.fail(Fault("down", "send_raw"))
+    with pytest.raises(ChainError):
+        rig.sender.send(CALL, key="k")
+    assert rig.state("k") is TxState.SIGNED and rig.chain.sent == []
+    (attempt,) = rig.journal.attempts(rig.journal.intents(TxState.SIGNED)[0])
+    rig.sender.start(replace(CALL, label="other"), key="other")
+    assert rig.chain.sent[0] == attempt.raw, "what waits goes first, or the later nonce would hang"
+    rig.sender.send(CALL, key="k")
+    assert [tx.nonce for tx in rig.mined()] == [0, 1]
+    assert len(rig.journal.attempts(rig.journal.intents(TxState.MINED)[0])) == 1
+
+
+def test_send__rpc_down_while_waiting__is_survived(rig: Rig) -> None:
+    pending = rig.sender.start(CALL, key="k")
+    rig.chain.fail(Fault("down", times=5), Fault("throttled", "receipt", times=3))
+    assert rig.sender.finish(pending).tx_hash is not None
+
+
+def test_send__already_known__is_success(rig: Rig) -> None:
+    rig.mining = False
+    pending = rig.sender.start(CALL, key="k")
+    rig.sender.reconcile()
+    assert len(rig.chain.sent) == 2 and rig.chain.sent[0] == rig.chain.sent[1]
+    rig.mining = True
+    assert rig.sender.finish(pending).tx_hash is not None and len(rig.mined()) == 1
+
+
+def test_send__funds_gone_at_broadcast__gives_the_nonce_back(rig: Rig) -> None:
+    real = rig.chain.nonce
+
+    def spend_meanwhile(address: str, *, pending: bool = False) -> int:
+        rig.chain.set_balance(ADDRESS, 5)
+        return real(address, pending=pending)
+
+    rig.chain.nonce = spend_meanwhile  # type: ignore[method-assign]
+    with pytest.raises(FundsError):
+        rig.sender.send(CALL, key="k")
+    rig.chain.nonce = real  # type: ignore[method-assign]
+    assert rig.state("k") is TxState.FAILED
+    rig.chain.set_balance(ADDRESS, ETHER)
+    rig.sender.send(CALL, key="k")
+    assert [tx.nonce for tx in rig.mined()] == [0]
+
+
+def test_send__another_process_uses_the_nonce__is_told_and_not_repeated(rig: Rig) -> None:
+    rig.mining = False
+    pending = rig.sender.start(CALL, key="k")
+    rig.chain.drop_pool()
+    foreign = ACCOUNT.sign_transaction(
+        {
+            "type": 2,
+            "chainId": 31337,
+            "nonce": 0,
+            "gas": 21_000,
+            "maxFeePerGas": 10 * GWEI,
+            "maxPriorityFeePerGas": GWEI,
+            "value": 1,
+            "to": "0x" + "99" * 20,
+        }
+    )
+    rig.chain.send_raw(bytes(foreign.raw_transaction))
+    rig.mining = True
+    with pytest.raises(ChainError) as caught:
+        rig.sender.finish(pending)
+    assert caught.value.code == "NONCE_TAKEN" and rig.state("k") is TxState.REPLACED
+    rig.sender.send(CALL, key="k")
+    assert [(tx.nonce, tx.to) for tx in rig.mined()] == [(0, "0x" + "99" * 20), (1, TARGET)]
+
+
+# ---- stuck, dropped, spiked ----
+
+
+def test_finish__fee_spike__replaces_with_both_fees_raised_an_eighth(rig: Rig) -> None:
+    pending = rig.sender.start(CALL, key="k")
+    (first,) = rig.chain.pending
+    rig.chain.base_fee *= 8
+    outcome = rig.sender.finish(pending)
+    (tx,) = rig.mined()
+    assert tx.nonce == 0 and tx.hash == outcome.tx_hash != first.hash
+    assert tx.max_fee * 8 >= first.max_fee * 9 and tx.priority_fee * 8 >= first.priority_fee * 9
+    assert tx.max_fee <= rig.config.max_fee
+    assert all(decode_raw(raw).nonce == 0 for raw in rig.chain.sent)
+
+
+def test_finish__stuck_for_long__never_passes_the_cap_and_stays_alive(rig: Rig) -> None:
+    pending = rig.sender.start(CALL, key="k")
+    rig.chain.base_fee = 10_000 * GWEI
+    rig.sender.config = replace(rig.config, timeout=2_000)
+    with pytest.raises(ChainError) as caught:
+        rig.sender.finish(pending)
+    assert caught.value.code == "TX_PENDING" and caught.value.retryable
+    fees = [decode_raw(raw).max_fee for raw in rig.chain.sent]
+    assert max(fees) <= rig.config.max_fee and max(fees) > rig.config.max_fee * 8 // 10
+    rig.chain.base_fee = GWEI
+    assert rig.sender.send(CALL, key="k").tx_hash is not None
+    assert len(rig.mined()) == 1
+
+
+def test_finish__dropped_from_the_pool__is_broadcast_again(rig: Rig) -> None:
+    rig.mining = False
+    pending = rig.sender.start(CALL, key="k")
+    rig.chain.drop_pool()
+    rig.mining = True
+    assert rig.sender.finish(pending).tx_hash is not None
+    assert len(rig.mined()) == 1
+
+
+def test_finish__pointless_meanwhile__is_cancelled_on_its_nonce(rig: Rig) -> None:
+    pending = rig.sender.start(CALL, key="k")
+    base = rig.chain.base_fee
+    rig.chain.base_fee *= 8
+
+    def refuse(call: Call, block: Block) -> bytes:
+        raise refused("jobs: not open")
+
+    rig.chain.on_call(TARGET, CALL.data[:4], refuse)
+    with pytest.raises(RefusedError) as caught:
+        rig.sender.finish(pending)
+    assert "cancelled" in caught.value.message
+    (tx,) = rig.mined()
+    assert (tx.nonce, tx.to, tx.value, tx.data, tx.gas) == (0, ADDRESS, 0, b"", 21_000)
+    assert rig.state("k") is TxState.FAILED
+    rig.chain.base_fee = base
+    rig.chain.on_call(TARGET, CALL.data[:4], lambda call, block: b"")
+    rig.sender.send(CALL, key="k")
+    assert [tx.nonce for tx in rig.mined()] == [0, 1]
+
+
+def test_finish__the_first_attempt_wins_after_a_replacement__is_found_by_its_hash(rig: Rig) -> None:
+    rig.mining = False
+    pending = rig.sender.start(CALL, key="k")
+    first = rig.chain.sent[0]
+    rig.sender.config = replace(rig.config, timeout=25)
+    with pytest.raises(ChainError):
+        rig.sender.finish(pending)
+    assert len(rig.journal.attempts(pending.intent)) > 1
+    rig.chain.drop_pool()
+    rig.chain.send_raw(first)
+    rig.chain.mine()
+    outcome = rig.sender.send(CALL, key="k")
+    assert outcome.tx_hash == decode_raw(first).hash and len(rig.mined()) == 1
+
+
+# ---- crashes ----
+
+
+def test_reconcile__crash_before_broadcast__sends_the_same_bytes(rig: Rig) -> None:
+    rig.chain.fail(Fault("down", "send_raw"))
+    with pytest.raises(ChainError):
+        rig.sender.start(CALL, key="k")
+    signed = rig.journal.attempts(rig.journal.intents(TxState.SIGNED)[0])[0].raw
+    rig.crash()
+    assert rig.sender.reconcile().rebroadcast == 1
+    assert rig.chain.sent == [signed]
+    assert rig.sender.send(CALL, key="k").tx_hash is not None and len(rig.mined()) == 1
+
+
+def test_reconcile__crash_after_broadcast__finds_the_receipt(rig: Rig) -> None:
+    rig.sender.start(CALL, key="k")
+    rig.chain.mine()
+    rig.crash()
+    assert rig.sender.reconcile().mined == 1 and rig.state("k") is TxState.MINED
+    assert rig.sender.send(CALL, key="k").repeated and len(rig.chain.sent) == 1
+
+
+def test_reconcile__crash_before_signing__frees_the_key(rig: Rig) -> None:
+    rig.journal.intend("k", CALL)
+    rig.crash()
+    assert rig.sender.reconcile().dropped == 1
+    assert rig.sender.send(CALL, key="k").tx_hash is not None
+
+
+def test_reconcile__journal_lost_with_the_key_kept__adopts_the_chains_nonce(rig: Rig) -> None:
+    rig.sender.send(CALL, key="k")
+    rig.mining = False
+    rig.sender.start(CALL, key="l")
+    rig.crash(lose_journal=True)
+    assert rig.sender.reconcile().adopted == 2
+
+    def refuse(call: Call, block: Block) -> bytes:
+        raise refused("jobs: not open")
+
+    rig.chain.on_call(TARGET, CALL.data[:4], refuse)
+    for key in ("k", "l"):
+        with pytest.raises(RefusedError):
+            rig.sender.send(CALL, key=key)
+    assert len(rig.chain.sent) == 2, "the contract's guard and the simulation stop the repeat"
+    rig.chain.on_call(TARGET, b"\x05" * 4, lambda call, block: b"")
+    rig.mining = True
+    rig.sender.send(Call(TARGET, b"\x05" * 4), key="m")
+    assert [tx.nonce for tx in rig.mined()] == [0, 1, 2]
+
+
+def test_finish__journal_lost_and_the_old_transaction_pays_too_little__fills_the_gap(rig: Rig) -> None:
+    rig.sender.start(CALL, key="k")
+    rig.crash(lose_journal=True)
+    rig.chain.base_fee *= 8
+    outcome = rig.sender.send(Call(TARGET, b"\x06" * 4), key="l")
+    assert outcome.tx_hash is not None
+    assert [(tx.nonce, tx.to) for tx in rig.mined()] == [(0, ADDRESS), (1, TARGET)]
+    rig.sender.reconcile()
+    assert rig.journal.intents(TxState.SIGNED, TxState.BROADCAST) == []
+
+
+def test_reconcile__waiting_too_long__replaces(rig: Rig) -> None:
+    rig.mining = False
+    rig.sender.start(CALL, key="k")
+    rig.journal._db.execute("UPDATE attempts SET at = at - 1000")
+    rig.crash()
+    rig.sender.reconcile()
+    assert len({decode_raw(raw).hash for raw in rig.chain.sent}) == 2
+    assert len(rig.chain.pending) == 1
+
+
+# ---- reorgs ----
+
+
+def test_reconcile__reorg_removes_the_block__waits_and_is_mined_once_more(rig: Rig) -> None:
+    rig.chain.mine(count=3)
+    first = rig.sender.send(CALL, key="k")
+    rig.chain.reorg(1)
+    assert rig.sender.reconcile().reorged == 1 and rig.state("k") is TxState.BROADCAST
+    again = rig.sender.send(CALL, key="k")
+    assert again.tx_hash == first.tx_hash and again.block_hash != first.block_hash
+    assert len(rig.mined()) == 1
+
+
+def test_start__reorg_that_nobody_noticed__is_noticed_by_the_same_key(rig: Rig) -> None:
+    rig.chain.mine(count=3)
+    rig.sender.send(CALL, key="k")
+    rig.chain.reorg(1)
+    rig.chain.drop_pool()
+    assert rig.sender.send(CALL, key="k").tx_hash is not None
+    assert len(rig.mined()) == 1
+
+
+def test_reconcile__deep_enough__is_final_and_not_looked_at_again(rig: Rig) -> None:
+    rig.sender.send(CALL, key="k")
+    rig.chain.mine(count=rig.config.finality - 1)
+    rig.sender.reconcile()
+    assert rig.state("k") is TxState.MINED
+    rig.chain.mine()
+    rig.sender.reconcile()
+    assert rig.state("k") is TxState.FINAL
+    before = rig.chain.counts["receipt"]
+    rig.sender.reconcile()
+    assert rig.chain.counts["receipt"] == before
+
+
+def test_reconcile__a_lagging_provider__is_no_reorg(rig: Rig) -> None:
+    rig.sender.send(CALL, key="k")
+    newest = rig.chain._blocks.pop()
+    assert rig.sender.reconcile().reorged == 0 and rig.state("k") is TxState.MINED
+    rig.chain._blocks.append(newest)
+    rig.sender.reconcile()
+    assert rig.state("k") is TxState.MINED

@@ -1,0 +1,808 @@
+"""UnixFS: import equal to other importers, export equal to what went in, and every hostile DAG refused."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hearth import cid as cids
+from hearth import unixfs
+from hearth.cid import Cid
+from hearth.errors import (
+    BadCid,
+    BadDestination,
+    BlockCorrupt,
+    BlockMissing,
+    NotFoundError,
+    ShardingNeeded,
+    StorageError,
+    TooLarge,
+    UnsafePath,
+)
+from hearth.stores import MemoryStore
+from hearth.unixfs import Entry, Limits, Link
+from tests.hearth.unixfs_cases import ROOT, Case, Hasher, javascript, kubo, make_directories, make_files, ours
+
+# ---------------------------------------------------------------- helpers
+
+
+def varint(value: int) -> bytes:
+    out = b""
+    while value > 0x7F:
+        out += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return out + bytes([value])
+
+
+def field(number: int, value: int | bytes) -> bytes:
+    """Encode a protobuf field, independently of hearth.unixfs."""
+    if isinstance(value, int):
+        return varint(number * 8) + varint(value)
+    return varint(number * 8 + 2) + varint(len(value)) + value
+
+
+def data(kind: int, content: bytes | None = None, size: int | None = None, sizes: tuple[int, ...] = ()) -> bytes:
+    message = field(1, kind)
+    if content is not None:
+        message += field(2, content)
+    if size is not None:
+        message += field(3, size)
+    return message + b"".join(field(4, value) for value in sizes)
+
+
+def put(store: MemoryStore, message: bytes, *links: tuple[bytes, Cid]) -> Cid:
+    """Store a dag-pb node with the given UnixFS message and (name, child) links."""
+    block = b"".join(field(2, field(1, bytes(child)) + field(2, name) + field(3, 0)) for name, child in links)
+    return store.put_block(block + field(1, message), cids.DAG_PB)
+
+
+def directory(store: MemoryStore, *links: tuple[bytes, Cid]) -> Cid:
+    return put(store, data(1), *links)
+
+
+def tree(root: Path) -> dict[str, bytes | None]:
+    """Read a tree back: path -> content, or None for a directory."""
+    found: dict[str, bytes | None] = {}
+    for path in sorted(root.rglob("*")):
+        assert not path.is_symlink()
+        found[path.relative_to(root).as_posix()] = None if path.is_dir() else path.read_bytes()
+    return found
+
+
+def leftovers(folder: Path) -> list[str]:
+    return [path.name for path in folder.iterdir() if path.name.startswith(unixfs.PART_PREFIX)]
+
+
+# ---------------------------------------------------------------- import: equal to another importer
+
+
+@pytest.mark.slow
+def test_import_path__every_size_and_tree__equal_to_the_npm_importer(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "trees").mkdir()
+    cases = make_files(tmp_path / "files") + make_directories(tmp_path / "trees")
+    expected = javascript(cases)
+    different = [
+        case.name
+        for case, (name, tsize) in zip(cases, expected, strict=True)
+        if ((entry := ours(case)) and (str(entry.cid), entry.tsize)) != (name, tsize)
+    ]
+    assert different == []
+    assert len(cases) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.kubo
+def test_import_path__every_size_and_tree__equal_to_a_real_kubo(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "trees").mkdir()
+    cases = make_files(tmp_path / "files") + make_directories(tmp_path / "trees")
+    expected = kubo(cases)
+    different = [case.name for case, name in zip(cases, expected, strict=True) if str(ours(case).cid) != name]
+    assert different == []
+
+
+@pytest.mark.kubo
+def test_encode_directory__largest_that_is_taken__plain_in_a_real_kubo_too(tmp_path: Path) -> None:
+    """Kubo's own threshold lies where ours does or above, so nothing that is taken here would be sharded there."""
+    for number in range(5459):
+        (tmp_path / f"{number:04}").touch()
+    assert [str(ours_of(tmp_path).cid)] == kubo([Case(tmp_path)])
+    block = unixfs.encode_directory([Link(cids.of(b""), b"%04d" % number, 0) for number in range(5459)])
+    (tmp_path / ("x" * (unixfs.DIRECTORY_BLOCK_BYTES - len(block) - 44))).touch()
+    assert [str(ours_of(tmp_path).cid)] == kubo([Case(tmp_path)])
+
+
+def test_import_file__constants__are_the_markets() -> None:
+    """The constants are part of every CID in the market: a change is a new protocol version."""
+    assert (unixfs.CHUNK_BYTES, unixfs.LINKS_PER_NODE, unixfs.DIRECTORY_BLOCK_BYTES) == (2**20, 1024, 2**18)
+
+
+class Dripping(io.RawIOBase):
+    """Give a stream's bytes in small uneven pieces, as pipes and sockets do."""
+
+    def __init__(self, content: bytes, step: int) -> None:
+        self._content = io.BytesIO(content)
+        self._step = step
+
+    def read(self, size: int = -1) -> bytes:
+        return self._content.read(min(size, self._step))
+
+
+@given(st.binary(max_size=200), st.integers(1, 9), st.integers(2, 4), st.integers(1, 20))
+def test_import_file__any_content__reads_back_whatever_the_stream_gives(
+    content: bytes, chunk: int, links: int, step: int
+) -> None:
+    store = MemoryStore()
+    entry = unixfs.import_file(io.BytesIO(content), store, chunk_bytes=chunk, links_per_node=links)
+    dripped = unixfs.import_file(Dripping(content, step), store, chunk_bytes=chunk, links_per_node=links)  # type: ignore[arg-type]
+    assert entry == dripped
+    assert b"".join(unixfs.read_file(entry.cid, store)) == content
+    assert entry.size == len(content)
+    assert [found.size for found in unixfs.walk(entry.cid, store)] == [len(content)]
+    assert unixfs.declared_size(entry.cid, store) == len(content)
+
+
+def test_import_path__progress__adds_up_to_the_content(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "x").write_bytes(bytes(2500))
+    (tmp_path / "y").write_bytes(b"abc")
+    moved: dict[str, int] = {}
+
+    def note(path: str, size: int) -> None:
+        moved[path] = moved.get(path, 0) + size
+
+    entry = unixfs.import_path(tmp_path, Hasher(), chunk_bytes=1000, progress=note)
+    assert moved == {"a/x": 2500, "y": 3}
+    assert (entry.size, entry.files, entry.kind) == (2503, 2, "directory")
+
+
+def test_import_path__ignored_entries__left_out_and_not_entered(tmp_path: Path) -> None:
+    (tmp_path / "keep").write_bytes(b"1")
+    plain = ours_of(tmp_path)
+    (tmp_path / "skip").mkdir()
+    (tmp_path / "skip" / "link").symlink_to("/etc/passwd")
+    asked: list[tuple[str, bool]] = []
+
+    def ignore(path: str, is_directory: bool) -> bool:
+        asked.append((path, is_directory))
+        return path == "skip"
+
+    assert unixfs.import_path(tmp_path, Hasher(), ignore=ignore) == plain
+    assert asked == [("keep", False), ("skip", True)]
+
+
+def ours_of(path: Path) -> Entry:
+    return unixfs.import_path(path, Hasher())
+
+
+# ---------------------------------------------------------------- import: refused by name
+
+
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(os.fspath(path))
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda path: path.symlink_to("/etc/passwd"), "symbolic link"),
+        (lambda path: path.symlink_to("nowhere"), "symbolic link"),
+        (lambda path: path.symlink_to("."), "symbolic link"),
+        (make_fifo, "pipe"),
+        (make_socket, "socket"),
+    ],
+)
+def test_import_path__no_regular_file__refused_by_name(
+    tmp_path: Path, make: object, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert callable(make)
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path)  # a unix socket's path is short
+    make(Path("sub/odd"))
+    for root in (tmp_path, tmp_path / "sub" / "odd"):
+        with pytest.raises(UnsafePath, match=named) as caught:
+            ours_of(root)
+        assert "odd" in caught.value.message
+        assert (caught.value.code, caught.value.exit_code) == ("UNSAFE_PATH", 9)
+
+
+def test_import_path__device__refused_by_name() -> None:
+    with pytest.raises(UnsafePath, match="/dev/null is a device"):
+        ours_of(Path("/dev/null"))
+
+
+@pytest.mark.parametrize("swapped", ["link", "pipe"])
+def test_import_path__entry_swapped_after_the_look__still_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swapped: str
+) -> None:
+    (tmp_path / "plain").write_bytes(b"")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe")
+    looked = (tmp_path / "plain").stat()
+    monkeypatch.setattr(unixfs.os, "stat", lambda *args, **options: looked)
+    assert ours_of(tmp_path / "plain").size == 0
+    with pytest.raises(StorageError):
+        ours_of(tmp_path / swapped)
+
+
+def test_encode_directory__links_in_any_order__sorted_by_bytes() -> None:
+    child = cids.of(b"")
+    names = [b"Z", b"a", b"a-b", b"a.b", b"aa", "\u00fc".encode(), "\U0001f525".encode()]
+    blocks = {unixfs.encode_directory([Link(child, name, 0) for name in order]) for order in (names, names[::-1])}
+    assert len(blocks) == 1
+    block = blocks.pop()
+    assert [link.name for link in unixfs.decode_node(cids.of(block, cids.DAG_PB), block).links] == names
+
+
+def test_import_path__missing__not_found(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError, match="absent") as caught:
+        ours_of(tmp_path / "absent")
+    assert caught.value.exit_code == 7
+
+
+def test_import_path__unreadable_path__named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StorageError, match="below cannot be read") as caught:
+        ours_of(tmp_path / "file" / "below")
+    assert caught.value.code == "UNREADABLE"
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe", b"a\\b", b"a\nb", b"\x1b[31m", b"C:x", b"x\x7f"])
+def test_import_path__name_that_cannot_travel__refused_by_name(tmp_path: Path, name: bytes) -> None:
+    with open(os.path.join(os.fsencode(tmp_path), name), "wb"):
+        pass
+    with pytest.raises(UnsafePath) as caught:
+        ours_of(tmp_path)
+    assert repr(name) in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("Makefile", "makefile"), ("\u00fc", "u\u0308"), ("stra\u00dfe", "STRASSE"), ("\u212b", "\u00e5")],
+)
+def test_import_path__names_equal_on_other_file_systems__refused(tmp_path: Path, first: str, second: str) -> None:
+    (tmp_path / first).write_bytes(b"")
+    (tmp_path / second).write_bytes(b"")
+    with pytest.raises(UnsafePath, match="case or Unicode"):
+        ours_of(tmp_path)
+
+
+def test_import_path__depth_and_length_at_and_above_the_limit__taken_and_refused(tmp_path: Path) -> None:
+    deep = tmp_path / "deep"
+    for _ in range(unixfs.MAX_PATH_DEPTH - 1):
+        deep = deep / "d"
+    deep.mkdir(parents=True)
+    (deep / "file").write_bytes(b"")
+    ours_of(tmp_path / "deep")
+    with pytest.raises(UnsafePath, match="deeper"):
+        ours_of(tmp_path)
+    long = tmp_path / "long" / ("n" * 100) / ("m" * 100)
+    long.mkdir(parents=True)
+    (long / ("x" * 53)).write_bytes(b"")
+    ours_of(tmp_path / "long")
+    (long / ("y" * 54)).write_bytes(b"")
+    with pytest.raises(UnsafePath, match="255"):
+        ours_of(tmp_path / "long")
+
+
+def test_encode_directory__block_at_and_above_the_limit__taken_and_refused(tmp_path: Path) -> None:
+    child = cids.of(b"")
+    links = [Link(child, b"%04d" % number, 0) for number in range(5459)]
+    block = unixfs.encode_directory(links)
+    room = unixfs.DIRECTORY_BLOCK_BYTES - len(block)
+    # A link of an n-byte name (n < 79) takes 44 + n bytes more than nothing; the last one fills the block exactly.
+    assert 0 < room < 44 + 79
+    exact = [*links, Link(child, b"x" * (room - 44), 0)]
+    assert len(unixfs.encode_directory(exact)) == unixfs.DIRECTORY_BLOCK_BYTES
+    with pytest.raises(ShardingNeeded) as caught:
+        unixfs.encode_directory([*links, Link(child, b"x" * (room - 43), 0)], "data/many")
+    assert "data/many" in caught.value.message
+    assert (caught.value.code, caught.value.exit_code) == ("SHARDING_NEEDED", 9)
+    for number in range(5800):
+        (tmp_path / f"{number}").touch()
+    with pytest.raises(ShardingNeeded, match="5800 entries"):
+        ours_of(tmp_path)
+
+
+# ---------------------------------------------------------------- export
+
+
+def test_export__every_tree__the_same_tree(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    store = MemoryStore()
+    for case in make_directories(tmp_path / "in"):
+        entry = unixfs.import_path(case.path, store)
+        dest = tmp_path / f"out-{case.path.name}"
+        written = unixfs.export(entry.cid, store, dest)
+        assert tree(dest) == tree(case.path)
+        assert (written.size, written.files) == (entry.size, entry.files)
+        walked = {found.path for found in unixfs.walk(entry.cid, store)} - {""}
+        assert walked == set(tree(case.path))
+    assert leftovers(tmp_path) == []
+
+
+names = st.text("abcXYZ \u00fc\u65e5.-_", min_size=1, max_size=8).filter(lambda name: name not in (".", ".."))
+trees = st.recursive(st.binary(max_size=40), lambda inner: st.dictionaries(names, inner, max_size=4), max_leaves=10)
+
+
+@given(trees)
+@settings(max_examples=60)
+def test_export__any_tree_that_imports__the_same_tree(made: object) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        source, dest = Path(folder) / "source", Path(folder) / "dest"
+
+        def make(path: Path, node: object) -> None:
+            if isinstance(node, bytes):
+                path.write_bytes(node)
+                return
+            assert isinstance(node, dict)
+            path.mkdir()
+            for name, child in node.items():
+                make(path / name, child)
+
+        make(source, made)
+        store = MemoryStore()
+        try:
+            entry = unixfs.import_path(source, store, chunk_bytes=7, links_per_node=2)
+        except UnsafePath:
+            return  # two names of one directory differ only in case or Unicode form
+        unixfs.export(entry.cid, store, dest)
+        assert (dest.read_bytes() == made) if isinstance(made, bytes) else (tree(dest) == tree(source))
+
+
+def test_export__destination_taken__refused_and_untouched(tmp_path: Path) -> None:
+    store = MemoryStore()
+    entry = unixfs.import_file(io.BytesIO(b"new"), store)
+    taken = tmp_path / "taken"
+    taken.write_bytes(b"old")
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "x").write_bytes(b"old")
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "elsewhere")
+    for dest in (taken, full, link, tmp_path / "absent" / "x"):
+        with pytest.raises(BadDestination) as caught:
+            unixfs.export(entry.cid, store, dest)
+        assert (caught.value.code, caught.value.exit_code) == ("BAD_DESTINATION", 9)
+    assert (taken.read_bytes(), (full / "x").read_bytes()) == (b"old", b"old")
+    assert not (tmp_path / "elsewhere").exists()
+    assert leftovers(tmp_path) == []
+
+
+def test_export__empty_directory_as_destination__filled(tmp_path: Path) -> None:
+    store = MemoryStore()
+    (tmp_path / "source").mkdir()
+    (tmp_path / "source" / "x").write_bytes(b"1")
+    entry = unixfs.import_path(tmp_path / "source", store)
+    (tmp_path / "dest").mkdir()
+    unixfs.export(entry.cid, store, tmp_path / "dest")
+    assert tree(tmp_path / "dest") == {"x": b"1"}
+
+
+def test_export__every_block_missing_in_turn__nothing_written(tmp_path: Path) -> None:
+    store = MemoryStore()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_bytes(bytes(range(200)))
+    (tmp_path / "in" / "b").mkdir()
+    (tmp_path / "in" / "b" / "c").write_bytes(b"c")
+    entry = unixfs.import_path(tmp_path / "in", store, chunk_bytes=16, links_per_node=4)
+    whole = dict(store.blocks)
+    assert len(whole) > 15
+    for digest in whole:
+        store.blocks = {key: block for key, block in whole.items() if key != digest}
+        with pytest.raises(BlockMissing):
+            unixfs.export(entry.cid, store, tmp_path / "out")
+        assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_export__every_block_with_a_bit_flipped__nothing_written(tmp_path: Path) -> None:
+    store = MemoryStore()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_bytes(bytes(range(200)))
+    (tmp_path / "in" / "b").mkdir()
+    entry = unixfs.import_path(tmp_path / "in", store, chunk_bytes=16, links_per_node=4)
+    whole = dict(store.blocks)
+    for digest, block in whole.items():
+        for bit in (0, len(block) * 4, len(block) * 8 - 1):
+            spoilt = bytearray(block)
+            spoilt[bit // 8] ^= 1 << bit % 8
+            store.blocks = {**whole, digest: bytes(spoilt)}
+            with pytest.raises(BlockCorrupt):
+                unixfs.export(entry.cid, store, tmp_path / "out")
+            assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    store.blocks = whole
+    unixfs.export(entry.cid, store, tmp_path / "out")
+
+
+def test_export__umask_and_modes__plain_files_and_directories(tmp_path: Path) -> None:
+    store = MemoryStore()
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "run.sh").write_bytes(b"#!")
+    (tmp_path / "in" / "run.sh").chmod(0o4755)
+    entry = unixfs.import_path(tmp_path / "in", store)
+    old = os.umask(0o022)
+    try:
+        unixfs.export(entry.cid, store, tmp_path / "out")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "out" / "run.sh").stat().st_mode & 0o7777 == 0o644
+    assert (tmp_path / "out").stat().st_mode & 0o7777 == 0o755
+
+
+def test_export__killed_before_the_rename__no_destination(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a").write_bytes(b"a")
+    script = """
+import os, sys
+from pathlib import Path
+from hearth import unixfs
+from hearth.stores import MemoryStore
+store = MemoryStore()
+entry = unixfs.import_path(Path(sys.argv[1]), store)
+os.rename = lambda *names: os._exit(9)
+unixfs.export(entry.cid, store, Path(sys.argv[2]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "in", tmp_path / "out"], cwd=ROOT, env=python_path(), check=False
+    )
+    assert done.returncode == 9
+    assert not (tmp_path / "out").exists()
+    assert len(leftovers(tmp_path)) == 1  # named so that its owner can sweep it
+
+
+def python_path() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.fspath(ROOT)}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        b"",
+        b".",
+        b"..",
+        b"/etc/passwd",
+        b"../x",
+        b"a/b",
+        b"a\\b",
+        b"a\0b",
+        b"a\nb",
+        b"C:evil",
+        b"\xff",
+        b"\xed\xa0\x80",
+        b"x" * 256,
+    ],
+)
+def test_export__hostile_name__refused_and_nothing_written(tmp_path: Path, name: bytes) -> None:
+    store = MemoryStore()
+    leaf = store.put_block(b"evil")
+    for root in (directory(store, (name, leaf)), directory(store, (b"d", directory(store, (name, leaf))))):
+        with pytest.raises(UnsafePath):
+            unixfs.export(root, store, tmp_path / "out")
+        with pytest.raises(UnsafePath):
+            list(unixfs.walk(root, store))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("first", "second"), [(b"a", b"a"), (b"A", b"a"), ("\u00fc".encode(), "u\u0308".encode())])
+def test_export__names_that_collide__refused_and_nothing_written(tmp_path: Path, first: bytes, second: bytes) -> None:
+    store = MemoryStore()
+    leaf = store.put_block(b"x")
+    with pytest.raises(UnsafePath):
+        unixfs.export(directory(store, (first, leaf), (second, leaf)), store, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_export__path_too_deep_or_long__refused(tmp_path: Path) -> None:
+    store = MemoryStore()
+    leaf = store.put_block(b"x")
+    root = directory(store, (b"f", leaf))
+    for _ in range(unixfs.MAX_PATH_DEPTH - 1):
+        root = directory(store, (b"d", root))
+    unixfs.export(root, store, tmp_path / "out")
+    with pytest.raises(UnsafePath, match="deeper"):
+        unixfs.export(directory(store, (b"d", root)), store, tmp_path / "out2")
+    long = directory(store, (b"a" * 128, directory(store, (b"b" * 127, leaf))))
+    with pytest.raises(UnsafePath, match="255"):
+        unixfs.export(long, store, tmp_path / "out3")
+
+
+def test_export__symlink_node__refused_by_name(tmp_path: Path) -> None:
+    store = MemoryStore()
+    link = put(store, data(4, b"/etc/passwd"))
+    for root in (link, directory(store, (b"x", link))):
+        with pytest.raises(UnsafePath, match="symlink"):
+            unixfs.export(root, store, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---------------------------------------------------------------- reading what other tools write
+
+
+def test_read_file__dag_pb_leaves_and_inline_data__content_in_order() -> None:
+    store = MemoryStore()
+    old_leaf = put(store, data(0, b"world", 5))  # Kubo's trickle leaves have type raw
+    file_leaf = put(store, data(2, b"!", 1))
+    trickle = put(store, data(2, b"hello ", 12, (5, 1)), (b"", old_leaf), (b"", file_leaf))
+    assert b"".join(unixfs.read_file(trickle, store)) == b"hello world!"
+    version_0 = Cid(0, cids.DAG_PB, cids.SHA2_256, trickle.digest)
+    assert b"".join(unixfs.read_file(version_0, store)) == b"hello world!"
+
+
+def test_read_file__data_before_links_and_packed_sizes__read() -> None:
+    store = MemoryStore()
+    leaf = store.put_block(b"ab")
+    message = field(1, 2) + field(3, 4) + field(4, b"\x02\x02") + field(7, 0o644)
+    link = field(2, field(1, bytes(leaf)))
+    root = store.put_block(field(1, message) + link + link, cids.DAG_PB)
+    assert b"".join(unixfs.read_file(root, store)) == b"abab"
+
+
+def test_walk__sharded_directory__entries_without_their_slots(tmp_path: Path) -> None:
+    store = MemoryStore()
+    leaf = store.put_block(b"x")
+    shard = field(1, 5) + field(2, b"\x01") + field(5, 0x22) + field(6, 256)
+    inner = put(store, shard, (b"3Fdeep name", leaf))
+    root = put(store, shard, (b"00first", leaf), (b"A1", inner), (b"FFlast", leaf))
+    assert [entry.path for entry in unixfs.walk(root, store)] == ["", "first", "deep name", "last"]
+    unixfs.export(root, store, tmp_path / "out")
+    assert tree(tmp_path / "out") == {"first": b"x", "deep name": b"x", "last": b"x"}
+    assert unixfs.resolve(root, "deep name", store) == leaf
+    with pytest.raises(UnsafePath):
+        list(unixfs.walk(put(store, shard, (b"00x", leaf), (b"01x", leaf)), store))
+    with pytest.raises(BlockCorrupt):
+        list(unixfs.walk(put(store, shard, (b"00", leaf)), store))
+
+
+def test_resolve__paths__the_entry_or_not_found(tmp_path: Path) -> None:
+    store = MemoryStore()
+    leaf = store.put_block(b"x")
+    inner = directory(store, (b"c d", leaf))
+    root = directory(store, (b"a", inner))
+    assert unixfs.resolve(root, "", store) == root
+    assert unixfs.resolve(root, "/a/", store) == inner
+    assert unixfs.resolve(root, "a/c d", store) == leaf
+    for path in ("b", "a/b", "a/c d/e", "a/..", "."):
+        with pytest.raises(NotFoundError):
+            unixfs.resolve(root, path, store)
+
+
+# ---------------------------------------------------------------- hostile DAGs
+
+
+def bomb(store: MemoryStore, doublings: int) -> Cid:
+    """Build a file of 2**doublings bytes out of a few small blocks, each linking twice to the one below."""
+    here, size = store.put_block(b"\0"), 1
+    for _ in range(doublings):
+        here, size = put(store, data(2, None, size * 2, (size, size)), (b"", here), (b"", here)), size * 2
+    return here
+
+
+def test_read_file__bomb_that_declares_its_size__refused_before_a_leaf_is_read() -> None:
+    store = MemoryStore()
+    root = bomb(store, 30)
+    assert sum(len(block) for block in store.blocks.values()) < 4096
+    store.blocks = {root.digest: store.blocks[root.digest]}
+    with pytest.raises(TooLarge, match="bytes"):
+        next(unixfs.read_file(root, store, Limits(max_bytes=2**30 - 1)))
+
+
+def test_export__bombs__refused_in_small_memory(tmp_path: Path) -> None:
+    """2^30 logical bytes in 2 KB of blocks, as file, as parts that lie about their size, and as directories."""
+    script = """
+import resource, sys, time
+from pathlib import Path
+from hearth import unixfs
+from hearth.errors import TooLarge, BlockCorrupt
+from hearth.unixfs import Limits
+from hearth.stores import MemoryStore
+from tests.hearth.test_unixfs import bomb, data, directory, put
+store = MemoryStore()
+file = bomb(store, 30)
+liar = put(store, data(2, None, 1, (1,)), (b"", file))
+inner = store.put_block(b"")
+for _ in range(15):
+    inner = directory(store, *((b"%x" % i, inner) for i in range(16)))
+empties = store.put_block(b"")
+for _ in range(8):
+    empties = put(store, data(2, None, 0, (0,) * 16), *[(b"", empties)] * 16)
+wide = put(store, data(2, None, 0, (0,) * 40000), *[(b"", store.put_block(b""))] * 40000)
+wider = put(store, data(2, None, 0, (0,) * 4000), *[(b"", wide)] * 4000)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+limits = Limits(max_bytes=2**28, max_entries=1000, max_blocks=20_000)
+for root, error in ((file, TooLarge), (liar, BlockCorrupt), (inner, TooLarge), (empties, TooLarge), (wider, TooLarge)):
+    try:
+        unixfs.export(root, store, Path(sys.argv[1]) / "out", limits)
+    except error:
+        print("refused")
+try:
+    for entry in unixfs.walk(inner, store, limits):
+        pass
+except TooLarge:
+    print("refused")
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path],
+        cwd=ROOT,
+        env=python_path(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    *verdicts, grown_kib = done.stdout.split()
+    assert verdicts == ["refused"] * 6
+    assert int(grown_kib) < 64 * 1024
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("limits", "what"),
+    [
+        (Limits(max_bytes=9), "bytes"),
+        (Limits(max_entries=3), "entries"),
+        (Limits(max_blocks=3), "blocks"),
+    ],
+)
+def test_export__one_over_each_limit__refused(tmp_path: Path, limits: Limits, what: str) -> None:
+    store = MemoryStore()
+    root = directory(
+        *(store, (b"a", store.put_block(b"12345")), (b"b", directory(store, (b"c", store.put_block(b"67890")))))
+    )
+    unixfs.export(root, store, tmp_path / "whole", Limits(max_bytes=10, max_entries=4, max_blocks=4))
+    with pytest.raises(TooLarge, match=f"more than . {what}"):
+        unixfs.export(root, store, tmp_path / "out", limits)
+    assert [path.name for path in tmp_path.iterdir()] == ["whole"]
+
+
+LEAF = cids.of(b"ab")
+LINK = field(2, field(1, bytes(LEAF)) + field(2, b"") + field(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("block", "why"),
+    [
+        (b"", "no UnixFS data"),
+        (b"\x0a", "cut off"),
+        (b"\x0a\x05ab", "longer than"),
+        (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "64 bits"),
+        (b"\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", "64 bits"),
+        (b"\x0d\0\0\0\0", "wire type"),
+        (field(1, data(2)) * 2, "twice"),
+        (field(3, b"x") + field(1, data(2)), "unknown"),
+        (field(1, 7), "unknown"),
+        (LINK + field(1, data(2, None, 4, (2, 2))) + LINK, "between"),
+        (field(2, field(2, b"") + field(1, bytes(LEAF))) + field(1, data(2, None, 2, (2,))), "out of order"),
+        (field(2, field(2, b"x")) + field(1, data(1)), "names no block"),
+        (field(2, field(1, b"\x01\x55\x12\x20")) + field(1, data(1)), "digest"),
+        (field(2, field(1, b"\x01\x55\x00\x01x")) + field(1, data(1)), "hash 0x0"),
+        (LINK + field(1, data(2, None, 2)), "1 links but 0 sizes"),
+        (LINK + field(1, data(2, None, 3, (2,))), "declares 3 bytes"),
+        (field(1, data(2, b"ab", 1)), "declares 1 bytes"),
+        (field(1, data(9)), "type 9"),
+        (field(1, b""), "type -1"),
+        (field(1, field(1, 5) + field(5, 0x22) + field(6, 100)), "fanout 100"),
+        (field(1, field(1, 5) + field(5, 0x12) + field(6, 256)), "hash 0x12"),
+    ],
+)
+def test_decode_node__malformed__block_corrupt_with_the_reason(block: bytes, why: str) -> None:
+    with pytest.raises(BlockCorrupt, match=why):
+        unixfs.decode_node(cids.of(block, cids.DAG_PB), block)
+
+
+@given(st.binary(max_size=120))
+@settings(max_examples=300)
+def test_decode_node__any_bytes__a_node_or_block_corrupt(block: bytes) -> None:
+    try:
+        unixfs.decode_node(cids.of(block, cids.DAG_PB), block)
+    except BlockCorrupt:
+        return
+
+
+def test_walk__inner_nodes_larger_than_their_content_needs__refused() -> None:
+    """Parsing costs time too: 2 MiB of links to nothing, over and over, is no file of a few bytes."""
+    store = MemoryStore()
+    empty = store.put_block(b"")
+    here = put(store, data(2, None, 0, (0,) * 20_000), *[(b"", empty)] * 20_000)
+    for _ in range(3):
+        here = put(store, data(2, None, 0, (0,) * 2), (b"", here), (b"", here))
+    limits = Limits(max_bytes=100, max_entries=1, max_blocks=10**9)
+    with pytest.raises(TooLarge, match="inner nodes"):
+        list(unixfs.read_file(here, store, limits))
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4))
+@settings(max_examples=300)
+def test_decode_node__mutated_node__a_node_or_block_corrupt(changes: list[tuple[int, int]]) -> None:
+    store = MemoryStore()
+    block = bytearray(store.blocks[unixfs.import_file(io.BytesIO(bytes(50)), store, chunk_bytes=5).cid.digest])
+    for at, value in changes:
+        block[at % len(block)] = value
+    try:
+        unixfs.decode_node(cids.of(bytes(block), cids.DAG_PB), bytes(block))
+    except BlockCorrupt:
+        return
+
+
+@pytest.mark.parametrize("actual", [b"a", b"abc"])
+def test_read_file__part_not_as_long_as_declared__block_corrupt(actual: bytes) -> None:
+    store = MemoryStore()
+    for part in (store.put_block(actual), put(store, data(2, actual, len(actual)))):
+        root = put(store, data(2, None, 2, (2,)), (b"", part))
+        with pytest.raises(BlockCorrupt, match="declares 2"):
+            list(unixfs.read_file(root, store))
+
+
+def test_read_file__directory_or_shard_as_part__block_corrupt() -> None:
+    store = MemoryStore()
+    inner = directory(store)
+    root = put(store, data(2, None, 0, (0,)), (b"", inner))
+    for bad in (root, inner):
+        with pytest.raises(BlockCorrupt, match="directory"):
+            list(unixfs.read_file(bad, store))
+
+
+def test_read_file__dag_cbor__refused() -> None:
+    store = MemoryStore()
+    name = store.put_block(b"\xa0", cids.DAG_CBOR)
+    with pytest.raises(BlockCorrupt, match="dag-cbor"):
+        list(unixfs.read_file(name, store))
+    with pytest.raises(BadCid, match="dag-cbor"):
+        list(unixfs.blocks_of(name, store))
+
+
+def test_read_file__tree_higher_than_the_limit__refused() -> None:
+    store = MemoryStore()
+    here = store.put_block(b"x")
+    for _ in range(unixfs.MAX_DAG_HEIGHT):
+        here = put(store, data(2, None, 1, (1,)), (b"", here))
+    assert b"".join(unixfs.read_file(here, store)) == b"x"
+    with pytest.raises(TooLarge, match="higher"):
+        list(unixfs.read_file(put(store, data(2, None, 1, (1,)), (b"", here)), store))
+
+
+def test_blocks_of__shared_blocks__each_once() -> None:
+    store = MemoryStore()
+    root = bomb(store, 10)
+    found = [name for name, _ in unixfs.blocks_of(root, store)]
+    assert found[0] == root
+    assert len(found) == len(set(found)) == len(store.blocks) == 11
+
+
+def test_import_file__hundred_mebibytes__small_memory() -> None:
+    """The importer streams: its memory does not grow with the file."""
+    script = """
+import resource
+from hearth import unixfs
+from tests.hearth.unixfs_cases import Hasher
+class Zeros:
+    left = 100 * 2**20
+    def read(self, size):
+        size = min(size, self.left)
+        self.left -= size
+        return bytes(size)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+entry = unixfs.import_file(Zeros(), Hasher())
+assert entry.size == 100 * 2**20
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=python_path(), capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 16 * 1024
