@@ -630,7 +630,9 @@ def test_child__environment_of_the_worker__not_inherited(canary: str, spinning: 
     seen = Path(f"/proc/{pid}/environ").read_bytes()
     limits = Path(f"/proc/{pid}/limits").read_text()
     assert canary.encode() not in seen and b"PYTHONPATH" in seen
-    assert [line.split()[-3] for line in limits.splitlines() if line.startswith("Max core file")] == ["0"]
+    hard = {line[:25].strip(): line[25:].split()[1] for line in limits.splitlines()[1:]}
+    assert (hard["Max core file size"], hard["Max open files"]) == ("0", str(2 * wasi.MAX_FDS))
+    assert int(hard["Max data size"]) == 64 * MIB + wasm_child.DATA_SLACK
 
 
 def test_engine_id__any_setting_changed__another_engine(monkeypatch: pytest.MonkeyPatch) -> None:
