@@ -197,7 +197,7 @@ class MarketMachine(RuleBasedStateMachine):
 
     @rule(seed=st.integers(0, 2**64 - 1))
     def act(self, seed: int) -> None:
-        """Take one weighted action. Hypothesis would switch whole rules off in most histories, and a market needs all."""
+        """Take one weighted action: hypothesis would switch whole rules off in most histories."""
         data = Random(seed)
         name = data.choices(list(WEIGHTS), weights=list(WEIGHTS.values()))[0]
         getattr(self, name)(data)
