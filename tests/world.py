@@ -13,7 +13,6 @@ from eth_utils import to_checksum_address
 
 from hearth import protocol, words
 from hearth.types import (
-    SENTINEL,
     ZERO_ADDRESS,
     Best,
     Billing,
@@ -99,7 +98,7 @@ class World:
         self.operator = evm.account("operator")
         self.keeper = evm.account("keeper")
         self.stranger = evm.account("stranger")
-        self.token: Contract | None = evm.deploy("mocks/MockToken", 18) if erc20 else None
+        self.token: Contract | None = evm.deploy("mocks/MockToken", "Test token", "TEST", 18) if erc20 else None
         self.escrow = evm.deploy("Escrow", self.token or NATIVE)
         self.nodes = evm.deploy(
             "NodeRegistry",
@@ -287,5 +286,3 @@ class World:
     def state(self, terms: Terms, index: int = 0) -> State:
         """Read a unit's state as stored."""
         return self.unit(terms, index).state
-
-
