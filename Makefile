@@ -25,10 +25,13 @@ PIP_LOCKED := $(PIP_QUIET) --require-hashes
 WHEELS := $(VENV)/build-wheels
 # These publish no wheel; anything else that would have to be built is refused.
 SDIST_ONLY := lazyasd,python-baseconv,varint
-PYTEST := $(PY) -m pytest
-SOURCES := hearth keeper worker tools tests $(wildcard scripts examples bench)
+# The variables of `make services-up`, where it was called; without it the tests skip what is missing.
+WITH_SERVICES := eval "$$($(PY) -m tools.services env)";
+PYTEST := $(WITH_SERVICES) $(PY) -m pytest
 VYPER_FILES = $(shell find contracts -name '*.vy' -o -name '*.vyi' | sort)
-FUZZ_SEED ?= $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+ifndef FUZZ_SEED
+FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+endif
 
 .PHONY: help setup check lint types contracts-format contracts-bytes contracts-forms artifacts-check test demo fuzz \
 	planted bench bench-gas chaos artifacts lock format clean services-up services-down
@@ -98,20 +101,20 @@ test: .venv/.stamp-project node_modules/.stamp ## every test
 	$(PYTEST) -n 2 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 fuzz: .venv/.stamp-project node_modules/.stamp ## property tests and state machines, many examples, a new seed
-	@echo "fuzz: seed $(FUZZ_SEED) (repeat with: make fuzz FUZZ_SEED=$(FUZZ_SEED))"
-	HEARTH_HYPOTHESIS=fuzz $(PYTEST) -m "hypothesis or stateful" -n 2 --dist loadgroup --timeout 14400 \
+	@echo "fuzz: to repeat: make fuzz FUZZ_SEED=$(FUZZ_SEED)"
+	export HEARTH_HYPOTHESIS=fuzz; $(PYTEST) -m "hypothesis or stateful" -n 2 --dist loadgroup --timeout 14400 \
 		--hypothesis-seed=$(FUZZ_SEED) $(PYTEST_ARGS)
 
 chaos: .venv/.stamp-project node_modules/.stamp ## kill, starve and cut off real processes
-	HEARTH_CHAOS=full $(PYTEST) tests/chaos --timeout 7200 $(PYTEST_ARGS)
+	export HEARTH_CHAOS=full; $(PYTEST) tests/chaos --timeout 7200 $(PYTEST_ARGS)
 
 planted: .venv/.stamp-project node_modules/.stamp ## apply each planted bug to a copy: the suite must turn red
-	$(PY) -m tools.planted $(PLANTED)
+	$(WITH_SERVICES) $(PY) -m tools.planted $(PLANTED)
 
 # ---- runs ----
 
 demo: .venv/.stamp-project node_modules/.stamp ## the market on a local chain, from post to paid
-	$(VENV)/bin/hearth demo
+	$(WITH_SERVICES) $(VENV)/bin/hearth demo
 
 bench: .venv/.stamp-project node_modules/.stamp ## keeper and matching figures into bench/results
 	$(PY) -m scripts.bench_keeper

@@ -74,7 +74,7 @@ class Entry:
     """Describe one file or directory.
 
     `path` relative, "" for the root; `size` content bytes; `tsize` bytes of all its blocks, repeats counted each time;
-    `files` regular files in it.
+    `files` regular files in it. Readers leave `tsize` 0, and `walk` a directory's `size` and `files`: not known there.
     """
 
     cid: Cid
@@ -647,7 +647,7 @@ def _open(cid: Cid, budget: _Budget) -> bytes | Node:
 def walk(cid: Cid, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Iterator[Entry]:
     """Yield every file and directory below and including `cid`, parents first, sizes as declared by the nodes.
 
-    A directory's `size` and `files` are 0: they are known once its entries have been walked.
+    A child's `tsize` is what its parent declares.
     """
     budget = _Budget(source, limits)
     budget.entry()

@@ -22,7 +22,7 @@ from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ import pyrevm
 import pytest
 from eth_abi import decode, encode
 from eth_hash.auto import keccak
-from eth_utils import to_checksum_address
+from eth_utils import to_checksum_address as _to_checksum_address
 from vyper.compiler.input_bundle import BUILTIN, FileInput, FilesystemInputBundle
 from vyper.compiler.output import build_abi_output
 from vyper.compiler.phases import CompilerData
@@ -65,6 +65,10 @@ _ACCOUNT = re.compile(
 _SLOT = re.compile(r"(\d+): StorageSlot \{ previous_or_original_value: \d+, present_value: (\d+) \}")
 
 
+# Decoded results name the same few addresses over and over.
+to_checksum_address = lru_cache(maxsize=4096)(_to_checksum_address)
+
+
 # ------------------------------------------------------------------------------------------------ compiling
 
 
@@ -76,6 +80,21 @@ class Artifact:
     abi: list[dict[str, Any]]
     bytecode: bytes
     runtime_size: int
+
+    @cached_property
+    def functions(self) -> dict[str, list[Function]]:
+        """Return the functions by name, overloads together."""
+        found: dict[str, list[Function]] = {}
+        for entry in self.abi:
+            if entry["type"] == "function":
+                found.setdefault(entry["name"], []).append(Function(entry))
+        return found
+
+    @cached_property
+    def events(self) -> dict[bytes, Event]:
+        """Return the events by their first topic."""
+        found = [Event(entry) for entry in self.abi if entry["type"] == "event"]
+        return {event.topic: event for event in found}
 
 
 def compile_contract(name: str) -> Artifact:
@@ -253,40 +272,51 @@ def _nice(item: Mapping[str, Any], value: Any) -> Any:
     return to_checksum_address(value) if kind == "address" else value
 
 
-@dataclass(frozen=True)
 class Function:
     """One ABI entry: how to encode its arguments and decode its answer."""
 
-    entry: Mapping[str, Any]
-
-    @property
-    def name(self) -> str:
-        return str(self.entry["name"])
-
-    @property
-    def signature(self) -> str:
-        return f"{self.name}({','.join(_type(item) for item in self.entry['inputs'])})"
-
-    @property
-    def selector(self) -> bytes:
-        return keccak(self.signature.encode())[:4]
-
-    @property
-    def is_view(self) -> bool:
-        return self.entry["stateMutability"] in ("view", "pure")
+    def __init__(self, entry: Mapping[str, Any]) -> None:
+        self.entry = entry
+        self.name = str(entry["name"])
+        self.takes = [_type(item) for item in entry["inputs"]]
+        self.gives = [_type(item) for item in entry["outputs"]]
+        self.signature = f"{self.name}({','.join(self.takes)})"
+        self.selector = keccak(self.signature.encode())[:4]
+        self.is_view = entry["stateMutability"] in ("view", "pure")
 
     def encode(self, args: Sequence[Any]) -> bytes:
         """Return the calldata."""
-        return self.selector + encode([_type(item) for item in self.entry["inputs"]], _plain(args))
+        return self.selector + encode(self.takes, _plain(args))
 
     def decode(self, data: bytes) -> Any:
         """Return nothing, the one value, or a tuple of values."""
-        outputs = self.entry["outputs"]
-        if not outputs:
+        if not self.gives:
             return None
-        values = decode([_type(item) for item in outputs], data)
-        nice = tuple(_nice(item, value) for item, value in zip(outputs, values, strict=True))
+        values = decode(self.gives, data)
+        nice = tuple(_nice(item, value) for item, value in zip(self.entry["outputs"], values, strict=True))
         return nice[0] if len(nice) == 1 else nice
+
+
+class Event:
+    """One ABI entry of an event: how to decode a log of it."""
+
+    def __init__(self, entry: Mapping[str, Any]) -> None:
+        self.name = str(entry["name"])
+        self.order = [str(item["name"]) for item in entry["inputs"]]
+        self.indexed = [item for item in entry["inputs"] if item["indexed"]]
+        self.others = [item for item in entry["inputs"] if not item["indexed"]]
+        self.types = [_type(item) for item in self.others]
+        signature = f"{self.name}({','.join(_type(item) for item in entry['inputs'])})"
+        self.topic = keccak(signature.encode())
+
+    def decode(self, topics: Sequence[bytes], data: bytes) -> dict[str, Any]:
+        """Return the fields by name, in the order of the declaration."""
+        args: dict[str, Any] = {}
+        for item, topic in zip(self.indexed, topics[1:], strict=True):
+            args[item["name"]] = _nice(item, decode([_type(item)], topic)[0])
+        for item, value in zip(self.others, decode(self.types, data), strict=True):
+            args[item["name"]] = _nice(item, value)
+        return {name: args[name] for name in self.order}
 
 
 class _Calls:
@@ -301,7 +331,7 @@ class _Calls:
         overloads = contract.functions(name)
 
         def invoke(*args: Any, **options: Any) -> Any:
-            function = next((f for f in overloads if len(f.entry["inputs"]) == len(args)), None)
+            function = next((f for f in overloads if len(f.takes) == len(args)), None)
             if function is None:
                 takes = " or ".join(f.signature for f in overloads)
                 raise TypeError(f"{contract.name}.{name} was given {len(args)} arguments; it is {takes}")
@@ -328,18 +358,17 @@ class Contract:
 
     def all_functions(self) -> list[Function]:
         """Return every function of the ABI, overloads apart."""
-        return [Function(entry) for entry in self.artifact.abi if entry["type"] == "function"]
+        return [function for same in self.artifact.functions.values() for function in same]
 
     def functions(self, name: str) -> list[Function]:
         """Return the function called `name`, once per number of arguments that it takes."""
-        found = [function for function in self.all_functions() if function.name == name]
-        if not found:
+        if name not in self.artifact.functions:
             raise AttributeError(f"{self.name} has no function {name}")
-        return found
+        return self.artifact.functions[name]
 
     def function(self, name: str) -> Function:
         """Return the function called `name` that takes the most arguments."""
-        return max(self.functions(name), key=lambda function: len(function.entry["inputs"]))
+        return max(self.functions(name), key=lambda function: len(function.takes))
 
     def encode(self, name: str, *args: Any) -> bytes:
         """Return the calldata of a call, for `Evm.raw_call` and for contracts that forward calls."""
@@ -360,7 +389,7 @@ class Evm:
         # State below the machine's journal: slots by account, as they were when the machine was last rebuilt.
         self._settled: dict[str, dict[int, int]] = {}
         self._contracts: dict[str, Contract] = {}
-        self._events: dict[bytes, Mapping[str, Any]] = {}
+        self._events: dict[bytes, Event] = {}
         self._names: dict[str, str] = {}
         self.deployer = self.account("deployer")
 
@@ -438,10 +467,7 @@ class Evm:
     def _bind(self, artifact: Artifact, address: str, gas: int) -> Contract:
         contract = Contract(self, artifact, address, gas)
         self._contracts[address] = contract
-        for entry in artifact.abi:
-            if entry["type"] == "event":
-                signature = f"{entry['name']}({','.join(_type(item) for item in entry['inputs'])})"
-                self._events[keccak(signature.encode())] = entry
+        self._events.update(artifact.events)
         return contract
 
     # running
@@ -474,6 +500,9 @@ class Evm:
         at: int | None = None,
     ) -> Any:
         """Return what a call would answer, now or `at` another time; nothing is kept. `Contract.call` in short."""
+        if function.is_view and at is None:
+            # A static call keeps nothing anyway.
+            return function.decode(self._run(contract.address, function.encode(args), sender, value, gas, static=True))
         with self.isolated():
             self.now = self.now if at is None else at
             data = self._run(contract.address, function.encode(args), sender, value, gas, static=function.is_view)
@@ -518,19 +547,16 @@ class Evm:
     def _decode_log(self, log: Any) -> Log:
         address = to_checksum_address(log.address)
         topics, data = log.data
-        entry = self._events.get(bytes(topics[0])) if topics else None
-        if entry is None:
-            raw = {"topics": [bytes(topic) for topic in topics], "data": bytes(data)}
-            return Log("(unknown)", raw, address)
-        indexed = [item for item in entry["inputs"] if item["indexed"]]
-        others = [item for item in entry["inputs"] if not item["indexed"]]
-        args: dict[str, Any] = {}
-        for item, topic in zip(indexed, topics[1:], strict=True):
-            args[item["name"]] = _nice(item, decode([_type(item)], bytes(topic))[0])
-        for item, value in zip(others, decode([_type(item) for item in others], bytes(data)), strict=True):
-            args[item["name"]] = _nice(item, value)
-        order = [str(item["name"]) for item in entry["inputs"]]
-        return Log(str(entry["name"]), {name: args[name] for name in order}, address)
+        raw = [bytes(topic) for topic in topics]
+        event = self._events.get(raw[0]) if raw else None
+        if event is None:
+            return Log("(unknown)", {"topics": raw, "data": bytes(data)}, address)
+        return Log(event.name, event.decode(raw, bytes(data)), address)
+
+    @property
+    def last_gas(self) -> int:
+        """Return the gas of the last call that succeeded, warm unless the machine is exact."""
+        return int(self._machine.result.gas_used)
 
     # state
 
@@ -567,7 +593,8 @@ class Evm:
         for address in self._settled:
             info = self._machine.basic(address)
             state[address] = (int(info.balance), int(info.nonce), info.code_hash.hex(), dict(self._settled[address]))
-        for found in _ACCOUNT.finditer(self._machine.journal_str):
+        text = self._machine.journal_str
+        for found in _ACCOUNT.finditer(text, 0, text.index(", transient_storage: {")):
             address = to_checksum_address(found[1])
             slots = dict(self._settled.get(address, {}))
             slots.update((int(slot), int(word)) for slot, word in _SLOT.findall(found[5]))

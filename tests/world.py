@@ -13,7 +13,6 @@ from eth_utils import to_checksum_address
 
 from hearth import protocol, words
 from hearth.types import (
-    SENTINEL,
     ZERO_ADDRESS,
     Best,
     Billing,
@@ -115,6 +114,7 @@ class World:
         )
         self.jobs = evm.deploy("JobRegistry", self.escrow, self.nodes, self.treasury, words.pack_policy(policy))
         assert self.nodes.call.JOBS() == self.jobs.address
+        self.lens = evm.deploy("Lens", self.jobs, self.nodes)
         self._salt = 0
 
     # money
@@ -286,5 +286,3 @@ class World:
     def state(self, terms: Terms, index: int = 0) -> State:
         """Read a unit's state as stored."""
         return self.unit(terms, index).state
-
-

@@ -169,6 +169,7 @@ class GatewayStore(StoreBase):
             raise self._too_slow("the deadline has passed")
         if response.length:
             raise self._down(f"its answer was cut off, {response.length} bytes are missing")
+        response.close()  # read1() leaves this to the caller; the connection stays open
         return bytes(data)
 
     def _too_slow(self, why: str) -> StoreDown:

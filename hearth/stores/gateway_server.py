@@ -81,6 +81,9 @@ class GatewayServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = IDLE_SECONDS
+    # Header and body in one packet: sent apart, each small block would wait 40 ms for the client's delayed ACK.
+    wbufsize = 2**16
+    disable_nagle_algorithm = True
     server: GatewayServer
 
     def do_GET(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import ipaddress
 import threading
+import warnings
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
@@ -41,6 +42,8 @@ class KuboStore(StoreBase):
             if self._client is None:
                 import ipfshttpclient
 
+                # It passes urllib3 an old parameter; the user can do nothing about that.
+                warnings.filterwarnings("ignore", message="The 'strict' parameter", category=FutureWarning)
                 self._client = ipfshttpclient.Client(self._address, session=True)
         return self._client
 

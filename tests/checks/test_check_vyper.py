@@ -194,6 +194,17 @@ def test_check_source__unsafe_with_proof_above_or_beside__passes(tmp_path: Path)
     assert _problems(tmp_path, above) == []
 
 
+def test_check_source__dynamic_decode_with_its_reason__passes(tmp_path: Path) -> None:
+    code = "# decode: bounded by the argument's own type\na: Bytes[32] = abi_decode(data, Bytes[32])\nreturn len(a)"
+    assert _problems(tmp_path, _body(code, arguments="data: Bytes[256]")) == []
+
+
+def test_check_source__mock__may_misbehave_but_not_miscompile(tmp_path: Path) -> None:
+    (tmp_path / "mocks").mkdir()
+    assert _problems(tmp_path, _body("selfdestruct(msg.sender)", returns=""), "mocks/Bad.vy") == []
+    assert _problems(tmp_path, CVE_114117, "mocks/Worse.vy") != []
+
+
 def test_check_source__problem__carries_its_line(tmp_path: Path) -> None:
     text = _body("return msg.value | n")
     line = 1 + text.split("\n").index("    return msg.value | n")

@@ -29,7 +29,7 @@ from hearth.errors import (
 )
 from hearth.stores import MemoryStore
 from hearth.unixfs import Entry, Limits, Link
-from tests.hearth.unixfs_cases import ROOT, Hasher, javascript, make_directories, make_files, ours
+from tests.hearth.unixfs_cases import ROOT, Case, Hasher, javascript, kubo, make_directories, make_files, ours
 
 # ---------------------------------------------------------------- helpers
 
@@ -97,6 +97,28 @@ def test_import_path__every_size_and_tree__equal_to_the_npm_importer(tmp_path: P
     ]
     assert different == []
     assert len(cases) > 50
+
+
+@pytest.mark.slow
+@pytest.mark.kubo
+def test_import_path__every_size_and_tree__equal_to_a_real_kubo(tmp_path: Path) -> None:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "trees").mkdir()
+    cases = make_files(tmp_path / "files") + make_directories(tmp_path / "trees")
+    expected = kubo(cases)
+    different = [case.name for case, name in zip(cases, expected, strict=True) if str(ours(case).cid) != name]
+    assert different == []
+
+
+@pytest.mark.kubo
+def test_encode_directory__largest_that_is_taken__plain_in_a_real_kubo_too(tmp_path: Path) -> None:
+    """Kubo's own threshold lies where ours does or above, so nothing that is taken here would be sharded there."""
+    for number in range(5459):
+        (tmp_path / f"{number:04}").touch()
+    assert [str(ours_of(tmp_path).cid)] == kubo([Case(tmp_path)])
+    block = unixfs.encode_directory([Link(cids.of(b""), b"%04d" % number, 0) for number in range(5459)])
+    (tmp_path / ("x" * (unixfs.DIRECTORY_BLOCK_BYTES - len(block) - 44))).touch()
+    assert [str(ours_of(tmp_path).cid)] == kubo([Case(tmp_path)])
 
 
 def test_import_file__constants__are_the_markets() -> None:
@@ -201,6 +223,29 @@ def test_import_path__no_regular_file__refused_by_name(
 def test_import_path__device__refused_by_name() -> None:
     with pytest.raises(UnsafePath, match="/dev/null is a device"):
         ours_of(Path("/dev/null"))
+
+
+@pytest.mark.parametrize("swapped", ["link", "pipe"])
+def test_import_path__entry_swapped_after_the_look__still_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, swapped: str
+) -> None:
+    (tmp_path / "plain").write_bytes(b"")
+    (tmp_path / "link").symlink_to("/etc/passwd")
+    os.mkfifo(tmp_path / "pipe")
+    looked = (tmp_path / "plain").stat()
+    monkeypatch.setattr(unixfs.os, "stat", lambda *args, **options: looked)
+    assert ours_of(tmp_path / "plain").size == 0
+    with pytest.raises(StorageError):
+        ours_of(tmp_path / swapped)
+
+
+def test_encode_directory__links_in_any_order__sorted_by_bytes() -> None:
+    child = cids.of(b"")
+    names = [b"Z", b"a", b"a-b", b"a.b", b"aa", "\u00fc".encode(), "\U0001f525".encode()]
+    blocks = {unixfs.encode_directory([Link(child, name, 0) for name in order]) for order in (names, names[::-1])}
+    assert len(blocks) == 1
+    block = blocks.pop()
+    assert [link.name for link in unixfs.decode_node(cids.of(block, cids.DAG_PB), block).links] == names
 
 
 def test_import_path__missing__not_found(tmp_path: Path) -> None:
@@ -668,6 +713,18 @@ def test_decode_node__any_bytes__a_node_or_block_corrupt(block: bytes) -> None:
         unixfs.decode_node(cids.of(block, cids.DAG_PB), block)
     except BlockCorrupt:
         return
+
+
+def test_walk__inner_nodes_larger_than_their_content_needs__refused() -> None:
+    """Parsing costs time too: 2 MiB of links to nothing, over and over, is no file of a few bytes."""
+    store = MemoryStore()
+    empty = store.put_block(b"")
+    here = put(store, data(2, None, 0, (0,) * 20_000), *[(b"", empty)] * 20_000)
+    for _ in range(3):
+        here = put(store, data(2, None, 0, (0,) * 2), (b"", here), (b"", here))
+    limits = Limits(max_bytes=100, max_entries=1, max_blocks=10**9)
+    with pytest.raises(TooLarge, match="inner nodes"):
+        list(unixfs.read_file(here, store, limits))
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4))

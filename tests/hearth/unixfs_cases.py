@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import random
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import SplitResult, quote_plus, urlencode, urlsplit
 
 from hearth import cid, unixfs
 from hearth.cid import Cid
@@ -121,3 +124,86 @@ def javascript(cases: list[Case]) -> list[tuple[str, int]]:
         [str(node), str(ORACLE)], input=json.dumps(requests), capture_output=True, text=True, check=True
     )
     return [(answer["cid"], answer["tsize"]) for answer in json.loads(done.stdout)]
+
+
+def kubo_api() -> SplitResult:
+    """Return the RPC address of the real Kubo that HEARTH_KUBO_API names, if it answers."""
+    url = os.environ.get("HEARTH_KUBO_API", "")
+    require("kubo", url != "", "HEARTH_KUBO_API is not set: make services-up")
+    api = urlsplit(url)
+    answer = post(api, "version")
+    require("kubo", "Version" in json.loads(answer[0]), f"{url} answers {answer[0][:80]!r}")
+    return api
+
+
+def kubo(cases: list[Case]) -> list[str]:
+    """Import with a real Kubo, every constant passed explicitly; return the root CID of each case."""
+    api = kubo_api()
+    return [_kubo_add(api, case) for case in cases]
+
+
+def _kubo_add(api: SplitResult, case: Case) -> str:
+    return kubo_add(
+        api,
+        case.path,
+        {
+            "only-hash": "true",
+            "cid-version": "1",
+            "hash": "sha2-256",
+            "raw-leaves": "true",
+            "chunker": f"size-{case.chunk}",
+            "max-file-links": str(case.links),
+            "trickle": "false",
+            "inline": "false",
+            "preserve-mode": "false",
+            "preserve-mtime": "false",
+        },
+    )
+
+
+def kubo_add(api: SplitResult, path: Path, options: dict[str, str]) -> str:
+    """Import with a real Kubo and the given options; return the root CID."""
+    boundary = "hearth-oracle"
+    query = urlencode({**options, "pin": "false", "progress": "false", "quieter": "true"})
+    headers = {"Content-Type": f"multipart/form-data; boundary={boundary}"}
+    return str(json.loads(post(api, f"add?{query}", _parts(path, boundary), headers)[-1])["Hash"])
+
+
+def _parts(path: Path, boundary: str) -> Iterator[bytes]:
+    """Yield a multipart body: parents before children, names percent-encoded, as Kubo's own client sends them."""
+
+    def part(relative: str, kind: str) -> bytes:
+        return (
+            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{quote_plus(relative)}"\r\n'
+            f"Content-Type: {kind}\r\n\r\n"
+        ).encode()
+
+    def walk(here: Path, relative: str) -> Iterator[bytes]:
+        if here.is_dir():
+            yield part(relative, "application/x-directory") + b"\r\n"
+            for child in sorted(here.iterdir()):
+                yield from walk(child, f"{relative}/{child.name}")
+        else:
+            yield part(relative, "application/octet-stream")
+            with open(here, "rb") as file:
+                while piece := file.read(2**20):
+                    yield piece
+            yield b"\r\n"
+
+    yield from walk(path, "root")
+    yield f"--{boundary}--\r\n".encode()
+
+
+def post(
+    api: SplitResult, call: str, body: bytes | Iterator[bytes] = b"", headers: dict[str, str] | None = None
+) -> list[bytes]:
+    """Call the RPC API and return the lines of its answer."""
+    connection = http.client.HTTPConnection(api.hostname or "", api.port, timeout=120)
+    try:
+        connection.request("POST", f"/api/v0/{call}", body, headers or {})
+        response = connection.getresponse()
+        answer = response.read()
+    finally:
+        connection.close()
+    assert response.status == 200, answer
+    return answer.splitlines()

@@ -1,0 +1,590 @@
+"""Stores: one behaviour for all of them, and what the folder and the chain add."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hearth import canonical, unixfs
+from hearth import cid as cids
+from hearth.cid import Cid
+from hearth.errors import (
+    BadDocument,
+    BlockCorrupt,
+    BlockMissing,
+    ConfigError,
+    StorageError,
+    StoreDown,
+    TooLarge,
+)
+from hearth.stores import (
+    BLOCK_TIMEOUT_SECONDS,
+    Chain,
+    Fault,
+    FolderStore,
+    GatewayStore,
+    KuboStore,
+    MemoryStore,
+    Store,
+    StoreBase,
+    StoreStatus,
+    open_store,
+)
+from hearth.unixfs import Limits
+from tests.hearth.unixfs_cases import kubo_api
+
+ROOT = Path(__file__).parents[2]
+ABSENT = cids.of(b"nobody has this")
+
+
+class BrokenStore(MemoryStore):
+    """Fail every call, as a store does whose machine is off; count the calls."""
+
+    def __init__(self, name: str = "broken") -> None:
+        super().__init__(name)
+        self.calls = 0
+
+    def _read(self, cid: Cid, timeout: float) -> bytes:
+        self.calls += 1
+        raise self._down("switched off")
+
+    def _write(self, cid: Cid, data: bytes) -> None:
+        self.calls += 1
+        raise self._down("switched off")
+
+    def has(self, cid: Cid) -> bool:
+        raise self._down("switched off")
+
+    def status(self) -> StoreStatus:
+        return StoreStatus(self.url, False, False, "switched off")
+
+
+def make_tree(root: Path) -> Path:
+    (root / "sub" / "empty").mkdir(parents=True)
+    (root / "sub" / "b").write_bytes(b"b" * 10)
+    (root / "a").write_bytes(os.urandom(3 * 2**20 + 7))
+    return root
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+# ---------------------------------------------------------------- every store that can be written
+
+
+@pytest.fixture(params=["memory", "folder", "chain", pytest.param("kubo", marks=pytest.mark.kubo)])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    made: dict[str, Callable[[], Store]] = {
+        "memory": MemoryStore,
+        "folder": lambda: FolderStore(tmp_path / "store"),
+        "chain": lambda: Chain([MemoryStore("first"), FolderStore(tmp_path / "store")], mirrors=1),
+        "kubo": lambda: KuboStore("127.0.0.1", kubo_api().port or 5001, pin_seconds=3),
+    }
+    opened = made[request.param]()
+    yield opened
+    opened.close()
+
+
+def test_put_block__any_codec__read_back_under_its_cid(store: Store) -> None:
+    for data, codec in ((b"", cids.RAW), (b"x", cids.RAW), (b"\x0a\x02\x08\x01", cids.DAG_PB)):
+        cid = store.put_block(data, codec)
+        assert cid == cids.of(data, codec)
+        assert store.put_block(data, codec) == cid
+        assert store.get_block(cid) == data
+        assert store.has(cid)
+
+
+def test_get_block__version_0_name__the_same_block(store: Store) -> None:
+    cid = store.put_block(b"\x0a\x02\x08\x01", cids.DAG_PB)
+    assert store.get_block(Cid(0, cids.DAG_PB, cids.SHA2_256, cid.digest)) == b"\x0a\x02\x08\x01"
+
+
+def test_get_block__absent__block_missing(store: Store) -> None:
+    assert not store.has(ABSENT)
+    with pytest.raises(BlockMissing) as caught:
+        store.get_block(ABSENT, timeout=1)
+    assert (caught.value.code, caught.value.exit_code) == ("BLOCK_MISSING", 9)
+    assert str(ABSENT) in caught.value.message
+    with pytest.raises(BlockMissing):
+        store.get_block(Cid(1, cids.RAW, cids.BLAKE3, hashlib.sha256(b"").digest()), timeout=1)
+
+
+def test_put_block__above_the_block_limit__too_large(store: Store) -> None:
+    with pytest.raises(TooLarge):
+        store.put_block(bytes(cids.MAX_BLOCK_BYTES + 1))
+
+
+def test_add_path__tree__fetched_whole_with_progress(store: Store, tmp_path: Path) -> None:
+    source = make_tree(tmp_path / "source")
+    sent: list[int] = []
+    entry = store.add_path(source, progress=lambda path, size: sent.append(size))
+    assert entry.cid == unixfs.import_path(source, MemoryStore()).cid
+    got: list[int] = []
+    written = store.fetch(entry.cid, tmp_path / "dest", progress=lambda path, size: got.append(size), timeout=60)
+    assert contents(tmp_path / "dest") == contents(source)
+    assert (tmp_path / "dest" / "sub" / "empty").is_dir()
+    assert sum(sent) == sum(got) == entry.size == written.size
+
+
+def test_add_path__ignore__left_out(store: Store, tmp_path: Path) -> None:
+    source = make_tree(tmp_path / "source")
+    entry = store.add_path(source, ignore=lambda path, is_directory: path == "a")
+    assert [found.path for found in unixfs.walk(entry.cid, store)] == ["", "sub", "sub/b", "sub/empty"]
+
+
+def test_add_bytes__content__read_back(store: Store) -> None:
+    content = os.urandom(2**20 + 1)
+    assert b"".join(unixfs.read_file(store.add_bytes(content).cid, store)) == content
+
+
+def test_fetch__over_a_limit__nothing_written(store: Store, tmp_path: Path) -> None:
+    entry = store.add_bytes(bytes(100))
+    (tmp_path / "out").mkdir()
+    with pytest.raises(TooLarge):
+        store.fetch(entry.cid, tmp_path / "out" / "x", Limits(max_bytes=99))
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_fetch__time_is_up__store_down_and_nothing_written(store: Store, tmp_path: Path) -> None:
+    entry = store.add_bytes(bytes(2**20 * 2))
+    (tmp_path / "out").mkdir()
+    with pytest.raises(StoreDown, match="within"):
+        store.fetch(entry.cid, tmp_path / "out" / "x", timeout=0.0)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_put_json__document__named_by_its_digest(store: Store) -> None:
+    document = {"outcome": "ok", "amounts": ["1.5", "340282366920938463463"], "n": 3}
+    digest = store.put_json(document)
+    assert digest == canonical.digest(document)
+    assert store.get_json(digest) == document
+    assert store.get_block(canonical.cid_of_digest(digest)) == canonical.encode(document)
+
+
+def test_get_json__block_that_is_no_document__refused(store: Store) -> None:
+    cid = store.put_block(b'{"b":1,"a":1}')
+    with pytest.raises(BadDocument):
+        store.get_json(cid.digest)
+
+
+def test_pin__dag_with_a_part_missing__block_missing(store: Store) -> None:
+    other = MemoryStore()
+    entry = unixfs.import_file(io.BytesIO(os.urandom(100)), other, chunk_bytes=30)  # new to a lasting node as well
+    store.put_block(other.get_block(entry.cid), cids.DAG_PB)
+    with pytest.raises(BlockMissing):
+        store.pin(entry.cid)
+    for cid, block in unixfs.blocks_of(entry.cid, other):
+        store.put_block(block, cid.codec)
+    store.pin(entry.cid)
+    store.unpin(entry.cid)
+    store.unpin(entry.cid)
+
+
+def test_status__usable_store__says_so(store: Store) -> None:
+    store.put_block(b"x")
+    status = store.status()
+    assert (status.reachable, status.writable) == (True, True)
+    assert "1 block" in status.detail or "Kubo 0." in status.detail
+
+
+# ---------------------------------------------------------------- open_store
+
+
+def test_open_store__each_form__the_store_that_opens_again(tmp_path: Path) -> None:
+    forms: list[tuple[str, type[object], str]] = [
+        (str(tmp_path / "a b#c"), FolderStore, f"folder://{tmp_path}/a%20b%23c"),
+        (f"folder://{tmp_path}/a%20b", FolderStore, f"folder://{tmp_path}/a%20b"),
+        ("kubo://127.0.0.1:5001", KuboStore, "kubo://127.0.0.1:5001"),
+        ("kubo://node.example", KuboStore, "kubo://node.example:5001"),
+        ("kubo://[::1]:5001", KuboStore, "kubo://[::1]:5001"),
+        ("gateway+https://ipfs.example/", GatewayStore, "gateway+https://ipfs.example"),
+        ("gateway+http://127.0.0.1:8080", GatewayStore, "gateway+http://127.0.0.1:8080"),
+    ]
+    for form, kind, url in forms:
+        opened = open_store(form)
+        assert isinstance(opened, kind)
+        assert opened.url == url
+        assert open_store(opened.url).url == url
+    assert list(tmp_path.iterdir()) == []  # opening creates nothing
+
+
+def test_open_store__several__a_chain_in_order(tmp_path: Path) -> None:
+    opened = open_store(str(tmp_path), "gateway+https://ipfs.example")
+    assert isinstance(opened, Chain)
+    assert [type(store) for store in opened.stores] == [FolderStore, GatewayStore]
+    assert opened.writable
+    assert not open_store("gateway+https://a.example", "gateway+https://b.example").writable
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "s3://bucket",
+        "https://ipfs.example",
+        "folder://relative/path",
+        "kubo://",
+        "kubo://h:port",
+        "kubo://h:1/path",
+        "kubo://user:secret@h",
+        "gateway+https://",
+        "gateway+https://h?x=1",
+    ],
+)
+def test_open_store__unusable_url__bad_store_url(url: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        open_store(url)
+    assert (caught.value.code, caught.value.exit_code) == ("BAD_STORE_URL", 3)
+
+
+# ---------------------------------------------------------------- folder
+
+
+def block_files(folder: FolderStore) -> list[Path]:
+    return sorted((folder.root / "blocks").glob("??/*"))
+
+
+def test_folder__bit_flip_in_every_block__all_refused_then_healed(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path / "store")
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(5):
+        (source / f"{number}").write_bytes(os.urandom(500 * number))
+    entry = folder.add_path(source)
+    roots = dict(unixfs.blocks_of(entry.cid, folder))
+    files = block_files(folder)
+    assert len(files) == len(roots) == 6
+    for path in files:
+        whole = path.read_bytes()
+        if not whole:
+            continue
+        spoilt = bytearray(whole)
+        spoilt[len(whole) // 2] ^= 0x10
+        path.write_bytes(spoilt)
+        cid = next(cid for cid in roots if cid.digest.hex() == path.name)
+        with pytest.raises(BlockCorrupt):
+            folder.get_block(cid)
+        with pytest.raises(BlockCorrupt):
+            folder.fetch(entry.cid, tmp_path / "dest")
+        assert not (tmp_path / "dest").exists()
+        for cut in (whole[:-1], b"", whole + b"x"):
+            path.write_bytes(cut)
+            with pytest.raises(BlockCorrupt):
+                folder.get_block(cid)
+        assert folder.put_block(roots[cid], cid.codec) == cid
+        assert folder.get_block(cid) == whole
+    folder.fetch(entry.cid, tmp_path / "dest")
+    assert contents(tmp_path / "dest") == contents(source)
+
+
+def test_folder__huge_file_in_place_of_a_block__refused_without_reading_it_all(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path)
+    cid = folder.put_block(b"x")
+    os.truncate(block_files(folder)[0], 2**40)
+    with pytest.raises(TooLarge):
+        folder.get_block(cid)
+
+
+def test_folder__many_processes_put_the_same_and_other_blocks__all_whole(tmp_path: Path) -> None:
+    script = """
+import sys
+from pathlib import Path
+from hearth.stores import FolderStore
+folder = FolderStore(Path(sys.argv[1]))
+for number in range(60):
+    folder.put_block(b"shared" * 5000 + bytes([number]))
+    folder.put_block(sys.argv[2].encode() + bytes([number]))
+    if number % 20 == 19:
+        folder.collect()
+"""
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, tmp_path / "store", str(number)],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        for number in range(4)
+    ]
+    assert [worker.wait() for worker in workers] == [0] * 4
+    folder = FolderStore(tmp_path / "store")
+    assert len(block_files(folder)) == 60 + 4 * 60
+    for number in range(60):
+        assert folder.has(cids.of(b"shared" * 5000 + bytes([number])))
+    for path in block_files(folder):
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == path.name
+    assert list((tmp_path / "store" / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "os.fsync = lambda file: os._exit(9) if stat.S_ISREG(os.fstat(file).st_mode) else None",
+        "os.rename = lambda *names: os._exit(9)",
+    ],
+)
+def test_folder__killed_between_write_and_rename__no_block_and_the_next_put_works(tmp_path: Path, step: str) -> None:
+    script = f"""
+import os, stat, sys
+from pathlib import Path
+from hearth.stores import FolderStore
+folder = FolderStore(Path(sys.argv[1]))
+folder.put_block(b"before")
+{step}
+folder.put_block(b"after")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, tmp_path], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
+    )
+    assert done.returncode == 9
+    folder = FolderStore(tmp_path)
+    assert folder.get_block(cids.of(b"before")) == b"before"
+    assert not folder.has(cids.of(b"after"))
+    assert len(list((tmp_path / "tmp").iterdir())) == 1
+    assert folder.get_block(folder.put_block(b"after")) == b"after"
+    assert folder.collect(grace_seconds=-1) > 0  # sweeps what the kill left, and the unpinned blocks
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_folder__write_fails__store_down_and_nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = FolderStore(tmp_path / "store")
+    folder.put_block(b"before")
+
+    def full(file: int) -> None:
+        if stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(StoreDown, match="No space left"):
+        folder.put_block(b"after")
+    assert not folder.has(cids.of(b"after"))
+    assert list((tmp_path / "store" / "tmp").iterdir()) == []
+
+
+def test_folder__path_is_a_file__store_down(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    folder = FolderStore(tmp_path / "file" / "store")
+    with pytest.raises(StoreDown):
+        folder.put_block(b"x")
+    with pytest.raises(StoreDown):
+        folder.get_block(ABSENT)
+    assert folder.status().detail
+
+
+def test_folder__reading__creates_nothing(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path / "store")
+    assert not folder.has(ABSENT)
+    with pytest.raises(BlockMissing):
+        folder.get_block(ABSENT)
+    assert folder.pins() == []
+    assert folder.status().reachable
+    assert not (tmp_path / "store").exists()
+
+
+def test_folder__put__private_to_its_owner(tmp_path: Path) -> None:
+    FolderStore(tmp_path / "deep" / "store").put_block(b"x")
+    assert (tmp_path / "deep" / "store").stat().st_mode & 0o777 == 0o700
+
+
+def age(folder: FolderStore, seconds: float) -> None:
+    for path in block_files(folder):
+        os.utime(path, (time.time() - seconds, time.time() - seconds))
+
+
+def test_collect__unpinned_and_old__removed_and_the_rest_kept(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path / "store")
+    kept = folder.add_path(make_tree(tmp_path / "kept"))
+    document = folder.put_json({"kept": True})
+    gone = folder.add_bytes(b"gone")
+    folder.unpin(gone.cid)
+    age(folder, 10_000)
+    young = folder.put_block(b"young")
+    old_but_put_again = folder.put_block(b"b" * 10)  # shared with the pinned tree
+    folder.put_block(b"again")
+    assert folder.collect() == len(b"gone")
+    assert not folder.has(gone.cid)
+    assert folder.has(young)
+    assert folder.has(old_but_put_again)
+    assert folder.get_json(document) == {"kept": True}
+    folder.fetch(kept.cid, tmp_path / "dest")
+    assert contents(tmp_path / "dest") == contents(tmp_path / "kept")
+
+
+def test_collect__block_put_again_just_before__kept(tmp_path: Path) -> None:
+    """An import that finds a block there already must be able to count on it until it pins."""
+    folder = FolderStore(tmp_path)
+    cid = folder.put_block(b"x")
+    age(folder, 10_000)
+    folder.put_block(b"x")
+    assert folder.collect() == 0
+    assert folder.has(cid)
+
+
+def test_collect__pinned_root_lost__the_rest_of_the_pins_kept(tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path)
+    lost = unixfs.import_file(io.BytesIO(bytes(range(90))), folder, chunk_bytes=30)
+    folder.pin(lost.cid)
+    kept = folder.add_bytes(b"kept")
+    (folder.root / "blocks" / lost.cid.digest.hex()[:2] / lost.cid.digest.hex()).unlink()
+    age(folder, 10_000)
+    assert folder.collect() == 90
+    assert folder.has(kept.cid)
+
+
+# ---------------------------------------------------------------- chain
+
+
+def test_chain__first_store_lacks_down_or_lies__the_next_one_helps(tmp_path: Path) -> None:
+    content = os.urandom(3000)
+    good = MemoryStore("good")
+    entry = good.add_bytes(content)
+    liar = MemoryStore("liar")
+    liar.blocks = dict.fromkeys(good.blocks, b"wrong")
+    faults: list[Fault] = []
+    chain = Chain([BrokenStore(), MemoryStore("empty"), liar, good], on_fault=faults.append)
+    chain.fetch(entry.cid, tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == content
+    assert [(fault.store, fault.code) for fault in faults] == [
+        ("memory:broken", "STORE_DOWN"),
+        ("memory:liar", "BLOCK_CORRUPT"),
+    ]
+
+
+def test_chain__store_that_was_down__asked_last_for_a_while() -> None:
+    good = MemoryStore()
+    names = [good.put_block(bytes([number])) for number in range(20)]
+    broken = BrokenStore()
+    chain = Chain([broken, good])
+    for name in names:
+        chain.get_block(name)
+    assert broken.calls == 1
+    with pytest.raises(StoreDown):
+        chain.get_block(ABSENT)  # nobody has it, so even the one that was down is asked
+    assert broken.calls == 2
+
+
+@pytest.mark.parametrize(
+    ("kinds", "error"),
+    [
+        (["empty", "empty"], BlockMissing),
+        (["empty", "broken"], StoreDown),
+        (["broken", "liar", "empty"], BlockCorrupt),
+    ],
+)
+def test_chain__nobody_has_it__the_gravest_reason_and_all_of_them(kinds: list[str], error: type[StorageError]) -> None:
+    liar = MemoryStore("liar")
+    liar.blocks[ABSENT.digest] = b"wrong"
+    made = {"empty": MemoryStore("empty"), "broken": BrokenStore(), "liar": liar}
+    with pytest.raises(error) as caught:
+        Chain([made[kind] for kind in kinds]).get_block(ABSENT)
+    assert len(caught.value.details["reasons"]) == len(kinds)
+    assert all(f"memory:{kind}" in caught.value.message or kind == "liar" for kind in kinds)
+
+
+def test_chain__write__first_writable_and_its_mirrors() -> None:
+    gateway = GatewayStore("http://127.0.0.1:9")
+    first, second, third = MemoryStore("1"), MemoryStore("2"), MemoryStore("3")
+    cid = Chain([gateway, first, second, third], mirrors=1).put_block(b"x")
+    assert [store.has(cid) for store in (first, second, third)] == [True, True, False]
+
+
+def test_chain__mirror_down__a_fault_and_no_error() -> None:
+    faults: list[Fault] = []
+    first = MemoryStore()
+    chain = Chain([first, BrokenStore()], mirrors=1, on_fault=faults.append)
+    entry = chain.add_bytes(b"x")
+    assert first.pins == {entry.cid}
+    assert {fault.store for fault in faults} == {"memory:broken"}
+    with pytest.raises(StoreDown):
+        Chain([BrokenStore(), first]).put_block(b"x")
+
+
+def test_chain__keep__later_reads_come_from_the_first_store(tmp_path: Path) -> None:
+    far = MemoryStore("far")
+    entry = far.add_path(make_tree(tmp_path / "source"))
+    near = FolderStore(tmp_path / "near")
+    Chain([near, far]).fetch(entry.cid, tmp_path / "a")
+    assert not near.has(entry.cid)
+    Chain([near, far], keep=True).fetch(entry.cid, tmp_path / "b")
+    near.fetch(entry.cid, tmp_path / "c")
+    assert contents(tmp_path / "c") == contents(tmp_path / "source")
+    block_files(near)[0].write_bytes(b"rot")
+    Chain([near, far], keep=True).fetch(entry.cid, tmp_path / "d")
+    near.fetch(entry.cid, tmp_path / "e")  # healed
+
+
+def test_chain__pin__copies_what_only_another_store_has(tmp_path: Path) -> None:
+    far = MemoryStore("far")
+    entry = far.add_path(make_tree(tmp_path / "source"))
+    near, mirror = FolderStore(tmp_path / "near"), MemoryStore("mirror")
+    Chain([near, mirror, far], mirrors=1).pin(entry.cid)
+    assert near.pins() == [entry.cid]
+    assert mirror.pins == {entry.cid}
+    far.blocks.clear()
+    near.fetch(entry.cid, tmp_path / "out")
+    with pytest.raises(TooLarge):
+        Chain([FolderStore(tmp_path / "other"), mirror]).pin(entry.cid, Limits(max_bytes=2**20))
+
+
+def test_chain__read_only__refuses_writes() -> None:
+    chain = Chain([GatewayStore("http://127.0.0.1:9")])
+    for write in (lambda: chain.put_block(b"x"), lambda: chain.put_json({}), lambda: chain.add_bytes(b"x")):
+        with pytest.raises(StorageError) as caught:
+            write()
+        assert (caught.value.code, caught.value.exit_code) == ("READ_ONLY", 9)
+
+
+def test_chain__store_goes_down_mid_way__nothing_half_written(tmp_path: Path) -> None:
+    class Failing(MemoryStore):
+        left = 10**6
+
+        def _read(self, cid: Cid, timeout: float) -> bytes:
+            self.left -= 1
+            if self.left < 0:
+                raise self._down("pulled the plug")
+            return super()._read(cid, timeout)
+
+    failing = Failing()
+    entry = failing.add_path(make_tree(tmp_path / "source"))
+    (tmp_path / "out").mkdir()
+    for store in (failing, Chain([failing])):
+        failing.left = 3
+        with pytest.raises(StoreDown, match="plug"):
+            store.fetch(entry.cid, tmp_path / "out" / "x")
+        assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_chain__status__names_every_store() -> None:
+    status = Chain([BrokenStore(), MemoryStore("m")]).status()
+    assert (status.reachable, status.writable) == (True, True)
+    assert "switched off" in status.detail
+    assert "memory:m" in status.detail
+
+
+@given(st.lists(st.sampled_from(["ok", "missing", "down", "corrupt"]), min_size=1, max_size=4))
+@settings(max_examples=100)
+def test_chain__any_mix_of_states__the_block_iff_one_store_is_ok(states: list[str]) -> None:
+    block = b"block"
+    cid = cids.of(block)
+    stores: list[StoreBase] = []
+    for index, state in enumerate(states):
+        store = BrokenStore(str(index)) if state == "down" else MemoryStore(str(index))
+        if state in ("ok", "corrupt"):
+            store.blocks[cid.digest] = block if state == "ok" else b"other"
+        stores.append(store)
+    chain = Chain(stores, keep=True)
+    for _ in range(2):
+        if "ok" in states:
+            assert chain.get_block(cid, BLOCK_TIMEOUT_SECONDS) == block
+        else:
+            with pytest.raises((BlockMissing, StoreDown, BlockCorrupt)):
+                chain.get_block(cid)

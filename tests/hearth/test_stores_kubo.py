@@ -1,0 +1,272 @@
+"""The Kubo store against a real, current Kubo, and against impostors in its place."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import SplitResult
+
+import pytest
+
+from hearth import cid as cids
+from hearth import unixfs
+from hearth.errors import BlockCorrupt, BlockMissing, StoreDown, TooLarge
+from hearth.stores import Chain, FolderStore, GatewayStore, KuboStore, MemoryStore, open_store
+from tests.hearth.unixfs_cases import kubo_add, kubo_api, post
+from tests.require import require
+
+BLOCK = b"block" * 100
+CID = cids.of(BLOCK)
+
+
+@pytest.fixture
+def api() -> SplitResult:
+    return kubo_api()
+
+
+@pytest.fixture
+def store(api: SplitResult) -> Iterator[KuboStore]:
+    opened = open_store(f"kubo://{api.hostname}:{api.port}")
+    assert isinstance(opened, KuboStore)
+    yield opened
+    opened.close()
+
+
+def make_tree(root: Path) -> Path:
+    (root / "sub" / "empty").mkdir(parents=True)
+    (root / "sub" / "z\u00fc rich").write_bytes(os.urandom(700))
+    (root / "big").write_bytes(os.urandom(2 * 2**20 + 11))
+    (root / ".hidden").write_bytes(b"")
+    return root
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {path.relative_to(root).as_posix(): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+
+
+# ---------------------------------------------------------------- a real node
+
+
+@pytest.mark.kubo
+def test_kubo__client_library__refuses_the_version_that_the_store_works_with(
+    api: SplitResult, store: KuboStore
+) -> None:
+    """The reason why the store uses Client and not connect(); if this fails, the detour can go."""
+    import ipfshttpclient
+
+    with pytest.raises(ipfshttpclient.exceptions.VersionMismatch):
+        ipfshttpclient.connect(f"/ip4/{api.hostname}/tcp/{api.port}/http")
+    assert store.status().reachable
+    assert store.get_block(store.put_block(BLOCK)) == BLOCK
+
+
+@pytest.mark.kubo
+def test_kubo__what_we_store__is_read_by_kubo_itself(api: SplitResult, store: KuboStore, tmp_path: Path) -> None:
+    source = make_tree(tmp_path / "source")
+    entry = store.add_path(source)
+    for path, content in contents(source).items():
+        found = unixfs.resolve(entry.cid, path, store)
+        assert b"\n".join(post(api, f"cat?arg={found}")) == b"\n".join(content.splitlines())
+    listing = json.loads(post(api, f"ls?arg={entry.cid}")[0])["Objects"][0]["Links"]
+    assert {link["Name"]: link["Type"] for link in listing} == {".hidden": 2, "big": 2, "sub": 1}
+    stat = json.loads(post(api, f"dag/stat?arg={entry.cid}&progress=false")[-1])
+    assert stat["TotalSize"] == entry.tsize
+
+
+@pytest.mark.kubo
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},  # Kubo's own defaults, whatever they are now
+        {"cid-version": "0", "raw-leaves": "false", "chunker": "size-262144"},
+        {"cid-version": "1", "raw-leaves": "false", "chunker": "size-1000", "max-file-links": "174"},
+        {"cid-version": "1", "raw-leaves": "true", "chunker": "rabin-1024-2048-4096"},
+        {"cid-version": "1", "trickle": "true", "raw-leaves": "false", "chunker": "size-5000"},
+        {"cid-version": "1", "preserve-mode": "true", "preserve-mtime": "true"},
+        {"cid-version": "1", "hash": "blake3"},
+    ],
+)
+def test_kubo__what_kubo_stores_in_other_ways__is_read_by_us(
+    api: SplitResult, store: KuboStore, tmp_path: Path, options: dict[str, str]
+) -> None:
+    source = make_tree(tmp_path / "source")
+    root = cids.parse(kubo_add(api, source, options))
+    store.fetch(root, tmp_path / "dest")
+    assert contents(tmp_path / "dest") == contents(source)
+    assert (tmp_path / "dest" / "sub" / "empty").is_dir()
+
+
+@pytest.mark.kubo
+def test_kubo__directory_that_kubo_shards__is_read_by_us(api: SplitResult, store: KuboStore, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(600):
+        (source / f"entry {number}").write_bytes(str(number).encode())
+    root = cids.parse(
+        kubo_add(api, source, {"cid-version": "1", "max-directory-links": "100", "max-hamt-fanout": "16"})
+    )
+    assert unixfs.decode_node(root, store.get_block(root)).fanout == 16
+    store.fetch(root, tmp_path / "dest")
+    assert contents(tmp_path / "dest") == contents(source)
+    assert unixfs.resolve(root, "entry 599", store) == cids.of(b"599")
+
+
+@pytest.mark.kubo
+def test_kubo__its_gateway__read_without_trust(store: KuboStore, tmp_path: Path) -> None:
+    url = os.environ.get("HEARTH_KUBO_GATEWAY", "")
+    require("kubo", url != "", "HEARTH_KUBO_GATEWAY is not set: make services-up")
+    entry = store.add_path(make_tree(tmp_path / "source"))
+    gateway = GatewayStore(url)
+    assert gateway.status().reachable
+    gateway.fetch(entry.cid, tmp_path / "dest")
+    gateway.close()
+    assert contents(tmp_path / "dest") == contents(tmp_path / "source")
+
+
+@pytest.mark.kubo
+def test_kubo__pins__survive_a_collection(api: SplitResult, store: KuboStore, tmp_path: Path) -> None:
+    kept, gone = store.add_bytes(os.urandom(3000)).cid, store.add_bytes(os.urandom(3000)).cid
+    document = store.put_json({"kept": os.urandom(8).hex()})
+    assert json.loads(post(api, f"pin/ls?arg={kept}")[0])["Keys"][str(kept)]["Type"] == "recursive"
+    store.unpin(gone)
+    post(api, "repo/gc")
+    assert [store.has(cid) for cid in (kept, gone)] == [True, False]
+    assert store.get_json(document)
+    store.unpin(kept)
+
+
+@pytest.mark.kubo
+def test_kubo__chain_of_folder_and_node__mirrors_and_reads_back(store: KuboStore, tmp_path: Path) -> None:
+    folder = FolderStore(tmp_path / "store")
+    entry = Chain([folder, store], mirrors=1).add_path(make_tree(tmp_path / "source"))
+    for alone in (folder, store):
+        alone.fetch(entry.cid, tmp_path / f"dest-{type(alone).__name__}")
+
+
+# ---------------------------------------------------------------- impostors
+
+
+@contextmanager
+def impostor(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[KuboStore]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.close_connection = True
+            answer(self)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    class Quiet(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            pass
+
+    with Quiet(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        store = KuboStore("127.0.0.1", server.server_address[1], pin_seconds=0.2)
+        yield store
+        store.close()
+        server.shutdown()
+
+
+def send(handler: BaseHTTPRequestHandler, status: int, body: bytes) -> None:
+    handler.send_response(status)
+    handler.send_header("Content-Length", str(len(body)))
+    handler.send_header("Connection", "close")
+    handler.end_headers()
+    handler.wfile.write(body)
+
+
+def drain(handler: BaseHTTPRequestHandler) -> None:
+    while (size := int(handler.rfile.readline(), 16)) > 0:
+        handler.rfile.read(size + 2)
+    handler.rfile.readline()
+
+
+@pytest.mark.net
+def test_kubo__other_bytes__block_corrupt() -> None:
+    with impostor(lambda handler: send(handler, 200, b"other")) as store, pytest.raises(BlockCorrupt):
+        store.get_block(CID)
+
+
+@pytest.mark.net
+def test_kubo__endless_bytes__too_large() -> None:
+    written: list[int] = []
+
+    def endless(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        for _ in range(1000):
+            written.append(handler.wfile.write(b"%x\r\n%s\r\n" % (2**20, bytes(2**20))))
+
+    with impostor(endless) as store, pytest.raises(TooLarge):
+        store.get_block(CID)
+    assert sum(written) < 100 * 2**20
+
+
+@pytest.mark.net
+def test_kubo__another_name_for_what_was_put__block_corrupt() -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        drain(handler)
+        send(handler, 200, json.dumps({"Key": str(cids.of(b"other")), "Size": 5}).encode())
+
+    with impostor(answer) as store, pytest.raises(BlockCorrupt, match="answers"):
+        store.put_block(BLOCK)
+
+
+@pytest.mark.net
+def test_kubo__drips_or_stalls__store_down_by_the_deadline() -> None:
+    def drip(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(BLOCK)))
+        handler.end_headers()
+        for at in range(len(BLOCK)):
+            handler.wfile.write(BLOCK[at : at + 1])
+            time.sleep(0.1)
+
+    for answer in (drip, lambda handler: time.sleep(60)):
+        with impostor(answer) as store:
+            with pytest.raises(StoreDown, match=r"more than 0\.2 s|timed out|Timeout"):
+                store.get_block(CID, timeout=0.2)
+
+
+@pytest.mark.net
+def test_kubo__errors__named_by_what_they_mean() -> None:
+    refusal = json.dumps({"Message": "block was not found locally (offline)", "Code": 0, "Type": "error"}).encode()
+    with impostor(lambda handler: send(handler, 500, refusal)) as store:
+        with pytest.raises(BlockMissing, match="not found"):
+            store.get_block(CID)
+        with pytest.raises(BlockMissing):
+            store.pin(CID)
+        assert not store.has(CID)
+        with pytest.raises(StoreDown, match="unpin"):
+            store.unpin(CID)
+        assert not store.status().reachable
+    with impostor(lambda handler: send(handler, 403, b"<html>no</html>")) as store, pytest.raises(StoreDown):
+        store.get_block(CID)
+
+
+@pytest.mark.net
+def test_kubo__nobody_listens__store_down_and_the_chain_goes_on() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        store = KuboStore("127.0.0.1", taken.getsockname()[1])
+        for call in (lambda: store.get_block(CID), lambda: store.put_block(BLOCK), lambda: store.has(CID)):
+            with pytest.raises(StoreDown) as caught:
+                call()
+            assert (caught.value.code, caught.value.exit_code, caught.value.retryable) == ("STORE_DOWN", 9, True)
+        assert not store.status().reachable
+        good = MemoryStore()
+        good.put_block(BLOCK)
+        assert Chain([store, good]).get_block(CID) == BLOCK

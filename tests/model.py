@@ -1,0 +1,623 @@
+"""The market in plain Python: what every call must do, to the wei, or the reason why it is refused.
+
+Written from SPEC with `hearth.protocol` for the arithmetic, and with none of the contracts' packing. The state machine
+(tests/stateful) runs both side by side. Accounts are checksummed addresses, times Unix seconds, amounts base units.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from eth_utils import to_checksum_address
+
+from hearth import protocol
+from hearth.types import (
+    SENTINEL,
+    ZERO_ADDRESS,
+    Best,
+    Billing,
+    Gate,
+    Header,
+    Hot,
+    HotStatus,
+    JobId,
+    Node,
+    NodeId,
+    Offer,
+    Outcome,
+    Policy,
+    State,
+    Terms,
+    Unit,
+    UnitFlag,
+)
+
+DEAD = to_checksum_address("0x000000000000000000000000000000000000dEaD")
+
+GATE_REASONS = {
+    Gate.NOT_LIVE: "nodes: not live",
+    Gate.NOT_ACTIVE: "nodes: stake below minimum",
+    Gate.EXITING: "nodes: exiting",
+    Gate.QUARANTINED: "nodes: quarantined",
+    Gate.NO_SLOT: "nodes: no free slot",
+    Gate.STAKE_SHORT: "nodes: free stake short",
+    Gate.RUNTIME: "nodes: runtime missing",
+    Gate.GPU_COUNT: "nodes: too few GPUs",
+    Gate.VRAM: "nodes: VRAM short",
+    Gate.CORES: "nodes: cores short",
+    Gate.RAM: "nodes: RAM short",
+    Gate.DISK: "nodes: disk short",
+    Gate.TIER: "nodes: GPU tier too low",
+    Gate.ZONE: "nodes: zone not allowed",
+    Gate.PRICE: "nodes: ask above ceiling",
+    Gate.PROBATION: "nodes: on probation",
+}
+
+
+class Refusal(Exception):
+    """The call reverts with this reason."""
+
+    @property
+    def reason(self) -> str:
+        return str(self.args[0])
+
+
+def refuse_if(condition: bool, reason: str) -> None:
+    """Raise Refusal where the condition holds."""
+    if condition:
+        raise Refusal(reason)
+
+
+@dataclass
+class Job:
+    """One posted job. A one-lease job has unit 0 and no header; an array has only touched units."""
+
+    id: JobId
+    terms: Terms
+    units: dict[int, Unit]
+    header: Header | None
+    best: dict[int, Best] = field(default_factory=dict)
+    accused: dict[int, NodeId] = field(default_factory=dict)
+    funded: int = 0
+    paid: int = 0
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """NodeRegistry's immutables."""
+
+    dead_after: int
+    ask_notice: int
+    unbonding: int
+    minimum_stake: int
+    fee_reference: int
+    liveness_fee: int
+    ration_bps: int
+
+
+class Model:
+    """The whole market. Every public method is one external call by `sender` at `now`."""
+
+    def __init__(self, policy: Policy, parameters: Parameters, treasury: str, policy_word: int, now: int) -> None:
+        self.now = now
+        self.policy = policy
+        self.policy_word = policy_word
+        self.parameters = parameters
+        self.treasury = treasury
+        self.credits: Counter[str] = Counter()
+        self.nodes: dict[NodeId, Node] = {}
+        self.exited: set[NodeId] = set()
+        self.jobs: dict[JobId, Job] = {}
+        self.next_id = 1
+        self.hour = 0
+        self.burnt = 0
+        self.withdrawn = 0
+        self.deposited = 0
+        self.jobs_paused_until = 0
+        self.nodes_paused_until = 0
+        self.visits: Counter[tuple[State, State]] = Counter()
+
+    # ---- reading ----
+
+    @property
+    def stake_total(self) -> int:
+        return sum(node.stake for node in self.nodes.values())
+
+    def job_lock(self, job: Job) -> int:
+        """Return what Escrow must lock for a job: the sum of what its units hold."""
+        touched = sum(protocol.unit_holds(job.terms, unit) for unit in job.units.values())
+        if job.header is None or job.header.closed:
+            return touched
+        return touched + (job.terms.leases - job.header.touched) * protocol.lease_budget(job.terms)
+
+    def bond_of(self, node: NodeId) -> int:
+        """Return the sum of bonds that a node's unended leases reserve."""
+        return sum(
+            protocol.bond(job.terms, self.policy)
+            for job in self.jobs.values()
+            for unit in job.units.values()
+            if unit.node == node and unit.state in (State.RUNNING, State.CLOSING, State.SUBMITTED)
+        )
+
+    def busy_of(self, node: NodeId) -> int:
+        """Return the number of leases that run on a node."""
+        return sum(
+            unit.node == node and unit.state in (State.RUNNING, State.CLOSING)
+            for job in self.jobs.values()
+            for unit in job.units.values()
+        )
+
+    # ---- nodes ----
+
+    def register(self, sender: str, operator: str, offer: Offer, stake: int) -> NodeId:
+        refuse_if(self.now < self.nodes_paused_until, "nodes: paused")
+        refuse_if(offer.slots == 0, "nodes: no slots")
+        refuse_if(offer.ask == 0, "nodes: ask out of range")
+        refuse_if(stake < self.parameters.minimum_stake, "nodes: stake below minimum")
+        node = NodeId(self.next_id)
+        self.next_id += 1
+        self.nodes[node] = Node(node, sender, operator, stake, offer, Hot())
+        self.deposited += stake
+        return node
+
+    def add_stake(self, sender: str, node: NodeId, amount: int) -> None:
+        refuse_if(node not in self.nodes, "nodes: unknown node")
+        refuse_if(amount == 0, "nodes: amount zero")
+        self._node(node, stake=self.nodes[node].stake + amount)
+        self.deposited += amount
+
+    def update_offer(self, sender: str, node: NodeId, offer: Offer) -> None:
+        self._owned(sender, node)
+        old = self.nodes[node]
+        refuse_if(old.hot.busy != 0, "nodes: busy")
+        self._node(node, offer=replace(offer, ask=old.offer.ask, pending=old.offer.pending))
+
+    def set_ask(self, sender: str, node: NodeId, ask: int) -> None:
+        self._owned(sender, node)
+        refuse_if(ask == 0, "nodes: ask out of range")
+        old = self.nodes[node]
+        offer = old.offer
+        if offer.pending:
+            refuse_if(self.now < old.next_ask_at, "nodes: an ask is pending")
+            offer = replace(offer, ask=old.next_ask)
+        at = self.now + self.parameters.ask_notice
+        self._node(node, offer=replace(offer, pending=True), next_ask=ask, next_ask_at=at)
+
+    def set_operator(self, sender: str, node: NodeId, operator: str) -> None:
+        self._owned(sender, node)
+        refuse_if(operator == self.nodes[node].operator, "nodes: same operator")
+        self._node(node, operator=operator)
+
+    def exit_start(self, sender: str, node: NodeId) -> None:
+        self._owned(sender, node)
+        old = self.nodes[node]
+        refuse_if(old.exit_at != 0, "nodes: exiting")
+        hot = replace(old.hot, status=old.hot.status | HotStatus.EXITING) if old.hot.beat else old.hot
+        self._node(node, exit_at=self.now + self.parameters.unbonding, hot=hot)
+
+    def exit_cancel(self, sender: str, node: NodeId) -> None:
+        self._owned(sender, node)
+        old = self.nodes[node]
+        refuse_if(old.exit_at == 0, "nodes: not exiting")
+        self._node(node, exit_at=0, hot=replace(old.hot, status=old.hot.status & ~HotStatus.EXITING))
+
+    def exit_finish(self, sender: str, node: NodeId) -> None:
+        old = self.nodes.get(node)
+        refuse_if(old is None or old.exit_at == 0, "nodes: not exiting")
+        assert old is not None
+        refuse_if(self.now < old.exit_at, "nodes: still unbonding")
+        refuse_if(old.hot.bond != 0, "nodes: bond outstanding")
+        del self.nodes[node]
+        self.exited.add(node)
+        self.credits[old.owner] += old.stake
+
+    def beat(self, sender: str, node: NodeId) -> None:
+        refuse_if(not self._beat(sender, node), "nodes: not the operator")
+
+    def heartbeat(self, sender: str, nodes: list[NodeId]) -> None:
+        done = [self._beat(sender, node) for node in nodes]
+        refuse_if(not any(done), "nodes: nothing to do")
+
+    def check_liveness(self, sender: str, nodes: list[NodeId]) -> None:
+        done = False
+        for node in nodes:
+            old = self.nodes.get(node)
+            if old is None or not old.hot.beat or old.hot.status & (HotStatus.LAPSED | HotStatus.EXITING):
+                continue
+            if self.now < old.hot.beat + self.parameters.dead_after:
+                continue
+            done = True
+            fee = min(self.parameters.liveness_fee, old.stake - old.hot.bond)
+            self._node(node, stake=old.stake - fee, hot=replace(old.hot, status=old.hot.status | HotStatus.LAPSED))
+            self.credits[sender] += fee
+        refuse_if(not done, "nodes: nothing to do")
+
+    # ---- jobs ----
+
+    def post(self, sender: str, terms: Terms, job_id: JobId) -> None:
+        refuse_if(job_id in self.jobs, "jobs: posted before")
+        refuse_if(self.now < self.jobs_paused_until, "jobs: paused")
+        refuse_if(sender.lower() != terms.submitter.lower(), "jobs: not the submitter")
+        refuse_if(not protocol.has_time(terms, self.policy, self.now), "jobs: deadline too near")
+        refuse_if(protocol.price(terms) < self.policy.min_price, "jobs: price below minimum")
+        least = self.policy.min_keeper_fee
+        refuse_if(not least <= terms.keeper_fee <= max(protocol.price(terms), least), "jobs: keeper_fee out of range")
+        amount = protocol.escrow_at_post(terms)
+        opened = Unit(state=State.OPEN, started=self.now)
+        if terms.leases == 1:
+            self.jobs[job_id] = Job(job_id, terms, {0: opened}, None, funded=amount)
+        else:
+            self.jobs[job_id] = Job(job_id, terms, {}, Header(opened=self.now), funded=amount)
+        self.deposited += amount
+
+    def propose(self, sender: str, job: Job, index: int, node: NodeId) -> None:
+        with _Undo(self, job):
+            at = self._open(job, index)
+            terms, unit = job.terms, self._read(job, at)
+            refuse_if(terms.match_window == 0 or unit.lapses >= protocol.MAX_LAPSES, "jobs: takes claims only")
+            refuse_if(unit.mark != 0 and self.now >= unit.mark, "jobs: window over")
+            refuse_if(unit.node == node, "jobs: node excluded")
+            refuse_if(not protocol.has_time(terms, self.policy, self.now), "jobs: no time left")
+            record = self._gated(job, node)
+            refuse_if(record.operator.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
+            rate = protocol.ask_in_force(record, self.now)
+            seed = protocol.seed(job.id, at, unit.attempts)
+            key = protocol.key(protocol.score(terms.needs, terms.ceiling, rate, record.offer, record.hot), seed, node)
+            mark, extensions = unit.mark, 0
+            if mark == 0:
+                mark = self.now + terms.match_window
+            else:
+                best = job.best[at]
+                refuse_if(best.node == node, "jobs: best already")
+                refuse_if(key <= best.key, "jobs: not a better key")
+                extensions = best.extensions
+                if extensions < protocol.MAX_EXTENSIONS and mark - self.now < terms.match_window // 3:
+                    extensions += 1
+                    mark += terms.match_window // 3
+            job.best[at] = Best(payee=sender.lower(), node=node, key=key, extensions=extensions)
+            self._write(job, at, replace(unit, rate=rate, mark=mark))
+
+    def ack(self, sender: str, job: Job, index: int) -> None:
+        with _Undo(self, job):
+            at = self._at(job, index)
+            refuse_if(self._stored(job, at).state != State.OPEN, "jobs: not open")
+            unit = self._read(job, at)
+            refuse_if(unit.mark == 0, "jobs: no proposal")
+            refuse_if(self.now < unit.mark, "jobs: window still open")
+            best = job.best[at]
+            self._start(sender, job, at, replace(unit, tips=unit.tips + 1), best.node, unit.rate)
+            self._pay(job, best.payee, protocol.tip(job.terms))
+
+    def claim(self, sender: str, job: Job, index: int, node: NodeId) -> None:
+        with _Undo(self, job):
+            at = self._open(job, index)
+            unit = self._read(job, at)
+            refuse_if(unit.mark != 0, "jobs: a proposal is live")
+            if job.terms.match_window and unit.lapses < protocol.MAX_LAPSES:
+                refuse_if(self.now < unit.started + self.policy.open_claim_after, "jobs: takes no claims yet")
+            refuse_if(unit.lapses == 0 and unit.node == node, "jobs: node excluded")
+            self._start(sender, job, at, unit, node, 0)
+
+    def submit(self, sender: str, job: Job, index: int, outcome: Outcome, used: int) -> None:
+        at = self._at(job, index)
+        unit = self._leased(job, at)
+        refuse_if(not outcome.is_result, "jobs: outcome out of range")
+        fuel = bool(unit.flags & UnitFlag.FUEL)
+        refuse_if((used == 0) if fuel else (used != 0), "jobs: used out of range")
+        hot = self._operated(sender, unit.node).hot
+        self._write(job, at, replace(unit, state=State.SUBMITTED, outcome=outcome, mark=self.now, seconds=used))
+        self._hot(unit.node, replace(hot, busy=hot.busy - 1, beat=self.now, status=hot.status & ~HotStatus.LAPSED))
+
+    def decline(self, sender: str, job: Job, index: int, outcome: Outcome) -> None:
+        at = self._at(job, index)
+        unit = self._leased(job, at)
+        refuse_if(outcome < Outcome.BAD_INPUT, "jobs: outcome out of range")
+        hot = self._operated(sender, unit.node).hot
+        self._hot(unit.node, replace(hot, busy=hot.busy - 1, bond=hot.bond - self._bond(job)))
+        unit = replace(unit, outcome=outcome)
+        if unit.state == State.CLOSING:
+            self._refund(job, at, unit, State.CANCELLED)
+        elif self._may_reopen(job, unit):
+            job.accused[at] = unit.node
+            self._reopen(job, at, replace(unit, flags=unit.flags | UnitFlag.ACCUSED))
+        else:
+            self._refund(job, at, unit, State.REFUNDED)
+
+    def accept(self, sender: str, job: Job, index: int) -> None:
+        refuse_if(sender.lower() != job.terms.submitter.lower(), "jobs: not the submitter")
+        refuse_if(not self._settle(None, job, index), "jobs: not submitted")
+
+    def settle(self, sender: str, job: Job, index: int) -> None:
+        refuse_if(not self._settle(sender, job, index), "jobs: not submitted")
+
+    def settle_batch(self, sender: str, items: list[tuple[Job, int]]) -> None:
+        done = [self._settle(sender, job, index) for job, index in items]
+        refuse_if(not any(done), "jobs: nothing to do")
+
+    def cancel(self, sender: str, job: Job, index: int) -> None:
+        refuse_if(sender.lower() != job.terms.submitter.lower(), "jobs: not the submitter")
+        if index == SENTINEL and job.header is not None:
+            self._pay(job, job.terms.submitter, self._close_array(job))
+            return
+        at = self._at(job, index)
+        stored = self._stored(job, at)
+        if stored.state == State.OPEN:
+            unit = self._read(job, at)
+            refuse_if(unit.mark != 0, "jobs: a proposal is live")
+            self._refund(job, at, unit, State.CANCELLED)
+            return
+        refuse_if(stored.state != State.RUNNING, "jobs: not open")
+        refuse_if(self.now >= self._due(stored), "jobs: reclaimable")
+        mark = min(stored.mark, self.now + self.policy.cancel_notice)
+        self._write(job, at, replace(stored, state=State.CLOSING, mark=mark, flags=stored.flags | UnitFlag.NOTICED))
+
+    def close(self, sender: str, job: Job, index: int) -> None:
+        at = self._at(job, index)
+        unit = self._stored(job, at)
+        refuse_if(unit.state != State.CLOSING, "jobs: not closing")
+        refuse_if(self.now < unit.mark, "jobs: notice still running")
+        pay = protocol.pay_at_close(job.terms, self.policy, unit)
+        reward = protocol.settle_reward(job.terms, self.now - unit.mark)
+        node = self.nodes[unit.node]
+        self._hot(unit.node, replace(node.hot, busy=node.hot.busy - 1, bond=node.hot.bond - self._bond(job)))
+        self._pay_out(job, at, unit, State.CANCELLED, pay, sender, reward)
+
+    def reclaim(self, sender: str, job: Job, index: int) -> None:
+        at = self._at(job, index)
+        unit = self._stored(job, at)
+        refuse_if(unit.state != State.RUNNING, "jobs: not running")
+        due = self._due(unit)
+        refuse_if(self.now < due, "jobs: not reclaimable yet")
+        slash = protocol.slash_of(self._bond(job))
+        reward = protocol.reclaim_reward(job.terms, slash, self.now - due)
+        if self._may_reopen(job, unit):
+            self._reopen(job, at, unit)
+        else:
+            self._refund(job, at, unit, State.REFUNDED)
+        self._slash(unit.node, self._bond(job), slash, reward, sender)
+
+    def expire(self, sender: str, job: Job, index: int) -> None:
+        due = protocol.expirable_from(job.terms, self.policy)
+        refuse_if(self.now < due, "jobs: not expired")
+        reward = protocol.expire_reward(job.terms, self.now - due)
+        if index == SENTINEL and job.header is not None:
+            refund = self._close_array(job)
+            self._pay(job, job.terms.submitter, refund - reward)
+        else:
+            at = self._at(job, index)
+            unit = self._stored(job, at)
+            refuse_if(unit.state != State.OPEN, "jobs: not open")
+            self._pay(job, job.terms.submitter, protocol.unit_holds(job.terms, unit) - reward)
+            self._end(job, at, unit, State.EXPIRED)
+        self._pay(job, sender, reward)
+
+    # ---- escrow ----
+
+    def withdraw(self, sender: str, amount: int) -> None:
+        refuse_if(amount > self.credits[sender], "escrow: short")
+        self.credits[sender] -= amount
+        self.withdrawn += amount
+
+    # ---- the rest is private ----
+
+    def _node(self, node: NodeId, **changes: Any) -> None:
+        self.nodes[node] = replace(self.nodes[node], **changes)
+
+    def _hot(self, node: NodeId, hot: Hot) -> None:
+        self._node(node, hot=hot)
+
+    def _owned(self, sender: str, node: NodeId) -> None:
+        refuse_if(node not in self.nodes or self.nodes[node].owner != sender, "nodes: not the owner")
+
+    def _operated(self, sender: str, node: NodeId) -> Node:
+        record = self.nodes.get(node)
+        refuse_if(record is None or record.operator != sender or not record.hot.beat, "nodes: not the operator")
+        assert record is not None
+        return record
+
+    def _beat(self, sender: str, node: NodeId) -> bool:
+        record = self.nodes.get(node)
+        if record is None or record.operator != sender:
+            return False
+        hot = record.hot
+        if not hot.beat:
+            exiting = HotStatus.EXITING if record.exit_at else HotStatus(0)
+            hot = replace(hot, rep_time=self.now, status=exiting)
+        self._hot(node, replace(hot, beat=self.now, status=hot.status & ~HotStatus.LAPSED))
+        return True
+
+    def _bond(self, job: Job) -> int:
+        return protocol.bond(job.terms, self.policy)
+
+    def _at(self, job: Job, index: int) -> int:
+        if job.header is not None:
+            return index
+        refuse_if(index not in (0, SENTINEL), "jobs: no such unit")
+        return 0
+
+    def _stored(self, job: Job, at: int) -> Unit:
+        return job.units.get(at, Unit())
+
+    def _read(self, job: Job, at: int) -> Unit:
+        return protocol.with_lapse(self._stored(job, at), job.best.get(at, Best()), self.policy, self.now)
+
+    def _open(self, job: Job, index: int) -> int:
+        if job.header is None:
+            at = self._at(job, index)
+            refuse_if(self._stored(job, at).state != State.OPEN, "jobs: not open")
+            return at
+        refuse_if(job.header.closed, "jobs: closed")
+        touched = job.header.touched
+        at = touched if index == SENTINEL else index
+        refuse_if(at >= job.terms.leases, "jobs: no such unit")
+        refuse_if(at > touched, "jobs: not the next unit")
+        if at == touched:
+            job.header = replace(job.header, touched=touched + 1)
+            job.units[at] = Unit(state=State.OPEN, started=job.header.opened)
+        refuse_if(self._stored(job, at).state != State.OPEN, "jobs: not open")
+        return at
+
+    def _gated(self, job: Job, node: NodeId) -> Node:
+        record = self.nodes.get(node)
+        refuse_if(record is None, "nodes: not live")
+        assert record is not None
+        market = self.parameters
+        gate = protocol.node_gate(
+            record, protocol.ask_of(job.terms, self.policy), self.now, market.dead_after, market.minimum_stake
+        )
+        refuse_if(gate != Gate.FITS, GATE_REASONS.get(gate, ""))
+        return record
+
+    def _start(self, sender: str, job: Job, at: int, unit: Unit, node: NodeId, rate: int) -> None:
+        terms = job.terms
+        refuse_if(sender.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
+        refuse_if(not protocol.has_time(terms, self.policy, self.now), "jobs: no time left")
+        self._operated(sender, node)
+        if rate:
+            record = self.nodes[node]
+            self.nodes[node] = replace(record, offer=replace(record.offer, ask=rate, pending=False))
+            try:
+                self._gated(job, node)
+            finally:
+                self.nodes[node] = record
+        else:
+            record = self._gated(job, node)
+        hot = record.hot
+        self._hot(
+            node,
+            replace(
+                hot,
+                beat=self.now,
+                status=hot.status & ~HotStatus.LAPSED,
+                busy=hot.busy + 1,
+                bond=hot.bond + self._bond(job),
+            ),
+        )
+        lease_end = self.now + protocol.lease_seconds(terms) + protocol.grace(terms, self.policy)
+        fuel = UnitFlag.FUEL if terms.billing == Billing.FUEL else UnitFlag(0)
+        started = Unit(
+            state=State.RUNNING,
+            node=node,
+            rate=rate or protocol.ask_in_force(record, self.now),
+            started=self.now,
+            mark=lease_end,
+            attempts=unit.attempts + 1,
+            tips=unit.tips,
+            flags=(unit.flags & UnitFlag.ACCUSED) | fuel,
+        )
+        self._write(job, at, started)
+
+    def _leased(self, job: Job, at: int) -> Unit:
+        unit = self._stored(job, at)
+        refuse_if(unit.state not in (State.RUNNING, State.CLOSING), "jobs: not running")
+        refuse_if(self.now >= unit.mark, "jobs: too late to submit")
+        return unit
+
+    def _due(self, unit: Unit) -> int:
+        return protocol.reclaimable_from(unit, self.nodes[unit.node].hot.beat, self.parameters.dead_after)
+
+    def _may_reopen(self, job: Job, unit: Unit) -> bool:
+        if unit.attempts >= job.terms.max_attempts or (job.header is not None and job.header.closed):
+            return False
+        return protocol.has_time(job.terms, self.policy, self.now)
+
+    def _reopen(self, job: Job, at: int, unit: Unit) -> None:
+        opened = Unit(
+            state=State.OPEN,
+            node=unit.node,
+            started=self.now,
+            attempts=unit.attempts,
+            tips=unit.tips,
+            flags=unit.flags & UnitFlag.ACCUSED,
+        )
+        self._write(job, at, opened)
+
+    def _close_array(self, job: Job) -> int:
+        assert job.header is not None
+        refuse_if(job.header.closed, "jobs: closed")
+        untouched = job.terms.leases - job.header.touched
+        refuse_if(untouched == 0, "jobs: nothing untouched")
+        job.header = replace(job.header, closed=True)
+        return untouched * protocol.lease_budget(job.terms)
+
+    def _settle(self, settler: str | None, job: Job, index: int) -> bool:
+        at = self._at(job, index)
+        unit = self._stored(job, at)
+        if unit.state != State.SUBMITTED:
+            return False
+        pay = protocol.pay_at_settle(job.terms, self.policy, unit)
+        reward = protocol.settle_reward(job.terms, self.now - unit.mark) if settler else 0
+        hot = self.nodes[unit.node].hot
+        hot = replace(hot, bond=hot.bond - self._bond(job))
+        if unit.outcome == Outcome.OK:
+            fee = protocol.fee_of(pay, self.policy)
+            hot = protocol.observe(hot, True, protocol.success_weight(fee, self.parameters.fee_reference), self.now)
+        self._hot(unit.node, hot)
+        if unit.outcome == Outcome.OK and unit.flags & UnitFlag.ACCUSED and job.accused[at] != unit.node:
+            self._fail(job.accused[at], protocol.ONE)
+        self._pay_out(job, at, unit, State.SETTLED, pay, settler, reward)
+        return True
+
+    def _fail(self, node: NodeId, weight: int) -> None:
+        if node in self.nodes:
+            self._hot(node, protocol.observe(self.nodes[node].hot, False, weight, self.now))
+
+    def _slash(self, node: NodeId, bond: int, slash: int, reward: int, payee: str) -> None:
+        hour = self.now // 3600
+        burnt = self.burnt if hour == self.hour else 0
+        ration = max(self.stake_total * self.parameters.ration_bps // 10_000, 3 * self.parameters.minimum_stake)
+        rationed = burnt >= ration
+        burn = 0 if rationed else slash - reward
+        self.hour, self.burnt = hour, burnt + burn
+        record = self.nodes[node]
+        hot = replace(record.hot, busy=record.hot.busy - 1, bond=record.hot.bond - bond)
+        self._node(node, stake=record.stake - reward - burn, hot=hot)
+        self._fail(node, protocol.negligence_weight(rationed))
+        self.credits[payee] += reward
+        self.credits[DEAD] += burn
+
+    def _pay(self, job: Job, account: str, amount: int) -> None:
+        self.credits[to_checksum_address(account)] += amount
+        job.paid += amount
+
+    def _refund(self, job: Job, at: int, unit: Unit, state: State) -> None:
+        self._pay(job, job.terms.submitter, protocol.unit_holds(job.terms, unit))
+        self._end(job, at, unit, state)
+
+    def _pay_out(self, job: Job, at: int, unit: Unit, state: State, pay: int, keeper: str | None, reward: int) -> None:
+        fee = protocol.fee_of(pay, self.policy)
+        rest = protocol.unit_holds(job.terms, unit) - pay - reward
+        self._pay(job, self.nodes[unit.node].owner, pay - fee)
+        self._pay(job, self.treasury, fee)
+        self._pay(job, keeper or ZERO_ADDRESS, reward)
+        self._pay(job, job.terms.submitter, rest)
+        self._end(job, at, unit, state)
+
+    def _end(self, job: Job, at: int, unit: Unit, state: State) -> None:
+        self._write(job, at, replace(unit, state=state))
+        if job.header is not None:
+            if state == State.SETTLED and unit.outcome == Outcome.OK:
+                job.header = replace(job.header, done=job.header.done + 1)
+            else:
+                job.header = replace(job.header, failed=job.header.failed + 1)
+
+    def _write(self, job: Job, at: int, unit: Unit) -> None:
+        self.visits[self._stored(job, at).state, unit.state] += 1
+        job.units[at] = unit
+
+
+class _Undo:
+    """Put a job back as it was when a call that touched it is refused."""
+
+    def __init__(self, model: Model, job: Job) -> None:
+        self._job = job
+        self._saved = (dict(job.units), job.header, dict(job.best))
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is Refusal:
+            self._job.units, self._job.header, self._job.best = self._saved
