@@ -6,7 +6,6 @@ several scenarios share one chain without sharing work.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -35,6 +34,7 @@ from hearth.stores import FolderStore
 from hearth.tx import Sender, SenderConfig
 from hearth.types import Billing, JobId, NodeId, Offer, Runtime, State, Terms, Unit
 from worker.journal import Entry, Journal
+from worker.shell import read_status
 
 ROOT = Path(__file__).resolve().parents[2]
 ETH = 10**18
@@ -284,6 +284,11 @@ class Scenario:
             raise AssertionError(f"{self.name} never met its failpoint\n{self.log()[-4000:]}") from None
         assert code == -signal.SIGKILL, self.log()[-4000:]
 
+    def working(self) -> None:
+        """Wait until the newest process has done its first round."""
+        assert self.process is not None
+        wait(lambda: (status(self.home) or {}).get("pid") == self.process.pid, f"{self.name} works")  # type: ignore[union-attr]
+
     def kill(self) -> None:
         """kill -9."""
         assert self.process is not None
@@ -374,7 +379,6 @@ class Scenario:
         return self.exchange.transactions_of(self.operator, "submit", self.first_block)
 
 
-def status(home: Path) -> dict[str, Any]:
-    """Return the worker's status file."""
-    found: dict[str, Any] = json.loads((home / "state" / "status.json").read_text())
-    return found
+def status(home: Path) -> dict[str, Any] | None:
+    """Return the status file of a scenario's worker, None where it wrote none yet."""
+    return read_status(home / "state")

@@ -118,6 +118,7 @@ def _die(scenario: Scenario, case: Case) -> str:
         scenario.forget()
     scenario.start()
     scenario.settled(job)
+    scenario.working()
     scenario.assert_once(job)
     scenario.stop()
     assert scenario.submits() == 1
@@ -146,6 +147,9 @@ def evidence(scenario: Scenario, point: str) -> str:
     found = {key: state for key, state in transactions.items() if key.startswith(f"{kind}/")}
     assert len(found) == 1 and set(found.values()) == states, transactions
     return str(found)
+
+
+Outcomes = dict[str, "Future[str]"]
 
 
 @pytest.fixture(scope="module")
