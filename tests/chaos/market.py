@@ -120,9 +120,7 @@ class Exchange:
         password.write_text(PASSWORD)
         password.chmod(0o600)
         devnet.fund(self.chain, self.net.network, key.address, wei=10 * ETH)
-        offer = Offer(
-            runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1, slots=slots, ask=10**9 * 10**6
-        )
+        offer = Offer(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1, slots=slots, ask=10**9 * 10**6)
         stake = 10 * self.net.network.node_parameters.minimum_stake
         outcome = self.owner.send(
             self.market.calls.register(key.address, offer, bytes(32), stake), key=f"register/{name}"
