@@ -127,10 +127,11 @@ demo: .venv/.stamp-project node_modules/.stamp ## the market on a local chain, f
 	$(WITH_SERVICES) $(VENV)/bin/hearth demo
 
 bench: .venv/.stamp-project node_modules/.stamp ## keeper and matching figures into bench/results
-	$(PY) -m scripts.bench_keeper
+	set -e; for name in $(filter-out bench_gas,$(basename $(notdir $(wildcard bench/bench_*.py)))); do \
+		$(PY) -m bench.$$name; done
 
 bench-gas: .venv/.stamp-project node_modules/.stamp ## gas figures into bench/results/gas.json and docs/GAS.md
-	$(PY) -m scripts.bench_gas
+	$(PY) -m bench.bench_gas
 
 services-up: .venv/.stamp-project ## Docker engine, image registry and Kubo on loopback, for the tests
 	$(PY) -m tools.services up
