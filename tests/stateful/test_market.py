@@ -274,11 +274,14 @@ class MarketMachine(RuleBasedStateMachine):
 
     def owner_acts(self, data: Random) -> None:
         """Change an offer, an ask or an operator, leave, or stay after all."""
+        act = data.choice(["update_offer", "set_ask", "set_operator", "exit_start", "exit_cancel"])
+        leaving = [node.id for node in self.m.nodes.values() if node.exit_at]
         node = NodeId(data.randint(1, self.m.next_id - 1))
+        if act == "exit_cancel" and leaving and data.randint(0, 4):
+            node = data.choice(leaving)
         record = self.m.nodes.get(node)
         owner = record.owner if record and data.randint(0, 9) else data.choice(self.owners)
         nodes = self.w.nodes.send
-        act = data.choice(["update_offer", "set_ask", "set_operator", "exit_start", "exit_cancel"])
         if act == "update_offer":
             offer = replace(w.OFFER, slots=data.randint(1, 4), cores=data.choice([2, 16, 16]), ask=0)
             self._try(
