@@ -1,0 +1,1 @@
+"""Benchmarks: absolute times are reported, never asserted."""

@@ -1,0 +1,285 @@
+"""Keep what the chain says about nodes and jobs in columns, rebuilt from nothing by reading logs.
+
+Nodes: pages of `Lens.nodes`, written into the columns of `keeper.match.Fleet` at every block (beats emit no event).
+Units: every JobRegistry event after JobPosted carries the unit's new word, so a page of logs is decoded by copying
+32 bytes per log into a column of words. A row is kept per unit that has been touched and has not ended; an array of
+2**20 units is one entry with its header, plus its touched units. Nothing here is truth: a reorg, a lost file or a
+mismatch with the chain (`compare`) costs a rebuild and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from eth_utils.crypto import keccak
+
+from hearth import words
+from hearth.chain.port import Log
+from hearth.errors import ChainError
+from hearth.events import EVENTS, JobPosted, Proposed, Split, UnitEvent, topic_of
+from hearth.types import SENTINEL, Best, Header, JobId, Policy, State, Terms, Unit
+from hearth.words import TermsWords
+from keeper.decide import JobRow, UnitRow
+from keeper.match import U64, Fleet, lane_of, limbs_of
+
+TERMS_BYTES: Final = 9 * 32
+_ZERO_INDEX: Final = bytes(32)
+_ALL_INDEX: Final = SENTINEL.to_bytes(32, "big")
+_STATE_MASK: Final = np.uint64(15)
+_UNITS_AT: Final = 4 * 32 + (256 - words.shift_of(words.LIMITS, "units") - 24) // 8
+"""The byte of the terms at which the 24-bit lane `units` starts."""
+
+
+@dataclass(slots=True)
+class _Job:
+    """One job that has not ended: its terms as the log had them, its header's lanes, and its units' rows."""
+
+    id: JobId
+    raw: bytes
+    leases: int
+    since: int
+    touched: int = 0
+    closed: bool = False
+    opened: int = 0
+    ended: int = 0
+    rows: dict[int, int] = field(default_factory=dict)
+    view: JobRow | None = None
+    terms: Terms | None = None
+    policy: Policy | None = None
+
+
+class Index:
+    """The market as of the last block applied."""
+
+    def __init__(self, chain_id: int, registry: str, payee: str = "", capacity: int = 1_024) -> None:
+        self.fleet = Fleet()
+        self.logs = 0
+        """Logs read since the rebuild."""
+        self.credited = 0
+        """Base units that Escrow has credited to the payee, from the first block read."""
+        self._prefix = chain_id.to_bytes(32, "big") + bytes(12) + bytes.fromhex(registry[2:])
+        self._payee = bytes.fromhex(payee.removeprefix("0x"))
+        self._jobs: dict[bytes, _Job] = {}
+        self._rows: dict[bytes, int] = {}
+        self._keys: list[bytes] = [b""] * capacity
+        self._free = list(range(capacity - 1, -1, -1))
+        self._words: U64 = np.zeros((capacity, 4), np.uint64)
+        self._seconds: U64 = np.zeros((capacity, 4), np.uint64)
+        self._unread: set[bytes] = set()
+        self._posted, self._proposed, self._split = topic_of(JobPosted), topic_of(Proposed), topic_of(Split)
+        moves = [cls for cls in EVENTS.values() if issubclass(cls, UnitEvent)]
+        self._moves = {topic_of(cls) for cls in moves}  # type: ignore[arg-type]  # mypy: "type[Event] is no Hashable"
+
+    def __len__(self) -> int:
+        """Count the jobs that have not ended."""
+        return len(self._jobs)
+
+    # ---- writing ----
+
+    def apply(self, logs: Sequence[Log], at: int) -> None:
+        """Apply a page of logs of JobRegistry and Escrow, in chain order; `at` is the time of the page's last block.
+
+        Raises ChainError (RPC_BROKEN) for logs that cannot follow what was read before: a gap or a lying provider.
+        """
+        rows: list[int] = []
+        data: list[bytes] = []
+        best_rows: list[int] = []
+        best: list[bytes] = []
+        known, moves, proposed = self._rows, self._moves, self._proposed
+        for log in logs:
+            topics = log.topics
+            kind = topics[0]
+            if kind in moves:
+                row = known.get(topics[1] + topics[2], -1)
+                if row < 0:
+                    row = self._first_event(log, at)
+                    if row < 0:
+                        continue
+                rows.append(row)
+                data.append(log.data[:32])
+                if kind == proposed:
+                    best_rows.append(row)
+                    best.append(log.data[32:64])
+            elif kind == self._posted:
+                self._post(log, at)
+            elif kind == self._split and self._payee in log.data:
+                self._credit(log)
+        self.logs += len(logs)
+        if not rows:
+            return
+        written = np.array(rows)
+        limbs = limbs_of(b"".join(data), len(data))
+        self._words[written] = limbs  # of a row that appears twice the later log stays: numpy assigns in order
+        if best:
+            self._seconds[np.array(best_rows)] = limbs_of(b"".join(best), len(best))
+        for row in set(rows):
+            self._jobs[self._keys[row][:32]].view = None
+        over = (self._words[written, 0] & _STATE_MASK) >= State.SETTLED
+        for row in set(written[over].tolist()):
+            self._end(row)
+
+    def _post(self, log: Log, at: int) -> None:
+        job = log.topics[1]
+        leases = int.from_bytes(log.data[_UNITS_AT : _UNITS_AT + 3], "big")  # chunk and replicas are 1
+        if len(log.data) < TERMS_BYTES or job in self._jobs or not leases:
+            raise _broken(log, "posts a job that cannot be")
+        self._jobs[job] = entry = _Job(JobId(job), log.data[:TERMS_BYTES], leases, at)
+        self._unread.add(job)
+        if leases == 1:
+            entry.touched = 1
+            self._words[self._open_row(entry, _ZERO_INDEX)] = (State.OPEN, 0, 0, 0)
+
+    def _first_event(self, log: Log, at: int) -> int:
+        """Return a new row for a lease's first event, or -1 where the event is about an array as a whole."""
+        entry = self._jobs.get(log.topics[1])
+        if entry is None:
+            raise _broken(log, "moves a job that was not posted or has ended")
+        index = log.topics[2]
+        if index == _ALL_INDEX:
+            self._set_header(entry, int.from_bytes(log.data[:32], "big"))
+            self._finish(entry)
+            return -1
+        number = int.from_bytes(index, "big")
+        if number != entry.touched or number >= entry.leases:
+            raise _broken(log, f"moves lease {number} where {entry.touched} is the next")
+        entry.touched, entry.since = number + 1, at
+        return self._open_row(entry, index)
+
+    def _open_row(self, entry: _Job, index: bytes) -> int:
+        if not self._free:
+            self._grow()
+        row = self._free.pop()
+        key = entry.id + index
+        self._rows[key], self._keys[row] = row, key
+        self._seconds[row] = 0
+        entry.rows[int.from_bytes(index, "big")] = row
+        return row
+
+    def _grow(self) -> None:
+        size = len(self._keys)
+        self._words = np.concatenate([self._words, np.zeros((size, 4), np.uint64)])
+        self._seconds = np.concatenate([self._seconds, np.zeros((size, 4), np.uint64)])
+        self._keys += [b""] * size
+        self._free = list(range(2 * size - 1, size - 1, -1))
+
+    def _end(self, row: int) -> None:
+        """Drop the row of a unit that has ended, and its job with the last one."""
+        key = self._keys[row]
+        entry = self._jobs[key[:32]]
+        del self._rows[key]
+        del entry.rows[int.from_bytes(key[32:], "big")]
+        self._free.append(row)
+        entry.ended += 1
+        entry.view = None
+        self._finish(entry)
+
+    def _finish(self, entry: _Job) -> None:
+        if entry.ended == (entry.touched if entry.closed else entry.leases):
+            del self._jobs[entry.id]
+            self._unread.discard(entry.id)
+
+    def _set_header(self, entry: _Job, word: int) -> None:
+        header = words.unpack_header(word)
+        entry.closed, entry.opened, entry.view = header.closed, header.opened, None
+
+    def _credit(self, log: Log) -> None:
+        for start in range(0, 128, 32):
+            share = log.data[start : start + 32]
+            if share[12:] == self._payee:
+                self.credited += int.from_bytes(share[:12], "big")
+
+    # ---- reading the chain ----
+
+    def unread(self) -> list[JobId]:
+        """Return the jobs whose word no event has carried yet: when they opened is read from the chain."""
+        return [JobId(job) for job in self._unread]
+
+    def live(self) -> list[JobId]:
+        """Return every job that has not ended."""
+        return [JobId(job) for job in self._jobs]
+
+    def compare(self, jobs: Sequence[JobId], chain: Iterable[int]) -> list[JobId]:
+        """Take the jobs' words as read from the chain at the index's block; return those that the index had wrong.
+
+        A fresh job's opening time is taken over silently: its post's event does not carry it.
+        """
+        wrong: list[JobId] = []
+        for job, word in zip(jobs, chain, strict=True):
+            entry = self._jobs[job]
+            fresh = job in self._unread
+            self._unread.discard(job)
+            if entry.leases > 1:
+                right = words.is_header(word)
+                if right:
+                    header = words.unpack_header(word)
+                    right = (header.touched, header.closed) == (entry.touched, entry.closed)
+                    right &= header.done + header.failed == entry.ended
+                    self._set_header(entry, word)
+            else:
+                row = entry.rows[0]
+                held = _int_of(self._words[row])
+                right = held == word or (fresh and word & 15 == State.OPEN and held == State.OPEN)
+                self._words[row] = limbs_of(word.to_bytes(32, "big"), 1)[0]
+                entry.view = None
+            if not right:
+                wrong.append(job)
+        return wrong
+
+    # ---- for decide ----
+
+    def rows(self) -> tuple[JobRow, ...]:
+        """Return every job that has not ended, with its touched units. Unchanged jobs keep their object."""
+        return tuple(entry.view or self._view(entry) for entry in self._jobs.values())
+
+    def packed(self, job: JobId) -> TermsWords:
+        """Return a job's nine words, to send back as calldata."""
+        return _terms_words(self._jobs[job].raw)
+
+    def states(self) -> dict[State, int]:
+        """Count the touched units that have not ended by state."""
+        rows = np.fromiter(self._rows.values(), np.int64, len(self._rows))
+        counts = np.bincount(lane_of(self._words[rows], words.UNIT, "state"), minlength=16)
+        return {state: int(counts[state]) for state in State if counts[state]}
+
+    def _view(self, entry: _Job) -> JobRow:
+        if entry.terms is None or entry.policy is None:
+            if keccak(self._prefix + entry.raw) != entry.id:
+                raise ChainError(
+                    f"the RPC serves a job 0x{entry.id.hex()} whose terms have another id",
+                    code="RPC_LIES",
+                    hint="hearth doctor",
+                )
+            entry.terms = words.unpack_terms(_terms_words(entry.raw))
+            entry.policy = words.unpack_policy(entry.terms.policy)
+        units = tuple(self._unit(index, row) for index, row in entry.rows.items())
+        header = None
+        if entry.leases > 1:
+            header = Header(closed=entry.closed, touched=entry.touched, opened=entry.opened)
+        entry.view = JobRow(entry.id, entry.terms, entry.policy, units, header, entry.since)
+        return entry.view
+
+    def _unit(self, index: int, row: int) -> UnitRow:
+        unit: Unit = words.unpack_unit(_int_of(self._words[row]))
+        best = Best()
+        if unit.state == State.OPEN and unit.mark:
+            best = words.unpack_best(_int_of(self._seconds[row]))
+        return UnitRow(index, unit, best)
+
+
+def _int_of(limbs: U64) -> int:
+    return int.from_bytes(limbs[::-1].astype(">u8").tobytes(), "big")
+
+
+def _terms_words(raw: bytes) -> TermsWords:
+    at = [raw[i : i + 32] for i in range(0, TERMS_BYTES, 32)]
+    a, _, c, d, e, f, g, h, _ = (int.from_bytes(word, "big") for word in at)
+    return (a, at[1], c, d, e, f, g, h, at[8])
+
+
+def _broken(log: Log, what: str) -> ChainError:
+    return ChainError(
+        f"log {log.log_index} of block {log.block_number} {what}", code="RPC_BROKEN", hint="hearth doctor"
+    )

@@ -1,0 +1,64 @@
+"""A market on the real contracts, in process, that keeps every log as a keeper would read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hearth.chain.port import Log
+from hearth.types import JobId, NodeId
+from keeper.index import Index
+from keeper.match import encode_node
+from tests.evm import CHAIN_ID, Contract, Evm
+from tests.world import World
+
+
+class LoggingEvm(Evm):
+    """An `Evm` that records the raw logs of every transaction that succeeds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.logs: list[Log] = []
+
+    def raw_call(self, to: str | Contract, data: bytes = b"", **options: Any) -> bytes:
+        """Send one transaction and record its logs."""
+        answer = super().raw_call(to, data, **options)
+        for log in self._machine.result.logs:
+            topics, payload = log.data
+            position = len(self.logs)
+            self.logs.append(
+                Log(
+                    log.address.lower(),
+                    tuple(bytes(topic) for topic in topics),
+                    bytes(payload),
+                    self.block,
+                    self.block.to_bytes(32, "big"),
+                    self.block.to_bytes(32, "big"),
+                    position,
+                )
+            )
+        return answer
+
+
+class Follower:
+    """An index that follows a world's logs, page by page."""
+
+    def __init__(self, world: World, payee: str) -> None:
+        assert isinstance(world.evm, LoggingEvm)
+        self.world, self.evm = world, world.evm
+        self.index = Index(CHAIN_ID, world.jobs.address.lower(), payee)
+        self.read = 0
+
+    def follow(self, count: int = 10**9) -> list[JobId]:
+        """Apply the next `count` logs; at the newest one, also read nodes and words. Return jobs held wrongly."""
+        page = self.evm.logs[self.read : self.read + count]
+        self.read += len(page)
+        market = {self.world.jobs.address.lower(), self.world.escrow.address.lower()}
+        self.index.apply([log for log in page if log.address in market], self.evm.now)
+        if self.read < len(self.evm.logs):
+            return []
+        last = self.world.nodes.call.totals() & 0xFFFFFFFF
+        raw = b"".join(encode_node(self.world.node(NodeId(i))) for i in range(1, last))
+        if raw:
+            self.index.fleet.write(NodeId(1), raw)
+        live = self.index.live()
+        return self.index.compare(live, [self.world.jobs.call.load(job, 0)[0] for job in live])

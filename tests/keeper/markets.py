@@ -1,0 +1,191 @@
+"""Hypothesis strategies for whole markets: small fleets and jobs in every state, around one point in time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hypothesis import strategies as st
+
+from bench import fleets
+from hearth import protocol
+from hearth.protocol import Market
+from hearth.types import (
+    Best,
+    Header,
+    Hot,
+    HotStatus,
+    JobId,
+    Needs,
+    Node,
+    NodeId,
+    Offer,
+    Runtime,
+    State,
+    Terms,
+    TermsFlag,
+    Unit,
+)
+from keeper import match
+from keeper.decide import JobRow, Snapshot, UnitRow
+
+NOW = 1_700_000_000
+MARKET = Market(dead_after=900, minimum_stake=100)
+KEEPER = "0x" + "ee" * 20
+OTHER = "0x" + "dd" * 20
+RATE = 10**6
+
+
+@dataclass(frozen=True)
+class World:
+    """A snapshot with the nodes that its fleet was written from."""
+
+    snapshot: Snapshot
+    nodes: tuple[Node, ...]
+
+
+def write_fleet(nodes: tuple[Node, ...]) -> match.Fleet:
+    fleet = match.Fleet()
+    fleet.write(NodeId(1), b"".join(match.encode_node(node) for node in nodes))
+    return fleet
+
+
+def world_of(nodes: tuple[Node, ...], jobs: tuple[JobRow, ...], *, gas_price: int = 0, fee: int = 5) -> World:
+    view = write_fleet(nodes).at(NOW, MARKET)
+    return World(Snapshot(100, NOW, view, jobs, liveness_fee=fee, gas_price=gas_price), nodes)
+
+
+def node(number: int, **changes: object) -> Node:
+    """Return a live, seasoned node with two slots and stake for many leases."""
+    hot = {k: changes.pop(k) for k in list(changes) if k in Hot.__dataclass_fields__}
+    offer = {k: changes.pop(k) for k in list(changes) if k in Offer.__dataclass_fields__}
+    plain = Node(
+        id=NodeId(number),
+        owner=f"0x{number + 0x100:040x}",
+        operator=f"0x{number + 0x200:040x}",
+        stake=10**12,
+        offer=replace(Offer(slots=2, cores=4, ram_gib=8, ask=5 * RATE), **offer),  # type: ignore[arg-type]
+        hot=replace(Hot(beat=NOW - 10, r=20 << 20, seasoned=True), **hot),  # type: ignore[arg-type]
+    )
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def terms(salt: int = 1, **changes: object) -> Terms:
+    """Return the terms of a matched job: 60 s, ceiling twice the usual ask, keeper fee 1,000."""
+    plain = Terms(
+        submitter="0x" + "aa" * 20,
+        salt=salt,
+        spec=bytes(32),
+        needs=Needs(runtimes=Runtime.WASM, cores=1, ram_gib=1),
+        ceiling=10 * RATE,
+        max_seconds=60,
+        deadline=NOW + 86_400,
+        keeper_fee=1_000,
+        policy=fleets.POLICY_WORD,
+        match_window=12,
+        max_attempts=3,
+        flags=TermsFlag.NEWCOMERS,
+    )
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def job(*rows: UnitRow, number: int = 1, header: Header | None = None, since: int = 0, **changes: object) -> JobRow:
+    """Return a job with these units."""
+    return JobRow(JobId(number.to_bytes(32, "big")), terms(salt=number, **changes), fleets.POLICY, rows, header, since)
+
+
+def open_unit(**changes: object) -> UnitRow:
+    """Return a fresh unit, opened 100 s ago."""
+    return UnitRow(0, replace(Unit(state=State.OPEN, started=NOW - 100), **changes))  # type: ignore[arg-type]
+
+
+moments = st.sampled_from([-100_000, -901, -900, -899, -61, -60, -59, -13, -12, -1, 0, 1, 2, 3, 4, 12, 60, 900, 5_000])
+
+
+@st.composite
+def some_nodes(draw: st.DrawFn) -> tuple[Node, ...]:
+    made = []
+    for number in range(1, draw(st.integers(1, 6)) + 1):
+        made.append(
+            node(
+                number,
+                operator="0x" + "aa" * 20 if draw(st.integers(0, 9)) == 0 else f"0x{number + 0x200:040x}",
+                stake=draw(st.sampled_from([0, 99, 100, 500, 9_000, 10**12])),
+                cores=draw(st.sampled_from([0, 1, 4])),
+                ask=draw(st.sampled_from([0, 1, 5, 9, 10, 11])) * RATE,
+                slots=draw(st.integers(1, 3)),
+                beat=draw(st.sampled_from([0, NOW - 900, NOW - 899, NOW - 10, NOW - 10, NOW - 10, NOW])),
+                busy=draw(st.integers(0, 2)),
+                bond=draw(st.sampled_from([0, 0, 100])),
+                r=draw(st.integers(0, 30 << 20)),
+                s=draw(st.integers(0, 3 << 20)),
+                seasoned=draw(st.booleans()),
+                status=HotStatus(draw(st.sampled_from([0, 0, 0, 1, 2, 3]))),
+                quarantine=draw(st.sampled_from([0, 0, 0, NOW + 1])),
+            )
+        )
+    return tuple(made)
+
+
+@st.composite
+def some_unit(draw: st.DrawFn, index: int) -> UnitRow:
+    state = State(draw(st.sampled_from([1, 2, 2, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 10])))
+    mark = NOW + draw(moments)
+    best = Best()
+    rate = 0
+    excluded = draw(st.integers(0, 3))
+    if state == State.OPEN:
+        if draw(st.booleans()):
+            best = Best(
+                payee=draw(st.sampled_from([KEEPER, OTHER])),
+                node=NodeId(draw(st.integers(1, 6))),
+                key=draw(st.sampled_from([0, 1 << 40, 120 << 40, 200 << 40])),
+                extensions=draw(st.integers(0, 3)),
+            )
+            rate = 5 * RATE
+        else:
+            mark = 0
+    started = NOW + draw(st.sampled_from([-5_000, -1_000, -900, -899, -100, -3, 0]))
+    return UnitRow(
+        index,
+        Unit(
+            state=state,
+            node=NodeId(excluded),
+            rate=rate,
+            started=started,
+            mark=max(mark, started) if state in (State.SUBMITTED, State.CLOSING) else mark,
+            attempts=draw(st.integers(0, 2)),
+            lapses=draw(st.integers(0, 2)) if state == State.OPEN else 0,
+        ),
+        best,
+    )
+
+
+@st.composite
+def some_job(draw: st.DrawFn, number: int) -> JobRow:
+    array = draw(st.booleans())
+    policy = fleets.POLICY
+    base = terms(
+        salt=number,
+        units=draw(st.sampled_from([2, 3, 1 << 20])) if array else 1,
+        keeper_fee=draw(st.sampled_from([0, 7, 1_000, 10**6])),
+        match_window=draw(st.sampled_from([0, 12, 12, 300])),
+        flags=TermsFlag(draw(st.sampled_from([0, 4]))),
+    )
+    lasts = protocol.lease_seconds(base) + protocol.grace(base, policy)
+    base = replace(base, deadline=NOW + lasts + draw(st.sampled_from([-700, -1, 0, 1, 3, 4, 80_000])))
+    header = None
+    if array:
+        touched = draw(st.integers(0, 3 if base.units > 2 else 2))
+        rows = tuple(draw(some_unit(i)) for i in range(min(touched, base.units)))
+        header = Header(closed=draw(st.integers(0, 4)) == 0, touched=len(rows), opened=NOW - 500)
+    else:
+        rows = (draw(some_unit(0)),)
+    return JobRow(JobId(number.to_bytes(32, "big")), base, policy, rows, header, NOW - draw(st.integers(0, 500)))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    nodes = draw(some_nodes())
+    jobs = tuple(draw(some_job(i)) for i in range(1, draw(st.integers(1, 4)) + 1))
+    price = draw(st.sampled_from([0, 0, 1, 50]))
+    return world_of(nodes, jobs, gas_price=price, fee=draw(st.sampled_from([0, 5, 10**6])))

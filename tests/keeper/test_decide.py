@@ -1,0 +1,377 @@
+"""What the keeper decides: never what a guard refuses, and never nothing without a reason."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bench import plain
+from hearth import protocol
+from hearth.types import Best, Gate, Header, HotStatus, Node, NodeId, State, Unit
+from keeper import decide as d
+from keeper.decide import (
+    ALL,
+    Action,
+    CheckLiveness,
+    Close,
+    Config,
+    Expire,
+    JobRow,
+    Propose,
+    Reclaim,
+    Settle,
+    Skip,
+    Snapshot,
+    UnitRow,
+    decide,
+    explain,
+)
+from tests.keeper.markets import (
+    KEEPER,
+    MARKET,
+    NOW,
+    OTHER,
+    World,
+    job,
+    node,
+    open_unit,
+    world_of,
+    worlds,
+)
+
+FREE = Config(keeper=KEEPER, payee=KEEPER, jitter=0, latency=0, max_loss=10**30)
+configs = st.builds(
+    Config,
+    keeper=st.sampled_from([KEEPER, OTHER]),
+    payee=st.just(KEEPER),
+    jitter=st.sampled_from([0, 0, 5, 60]),
+    latency=st.sampled_from([0, 3]),
+    max_loss=st.sampled_from([0, 10**30]),
+    burst=st.sampled_from([1, 3]),
+)
+
+
+def refusal(action: Action, world: World, now: int) -> str:
+    """Return why the contracts would refuse an action, "" where they take it. Written from the protocol's guards."""
+    rows = {row.id: row for row in world.snapshot.jobs}
+    nodes = {node.id: node for node in world.nodes}
+    if isinstance(action, CheckLiveness):
+        for number in action.nodes:
+            hot = nodes[number].hot
+            if (
+                hot.beat == 0
+                or now < hot.beat + MARKET.dead_after
+                or hot.status & (HotStatus.LAPSED | HotStatus.EXITING)
+            ):
+                return f"node {number} is not newly silent"
+        return "" if 0 < len(set(action.nodes)) == len(action.nodes) <= 128 else "bad batch"
+    if isinstance(action, Settle):
+        for number, index in action.items:
+            unit = _row(rows[number], index).unit
+            if unit.state != State.SUBMITTED or now < unit.mark + rows[number].terms.challenge_window:
+                return "not submitted, or challengeable"
+        return "" if 0 < len(set(action.items)) == len(action.items) <= 64 else "bad batch"
+    row = rows[action.job]
+    terms, policy = row.terms, row.policy
+    if isinstance(action, Expire):
+        if now + protocol.lease_seconds(terms) + protocol.grace(terms, policy) <= terms.deadline:
+            return "time is left"
+        if action.index == ALL:
+            header = row.header
+            if header is None:
+                return "" if row.units[0].unit.state in (State.OPEN, State.BLOCKED) else "not open"
+            return "closed or touched" if header.closed or header.touched >= terms.leases else ""
+        return "" if _row(row, action.index).unit.state in (State.OPEN, State.BLOCKED) else "not open"
+    if isinstance(action, Close):
+        unit = _row(row, action.index).unit
+        return "" if unit.state == State.CLOSING and now >= unit.mark else "notice not over"
+    if isinstance(action, Reclaim):
+        unit = _row(row, action.index).unit
+        hot = nodes[unit.node].hot if unit.node in nodes else None
+        dead = now >= max(hot.beat if hot else 0, unit.started) + MARKET.dead_after
+        return "" if unit.state == State.RUNNING and (now >= unit.mark or dead) else "not reclaimable"
+    assert isinstance(action, Propose)
+    touched = row.header.touched if row.header else 1
+    if action.index >= touched:
+        unit, best = Unit(state=State.OPEN), Best()
+    else:
+        unit, best = _row(row, action.index).unit, _row(row, action.index).best
+    if row.header and (row.header.closed or action.index >= terms.leases):
+        return "closed"
+    read = protocol.with_lapse(unit, best, policy, now)
+    if not protocol.proposable(terms, read, now):
+        return "not proposable"
+    gate = protocol.fit(terms, policy, unit, best, nodes[action.node], now, MARKET)
+    if gate != Gate.FITS:
+        return gate.name
+    lots = protocol.seed(row.id, action.index, unit.attempts)
+    rate = protocol.ask_in_force(nodes[action.node], now)
+    hot, offer = nodes[action.node].hot, nodes[action.node].offer
+    if action.key != protocol.key(protocol.score(terms.needs, terms.ceiling, rate, offer, hot), lots, action.node):
+        return "wrong key"
+    live = protocol.has_live_proposal(unit, policy, now)
+    if live and (action.key <= best.key or action.node == best.node):
+        return "not better"
+    return "" if action.improves == live else "wrongly named"
+
+
+def _row(row: JobRow, index: int) -> UnitRow:
+    return next(unit for unit in row.units if unit.index == index)
+
+
+def actions_of(said: list[Action | Skip]) -> list[Action]:
+    return [one for one in said if not isinstance(one, Skip)]
+
+
+def reason_for(said: list[Action | Skip], name: str) -> str:
+    (skip,) = [one for one in said if isinstance(one, Skip) and one.id == name]
+    return skip.reason
+
+
+@settings(max_examples=300, deadline=None)
+@given(worlds(), configs)
+def test_decide__any_market__emits_nothing_that_a_guard_refuses(world: World, config: Config) -> None:
+    seen: set[tuple[bytes, int]] = set()
+    for action in actions_of(decide(world.snapshot, config, NOW)):
+        assert refusal(action, world, NOW) == ""
+        if isinstance(action, Propose):  # a lease beyond the next needs the ones before it, in order
+            row = next(row for row in world.snapshot.jobs if row.id == action.job)
+            touched = row.header.touched if row.header else 1
+            if action.index > touched:
+                assert action.follows
+                assert (action.job, action.index - 1) in seen
+            seen.add((action.job, action.index))
+
+
+@settings(max_examples=300, deadline=None)
+@given(worlds(), configs)
+def test_decide__any_market__names_everything_once_with_a_reason(world: World, config: Config) -> None:
+    said = decide(world.snapshot, config, NOW)
+    named: list[str] = []
+    for one in said:
+        if isinstance(one, Skip):
+            assert one.reason
+            named.append(one.id)
+        else:
+            named.extend(d.ids_of(one))
+    assert len(named) == len(set(named))
+    for row in world.snapshot.jobs:
+        for unit in row.units:
+            assert (d.unit_id(row.id, unit.index) in named) == (not unit.unit.state.terminal)
+        header = row.header
+        if header and not header.closed and header.touched < row.terms.leases:
+            assert {d.unit_id(row.id, header.touched), d.unit_id(row.id, ALL)} & set(named)
+    for one_node in world.nodes:
+        hot = one_node.hot
+        silent = hot.beat != 0 and hot.beat + MARKET.dead_after <= NOW
+        silent &= not hot.status & (HotStatus.LAPSED | HotStatus.EXITING)
+        assert (d.node_id(one_node.id) in named) == silent
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(), configs, st.randoms(use_true_random=False))
+def test_decide__rows_in_any_order__same_result(world: World, config: Config, shuffle: random.Random) -> None:
+    first = decide(world.snapshot, config, NOW)
+    jobs = [replace(row, units=tuple(shuffle.sample(row.units, len(row.units)))) for row in world.snapshot.jobs]
+    shuffle.shuffle(jobs)
+    assert decide(replace(world.snapshot, jobs=tuple(jobs)), config, NOW) == first
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds(), configs)
+def test_decide__paid_market__never_acts_below_its_allowed_loss(world: World, config: Config) -> None:
+    for action in actions_of(decide(world.snapshot, config, NOW)):
+        cost = d.cost_of(action.gas, world.snapshot.gas_price, config)
+        assert action.reward - cost >= -config.max_loss
+
+
+@settings(max_examples=100, deadline=None)
+@given(worlds())
+def test_decide__proposals__name_the_node_that_a_plain_loop_names(world: World) -> None:
+    """Before any slot is reserved, the first proposal of a cycle is for the winner of the whole fleet."""
+    said = actions_of(decide(world.snapshot, FREE, NOW))
+    first = next((one for one in said if isinstance(one, Propose)), None)
+    reserved = any(
+        protocol.has_live_proposal(unit.unit, row.policy, NOW) for row in world.snapshot.jobs for unit in row.units
+    )
+    if first is None or reserved:
+        return
+    row = next(row for row in world.snapshot.jobs if row.id == first.job)
+    touched = row.header.touched if row.header else 1
+    unit = UnitRow(first.index, Unit(state=State.OPEN)) if first.index >= touched else _row(row, first.index)
+    want = plain.winner(world.nodes, row.terms, row.policy, row.id, first.index, unit.unit, unit.best, NOW, MARKET)
+    assert want is not None
+    assert (first.node, first.key) == (want.node, want.key)
+
+
+# ---- one behaviour at a time ----
+
+
+def one_job(*rows: UnitRow, nodes: tuple[Node, ...] = (), **changes: object) -> Snapshot:
+    return world_of(nodes or (node(1), node(2), node(3)), (job(*rows, **changes),)).snapshot  # type: ignore[arg-type]
+
+
+NAME = d.unit_id(job().id, 0)
+
+
+def test_decide__fresh_unit__proposes_the_best_node() -> None:
+    cheap = node(2, ask=1)
+    (action,) = decide(one_job(open_unit(), nodes=(node(1), cheap)), FREE, NOW)
+    assert isinstance(action, Propose)
+    assert (action.node, action.improves, action.reward) == (NodeId(2), False, 450)
+
+
+def test_decide__better_node_than_the_best_proposal__improves() -> None:
+    unit = open_unit(mark=NOW + 8, rate=5)
+    held = replace(unit, best=Best(payee=OTHER, node=NodeId(1), key=1))
+    (action,) = decide(one_job(held, nodes=(node(1), node(2, ask=1))), FREE, NOW)
+    assert isinstance(action, Propose)
+    assert (action.node, action.improves) == (NodeId(2), True)
+
+
+def test_decide__own_proposal__improves_only_at_a_loss() -> None:
+    held = replace(open_unit(mark=NOW + 8), best=Best(payee=KEEPER, node=NodeId(1), key=1))
+    world = world_of((node(1), node(2, ask=1)), (job(held),), gas_price=1)
+    said = decide(world.snapshot, replace(FREE, max_loss=0, coin_price=1), NOW)
+    assert reason_for(said, NAME) == "not worth its gas: earns 0, costs 1"
+
+
+@pytest.mark.parametrize(("left", "acts"), [(4, True), (3, False), (1, False)])
+def test_decide__window_about_to_close__improves_only_with_time_to_be_mined(left: int, acts: bool) -> None:
+    held = replace(open_unit(mark=NOW + left), best=Best(payee=OTHER, node=NodeId(1), key=1))
+    said = decide(one_job(held, nodes=(node(1), node(2, ask=1))), replace(FREE, latency=3), NOW)
+    assert bool(actions_of(said)) == acts
+    if not acts:
+        assert "too soon to improve" in reason_for(said, NAME)
+
+
+def test_decide__proposal_lapsed_once__proposes_another_node() -> None:
+    lapsed = replace(open_unit(mark=NOW - 60), best=Best(payee=OTHER, node=NodeId(2), key=1))
+    (action,) = decide(one_job(lapsed, nodes=(node(1), node(2, ask=1))), FREE, NOW)
+    assert isinstance(action, Propose)
+    assert action.node == 1
+
+
+def test_decide__two_lapses_of_a_unit__stops_on_the_whole_job() -> None:
+    rows = (open_unit(lapses=2, node=NodeId(1)), replace(open_unit(), index=1))
+    said = decide(one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=3), FREE, NOW)
+    assert not actions_of(said)
+    assert reason_for(said, NAME) == "two nodes let it lapse: claims only"
+    assert reason_for(said, d.unit_id(job().id, 1)) == "two nodes let this job lapse"
+    assert reason_for(said, d.unit_id(job().id, 2)) == "two nodes let this job lapse"
+
+
+@pytest.mark.parametrize(("first", "second", "stops"), [(1, 1, False), (1, 2, True)])
+def test_decide__lapses_in_two_units__stop_the_job_only_by_different_nodes(
+    first: int, second: int, stops: bool
+) -> None:
+    rows = (open_unit(lapses=1, node=NodeId(first)), replace(open_unit(lapses=1, node=NodeId(second)), index=1))
+    said = decide(one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=2), FREE, NOW)
+    assert bool(actions_of(said)) == (not stops)
+
+
+def test_decide__array__proposes_no_more_leases_than_the_fleet_has_slots() -> None:
+    snapshot = one_job(header=Header(touched=0, opened=NOW - 500), units=1 << 20, nodes=(node(1), node(2, slots=1)))
+    said = actions_of(decide(snapshot, FREE, NOW))
+    assert [one.index for one in said if isinstance(one, Propose)] == [0, 1, 2]
+    assert sorted(one.node for one in said if isinstance(one, Propose)) == [1, 1, 2]
+    assert [one.follows for one in said if isinstance(one, Propose)] == [False, True, True]
+
+
+def test_decide__slot_taken_by_a_live_proposal__proposes_the_other_node() -> None:
+    waiting = replace(open_unit(mark=NOW - 5), best=Best(payee=OTHER, node=NodeId(1), key=200 << 40))
+    nodes = (node(1, slots=1, ask=1), node(2, slots=1))
+    rows = (job(waiting, number=1), job(open_unit(), number=2))
+    said = actions_of(decide(world_of(nodes, rows).snapshot, FREE, NOW))
+    assert [(one.job, one.node) for one in said if isinstance(one, Propose)] == [(rows[1].id, NodeId(2))]
+
+
+def test_decide__stake_for_one_lease_only__is_not_promised_twice() -> None:
+    lease_bond = protocol.bond(job().terms, job().policy)
+    nodes = (node(1, slots=5, stake=lease_bond + 1),)
+    rows = (job(open_unit(), number=1), job(open_unit(), number=2))
+    said = decide(world_of(nodes, rows).snapshot, FREE, NOW)
+    assert len(actions_of(said)) == 1
+
+
+def test_decide__unit_past_its_lease__reclaims_with_the_growing_reward() -> None:
+    running = open_unit(state=State.RUNNING, node=NodeId(1), mark=NOW - 100, started=NOW - 1_000)
+    (action,) = decide(one_job(running, keeper_fee=80), FREE, NOW)
+    assert isinstance(action, Reclaim)
+    lease_bond = protocol.bond(job(keeper_fee=80).terms, job().policy)
+    assert action.reward == min(lease_bond // 10 // 4, 10 * 1_500 // 1_000)
+
+
+def test_decide__silent_node__reclaims_before_the_lease_ends() -> None:
+    running = open_unit(state=State.RUNNING, node=NodeId(1), mark=NOW + 9_000, started=NOW - 2_000)
+    said = actions_of(decide(one_job(running, nodes=(node(1, beat=NOW - 900),)), FREE, NOW))
+    assert {type(one) for one in said} == {Reclaim, CheckLiveness}
+    said = actions_of(decide(one_job(running, nodes=(node(1, beat=NOW - 899),)), FREE, NOW))
+    assert said == []
+
+
+def test_decide__130_silent_nodes__two_batches() -> None:
+    nodes = tuple(node(i, beat=NOW - 900) for i in range(1, 131))
+    said = decide(world_of(nodes, ()).snapshot, FREE, NOW)
+    assert [len(one.nodes) for one in said if isinstance(one, CheckLiveness)] == [128, 2]
+
+
+def test_decide__70_submitted_units__settle_in_batches_best_paid_first() -> None:
+    rows = tuple(job(open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW - i), number=i + 1) for i in range(70))
+    said = [one for one in decide(world_of((node(1),), rows).snapshot, FREE, NOW) if isinstance(one, Settle)]
+    assert [len(one.items) for one in said] == [64, 6]
+    assert said[0].items[0] == (rows[69].id, 0)
+    assert said[0].reward > said[1].reward
+
+
+def test_decide__settlement_below_its_gas__waits_until_the_ramp_pays() -> None:
+    row = job(open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW), keeper_fee=800)
+    snapshot = world_of((node(1),), (row,), gas_price=1).snapshot
+    config = replace(FREE, max_loss=0, coin_price=2_000_000_000_000_000)  # 92,000 gas cost 184
+    assert reason_for(decide(snapshot, config, NOW), NAME) == "not worth its gas: earns 100, costs 184"
+    later = NOW + 168  # ramp: 100 x (1000 + 5 x 168) / 1000 = 184
+    assert reason_for(decide(snapshot, config, later - 1), NAME) == "not worth its gas: earns 183, costs 184"
+    assert actions_of(decide(snapshot, config, later))
+
+
+def test_decide__array_past_its_deadline__expires_the_rest_and_each_open_unit() -> None:
+    rows = (open_unit(), replace(open_unit(state=State.RUNNING, mark=NOW + 5, node=NodeId(1)), index=1))
+    snapshot = one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=9, deadline=NOW + 359)
+    said = [one for one in decide(snapshot, FREE, NOW) if isinstance(one, Expire)]
+    assert [one.index for one in said] == [0, ALL]
+    assert said[0].reward == protocol.expire_reward(job().terms, 0 + NOW - (NOW + 359 - 360 + 1))
+
+
+def test_decide__notice_over__closes() -> None:
+    closing = open_unit(state=State.CLOSING, node=NodeId(1), mark=NOW, started=NOW - 50)
+    (action,) = decide(one_job(closing), FREE, NOW)
+    assert isinstance(action, Close)
+    assert reason_for(decide(one_job(closing), FREE, NOW - 1), NAME) == f"cancelled with notice until {NOW}"
+
+
+def test_decide__two_keepers_with_jitter__share_the_work() -> None:
+    rows = tuple(job(open_unit(started=NOW - 6), number=i) for i in range(1, 41))
+    snapshot = world_of(tuple(node(i) for i in range(1, 31)), rows).snapshot
+    one = {a.id for a in actions_of(decide(snapshot, replace(FREE, jitter=12, keeper=KEEPER), NOW))}
+    two = {a.id for a in actions_of(decide(snapshot, replace(FREE, jitter=12, keeper=OTHER), NOW))}
+    assert one - two
+    assert two - one
+    late = decide(snapshot, replace(FREE, jitter=12), NOW + 12)  # alone, a keeper does everything in the end
+    assert len(actions_of(late)) == 40
+
+
+def test_explain__open_job_without_a_node__says_what_the_fleet_lacks() -> None:
+    snapshot = one_job(open_unit(), nodes=(node(1, cores=0), node(2, ask=11 * 10**6), node(3, beat=NOW - 900)))
+    told = explain(snapshot, FREE, NOW, job().id)
+    assert told["nodes"] == {"cores": 1, "price": 1, "not_live": 1}
+    assert told["nodes_that_fit"] == 0
+    assert told["keeper"] == [{"id": NAME, "does": "nothing", "why": "no node that fits has a free slot"}]
+
+
+def test_explain__unknown_job__raises() -> None:
+    with pytest.raises(KeyError):
+        explain(one_job(open_unit()), FREE, NOW, job(number=9).id)

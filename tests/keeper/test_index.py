@@ -1,0 +1,307 @@
+"""The index equals the contracts after any history, and what decide makes of it, the contracts take."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from hearth import protocol, words
+from hearth.chain.port import Log
+from hearth.errors import ChainError
+from hearth.protocol import Market
+from hearth.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
+from keeper import decide as d
+from keeper.decide import ALL, Action, CheckLiveness, Config, Propose, Settle, Skip, Snapshot, decide
+from keeper.index import Index
+from keeper.match import encode_node
+from tests.evm import CHAIN_ID, Reverted
+from tests.keeper.chain import Follower, LoggingEvm
+from tests.world import DEAD_AFTER, LIVENESS_FEE, MINIMUM_STAKE, World
+
+
+@pytest.fixture
+def world() -> World:
+    return World(LoggingEvm())
+
+
+def config_of(world: World, **changes: object) -> Config:
+    plain = Config(keeper=world.keeper, payee=world.keeper, jitter=0, latency=0, max_loss=10**30)
+    return replace(plain, **changes)  # type: ignore[arg-type]
+
+
+def snapshot_of(follower: Follower) -> Snapshot:
+    now = follower.evm.now
+    nodes = follower.index.fleet.at(now, Market(DEAD_AFTER, MINIMUM_STAKE))
+    return Snapshot(follower.evm.block, now, nodes, follower.index.rows(), LIVENESS_FEE, gas_price=0)
+
+
+def send(world: World, index: Index, action: Action) -> None:
+    """Send an action as the keeper; raises Reverted where the contracts refuse it."""
+    payee = world.keeper
+    if isinstance(action, CheckLiveness):
+        world.nodes.send.check_liveness(list(action.nodes), payee, sender=world.keeper)
+    elif isinstance(action, Settle):
+        items = [(index.packed(job), number) for job, number in action.items]
+        world.jobs.send.settle_batch(items, payee, sender=world.keeper)
+    elif isinstance(action, Propose):
+        world.jobs.send.propose(index.packed(action.job), action.index, action.node, payee, sender=world.keeper)
+    else:
+        number = SENTINEL if action.index == ALL else action.index
+        function = getattr(world.jobs.send, d.verb_of(action))
+        function(index.packed(action.job), number, payee, sender=world.keeper)
+
+
+class History:
+    """A seeded history: what submitters and nodes do by chance, with every refusal of theirs ignored."""
+
+    def __init__(self, world: World, seed: int) -> None:
+        self.world, self.draw = world, random.Random(seed)
+        self.nodes: list[NodeId] = []
+        self.jobs: dict[JobId, Terms] = {}
+        self.register()
+        self.register()
+
+    def step(self) -> None:
+        """Do one thing that the market may refuse."""
+        act = self.draw.choice(
+            [self.post, self.post, self.register, self.beat, self.beat, self.claim, self.ack, self.ack, self.submit]
+            + [self.decline, self.cancel, self.cancel_all, self.wait, self.wait, self.accept, self.propose]
+        )
+        try:
+            act()
+        except Reverted:
+            return
+
+    def post(self) -> None:
+        window = self.draw.choice([0, 12, 12, 12])
+        terms = self.world.terms(
+            units=self.draw.choice([1, 1, 3, 1 << 20]),
+            match_window=window,
+            max_seconds=self.draw.choice([60, 1_000]),
+            deadline=self.world.evm.now + self.draw.choice([1_400, 5_000]),
+            ceiling=self.draw.choice([60, 100]) * 10**18,
+            flags=self.draw.choice([TermsFlag(0), TermsFlag.NEWCOMERS]),
+        )
+        self.jobs[self.world.id_of(terms)] = self.world.post(terms)
+
+    def register(self) -> None:
+        if len(self.nodes) < 6:
+            operator = self.world.evm.account(f"operator {len(self.nodes)}")
+            ask = self.draw.choice([10, 50, 90]) * 10**18
+            self.nodes.append(self.world.register(operator=operator, slots=self.draw.choice([1, 3]), ask=ask))
+
+    def beat(self) -> None:
+        for number in self.nodes:
+            if self.draw.random() < 0.8:
+                self.world.nodes.send.beat(number, sender=self.operator(number))
+
+    def operator(self, number: NodeId) -> str:
+        return self.world.evm.account(f"operator {number - 1}")
+
+    def some(self) -> tuple[Terms, int]:
+        terms = self.draw.choice(list(self.jobs.values()) or [self.world.terms()])
+        touched = 1
+        if terms.leases > 1:
+            touched = self.world.header(terms).touched
+        return terms, self.draw.randrange(touched + 1) if terms.leases > 1 else 0
+
+    def claim(self) -> None:
+        terms, index = self.some()
+        number = self.draw.choice(self.nodes)
+        self.world.claim(terms, number, index, sender=self.operator(number))
+
+    def ack(self) -> None:
+        for terms, index in self.units(State.OPEN):
+            if self.world.unit(terms, index).mark and self.draw.random() < 0.7:
+                best = self.world.best(terms, index)
+                try:
+                    self.world.ack(terms, index, sender=self.operator(best.node))
+                except Reverted:
+                    continue
+
+    def submit(self) -> None:
+        for terms, index in self.units(State.RUNNING, State.CLOSING):
+            node = self.world.unit(terms, index).node
+            if self.draw.random() < 0.4:
+                self.world.submit(terms, index, outcome=self.draw.choice([1, 1, 2]), sender=self.operator(node))
+
+    def units(self, *states: State) -> list[tuple[Terms, int]]:
+        """Return the touched units in one of the states."""
+        found = []
+        for terms in self.jobs.values():
+            touched = self.world.header(terms).touched if terms.leases > 1 else 1
+            found += [(terms, i) for i in range(touched) if self.world.state(terms, i) in states]
+        return found
+
+    def propose(self) -> None:
+        terms, index = self.some()
+        self.world.propose(terms, self.draw.choice(self.nodes), index, sender=self.world.stranger)
+
+    def decline(self) -> None:
+        terms, index = self.some()
+        self.world.decline(terms, index, sender=self.operator(self.world.unit(terms, index).node))
+
+    def cancel(self) -> None:
+        running = self.units(State.RUNNING)
+        terms, index = self.draw.choice(running) if running else self.some()
+        self.world.cancel(terms, index)
+
+    def cancel_all(self) -> None:
+        self.world.cancel(self.some()[0], SENTINEL)
+
+    def accept(self) -> None:
+        self.world.accept(*self.some())
+
+    def wait(self) -> None:
+        self.world.evm.warp(self.draw.choice([1, 5, 13, 61, 400, 901]))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4, 5])
+def test_index__random_history__follows_the_contracts_and_its_actions_are_taken(seed: int) -> None:
+    world = World(LoggingEvm())
+    history, follower = History(world, seed), Follower(world, world.keeper)
+    sent: set[str] = set()
+    for _ in range(60):
+        for _ in range(4):
+            history.step()
+        assert follower.follow() == []
+        check_words(history, follower)
+        said = decide(snapshot_of(follower), config_of(world, burst=2), world.evm.now)
+        assert all(one.reason for one in said if isinstance(one, Skip))
+        for action in said:
+            if not isinstance(action, Skip):
+                send(world, follower.index, action)
+                sent.add(d.verb_of(action))
+        assert follower.follow() == []
+        check_words(history, follower)
+    assert sent >= {"propose", "improve", "settle", "reclaim", "expire", "close", "check_liveness"}
+    assert follower.index.credited == world.credit(world.keeper) > 0
+
+
+def check_words(history: History, follower: Follower) -> None:
+    """Every unit that the index keeps is the contracts' own, and every unit that it lacks has ended."""
+    world = history.world
+    rows = {row.id: row for row in follower.index.rows()}
+    for job, terms in history.jobs.items():
+        word, _, second, _ = world.load(terms)
+        if job not in rows:
+            if terms.leases > 1:
+                header = words.unpack_header(word)
+                assert header.done + header.failed == (header.touched if header.closed else terms.leases)
+            else:
+                assert words.unpack_unit(word).state.terminal
+            continue
+        held = {unit.index: unit for unit in rows[job].units}
+        touched = 1
+        if terms.leases > 1:
+            header = words.unpack_header(word)
+            mine = rows[job].header
+            assert mine is not None
+            assert (mine.touched, mine.closed, mine.opened) == (header.touched, header.closed, header.opened)
+            touched = header.touched
+        for index in range(touched):
+            unit = world.unit(terms, index)
+            assert (index in held) == (not unit.state.terminal)
+            if index in held:
+                assert held[index].unit == unit
+                if unit.state == State.OPEN and unit.mark:
+                    assert held[index].best == world.best(terms, index)
+
+
+@pytest.mark.parametrize("page", [1, 7, 1000])
+def test_apply__pages_of_any_length__end_the_same(page: int) -> None:
+    world = World(LoggingEvm())
+    history, whole, paged = History(world, 9), Follower(world, world.keeper), Follower(world, world.keeper)
+    for _ in range(80):
+        history.step()
+    whole.follow()
+    while paged.read < len(world.evm.logs):  # type: ignore[attr-defined]
+        paged.follow(page)
+    one = {row.id: replace(row, since=0) for row in whole.index.rows()}
+    assert {row.id: replace(row, since=0) for row in paged.index.rows()} == one
+    assert len(one) > 3
+    assert paged.index.states() == whole.index.states()
+
+
+def test_apply__array_of_a_million_units__is_one_entry(world: World) -> None:
+    world.register()
+    terms = world.post(units=1 << 20, match_window=12, flags=TermsFlag.NEWCOMERS)
+    follower = Follower(world, world.keeper)
+    follower.follow()
+    (row,) = follower.index.rows()
+    assert row.units == ()
+    assert row.header is not None and row.header.touched == 0 and row.terms == terms
+    said = decide(snapshot_of(follower), config_of(world), world.evm.now)
+    assert [one.index for one in said if isinstance(one, Propose)] == [0, 1, 2, 3]  # the node's four slots
+
+
+def test_decide__on_the_contracts__first_proposal_is_the_one_that_cannot_be_improved(world: World) -> None:
+    operators = [world.evm.account(f"op{i}") for i in range(5)]
+    for i, operator in enumerate(operators):
+        world.register(operator=operator, ask=(40 + i) * 10**18)
+    terms = world.post(match_window=12)
+    follower = Follower(world, world.keeper)
+    follower.follow()
+    (action,) = decide(snapshot_of(follower), config_of(world), world.evm.now)
+    assert isinstance(action, Propose)
+    send(world, follower.index, action)
+    assert world.best(terms).key == action.key
+    for number in range(1, 6):
+        if number != action.node:
+            with pytest.raises(Reverted, match="not a better key"):
+                world.propose(terms, NodeId(number))
+
+
+def test_compare__word_that_an_event_did_not_carry__is_named_and_taken_over(world: World) -> None:
+    node = world.register()
+    terms = world.post()
+    follower = Follower(world, world.keeper)
+    follower.follow()
+    world.claim(terms, node)
+    job = world.id_of(terms)
+    assert follower.index.compare([job], [world.load(terms)[0]]) == [job]
+    assert follower.index.rows()[0].units[0].unit == world.unit(terms)
+
+
+def test_apply__logs_with_a_gap__raise(world: World) -> None:
+    node = world.register()
+    terms = world.post(units=3, flags=TermsFlag.NEWCOMERS)
+    for index in range(2):
+        world.claim(terms, node, index)
+    logs = [log for log in world.evm.logs if log.address == world.jobs.address.lower()]  # type: ignore[attr-defined]
+    fresh = Index(CHAIN_ID, world.jobs.address.lower())
+    with pytest.raises(ChainError, match="not posted or has ended"):
+        fresh.apply(logs[1:], 0)
+    with pytest.raises(ChainError, match="moves lease 1 where 0 is the next"):
+        Index(CHAIN_ID, world.jobs.address.lower()).apply([logs[0], logs[2]], 0)
+    with pytest.raises(ChainError, match="posts a job that cannot be"):
+        Index(CHAIN_ID, world.jobs.address.lower()).apply([logs[0], logs[0]], 0)
+
+
+def test_rows__terms_with_another_id__raise(world: World) -> None:
+    world.post()
+    (log,) = (log for log in world.evm.logs if log.address == world.jobs.address.lower())  # type: ignore[attr-defined]
+    altered = bytearray(log.data)
+    altered[5] ^= 1
+    index = Index(CHAIN_ID, world.jobs.address.lower())
+    index.apply([Log(*log[:2], bytes(altered), *log[3:])], 0)
+    with pytest.raises(ChainError, match="whose terms have another id"):
+        index.rows()
+
+
+def test_packed__job_of_the_index__has_the_jobs_id(world: World) -> None:
+    terms = world.post()
+    follower = Follower(world, world.keeper)
+    follower.follow()
+    job = world.id_of(terms)
+    assert follower.index.packed(job) == words.pack_terms(terms)
+    assert protocol.job_id_of_words(CHAIN_ID, world.jobs.address, follower.index.packed(job)) == job
+
+
+def test_write__node_of_the_contracts__reads_back(world: World) -> None:
+    node = world.register()
+    follower = Follower(world, world.keeper)
+    follower.follow()
+    assert encode_node(follower.index.fleet.node(node)) == encode_node(world.node(node))

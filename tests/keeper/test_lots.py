@@ -1,0 +1,32 @@
+"""The column hash equals the EVM's keccak256, and with it `hearth.protocol.lot`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hearth import protocol
+from hearth.types import NodeId
+from keeper.lots import _CHUNK, _FEW, lots
+
+
+@pytest.mark.parametrize("count", [0, 1, _FEW - 1, _FEW, _FEW + 1, _CHUNK, _CHUNK + 1])
+def test_lots__any_length__equal_protocol(count: int) -> None:
+    seed = bytes(range(32))
+    ids = np.arange(1, count + 1, dtype=np.int64)
+    drawn = lots(seed, ids)
+    assert len(drawn) == count
+    for i in {0, 1, count // 2, count - 2, count - 1} & set(range(count)):
+        assert int(drawn[i]) == protocol.lot(seed, NodeId(i + 1))
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.binary(min_size=32, max_size=32),
+    ids=st.lists(st.integers(0, 2**32 - 1), min_size=_FEW, max_size=_FEW + 8),
+)
+def test_lots__any_seed_and_ids__equal_protocol(seed: bytes, ids: list[int]) -> None:
+    expected = [protocol.lot(seed, NodeId(i)) for i in ids]
+    assert lots(seed, np.array(ids, np.int64)).tolist() == expected

@@ -1,0 +1,643 @@
+"""worker.decide: each rule by its boundary, then the properties that must hold for any snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, note
+from hypothesis import strategies as st
+
+from hearth import protocol, words
+from hearth.types import (
+    SENTINEL,
+    Best,
+    Gate,
+    Header,
+    Hot,
+    HotStatus,
+    JobId,
+    Needs,
+    Node,
+    NodeId,
+    Offer,
+    Outcome,
+    Policy,
+    Runtime,
+    State,
+    Terms,
+    TermsFlag,
+    Unit,
+)
+from worker.decide import (
+    HELD,
+    Abort,
+    Ack,
+    Action,
+    Beat,
+    Claim,
+    Close,
+    Config,
+    Decline,
+    Execution,
+    Flight,
+    Job,
+    Kind,
+    Lease,
+    LeaseKey,
+    Propose,
+    ReadSpec,
+    Reason,
+    SetAside,
+    Settle,
+    Skip,
+    Snapshot,
+    SpecFacts,
+    Stage,
+    StartRun,
+    SubmitResult,
+    Withdraw,
+    decide,
+    explain,
+)
+
+NOW = 1_800_000_000
+MARKET = protocol.Market(dead_after=900, minimum_stake=10**18)
+ME, OTHER = NodeId(3), NodeId(7)
+POLICY = Policy(
+    version=1,
+    fee_bps=500,
+    bond_none_bps=5_000,
+    bond_optimistic_bps=40_000,
+    bond_redundant_bps=10_000,
+    bond_proof_bps=5_000,
+    min_price=0,
+    min_keeper_fee=0,
+    probation_price=10**18,
+    min_match_window=12,
+    ack_time=60,
+    open_claim_after=300,
+    cancel_notice=120,
+    grace_floor=300,
+    start_fee_seconds=60,
+    min_challenge_window=7_200,
+    key_timeout=1_800,
+    audit_share_bps=300,
+    min_jurors=7,
+    min_checkpoint=60,
+)
+NODE = Node(
+    id=ME,
+    owner="0x" + "11" * 20,
+    operator="0x" + "22" * 20,
+    stake=10**20,
+    offer=Offer(runtimes=Runtime.WASM | Runtime.DOCKER, cores=8, ram_gib=32, disk_gib=100, slots=4, ask=10**15),
+    hot=Hot(beat=NOW - 10, seasoned=True),
+)
+TERMS = Terms(
+    submitter="0x" + "33" * 20,
+    salt=1,
+    spec=b"\x07" * 32,
+    needs=Needs(cores=2, ram_gib=4),
+    ceiling=2 * 10**15,
+    max_seconds=600,
+    deadline=NOW + 86_400,
+    keeper_fee=10**12,
+    policy=words.pack_policy(POLICY),
+    max_attempts=3,
+)
+WASM = SpecFacts(runtime="wasm", target="bafymodule", output_bytes=1 << 20)
+ID = JobId(b"\xaa" * 32)
+OPEN = Unit(state=State.OPEN, started=NOW - 5)
+RUNNING = Unit(state=State.RUNNING, node=ME, rate=10**15, started=NOW - 100, mark=NOW + 800, attempts=1)
+KEY = LeaseKey(ID, 0, 1)
+CONFIG = Config(beat_every=300)
+
+
+def job_of(unit: Unit, best: Best | None = None, **overrides: object) -> Job:
+    terms = replace(TERMS, **{k: v for k, v in overrides.items() if k in TERMS.__dataclass_fields__})  # type: ignore[arg-type]
+    return Job(ID, terms, (Lease(0, unit, best or Best()),), spec=WASM)
+
+
+def snapshot_of(*jobs: Job, **overrides: object) -> Snapshot:
+    return replace(Snapshot(100, NOW, NODE, MARKET, jobs), **overrides)  # type: ignore[arg-type]
+
+
+def only(snapshot: Snapshot, config: Config = CONFIG, now: int = NOW) -> Action | Skip:
+    """Return the single thing decided, a beat aside."""
+    found = [a for a in decide(snapshot, config, now) if not isinstance(a, Beat)]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def reason(snapshot: Snapshot, config: Config = CONFIG, now: int = NOW) -> object:
+    found = only(snapshot, config, now)
+    assert isinstance(found, Skip), found
+    return found.reason
+
+
+def busy(count: int) -> Node:
+    return replace(NODE, hot=replace(NODE.hot, busy=count))
+
+
+# ---- beats ----
+
+
+@pytest.mark.parametrize(("age", "due"), [(299, False), (300, True), (301, True)])
+def test_decide__beat_age__beats_from_the_interval_on(age: int, due: bool) -> None:
+    node = replace(NODE, hot=replace(NODE.hot, beat=NOW - age))
+    assert (Beat() in decide(snapshot_of(node=node), CONFIG, NOW)) is due
+
+
+def test_decide__beat_in_flight__beats_not_again() -> None:
+    node = replace(NODE, hot=replace(NODE.hot, beat=0))
+    assert decide(snapshot_of(node=node), CONFIG, NOW) == [Beat()]
+    assert decide(snapshot_of(node=node, flights=(Flight(Kind.BEAT),)), CONFIG, NOW) == []
+
+
+def test_decide__paused_and_idle__beats_no_more_but_does_while_busy() -> None:
+    paused = replace(CONFIG, hold=Reason.PAUSED)
+    old = replace(NODE.hot, beat=NOW - 400)
+    assert decide(snapshot_of(node=replace(NODE, hot=old)), paused, NOW) == []
+    assert decide(snapshot_of(node=replace(NODE, hot=replace(old, busy=1))), paused, NOW) == [Beat()]
+
+
+def test_decide__exited_node__never_beats() -> None:
+    node = replace(NODE, operator="0x" + "00" * 20, hot=Hot())
+    assert decide(snapshot_of(node=node), CONFIG, NOW) == []
+
+
+# ---- open leases ----
+
+
+def test_decide__open_claim_job__claims_it() -> None:
+    bond = protocol.bond(TERMS, POLICY)
+    assert only(snapshot_of(job_of(OPEN))) == Claim(ID, 0, 0, bond, 0)
+
+
+@pytest.mark.parametrize(("age", "claims"), [(299, False), (300, True)])
+def test_decide__windowed_job_nobody_proposed__claims_from_open_claim_after(age: int, claims: bool) -> None:
+    found = only(snapshot_of(job_of(replace(OPEN, started=NOW - age), match_window=12)))
+    assert isinstance(found, Claim if claims else Propose)
+
+
+def test_decide__windowed_job__proposes_itself() -> None:
+    assert only(snapshot_of(job_of(OPEN, match_window=12))) == Propose(ID, 0, 0, 0)
+
+
+def test_decide__rival_leads__proposes_only_with_a_strictly_larger_key() -> None:
+    rate, offer, hot = NODE.offer.ask, NODE.offer, NODE.hot
+    mine = protocol.key(protocol.score(TERMS.needs, TERMS.ceiling, rate, offer, hot), protocol.seed(ID, 0, 0), NODE.id)
+    windowed = replace(OPEN, mark=NOW + 5, rate=10**15)
+    for key, wanted in ((mine - 1, Propose(ID, 0, 0, 0)), (mine, Reason.OUTBID), (mine + 1, Reason.OUTBID)):
+        found = only(snapshot_of(job_of(windowed, Best(node=OTHER, key=key), match_window=12)))
+        assert (found.reason if isinstance(found, Skip) else found) == wanted
+
+
+@pytest.mark.parametrize(
+    ("mark", "wanted"),
+    [(NOW + 1, Reason.LEADING), (NOW, Ack), (NOW - 59, Ack), (NOW - 60, Gate.EXCLUDED)],
+)
+def test_decide__own_proposal__acks_inside_the_ack_time_only(mark: int, wanted: object) -> None:
+    found = only(snapshot_of(job_of(replace(OPEN, mark=mark, rate=10**15), Best(node=ME), match_window=12)))
+    assert (found.reason if isinstance(found, Skip) else type(found)) == wanted
+
+
+def test_decide__rival_may_ack__waits() -> None:
+    unit = replace(OPEN, mark=NOW - 1, rate=10**15)
+    assert reason(snapshot_of(job_of(unit, Best(node=OTHER), match_window=12))) == Reason.AWAITS_ACK
+
+
+def test_decide__two_lapses__claims_although_the_window_is_named() -> None:
+    unit = replace(OPEN, mark=NOW - 60, rate=10**15, lapses=1)
+    assert isinstance(only(snapshot_of(job_of(unit, Best(node=OTHER), match_window=12))), Claim)
+
+
+def test_decide__array__claims_the_next_lease_by_sentinel() -> None:
+    terms = replace(TERMS, units=20)
+    job = Job(ID, terms, header=Header(touched=4, opened=NOW - 5), spec=WASM)
+    assert only(snapshot_of(job)) == Claim(ID, 4, 0, protocol.bond(terms, POLICY), SENTINEL)
+    assert only(snapshot_of(job, flights=(Flight(Kind.CLAIM, ID, SENTINEL, 1),))) == Skip(ID, 4, Reason.TX_PENDING)
+
+
+@pytest.mark.parametrize("header", [Header(touched=20, opened=NOW), Header(touched=4, opened=NOW, closed=True)])
+def test_decide__array_with_nothing_left__offers_no_lease(header: Header) -> None:
+    job = Job(ID, replace(TERMS, units=20), header=header, spec=WASM)
+    assert decide(snapshot_of(job), CONFIG, NOW) == []
+    assert [s.reason for s in explain(snapshot_of(job), CONFIG, ID, NOW) if isinstance(s, Skip)] == [Reason.ENDED]
+
+
+def test_decide__reopened_lease_of_closed_array__is_left() -> None:
+    job = Job(ID, replace(TERMS, units=20), (Lease(2, OPEN),), Header(closed=True, touched=4, opened=NOW - 9), WASM)
+    assert reason(snapshot_of(job)) == Reason.ARRAY_CLOSED
+
+
+def test_decide__spec_unread__reads_it_once_for_every_lease() -> None:
+    terms = replace(TERMS, units=20)
+    job = Job(ID, terms, (Lease(0, OPEN), Lease(1, OPEN)), Header(touched=2, opened=NOW - 5))
+    found = decide(snapshot_of(job), CONFIG, NOW)
+    assert found.count(ReadSpec(ID)) == 1
+    assert [a.reason for a in found if isinstance(a, Skip)] == [Reason.SPEC_UNREAD] * 2
+
+
+@pytest.mark.parametrize(
+    ("job", "config", "wanted"),
+    [
+        (job_of(OPEN), replace(CONFIG, hold=Reason.PAUSED), Reason.PAUSED),
+        (job_of(OPEN), replace(CONFIG, hold=Reason.OUTSIDE_SCHEDULE), Reason.OUTSIDE_SCHEDULE),
+        (job_of(OPEN), replace(CONFIG, min_rate=10**15 + 1), Reason.RATE_BELOW_MINIMUM),
+        (job_of(OPEN), replace(CONFIG, max_seconds=599), Reason.TOO_LONG),
+        (job_of(OPEN), replace(CONFIG, submitters_refused=frozenset({"0x" + "33" * 20})), Reason.SUBMITTER_REFUSED),
+        (job_of(OPEN), replace(CONFIG, modules=("bafyother*",)), Reason.IMAGE_REFUSED),
+        (job_of(OPEN), replace(CONFIG, max_output_bytes=(1 << 20) - 1), Reason.TOO_BIG),
+        (job_of(OPEN), replace(CONFIG, runtimes=frozenset({"docker"})), Reason.NOT_SUPPORTED),
+        (job_of(OPEN, verifier="0x" + "44" * 20), CONFIG, Reason.VERIFIER_UNKNOWN),
+        (job_of(OPEN, replicas=3, quorum=2), CONFIG, Reason.NOT_SUPPORTED),
+        (job_of(OPEN, flags=TermsFlag.CONFIDENTIAL), CONFIG, Reason.NOT_SUPPORTED),
+        (replace(job_of(OPEN), spec=SpecFacts(bad="no such key")), CONFIG, Reason.SPEC_BAD),
+        (replace(job_of(OPEN), retry_at=NOW + 1), CONFIG, Reason.RETRY_LATER),
+        (job_of(OPEN, ceiling=10**15 - 1), CONFIG, Gate.PRICE),
+        (job_of(OPEN, needs=Needs(cores=9)), CONFIG, Gate.CORES),
+        (job_of(OPEN, needs=Needs(runtimes=Runtime.GPU)), CONFIG, Gate.RUNTIME),
+        (job_of(OPEN, submitter=NODE.operator), CONFIG, Gate.SUBMITTER),
+        (job_of(OPEN, deadline=NOW + 899), CONFIG, Gate.NO_TIME),
+        (job_of(replace(OPEN, node=ME)), CONFIG, Gate.EXCLUDED),
+        (job_of(OPEN, match_window=12), replace(CONFIG, propose=False), Reason.AWAITS_KEEPER),
+        (job_of(OPEN, match_window=12), replace(CONFIG, propose_after=6), Reason.AWAITS_KEEPER),
+    ],
+)
+def test_decide__job_not_wanted__names_the_reason(job: Job, config: Config, wanted: object) -> None:
+    assert reason(snapshot_of(job), config) == wanted
+    # The same job is taken where that one reason does not hold.
+    assert not isinstance(only(snapshot_of(job_of(OPEN))), Skip)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        replace(NODE, hot=replace(NODE.hot, beat=NOW - 900)),
+        replace(NODE, stake=0),
+        replace(NODE, exit_at=NOW + 9),
+        replace(NODE, hot=replace(NODE.hot, status=HotStatus.SLASHED, quarantine=NOW + 9)),
+    ],
+)
+def test_decide__node_not_active__takes_nothing(node: Node) -> None:
+    assert reason(snapshot_of(job_of(OPEN), node=node)) == Reason.NODE_STATUS
+
+
+@pytest.mark.parametrize(("slots", "limit", "held", "wanted"), [(4, 63, 3, True), (4, 63, 4, False), (4, 2, 2, False)])
+def test_decide__slots__are_never_exceeded(slots: int, limit: int, held: int, wanted: bool) -> None:
+    node = replace(busy(held), offer=replace(NODE.offer, slots=slots))
+    found = only(snapshot_of(job_of(OPEN), node=node), replace(CONFIG, max_slots=limit))
+    assert isinstance(found, Claim) is wanted
+
+
+def test_decide__execution_without_lease__fills_a_slot_until_it_is_stopped() -> None:
+    node = replace(NODE, offer=replace(NODE.offer, slots=1))
+    stray = Execution(LeaseKey(JobId(b"\xbb" * 32), 0, 1), Stage.WORKING)
+    found = decide(snapshot_of(job_of(OPEN), node=node, executions=(stray,)), CONFIG, NOW)
+    assert [type(a) for a in found] == [Abort, Skip]
+    assert found[1] == Skip(ID, 0, Reason.SLOTS_FULL)
+
+
+def test_decide__claim_in_flight__counts_against_the_slots() -> None:
+    node = replace(NODE, offer=replace(NODE.offer, slots=1))
+    flight = Flight(Kind.CLAIM, JobId(b"\xbb" * 32), 0, 1)
+    found = only(snapshot_of(job_of(OPEN), node=node, flights=(flight,)))
+    assert found == Skip(ID, 0, Gate.NO_SLOT)
+
+
+def test_decide__ack_due_and_window_led__acks_first_with_one_slot() -> None:
+    node = replace(NODE, offer=replace(NODE.offer, slots=1))
+    jobs = []
+    for name, mark in ((b"\x01", NOW + 5), (b"\x02", NOW - 5), (b"\x03", NOW + 9)):
+        unit = replace(OPEN, mark=mark, rate=10**15)
+        jobs.append(replace(job_of(unit, Best(node=ME), match_window=12), id=JobId(name * 32)))
+    found = decide(snapshot_of(*jobs, node=node), CONFIG, NOW)
+    assert [type(a).__name__ for a in found] == ["Ack", "Skip", "Skip"]
+    assert isinstance(found[0], Ack) and found[0].job == jobs[1].id
+
+
+# ---- leases that are held ----
+
+
+def test_decide__held_lease_without_execution__starts_it() -> None:
+    """The state folder may have been deleted: the chain alone says that the node holds the lease."""
+    assert only(snapshot_of(job_of(RUNNING), node=busy(1))) == StartRun(KEY, RUNNING.mark, 1)
+
+
+def test_decide__confirmations__start_paid_compute_only_when_deep_enough() -> None:
+    deep = replace(CONFIG, confirmations=3)
+    for since, wanted in ((98, Reason.AWAITS_CONFIRMATIONS), (97, StartRun(KEY, RUNNING.mark, 1))):
+        job = replace(job_of(RUNNING), leases=(Lease(0, RUNNING, since=since),))
+        found = only(snapshot_of(job, node=busy(1)), deep)
+        assert (found.reason if isinstance(found, Skip) else found) == wanted
+
+
+def test_decide__clock_skew__finishes_what_runs() -> None:
+    done = Execution(KEY, Stage.DONE, Outcome.OK, b"\x01" * 32, b"\x02" * 32)
+    found = only(
+        snapshot_of(job_of(RUNNING), node=busy(1), executions=(done,)), replace(CONFIG, hold=Reason.CLOCK_SKEW)
+    )
+    assert found == SubmitResult(KEY, b"\x01" * 32, b"\x02" * 32, Outcome.OK, 0)
+
+
+@pytest.mark.parametrize(("now", "wanted"), [(RUNNING.mark - 1, SubmitResult), (RUNNING.mark, Skip)])
+def test_decide__finished_attempt__is_submitted_before_its_mark_only(now: int, wanted: type) -> None:
+    done = Execution(KEY, Stage.DONE, Outcome.EXIT, b"\x01" * 32, b"\x02" * 32)
+    assert isinstance(only(snapshot_of(job_of(RUNNING), node=busy(1), executions=(done,)), now=now), wanted)
+
+
+def test_decide__submit_in_flight__waits() -> None:
+    done = Execution(KEY, Stage.DONE, Outcome.OK, b"\x01" * 32)
+    flight = Flight(Kind.SUBMIT, ID, 0)
+    snapshot = snapshot_of(job_of(RUNNING), node=busy(1), executions=(done,), flights=(flight,))
+    assert reason(snapshot) == Reason.TX_PENDING
+
+
+def test_decide__refused_attempt__declines_with_its_outcome() -> None:
+    refused = Execution(KEY, Stage.REFUSED, Outcome.BAD_INPUT, report=b"\x02" * 32)
+    found = only(snapshot_of(job_of(RUNNING), node=busy(1), executions=(refused,)))
+    assert found == Decline(KEY, b"\x02" * 32, Outcome.BAD_INPUT)
+
+
+def test_decide__broken_sandbox__tries_again_then_gives_the_lease_back() -> None:
+    for tries, wanted in ((1, StartRun(KEY, RUNNING.mark, 2)), (3, Decline(KEY, bytes(32), Outcome.IMAGE_MISSING))):
+        broken = Execution(KEY, Stage.BROKEN, tries=tries)
+        assert only(snapshot_of(job_of(RUNNING), node=busy(1), executions=(broken,))) == wanted
+
+
+def test_decide__hung_execution__is_stopped_at_the_mark() -> None:
+    working = Execution(KEY, Stage.WORKING)
+    snapshot = snapshot_of(job_of(RUNNING), node=busy(1), executions=(working,))
+    assert reason(snapshot) == Reason.RUNNING
+    assert isinstance(only(snapshot, now=RUNNING.mark), Abort)
+
+
+def test_decide__closing__submits_in_the_notice_and_closes_after_it() -> None:
+    closing = replace(RUNNING, state=State.CLOSING, mark=NOW + 60)
+    done = Execution(KEY, Stage.DONE, Outcome.OK, b"\x01" * 32)
+    assert isinstance(only(snapshot_of(job_of(closing), node=busy(1), executions=(done,))), SubmitResult)
+    assert reason(snapshot_of(job_of(closing), node=busy(1))) == Reason.NOTICE
+    assert only(snapshot_of(job_of(closing), node=busy(1)), now=NOW + 60) == Close(ID, 0)
+
+
+@pytest.mark.parametrize(("after", "now", "due"), [(0, NOW, True), (30, NOW + 29, False), (30, NOW + 30, True)])
+def test_decide__submitted__settles_after_the_configured_wait(after: int, now: int, due: bool) -> None:
+    unit = replace(RUNNING, state=State.SUBMITTED, mark=NOW)
+    found = only(snapshot_of(job_of(unit)), replace(CONFIG, settle_after=after), now)
+    assert found == (Settle(((ID, 0),)) if due else Skip(ID, 0, Reason.AWAITS_WINDOW))
+
+
+def test_decide__hundred_submitted__settles_in_batches_of_64() -> None:
+    unit = replace(RUNNING, state=State.SUBMITTED, mark=NOW)
+    terms = replace(TERMS, units=100)
+    job = Job(ID, terms, tuple(Lease(i, unit) for i in range(100)), Header(touched=100, opened=NOW - 99), WASM)
+    found = decide(snapshot_of(job), CONFIG, NOW)
+    assert [len(a.items) for a in found if isinstance(a, Settle)] == [64, 36]
+
+
+def test_decide__lease_of_another_node__is_left_alone() -> None:
+    assert decide(snapshot_of(job_of(replace(RUNNING, node=OTHER))), CONFIG, NOW) == []
+
+
+def test_decide__lease_lost__stops_the_run_and_puts_finished_ones_aside() -> None:
+    lost = job_of(replace(RUNNING, node=OTHER, attempts=2))
+    assert isinstance(only(snapshot_of(lost, executions=(Execution(KEY, Stage.WORKING),))), Abort)
+    assert isinstance(only(snapshot_of(lost, executions=(Execution(KEY, Stage.DONE),))), SetAside)
+
+
+def test_decide__claim_reorganised_away__keeps_running_while_its_transaction_is_on_its_way() -> None:
+    flight = Flight(Kind.CLAIM, ID, 0, 1)
+    snapshot = snapshot_of(job_of(OPEN), executions=(Execution(KEY, Stage.WORKING),), flights=(flight,))
+    assert reason(snapshot) == Reason.TX_PENDING
+
+
+def test_decide__newer_attempt__waits_until_the_old_execution_is_stopped() -> None:
+    newer = replace(RUNNING, attempts=3)
+    found = decide(snapshot_of(job_of(newer), node=busy(1), executions=(Execution(KEY, Stage.WORKING),)), CONFIG, NOW)
+    assert [a.reason if isinstance(a, Skip) else type(a) for a in found] == [Reason.STOPPING, Abort]
+
+
+def test_decide__credit_above_threshold__withdraws_once() -> None:
+    rich = snapshot_of(credit=10**16)
+    assert decide(rich, CONFIG, NOW) == []
+    collects = replace(CONFIG, withdraw_at=10**16)
+    assert decide(rich, collects, NOW) == [Withdraw(10**16)]
+    assert decide(replace(rich, flights=(Flight(Kind.WITHDRAW),)), collects, NOW) == []
+
+
+def test_explain__unknown_job__says_so() -> None:
+    found = explain(snapshot_of(job_of(OPEN)), CONFIG, JobId(b"\x01" * 32), NOW)
+    assert isinstance(found[0], Skip) and found[0].name == "not_watched"
+
+
+# ---- properties ----
+
+ids = st.sampled_from([JobId(bytes([n]) * 32) for n in range(1, 7)])
+times = st.integers(NOW - 1_000, NOW + 1_000)
+
+
+@st.composite
+def units(draw: st.DrawFn) -> Unit:
+    state = draw(
+        st.sampled_from([State.OPEN] * 3 + [State.RUNNING] * 3 + [State.CLOSING, State.SUBMITTED, State.SETTLED])
+    )
+    node = draw(st.sampled_from([ME, ME, OTHER, NodeId(0)]))
+    if state == State.OPEN:
+        live = draw(st.booleans())
+        return Unit(
+            state=state,
+            node=node if draw(st.booleans()) else NodeId(0),
+            started=NOW - draw(st.integers(0, 400)),
+            mark=NOW + draw(st.integers(-80, 30)) if live else 0,
+            rate=10**15 if live else 0,
+            attempts=draw(st.integers(0, 2)),
+            lapses=draw(st.integers(0, 2)),
+        )
+    return Unit(
+        state=state,
+        node=node or OTHER,
+        rate=10**15,
+        started=NOW - 100,
+        mark=draw(times),
+        attempts=draw(st.integers(1, 3)),
+    )
+
+
+@st.composite
+def jobs(draw: st.DrawFn, job: JobId) -> Job:
+    terms = replace(
+        TERMS,
+        needs=Needs(cores=draw(st.sampled_from([0, 8, 9]))),
+        ceiling=draw(st.sampled_from([10**14, 10**15, 2 * 10**15])),
+        match_window=draw(st.sampled_from([0, 12])),
+        deadline=NOW + draw(st.sampled_from([800, 900, 5_000])),
+        replicas=draw(st.sampled_from([1, 1, 1, 3])),
+    )
+    best = st.builds(Best, node=st.sampled_from([ME, OTHER]), key=st.sampled_from([0, 1 << 46, (1 << 48) - 1]))
+    spec = draw(st.sampled_from([None, WASM, WASM, SpecFacts(bad="broken")]))
+    if draw(st.booleans()):
+        return Job(job, terms, (Lease(0, draw(units()), draw(best), draw(st.integers(90, 100))),), None, spec)
+    touched = draw(st.integers(0, 4))
+    kept = [i for i in range(touched) if draw(st.booleans())]
+    leases = tuple(Lease(i, draw(units()), draw(best), draw(st.integers(90, 100))) for i in kept)
+    header = Header(closed=draw(st.booleans()), touched=touched, opened=NOW - draw(st.integers(0, 400)))
+    return Job(job, replace(terms, units=5, replicas=1), leases, header, spec)
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> Snapshot:
+    watched = tuple(draw(jobs(job)) for job in draw(st.lists(ids, unique=True, max_size=5)))
+    keys = {
+        LeaseKey(j.id, lease.index, lease.unit.attempts) for j in watched for lease in j.leases if draw(st.booleans())
+    }
+    if draw(st.booleans()):
+        keys.add(LeaseKey(draw(ids), draw(st.integers(0, 3)), draw(st.integers(1, 3))))
+    executions = tuple(
+        Execution(key, draw(st.sampled_from(list(Stage))), Outcome.OK, b"\x01" * 32, tries=draw(st.integers(1, 3)))
+        for key in sorted(keys)
+    )
+    flights = tuple(
+        Flight(draw(st.sampled_from(list(Kind))), draw(ids), draw(st.sampled_from([0, 1, 2, SENTINEL])), 10**9)
+        for _ in range(draw(st.integers(0, 2)))
+    )
+    held = sum(1 for j in watched for le in j.leases if le.unit.state in HELD and le.unit.node == ME)
+    node = replace(
+        NODE,
+        offer=replace(NODE.offer, slots=draw(st.integers(1, 8))),
+        hot=replace(NODE.hot, busy=held + draw(st.integers(0, 1)), beat=NOW - draw(st.sampled_from([10, 400, 900]))),
+    )
+    return Snapshot(100, NOW, node, MARKET, watched, executions, flights)
+
+
+configs = st.builds(
+    Config,
+    beat_every=st.just(300),
+    hold=st.sampled_from([None, None, None, Reason.PAUSED]),
+    max_slots=st.integers(1, 8),
+    confirmations=st.sampled_from([0, 3]),
+    settle_after=st.sampled_from([0, 500]),
+)
+
+
+def transactions(actions: list[Action | Skip]) -> list[tuple[JobId, int]]:
+    """List the lease of every transaction decided."""
+    found: list[tuple[JobId, int]] = []
+    for action in actions:
+        match action:
+            case Propose(job, index) | Ack(job, index) | Claim(job, index) | Close(job, index):
+                found.append((job, index))
+            case SubmitResult(key) | Decline(key):
+                found.append((key.job, key.index))
+            case Settle(items):
+                found.extend(items)
+    return found
+
+
+def touches(action: Action | Skip) -> LeaseKey | None:
+    match action:
+        case StartRun(key) | SubmitResult(key) | Decline(key) | Abort(key) | SetAside(key):
+            return key
+    return None
+
+
+@pytest.mark.hypothesis
+@given(snapshots(), configs)
+def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Config) -> None:
+    actions = decide(snapshot, config, NOW)
+    note(repr(actions))
+    leases = {(j.id, le.index): (j, le) for j in snapshot.jobs for le in j.leases}
+    own = {
+        LeaseKey(*where, le.unit.attempts): le
+        for where, (_, le) in leases.items()
+        if le.unit.node == ME and le.unit.state in HELD | {State.SUBMITTED}
+    }
+    executions = {e.key: e for e in snapshot.executions}
+    flying = {(f.job, f.index) for f in snapshot.flights}
+
+    # Never two transactions for one lease, none for a lease with one in flight, never two steps for one attempt.
+    sent = transactions(actions)
+    assert len(sent) == len(set(sent))
+    assert not set(sent) & flying
+    stepped = [key for key in map(touches, actions) if key is not None]
+    assert len(stepped) == len(set(stepped))
+
+    # Never more leases than slots, counting what the chain holds and what is in flight.
+    engaged = [a for a in actions if isinstance(a, Ack | Claim)]
+    inflight = sum(1 for f in snapshot.flights if f.kind in (Kind.ACK, Kind.CLAIM))
+    slots = min(config.max_slots, snapshot.node.offer.slots)
+    assert not engaged or snapshot.node.hot.busy + inflight + len(engaged) <= slots
+    assert config.hold is None or not any(isinstance(a, Ack | Claim | Propose | ReadSpec) for a in actions)
+
+    for action in actions:
+        match action:
+            case SubmitResult(key) | Decline(key):
+                assert own[key].unit.state in HELD and own[key].unit.mark > NOW
+                assert executions[key].stage != Stage.WORKING
+            case StartRun(key):
+                assert own[key].unit.state == State.RUNNING and own[key].unit.mark > NOW
+                assert key not in executions or executions[key].stage == Stage.BROKEN
+                assert not any(
+                    e.stage == Stage.WORKING and (e.key.job, e.key.index) == (key.job, key.index)
+                    for e in snapshot.executions
+                )
+            case Settle(items):
+                for item in items:
+                    assert leases[item][1].unit.state == State.SUBMITTED and leases[item][1].unit.node == ME
+            case Close(job, index):
+                unit = leases[job, index][1].unit
+                assert unit.state == State.CLOSING and unit.mark <= NOW and unit.node == ME
+            case Abort(key):
+                assert executions[key].stage == Stage.WORKING
+                assert key not in own or own[key].unit.state == State.SUBMITTED or own[key].unit.mark <= NOW
+            case SetAside(key):
+                assert key not in own and executions[key].stage != Stage.WORKING
+            case Ack(job, index):
+                stored = leases[job, index][1]
+                assert stored.best.node == ME and stored.unit.mark <= NOW < stored.unit.mark + POLICY.ack_time
+            case Propose(job, index) if (job, index) in leases:
+                stored = leases[job, index][1]
+                read = protocol.with_lapse(stored.unit, stored.best, POLICY, NOW)
+                assert protocol.proposable(leases[job, index][0].terms, read, NOW)
+                assert read.mark == 0 or stored.best.node != ME
+            case Claim(job, index) if (job, index) in leases:
+                stored = leases[job, index][1]
+                read = protocol.with_lapse(stored.unit, stored.best, POLICY, NOW)
+                assert protocol.claimable(leases[job, index][0].terms, POLICY, read, NOW)
+
+    # Every lease that the node runs is executed exactly once: already, or from now on, or for a reason that is named.
+    for key, lease in own.items():
+        if lease.unit.state != State.RUNNING or (key.job, key.index) in flying or lease.unit.mark <= NOW:
+            continue
+        starts = sum(1 for a in actions if isinstance(a, StartRun) and a.key == key)
+        present = key in executions and executions[key].stage != Stage.BROKEN
+        waits = any(
+            isinstance(a, Skip)
+            and (a.job, a.index) == (key.job, key.index)
+            and a.reason in (Reason.AWAITS_CONFIRMATIONS, Reason.STOPPING)
+            for a in actions
+        )
+        declines = any(isinstance(a, Decline) and a.key == key for a in actions)
+        assert starts + present + (waits and not present) + (declines and not present) == 1
+
+    # Everything that is open, or ours, is spoken of: silence is no answer to `hearth worker why`.
+    spoken = {(s.job, s.index) for s in actions if isinstance(s, Skip)} | set(sent)
+    spoken |= {(key.job, key.index) for key in stepped}
+    whole = {s.job for s in actions if isinstance(s, Skip) and s.index is None}
+    whole |= {a.job for a in actions if isinstance(a, ReadSpec)}
+    for where, (job, lease) in leases.items():
+        if lease.unit.state == State.OPEN or LeaseKey(*where, lease.unit.attempts) in own:
+            assert where in spoken or job.id in whole
+
+
+@pytest.mark.hypothesis
+@given(snapshots(), configs, st.randoms(use_true_random=False))
+def test_decide__same_facts_in_another_order__decides_the_same(
+    snapshot: Snapshot, config: Config, random: object
+) -> None:
+    jobs_list, executions = list(snapshot.jobs), list(snapshot.executions)
+    random.shuffle(jobs_list)  # type: ignore[attr-defined]
+    random.shuffle(executions)  # type: ignore[attr-defined]
+    shuffled = replace(snapshot, jobs=tuple(jobs_list), executions=tuple(executions))
+    assert set(map(repr, decide(snapshot, config, NOW))) == set(map(repr, decide(shuffled, config, NOW)))

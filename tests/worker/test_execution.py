@@ -1,0 +1,560 @@
+"""worker.execution: real modules in the real sandbox, a real store on disk; each way to end, and every restart."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth import canonical
+from hearth import cid as cids
+from hearth.cid import Cid
+from hearth.errors import BadDocument, BlockMissing, StoreDown
+from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
+from hearth.spec.resolved import ResolvedCompare, ResolvedInput, ResolvedOutput, ResolvedResources, ResolvedVerify
+from hearth.spec.resolved import canonical as canonical_of
+from hearth.stores import FolderStore
+from hearth.types import Billing, JobId, NodeId, Outcome, Terms
+from tests.worker import wasm_tools
+from worker import execution
+from worker.decide import LeaseKey
+from worker.execution import Bounds, Executor, GpuPool, Task, check_terms, fuel_seconds, read_spec
+from worker.journal import Entry, Journal, Moment, Phase
+from worker.runtimes.base import LogSink, RunRequest, RunResult, Status
+from worker.runtimes.wasm import WasmRuntime
+
+KEY = LeaseKey(JobId(b"\xaa" * 32), 0, 1)
+
+
+class World:
+    """A store with one job in it, and an executor over a folder."""
+
+    def __init__(self, tmp_path: Path) -> None:
+        self.home = tmp_path / "home"
+        self.scratch = tmp_path / "scratch"
+        self.scratch.mkdir()
+        self.store = FolderStore(tmp_path / "store")
+        self.module = self.store.add_path(wasm_tools.from_c("probe"))
+        self.data = self.store.add_bytes(b"rows\n")
+        self.code = self.store.add_path(_folder(tmp_path / "work", {"code.txt": b"code"}))
+        self.runtime: Any = WasmRuntime(self.scratch)
+        self.bounds = Bounds()
+        self.open()
+
+    def open(self) -> None:
+        self.journal = Journal(self.home / "work.db")
+        self.executor = Executor(
+            journal=self.journal,
+            store=self.store,
+            home=self.home,
+            runtimes={"wasm": self.runtime},
+            node=NodeId(3),
+            label="test-3-",
+            tiers={},
+            bounds=self.bounds,
+        )
+
+    def spec(self, *command: str, **changes: Any) -> ResolvedSpec:
+        values: dict[str, Any] = {
+            "version": 1,
+            "name": "probe",
+            "runtime": "wasm",
+            "image": "",
+            "module": Blob(cid=str(self.module.cid), size=self.module.size),
+            "command": command,
+            "workdir": Blob(cid=str(self.code.cid), size=self.code.size),
+            "env": {"EPOCHS": "3"},
+            "inputs": (ResolvedInput(cid=str(self.data.cid), dst="/in/data.txt", size=self.data.size),),
+            "outputs": (ResolvedOutput(path="/out", required=True, max_size=1 << 20),),
+            "resources": ResolvedResources(gpus=0, tier="", vram_gib=0, cpus=1, memory_mib=64, disk_gib=1, regions=()),
+            "runtime_seconds": 20,
+            "fuel_per_second": 1_000_000_000,
+            "units": 1,
+            "chunk": 1,
+            "verify": ResolvedVerify(
+                mode="none",
+                compare=ResolvedCompare(kind="hash", file="", atol="", rtol="", minimum="", field=""),
+            ),
+        }
+        return ResolvedSpec(**{**values, **changes})
+
+    def terms(self, spec: ResolvedSpec, **changes: Any) -> Terms:
+        self.store.put_json(canonical_of(spec))
+        return self.terms_only(spec_digest(spec), spec, **changes)
+
+    def terms_only(self, digest: bytes, spec: ResolvedSpec, **changes: Any) -> Terms:
+        values: dict[str, Any] = {
+            "submitter": "0x" + "33" * 20,
+            "salt": 1,
+            "spec": digest,
+            "needs": needs_of(spec.resources, spec.runtime, {}),
+            "ceiling": 10**15,
+            "max_seconds": spec.runtime_seconds,
+            "units": spec.units,
+            "deadline": 1 << 39,
+            "keeper_fee": 0,
+            "policy": 0,
+        }
+        return Terms(**{**values, **changes})
+
+    def run(self, terms: Terms, *, seconds: float = 60, tries: int = 1, key: LeaseKey = KEY) -> Entry:
+        self.executor.start(Task(key, terms, seconds, 1.0, tries))
+        return self.finished(key)
+
+    def finished(self, key: LeaseKey = KEY) -> Entry:
+        wait(lambda: not self.executor.active())
+        entry = self.journal.entry(key)
+        assert entry is not None
+        return entry
+
+    def result(self, entry: Entry) -> dict[str, Any]:
+        found: dict[str, Any] = self.store.get_json(entry.result)
+        return found
+
+    def report(self, entry: Entry) -> dict[str, Any]:
+        found: dict[str, Any] = self.store.get_json(entry.report)
+        return found
+
+
+def _folder(path: Path, files: dict[str, bytes]) -> Path:
+    path.mkdir()
+    for name, content in files.items():
+        (path / name).write_bytes(content)
+    return path
+
+
+def wait(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came to pass"
+        time.sleep(0.01)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    made = World(tmp_path)
+    yield made
+    made.executor.close()
+
+
+# ---- how an attempt ends ----
+
+
+def test_start__program_that_works__stores_its_result(world: World, tmp_path: Path) -> None:
+    terms = world.terms(world.spec("files"))
+    entry = world.run(terms)
+    assert (entry.phase, entry.outcome, entry.used) == (Phase.DONE, Outcome.OK, 0)
+    assert [m.number for m, _ in world.journal.moments(KEY)] == [3, 4, 5, 6]
+    result = world.result(entry)
+    outputs = cids.parse(result["outputs"]["cid"])
+    world.store.fetch(outputs, tmp_path / "got")
+    assert (tmp_path / "got" / "sub" / "b.txt").read_text().startswith("alpha")
+    # Nobody else sees what the job brought and left.
+    assert (world.home / "jobs").stat().st_mode & 0o077 == 0
+
+
+def test_start__same_job_on_another_node__gives_the_same_result_document(world: World) -> None:
+    terms = world.terms(world.spec("clock"))
+    first = world.run(terms)
+    again = world.run(terms, key=LeaseKey(JobId(b"\xbb" * 32), 0, 2))
+    assert first.outcome == Outcome.OK
+    assert first.result == again.result
+    assert first.report != again.report
+
+
+@pytest.mark.parametrize(
+    ("command", "changes", "outcome"),
+    [
+        (("fill", "/out/x", "2000000"), {}, Outcome.EXIT),
+        (("env",), {"outputs": (ResolvedOutput(path="/out/absent", required=True, max_size=9),)}, Outcome.EXIT),
+        (("spin",), {"runtime_seconds": 1}, Outcome.TIMEOUT),
+    ],
+)
+def test_start__program_that_fails__is_a_result_with_its_log(
+    world: World, command: tuple[str, ...], changes: dict[str, Any], outcome: Outcome, tmp_path: Path
+) -> None:
+    entry = world.run(world.terms(world.spec(*command, **changes)))
+    assert (entry.phase, entry.outcome) == (Phase.DONE, outcome)
+    assert world.report(entry)["logs"]
+
+
+def test_start__module_that_traps__is_a_result(world: World, tmp_path: Path) -> None:
+    module = world.store.add_path(wasm_tools.from_text(tmp_path, wasm_tools.command("unreachable")))
+    entry = world.run(world.terms(world.spec(module=Blob(cid=str(module.cid), size=module.size))))
+    assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.TRAP)
+
+
+def test_start__module_that_grows_past_its_memory__is_a_result(world: World, tmp_path: Path) -> None:
+    body = "(loop (br_if 1 (i32.eq (memory.grow (i32.const 1)) (i32.const -1))) (br 0))"
+    module = world.store.add_path(wasm_tools.from_text(tmp_path, wasm_tools.command(f"(block {body}) unreachable")))
+    entry = world.run(world.terms(world.spec(module=Blob(cid=str(module.cid), size=module.size))))
+    assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.OUT_OF_MEMORY)
+
+
+def test_start__fuel_billing__reports_the_seconds_used(world: World) -> None:
+    entry = world.run(world.terms(world.spec("env"), billing=Billing.FUEL))
+    assert (entry.outcome, entry.used) == (Outcome.OK, 1)
+
+
+def test_start__fuel_runs_out__is_a_time_out_that_bills_the_maximum(world: World) -> None:
+    entry = world.run(world.terms(world.spec("spin", runtime_seconds=1), billing=Billing.FUEL))
+    assert (entry.outcome, entry.used) == (Outcome.TIMEOUT, 1)
+
+
+@pytest.mark.parametrize(("fuel", "used"), [(0, 1), (1, 1), (10**9, 1), (10**9 + 1, 2), (10**30, (1 << 24) - 1)])
+def test_fuel_seconds__rounds_up_within_its_lane(fuel: int, used: int) -> None:
+    assert fuel_seconds(fuel) == used
+
+
+# ---- what is given back ----
+
+
+def refused(entry: Entry, outcome: Outcome) -> str:
+    assert (entry.phase, entry.outcome) == (Phase.REFUSED, outcome), entry
+    return entry.detail
+
+
+def test_start__spec_that_is_no_document__is_declined(world: World) -> None:
+    digest = cids.of(b"not json").digest
+    world.store.put_block(b"not json")
+    entry = world.run(world.terms_only(digest, world.spec("env")))
+    assert "JSON" in refused(entry, Outcome.BAD_INPUT)
+    assert world.report(entry)["outcome"] == "bad_input"
+
+
+def test_start__module_that_is_no_module__is_declined(world: World) -> None:
+    junk = world.store.add_bytes(b"\x00asm junk")
+    refused(world.run(world.terms(world.spec(module=Blob(cid=str(junk.cid), size=junk.size)))), Outcome.BAD_INPUT)
+
+
+def test_start__input_larger_than_its_spec_says__is_declined(world: World) -> None:
+    spec = world.spec("env", inputs=(ResolvedInput(cid=str(world.data.cid), dst="/in/data.txt", size=3),))
+    refused(world.run(world.terms(spec)), Outcome.BAD_INPUT)
+
+
+def test_start__inputs_larger_than_this_worker_takes__is_declined(world: World) -> None:
+    world.executor._bounds = Bounds(max_input=4)
+    assert "larger" in refused(world.run(world.terms(world.spec("env"))), Outcome.BAD_INPUT)
+
+
+def test_start__corrupted_input__is_declined_and_never_run(world: World) -> None:
+    name = world.data.cid.digest.hex()
+    path = world.store.root / "blocks" / name[:2] / name
+    path.write_bytes(b"Rows\n")
+    refused(world.run(world.terms(world.spec("files"))), Outcome.BAD_INPUT)
+    assert [m for m, _ in world.journal.moments(KEY)] == []
+
+
+def test_start__input_that_nobody_has__is_declined_once_half_the_run_is_lost(world: World) -> None:
+    absent = str(cids.of(b"absent"))
+    spec = world.spec("env", inputs=(ResolvedInput(cid=absent, dst="/in/data.txt", size=6),), runtime_seconds=2)
+    assert "cannot be fetched" in refused(world.run(world.terms(spec), seconds=4), Outcome.BAD_INPUT)
+
+
+def test_start__inputs_come_late__a_cut_run_is_no_time_out_of_the_program(world: World) -> None:
+    spec = world.spec("spin", runtime_seconds=3)
+    assert "2 of 3 s" in refused(world.run(world.terms(spec), seconds=3.9), Outcome.BAD_INPUT)
+
+
+def test_start__runtime_that_is_not_here__is_declined(world: World) -> None:
+    world.executor._runtimes = {}
+    refused(world.run(world.terms(world.spec("env"))), Outcome.IMAGE_MISSING)
+
+
+class Down(FolderStore):
+    """A store whose reads or writes fail a number of times."""
+
+    def __init__(self, root: Path, reads: int = 0, writes: int = 0) -> None:
+        super().__init__(root)
+        self.reads, self.writes = reads, writes
+
+    def get_block(self, cid: Cid, timeout: float = 60.0) -> bytes:
+        if self.reads > 0:
+            self.reads -= 1
+            raise StoreDown("the store is down", hint="hearth doctor")
+        return super().get_block(cid, timeout)
+
+    def add_path(self, *args: Any, **named: Any) -> Any:
+        if self.writes > 0:
+            self.writes -= 1
+            raise StoreDown("the store is down", hint="hearth doctor")
+        return super().add_path(*args, **named)
+
+
+def test_start__store_that_is_down_for_a_while__is_asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "RETRY_SECONDS", 0.01)
+    terms = world.terms(world.spec("env"))
+    world.store = Down(world.store.root, reads=2, writes=2)
+    world.open()
+    entry = world.run(terms)
+    assert (entry.phase, entry.outcome, entry.tries) == (Phase.DONE, Outcome.OK, 1)
+    assert world.store.reads == world.store.writes == 0
+
+
+# ---- stopping and restarting ----
+
+
+class Hung:
+    """A runtime whose run ends only when it is cancelled, or breaks."""
+
+    name = "wasm"
+
+    def __init__(self, status: Status | None = None) -> None:
+        self.status = status
+        self.requests: list[RunRequest] = []
+        self.running = threading.Event()
+        self.swept: list[str] = []
+
+    def available(self) -> tuple[bool, str]:
+        return True, "test"
+
+    def prepare(self, target: str) -> RunResult | None:
+        return None
+
+    def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
+        self.requests.append(request)
+        self.running.set()
+        if self.status is not None:
+            return RunResult(self.status, "scripted")
+        cancel.wait(30)
+        return RunResult(Status.CANCELLED)
+
+    def sweep(self, prefix: str = "") -> int:
+        self.swept.append(prefix)
+        return 1
+
+
+@pytest.fixture
+def hung(world: World) -> Hung:
+    world.runtime = Hung()
+    world.open()
+    return world.runtime
+
+
+def test_stop__lease_lost__ends_the_run_and_deletes_its_data(world: World, hung: Hung) -> None:
+    world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1))
+    hung.running.wait(10)
+    world.executor.stop(KEY, "the lease is gone")
+    entry = world.finished()
+    assert (entry.phase, entry.detail) == (Phase.ENDED, "the lease is gone")
+    assert list((world.home / "jobs" / str(KEY)).iterdir()) == []
+
+
+def test_close__running_attempt__starts_again_after_a_restart_as_the_same_try(world: World, hung: Hung) -> None:
+    world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1))
+    hung.running.wait(10)
+    world.executor.close()
+    world.open()
+    world.executor.recover()
+    assert world.journal.executions() == ()
+
+
+def test_start__twice__runs_once(world: World, hung: Hung) -> None:
+    task = Task(KEY, world.terms(world.spec("env")), 60, 1)
+    world.executor.start(task)
+    hung.running.wait(10)
+    world.executor.start(task)
+    assert len(world.executor.active()) == 1
+    world.executor.stop(KEY, "enough")
+    world.finished()
+    assert len(hung.requests) == 1
+
+
+def test_run__label_and_limits__are_those_of_the_lease(world: World, hung: Hung) -> None:
+    hung.status = Status.OK
+    world.run(world.terms(world.spec("env"), billing=Billing.FUEL), key=LeaseKey(KEY.job, 4, 2))
+    (request,) = hung.requests
+    assert request.unit == "test-3-aaaaaaaaaaaa-4-2"
+    assert (request.limits.memory_bytes, request.limits.wall_seconds) == (64 << 20, 20)
+    assert request.limits.fuel == 20 * 10**9
+    assert (request.index, request.units) == (4, 1)
+    assert (request.in_dir / "data.txt").parent.name == "in"
+
+
+def test_start__sandbox_breaks__says_so_and_keeps_the_try(world: World, hung: Hung) -> None:
+    hung.status = Status.BROKEN
+    world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1, tries=2))
+    wait(lambda: any(w.phase.startswith("failed") for w in world.executor.active()))
+    world.executor.active()[0].cancel.set()
+    entry = world.finished()
+    assert (entry.phase, entry.tries, entry.detail) == (Phase.BROKEN, 2, "scripted")
+
+
+def test_start__fault_of_the_worker_itself__breaks_that_attempt_only(
+    world: World, hung: Hung, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Hung, "prepare", lambda self, target: 1 / 0)
+    world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1))
+    wait(lambda: any(w.phase.startswith("failed") for w in world.executor.active()))
+    world.executor.active()[0].cancel.set()
+    assert "ZeroDivisionError" in world.finished().detail
+    assert world.executor.faults == 1
+
+
+def test_recover__killed_while_running__kills_orphans_by_label_and_tries_again(world: World, hung: Hung) -> None:
+    world.journal.start(KEY, 1)
+    stray = world.home / "jobs" / "stray"
+    stray.mkdir(parents=True)
+    done = world.executor.recover()
+    assert hung.swept == ["test-3-"]
+    entry = world.journal.entry(KEY)
+    assert entry is not None and entry.phase is Phase.BROKEN
+    assert not stray.exists()
+    assert len(done) == 3
+
+
+# The simulated kill is a SystemExit in the attempt's thread.
+killed = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+
+
+def kill_at(world: World, terms: Terms, moment: Moment) -> None:
+    """Run an attempt whose journal stops at `moment`, as a kill -9 right after it would leave it."""
+    reach = world.journal.reach
+
+    def stop_after(key: LeaseKey, reached: Moment, note: str = "") -> None:
+        reach(key, reached, note)
+        if reached is moment:
+            raise SystemExit
+
+    world.journal.reach = stop_after  # type: ignore[method-assign]
+    world.executor.start(Task(KEY, terms, 60, 1))
+    wait(lambda: not world.executor.active())
+    entry = world.journal.entry(KEY)
+    assert entry is not None and (entry.phase, entry.moment) == (Phase.WORKING, moment)
+    world.open()
+    world.executor.recover()
+
+
+@killed
+@pytest.mark.parametrize("moment", [Moment.RESULT, Moment.PINNED])
+def test_start__killed_after_the_result__reuses_it(world: World, moment: Moment) -> None:
+    terms = world.terms(world.spec("env"))
+    expected = world.run(terms, key=LeaseKey(KEY.job, 0, 7)).result
+    kill_at(world, terms, moment)
+    world.runtime = Hung(Status.TRAP)
+    world.open()
+    entry = world.run(terms, tries=2)
+    assert (entry.phase, entry.outcome, entry.result) == (Phase.DONE, Outcome.OK, expected)
+    assert world.runtime.requests == []
+
+
+@killed
+@pytest.mark.parametrize("moment", [Moment.FETCHED, Moment.STARTED])
+def test_start__killed_before_the_result__runs_again(world: World, moment: Moment) -> None:
+    terms = world.terms(world.spec("env"))
+    kill_at(world, terms, moment)
+    entry = world.run(terms, tries=2)
+    assert (entry.phase, entry.outcome, entry.tries) == (Phase.DONE, Outcome.OK, 2)
+
+
+@killed
+def test_start__outputs_changed_after_the_result__runs_again(world: World) -> None:
+    terms = world.terms(world.spec("env"))
+    kill_at(world, terms, Moment.RESULT)
+    folder = world.home / "jobs" / str(KEY)
+    before = json.loads((folder / "attempt.json").read_text())
+    (folder / "out" / "done").write_text("tampered")
+    entry = world.run(terms, tries=2)
+    assert world.result(entry) == before["result"]
+    assert [m.number for m, _ in world.journal.moments(KEY)] == [3, 4, 5, 3, 4, 5, 6]
+
+
+@killed
+def test_start__half_written_result__runs_again(world: World) -> None:
+    terms = world.terms(world.spec("env"))
+    kill_at(world, terms, Moment.RESULT)
+    (world.home / "jobs" / str(KEY) / "attempt.json").write_text('{"outcome": 1')
+    assert world.run(terms, tries=2).outcome == Outcome.OK
+
+
+def test_start__put_aside_and_held_again__reuses_what_is_stored(world: World) -> None:
+    """A deep reorganisation gives a settled lease back: nothing is run twice as long as the store has it all."""
+    terms = world.terms(world.spec("env"))
+    first = world.run(terms)
+    world.executor.set_aside(KEY, "settled")
+    assert world.journal.executions() == ()
+    world.executor._runtimes = {"wasm": Hung(Status.TRAP)}
+    assert world.run(terms).result == first.result
+
+
+def test_recover__store_lost_the_result__runs_again(world: World) -> None:
+    terms = world.terms(world.spec("env"))
+    entry = world.run(terms)
+    shutil.rmtree(world.store.root / "blocks")
+    world.executor.recover()
+    again = world.journal.entry(KEY)
+    assert again is not None and again.phase is Phase.BROKEN
+    world.module = world.store.add_path(wasm_tools.from_c("probe"))
+    world.store.add_bytes(b"rows\n")
+    world.store.add_path(world.home.parent / "work")
+    assert world.run(world.terms(world.spec("env")), tries=2).result == entry.result
+
+
+def test_sweep__old_attempts__leave_the_disk_and_the_store(world: World) -> None:
+    terms = world.terms(world.spec("env"))
+    first = world.run(terms)
+    other = LeaseKey(KEY.job, 0, 2)
+    second = world.run(terms, key=other)
+    assert first.result == second.result
+    outputs = cids.parse(world.result(first)["outputs"]["cid"])
+    world.executor.set_aside(KEY, "settled")
+    assert world.executor.sweep(time.time() - 60) == 0
+    assert world.executor.sweep(time.time() + 60) == 1
+    assert not (world.home / "jobs" / str(KEY)).exists()
+    # The other attempt has the same result and still needs it.
+    assert outputs in world.store.pins()
+    world.executor.set_aside(other, "settled")
+    world.executor.sweep(time.time() + 60)
+    assert outputs not in world.store.pins()
+
+
+# ---- specs ----
+
+
+def test_read_spec__good_job__tells_what_a_decision_needs(world: World) -> None:
+    facts = read_spec(world.store, world.terms(world.spec("env")), {}, 5)
+    assert (facts.runtime, facts.target, facts.output_bytes, facts.bad) == ("wasm", str(world.module.cid), 1 << 20, "")
+
+
+def test_read_spec__store_without_it__raises_so_that_it_is_asked_again(world: World) -> None:
+    with pytest.raises(BlockMissing):
+        read_spec(world.store, world.terms_only(b"\x01" * 32, world.spec("env")), {}, 5)
+
+
+@pytest.mark.parametrize("change", ["cores", "ram_gib", "disk_gib"])
+def test_read_spec__asks_more_than_its_terms_pay__is_bad(world: World, change: str) -> None:
+    terms = world.terms(world.spec("env"))
+    cheap = replace(terms, needs=replace(terms.needs, **{change: getattr(terms.needs, change) - 1}))
+    assert change in read_spec(world.store, cheap, {}, 5).bad
+    assert read_spec(world.store, terms, {}, 5).bad == ""
+
+
+@pytest.mark.parametrize("changes", [{"max_seconds": 21}, {"units": 2}])
+def test_check_terms__times_or_units_differ__is_refused(world: World, changes: dict[str, Any]) -> None:
+    spec = world.spec("env")
+    with pytest.raises(BadDocument, match="times or units"):
+        check_terms(spec, world.terms(spec, **changes), {})
+
+
+def test_gpu_pool__two_attempts__never_share_a_gpu() -> None:
+    pool = GpuPool(["GPU-a", "GPU-b"])
+    first = pool.take(1)
+    assert first == ("GPU-a",)
+    assert pool.take(2) is None
+    assert pool.take(1) == ("GPU-b",)
+    pool.give(first)
+    assert pool.take(1) == ("GPU-a",)
+
+
+def test_documents__of_an_attempt__are_canonical(world: World) -> None:
+    entry = world.run(world.terms(world.spec("env")))
+    for digest in (entry.result, entry.report):
+        block = world.store.get_block(canonical.cid_of_digest(digest))
+        assert canonical.encode(canonical.decode(block)) == block

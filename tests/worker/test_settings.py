@@ -1,0 +1,141 @@
+"""worker.settings: what is accepted, what is refused and how the refusal reads."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth.errors import ConfigError
+from hearth.units import Asset
+from worker import settings
+
+ETH = Asset("ETH", 18)
+USDC = Asset("USDC", 6)
+TEXT = """
+network = "devnet"
+node = 3
+home = "state"
+
+[account]
+payout = "0x00000000000000000000000000000000000000Ab"
+keystore = "operator.json"
+password_file = "/etc/hearth/password"
+
+[offer]
+price = "1.20/h"
+country = "in"
+"""
+
+
+def read(tmp_path: Path, text: str = TEXT) -> settings.Settings:
+    path = tmp_path / "worker.toml"
+    path.write_text(text)
+    return settings.load(path)
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    """Return TEXT with changes: `offer__price="x"` sets offer.price."""
+    data: dict[str, Any] = tomllib.loads(TEXT)
+    for name, value in changes.items():
+        here = data
+        *sections, key = name.split("__")
+        for section in sections:
+            here = here.setdefault(section, {})
+        here[key] = value
+    return data
+
+
+def test_load__shortest_file__has_defaults_and_absolute_paths(tmp_path: Path) -> None:
+    found = read(tmp_path)
+    assert found.home == tmp_path / "state"
+    assert found.account.keystore == tmp_path / "operator.json"
+    assert found.account.password_file == Path("/etc/hearth/password")
+    assert found.account.payout == "0x00000000000000000000000000000000000000ab"
+    assert found.stores == (f"folder://{tmp_path}/state/store",)
+    assert found.metrics.address == ("127.0.0.1", 9464)
+    assert found.ask(ETH) == 1_200_000_000_000_000_000 * 10**6 // 3600 + 1
+    assert found.min_rate(ETH) == 0
+    assert found.withdraw_threshold(ETH) == 0
+    assert found.max_gas_wei == 200 * 10**9
+
+
+def test_load__no_file__names_the_next_command(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"there is no .*absent\.toml") as caught:
+        settings.load(tmp_path / "absent.toml")
+    assert (caught.value.code, caught.value.hint) == ("NO_CONFIG", "hearth worker init")
+
+
+def test_load__broken_toml__names_the_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="line 2"):
+        read(tmp_path, "\nnode = = 3")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"networks": "x"}, "networks: there is no such key, did you mean network?"),
+        ({"accept__image": ["*"]}, "accept.image: there is no such key, did you mean images?"),
+        ({"accept__schedule": "22-8"}, 'accept.schedule: "22-8" is not a span of the day'),
+        ({"accept__schedule": "24:00-08:00"}, "is not a span of the day"),
+        ({"accept__schedule": "08:00-08:00"}, "is empty"),
+        ({"accept__max_runtime": "3600"}, 'did you mean "3600s"'),
+        ({"accept__refuse_submitters": ["0x12"]}, '"0x12" is not an address'),
+        ({"accept__confirmations": -1}, "accept.confirmations"),
+        ({"account__payout": "alice"}, '"alice" is not an address'),
+        ({"offer__slots": 64}, "offer.slots"),
+        ({"offer__country": "zz"}, "offer.country"),
+        ({"offer__memory": "16GB"}, 'did you mean "16GiB"'),
+        ({"offer__gpus": ["GPU-1", "GPU-1"]}, "names a GPU twice"),
+        ({"offer__runtimes": ["vm"]}, "offer.runtimes"),
+        ({"metrics__listen": "9464"}, "is not HOST:PORT"),
+        ({"metrics__listen": "localhost:70000"}, "is not HOST:PORT"),
+        ({"max_gas_price": "5"}, 'write "200 gwei"'),
+        ({"node": 0}, "node"),
+    ],
+)
+def test_parse__bad_field__is_named_with_what_would_be_right(changes: dict[str, Any], message: str) -> None:
+    settings.parse(changed(), Path("worker.toml"))
+    with pytest.raises(ConfigError) as caught:
+        settings.parse(changed(**changes), Path("worker.toml"))
+    assert message in caught.value.message
+    assert caught.value.message.startswith("worker.toml: ")
+    assert caught.value.exit_code == 3
+
+
+def test_parse__several_faults__names_them_all() -> None:
+    with pytest.raises(ConfigError) as caught:
+        settings.parse(changed(node=0, offer__slots=0), Path("worker.toml"))
+    assert len(caught.value.details["problems"]) == 2
+
+
+@pytest.mark.parametrize("price", ["1.20", "free", "0/h", "-1/h", "0.0000000000000000001/h"])
+def test_ask__bad_price__is_refused_once_the_asset_is_known(price: str) -> None:
+    with pytest.raises(ConfigError, match=r"offer\.price"):
+        settings.parse(changed(offer__price=price), Path("worker.toml")).ask(ETH)
+
+
+def test_ask__token_market__counts_in_its_base_units() -> None:
+    assert settings.parse(changed(offer__price="3.6 USDC/h"), Path("w")).ask(USDC) == 1_000 * 10**6
+
+
+@pytest.mark.parametrize(
+    ("schedule", "minute", "accepts"),
+    [
+        ("", 0, True),
+        ("22:00-08:00", 21 * 60 + 59, False),
+        ("22:00-08:00", 22 * 60, True),
+        ("22:00-08:00", 0, True),
+        ("22:00-08:00", 8 * 60 - 1, True),
+        ("22:00-08:00", 8 * 60, False),
+        ("09:00-17:00", 8 * 60 + 59, False),
+        ("09:00-17:00", 9 * 60, True),
+        ("09:00-17:00", 17 * 60, False),
+        ("09:00-10:00, 12:00-13:00", 12 * 60 + 30, True),
+        ("09:00-10:00, 12:00-13:00", 11 * 60, False),
+    ],
+)
+def test_accepting_at__span_of_the_day__is_half_open(schedule: str, minute: int, accepts: bool) -> None:
+    assert settings.accepting_at(schedule, minute) is accepts

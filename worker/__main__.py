@@ -1,0 +1,237 @@
+"""Run a worker: `python -m worker --config worker.toml`, what `hearth worker start` does as well.
+
+Refuses to start on another chain or contracts than the network file's, with a key that others can read or that another
+process uses, or for a node that another key operates. Exit 0 after SIGTERM, SIGINT or a drain; else the error's code.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import resource
+import signal
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import structlog
+
+from hearth.errors import ConfigError, HearthError
+
+if TYPE_CHECKING:
+    from hearth.network import Network
+    from hearth.stores import Store
+    from worker.settings import Settings
+    from worker.shell import Worker
+
+PR_SET_DUMPABLE = 4
+
+
+def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None = None) -> Worker:
+    """Open everything that a worker needs and put it together; `stack` closes it again. Raises HearthError.
+
+    `overrides` replaces fields of the loop's `Config` and of `SenderConfig`, for tests of a worker in this process.
+    """
+    from dataclasses import fields, replace
+
+    from hearth import keys
+    from hearth.chain.web3 import Web3Chain
+    from hearth.config import asset_of, make_private
+    from hearth.gpu_tiers import TIERS
+    from hearth.journal import Journal as TxJournal
+    from hearth.market import Market
+    from hearth.tx import Sender, SenderConfig
+    from worker import gpu
+    from worker.decide import Config
+    from worker.execution import Bounds, Executor
+    from worker.journal import Journal
+    from worker.metrics import Metrics
+    from worker.runtimes.base import Runtime
+    from worker.runtimes.docker import DockerRuntime
+    from worker.runtimes.wasm import WasmRuntime
+    from worker.settings import chosen_gpus
+    from worker.shell import LOCAL_CHAIN_ID, Told, Worker
+    from worker.watch import find_node
+
+    network = open_network(settings)
+    key = keys.read_key(settings.account.keystore)
+    stack.enter_context(keys.SignerLock(key.lock_path))
+    account = keys.unlock(key, keys.read_password(settings.account.password_file))
+    home = make_private(settings.home)
+    port = Web3Chain(
+        settings.rpc or network.rpc, chain_id=network.chain_id, genesis_hash=network.genesis_hash, timeout=10.0
+    )
+    market = Market(port, network)
+    market.check()
+    node = find_node(market, settings.node, key.address, port.head().hash)
+    if node is None:
+        raise ConfigError(
+            f"no node is registered for the key {key.address}",
+            hint="hearth worker register",
+            code="NO_NODE",
+            component="worker",
+        )
+    local = network.chain_id == LOCAL_CHAIN_ID
+    changes = overrides or {}
+    path = TxJournal.path_in(home, network.chain_id, network.genesis_hash, key.address)
+    journal = TxJournal(path, chain_id=network.chain_id, genesis_hash=network.genesis_hash, address=key.address)
+    stack.callback(journal.close)
+    paying = SenderConfig(
+        max_fee=settings.max_gas_wei, replace_after=5.0 if local else 20.0, finality=4 if local else 64
+    )
+    sender = Sender(port, account, journal, _changed(paying, changes), chain_id=network.chain_id)
+    store = open_stores(settings)
+    stack.callback(store.close)
+    scratch = home / "tmp"
+    scratch.mkdir(mode=0o700, exist_ok=True)
+    everything: tuple[Runtime, ...] = (WasmRuntime(scratch), DockerRuntime())
+    wished = settings.offer.runtimes
+    runtimes = {r.name: r for r in everything if (wished is None or r.name in wished) and r.available()[0]}
+    gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
+    attempts = Journal(home / "work.db")
+    stack.callback(attempts.close)
+    executor = Executor(
+        journal=attempts,
+        store=store,
+        home=home,
+        runtimes=runtimes,
+        node=node.id,
+        label=f"{network.chain_id}-{network.genesis_hash.hex()[:6]}-{node.id}-",
+        tiers=TIERS,
+        bounds=Bounds(settings.max_input_bytes, settings.max_output_bytes),
+        gpus=[item.uuid for item in gpus],
+        machine={"cores": os.cpu_count() or 1, "gpus": [{"name": item.name, "driver": item.driver} for item in gpus]},
+    )
+    asset = asset_of(network)
+    accept = settings.accept
+    dead_after = network.node_parameters.dead_after
+    config = Config(
+        beat_every=max(1, dead_after // 3),
+        min_rate=settings.min_rate(asset),
+        max_seconds=settings.max_runtime_seconds,
+        max_output_bytes=settings.max_output_bytes,
+        images=accept.images,
+        modules=accept.modules,
+        submitters_refused=frozenset(accept.refuse_submitters),
+        verifiers=frozenset(accept.verifiers),
+        confirmations=accept.confirmations,
+        propose=accept.propose,
+        propose_after=settings.propose_after_seconds,
+        settle_after=settings.settle_after_seconds,
+        withdraw_at=settings.withdraw_threshold(asset),
+        runtimes=frozenset(runtimes),
+    )
+    told = Told(
+        node=node.id,
+        settings=settings,
+        chain_id=network.chain_id,
+        native=network.asset.address is None,
+        config=replace(config, **{f.name: changes[f.name] for f in fields(config) if f.name in changes}),
+        # Several looks per beat, several blocks per look on a fast chain.
+        poll=min(2.0, dead_after / 12),
+    )
+    metrics = Metrics()
+    worker = Worker(
+        told,
+        market=market,
+        sender=sender,
+        journal=attempts,
+        executor=executor,
+        store=store,
+        tiers=TIERS,
+        metrics=metrics,
+    )
+    executor.on_change = worker.wake.set
+    address = settings.metrics.address
+    if address is not None:
+        server = metrics.serve(*address)
+        stack.callback(server.server_close)
+        stack.callback(server.shutdown)
+    return worker
+
+
+def _changed(value: Any, changes: dict[str, Any]) -> Any:
+    from dataclasses import fields, replace
+
+    return replace(value, **{f.name: changes[f.name] for f in fields(value) if f.name in changes})
+
+
+def open_network(settings: Settings) -> Network:
+    """Read the network file that the settings name. Raises ConfigError."""
+    from hearth import config
+
+    return config.open_network(config.load_settings({"network": settings.network}))
+
+
+def open_stores(settings: Settings) -> Store:
+    """Open the stores: one as it is; several are read in order, and the first two that can be written get results."""
+    from hearth.stores import Chain, open_store
+
+    stores = [open_store(url) for url in settings.stores]
+    return stores[0] if len(stores) == 1 else Chain(stores, mirrors=1)
+
+
+def harden() -> None:
+    """Keep the key out of core dumps and out of the reach of other processes of this user."""
+    import ctypes
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def configure_logs(as_json: bool) -> None:
+    """Log to stderr: one JSON object per line, or text for people."""
+    renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+
+
+def start(config: Path) -> None:
+    """Run the worker of a worker.toml until it is told to stop. Raises HearthError."""
+    from worker import settings
+
+    with ExitStack() as stack:
+        worker = build(settings.load(config), stack)
+
+        def stop(number: int, frame: object) -> None:
+            worker.stop.set()
+            worker.wake.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        worker.run()
+
+
+@click.command()
+@click.option(
+    "--config", type=click.Path(dir_okay=False, path_type=Path), default=Path("worker.toml"), show_default=True
+)
+@click.option("--json", "as_json", is_flag=True, help="Log JSON lines, and errors as JSON.")
+def main(config: Path, as_json: bool) -> None:
+    """Work for the market with this machine."""
+    configure_logs(as_json)
+    harden()
+    try:
+        start(config)
+    except HearthError as error:
+        if as_json:
+            click.echo(json.dumps(error.as_dict()), err=True)
+        else:
+            click.echo(f"error: {error.message}\n{error.hint}".rstrip(), err=True)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

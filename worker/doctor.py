@@ -1,0 +1,247 @@
+"""Look at everything that a worker needs, and say what to do about what is missing: `hearth worker doctor`.
+
+Each look is one function that returns rows and never raises for what it looks at. PASS, WARN (works, at a risk that the
+row names) or FAIL (a worker would not start, or would lose its bond).
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import subprocess
+import time
+from collections.abc import Callable
+from typing import Final
+
+from hearth import keys
+from hearth.chain.port import ChainPort
+from hearth.config import asset_of, check_private
+from hearth.errors import HearthError
+from hearth.market import Market
+from hearth.network import Network
+from hearth.stores import open_store
+from hearth.types import Status
+from hearth.units import Asset, format_amount, format_duration, format_size
+from worker import gpu
+from worker.runtimes.base import Check, Level
+from worker.runtimes.docker import DockerRuntime
+from worker.runtimes.wasm import WasmRuntime
+from worker.settings import Settings, chosen_gpus, free_disk_bytes, memory_bytes, probe_offer
+from worker.shell import LOCAL_CHAIN_ID, MAX_SKEW_SECONDS
+
+GAS_DAYS: Final = 30
+BEAT_GAS: Final = 27_200
+LEASE_GAS: Final = 177_000
+"""Claim, submit and settle, the ceilings of docs/GAS.md."""
+LEASES_A_DAY: Final = 24
+RANGE: Final = 2_000
+"""Blocks of logs that a provider should give at once."""
+
+
+def diagnose(settings: Settings, network: Network, port: ChainPort) -> list[Check]:
+    """Return every row, in the order in which a provider would fix them."""
+    market = Market(port, network)
+    looks: tuple[tuple[str, Callable[[], list[Check]]], ...] = (
+        ("key file", lambda: look_at_keys(settings)),
+        ("wasm", look_at_wasm),
+        ("docker", lambda: look_at_docker(settings, network.chain_id)),
+        ("gpu", lambda: look_at_gpus(settings, network.chain_id)),
+        ("offer", lambda: look_at_offer(settings, asset_of(network))),
+        ("disk", lambda: look_at_disk(settings)),
+        ("store", lambda: look_at_stores(settings)),
+        ("rpc", lambda: look_at_rpc(settings, market)),
+        ("gas", lambda: look_at_gas(settings, market)),
+        ("node", lambda: look_at_node(settings, market)),
+    )
+    rows: list[Check] = []
+    for name, look in looks:
+        try:
+            rows += look()
+        except HearthError as error:
+            rows.append(Check(name, Level.FAIL, error.message, error.hint))
+    return rows
+
+
+def look_at_keys(settings: Settings) -> list[Check]:
+    """Check that key and password are private and readable; nothing is unlocked."""
+    account = settings.account
+    key = keys.read_key(account.keystore)
+    check_private(account.keystore, "the key file")
+    keys.read_password(account.password_file)
+    rows = [Check("key file", Level.PASS, f"{key.address}, readable by its owner only")]
+    if key.address == account.payout:
+        rows.append(
+            Check(
+                "payout address",
+                Level.WARN,
+                "it is the hot key on this machine",
+                "hearth wallet new on another machine; set account.payout to its address",
+            )
+        )
+    else:
+        rows.append(Check("payout address", Level.PASS, account.payout))
+    return rows
+
+
+def look_at_wasm() -> list[Check]:
+    """Check the WebAssembly engine."""
+    works, detail = WasmRuntime().available()
+    return [Check("wasm", Level.PASS if works else Level.FAIL, detail, "" if works else "pip install wasmtime")]
+
+
+def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
+    """Check the container engine and every flag of the sandbox, where docker is offered or present."""
+    wished = settings.offer.runtimes
+    if wished is not None and "docker" not in wished:
+        return [Check("docker", Level.PASS, "not offered")]
+    runtime = DockerRuntime()
+    works, detail = runtime.available()
+    if works:
+        return runtime.capabilities(chain_id, gpus=0 if settings.offer.gpus == "none" else 1)
+    if wished is None:
+        return [Check("docker", Level.WARN, f"{detail}; only wasm jobs are taken", "start Docker to take containers")]
+    return [Check("docker", Level.FAIL, detail, 'start Docker, or set offer.runtimes = ["wasm"]')]
+
+
+def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
+    """Check driver, GPUs and the container toolkit."""
+    if settings.offer.gpus == "none":
+        return [Check("gpu", Level.PASS, "not offered")]
+    found = gpu.probe()
+    if not found.gpus:
+        named = isinstance(settings.offer.gpus, tuple)
+        level = Level.FAIL if named else Level.WARN
+        return [Check("gpu", level, found.reason, 'install the driver, or set offer.gpus = "none"')]
+    rows = [
+        Check(f"gpu {item.index}", Level.WARN, "; ".join(item.problems), "it is left out until that is solved")
+        if item.problems
+        else Check(f"gpu {item.index}", Level.PASS, f"{item.name}, {item.vram_gib} GiB, tier {item.slug}")
+        for item in found.gpus
+    ]
+    chosen_gpus(settings.offer, found)
+    tool = shutil.which("nvidia-ctk")
+    if tool is None:
+        fix = f"install nvidia-container-toolkit {gpu.TOOLKIT_MINIMUM}"
+        return [*rows, Check("nvidia-container-toolkit", Level.WARN, "nvidia-ctk is not here: no GPU in docker", fix)]
+    said = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=20, check=False)
+    return [*rows, gpu.check_toolkit(said.stdout.partition("\n")[0], chain_id)]
+
+
+def look_at_offer(settings: Settings, asset: Asset) -> list[Check]:
+    """Check that the machine can keep what the settings promise."""
+    offer = probe_offer(settings, asset)
+    size = f"{offer.slots} x {offer.gpu_count} GPU, {offer.cores} cores, {offer.ram_gib} GiB RAM, {offer.disk_gib} GiB"
+    rows = [Check("offer", Level.PASS, size)]
+    if offer.ram_gib * offer.slots << 30 > memory_bytes() * 95 // 100:
+        rows.append(Check("memory", Level.WARN, "all of it is promised to jobs", "lower offer.memory or offer.slots"))
+    return rows
+
+
+def look_at_disk(settings: Settings) -> list[Check]:
+    """Check that the home folder has room beyond its reserve."""
+    free = free_disk_bytes(settings.home)
+    if free < settings.reserve_bytes:
+        text = f"{format_size(free >> 20 << 20)} free, less than the reserve of {settings.storage.reserve}"
+        return [Check("disk", Level.FAIL, text, "free some room, or lower storage.reserve")]
+    return [Check("disk", Level.PASS, f"{format_size(free >> 30 << 30)} free under {settings.home}")]
+
+
+def look_at_stores(settings: Settings) -> list[Check]:
+    """Write a block to each writable store and read it back; at least one must take results."""
+    rows: list[Check] = []
+    writable = 0
+    for url in settings.stores:
+        store = open_store(url)
+        try:
+            status = store.status()
+            if not status.reachable:
+                rows.append(Check("store", Level.FAIL, f"{store.url}: {status.detail}", "start it, or fix stores"))
+                continue
+            if store.writable:
+                block = b"hearth doctor " + secrets.token_bytes(8)
+                if store.get_block(store.put_block(block)) != block:
+                    rows.append(Check("store", Level.FAIL, f"{store.url} gives back other bytes", "hearth doctor"))
+                    continue
+                writable += 1
+            rows.append(Check("store", Level.PASS, f"{store.url}: {status.detail}"))
+        finally:
+            store.close()
+    if not writable:
+        rows.append(Check("store", Level.FAIL, "none of the stores can be written", "add a folder or a Kubo to stores"))
+    elif writable == 1:
+        text = "results lie in one store only"
+        rows.append(Check("copies", Level.WARN, text, "add a second writable store, such as kubo://127.0.0.1:5001"))
+    return rows
+
+
+def look_at_rpc(settings: Settings, market: Market) -> list[Check]:
+    """Check identity, lag, log range and the clock against the chain's."""
+    market.check()
+    port = market.port
+    urls = len(settings.rpc or market.network.rpc)
+    rows = [
+        Check("rpc", Level.PASS, f"chain {market.network.chain_id}, the contracts are the network file's"),
+        Check("rpc providers", Level.PASS, f"{urls} are configured")
+        if urls > 1
+        else Check("rpc providers", Level.WARN, "only one is configured", "add a second URL to rpc"),
+    ]
+    began = time.monotonic()
+    head = port.head()
+    took = time.monotonic() - began
+    rows.append(
+        Check("rpc speed", Level.PASS if took < 2 else Level.WARN, f"{took:.2f} s for a block", "use a nearer provider")
+    )
+    first = max(market.network.deploy_block, head.number - RANGE)
+    port.logs([market.network.jobs], from_block=first, to_block=head.number)
+    rows.append(Check("rpc logs", Level.PASS, f"{head.number - first + 1} blocks read"))
+    skew = int(time.time()) - head.timestamp
+    if abs(skew) <= MAX_SKEW_SECONDS:
+        rows.append(Check("clock", Level.PASS, f"{skew} s from the newest block"))
+    else:
+        level = Level.WARN if market.network.chain_id == LOCAL_CHAIN_ID else Level.FAIL
+        text = f"{skew} s from the newest block: the clock is wrong, or the provider lags"
+        rows.append(Check("clock", level, text, "timedatectl set-ntp true, or another rpc"))
+    return rows
+
+
+def look_at_gas(settings: Settings, market: Market) -> list[Check]:
+    """Check that the hot key can pay for beats and leases for a month, at today's fees."""
+    address = keys.read_key(settings.account.keystore).address
+    fees = market.port.fees()
+    price = min(settings.max_gas_wei, fees.base_fee + fees.priority_fee)
+    beats = 86_400 * 3 // market.network.node_parameters.dead_after
+    need = GAS_DAYS * (beats * BEAT_GAS + LEASES_A_DAY * LEASE_GAS) * price
+    have = market.port.balance(address)
+    coin = Asset("ETH", 18)
+    text = (
+        f"{format_amount(have, coin, places=6)} for {GAS_DAYS} days, which take {format_amount(need, coin, places=6)}"
+    )
+    if have >= need:
+        return [Check("gas", Level.PASS, text)]
+    days = have * GAS_DAYS // need if need else 0
+    level = Level.WARN if days >= 1 else Level.FAIL
+    return [Check("gas", level, f"{text}: enough for {format_duration(days * 86_400)}", f"send gas money to {address}")]
+
+
+def look_at_node(settings: Settings, market: Market) -> list[Check]:
+    """Check that a node is registered for this key, and what it may do now."""
+    from hearth import protocol
+    from worker.watch import find_node
+
+    address = keys.read_key(settings.account.keystore).address
+    head = market.port.head()
+    node = find_node(market, settings.node, address, head.hash)
+    if node is None:
+        return [Check("node", Level.WARN, f"no node is registered for {address}", "hearth worker register")]
+    parameters = market.network.node_parameters
+    status = protocol.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+    rows = []
+    if node.owner != settings.account.payout:
+        rows.append(
+            Check("node owner", Level.WARN, f"{node.owner} is paid, not account.payout", "set account.payout to it")
+        )
+    free = node.stake - node.hot.bond
+    text = f"node {node.id} is {status.name}, free stake {format_amount(free, asset_of(market.network))}"
+    good = status in (Status.ACTIVE, Status.INACTIVE) or (status is Status.PENDING and node.hot.beat == 0)
+    rows.append(Check("node", Level.PASS if good else Level.WARN, text, "" if good else "hearth worker status"))
+    return rows

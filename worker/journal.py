@@ -1,0 +1,302 @@
+"""The worker's own record of how far this machine has come with each attempt: a cache, the chain is the truth.
+
+SQLite in WAL mode with `synchronous=FULL`, one BEGIN IMMEDIATE per transition, so that neither a killed process nor a
+power loss leaves half a step. What is lost with the file is found again on chain (leases held) and in the store
+(results), at the price of running again. Of the ten moments of the kill tests the first six are recorded here, the last
+four (signed, broadcast, mined, final) in the journal of transactions, hearth.journal: a line is the evidence that a
+job was in that state. Source: SAFETY sections 4 and 8b.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from hearth.errors import StorageError
+from hearth.failpoints import fp
+from hearth.types import JobId, Outcome
+from worker.decide import Execution, LeaseKey, Stage
+
+_SCHEMA: Final = 1
+_TABLES: Final = """
+CREATE TABLE attempts (
+    job BLOB NOT NULL, idx INTEGER NOT NULL, attempts INTEGER NOT NULL,
+    stage TEXT NOT NULL, moment TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
+    outcome INTEGER NOT NULL DEFAULT 0, result BLOB, report BLOB, used INTEGER NOT NULL DEFAULT 0,
+    detail TEXT NOT NULL DEFAULT '', changed REAL NOT NULL,
+    PRIMARY KEY (job, idx, attempts)
+) WITHOUT ROWID;
+CREATE TABLE moments (
+    id INTEGER PRIMARY KEY, job BLOB NOT NULL, idx INTEGER NOT NULL, attempts INTEGER NOT NULL,
+    moment TEXT NOT NULL, at REAL NOT NULL, note TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX moments_by_attempt ON moments (job, idx, attempts);
+"""
+
+
+class Moment(StrEnum):
+    """Name the moments of an attempt that are this journal's, which are also failpoints of the kill tests."""
+
+    SEEN = "m1.seen"
+    INTENT = "m2.intent"
+    FETCHED = "m3.fetched"
+    STARTED = "m4.started"
+    RESULT = "m5.result"
+    PINNED = "m6.pinned"
+
+    @property
+    def number(self) -> int:
+        """Return the moment's place, 1 to 6."""
+        return int(self.value[1:].partition(".")[0])
+
+
+class Phase(StrEnum):
+    """Say what a journal row is: wanted but not held yet, one of the stages of an execution, or over."""
+
+    INTENT = "intent"
+    WORKING = "working"
+    DONE = "done"
+    REFUSED = "refused"
+    BROKEN = "broken"
+    ENDED = "ended"
+
+
+_STAGES: Final = {
+    Phase.WORKING: Stage.WORKING,
+    Phase.DONE: Stage.DONE,
+    Phase.REFUSED: Stage.REFUSED,
+    Phase.BROKEN: Stage.BROKEN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A row: where an attempt stands. `changed` is local unix time, for people and for sweeping only."""
+
+    key: LeaseKey
+    phase: Phase
+    moment: Moment
+    tries: int
+    outcome: Outcome
+    result: bytes
+    report: bytes
+    used: int
+    detail: str
+    changed: float
+
+    @property
+    def execution(self) -> Execution | None:
+        """Return the row as `decide` reads it, None where nothing was started or all is over."""
+        stage = _STAGES.get(self.phase)
+        if stage is None:
+            return None
+        return Execution(self.key, stage, self.outcome, self.result, self.report, self.used, max(1, self.tries))
+
+
+class Journal:
+    """Remember attempts across crashes. Safe to use from several threads; one process per file."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create the file. One that SQLite cannot read is put aside: the chain and the store know the rest."""
+        self.path = path
+        self.put_aside: Path | None = None
+        self._lock = threading.Lock()
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            self._db = self._open()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError):
+                raise _unusable(path, error) from error
+            self.put_aside = path.with_name(f"{path.name}.unreadable-{time.time_ns()}")
+            path.rename(self.put_aside)
+            for suffix in ("-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            self._db = self._open()
+
+    def _open(self) -> sqlite3.Connection:
+        db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
+        try:
+            self.path.chmod(0o600)
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=FULL")
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            if version == 0:
+                db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version={_SCHEMA}; COMMIT;")
+            elif version != _SCHEMA:
+                raise sqlite3.DatabaseError(f"schema {version}, this version writes {_SCHEMA}")
+            if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+                raise sqlite3.DatabaseError("the file is damaged")
+        except sqlite3.DatabaseError:
+            db.close()
+            raise
+        return db
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._db
+                except BaseException:
+                    if self._db.in_transaction:  # a full disk has rolled back already
+                        self._db.execute("ROLLBACK")
+                    raise
+                self._db.execute("COMMIT")
+            except sqlite3.DatabaseError as error:
+                raise _unusable(self.path, error) from error
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._db.close()
+
+    # ---- writing ----
+
+    def intend(self, key: LeaseKey, moment: Moment, note: str = "") -> None:
+        """Record that an attempt is wanted (m1 seen, m2 intent); a row that is further on stays as it is."""
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO attempts (job, idx, attempts, stage, moment, changed) VALUES (?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET moment = excluded.moment, changed = excluded.changed WHERE stage = ?",
+                (*_where(key), Phase.INTENT, moment, time.time(), Phase.INTENT),
+            )
+            _note(db, key, moment, note)
+        fp(moment, "attempt")
+
+    def start(self, key: LeaseKey, tries: int) -> None:
+        """Record that the execution of a held lease starts (or starts again)."""
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO attempts (job, idx, attempts, stage, moment, tries, changed) VALUES (?, ?, ?, ?, ?, ?, ?)"
+                " ON CONFLICT DO UPDATE SET stage = excluded.stage, moment = excluded.moment, tries = excluded.tries,"
+                " outcome = 0, result = NULL, report = NULL, used = 0, detail = '', changed = excluded.changed",
+                (*_where(key), Phase.WORKING, Moment.INTENT, tries, time.time()),
+            )
+
+    def reach(self, key: LeaseKey, moment: Moment, note: str = "") -> None:
+        """Record a moment of an attempt, then offer it to the failpoints."""
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE attempts SET moment = ?, changed = ? WHERE job = ? AND idx = ? AND attempts = ?",
+                (moment, time.time(), *_where(key)),
+            )
+            _note(db, key, moment, note)
+        fp(moment, "attempt")
+
+    def finish(
+        self,
+        key: LeaseKey,
+        phase: Phase,
+        *,
+        outcome: Outcome = Outcome.NONE,
+        result: bytes = bytes(32),
+        report: bytes = bytes(32),
+        used: int = 0,
+        detail: str = "",
+    ) -> None:
+        """Record how an execution ended: DONE, REFUSED or BROKEN, with what the chain will be told."""
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE attempts SET stage = ?, outcome = ?, result = ?, report = ?, used = ?, detail = ?, changed = ?"
+                " WHERE job = ? AND idx = ? AND attempts = ?",
+                (phase, int(outcome), result, report, used, detail, time.time(), *_where(key)),
+            )
+
+    def end(self, key: LeaseKey, why: str) -> None:
+        """Record that nothing more is to be done for an attempt."""
+        with self._transaction() as db:
+            db.execute(
+                "UPDATE attempts SET stage = ?, detail = ?, changed = ? WHERE job = ? AND idx = ? AND attempts = ?",
+                (Phase.ENDED, why, time.time(), *_where(key)),
+            )
+
+    def forget(self, before: float) -> list[LeaseKey]:
+        """Delete attempts that ended before a local unix time; return their keys, whose files can go."""
+        with self._transaction() as db:
+            rows = db.execute(
+                "SELECT job, idx, attempts FROM attempts WHERE stage = ? AND changed < ?", (Phase.ENDED, before)
+            ).fetchall()
+            db.executemany("DELETE FROM attempts WHERE job = ? AND idx = ? AND attempts = ?", rows)
+            db.executemany("DELETE FROM moments WHERE job = ? AND idx = ? AND attempts = ?", rows)
+        return [LeaseKey(JobId(job), idx, attempts) for job, idx, attempts in rows]
+
+    # ---- reading ----
+
+    def entry(self, key: LeaseKey) -> Entry | None:
+        """Return an attempt's row."""
+        rows = self._rows("WHERE job = ? AND idx = ? AND attempts = ?", _where(key))
+        return rows[0] if rows else None
+
+    def entries(self, *phases: Phase) -> list[Entry]:
+        """Return the rows in any of `phases` (none: all), oldest change first."""
+        if not phases:
+            return self._rows("ORDER BY changed", ())
+        marks = ", ".join("?" * len(phases))
+        return self._rows(f"WHERE stage IN ({marks}) ORDER BY changed", phases)
+
+    def executions(self) -> tuple[Execution, ...]:
+        """Return what `decide` must know of this machine."""
+        return tuple(e.execution for e in self.entries(*_STAGES) if e.execution is not None)
+
+    def moments(self, key: LeaseKey) -> list[tuple[Moment, str]]:
+        """Return an attempt's moments in the order in which they were reached, with their notes."""
+        with self._lock:
+            rows = self._db.execute(
+                "SELECT moment, note FROM moments WHERE job = ? AND idx = ? AND attempts = ? ORDER BY id", _where(key)
+            ).fetchall()
+        return [(Moment(moment), note) for moment, note in rows]
+
+    def _rows(self, clause: str, values: tuple[object, ...]) -> list[Entry]:
+        try:
+            with self._lock:
+                rows = self._db.execute(
+                    "SELECT job, idx, attempts, stage, moment, tries, outcome, result, report, used, detail, changed"
+                    f" FROM attempts {clause}",
+                    values,
+                ).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise _unusable(self.path, error) from error
+        return [
+            Entry(
+                LeaseKey(JobId(job), idx, attempts),
+                Phase(stage),
+                Moment(moment),
+                tries,
+                Outcome(outcome),
+                result or bytes(32),
+                report or bytes(32),
+                used,
+                detail,
+                changed,
+            )
+            for job, idx, attempts, stage, moment, tries, outcome, result, report, used, detail, changed in rows
+        ]
+
+
+def _where(key: LeaseKey) -> tuple[bytes, int, int]:
+    return key.job, key.index, key.attempts
+
+
+def _note(db: sqlite3.Connection, key: LeaseKey, moment: Moment, note: str) -> None:
+    db.execute(
+        "INSERT INTO moments (job, idx, attempts, moment, at, note) VALUES (?, ?, ?, ?, ?, ?)",
+        (*_where(key), moment, time.time(), note),
+    )
+
+
+def _unusable(path: Path, error: sqlite3.Error) -> StorageError:
+    return StorageError(
+        f"the worker's journal {path} cannot be used: {error}",
+        hint="hearth worker doctor",
+        code="JOURNAL",
+        component="worker",
+        retryable=True,
+    )

@@ -1,0 +1,445 @@
+"""The worker's settings: worker.toml, checked as a whole before anything starts, then never changed.
+
+Every refusal names the file, the field and what would be right. Secrets are named by file, never written here. Prices
+stay text until the market's asset is known (`ask`). docs/worker.toml.md explains each field.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from hearth import units
+from hearth.errors import ConfigError, HearthError
+from hearth.types import Offer
+from hearth.types import Runtime as RuntimeFlag
+from hearth.units import GIB, Asset
+from hearth.zones import zone_of
+
+if TYPE_CHECKING:
+    from worker.gpu import GpuInfo, GpuProbe
+
+HINT: Final = "hearth worker doctor"
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+_SPAN: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
+_LISTEN: Final = re.compile(r"(.+):(\d{1,5})")
+
+
+def _reads(parse: Any) -> AfterValidator:
+    """Check a text with a parser of `hearth.units`, whose message becomes the field's."""
+
+    def check(text: str) -> str:
+        try:
+            parse(text)
+        except HearthError as error:
+            raise ValueError(f"{error.message} ({error.hint})") from error
+        return text
+
+    return AfterValidator(check)
+
+
+def _address(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError(f'"{text}" is not an address: 0x and 40 hex digits')
+    return text.lower()
+
+
+def _schedule(text: str) -> str:
+    for span in filter(None, (part.strip() for part in text.split(","))):
+        match = _SPAN.fullmatch(span)
+        if match is None:
+            raise ValueError(f'"{span}" is not a span of the day; write "22:00-08:00", several with commas')
+        if (match[1], match[2]) == (match[3], match[4]):
+            raise ValueError(f'"{span}" is empty; leave the schedule out to accept work at any time')
+    return text
+
+
+Duration = Annotated[str, _reads(units.parse_duration)]
+Size = Annotated[str, _reads(units.parse_size)]
+Address = Annotated[str, AfterValidator(_address)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Account(_Part):
+    """Who is paid, and the hot key that works: a cold address, an encrypted keystore and its password's file."""
+
+    payout: Address
+    keystore: Path
+    password_file: Path
+
+
+class OfferSettings(_Part):
+    """What one slot costs and holds. Sizes left out are the machine's, divided by the slots."""
+
+    price: str
+    slots: Annotated[int, Field(ge=1, le=63)] = 1
+    gpus: Literal["all", "none"] | tuple[str, ...] = "all"
+    gpus_per_slot: Annotated[int, Field(ge=0, le=63)] | None = None
+    country: str
+    runtimes: tuple[Literal["wasm", "docker"], ...] | None = None
+    cores: Annotated[int, Field(ge=1, le=1023)] | None = None
+    memory: Size | None = None
+    disk: Size | None = None
+
+    @field_validator("country")
+    @classmethod
+    def _known(cls, text: str) -> str:
+        try:
+            zone_of(text)
+        except HearthError as error:
+            raise ValueError(f"{error.message}; write a two-letter country code") from error
+        return text.lower()
+
+
+class Accept(_Part):
+    """Which jobs are taken. Patterns are those of the shell: `*`, `?`, `[...]`."""
+
+    schedule: Annotated[str, AfterValidator(_schedule)] = ""
+    images: tuple[str, ...] = ("*",)
+    modules: tuple[str, ...] = ("*",)
+    refuse_submitters: tuple[Address, ...] = ()
+    verifiers: tuple[Address, ...] = ()
+    min_price: str = ""
+    max_runtime: Duration = "30d"
+    confirmations: Annotated[int, Field(ge=0, le=1000)] = 2
+    propose: bool = True
+    propose_after: Duration = "0s"
+    settle_after: Duration = "0s"
+
+
+class Storage(_Part):
+    """Bounds on what jobs may bring and leave, how long results are kept, and what is left free on the disk."""
+
+    max_input: Size = "64GiB"
+    max_output: Size = "64GiB"
+    keep: Duration = "7d"
+    reserve: Size = "2GiB"
+
+
+class Metrics(_Part):
+    """Where Prometheus metrics, /healthz and /readyz are served; an empty address serves none."""
+
+    listen: str = "127.0.0.1:9464"
+
+    @field_validator("listen")
+    @classmethod
+    def _host_and_port(cls, text: str) -> str:
+        match = _LISTEN.fullmatch(text)
+        if text and (match is None or int(match[2]) > 65_535):
+            raise ValueError(f'"{text}" is not HOST:PORT')
+        return text
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Return (host, port), or None where nothing is served."""
+        host, _, port = self.listen.rpartition(":")
+        return (host, int(port)) if self.listen else None
+
+
+class Settings(_Part):
+    """A whole worker.toml. Relative paths count from the file's folder and are absolute here."""
+
+    network: str
+    node: Annotated[int, Field(ge=1, lt=1 << 32)] | None = None
+    home: Path
+    rpc: tuple[str, ...] = ()
+    stores: tuple[str, ...] = ()
+    account: Account
+    offer: OfferSettings
+    accept: Accept = Accept()
+    storage: Storage = Storage()
+    metrics: Metrics = Metrics()
+    max_gas_price: str = "200 gwei"
+    withdraw_at: str = ""
+
+    @field_validator("max_gas_price")
+    @classmethod
+    def _gwei(cls, text: str) -> str:
+        if not re.fullmatch(r"\d{1,9}(\.\d{1,9})? ?gwei", text):
+            raise ValueError(f'"{text}" is not a gas price; write "200 gwei"')
+        return text
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if isinstance(self.offer.gpus, tuple) and len(set(self.offer.gpus)) != len(self.offer.gpus):
+            raise ValueError("offer.gpus names a GPU twice")
+        return self
+
+    @property
+    def max_gas_wei(self) -> int:
+        """Return the highest price per gas that is ever paid, in wei."""
+        return units.parse_amount(self.max_gas_price.removesuffix("gwei").strip(), Asset("gwei", 9))
+
+    @property
+    def reserve_bytes(self) -> int:
+        """Return the free bytes of disk below which nothing new is taken."""
+        return units.parse_size(self.storage.reserve)
+
+    @property
+    def max_input_bytes(self) -> int:
+        """Return the most bytes that a job may bring."""
+        return units.parse_size(self.storage.max_input)
+
+    @property
+    def max_output_bytes(self) -> int:
+        """Return the most bytes that a job may leave."""
+        return units.parse_size(self.storage.max_output)
+
+    @property
+    def max_runtime_seconds(self) -> int:
+        """Return the longest lease that is taken."""
+        return units.parse_duration(self.accept.max_runtime)
+
+    @property
+    def propose_after_seconds(self) -> int:
+        """Return how long keepers are given to propose this node before it proposes itself."""
+        return units.parse_duration(self.accept.propose_after)
+
+    @property
+    def settle_after_seconds(self) -> int:
+        """Return how long keepers are given to settle before the worker does."""
+        return units.parse_duration(self.accept.settle_after)
+
+    @property
+    def keep_seconds(self) -> int:
+        """Return how long results of ended leases are kept."""
+        return units.parse_duration(self.storage.keep)
+
+    def ask(self, asset: Asset) -> int:
+        """Return the ask of one slot, base units x 1e6 per second, rounded up. Raises ConfigError."""
+        return _rate(self.offer.price, asset, "offer.price")
+
+    def min_rate(self, asset: Asset) -> int:
+        """Return the lowest rate at which work is taken, 0 for any. Raises ConfigError."""
+        return _rate(self.accept.min_price, asset, "accept.min_price") if self.accept.min_price else 0
+
+    def withdraw_threshold(self, asset: Asset) -> int:
+        """Return the operator's credit in base units from which it is paid out, 0 for never. Raises ConfigError."""
+        if not self.withdraw_at:
+            return 0
+        try:
+            return units.parse_amount(self.withdraw_at, asset)
+        except HearthError as error:
+            raise _refuse("withdraw_at", f"{error.message} ({error.hint})") from error
+
+
+def load(path: Path) -> Settings:
+    """Read and check a worker.toml. Raises ConfigError that names the file and every field at fault."""
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no {path}", hint="hearth worker init", code="NO_CONFIG") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}", hint="hearth worker init") from error
+    return parse(data, path)
+
+
+def parse(data: dict[str, Any], path: Path) -> Settings:
+    """Check the content of a worker.toml that lies at `path`. Raises ConfigError."""
+    folder = path.resolve().parent
+    try:
+        settings = Settings.model_validate(data)
+    except ValidationError as error:
+        problems = [_problem(item) for item in error.errors(include_url=False)]
+        raise ConfigError(
+            f"{path}: {'; '.join(problems)}", hint="hearth worker init", code="BAD_CONFIG", problems=problems
+        ) from error
+    account = settings.account.model_copy(
+        update={
+            "keystore": _absolute(settings.account.keystore, folder),
+            "password_file": _absolute(settings.account.password_file, folder),
+        }
+    )
+    home = _absolute(settings.home, folder)
+    stores = settings.stores or (f"folder://{home / 'store'}",)
+    network = settings.network
+    if "/" in network or network.endswith(".json"):
+        network = str(_absolute(Path(network), folder))
+    return settings.model_copy(update={"network": network, "home": home, "account": account, "stores": stores})
+
+
+def accepting_at(schedule: str, minute: int) -> bool:
+    """Say whether a minute of the day (0..1439, local time) is inside a schedule; an empty one holds always.
+
+    Spans are half-open and may pass midnight: "22:00-08:00" holds at 22:00 and at 07:59.
+    """
+    spans = [_SPAN.fullmatch(part.strip()) for part in schedule.split(",") if part.strip()]
+    if not spans:
+        return True
+    for span in spans:
+        assert span is not None  # checked when the settings were read
+        start, end = int(span[1]) * 60 + int(span[2]), int(span[3]) * 60 + int(span[4])
+        if start <= minute < end or (start > end and (minute >= start or minute < end)):
+            return True
+    return False
+
+
+# ---- the offer ----
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What this machine can give to jobs: sizes in bytes, GPUs that are fit to be used."""
+
+    cores: int
+    memory: int
+    disk: int
+    runtimes: RuntimeFlag
+    gpus: tuple[GpuInfo, ...] = ()
+
+
+def memory_bytes() -> int:
+    """Return the memory that this process may use: the machine's, or its control group's if that is less."""
+    page = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        text = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    except OSError:
+        return page
+    return min(page, int(text)) if text.isdigit() else page
+
+
+def free_disk_bytes(path: Path) -> int:
+    """Return the bytes that an unprivileged process can still write under `path` (or its nearest existing parent)."""
+    here = path
+    while not here.exists():
+        here = here.parent
+    found = os.statvfs(here)
+    return found.f_bavail * found.f_frsize
+
+
+def usable_cores() -> int:
+    """Return the CPU cores that this process may run on."""
+    return len(os.sched_getaffinity(0))
+
+
+def chosen_gpus(wish: OfferSettings, found: GpuProbe) -> tuple[GpuInfo, ...]:
+    """Return the GPUs that the settings give to jobs: named ones must be here and fit, of "all" the unfit are left out.
+
+    Raises ConfigError naming a GPU that is missing or has a problem.
+    """
+    if wish.gpus == "none":
+        return ()
+    if wish.gpus == "all":
+        return tuple(gpu for gpu in found.gpus if not gpu.problems)
+    here = {gpu.uuid: gpu for gpu in found.gpus}
+    for uuid in wish.gpus:
+        if uuid not in here:
+            raise _refuse("offer.gpus", f"{uuid} is not on this machine ({found.reason or ', '.join(here)})")
+        if here[uuid].problems:
+            raise _refuse("offer.gpus", f"{uuid}: {'; '.join(here[uuid].problems)}")
+    return tuple(here[uuid] for uuid in wish.gpus)
+
+
+def wanted_runtimes(wish: OfferSettings, working: Mapping[str, tuple[bool, str]]) -> RuntimeFlag:
+    """Return the runtimes to offer: those that work, of those that the settings name (all, where they name none).
+
+    `working` says of each runtime whether it works and why not. Raises ConfigError for a named one that does not.
+    """
+    flags = RuntimeFlag(0)
+    for name, flag in (("wasm", RuntimeFlag.WASM), ("docker", RuntimeFlag.DOCKER)):
+        works, why = working.get(name, (False, "it is not built in"))
+        if wish.runtimes is not None and name in wish.runtimes and not works:
+            raise _refuse("offer.runtimes", f"{name} does not work here: {why}")
+        if works and (wish.runtimes is None or name in wish.runtimes):
+            flags |= flag
+    if not flags:
+        raise _refuse("offer.runtimes", "no runtime works on this machine")
+    return flags
+
+
+def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
+    """Return the offer of one slot: the settings' sizes, else the machine's share, in whole GiB, rounded down.
+
+    Raises ConfigError where a slot would be empty or the settings offer more than the machine has.
+    """
+    wish, slots = settings.offer, settings.offer.slots
+    gpus = machine.gpus
+    per_slot = wish.gpus_per_slot if wish.gpus_per_slot is not None else len(gpus) // slots
+    if per_slot * slots > len(gpus):
+        raise _refuse("offer.gpus_per_slot", f"{slots} slots of {per_slot} GPUs, and there are {len(gpus)}")
+    if per_slot == 0 and gpus and wish.gpus_per_slot is None:
+        raise _refuse("offer.slots", f"{slots} slots share {len(gpus)} GPUs; set gpus_per_slot = 0 or fewer slots")
+    runtimes = machine.runtimes | RuntimeFlag.GPU if per_slot else machine.runtimes
+    # A tenth of the memory is the system's.
+    memory = units.parse_size(wish.memory) if wish.memory is not None else machine.memory * 9 // 10 // slots
+    disk = units.parse_size(wish.disk) if wish.disk is not None else (machine.disk - settings.reserve_bytes) // slots
+    cores = wish.cores if wish.cores is not None else machine.cores // slots
+    for name, size, has in (("memory", memory, machine.memory), ("disk", disk, machine.disk)):
+        if size * slots > has:
+            text = units.format_size(has)
+            raise _refuse(f"offer.{name}", f"{slots} slots of {units.format_size(size)}, and the machine has {text}")
+    for name, number in (("cores", cores), ("memory", memory // GIB), ("disk", disk // GIB)):
+        if number < 1:
+            raise _refuse(f"offer.{name}", f"a slot would have none of it with {slots} slots")
+    offered = gpus if per_slot else ()
+    return Offer(
+        runtimes=runtimes,
+        # A slot may get any of the GPUs, so it promises no more than the least of them.
+        tier=min((gpu.tier for gpu in offered), default=0),
+        gpu_count=per_slot,
+        vram_gib=min((gpu.vram_gib for gpu in offered), default=0),
+        cores=min(cores, 1023),
+        ram_gib=min(memory // GIB, 16_383),
+        disk_gib=min(disk // GIB, 131_071),
+        zone=zone_of(wish.country),
+        slots=slots,
+        ask=settings.ask(asset),
+    )
+
+
+def probe_offer(settings: Settings, asset: Asset) -> Offer:
+    """Return the offer of one slot of this machine, for `hearth worker register`. Raises ConfigError."""
+    from worker import gpu
+    from worker.runtimes.docker import DockerRuntime
+    from worker.runtimes.wasm import WasmRuntime
+
+    working = {"wasm": WasmRuntime().available(), "docker": DockerRuntime().available()}
+    machine = Machine(
+        cores=usable_cores(),
+        memory=memory_bytes(),
+        disk=free_disk_bytes(settings.home),
+        runtimes=wanted_runtimes(settings.offer, working),
+        gpus=() if settings.offer.gpus == "none" else chosen_gpus(settings.offer, gpu.probe()),
+    )
+    return make_offer(settings, asset, machine)
+
+
+def _absolute(path: Path, folder: Path) -> Path:
+    return folder / path.expanduser()
+
+
+def _rate(text: str, asset: Asset, field: str) -> int:
+    try:
+        rate = units.parse_rate(text, asset, round_up=True)
+    except HearthError as error:
+        raise _refuse(field, f"{error.message} ({error.hint})") from error
+    if not 0 < rate < 1 << 80:
+        raise _refuse(field, f'"{text}" is outside what an offer can say')
+    return rate
+
+
+def _refuse(field: str, why: str) -> ConfigError:
+    return ConfigError(f"{field}: {why}", hint=HINT, field=field)
+
+
+def _problem(item: Any) -> str:
+    """Say in one clause what is wrong with a field; an unknown one gets the nearest known name."""
+    where = ".".join(str(part) for part in item["loc"])
+    if item["type"] != "extra_forbidden":
+        return f"{where or 'the file'}: {item['msg'].removeprefix('Value error, ')}"
+    model: Any = Settings
+    for part in item["loc"][:-1]:
+        model = model.model_fields[part].annotation
+    near = difflib.get_close_matches(str(item["loc"][-1]), list(model.model_fields), n=1)
+    return f"{where}: there is no such key" + (f", did you mean {near[0]}?" if near else "")

@@ -1,0 +1,575 @@
+"""The worker's loop: read one block, decide, act, record, beat, sleep.
+
+One thread reads the chain, decides and signs, and the same thread beats, so that a beat never vouches for a worker that
+hangs or is gone. Attempts and spec reads run in daemon threads that end with the process. Contract state is the truth:
+events only wake the loop and say where to look. Every send goes through `hearth.tx.Sender`, whose journal also says
+which transactions are under way. RPC and store failures are retried for as long as they last, while running attempts
+go on; anything that no rule foresees ends the process. Source: STYLE section 3; SAFETY section 4.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import structlog
+
+from hearth import protocol, words
+from hearth.chain.port import Block, Call, reason_of
+from hearth.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError, StorageError
+from hearth.failpoints import fp
+from hearth.journal import TxState
+from hearth.market import Market
+from hearth.stores import FolderStore, Store
+from hearth.tx import Sender
+from hearth.types import SENTINEL, Gate, JobId, Node, NodeId, Status
+from worker import execution
+from worker.decide import (
+    ENGAGING,
+    Abort,
+    Ack,
+    Action,
+    Beat,
+    Claim,
+    Close,
+    Config,
+    Decline,
+    Flight,
+    Kind,
+    LeaseKey,
+    Propose,
+    ReadSpec,
+    Reason,
+    SetAside,
+    Settle,
+    Skip,
+    Snapshot,
+    SpecFacts,
+    StartRun,
+    SubmitResult,
+    Withdraw,
+    decide,
+)
+from worker.execution import Executor, Task
+from worker.journal import Journal, Moment, Phase
+from worker.metrics import Metrics
+from worker.settings import Settings, accepting_at, free_disk_bytes
+from worker.watch import Watcher, index_of
+
+log = structlog.get_logger("worker")
+
+LOCAL_CHAIN_ID: Final = 31337
+MAX_SKEW_SECONDS: Final = 30
+SPEC_SECONDS: Final = 20.0
+"""How long reading a spec may take, and how long a job whose spec could not be read is left alone."""
+MAX_READERS: Final = 4
+MAX_BACKOFF: Final = 30.0
+HOUSEKEEPING_SECONDS: Final = 600.0
+STATUS_REASONS: Final = 500
+"""Jobs whose reasons the status file names."""
+
+CONTROL_FILE: Final = "control.json"
+STATUS_FILE: Final = "status.json"
+MODES: Final = ("run", "pause", "drain")
+
+
+# ---- files that other commands read and write ----
+
+
+def set_mode(home: Path, mode: str) -> None:
+    """Tell a running worker to "run", to "pause" (take nothing new) or to "drain" (finish, then stop)."""
+    if mode not in MODES:
+        raise ValueError(f"{mode} is none of {MODES}")
+    home.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_json(home / CONTROL_FILE, {"mode": mode})
+
+
+def read_mode(home: Path) -> str:
+    """Return what the worker is told to do; "run" where nothing was said."""
+    try:
+        mode = json.loads((home / CONTROL_FILE).read_text(encoding="utf-8")).get("mode")
+    except (OSError, ValueError, AttributeError):
+        return "run"
+    return mode if mode in MODES else "run"
+
+
+def read_status(home: Path) -> dict[str, Any] | None:
+    """Return what a worker last said of itself, None where it never ran; "alive" says whether its process lives."""
+    try:
+        status: dict[str, Any] = json.loads((home / STATUS_FILE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    status["alive"] = Path(f"/proc/{status.get('pid')}").exists() and status.get("state") != "stopped"
+    return status
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Replace a file in one step, so that a reader never sees half of it."""
+    draft = path.with_suffix(".part")
+    draft.write_text(json.dumps(value), encoding="utf-8")
+    draft.replace(path)
+
+
+# ---- transaction keys: the effect that the tx journal signs for once ----
+
+
+def tx_key(action: Action, snapshot: Snapshot) -> str:
+    """Return the key of an action's transaction: the same effect has the same key, also after a restart."""
+    match action:
+        case Beat():
+            return f"{Kind.BEAT}/{snapshot.node.id}/{snapshot.node.hot.beat}"
+        case Propose(job, index, attempts, lapses):
+            return f"{Kind.PROPOSE}/{job.hex()}/{index}/{attempts}/{lapses}"
+        case Ack(job, index, attempts):
+            return f"{Kind.ACK}/{job.hex()}/{index}/{attempts}"
+        case Claim(job, index, attempts, _, call_index):
+            where = "next" if call_index == SENTINEL else str(index)
+            return f"{Kind.CLAIM}/{job.hex()}/{where}/{index}/{attempts}"
+        case SubmitResult(key):
+            return f"{Kind.SUBMIT}/{key.job.hex()}/{key.index}/{key.attempts}"
+        case Decline(key):
+            return f"{Kind.DECLINE}/{key.job.hex()}/{key.index}/{key.attempts}"
+        case Settle(items):
+            return f"{Kind.SETTLE}/" + ",".join(f"{job.hex()}:{index}" for job, index in items)
+        case Close(job, index):
+            return f"{Kind.CLOSE}/{job.hex()}/{index}"
+        case Withdraw(amount):
+            return f"{Kind.WITHDRAW}/{snapshot.block}/{amount}"
+    raise ValueError(f"{action!r} sends nothing")
+
+
+def flights_of(key: str) -> list[tuple[Kind, JobId | None, int]]:
+    """Return (kind, job, index) of what a transaction key is about; a settle batch is about several leases."""
+    kind, _, rest = key.partition("/")
+    if kind not in Kind.__members__.values():
+        return []
+    if kind in (Kind.BEAT, Kind.WITHDRAW):
+        return [(Kind(kind), None, 0)]
+    if kind == Kind.SETTLE:
+        pairs = [item.partition(":") for item in rest.split(",")]
+        return [(Kind.SETTLE, JobId(bytes.fromhex(job)), int(index)) for job, _, index in pairs]
+    job, index, *_ = rest.split("/")
+    return [(Kind(kind), JobId(bytes.fromhex(job)), index_of(index))]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the loop must know that does not change: who works for whom, and how."""
+
+    node: NodeId
+    settings: Settings
+    chain_id: int
+    native: bool
+    config: Config
+    poll: float
+
+
+class Worker:
+    """One worker: one node, one key, one home folder."""
+
+    def __init__(
+        self,
+        told: Told,
+        *,
+        market: Market,
+        sender: Sender,
+        journal: Journal,
+        executor: Executor,
+        store: Store,
+        tiers: Mapping[str, int],
+        metrics: Metrics,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.stop = threading.Event()
+        self.wake = threading.Event()
+        self.metrics = metrics
+        self._told = told
+        self._home = told.settings.home
+        self._market = market
+        self._sender = sender
+        self._journal = journal
+        self._executor = executor
+        self._store = store
+        self._tiers = tiers
+        self._clock = clock
+        self._watcher = Watcher(market, told.node)
+        self._head: Block | None = None
+        self._head_seen = 0.0
+        self._chain: Snapshot | None = None
+        self._backoff: dict[str, tuple[float, float]] = {}
+        self._reading: set[JobId] = set()
+        self._read: dict[JobId, SpecFacts | str] = {}
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._funds_short_until = 0.0
+        self._housekeeping_at = 0.0
+        self._last: list[Action | Skip] = []
+        self._hold: Reason | None = None
+
+    # ---- the loop ----
+
+    def run(self) -> None:
+        """Work until told to stop, or until a drain has nothing left. Raises HearthError for what no retry helps."""
+        self._begin()
+        state = "stopped"
+        try:
+            while not self.stop.is_set():
+                if self._survive(self.cycle) and self._drained():
+                    state = "drained"
+                    break
+                self.wake.wait(min(MAX_BACKOFF, self._told.poll * 2 ** min(self._failures, 6)))
+                self.wake.clear()
+        finally:
+            self._executor.close()
+            self._write_status(state)
+
+    def _begin(self) -> None:
+        """Reconcile before acting: sandboxes, journal, transactions. Waits for an RPC that is down."""
+        if read_mode(self._home) == "drain":
+            # A drain ended the process before; starting it again means to work again.
+            set_mode(self._home, "run")
+        for note in self._executor.recover():
+            log.info("recovered", what=note)
+        while not self.stop.is_set():
+            if self._survive(self._market.check) and self._survive(self._reconcile):
+                return
+            self.stop.wait(min(MAX_BACKOFF, self._told.poll * 2 ** min(self._failures, 6)))
+
+    def _survive(self, step: Callable[[], None]) -> bool:
+        """Run a step; failures of RPC, disk and store are counted and retried, others are raised."""
+        try:
+            step()
+        except (ChainError, StorageError) as error:
+            if not error.retryable:
+                raise
+            self._failures += 1
+            self.metrics.failures.labels(error.code).inc()
+            log.warning("cycle failed", code=error.code, why=error.message, failures=self._failures)
+            return False
+        self._failures = 0
+        return True
+
+    def cycle(self) -> None:
+        """Do one round: read what is new, decide, act, record."""
+        self._market.port.begin_cycle()
+        head = self._watcher.sync()
+        if self._head is None or head.hash != self._head.hash:
+            self._head, self._head_seen = head, time.monotonic()
+            self._reconcile()
+            self._chain = self._read_chain(head)
+        assert self._chain is not None
+        now = head.timestamp + int(time.monotonic() - self._head_seen)
+        self._apply_specs(now)
+        snapshot = replace(
+            self._chain,
+            jobs=self._watcher.refresh(self._chain.jobs),
+            executions=self._journal.executions(),
+            flights=self._flights(),
+        )
+        self._hold = self._why_hold(head)
+        self._last = decide(snapshot, replace(self._told.config, hold=self._hold), now)
+        for step in self._last:
+            if not isinstance(step, Skip):
+                self._perform(step, snapshot, now)
+        self._housekeep()
+        self._record(snapshot, now)
+
+    # ---- reading ----
+
+    def _read_chain(self, head: Block) -> Snapshot:
+        """Read everything that a decision needs, at one block."""
+        node = self._market.node(self._told.node, head.hash)
+        if node.operator not in (self._sender.address, "0x" + "00" * 20):
+            raise ConfigError(
+                f"node {node.id} is operated by {node.operator} now, this worker signs with {self._sender.address}",
+                hint="hearth worker register",
+                code="NOT_OPERATOR",
+                component="worker",
+            )
+        credit = self._market.credit(self._sender.address, head.hash)
+        jobs = self._watcher.read(head, node)
+        return Snapshot(head.number, head.timestamp, node, self._watcher.immutables, jobs, credit=credit)
+
+    def _reconcile(self) -> None:
+        """Learn what became of transactions: mined, dropped, replaced, reorganised; send again what is unknown."""
+        before = self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)
+        found = self._sender.reconcile()
+        if found.reorged:
+            log.warning("transactions left the chain", count=found.reorged)
+        for intent in before:
+            after = self._sender.journal.find(intent.key)
+            if after is None or after.id != intent.id or after.state.live:
+                continue
+            kind = intent.key.partition("/")[0]
+            self.metrics.transactions.labels(kind, after.state.value).inc()
+            if after.gas_used and after.gas_price:
+                self.metrics.gas_spent.inc(after.gas_used * after.gas_price)
+            if after.state.done:
+                fp("m9.mined", intent.call.label)
+                log.info("mined", key=_short(intent.key), block=after.block_number)
+            else:
+                log.warning("failed", key=_short(intent.key), state=after.state.value, why=after.note)
+                self._back_off(intent.key)
+
+    def _flights(self) -> tuple[Flight, ...]:
+        """Return what is signed and not mined, as the tx journal knows it."""
+        flights: list[Flight] = []
+        for intent in self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST):
+            for kind, job, index in flights_of(intent.key):
+                row = self._watcher.rows.get(job) if job is not None else None
+                bond = protocol.bond(row.terms, row.policy) if row is not None and kind in ENGAGING else 0
+                flights.append(Flight(kind, job, index, bond))
+        return tuple(flights)
+
+    def _why_hold(self, head: Block) -> Reason | None:
+        """Return why nothing new is taken now, or None."""
+        settings = self._told.settings
+        mode = read_mode(self._home)
+        if mode != "run":
+            return Reason.DRAINING if mode == "drain" else Reason.PAUSED
+        local = time.localtime(self._clock())
+        if not accepting_at(settings.accept.schedule, local.tm_hour * 60 + local.tm_min):
+            return Reason.OUTSIDE_SCHEDULE
+        # A local chain mines when it is asked to, so its head may be old.
+        if self._told.chain_id != LOCAL_CHAIN_ID and abs(self._clock() - head.timestamp) > MAX_SKEW_SECONDS:
+            return Reason.CLOCK_SKEW
+        if time.monotonic() < self._funds_short_until or free_disk_bytes(self._home) < settings.reserve_bytes:
+            return Reason.NOT_READY
+        return None
+
+    # ---- acting ----
+
+    def _perform(self, action: Action, snapshot: Snapshot, now: int) -> None:
+        """Carry out one action. A refusal by a contract is a lost race: the next cycle decides anew."""
+        match action:
+            case ReadSpec(job):
+                self._read_spec(job)
+            case StartRun(key, mark, tries):
+                self._start(key, mark - now, tries)
+            case Abort(key, why):
+                log.warning("attempt stopped", attempt=str(key), why=why)
+                self._executor.stop(key, why)
+            case SetAside(key, why):
+                self._executor.set_aside(key, why)
+            case _:
+                self._send(action, snapshot)
+
+    def _start(self, key: LeaseKey, seconds: int, tries: int) -> None:
+        row = self._watcher.rows[key.job]
+        # Upload and submit need time at the end; a third of the grace, which the lease has beyond the run itself.
+        margin = max(1.0, min(120.0, protocol.grace(row.terms, row.policy) / 3))
+        log.info("attempt starts", attempt=str(key), tries=tries, seconds=seconds)
+        self._executor.start(Task(key, row.terms, float(seconds), margin, tries))
+
+    def _send(self, action: Action, snapshot: Snapshot) -> None:
+        key = tx_key(action, snapshot)
+        again_at, _ = self._backoff.get(key, (0.0, 0.0))
+        if time.monotonic() < again_at:
+            return
+        match action:
+            case Ack(job, index, attempts) | Claim(job, index, attempts):
+                wanted = LeaseKey(job, index, attempts + 1)
+                if self._journal.entry(wanted) is None:
+                    self._journal.intend(wanted, Moment.SEEN)
+                self._journal.intend(wanted, Moment.INTENT, key)
+        kind = key.partition("/")[0]
+        try:
+            self._sender.start(self._call(action), key=key)
+        except RefusedError as error:
+            self.metrics.refused.labels(kind, reason_of(error) or "no reason").inc()
+            log.info("refused", key=_short(key), why=error.message)
+            self._back_off(key)
+        except FundsError as error:
+            self._funds_short_until = time.monotonic() + 60
+            self.metrics.failures.labels(error.code).inc()
+            log.error("gas money is short", why=error.message, hint=error.hint)
+            self._back_off(key)
+        else:
+            self._backoff.pop(key, None)
+            log.info("sent", key=_short(key))
+
+    def _call(self, action: Action) -> Call:
+        """Build an action's call. Tips and settle rewards go to the operator, whose gas they pay."""
+        calls, terms = self._market.calls, self._terms
+        match action:
+            case Beat():
+                return calls.beat(self._told.node)
+            case Propose(job, index):
+                return calls.propose(terms(job), index, self._told.node)
+            case Ack(job, index):
+                return calls.ack(terms(job), index)
+            case Claim(job, _, _, _, call_index):
+                return calls.claim(terms(job), call_index, self._told.node)
+            case SubmitResult(key, result, report, outcome, used):
+                return calls.submit(key.job, key.index, result, report, outcome, used)
+            case Decline(key, report, outcome):
+                return calls.decline(terms(key.job), key.index, outcome, report)
+            case Settle(((job, index),)):
+                return calls.settle(terms(job), index)
+            case Settle(items):
+                return calls.settle_batch([(terms(job), index) for job, index in items])
+            case Close(job, index):
+                return calls.close(terms(job), index)
+            case Withdraw(amount):
+                to = self._sender.address if self._told.native else self._told.settings.account.payout
+                return calls.withdraw(to, amount)
+        raise ValueError(f"{action!r} sends nothing")
+
+    def _terms(self, job: JobId) -> words.TermsWords:
+        return words.pack_terms(self._watcher.rows[job].terms)
+
+    def _back_off(self, key: str) -> None:
+        """Leave an effect alone for a while, longer each time: 1, 2, 4 .. 30 s."""
+        _, wait = self._backoff.get(key, (0.0, 0.5))
+        wait = min(MAX_BACKOFF, wait * 2)
+        self._backoff[key] = (time.monotonic() + wait, wait)
+
+    # ---- specs ----
+
+    def _read_spec(self, job: JobId) -> None:
+        """Read a job's spec in a thread: a slow store must not hold up a beat."""
+        if job in self._reading or len(self._reading) >= MAX_READERS:
+            return
+        self._reading.add(job)
+        threading.Thread(target=self._read_one, args=(job,), name=f"spec {job.hex()[:12]}", daemon=True).start()
+
+    def _read_one(self, job: JobId) -> None:
+        answer: SpecFacts | str
+        try:
+            answer = execution.read_spec(self._store, self._watcher.rows[job].terms, self._tiers, SPEC_SECONDS)
+        except (HearthError, KeyError) as error:
+            answer = str(error)
+        with self._lock:
+            self._read[job] = answer
+        self.wake.set()
+
+    def _apply_specs(self, now: int) -> None:
+        with self._lock:
+            answers, self._read = self._read, {}
+        for job, answer in answers.items():
+            self._reading.discard(job)
+            row = self._watcher.rows.get(job)
+            if row is None:
+                continue
+            if isinstance(answer, SpecFacts):
+                row.spec = answer
+            else:
+                row.retry_at = now + int(SPEC_SECONDS)
+                log.warning("spec not readable now", job=job.hex(), why=answer)
+
+    # ---- keeping house ----
+
+    def _drained(self) -> bool:
+        """Say whether a drain has nothing left to do, or an exited node nothing left to be."""
+        snapshot = self._chain
+        if snapshot is None or read_mode(self._home) != "drain":
+            return False
+        return not (
+            self._executor.active()
+            or self._flights()
+            or self._journal.executions()
+            or any(lease.unit.node == self._told.node for job in snapshot.jobs for lease in job.leases)
+        )
+
+    def _housekeep(self) -> None:
+        if time.monotonic() < self._housekeeping_at:
+            return
+        self._housekeeping_at = time.monotonic() + HOUSEKEEPING_SECONDS
+        hour_ago = time.time() - 3600
+        for entry in self._journal.entries(Phase.INTENT):
+            if entry.changed < hour_ago:
+                self._journal.end(entry.key, "never became this node's")
+        if self._executor.sweep(time.time() - self._told.settings.keep_seconds) and isinstance(
+            self._store, FolderStore
+        ):
+            with suppress(StorageError):
+                self._store.collect()
+        self._backoff = {key: value for key, value in self._backoff.items() if value[0] > time.monotonic()}
+
+    def _record(self, snapshot: Snapshot, now: int) -> None:
+        """Tell the metrics and the status file how things stand."""
+        node, earnings = snapshot.node, self._watcher.earnings
+        status = protocol.status(node, now, snapshot.market.dead_after, snapshot.market.minimum_stake)
+        metrics = self.metrics
+        metrics.pulse()
+        metrics.ready = status is Status.ACTIVE and self._hold is None
+        metrics.head.set(snapshot.block)
+        metrics.head_age.set(max(0.0, self._clock() - snapshot.timestamp))
+        metrics.beat_age.set(max(0, now - node.hot.beat))
+        metrics.busy.set(node.hot.busy)
+        metrics.attempts_running.set(len(self._executor.active()))
+        metrics.faults.set(self._executor.faults)
+        metrics.reorgs.set(self._watcher.reorgs)
+        for name, value in asdict(earnings).items():
+            metrics.books.labels(name).set(value)
+        self._write_status("working", snapshot, now, status)
+
+    def _write_status(
+        self, state: str, snapshot: Snapshot | None = None, now: int = 0, status: Status | None = None
+    ) -> None:
+        facts: dict[str, Any] = {
+            "schema": "hearth.worker/1",
+            "pid": os.getpid(),
+            "state": state,
+            "node": int(self._told.node),
+            "operator": self._sender.address,
+            "mode": read_mode(self._home),
+            "updated": int(time.time()),
+            "earnings": {k: str(v) if isinstance(v, int) else v for k, v in asdict(self._watcher.earnings).items()},
+        }
+        if snapshot is not None and status is not None:
+            facts |= self._facts_of(snapshot, now, status)
+        with suppress(OSError):  # a full disk must not stop a worker from submitting
+            write_json(self._home / STATUS_FILE, facts)
+
+    def _facts_of(self, snapshot: Snapshot, now: int, status: Status) -> dict[str, Any]:
+        node: Node = snapshot.node
+        reasons: dict[str, list[dict[str, Any]]] = {}
+        for step in self._last:
+            if isinstance(step, Skip) and (step.job.hex() in reasons or len(reasons) < STATUS_REASONS):
+                line = {"index": step.index, "reason": step.name, "detail": step.detail}
+                reasons.setdefault(step.job.hex(), []).append(line)
+        for job, gate in self._watcher.never_read().items():
+            if len(reasons) < STATUS_REASONS:
+                reasons.setdefault(job.hex(), []).append(_gate_line(gate))
+        return {
+            "status": status.name.lower(),
+            "hold": None if self._hold is None else self._hold.value,
+            "block": snapshot.block,
+            "chain_time": now,
+            "last_beat": node.hot.beat,
+            "busy": node.hot.busy,
+            "slots": node.offer.slots,
+            "stake": str(node.stake),
+            "credit": str(snapshot.credit),
+            "attempts": [
+                {
+                    "job": work.key.job.hex(),
+                    "index": work.key.index,
+                    "attempt": work.key.attempts,
+                    "phase": work.phase,
+                    "done": work.done,
+                    "total": work.total,
+                    "since": int(work.started),
+                }
+                for work in self._executor.active()
+            ],
+            "pending": [_short(i.key) for i in self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)],
+            "reasons": reasons,
+        }
+
+
+def _gate_line(gate: Gate) -> dict[str, Any]:
+    return {"index": None, "reason": gate.name.lower(), "detail": "this node's offer can never serve the job"}
+
+
+def _short(key: str) -> str:
+    """Cut a key down to what a log line can hold."""
+    return key if len(key) <= 120 else key[:117] + "..."
