@@ -32,7 +32,6 @@ import leases
 import packing
 import reasons
 
-
 PROTOCOL_VERSION: constant(uint256) = 1
 NEXT: constant(uint256) = max_value(uint256)  # the first untouched unit, in propose and claim
 ALL: constant(uint256) = max_value(uint256)  # every untouched unit, in cancel and expire
@@ -138,15 +137,15 @@ NOTHING_DONE: constant(uint256) = 61
 NOT_GOVERNOR: constant(uint256) = 62
 POLICY_RANGE: constant(uint256) = 63
 NOT_OFFERED: constant(uint256) = 64
-REASONS: constant(String[2080]) = "jobs: not the submitter         jobs: paused                    jobs: policy not current        jobs: posted before             jobs: spare bits set            jobs: spec zero                 jobs: no runtime asked          jobs: ceiling zero              jobs: max_seconds out of range  jobs: deadline too near         jobs: units out of range        jobs: chunk out of range        jobs: no chunks yet             jobs: replicas out of range     jobs: no replicas yet           jobs: quorum out of range       jobs: match_window out of range jobs: no challenges yet         jobs: no checkpoints yet        jobs: attempts out of range     jobs: billing out of range      jobs: no confidential jobs yet  jobs: no preemptible jobs yet   jobs: unknown flag              jobs: no verifiers yet          jobs: no court yet              jobs: no parents yet            jobs: price below minimum       jobs: keeper_fee out of range   jobs: bond too large            jobs: escrow too large          jobs: wrong value sent          jobs: transfer failed           jobs: no such unit              jobs: not the next unit         jobs: closed                    jobs: nothing untouched         jobs: not open                  jobs: not running               jobs: not closing               jobs: not submitted             jobs: takes claims only         jobs: takes no claims yet       jobs: a proposal is live        jobs: no proposal               jobs: window over               jobs: window still open         jobs: not a better key          jobs: best already              jobs: node excluded             jobs: operator is the submitter jobs: no time left              jobs: no checkpoints to resume  jobs: too late to submit        jobs: outcome out of range      jobs: used out of range         jobs: result zero               jobs: reclaimable               jobs: not reclaimable yet       jobs: notice still running      jobs: not expired               jobs: nothing to do             jobs: not the governor          jobs: policy out of range       jobs: not offered to you        "
-
+REASONS: constant(
+    String[2080]
+) = "jobs: not the submitter         jobs: paused                    jobs: policy not current        jobs: posted before             jobs: spare bits set            jobs: spec zero                 jobs: no runtime asked          jobs: ceiling zero              jobs: max_seconds out of range  jobs: deadline too near         jobs: units out of range        jobs: chunk out of range        jobs: no chunks yet             jobs: replicas out of range     jobs: no replicas yet           jobs: quorum out of range       jobs: match_window out of range jobs: no challenges yet         jobs: no checkpoints yet        jobs: attempts out of range     jobs: billing out of range      jobs: no confidential jobs yet  jobs: no preemptible jobs yet   jobs: unknown flag              jobs: no verifiers yet          jobs: no court yet              jobs: no parents yet            jobs: price below minimum       jobs: keeper_fee out of range   jobs: bond too large            jobs: escrow too large          jobs: wrong value sent          jobs: transfer failed           jobs: no such unit              jobs: not the next unit         jobs: closed                    jobs: nothing untouched         jobs: not open                  jobs: not running               jobs: not closing               jobs: not submitted             jobs: takes claims only         jobs: takes no claims yet       jobs: a proposal is live        jobs: no proposal               jobs: window over               jobs: window still open         jobs: not a better key          jobs: best already              jobs: node excluded             jobs: operator is the submitter jobs: no time left              jobs: no checkpoints to resume  jobs: too late to submit        jobs: outcome out of range      jobs: used out of range         jobs: result zero               jobs: reclaimable               jobs: not reclaimable yet       jobs: notice still running      jobs: not expired               jobs: nothing to do             jobs: not the governor          jobs: policy out of range       jobs: not offered to you        "
 
 ESCROW: public(immutable(IEscrow))
 NODES: public(immutable(INodeRegistry))
 ASSET: public(immutable(IERC20))  # zero for the native coin
 TREASURY: public(immutable(address))
 DEAD_AFTER: public(immutable(uint256))  # seconds, NodeRegistry's
-
 
 _words: HashMap[bytes32, uint256]  # unit key -> unit word; job id of an array -> its header
 _seconds: HashMap[bytes32, uint256]  # unit key -> best proposal while OPEN, result digest from SUBMITTED
@@ -312,7 +311,17 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
     best: uint256 = self._seconds[key]
     node: uint256 = (best >> packing.BEST_NODE) & packing.U32
     rate: uint256 = (word >> packing.RATE) & packing.U80
-    self._start(terms, job_id, key, self._event_index(header, index), word + (1 << packing.TIPS), node, rate, session_key, resume_from)
+    self._start(
+        terms,
+        job_id,
+        key,
+        self._event_index(header, index),
+        word + (1 << packing.TIPS),
+        node,
+        rate,
+        session_key,
+        resume_from,
+    )
     tip: uint256 = ((terms.money >> packing.KEEPER_FEE) & packing.U80) // 2
     extcall ESCROW.split(job_id, [self._share(tip, best), 0, 0, 0], skip_contract_check=True)
 
@@ -470,7 +479,6 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
         if extensions < MAX_EXTENSIONS and mark - block.timestamp < window // 3:
             extensions += 1
             mark += window // 3
-
     receiver: address = payee
     if payee == empty(address):
         receiver = msg.sender
@@ -590,7 +598,9 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     @notice End an open unit, or (ALL) an array's untouched ones, that can no longer finish before the deadline.
     @param payee Who gets the expirer's pay, once per call; zero means msg.sender.
     """
-    due: uint256 = ((terms.limits >> packing.DEADLINE) & packing.U40) + 1 - leases._lease_time(terms.limits, terms.policy)
+    due: uint256 = (
+        ((terms.limits >> packing.DEADLINE) & packing.U40) + 1 - leases._lease_time(terms.limits, terms.policy)
+    )
     if block.timestamp < due:
         self._refuse(NOT_EXPIRED)
     job_id: bytes32 = self._job_id(terms)

@@ -111,7 +111,7 @@ def _amount(code: uint256) -> uint256:
     @param code exponent << 10 | mantissa in its lower 15 bits.
     @return Base units.
     """
-    return (code & packing.U10) * 10 ** ((code >> 10) & packing.U5)
+    return (code & packing.U10) * 10**((code >> 10) & packing.U5)
 
 
 @pure

@@ -22,11 +22,12 @@ CONTRACTS: Final = ("Escrow", "NodeRegistry", "JobRegistry", "Lens")
 
 @dataclass(frozen=True)
 class Artifact:
-    """A compiled contract: its ABI and its creation code (empty for an interface)."""
+    """A compiled contract: its ABI, its creation code, and the bytes of its runtime code without immutables."""
 
     name: str
     abi: tuple[dict[str, Any], ...]
     bytecode: bytes
+    runtime_size: int
 
     @cached_property
     def codec(self) -> Codec:
@@ -44,7 +45,9 @@ def artifact(name: str) -> Artifact:
         raise HearthError(
             f"this installation has no contract artifact {name}", code="NO_ARTIFACT", hint="hearth doctor"
         ) from error
-    return Artifact(raw["name"], tuple(raw["abi"]), bytes.fromhex((raw.get("bytecode") or "").removeprefix("0x")))
+    return Artifact(
+        raw["name"], tuple(raw["abi"]), bytes.fromhex(raw["bytecode"].removeprefix("0x")), int(raw["runtime_size"])
+    )
 
 
 def codec(name: str) -> Codec:

@@ -447,7 +447,10 @@ def decode_all(logs: Iterable[Log]) -> Iterator[Event]:
 
 
 class UnitRow(NamedTuple):
-    """A unit's new word, as a columnar reader wants it. `lease` is the event's index; `node` is 0 where it names none."""
+    """A unit's new word, as a columnar reader wants it.
+
+    `lease` is the event's index; `node` is 0 where it names none.
+    """
 
     event: type[Event]
     job_id: bytes

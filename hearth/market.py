@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Final
 
 from hearth import protocol, words
@@ -42,6 +43,7 @@ NODE_WORDS: Final = 7
 NODE_BYTES: Final = 32 * NODE_WORDS
 """A node in a Lens page: owner, operator, stake, offer, hot, next_ask, exit_at."""
 
+_NO_TERMS: Final[TermsWords] = (0, ZERO_HASH, 0, 0, 0, 0, 0, 0, ZERO_HASH)
 _ERC20: Final = {
     "balanceOf": ("address",),
     "allowance": ("address", "address"),
@@ -79,6 +81,26 @@ class Posted:
     packed: TermsWords
     parents: tuple[bytes, ...]
     log: Log
+
+
+class UpkeepOp(IntEnum):
+    """What a piece of upkeep does."""
+
+    SETTLE = 1
+    CLOSE = 2
+    RECLAIM = 3
+    EXPIRE = 4
+    LIVENESS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """One piece of upkeep: a unit of `terms`, or for LIVENESS the nodes index .. index + count - 1 (terms None)."""
+
+    op: UpkeepOp
+    terms: TermsWords | None
+    index: int
+    count: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +341,14 @@ class Market:
         (beat,) = self._view("NodeRegistry", "last_seen", node, block=block)
         return int(beat)
 
+    def check_upkeep(self, candidates: Iterable[Upkeep], block: BlockRef = "latest") -> list[Upkeep]:
+        """Return the candidates that are due."""
+        _, due = self._view("Lens", "checkUpkeep", [_candidate(c) for c in candidates], block=block)
+        return [
+            Upkeep(UpkeepOp(op), None if op == UpkeepOp.LIVENESS else terms, index, count)
+            for op, terms, index, count in due
+        ]
+
     # ---- money ----
 
     def credit(self, account: str, block: BlockRef = "latest") -> int:
@@ -557,13 +587,17 @@ class Calls:
 
     # ---- automation ----
 
-    def perform_upkeep(self, data: bytes) -> Call:
-        """Run what `checkUpkeep` returned."""
-        return self._build("Lens", "performUpkeep", data)
+    def perform_upkeep(self, candidates: Iterable[Upkeep]) -> Call:
+        """Run what `Market.check_upkeep` returned; the candidates' terms tell what each needs."""
+        return self._build("Lens", "performUpkeep", [_candidate(c) for c in candidates])
 
 
 def _packed(terms: Terms | TermsWords) -> TermsWords:
     return words.pack_terms(terms) if isinstance(terms, Terms) else terms
+
+
+def _candidate(upkeep: Upkeep) -> tuple[int, TermsWords, int, int]:
+    return int(upkeep.op), upkeep.terms or _NO_TERMS, upkeep.index, upkeep.count
 
 
 def _payee(payee: str | None) -> str:

@@ -70,8 +70,7 @@ class Index:
         self._seconds: U64 = np.zeros((capacity, 4), np.uint64)
         self._unread: set[bytes] = set()
         self._posted, self._proposed, self._split = topic_of(JobPosted), topic_of(Proposed), topic_of(Split)
-        moves = [cls for cls in EVENTS.values() if issubclass(cls, UnitEvent)]
-        self._moves = {topic_of(cls) for cls in moves}  # type: ignore[arg-type]  # mypy: "type[Event] is no Hashable"
+        self._moves = _moves()
 
     def __len__(self) -> int:
         """Count the jobs that have not ended."""
@@ -267,6 +266,16 @@ class Index:
         if unit.state == State.OPEN and unit.mark:
             best = words.unpack_best(_int_of(self._seconds[row]))
         return UnitRow(index, unit, best)
+
+
+def topics() -> set[bytes]:
+    """Return the first topics of every log that an index reads."""
+    return {topic_of(JobPosted), topic_of(Split), *_moves()}
+
+
+def _moves() -> set[bytes]:
+    moves = [cls for cls in EVENTS.values() if issubclass(cls, UnitEvent)]
+    return {topic_of(cls) for cls in moves}  # type: ignore[arg-type]  # mypy: "type[Event] is no Hashable"
 
 
 def _int_of(limbs: U64) -> int:

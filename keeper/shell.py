@@ -24,6 +24,7 @@ from hearth import units
 from hearth.chain.port import Block, Call, ChainPort, reason_of
 from hearth.config import asset_of
 from hearth.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
+from hearth.follow import Cursor
 from hearth.journal import TxState
 from hearth.market import Market
 from hearth.network import Network
@@ -32,7 +33,7 @@ from hearth.tx import Pending, Sender
 from hearth.types import SENTINEL, ZERO_ADDRESS, JobId
 from keeper import decide as core
 from keeper.decide import ALL, Action, CheckLiveness, Config, JobRow, Propose, Settle, Skip, Snapshot
-from keeper.index import Index
+from keeper.index import Index, topics
 from keeper.pulse import STATUS_FILE, Pulse
 from keeper.settings import Settings
 
@@ -122,14 +123,15 @@ class Keeper:
         self.asset = asset_of(network)
         self.config: Config = settings.config(self.asset, self.address)
         self.ledger = Ledger.open(settings.home / LEDGER_FILE)
-        self.index = self._fresh_index()
         self.metrics = pulse.metrics
         self.stopping = False
-        self._cursor: Block | None = None
+        self._followed = False
+        self._head: Block | None = None
         self._cycles = 0
         self._waiting: list[tuple[Action, Pending]] = []
         self._wall, self._sleep = wall, sleep
         self._max_lag = units.parse_duration(settings.limits.max_lag)
+        self._begin()
 
     # ---- the loop ----
 
@@ -202,11 +204,8 @@ class Keeper:
 
     def sync(self) -> Block:
         """Bring the index to the newest block that the providers agree on, and return that block."""
-        head = self.port.agreed_head()
-        if self._cursor is not None and not self._continues(head):
-            self._rebuild("reorg")
         try:
-            self._follow(head)
+            head = self._follow()
             self._read_nodes(head)
             self._compare(head)
         except ChainError as error:
@@ -215,29 +214,25 @@ class Keeper:
             raise
         return head
 
-    def _continues(self, head: Block) -> bool:
-        cursor = self._cursor
-        assert cursor is not None
-        if head.number <= cursor.number:
-            return head.hash == cursor.hash
-        if head.parent_hash == cursor.hash:
-            return True
-        known = self.port.block(cursor.number)
-        return known is not None and known.hash == cursor.hash
-
-    def _follow(self, head: Block) -> None:
-        following = self._cursor is not None
-        start = self.network.deploy_block if self._cursor is None else self._cursor.number + 1
-        addresses = [self.network.jobs, self.network.escrow]
-        page = self.settings.limits.page_blocks
-        for first in range(start, head.number + 1, page):
-            logs = self.port.logs(addresses, from_block=first, to_block=min(first + page - 1, head.number))
-            if any(entry.block_number == head.number and entry.block_hash != head.hash for entry in logs):
+    def _follow(self) -> Block:
+        """Apply what the chain has logged since the last cycle; a reorg below it starts the index anew."""
+        while True:
+            tick = self._cursor.read()
+            if tick.orphaned:
                 self._rebuild("reorg")
-                raise ChainError("the chain was reorganised while its logs were read", code="REORG")
-            self.index.apply(logs, head.timestamp if following else 0)
-            self.metrics.logs.inc(len(logs))
-        self._cursor = head
+                continue
+            if not tick.marks and tick.behind:
+                raise ChainError(
+                    f"the provider does not show block {tick.head.number - tick.behind + 1}", code="RPC_LAGS"
+                )
+            caught_up = tick.behind == 0
+            self.index.apply(tick.logs, tick.head.timestamp if caught_up and self._followed else 0)
+            self.metrics.logs.inc(len(tick.logs))
+            self._cursor.advance(tick)
+            if caught_up:
+                self._followed = True
+                self._head = tick.head
+                return tick.head
 
     def _read_nodes(self, head: Block) -> None:
         for first, records in self.market.node_pages(head.hash):
@@ -258,10 +253,17 @@ class Keeper:
     def _rebuild(self, cause: str) -> None:
         log.warning("index.rebuild", cause=cause)
         self.metrics.rebuilds.labels(cause).inc()
-        self.index, self._cursor = self._fresh_index(), None
+        self._cursor.close()
+        self._followed = False
+        self._begin()
 
-    def _fresh_index(self) -> Index:
-        return Index(self.network.chain_id, self.network.jobs, self.config.payee)
+    def _begin(self) -> None:
+        """Start an empty index, and a cursor before the market's first block."""
+        self.index = Index(self.network.chain_id, self.network.jobs, self.config.payee)
+        addresses = [self.network.jobs, self.network.escrow]
+        span = self.settings.limits.page_blocks
+        self._cursor = Cursor(self.port, addresses, self.network.deploy_block, topics=topics(), span=span)
+        self._followed = False
 
     def snapshot(self, head: Block) -> Snapshot:
         """Return the market as `decide` takes it; the index must be at `head`."""
@@ -479,16 +481,16 @@ class Keeper:
     # ---- sleeping ----
 
     def _wait_for_block(self) -> None:
-        """Sleep until the head has moved past the cursor."""
-        while not self.stopping and self._cursor is not None:
+        """Sleep until there is another head than the last cycle's."""
+        while not self.stopping and self._head is not None:
             self._sleep(self.settings.poll)
-            if self.port.agreed_head().hash != self._cursor.hash:
+            if self.port.agreed_head().hash != self._head.hash:
                 return
             self._still_alive()
 
     def _still_alive(self) -> None:
         """Between blocks the loop turns: the probe must not take a quiet chain for a hanging keeper."""
-        lag = int(self._wall()) - (self._cursor.timestamp if self._cursor is not None else 0)
+        lag = int(self._wall()) - (self._head.timestamp if self._head is not None else 0)
         late = f"the newest block is {lag} s old" if self._max_lag and lag > self._max_lag else ""
         self.pulse.turn(late)
 

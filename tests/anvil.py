@@ -20,9 +20,10 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-from tests.evm import BLOCK_GAS, CHAIN_ID, ROOT, START, Contract, Evm, Function, Receipt, Reverted, _plain
 from eth_abi import decode
 from eth_utils import keccak, to_checksum_address
+
+from tests.evm import BLOCK_GAS, CHAIN_ID, ROOT, START, Contract, Evm, Function, Receipt, Reverted, _plain
 
 _ERROR = keccak(b"Error(string)")[:4]
 
@@ -197,5 +198,3 @@ def _reverted(error: RpcError) -> Reverted:
     data = bytes.fromhex(str(error.error.get("data") or "0x")[2:])
     reason = str(decode(["string"], data[4:])[0]) if data[:4] == _ERROR else str(error)
     return Reverted(reason, data, 0)
-
-

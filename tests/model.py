@@ -217,7 +217,8 @@ class Model:
         refuse_if(not self._beat(sender, node), "nodes: not the operator")
 
     def heartbeat(self, sender: str, nodes: list[NodeId]) -> None:
-        refuse_if(not any([self._beat(sender, node) for node in nodes]), "nodes: nothing to do")
+        done = [self._beat(sender, node) for node in nodes]
+        refuse_if(not any(done), "nodes: nothing to do")
 
     def check_liveness(self, sender: str, nodes: list[NodeId]) -> None:
         done = False
@@ -241,6 +242,8 @@ class Model:
         refuse_if(sender.lower() != terms.submitter.lower(), "jobs: not the submitter")
         refuse_if(not protocol.has_time(terms, self.policy, self.now), "jobs: deadline too near")
         refuse_if(protocol.price(terms) < self.policy.min_price, "jobs: price below minimum")
+        least = self.policy.min_keeper_fee
+        refuse_if(not least <= terms.keeper_fee <= max(protocol.price(terms), least), "jobs: keeper_fee out of range")
         amount = protocol.escrow_at_post(terms)
         opened = Unit(state=State.OPEN, started=self.now)
         if terms.leases == 1:
@@ -261,9 +264,7 @@ class Model:
             refuse_if(record.operator.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
             rate = protocol.ask_in_force(record, self.now)
             seed = protocol.seed(job.id, at, unit.attempts)
-            key = protocol.key(
-                protocol.score(terms.needs, terms.ceiling, rate, record.offer, record.hot), seed, node
-            )
+            key = protocol.key(protocol.score(terms.needs, terms.ceiling, rate, record.offer, record.hot), seed, node)
             mark, extensions = unit.mark, 0
             if mark == 0:
                 mark = self.now + terms.match_window
@@ -332,7 +333,8 @@ class Model:
         refuse_if(not self._settle(sender, job, index), "jobs: not submitted")
 
     def settle_batch(self, sender: str, items: list[tuple[Job, int]]) -> None:
-        refuse_if(not any([self._settle(sender, job, index) for job, index in items]), "jobs: nothing to do")
+        done = [self._settle(sender, job, index) for job, index in items]
+        refuse_if(not any(done), "jobs: nothing to do")
 
     def cancel(self, sender: str, job: Job, index: int) -> None:
         refuse_if(sender.lower() != job.terms.submitter.lower(), "jobs: not the submitter")
@@ -584,9 +586,7 @@ class Model:
         self._pay(job, job.terms.submitter, protocol.unit_holds(job.terms, unit))
         self._end(job, at, unit, state)
 
-    def _pay_out(
-        self, job: Job, at: int, unit: Unit, state: State, pay: int, keeper: str | None, reward: int
-    ) -> None:
+    def _pay_out(self, job: Job, at: int, unit: Unit, state: State, pay: int, keeper: str | None, reward: int) -> None:
         fee = protocol.fee_of(pay, self.policy)
         rest = protocol.unit_holds(job.terms, unit) - pay - reward
         self._pay(job, self.nodes[unit.node].owner, pay - fee)
@@ -621,5 +621,3 @@ class _Undo:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is Refusal:
             self._job.units, self._job.header, self._job.best = self._saved
-
-

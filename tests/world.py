@@ -13,7 +13,6 @@ from eth_utils import to_checksum_address
 
 from hearth import protocol, words
 from hearth.types import (
-    SENTINEL,
     ZERO_ADDRESS,
     Best,
     Billing,
@@ -287,5 +286,3 @@ class World:
     def state(self, terms: Terms, index: int = 0) -> State:
         """Read a unit's state as stored."""
         return self.unit(terms, index).state
-
-

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import plain
@@ -132,7 +132,6 @@ def reason_for(said: list[Action | Skip], name: str) -> str:
     return skip.reason
 
 
-@settings(max_examples=300, deadline=None)
 @given(worlds(), configs)
 def test_decide__any_market__emits_nothing_that_a_guard_refuses(world: World, config: Config) -> None:
     seen: set[tuple[bytes, int]] = set()
@@ -147,7 +146,6 @@ def test_decide__any_market__emits_nothing_that_a_guard_refuses(world: World, co
             seen.add((action.job, action.index))
 
 
-@settings(max_examples=300, deadline=None)
 @given(worlds(), configs)
 def test_decide__any_market__names_everything_once_with_a_reason(world: World, config: Config) -> None:
     said = decide(world.snapshot, config, NOW)
@@ -172,7 +170,6 @@ def test_decide__any_market__names_everything_once_with_a_reason(world: World, c
         assert (d.node_id(one_node.id) in named) == silent
 
 
-@settings(max_examples=100, deadline=None)
 @given(worlds(), configs, st.randoms(use_true_random=False))
 def test_decide__rows_in_any_order__same_result(world: World, config: Config, shuffle: random.Random) -> None:
     first = decide(world.snapshot, config, NOW)
@@ -181,7 +178,6 @@ def test_decide__rows_in_any_order__same_result(world: World, config: Config, sh
     assert decide(replace(world.snapshot, jobs=tuple(jobs)), config, NOW) == first
 
 
-@settings(max_examples=100, deadline=None)
 @given(worlds(), configs)
 def test_decide__paid_market__never_acts_below_its_allowed_loss(world: World, config: Config) -> None:
     for action in actions_of(decide(world.snapshot, config, NOW)):
@@ -189,7 +185,6 @@ def test_decide__paid_market__never_acts_below_its_allowed_loss(world: World, co
         assert action.reward - cost >= -config.max_loss
 
 
-@settings(max_examples=100, deadline=None)
 @given(worlds())
 def test_decide__proposals__name_the_node_that_a_plain_loop_names(world: World) -> None:
     """Before any slot is reserved, the first proposal of a cycle is for the winner of the whole fleet."""

@@ -185,7 +185,7 @@ def check_words(history: History, follower: Follower) -> None:
     world = history.world
     rows = {row.id: row for row in follower.index.rows()}
     for job, terms in history.jobs.items():
-        word, _, second, _ = world.load(terms)
+        word, _, _second, _ = world.load(terms)
         if job not in rows:
             if terms.leases > 1:
                 header = words.unpack_header(word)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth import protocol
@@ -22,7 +22,6 @@ def test_lots__any_length__equal_protocol(count: int) -> None:
         assert int(drawn[i]) == protocol.lot(seed, NodeId(i + 1))
 
 
-@settings(max_examples=20, deadline=None)
 @given(
     seed=st.binary(min_size=32, max_size=32),
     ids=st.lists(st.integers(0, 2**32 - 1), min_size=_FEW, max_size=_FEW + 8),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import fleets, plain
@@ -128,7 +128,6 @@ def cases(draw: st.DrawFn) -> tuple[list[Node], Terms, Policy, Unit, Best, Marke
     return nodes, terms, fleets.POLICY, unit, best, Market(dead_after=900, minimum_stake=minimum)
 
 
-@settings(max_examples=250, deadline=None)
 @given(cases())
 def test_winner__awkward_fleets__equals_plain_loop(case: tuple[list[Node], Terms, Policy, Unit, Best, Market]) -> None:
     nodes, terms, policy, unit, best, market = case
@@ -138,7 +137,6 @@ def test_winner__awkward_fleets__equals_plain_loop(case: tuple[list[Node], Terms
     assert match.winner(view, terms, policy, job, 3, unit, best) == expected
 
 
-@settings(max_examples=250, deadline=None)
 @given(cases())
 def test_scores__every_ready_node_below_the_ceiling__equal_protocol(
     case: tuple[list[Node], Terms, Policy, Unit, Best, Market],
@@ -157,7 +155,6 @@ def test_scores__every_ready_node_below_the_ceiling__equal_protocol(
     assert got == expected
 
 
-@settings(max_examples=300, deadline=None)
 @given(
     ceiling=st.one_of(st.sampled_from([e for e in EDGES if e]), st.integers(1, TOP)),
     shares=st.lists(st.tuples(st.integers(0, 10_000), st.integers(-2, 2)), min_size=1, max_size=8),
@@ -170,7 +167,6 @@ def test_price_share__rates_at_a_step__exact(ceiling: int, shares: list[tuple[in
     assert got.tolist() == [(ceiling - rate) * 10_000 // ceiling for rate in rates]
 
 
-@settings(max_examples=300, deadline=None)
 @given(bound=amounts, shifts=st.lists(st.integers(-(2**42), 2**42), min_size=1, max_size=8), near=st.booleans())
 def test_at_least__values_around_the_bound__exact(bound: int, shifts: list[int], near: bool) -> None:
     values = [min(TOP, max(0, bound + (shift if near else shift >> 40))) for shift in shifts]
@@ -216,7 +212,6 @@ def test_gates__mixed_fleet__counts_each_node_once() -> None:
     assert len(counts) > 2
 
 
-@settings(max_examples=60, deadline=None)
 @given(nodes_of(9, [TOP]))
 def test_node__written_and_read__is_the_same(node: Node) -> None:
     fleet = build_fleet([node])

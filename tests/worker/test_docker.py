@@ -399,6 +399,17 @@ def test_run__link_or_pipe_in_the_output__refused(bench: Bench, script: str) -> 
     assert "/x" in result.detail or "/a" in result.detail
 
 
+def test_run__folders_nested_thousands_deep__over_cap_and_removed(bench: Bench) -> None:
+    """Such a tree breaks every tool that goes by path names, the worker's own clean-up among them."""
+    request = bench.request(
+        "cd /out; i=0; while [ $i -lt 3000 ]; do mkdir d && cd -P d || break; i=$((i+1)); done; echo $i"
+    )
+    result = bench.runtime.run(request, threading.Event())
+    assert result.status is Status.OUTPUT_OVER_CAP, result
+    assert "deeper than" in result.detail and int(result.stdout or b"3000") > 500
+    assert list(request.out_dir.iterdir()) == []
+
+
 def test_run__required_output_missing__not_a_success(bench: Bench) -> None:
     result = bench.run("true", outputs=(OutputRule("/out"),))
     assert (result.status, result.exit_code) == (Status.OUTPUT_MISSING, 0)

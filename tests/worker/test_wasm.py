@@ -212,6 +212,30 @@ def test_run__clock_and_random__fixed_and_seeded(box: Box, probe: Path, tmp_path
     assert other.stdout.split()[2] != first_random
 
 
+def test_run__folder_listing__in_byte_order_whatever_the_host_says(box: Box, probe: Path) -> None:
+    names = [f"{n * 7919 % 1000}-{n}" for n in range(100)]
+    for name in names:
+        (box.root / "in" / name).touch()
+    seen = [line.split()[0] for line in run(box, box.request(probe, "list")).stdout.decode().splitlines()]
+    assert seen == [".", "..", *sorted([*names, "data.txt"])]
+    assert os.listdir(box.root / "in") != sorted(os.listdir(box.root / "in"))  # else the test shows nothing
+
+
+def test_run__waits_for_the_clock_in_a_loop__ends_after_a_thousand_steps(box: Box, probe: Path) -> None:
+    assert run(box, box.request(probe, "tick")).stdout == b"1000\n"
+
+
+def test_run__endless_nesting__stopped_where_tools_can_still_walk(box: Box, probe: Path) -> None:
+    result = run(box, box.request(probe, "deep"))
+    assert result.status is Status.OK
+    assert result.stdout.decode().splitlines() == [
+        "mkdir: Filename too long",
+        "move down: Not supported",
+        "move beside: ok",
+    ]
+    assert max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi.MAX_DEPTH
+
+
 def test_run__same_module_and_input_twice__same_bytes_and_same_fuel(probe: Path, tmp_path: Path) -> None:
     runs = []
     for turn in range(3):
@@ -309,12 +333,21 @@ def test_run__endless_loop_with_fuel__out_of_fuel_exactly(box: Box) -> None:
     assert (result.status, result.fuel_used) == (Status.OUT_OF_FUEL, 1_000_000)
 
 
-def test_run__endless_host_calls__out_of_fuel(box: Box) -> None:
-    """Host calls are charged: a loop of nothing but calls ends by fuel long before the wall clock."""
+def test_run__host_calls__charged(box: Box) -> None:
+    """A guest cannot burn the host's time for next to nothing: each call costs what it would have computed."""
     text = """(module (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
-      (memory (export "memory") 1) (func (export "_start") (loop (drop (call $yield)) br 0)))"""
-    result = run(box, box.request(from_text(box.root, text), limits={"fuel": 100 * wasi.FUEL_PER_CALL}))
-    assert (result.status, result.fuel_used) == (Status.OUT_OF_FUEL, 100 * wasi.FUEL_PER_CALL)
+      (memory (export "memory") 1) (func (export "_start") (local $i i32)
+        (loop (drop (call $yield)) (local.set $i (i32.add (local.get $i) (i32.const 1)))
+          (br_if 0 (i32.lt_u (local.get $i) (i32.const 100))))))"""
+    module = from_text(box.root, text)
+    result = run(box, box.request(module, outputs=()))
+    assert result.status is Status.OK
+    assert 0 < result.fuel_used - 100 * wasi.FUEL_PER_CALL < 100 * 20
+    limit = result.fuel_used - wasi.FUEL_PER_CALL
+    short = run(box, box.request(module, outputs=(), limits={"fuel": limit}))
+    assert (short.status, short.fuel_used) == (Status.OUT_OF_FUEL, limit)
+    exact = run(box, box.request(module, outputs=(), limits={"fuel": result.fuel_used}))
+    assert exact.status is Status.OK
 
 
 @pytest.mark.parametrize("yields", [False, True])
@@ -365,6 +398,7 @@ def test_run__module_starts_over_the_cap__out_of_memory(box: Box) -> None:
         (("fill", "/out/x", str(MIB + 1), "unlinked"), "/out would hold"),
         (("sparse", "/out/x", "100000000000"), "/out would hold"),
         (("fill", "/tmp/x", str(MIB + 1)), "/tmp would hold"),
+        (("hold",), "/tmp would hold"),
     ],
 )
 def test_run__writes_past_a_cap__stopped_at_that_write(box: Box, probe: Path, args: tuple[str, ...], word: str) -> None:
@@ -383,7 +417,7 @@ def test_run__output_of_an_earlier_attempt__counts(box: Box, probe: Path) -> Non
     assert run(box, box.request(probe, "fill", "/out/kept", "200")).status is Status.OK
 
 
-@pytest.mark.parametrize("args", [("fill", "/out/x", str(MIB - 1)), ("reuse",)])
+@pytest.mark.parametrize("args", [("fill", "/out/x", str(MIB - 1)), ("hold", "not"), ("reuse",)])
 def test_run__writes_within_the_cap__ok(box: Box, probe: Path, args: tuple[str, ...]) -> None:
     assert run(box, box.request(probe, *args)).status is Status.OK
 
@@ -392,6 +426,7 @@ def test_run__endless_file_names__stopped_at_the_entry_cap(box: Box, probe: Path
     result = run(box, box.request(probe, "names"))
     assert result.status is Status.OUTPUT_OVER_CAP
     assert str(wasi.MAX_ENTRIES) in result.detail
+    assert len(os.listdir(box.root / "out")) == wasi.MAX_ENTRIES
 
 
 def test_run__log_flood__head_and_tail_kept_within_the_cap(box: Box, probe: Path) -> None:

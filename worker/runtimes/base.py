@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from hearth.errors import SpecError
 
@@ -24,6 +24,8 @@ ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 ENV_REFUSED = ("LD_", "NVIDIA_", "HEARTH_")
 MAX_ENV_BYTES = 64 * 1024
 MAX_OUTPUT_ENTRIES = 65_536
+MAX_OUTPUT_DEPTH = 32
+MAX_OUTPUT_PATH = 1024
 
 LogSink = Callable[[str, bytes], None]
 """Called as `on_log("stdout" | "stderr", chunk)` while a unit runs, from the thread that called `run`."""
@@ -230,36 +232,71 @@ def guest_env(request: RunRequest) -> dict[str, str]:
     return env
 
 
-def tree_size(folder: Path) -> tuple[int, int, str]:
-    """Return (bytes, entries, first offence) of a folder; an offence is a link, device, FIFO or socket.
+class Tree(NamedTuple):
+    """Measure a folder: bytes of contents, entries, the first thing in it that may not be, and whether it is so deep
+    that tools which go by path names cannot handle it."""
+
+    size: int
+    entries: int
+    offence: str
+    too_deep: bool
+
+
+def measure(folder: Path) -> Tree:
+    """Walk a folder that a stranger's program filled, by descriptors, following no link, to MAX_OUTPUT_DEPTH.
 
     Sizes are of contents, not of blocks, so that a sparse file counts in full. A name that vanishes under the walk
-    counts as nothing.
+    counts as nothing. Links, devices and names that are not UTF-8 are offences: they mean something else at a reader.
     """
     total = entries = 0
-    offence = ""
-    stack = [folder]
-    while stack:
-        here = stack.pop()
-        try:
-            with os.scandir(here) as found:
-                for entry in found:
-                    entries += 1
-                    try:
-                        info = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
+    offence, too_deep = "", False
+
+    def scan(fd: int, depth: int, where: str) -> None:
+        nonlocal total, entries, offence, too_deep
+        with os.scandir(fd) as found:
+            for entry in found:
+                entries += 1
+                name = f"{where}/{entry.name}"
+                try:
+                    info = entry.stat(follow_symlinks=False)
                     if stat.S_ISDIR(info.st_mode):
-                        stack.append(Path(entry.path))
-                    elif stat.S_ISREG(info.st_mode):
-                        total += info.st_size
-                        if info.st_nlink > 1:
-                            offence = offence or f"{entry.path[len(str(folder)) :]} is a hard link"
-                    else:
-                        offence = offence or f"{entry.path[len(str(folder)) :]} is not a regular file or folder"
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-    return total, entries, offence
+                        if depth == MAX_OUTPUT_DEPTH or len(os.fsencode(name)) > MAX_OUTPUT_PATH:
+                            too_deep = True
+                            offence = offence or f"a path is deeper than {MAX_OUTPUT_DEPTH} or {MAX_OUTPUT_PATH} bytes"
+                            continue
+                        below = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
+                        try:
+                            scan(below, depth + 1, name)
+                        finally:
+                            os.close(below)
+                except (FileNotFoundError, NotADirectoryError):
+                    continue
+                except PermissionError:
+                    offence = offence or f"{name} is not readable for the worker's user"
+                if not stat.S_ISDIR(info.st_mode) and not stat.S_ISREG(info.st_mode):
+                    offence = offence or f"{name} is not a regular file or folder"
+                elif stat.S_ISREG(info.st_mode):
+                    total += info.st_size
+                    if info.st_nlink > 1:
+                        offence = offence or f"{name} is a hard link"
+                if any("\udc80" <= character <= "\udcff" for character in entry.name):
+                    offence = offence or f"{os.fsencode(name)!r} is not UTF-8"
+
+    top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        scan(top, 1, "/" + folder.name)
+    finally:
+        os.close(top)
+    return Tree(total, entries, offence, too_deep)
+
+
+def over_cap(tree: Tree, cap: int) -> str:
+    """Return the sentence on what a folder has too much of, empty if it keeps within bounds."""
+    if tree.size > cap:
+        return f"/out holds {tree.size} bytes, more than the cap of {cap}"
+    if tree.entries > MAX_OUTPUT_ENTRIES:
+        return f"/out holds {tree.entries} entries, more than {MAX_OUTPUT_ENTRIES}"
+    return tree.offence if tree.too_deep else ""
 
 
 def check_outputs(out_dir: Path, rules: tuple[OutputRule, ...], cap: int) -> tuple[Status, str]:
@@ -268,19 +305,19 @@ def check_outputs(out_dir: Path, rules: tuple[OutputRule, ...], cap: int) -> tup
     Links and devices are refused (they would name other files at the reader), sizes are of contents. An output that is
     required and missing, or empty, is a failure: an empty result must never look like a success.
     """
-    total, entries, offence = tree_size(out_dir)
-    if offence:
-        return Status.OUTPUT_MISSING, f"output refused: /out{offence}"
-    if entries > MAX_OUTPUT_ENTRIES:
-        return Status.OUTPUT_OVER_CAP, f"/out holds {entries} entries, more than {MAX_OUTPUT_ENTRIES}"
-    if total > cap:
-        return Status.OUTPUT_OVER_CAP, f"/out holds {total} bytes, more than the cap of {cap}"
+    tree = measure(out_dir)
+    excess = over_cap(tree, cap)
+    if excess:
+        return Status.OUTPUT_OVER_CAP, excess
+    if tree.offence:
+        return Status.OUTPUT_MISSING, f"output refused: {tree.offence}"
     for rule in rules:
         parts = [part for part in rule.path.split("/") if part]
         if not parts or parts[0] != "out" or ".." in parts:
             return Status.BAD_INPUT, f"output path {rule.path} is not at or below /out"
         path = out_dir.joinpath(*parts[1:])
-        size, inside, _ = tree_size(path) if path.is_dir() else (path.stat().st_size if path.is_file() else 0, 0, "")
+        inside = measure(path).entries if path.is_dir() else 0
+        size = measure(path).size if path.is_dir() else path.stat().st_size if path.is_file() else 0
         if rule.required and (not path.exists() or (path.is_dir() and inside == 0) or (path.is_file() and size == 0)):
             what = "missing" if not path.exists() else "empty"
             return Status.OUTPUT_MISSING, f"required output {rule.path} is {what}"

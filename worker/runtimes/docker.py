@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import subprocess
 import threading
 import time
 from collections.abc import Iterable, Mapping
@@ -20,7 +21,6 @@ from typing import Any
 from hearth.errors import HearthError
 from worker.gpu import check_runc, parse_version
 from worker.runtimes.base import (
-    MAX_OUTPUT_ENTRIES,
     Check,
     Level,
     LogBuffer,
@@ -30,7 +30,8 @@ from worker.runtimes.base import (
     Status,
     check_outputs,
     guest_env,
-    tree_size,
+    measure,
+    over_cap,
 )
 
 IMAGE = re.compile(r"(?P<name>[a-z0-9][a-zA-Z0-9._:/-]{0,254}?)(?::[\w.-]{1,128})?@(?P<digest>sha256:[0-9a-f]{64})\Z")
@@ -331,7 +332,9 @@ class _Run:
                 result = name_end(api.inspect_container(container)["State"], stopped, request)
         finally:
             api.remove_container(container, force=True, v=True)
-            take_output(request.out_dir)
+            wiped = take_output(request.out_dir)
+        if wiped and result.ok:
+            result = RunResult(Status.OUTPUT_OVER_CAP, wiped)
         return replace(
             result,
             wall_seconds=time.monotonic() - began,
@@ -356,19 +359,13 @@ class _Run:
         limits = self._request.limits
         while self._api.inspect_container(container)["State"]["Running"]:
             reason = None
-            size, entries, _ = tree_size(self._request.out_dir)
+            excess = over_cap(measure(self._request.out_dir), limits.out_bytes)
             if self._cancel.is_set():
                 reason = RunResult(Status.CANCELLED, "cancelled")
             elif time.monotonic() - began > limits.wall_seconds:
                 reason = RunResult(Status.TIMEOUT, f"not done after {limits.wall_seconds} s")
-            elif size > limits.out_bytes:
-                reason = RunResult(
-                    Status.OUTPUT_OVER_CAP, f"/out holds {size} bytes, more than the cap of {limits.out_bytes}"
-                )
-            elif entries > MAX_OUTPUT_ENTRIES:
-                reason = RunResult(
-                    Status.OUTPUT_OVER_CAP, f"/out holds {entries} entries, more than {MAX_OUTPUT_ENTRIES}"
-                )
+            elif excess:
+                reason = RunResult(Status.OUTPUT_OVER_CAP, excess)
             if reason is not None:
                 self._kill(container)
                 return reason
@@ -541,10 +538,19 @@ def lend_output(folder: Path) -> None:
     _own(folder, GUEST_UID, GUEST_UID)
 
 
-def take_output(folder: Path) -> None:
-    """Give the outputs to the worker's user, readable, without set-id bits; links are left for `check_outputs`."""
+def take_output(folder: Path) -> str:
+    """Give the outputs to the worker's user, readable, without set-id bits; links are left for `check_outputs`.
+
+    A tree too deep for tools that go by path names is deleted instead, and the reason returned.
+    """
+    tree = measure(folder)
+    if tree.too_deep:
+        with os.scandir(folder) as found:
+            paths = [entry.path for entry in found]
+        subprocess.run(["rm", "-rf", "--", *paths], check=True)  # unlike shutil, it has no limit on depth
+        return tree.offence
     if os.geteuid() != 0:
-        return
+        return ""
     _own(folder, os.geteuid(), os.getegid())
     for here, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -555,6 +561,7 @@ def take_output(folder: Path) -> None:
             elif stat.S_ISREG(mode):
                 os.chmod(path, 0o600)
     os.chmod(folder, 0o700)
+    return ""
 
 
 def _own(folder: Path, uid: int, gid: int) -> None:

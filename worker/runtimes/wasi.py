@@ -18,6 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from worker.runtimes.base import MAX_OUTPUT_DEPTH, MAX_OUTPUT_ENTRIES
+
 CLOCK_START_NS = 1_577_836_800 * 10**9  # 2020-01-01T00:00:00Z
 CLOCK_STEP_NS = 1_000_000
 # A host call costs far more time than one instruction; without this a guest could burn hours of host time unpaid.
@@ -25,8 +27,9 @@ FUEL_PER_CALL = 20_000
 FUEL_PER_BYTE = 1
 FUEL_PER_RANDOM_BYTE = 16
 MAX_FDS = 256
-MAX_ENTRIES = 65_536
+MAX_ENTRIES = MAX_OUTPUT_ENTRIES
 MAX_PATH = 4096
+MAX_DEPTH = MAX_OUTPUT_DEPTH - 1  # names below a mount: a tree must stay within what tools can walk and delete
 MAX_IOVS = 1024
 MAX_TRANSFER = 16 << 20
 MAX_SUBSCRIPTIONS = 1024
@@ -372,6 +375,8 @@ class Wasi:
                 names.pop()
             elif name not in ("", "."):
                 names.append(name)
+        if len(base.path) + len(names) > MAX_DEPTH:
+            raise Errno(NAMETOOLONG)
         return base, tuple(names), path.endswith(("/", "/.", "/.."))
 
     @staticmethod
@@ -815,6 +820,8 @@ class Wasi:
             to_parent = self._open_parent(to_base, to_names)
             try:
                 source = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
+                if stat.S_ISDIR(source.st_mode) and len(to_base.path + to_names) > len(base.path + names):
+                    raise Errno(NOTSUP)  # moved down and down again, a tree would pass MAX_DEPTH
                 try:
                     target = os.stat(to_names[-1], dir_fd=to_parent, follow_symlinks=False)
                 except FileNotFoundError:

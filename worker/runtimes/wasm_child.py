@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from worker.runtimes import wasi
-from worker.runtimes.base import tree_size
+from worker.runtimes.base import measure
 
 if TYPE_CHECKING:
     import wasmtime
@@ -203,12 +203,12 @@ def run(request: dict[str, Any], started: Any) -> dict[str, Any]:
         store.set_fuel(left - amount)
 
     # A resumed unit starts with what its last attempt left.
-    held, entries, _ = tree_size(Path(request["out_dir"]))
+    held = measure(Path(request["out_dir"]))
     mounts = [
         wasi.Mount("/in", request["in_dir"]),
         wasi.Mount("/job", request["job_dir"]),
         wasi.Mount(".", request["job_dir"]),
-        wasi.Mount("/out", request["out_dir"], wasi.Quota("/out", request["out_bytes"], held, entries)),
+        wasi.Mount("/out", request["out_dir"], wasi.Quota("/out", request["out_bytes"], held.size, held.entries)),
         wasi.Mount("/tmp", request["tmp_dir"], wasi.Quota("/tmp", request["tmp_bytes"])),
     ]
     host = wasi.Wasi(

@@ -96,6 +96,25 @@ int main(int argc, char **argv) {
         printf("\n");
         return write_file("/out/done", "1");
     }
+    if (!strcmp(mode, "tick")) { /* a loop that waits for time to pass must end */
+        struct timespec a, b;
+        int turns = 0;
+        clock_gettime(CLOCK_MONOTONIC, &a);
+        do clock_gettime(CLOCK_MONOTONIC, &b), turns++; while (b.tv_sec == a.tv_sec && turns < 100000);
+        printf("%d\n", turns);
+        return write_file("/out/done", "1");
+    }
+    if (!strcmp(mode, "deep")) { /* first by making folders, then by moving a tree down again and again */
+        char path[600] = "/out";
+        for (int i = 0; i < 100; i++) {
+            strcat(path, "/d");
+            if (mkdir(path, 0755)) { tell("mkdir", 1); break; }
+        }
+        mkdir("/out/e", 0755);
+        tell("move down", rename("/out/d", "/out/e/d"));
+        tell("move beside", rename("/out/d", "/out/f"));
+        return write_file("/out/done", "1");
+    }
     if (!strcmp(mode, "fill") || !strcmp(mode, "sparse")) { /* fill PATH BYTES */
         static char block[4096];
         long long left = atoll(argv[3]);
@@ -107,6 +126,16 @@ int main(int argc, char **argv) {
             if (n < 0) { perror("write"); return 9; }
             left -= n;
         }
+        return write_file("/out/done", "1");
+    }
+    if (!strcmp(mode, "hold")) { /* a file without a name keeps its bytes while it is open, and gives them back after */
+        static char block[600000];
+        int fd = open("/tmp/a", O_CREAT | O_WRONLY, 0644);
+        if (write(fd, block, sizeof block) != sizeof block) return 9;
+        unlink("/tmp/a");
+        if (argc > 2) close(fd);
+        fd = open("/tmp/b", O_CREAT | O_WRONLY, 0644);
+        if (write(fd, block, sizeof block) != sizeof block) return 9;
         return write_file("/out/done", "1");
     }
     if (!strcmp(mode, "reuse")) { /* writes many times the cap, but never holds it */
@@ -149,6 +178,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 3; i++) { uint64_t u; memcpy(&u, &made[i], 8); printf("%016llx\n", (unsigned long long)u); }
         return write_file("/out/done", "1");
     }
+    if (!strcmp(mode, "list")) { list("/in"); return write_file("/out/done", "1"); }
     if (!strcmp(mode, "fds")) {
         int n = 0;
         while (open("/in/data.txt", O_RDONLY) >= 0) n++;

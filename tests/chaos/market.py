@@ -1,0 +1,381 @@
+"""A real market for the kill tests: anvil in real time, workers as processes, jobs as modules in a folder store.
+
+Every scenario has a node, a key, a home folder and a module of its own, and a worker takes only its own module, so that
+several scenarios share one chain without sharing work.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from eth_account import Account
+
+from hearth import devnet, keys
+from hearth.abi import codec
+from hearth.chain.web3 import Web3Chain
+from hearth.events import Event, JobPosted, Reclaimed, Settled, Started, Submitted, decode
+from hearth.journal import Journal as TxJournal
+from hearth.market import Market
+from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
+from hearth.spec.resolved import ResolvedCompare, ResolvedOutput, ResolvedResources, ResolvedVerify
+from hearth.spec.resolved import canonical as canonical_of
+from hearth.stores import FolderStore
+from hearth.tx import Sender, SenderConfig
+from hearth.types import Billing, JobId, NodeId, Offer, Runtime, State, Terms, Unit
+from worker.decide import LeaseKey
+from worker.journal import Entry, Journal
+
+ROOT = Path(__file__).resolve().parents[2]
+ETH = 10**18
+PASSWORD = "chaos"
+# Writes "ok" to /out/result after as many turns of a loop as the command asks (about 1e8 a second).
+PROGRAM = """
+(module
+  (import "wasi_snapshot_preview1" "path_open"
+    (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_prestat_dir_name" (func $name (param i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 0) "%s")
+  (data (i32.const 64) "result")
+  (data (i32.const 80) "\\80\\00\\00\\00\\02\\00\\00\\00")
+  (data (i32.const 128) "ok")
+  (func (export "_start") (local $n i64) (local $fd i32)
+    (local.set $n (i64.const %d))
+    (block (loop (br_if 1 (i64.eqz (local.get $n))) (local.set $n (i64.sub (local.get $n) (i64.const 1))) (br 0)))
+    ;; /out is the preopened folder whose name has the letter o in second place
+    (local.set $fd (i32.const 3))
+    (block $found (loop $next
+      (br_if $found (i32.eqz (i32.const 1)))
+      (drop (call $name (local.get $fd) (i32.const 96) (i32.const 4)))
+      (br_if $found (i32.eq (i32.load8_u (i32.const 97)) (i32.const 111)))
+      (local.set $fd (i32.add (local.get $fd) (i32.const 1)))
+      (br $next)))
+    (if (call $open (local.get $fd) (i32.const 0) (i32.const 64) (i32.const 6) (i32.const 9)
+          (i64.const 64) (i64.const 64) (i32.const 0) (i32.const 112)) (then unreachable))
+    (if (call $write (i32.load (i32.const 112)) (i32.const 80) (i32.const 1) (i32.const 116)) (then unreachable))))
+"""
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait(condition: Callable[[], Any], what: str, seconds: float = 90) -> Any:
+    """Wait until a condition holds and return what it gave."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.1)
+    return found
+
+
+class Exchange:
+    """The chain, the contracts, a store, and one account that owns every node and posts every job."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder = folder
+        self.net = devnet.up(folder / "chain", port)
+        self.url = self.net.url
+        self.chain = Web3Chain([self.url])
+        self.market = Market(self.chain, self.net.network)
+        self.store = FolderStore(folder / "store")
+        self.owner = self._sender(1)
+        self.submitter = self._sender(2)
+
+    def _sender(self, index: int) -> Sender:
+        account = devnet.account(index)
+        network = self.net.network
+        facts = {"chain_id": network.chain_id, "genesis_hash": network.genesis_hash, "address": account.address}
+        journal = TxJournal(self.folder / f"tx-{index}.db", **facts)
+        return Sender(self.chain, account, journal, SenderConfig(poll=0.1))
+
+    def close(self) -> None:
+        """Stop the chain."""
+        devnet.down(self.folder / "chain")
+
+    def scenario(self, name: str, *, turns: int = 1_000_000, slots: int = 1) -> Scenario:
+        """Register a node for a new key and write its worker.toml; nothing runs yet."""
+        home = self.folder / name
+        home.mkdir()
+        secret = secrets.token_bytes(32)
+        key = keys.create_key(home / "keys", "operator", PASSWORD, secret=secret, devnet=True)
+        password = home / "password"
+        password.write_text(PASSWORD)
+        password.chmod(0o600)
+        devnet.fund(self.chain, self.net.network, key.address, wei=10 * ETH)
+        offer = Offer(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1, slots=slots, ask=10**9 * 10**6)
+        stake = 10 * self.net.network.node_parameters.minimum_stake
+        outcome = self.owner.send(
+            self.market.calls.register(key.address, offer, bytes(32), stake), key=f"register/{name}"
+        )
+        registered = [e for log in outcome.logs if (e := decode(log)) is not None and hasattr(e, "operator")]
+        module = self.module(name, turns)
+        config = home / "worker.toml"
+        config.write_text(
+            f"""
+network = "{self.net.network_file}"
+home = "state"
+rpc = ["{self.url}"]
+stores = ["{self.store.url}"]
+
+[account]
+payout = "{self.owner.address}"
+keystore = "keys/operator.json"
+password_file = "password"
+
+[offer]
+price = "0.0000036/h"
+country = "in"
+gpus = "none"
+runtimes = ["wasm"]
+slots = {slots}
+
+[accept]
+modules = ["{module.cid}"]
+confirmations = 0
+
+[storage]
+reserve = "1MiB"
+
+[metrics]
+listen = ""
+"""
+        )
+        return Scenario(self, name, home, NodeId(registered[0].node), key.address, module, slots=slots)
+
+    def module(self, name: str, turns: int) -> Blob:
+        """Store the program for one scenario; the name makes its bytes its own."""
+        import wasmtime
+
+        path = self.folder / f"{name}.wasm"
+        path.write_bytes(wasmtime.wat2wasm(PROGRAM % (name[:60], turns)))
+        entry = self.store.add_path(path)
+        return Blob(cid=str(entry.cid), size=entry.size)
+
+    def logs(self) -> list[Event]:
+        """Return every event of the job registry."""
+        head = self.chain.head().number
+        found = self.chain.logs([self.net.network.jobs], from_block=0, to_block=head)
+        return [event for log in found if (event := decode(log)) is not None]
+
+    def transactions_of(self, sender: str, function: str) -> int:
+        """Count the mined transactions of an account that call a function of the job registry, reverted ones too."""
+        selector = "0x" + codec("JobRegistry").selector(function).hex()
+        count = 0
+        for number in range(self.chain.head().number + 1):
+            block = self.chain.rpc("eth_getBlockByNumber", hex(number), True)
+            for tx in block["transactions"]:
+                count += tx["from"].lower() == sender and tx["input"].startswith(selector)
+        return count
+
+
+@dataclass
+class Scenario:
+    """One node with its key, home, module and worker process."""
+
+    exchange: Exchange
+    name: str
+    home: Path
+    node: NodeId
+    operator: str
+    module: Blob
+    slots: int = 1
+    process: subprocess.Popen[bytes] | None = None
+    jobs: list[JobId] = field(default_factory=list)
+
+    # ---- jobs ----
+
+    def post(self, *, window: int = 0, units: int = 1, seconds: int = 60) -> JobId:
+        """Post a job that only this scenario's worker takes."""
+        market = self.exchange.market
+        spec = ResolvedSpec(
+            version=1,
+            name="chaos",
+            runtime="wasm",
+            image="",
+            module=self.module,
+            command=(),
+            workdir=None,
+            env={},
+            inputs=(),
+            outputs=(ResolvedOutput(path="/out/result", required=True, max_size=1024),),
+            resources=ResolvedResources(gpus=0, tier="", vram_gib=0, cpus=1, memory_mib=64, disk_gib=1, regions=()),
+            runtime_seconds=seconds,
+            fuel_per_second=1_000_000_000,
+            units=units,
+            chunk=1,
+            verify=ResolvedVerify(
+                mode="none", compare=ResolvedCompare(kind="hash", file="", atol="", rtol="", minimum="", field="")
+            ),
+        )
+        self.exchange.store.put_json(canonical_of(spec))
+        policies = market.policies()
+        terms = Terms(
+            submitter=self.exchange.submitter.address,
+            salt=secrets.randbits(90),
+            spec=spec_digest(spec),
+            needs=needs_of(spec.resources, "wasm", {}),
+            ceiling=10**12 * 10**6,
+            max_seconds=seconds,
+            deadline=self.exchange.chain.head().timestamp + 3_600,
+            keeper_fee=policies.policy.min_keeper_fee,
+            policy=policies.word,
+            units=units,
+            match_window=window,
+            max_attempts=2,
+            billing=Billing.FIXED,
+        )
+        job = market.job_id(terms)
+        self.exchange.submitter.send(market.calls.post(terms), key=f"post/{job.hex()}")
+        self.jobs.append(job)
+        return job
+
+    def unit(self, job: JobId, index: int = 0) -> Unit:
+        """Return a unit as the chain has it."""
+        return self.exchange.market.unit(job, index).unit
+
+    def state(self, job: JobId, index: int = 0) -> State:
+        """Return a unit's state."""
+        return self.unit(job, index).state
+
+    # ---- the worker ----
+
+    def start(self, failpoint: str = "") -> None:
+        """Start the worker as a process of its own, perhaps one that dies at a named point."""
+        env = {k: v for k, v in os.environ.items() if k != "HEARTH_FAILPOINT"} | {"PYTHONPATH": str(ROOT)}
+        if failpoint:
+            env["HEARTH_FAILPOINT"] = failpoint
+        with (self.home / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "worker", "--json", "--config", str(self.home / "worker.toml")],
+                stdout=log,
+                stderr=log,
+                env=env,
+                cwd=self.home,
+            )
+
+    def log(self) -> str:
+        """Return what the worker's processes wrote."""
+        return (self.home / "log").read_text(errors="replace")
+
+    def died(self, seconds: float = 90) -> None:
+        """Wait until the process was killed by its failpoint."""
+        assert self.process is not None
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{self.name} never met its failpoint\n{self.log()[-4000:]}") from None
+        assert code == -signal.SIGKILL, self.log()[-4000:]
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """Ask the worker to end and check that it does so well."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                self.process.wait(30)
+                assert self.process.returncode == 0, self.log()[-4000:]
+                return
+            self.process.kill()
+            raise AssertionError(f"{self.name} did not stop\n{self.log()[-4000:]}")
+
+    def forget(self) -> None:
+        """Delete the state folder; the key is kept."""
+        shutil.rmtree(self.home / "state")
+
+    def settled(self, job: JobId, index: int = 0, seconds: float = 90) -> None:
+        """Wait until a unit is settled."""
+        try:
+            wait(lambda: self.state(job, index) is State.SETTLED, f"{self.name} settles", seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {self.unit(job, index)}\n{self.log()[-6000:]}") from None
+
+    # ---- evidence ----
+
+    def entries(self) -> list[Entry]:
+        """Return the rows of the worker's journal, read from a copy as a dead process left it."""
+        copy = self._copy("work.db")
+        if copy is None:
+            return []
+        journal = Journal(copy)
+        try:
+            return journal.entries()
+        finally:
+            journal.close()
+
+    def transactions(self) -> dict[str, str]:
+        """Return the state of every transaction of the tx journal by key, as a dead process left it."""
+        import sqlite3
+
+        found = list((self.home / "state").glob("tx-*.db"))
+        if not found:
+            return {}
+        copy = self._copy(found[0].name)
+        assert copy is not None
+        with sqlite3.connect(copy) as db:
+            return dict(db.execute("SELECT key, state FROM intents ORDER BY id"))
+
+    def _copy(self, name: str) -> Path | None:
+        source = self.home / "state" / name
+        if not source.exists():
+            return None
+        folder = self.home / f"copy-{time.monotonic_ns()}"
+        folder.mkdir()
+        for path in source.parent.glob(f"{name}*"):
+            if not path.name.endswith(".lock"):
+                shutil.copy(path, folder / path.name)
+        return folder / name
+
+    def sandboxes(self) -> list[int]:
+        """List the sandbox processes of this node."""
+        from worker.runtimes.wasm import children
+
+        return [pid for pid, label in children() if f"-{self.node}-" in label]
+
+    def assert_once(self, job: JobId, index: int = 0, *, attempts: int = 1) -> None:
+        """Check the oracle: settled well, started and submitted and paid exactly once, the result readable."""
+        events = [e for e in self.exchange.logs() if not isinstance(e, JobPosted) and getattr(e, "job_id", None) == job]
+        mine = [e for e in events if getattr(e, "index", None) == index]
+        count = {cls: sum(isinstance(e, cls) for e in mine) for cls in (Started, Submitted, Settled, Reclaimed)}
+        assert count == {Started: attempts, Submitted: 1, Settled: 1, Reclaimed: 0}, count
+        unit = self.unit(job, index)
+        assert (unit.state, unit.outcome.name, unit.node) == (State.SETTLED, "OK", self.node)
+        submitted = next(e for e in mine if isinstance(e, Submitted))
+        result = self.exchange.store.get_json(submitted.result)
+        out = self.home / f"got-{time.monotonic_ns()}"
+        from hearth import cid
+
+        self.exchange.store.fetch(cid.parse(result["outputs"]["cid"]), out)
+        assert (out / "result").read_bytes() == b"ok"
+        self.exchange.store.get_json(submitted.report)
+
+
+def status(home: Path) -> dict[str, Any]:
+    """Return the worker's status file."""
+    found: dict[str, Any] = json.loads((home / "state" / "status.json").read_text())
+    return found
+
+
+__all__ = ["Account", "Exchange", "LeaseKey", "Scenario", "free_port", "status", "wait"]

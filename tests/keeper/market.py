@@ -1,0 +1,118 @@
+"""A market on a real anvil, with the network, the port and the keys that a keeper process has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from eth_account import Account
+from eth_utils.crypto import keccak
+
+from hearth import words
+from hearth.chain.web3 import Web3Chain
+from hearth.journal import Journal
+from hearth.network import Asset, Network, NodeParameters
+from hearth.tx import Sender, SenderConfig
+from keeper.pulse import Pulse
+from keeper.settings import Settings, parse
+from keeper.shell import Keeper
+from tests.anvil import AnvilEvm
+from tests.evm import CHAIN_ID
+from tests.world import (
+    ASK_NOTICE,
+    DEAD_AFTER,
+    ETHER,
+    FEE_REFERENCE,
+    LIVENESS_FEE,
+    MINIMUM_STAKE,
+    RATION_BPS,
+    UNBONDING,
+    World,
+)
+
+SECRET = bytes.fromhex("5a" * 32)
+
+
+class LiveMarket:
+    """A world on anvil and what is needed to run keepers on it."""
+
+    def __init__(self, folder: Path, *, erc20: bool = False) -> None:
+        self.evm = AnvilEvm()
+        self.world = World(self.evm, erc20=erc20)
+        self.lens = self.evm.deploy("Lens", self.world.jobs, self.world.nodes)
+        self.folder = folder
+        self.url = f"http://127.0.0.1:{self.evm.port}"
+        self.account = Account.from_key(SECRET)
+        self.evm.set_balance(self.account.address, 10 * ETHER)
+
+    @property
+    def address(self) -> str:
+        return str(self.account.address).lower()
+
+    def network(self, **changes: Any) -> Network:
+        world = self.world
+        contracts = {
+            "escrow": world.escrow.address.lower(),
+            "nodes": world.nodes.address.lower(),
+            "jobs": world.jobs.address.lower(),
+            "lens": self.lens.address.lower(),
+        }
+        codes = dict(zip(("Escrow", "NodeRegistry", "JobRegistry", "Lens"), contracts.values(), strict=True))
+        token = None if world.token is None else world.token.address.lower()
+        values: dict[str, Any] = {
+            "name": "test",
+            "chain_id": CHAIN_ID,
+            "genesis_hash": bytes.fromhex(self.evm.rpc("eth_getBlockByNumber", "0x0", False)["hash"][2:]),
+            **contracts,
+            "asset": Asset("TOK" if token else "ETH", 18, token),
+            "policy": words.pack_policy(world.policy),
+            "deploy_block": 0,
+            "node_parameters": NodeParameters(
+                DEAD_AFTER, ASK_NOTICE, UNBONDING, MINIMUM_STAKE, FEE_REFERENCE, LIVENESS_FEE, RATION_BPS
+            ),
+            "code_hashes": {name: keccak(self.evm.code_at(address)) for name, address in codes.items()},
+            "rpc": (self.url,),
+        }
+        return Network(**{**values, **changes})
+
+    def settings(self, **changes: Any) -> Settings:
+        data: dict[str, Any] = {
+            "network": "test",
+            "home": "home",
+            "poll": 0.05,
+            "work": {"jitter": "0s", "latency": "0s", "max_loss": "unlimited"},
+            "limits": {"max_lag": "0s", "wait": "20s"},
+            "metrics": {"listen": ""},
+        }
+        return parse({**data, **changes}, self.folder / "keeper.toml")
+
+    def port(self) -> Web3Chain:
+        return Web3Chain([self.url], chain_id=CHAIN_ID)
+
+    def keeper(self, *, dry: bool = False, port: Any = None, network: Network | None = None, **changes: Any) -> Keeper:
+        settings = self.settings(**changes)
+        settings.home.mkdir(mode=0o700, exist_ok=True)
+        network = network or self.network()
+        chain = port or self.port()
+        sender = None
+        if not dry:
+            journal = Journal(
+                settings.home / "tx.db", chain_id=CHAIN_ID, genesis_hash=network.genesis_hash, address=self.address
+            )
+            sender = Sender(chain, self.account, journal, SenderConfig(timeout=20.0, poll=0.05), chain_id=CHAIN_ID)
+        return Keeper(settings, network, chain, sender, Pulse(settings.home, 60.0))
+
+    def catch_up(self) -> None:
+        """Move the world's clock past the newest block, which a keeper's transaction may have made."""
+        block = self.evm.rpc("eth_getBlockByNumber", "latest", False)
+        self.evm.now = max(self.evm.now, int(block["timestamp"], 16)) + 1
+
+    def warp(self, seconds: int) -> None:
+        """Move time on by `seconds` and mine a block there."""
+        self.catch_up()
+        self.evm.warp(seconds)
+        self.evm.rpc("evm_setNextBlockTimestamp", self.evm.now)
+        self.evm.rpc("evm_mine")
+
+    def close(self) -> None:
+        self.evm.close()

@@ -1,0 +1,436 @@
+"""The keeper's loop on a real anvil: what it reads, sends, counts and says."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth import protocol
+from hearth.chain.port import Block, Fees
+from hearth.chain.web3 import Web3Chain
+from hearth.errors import ChainError, ConfigError, NotFoundError
+from hearth.types import NodeId, State, Terms, TermsFlag
+from keeper.decide import Propose
+from keeper.pulse import Pulse, Server
+from keeper.shell import Cycle, Keeper, explain, status
+from tests.anvil import anvil_path
+from tests.evm import CHAIN_ID
+from tests.keeper.market import LiveMarket
+from tests.require import require
+from tests.world import ETHER
+
+pytestmark = pytest.mark.net
+
+
+@pytest.fixture
+def market(tmp_path: Path) -> Iterator[LiveMarket]:
+    require("anvil", anvil_path() is not None, "anvil is not installed: make setup")
+    live = LiveMarket(tmp_path)
+    yield live
+    live.close()
+
+
+def outcomes(cycle: Cycle) -> list[tuple[str, str]]:
+    return [(one["action"], one["outcome"]) for one in cycle.outcomes]
+
+
+def count(keeper: Keeper, name: str, **labels: str) -> float:
+    return keeper.metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def post(market: LiveMarket, **overrides: Any) -> Terms:
+    return market.world.post(match_window=12, flags=TermsFlag.NEWCOMERS, **overrides)
+
+
+# ---- doing the work ----
+
+
+def test_cycle__matched_job__is_proposed_settled_and_paid_for(market: LiveMarket) -> None:
+    world = market.world
+    node = world.register()
+    terms = post(market)
+    keeper = market.keeper()
+    keeper.start()
+
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+    best = world.best(terms)
+    assert (best.node, best.payee) == (node, market.address)
+    market.catch_up()
+    assert outcomes(keeper.cycle()) == []  # its own proposal stands
+
+    market.warp(13)
+    world.ack(terms)
+    assert world.credit(market.address) == protocol.tip(terms)
+    world.submit(terms)
+    assert outcomes(keeper.cycle()) == [("settle", "mined")]
+    assert world.state(terms) == State.SETTLED
+
+    last = keeper.cycle()
+    assert (last.said, outcomes(last)) == ([], [])
+    told = status(keeper.settings.home)
+    earned = world.credit(market.address)
+    assert earned >= protocol.tip(terms) + protocol.settle_reward(terms, 0)
+    assert told["profit_and_loss"]["rewards"] == str(earned)
+    assert told["profit_and_loss"]["mined"] == {"propose": 1, "settle": 1}
+    spent = 10 * ETHER - market.evm.balance(market.address)
+    assert told["profit_and_loss"]["gas_wei"] == str(spent)
+    assert told["profit_and_loss"]["profit"] == str(earned - spent)
+    assert told["ready"] is True
+
+
+def test_cycle__array__proposes_one_lease_per_free_slot_in_one_block(market: LiveMarket) -> None:
+    world = market.world
+    world.register()  # four slots
+    terms = post(market, units=1 << 20)
+    keeper = market.keeper()
+    market.evm.rpc("evm_setAutomine", False)
+    market.evm.rpc("evm_setIntervalMining", 1)
+    try:
+        cycle = keeper.cycle()
+    finally:
+        market.evm.rpc("evm_setIntervalMining", 0)
+        market.evm.rpc("evm_setAutomine", True)
+    assert outcomes(cycle) == [("propose", "mined")] * 4
+    proposed = [one for one in cycle.said if isinstance(one, Propose)]
+    market.catch_up()
+    assert world.header(terms).touched == 4
+    for action in proposed:
+        assert world.best(terms, action.index).key == action.key
+
+
+def test_cycle__silent_node__is_reclaimed_and_recorded(market: LiveMarket) -> None:
+    world = market.world
+    node = world.register()
+    terms = world.post()
+    world.claim(terms, node)
+    keeper = market.keeper()
+    assert outcomes(keeper.cycle()) == []
+    market.warp(901)
+    assert outcomes(keeper.cycle()) == [("reclaim", "mined"), ("check_liveness", "mined")]
+    market.catch_up()
+    assert world.state(terms) == State.OPEN
+    assert world.credit(market.address) > 0
+    assert not [one for one in keeper.cycle().outcomes if one["action"] == "reclaim"]
+
+
+def test_cycle__several_submitted__settles_them_in_one_transaction(market: LiveMarket) -> None:
+    world = market.world
+    node = world.register()
+    several = [world.post(flags=TermsFlag.NEWCOMERS) for _ in range(3)]
+    for terms in several:
+        world.claim(terms, node)
+        world.submit(terms)
+    assert outcomes(market.keeper().cycle()) == [("settle", "mined")]
+    assert {world.state(terms) for terms in several} == {State.SETTLED}
+
+
+def test_cycle__job_past_its_deadline__expires_it(market: LiveMarket) -> None:
+    world = market.world
+    terms = world.post(deadline=market.evm.now + 1_500)
+    keeper = market.keeper()
+    assert outcomes(keeper.cycle()) == []
+    market.warp(1_000)
+    assert outcomes(keeper.cycle()) == [("expire", "mined")]
+    assert world.state(terms) == State.EXPIRED
+
+
+def test_withdraw__credit_above_the_threshold__refills_the_account(market: LiveMarket) -> None:
+    world = market.world
+    world.register()
+    terms = post(market, keeper_fee=ETHER)
+    keeper = market.keeper(withdraw_at="0.4")
+    keeper.cycle()
+    market.warp(13)
+    world.ack(terms)
+    before = market.evm.balance(market.address)
+    assert world.credit(market.address) == ETHER // 2
+    keeper.cycle()
+    assert world.credit(market.address) == 0
+    assert market.evm.balance(market.address) > before + 4 * ETHER // 10
+
+
+# ---- not doing it ----
+
+
+def test_cycle__no_key__simulates_and_sends_nothing(market: LiveMarket) -> None:
+    market.world.register()
+    post(market)
+    keeper = market.keeper(dry=True)
+    keeper.start()
+    before = market.evm.rpc("eth_blockNumber")
+    cycle = keeper.cycle()
+    assert outcomes(cycle) == [("propose", "dry")]
+    assert "dry run" in cycle.unready
+    assert market.evm.rpc("eth_blockNumber") == before
+    assert status(keeper.settings.home)["account"] is None
+
+
+def test_cycle__no_gas_money__says_so_and_leaves_readiness(market: LiveMarket) -> None:
+    market.world.register()
+    post(market)
+    keeper = market.keeper()
+    market.evm.set_balance(market.address, 10)
+    cycle = keeper.cycle()
+    assert outcomes(cycle) == [("propose", "dry")]
+    assert "send it native coin" in cycle.unready
+    assert keeper.pulse.readiness() == (False, cycle.unready)
+    assert int(market.evm.rpc("eth_getTransactionCount", market.address, "latest"), 16) == 0
+    market.evm.set_balance(market.address, ETHER)
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+    assert keeper.pulse.readiness() == (True, "ready")
+
+
+def test_cycle__tip_below_the_gas__is_left(market: LiveMarket) -> None:
+    market.world.register()
+    post(market, keeper_fee=10**11)
+    keeper = market.keeper(work={"jitter": "0s", "latency": "0s", "max_loss": "0"})
+    cycle = keeper.cycle()
+    assert outcomes(cycle) == []
+    assert any("not worth its gas" in getattr(one, "reason", "") for one in cycle.said)
+
+
+class Rival(Web3Chain):
+    """A port behind which somebody else acts once, after this keeper has read the chain and before it sends."""
+
+    act: Callable[[], object] | None = None
+
+    def fees(self) -> Fees:
+        found = super().fees()
+        if self.act is not None:
+            act, self.act = self.act, None
+            act()
+        return found
+
+
+def test_cycle__somebody_was_faster__is_a_lost_race_and_no_error(market: LiveMarket) -> None:
+    world = market.world
+    node = world.register()
+    terms = post(market)
+    port = Rival([market.url], chain_id=CHAIN_ID)
+    keeper = market.keeper(port=port)
+    market.catch_up()
+    port.act = lambda: world.propose(terms, node, sender=world.stranger)
+    assert outcomes(keeper.cycle()) == [("propose", "refused")]
+    assert count(keeper, "hearth_keeper_lost_races_total", action="propose") == 1
+    assert int(market.evm.rpc("eth_getTransactionCount", market.address, "latest"), 16) == 0
+
+
+def test_cycle__two_keepers__never_pay_for_the_same_proposal(market: LiveMarket, tmp_path: Path) -> None:
+    for i in range(4):
+        market.world.register(operator=market.evm.account(f"operator {i}"))
+    several = [post(market) for _ in range(3)]
+    one = market.keeper()
+    assert outcomes(one.cycle()) == [("propose", "mined")] * 3
+    other = market.keeper(dry=True, home="other")
+    assert outcomes(other.cycle()) == []
+    assert {market.world.best(terms).payee for terms in several} == {market.address}
+
+
+# ---- the chain misbehaves ----
+
+
+def test_cycle__reorg__rebuilds_and_follows_the_new_chain(market: LiveMarket) -> None:
+    world = market.world
+    world.register()
+    market.evm.rpc("evm_mine")
+    point = market.evm.rpc("evm_snapshot")
+    post(market)
+    keeper = market.keeper(dry=True)
+    keeper.cycle()
+    assert len(keeper.index) == 1
+    market.evm.rpc("evm_revert", point)
+    kept = post(market, units=3)
+    market.evm.rpc("evm_mine")
+    keeper.cycle()
+    assert count(keeper, "hearth_keeper_rebuilds_total", cause="reorg") == 1
+    assert [row.terms for row in keeper.index.rows()] == [replace(kept, submitter=kept.submitter.lower())]
+
+
+def test_cycle__index_differs_from_the_chain__rebuilds(market: LiveMarket) -> None:
+    node = market.world.register()
+    terms = market.world.post()
+    keeper = market.keeper(dry=True, limits={"max_lag": "0s", "compare_every": 1})
+    keeper.cycle()
+    keeper.index._words[:] = 0  # a lost write
+    market.world.claim(terms, node)
+    keeper.index._words[:] = 0
+    keeper.index.apply = lambda logs, at: None  # type: ignore[method-assign]
+    with pytest.raises(ChainError, match="not what their logs say"):
+        keeper.cycle()
+    keeper.cycle()
+    assert keeper.index.rows()[0].units[0].unit == market.world.unit(terms)
+
+
+def test_start__another_contract_than_the_networks__refuses(market: LiveMarket) -> None:
+    good = market.network()
+    wrong = replace(good, code_hashes={**good.code_hashes, "Lens": bytes(32)})
+    with pytest.raises(ChainError) as caught:
+        market.keeper(dry=True, network=wrong).start()
+    assert (caught.value.code, caught.value.retryable) == ("WRONG_CONTRACTS", False)
+    with pytest.raises(ChainError) as caught:
+        market.keeper(dry=True, network=replace(good, genesis_hash=bytes(32))).start()
+    assert caught.value.code == "WRONG_CHAIN"
+    with pytest.raises(ChainError) as caught:
+        market.keeper(dry=True, network=replace(good, chain_id=1)).start()
+    assert caught.value.code == "WRONG_CHAIN"
+
+
+class Flaky(Web3Chain):
+    """A port that fails while `down` is above zero, `down` counting the failures left."""
+
+    down = 0
+    code = "RPC_UNAVAILABLE"
+    lasting = False
+
+    def agreed_head(self) -> Block:
+        if self.down:
+            self.down -= 1
+            raise ChainError("the RPC is down", code=self.code, retryable=not self.lasting)
+        return super().agreed_head()
+
+
+def flaky(market: LiveMarket, down: int, *, lasting: bool = False) -> tuple[Keeper, list[float]]:
+    port = Flaky([market.url], chain_id=CHAIN_ID)
+    port.down, port.lasting = down, lasting
+    keeper = market.keeper(dry=True, port=port, limits={"max_lag": "0s", "max_failures": 4})
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        market.evm.rpc("evm_mine")
+
+    keeper._sleep = sleep
+    return keeper, slept
+
+
+def test_run__rpc_down_for_a_while__backs_off_and_goes_on(market: LiveMarket) -> None:
+    keeper, slept = flaky(market, 3)
+    keeper.run(cycles=2)
+    assert slept[:3] == [0.1, 0.2, 0.4]
+    assert count(keeper, "hearth_keeper_cycle_failures_total", error="RPC_UNAVAILABLE") == 3
+    assert count(keeper, "hearth_keeper_cycles_total") == 2
+    assert count(keeper, "hearth_keeper_failures_in_row") == 0
+
+
+def test_run__rpc_stays_down__halts_with_the_error(market: LiveMarket) -> None:
+    keeper, _ = flaky(market, 100)
+    with pytest.raises(ChainError) as caught:
+        keeper.run()
+    assert caught.value.exit_code == 4
+    assert count(keeper, "hearth_keeper_cycle_failures_total", error="RPC_UNAVAILABLE") == 4
+
+
+def test_run__error_that_no_retry_helps__ends_at_once(market: LiveMarket) -> None:
+    keeper, slept = flaky(market, 1, lasting=True)
+    with pytest.raises(ChainError):
+        keeper.run()
+    assert slept == []
+
+
+def test_cycle__old_head__is_not_ready_and_sends_nothing(market: LiveMarket) -> None:
+    market.world.register()
+    post(market)
+    keeper = market.keeper(limits={"max_lag": "2m", "wait": "20s"})
+    keeper._wall = lambda: float(market.evm.now + 1_000)
+    cycle = keeper.cycle()
+    assert cycle.unready == f"the newest block is {1_000 + market.evm.now - cycle.head.timestamp} s old"
+    assert outcomes(cycle) == [("propose", "dry")]
+
+
+# ---- ERC-20 ----
+
+
+def test_cycle__token_market__weighs_gas_at_the_price_of_the_coin(tmp_path: Path) -> None:
+    require("anvil", anvil_path() is not None, "anvil is not installed: make setup")
+    market = LiveMarket(tmp_path, erc20=True)
+    try:
+        market.world.register()
+        post(market, keeper_fee=10**15)
+        price = tmp_path / "coin.txt"
+        price.write_text("2650.40\n")
+        work = {"jitter": "0s", "latency": "0s", "max_loss": "0"}
+        keeper = market.keeper(work=work, price={"coin_file": "coin.txt"})
+        assert outcomes(keeper.cycle()) == []  # 103,000 gas at 1 gwei are worth 0.27 TOK, the tip is 0.00045
+        price.write_text("0.001\n")
+        market.evm.rpc("evm_mine")
+        assert outcomes(keeper.cycle()) == [("propose", "mined")] or keeper.config.coin_price == 10**15
+        market.catch_up()
+        price.write_text("nothing\n")
+        assert "price.coin" in keeper.cycle().unready
+    finally:
+        market.close()
+
+
+# ---- saying so ----
+
+
+def test_explain__open_job__says_what_the_keeper_does(market: LiveMarket) -> None:
+    world = market.world
+    world.register(cores=1)
+    terms = post(market)
+    keeper = market.keeper(dry=True)
+    told = explain(keeper, world.id_of(terms))
+    assert told["nodes"] == {"cores": 1}
+    assert told["keeper"][0]["why"] == "no node that fits has a free slot"
+    with pytest.raises(NotFoundError):
+        explain(keeper, protocol.JobId(bytes(32)))
+
+
+def test_status__folder_without_a_keeper__raises(tmp_path: Path) -> None:
+    with pytest.raises(NotFoundError) as caught:
+        status(tmp_path)
+    assert caught.value.exit_code == 7
+
+
+def get(server: Server, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_server__keeper_that_works_then_hangs__shows_it(tmp_path: Path) -> None:
+    now = [100.0]
+    pulse = Pulse(tmp_path, stall=30, clock=lambda: now[0])
+    server = Server(pulse, ("127.0.0.1", 0))
+    try:
+        assert get(server, "/readyz")[0] == 503
+        pulse.beat({"schema": "hearth.keeper/1", "at": 5}, "")
+        assert get(server, "/readyz") == (200, '{"ok": true, "why": "ready"}')
+        assert get(server, "/healthz")[0] == 200
+        assert json.loads(get(server, "/status")[1])["at"] == 5
+        code, body = get(server, "/metrics")
+        assert code == 200 and "hearth_keeper_ready 1.0" in body
+        pulse.stay("the RPC is down")
+        assert get(server, "/healthz")[0] == 200
+        assert get(server, "/readyz") == (503, '{"ok": false, "why": "the RPC is down"}')
+        now[0] += 30
+        assert get(server, "/healthz")[0] == 503
+        assert get(server, "/nothing")[0] == 404
+    finally:
+        server.close()
+
+
+def test_server__address_in_use__raises(tmp_path: Path) -> None:
+    server = Server(Pulse(tmp_path, 30), ("127.0.0.1", 0))
+    try:
+        with pytest.raises(ConfigError, match="cannot be had"):
+            Server(Pulse(tmp_path, 30), ("127.0.0.1", server.port))
+    finally:
+        server.close()
+
+
+def test_ledger__damaged_file__begins_anew(market: LiveMarket) -> None:
+    keeper = market.keeper(dry=True)
+    (keeper.settings.home / "ledger.json").write_text("{")
+    again = market.keeper(dry=True)
+    assert again.ledger.gas_paid == 0
+    assert NodeId(1) not in again.ledger.mined

@@ -1,0 +1,156 @@
+"""What both runtimes share: measuring and judging outputs, the guest's environment, log buffers."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth.errors import SpecError
+from worker.runtimes import base
+from worker.runtimes.base import OutputRule, Status
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder
+
+
+def judge(out: Path, *rules: OutputRule, cap: int = 1000) -> tuple[Status, str]:
+    return base.check_outputs(out, rules or (OutputRule(),), cap)
+
+
+def test_check_outputs__files_within_bounds__ok(out: Path) -> None:
+    (out / "a").mkdir()
+    (out / "a" / "x").write_bytes(bytes(600))
+    (out / "y").write_bytes(bytes(400))
+    assert judge(out, OutputRule("/out/a", max_bytes=600), OutputRule("/out/y", max_bytes=400)) == (Status.OK, "")
+
+
+@pytest.mark.parametrize(
+    ("rule", "status", "word"),
+    [
+        (OutputRule("/out/none"), Status.OUTPUT_MISSING, "missing"),
+        (OutputRule("/out/empty"), Status.OUTPUT_MISSING, "empty"),
+        (OutputRule("/out/folder"), Status.OUTPUT_MISSING, "empty"),
+        (OutputRule("/out/none", required=False), Status.OK, ""),
+        (OutputRule("/out/x", max_bytes=9), Status.OUTPUT_OVER_CAP, "10 bytes"),
+        (OutputRule("/out", max_bytes=9), Status.OUTPUT_OVER_CAP, "10 bytes"),
+        (OutputRule("/in/x"), Status.BAD_INPUT, "not at or below /out"),
+        (OutputRule("/out/../x"), Status.BAD_INPUT, "not at or below /out"),
+    ],
+)
+def test_check_outputs__rule__judged(out: Path, rule: OutputRule, status: Status, word: str) -> None:
+    (out / "x").write_bytes(bytes(10))
+    (out / "empty").touch()
+    (out / "folder").mkdir()
+    found, why = judge(out, rule)
+    assert found is status and word in why
+
+
+def test_check_outputs__sum_one_byte_over_the_cap__over(out: Path) -> None:
+    (out / "a").write_bytes(bytes(500))
+    (out / "b").write_bytes(bytes(500))
+    assert judge(out)[0] is Status.OK
+    (out / "b").write_bytes(bytes(501))
+    assert judge(out)[0] is Status.OUTPUT_OVER_CAP
+
+
+def plant_symlink(out: Path) -> None:
+    (out / "bad").symlink_to("/etc/passwd")
+
+
+def plant_dangling(out: Path) -> None:
+    (out / "bad").symlink_to("nowhere")
+
+
+def plant_folder_link(out: Path) -> None:
+    (out / "bad").symlink_to("/etc", target_is_directory=True)
+
+
+def plant_hard_link(out: Path) -> None:
+    (out.parent / "bad").write_text("secret")
+    os.link(out.parent / "bad", out / "bad")
+
+
+def plant_fifo(out: Path) -> None:
+    os.mkfifo(out / "bad")
+
+
+def plant_bytes(out: Path) -> None:
+    os.mkdir(os.fsencode(out) + b"/bad\xff")
+
+
+@pytest.mark.parametrize(
+    "plant", [plant_symlink, plant_dangling, plant_folder_link, plant_hard_link, plant_fifo, plant_bytes]
+)
+def test_check_outputs__what_means_something_else_at_a_reader__refused(out: Path, plant: Any) -> None:
+    (out / "good").write_text("x")
+    assert judge(out)[0] is Status.OK
+    plant(out)
+    found, why = judge(out, cap=10**6)
+    assert found is Status.OUTPUT_MISSING and "bad" in why
+
+
+@pytest.mark.parametrize(("depth", "status"), [(31, Status.OK), (32, Status.OUTPUT_OVER_CAP)])
+def test_check_outputs__nesting__bounded(out: Path, depth: int, status: Status) -> None:
+    (out / Path(*["d"] * depth)).mkdir(parents=True)
+    assert judge(out)[0] is status
+
+
+def test_check_outputs__long_paths__bounded(out: Path) -> None:
+    (out / Path(*["d" * 200] * 4)).mkdir(parents=True)
+    assert judge(out)[0] is Status.OK
+    (out / Path(*["d" * 200] * 6)).mkdir(parents=True)
+    assert judge(out)[0] is Status.OUTPUT_OVER_CAP
+
+
+def test_measure__sparse_file__counts_in_full(out: Path) -> None:
+    with (out / "sparse").open("wb") as file:
+        file.truncate(10**12)
+    assert base.measure(out).size == 10**12
+
+
+@given(st.lists(st.binary(max_size=50)), st.integers(0, 120))
+def test_log_buffer__any_stream__head_and_tail_of_it_within_the_cap(chunks: list[bytes], cap: int) -> None:
+    buffer = base.LogBuffer(cap)
+    for chunk in chunks:
+        buffer.write(chunk)
+    whole, kept = b"".join(chunks), buffer.value()
+    if len(whole) <= cap:
+        assert kept == whole and not buffer.truncated
+    else:
+        head, tail = cap // 2, cap - cap // 2
+        assert buffer.dropped == len(whole) - cap
+        assert kept.startswith(whole[:head]) and kept.endswith(whole[len(whole) - tail :])
+
+
+def request(env: dict[str, str]) -> base.RunRequest:
+    here = Path("/")
+    limits = base.Limits(1, 1)
+    return base.RunRequest("u", (), here, here, here, limits, env=env, index=2, units=5)
+
+
+def test_guest_env__spec_and_unit__nothing_else() -> None:
+    assert base.guest_env(request({"A": "1"})) == {"A": "1", "HEARTH_UNIT": "2", "HEARTH_UNITS": "5"}
+
+
+@pytest.mark.parametrize(
+    "env", [{"LD_PRELOAD": "x"}, {"NVIDIA_DRIVER_CAPABILITIES": "all"}, {"HEARTH_UNITS": "9"}, {"A": "\0"}, {"A-B": ""}]
+)
+def test_guest_env__names_of_the_sandbox__refused(env: dict[str, str]) -> None:
+    with pytest.raises(SpecError):
+        base.guest_env(request(env))
+
+
+def test_guest_env__64_kib__is_the_most() -> None:
+    rest = len("A") + len("HEARTH_UNIT") + len("HEARTH_UNITS") + 2 + 3 * 2
+    assert base.guest_env(request({"A": "x" * (base.MAX_ENV_BYTES - rest)}))
+    with pytest.raises(SpecError, match="64 KiB"):
+        base.guest_env(request({"A": "x" * (base.MAX_ENV_BYTES - rest + 1)}))
