@@ -381,7 +381,7 @@ class Worker:
                 self._journal.intend(wanted, Moment.INTENT, key)
         kind = key.partition("/")[0]
         try:
-            self._sender.start(self._call(action), key=key)
+            pending = self._sender.start(self._call(action), key=key)
         except RefusedError as error:
             self.metrics.refused.labels(kind, reason_of(error) or "no reason").inc()
             log.info("refused", key=_short(key), why=error.message)
@@ -393,7 +393,9 @@ class Worker:
             self._back_off(key)
         else:
             self._backoff.pop(key, None)
-            log.info("sent", key=_short(key))
+            # Done already: mined in a block that is newer than the one that this cycle reads.
+            if not pending.intent.state.done:
+                log.info("sent", key=_short(key))
 
     def _call(self, action: Action) -> Call:
         """Build an action's call. Tips and settle rewards go to the operator, whose gas they pay."""
