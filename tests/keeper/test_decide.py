@@ -70,9 +70,9 @@ def refusal(action: Action, world: World, now: int) -> str:
                 return f"node {number} is not newly silent"
         return "" if 0 < len(set(action.nodes)) == len(action.nodes) <= 128 else "bad batch"
     if isinstance(action, Settle):
-        for number, index in action.items:
-            unit = _row(rows[number], index).unit
-            if unit.state != State.SUBMITTED or now < unit.mark + rows[number].terms.challenge_window:
+        for job_id, index in action.items:
+            unit = _row(rows[job_id], index).unit
+            if unit.state != State.SUBMITTED or now < unit.mark + rows[job_id].terms.challenge_window:
                 return "not submitted, or challengeable"
         return "" if 0 < len(set(action.items)) == len(action.items) <= 64 else "bad batch"
     row = rows[action.job]
@@ -91,8 +91,8 @@ def refusal(action: Action, world: World, now: int) -> str:
         return "" if unit.state == State.CLOSING and now >= unit.mark else "notice not over"
     if isinstance(action, Reclaim):
         unit = _row(row, action.index).unit
-        hot = nodes[unit.node].hot if unit.node in nodes else None
-        dead = now >= max(hot.beat if hot else 0, unit.started) + MARKET.dead_after
+        beat = nodes[unit.node].hot.beat if unit.node in nodes else 0
+        dead = now >= max(beat, unit.started) + MARKET.dead_after
         return "" if unit.state == State.RUNNING and (now >= unit.mark or dead) else "not reclaimable"
     assert isinstance(action, Propose)
     touched = row.header.touched if row.header else 1

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from hearth import protocol, words
-from hearth.chain.port import Log
 from hearth.errors import ChainError
 from hearth.protocol import Market
 from hearth.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
@@ -185,7 +184,7 @@ def check_words(history: History, follower: Follower) -> None:
     world = history.world
     rows = {row.id: row for row in follower.index.rows()}
     for job, terms in history.jobs.items():
-        word, _, _second, _ = world.load(terms)
+        word = world.load(terms)[0]
         if job not in rows:
             if terms.leases > 1:
                 header = words.unpack_header(word)
@@ -286,7 +285,7 @@ def test_rows__terms_with_another_id__raise(world: World) -> None:
     altered = bytearray(log.data)
     altered[5] ^= 1
     index = Index(CHAIN_ID, world.jobs.address.lower())
-    index.apply([Log(*log[:2], bytes(altered), *log[3:])], 0)
+    index.apply([log._replace(data=bytes(altered))], 0)
     with pytest.raises(ChainError, match="whose terms have another id"):
         index.rows()
 
