@@ -204,7 +204,11 @@ def _verdict_error(job: str, results: dict[str, Any]) -> HearthError | None:
 @click.option("--mine/--all", default=True, help="This account's jobs (the default), or everybody's.")
 def jobs(run: Run, state: str | None, mine: bool) -> None:
     """List jobs, newest first."""
-    report = run.client.jobs(state=state, everyone=not mine)
+    show_jobs(run, run.client.jobs(state=state, everyone=not mine))
+
+
+def show_jobs(run: Run, report: dict[str, Any]) -> None:
+    """Print a list of jobs."""
     rows = [
         (
             row["job"][:14],

@@ -25,6 +25,9 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "submit": ("jobs", "Post the job of a file."),
     "jobs": ("jobs", "List jobs."),
     "job": ("jobs", "Look at a job, fetch its results, act on it."),
+    "worker": ("worker", "Earn with this machine."),
+    "keeper": ("keeper", "Keep the market moving, and be paid for it."),
+    "net": ("net", "Look at the whole market."),
 }
 """Each command's module below hearth.cli and its line in --help."""
 

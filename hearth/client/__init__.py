@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from hearth.client.local import Local
+from hearth.client.net import Net
 
 
-class Client(Local):
+class Client(Net):
     """One user's view of one market: `Client()` takes the same settings as the command line."""
 
 
