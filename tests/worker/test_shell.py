@@ -26,7 +26,6 @@ from hearth.errors import ChainError, ConfigError, HearthError
 from hearth.events import Closed, Declined, Started
 from hearth.types import SENTINEL, JobId, Outcome, State
 from tests.chaos.market import ETH, Exchange, Scenario, free_port, wait
-from tests.require import require
 from tests.worker import test_decide as decided
 from worker import settings
 from worker.__main__ import build
@@ -187,28 +186,6 @@ def test_metrics__served__say_healthy_and_ready_apart(monkeypatch: pytest.Monkey
 
 
 # ---- on a chain ----
-
-
-@pytest.fixture(scope="module")
-def exchange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
-    from hearth.devnet import find_anvil
-
-    try:
-        find_anvil()
-    except ConfigError as error:
-        require("anvil", False, error.message)
-    made = Exchange(tmp_path_factory.mktemp("market"), free_port())
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def scenario(exchange: Exchange, request: pytest.FixtureRequest) -> Iterator[Scenario]:
-    name = f"n{abs(hash(request.node.nodeid)) % 10**8}"
-    made = exchange.scenario(name, **getattr(request, "param", {}))
-    yield made
-    if made.process is not None and made.process.poll() is None:
-        made.kill()
 
 
 @dataclass
