@@ -153,7 +153,6 @@ class Index:
         row = self._free.pop()
         key = entry.id + index
         self._rows[key], self._keys[row] = row, key
-        self._seconds[row] = 0
         entry.rows[int.from_bytes(index, "big")] = row
         return row
 

@@ -156,7 +156,8 @@ class Keeper:
                 self.cycle()
                 failures = 0
                 done += 1
-                self._wait_for_block()
+                if done != cycles:
+                    self._wait_for_block()
             except SURVIVABLE as error:
                 if not (error.retryable or isinstance(error, FundsError)):
                     raise
@@ -180,6 +181,7 @@ class Keeper:
         self.port.begin_cycle()
         head = self.sync()
         snapshot = self.snapshot(head)
+        unpriced = self._reprice()
         thought = time.monotonic()
         said = core.decide(snapshot, self.config, head.timestamp)
         self.metrics.decide_seconds.observe(time.monotonic() - thought)
@@ -188,7 +190,7 @@ class Keeper:
         self.metrics.lag.set(lag)
         balance = 0 if self.sender is None else self.port.balance(self.address, head.hash)
         actions = [one for one in said if not isinstance(one, Skip)]
-        cycle.unready = self._unready(lag) or self._unfunded(balance, snapshot.gas_price)
+        cycle.unready = unpriced or self._unready(lag) or self._unfunded(balance, snapshot.gas_price)
         if not cycle.unready:
             self._send(actions, snapshot, cycle)
             self._withdraw(head)
@@ -275,13 +277,17 @@ class Keeper:
 
     # ---- sending ----
 
-    def _unready(self, lag: int) -> str:
-        """Return why nothing is sent in this cycle, "" where all is well."""
+    def _reprice(self) -> str:
+        """Read the price of a coin again where a file keeps it; return why it is not known, "" where it is."""
         if self.settings.price.coin_file is not None:
             try:
                 self.config = self.settings.config(self.asset, self.address)
             except ConfigError as error:
                 return error.message
+        return ""
+
+    def _unready(self, lag: int) -> str:
+        """Return why nothing is sent in this cycle, "" where all is well."""
         if self._max_lag and lag > self._max_lag:
             return f"the newest block is {lag} s old"
         if self.sender is None:

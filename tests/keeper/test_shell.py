@@ -16,7 +16,7 @@ from hearth import protocol
 from hearth.chain.port import Block, Fees
 from hearth.chain.web3 import Web3Chain
 from hearth.errors import ChainError, ConfigError, NotFoundError
-from hearth.types import NodeId, State, Terms, TermsFlag
+from hearth.types import JobId, State, Terms, TermsFlag
 from keeper.decide import Propose
 from keeper.pulse import Pulse, Server
 from keeper.shell import Cycle, Keeper, explain, status
@@ -144,16 +144,16 @@ def test_cycle__job_past_its_deadline__expires_it(market: LiveMarket) -> None:
 def test_withdraw__credit_above_the_threshold__refills_the_account(market: LiveMarket) -> None:
     world = market.world
     world.register()
-    terms = post(market, keeper_fee=ETHER)
-    keeper = market.keeper(withdraw_at="0.4")
+    terms = post(market, keeper_fee=ETHER // 10)
+    keeper = market.keeper(withdraw_at="0.04")
     keeper.cycle()
     market.warp(13)
     world.ack(terms)
     before = market.evm.balance(market.address)
-    assert world.credit(market.address) == ETHER // 2
+    assert world.credit(market.address) == ETHER // 20
     keeper.cycle()
     assert world.credit(market.address) == 0
-    assert market.evm.balance(market.address) > before + 4 * ETHER // 10
+    assert market.evm.balance(market.address) > before + ETHER // 25
 
 
 # ---- not doing it ----
@@ -286,13 +286,12 @@ class Flaky(Web3Chain):
     """A port that fails while `down` is above zero, `down` counting the failures left."""
 
     down = 0
-    code = "RPC_UNAVAILABLE"
     lasting = False
 
     def agreed_head(self) -> Block:
         if self.down:
             self.down -= 1
-            raise ChainError("the RPC is down", code=self.code, retryable=not self.lasting)
+            raise ChainError("the RPC is down", retryable=not self.lasting)
         return super().agreed_head()
 
 
@@ -360,7 +359,7 @@ def test_cycle__token_market__weighs_gas_at_the_price_of_the_coin(tmp_path: Path
         assert outcomes(keeper.cycle()) == []  # 103,000 gas at 1 gwei are worth 0.27 TOK, the tip is 0.00045
         price.write_text("0.001\n")
         market.evm.rpc("evm_mine")
-        assert outcomes(keeper.cycle()) == [("propose", "mined")] or keeper.config.coin_price == 10**15
+        assert outcomes(keeper.cycle()) == [("propose", "mined")]
         market.catch_up()
         price.write_text("nothing\n")
         assert "price.coin" in keeper.cycle().unready
@@ -380,7 +379,7 @@ def test_explain__open_job__says_what_the_keeper_does(market: LiveMarket) -> Non
     assert told["nodes"] == {"cores": 1}
     assert told["keeper"][0]["why"] == "no node that fits has a free slot"
     with pytest.raises(NotFoundError):
-        explain(keeper, protocol.JobId(bytes(32)))
+        explain(keeper, JobId(bytes(32)))
 
 
 def test_status__folder_without_a_keeper__raises(tmp_path: Path) -> None:
@@ -430,7 +429,8 @@ def test_server__address_in_use__raises(tmp_path: Path) -> None:
 
 def test_ledger__damaged_file__begins_anew(market: LiveMarket) -> None:
     keeper = market.keeper(dry=True)
-    (keeper.settings.home / "ledger.json").write_text("{")
-    again = market.keeper(dry=True)
-    assert again.ledger.gas_paid == 0
-    assert NodeId(1) not in again.ledger.mined
+    keeper.ledger.gas_paid = 7
+    keeper.ledger.save()
+    assert market.keeper(dry=True).ledger.gas_paid == 7
+    keeper.ledger.path.write_text("{")
+    assert market.keeper(dry=True).ledger.gas_paid == 0
