@@ -32,7 +32,6 @@ import leases
 import packing
 import reasons
 
-
 PROTOCOL_VERSION: constant(uint256) = 1
 NEXT: constant(uint256) = max_value(uint256)  # the first untouched unit, in propose and claim
 ALL: constant(uint256) = max_value(uint256)  # every untouched unit, in cancel and expire
@@ -138,15 +137,15 @@ NOTHING_DONE: constant(uint256) = 61
 NOT_GOVERNOR: constant(uint256) = 62
 POLICY_RANGE: constant(uint256) = 63
 NOT_OFFERED: constant(uint256) = 64
-REASONS: constant(String[2080]) = "jobs: not the submitter         jobs: paused                    jobs: policy not current        jobs: posted before             jobs: spare bits set            jobs: spec zero                 jobs: no runtime asked          jobs: ceiling zero              jobs: max_seconds out of range  jobs: deadline too near         jobs: units out of range        jobs: chunk out of range        jobs: no chunks yet             jobs: replicas out of range     jobs: no replicas yet           jobs: quorum out of range       jobs: match_window out of range jobs: no challenges yet         jobs: no checkpoints yet        jobs: attempts out of range     jobs: billing out of range      jobs: no confidential jobs yet  jobs: no preemptible jobs yet   jobs: unknown flag              jobs: no verifiers yet          jobs: no court yet              jobs: no parents yet            jobs: price below minimum       jobs: keeper_fee out of range   jobs: bond too large            jobs: escrow too large          jobs: wrong value sent          jobs: transfer failed           jobs: no such unit              jobs: not the next unit         jobs: closed                    jobs: nothing untouched         jobs: not open                  jobs: not running               jobs: not closing               jobs: not submitted             jobs: takes claims only         jobs: takes no claims yet       jobs: a proposal is live        jobs: no proposal               jobs: window over               jobs: window still open         jobs: not a better key          jobs: best already              jobs: node excluded             jobs: operator is the submitter jobs: no time left              jobs: no checkpoints to resume  jobs: too late to submit        jobs: outcome out of range      jobs: used out of range         jobs: result zero               jobs: reclaimable               jobs: not reclaimable yet       jobs: notice still running      jobs: not expired               jobs: nothing to do             jobs: not the governor          jobs: policy out of range       jobs: not offered to you        "
-
+REASONS: constant(
+    String[2080]
+) = "jobs: not the submitter         jobs: paused                    jobs: policy not current        jobs: posted before             jobs: spare bits set            jobs: spec zero                 jobs: no runtime asked          jobs: ceiling zero              jobs: max_seconds out of range  jobs: deadline too near         jobs: units out of range        jobs: chunk out of range        jobs: no chunks yet             jobs: replicas out of range     jobs: no replicas yet           jobs: quorum out of range       jobs: match_window out of range jobs: no challenges yet         jobs: no checkpoints yet        jobs: attempts out of range     jobs: billing out of range      jobs: no confidential jobs yet  jobs: no preemptible jobs yet   jobs: unknown flag              jobs: no verifiers yet          jobs: no court yet              jobs: no parents yet            jobs: price below minimum       jobs: keeper_fee out of range   jobs: bond too large            jobs: escrow too large          jobs: wrong value sent          jobs: transfer failed           jobs: no such unit              jobs: not the next unit         jobs: closed                    jobs: nothing untouched         jobs: not open                  jobs: not running               jobs: not closing               jobs: not submitted             jobs: takes claims only         jobs: takes no claims yet       jobs: a proposal is live        jobs: no proposal               jobs: window over               jobs: window still open         jobs: not a better key          jobs: best already              jobs: node excluded             jobs: operator is the submitter jobs: no time left              jobs: no checkpoints to resume  jobs: too late to submit        jobs: outcome out of range      jobs: used out of range         jobs: result zero               jobs: reclaimable               jobs: not reclaimable yet       jobs: notice still running      jobs: not expired               jobs: nothing to do             jobs: not the governor          jobs: policy out of range       jobs: not offered to you        "
 
 ESCROW: public(immutable(IEscrow))
 NODES: public(immutable(INodeRegistry))
 ASSET: public(immutable(IERC20))  # zero for the native coin
 TREASURY: public(immutable(address))
 DEAD_AFTER: public(immutable(uint256))  # seconds, NodeRegistry's
-
 
 _words: HashMap[bytes32, uint256]  # unit key -> unit word; job id of an array -> its header
 _seconds: HashMap[bytes32, uint256]  # unit key -> best proposal while OPEN, result digest from SUBMITTED
@@ -203,7 +202,7 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     if len(parents) != 0:
         self._refuse(NO_PARENTS)
 
-    amount: uint256 = count * leases._budget(terms.money, terms.limits)
+    amount: uint256 = count * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
     if amount > packing.U96:
         self._refuse(ESCROW_LARGE)
     if count == 1:
@@ -263,7 +262,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
         word = self._with_lapse(key, word, terms.policy)
         if (word >> packing.MARK) & packing.U40 != 0:
             self._refuse(PROPOSAL_LIVE)
-        refund: uint256 = leases._holds(terms.money, terms.limits, word)
+        refund: uint256 = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.CANCELLED)
         log IJobRegistry.Cancelled(job_id=job_id, index=at, word=word, refund=refund)
         extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
@@ -312,7 +311,17 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
     best: uint256 = self._seconds[key]
     node: uint256 = (best >> packing.BEST_NODE) & packing.U32
     rate: uint256 = (word >> packing.RATE) & packing.U80
-    self._start(terms, job_id, key, self._event_index(header, index), word + (1 << packing.TIPS), node, rate, session_key, resume_from)
+    self._start(
+        terms,
+        job_id,
+        key,
+        self._event_index(header, index),
+        word + (1 << packing.TIPS),
+        node,
+        rate,
+        session_key,
+        resume_from,
+    )
     tip: uint256 = ((terms.money >> packing.KEEPER_FEE) & packing.U80) // 2
     extcall ESCROW.split(job_id, [self._share(tip, best), 0, 0, 0], skip_contract_check=True)
 
@@ -402,20 +411,21 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     node: uint256 = (word >> packing.NODE) & packing.U32
     word |= outcome << packing.OUTCOME
 
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
     refund: uint256 = 0
     if self._state(word) == packing.CLOSING:
-        refund = leases._holds(terms.money, terms.limits, word)
+        refund = leases._holds(price, terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.CANCELLED)
-    elif self._may_reopen(terms, word, header):
+    elif self._may_reopen(terms.limits, terms.policy, word, header):
         self._accused[key] = node
         word = self._reopen(key, word | packing.ACCUSED)
     else:
-        refund = leases._holds(terms.money, terms.limits, word)
+        refund = leases._holds(price, terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.REFUNDED)
     log IJobRegistry.Declined(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report
     )
-    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._bond(price, terms.money, terms.policy)
     extcall NODES.declined(node, msg.sender, bond, skip_contract_check=True)
     if refund != 0:
         extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
@@ -470,7 +480,6 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
         if extensions < MAX_EXTENSIONS and mark - block.timestamp < window // 3:
             extensions += 1
             mark += window // 3
-
     receiver: address = payee
     if payee == empty(address):
         receiver = msg.sender
@@ -535,15 +544,16 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     node: uint256 = (word >> packing.NODE) & packing.U32
     billed: uint256 = mark - ((word >> packing.STARTED) & packing.U40)
     billed = min(billed, terms.limits & packing.U24) + ((terms.policy >> packing.START_FEE) & packing.U12)
-    pay: uint256 = leases._pay(terms.money, terms.limits, word, billed)
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
-    rest: uint256 = leases._holds(terms.money, terms.limits, word) - pay
+    rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
     reward: uint256 = leases._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
     word = self._end(job_id, key, word, header, packing.CANCELLED)
     log IJobRegistry.Closed(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
     )
-    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._bond(price, terms.money, terms.policy)
     owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
     self._pay_out(job_id, owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
 
@@ -566,16 +576,17 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     if block.timestamp < due:
         self._refuse(NOT_RECLAIMABLE)
     node: uint256 = (word >> packing.NODE) & packing.U32
-    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    bond: uint256 = leases._bond(price, terms.money, terms.policy)
     slash: uint256 = bond // SLASH_DIVISOR
     base: uint256 = ((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8
     reward: uint256 = min(slash // 4, leases._ramp(base, block.timestamp - due))
 
     refund: uint256 = 0
-    if self._may_reopen(terms, word, header):
+    if self._may_reopen(terms.limits, terms.policy, word, header):
         word = self._reopen(key, word)
     else:
-        refund = leases._holds(terms.money, terms.limits, word)
+        refund = leases._holds(price, terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.REFUNDED)
     log IJobRegistry.Reclaimed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
     extcall NODES.reclaimed(node, bond, slash, reward, self._payee(payee), skip_contract_check=True)
@@ -590,7 +601,9 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     @notice End an open unit, or (ALL) an array's untouched ones, that can no longer finish before the deadline.
     @param payee Who gets the expirer's pay, once per call; zero means msg.sender.
     """
-    due: uint256 = ((terms.limits >> packing.DEADLINE) & packing.U40) + 1 - leases._lease_time(terms.limits, terms.policy)
+    due: uint256 = (
+        ((terms.limits >> packing.DEADLINE) & packing.U40) + 1 - leases._lease_time(terms.limits, terms.policy)
+    )
     if block.timestamp < due:
         self._refuse(NOT_EXPIRED)
     job_id: bytes32 = self._job_id(terms)
@@ -607,7 +620,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
         if self._state(word) != packing.OPEN:
             self._refuse(NOT_OPEN)
         at = self._event_index(header, index)
-        refund = leases._holds(terms.money, terms.limits, word)
+        refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.EXPIRED)
     keeper_fee: uint256 = (terms.money >> packing.KEEPER_FEE) & packing.U80
     reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
@@ -855,13 +868,13 @@ def _start(
 
 @view
 @internal
-def _may_reopen(terms: IJobRegistry.Terms, word: uint256, header: uint256) -> bool:
+def _may_reopen(limits: uint256, policy: uint256, word: uint256, header: uint256) -> bool:
     """
     @return Whether a lease that ended without a result leaves an attempt, and time for it, in a job still open.
     """
-    if (word >> packing.ATTEMPTS) & packing.U4 >= (terms.limits >> packing.MAX_ATTEMPTS) & packing.U4:
+    if (word >> packing.ATTEMPTS) & packing.U4 >= (limits >> packing.MAX_ATTEMPTS) & packing.U4:
         return False
-    return header & packing.CLOSED == 0 and self._has_time(terms.limits, terms.policy)
+    return header & packing.CLOSED == 0 and self._has_time(limits, policy)
 
 
 @internal
@@ -906,7 +919,7 @@ def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) ->
     if untouched == 0:
         self._refuse(NOTHING_LEFT)
     self._words[job_id] = header | packing.CLOSED
-    return untouched * leases._budget(terms.money, terms.limits)
+    return untouched * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
 
 
 @internal
@@ -936,9 +949,10 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> bool
         billed = min(billed, elapsed)
     if word & packing.NOTICED != 0:
         billed = min(billed, elapsed + ((terms.policy >> packing.START_FEE) & packing.U12))
-    pay: uint256 = leases._pay(terms.money, terms.limits, word, billed)
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
-    rest: uint256 = leases._holds(terms.money, terms.limits, word) - pay
+    rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
     reward: uint256 = 0
     if settler != empty(address):
         reward = leases._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
@@ -948,7 +962,7 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> bool
         accused = self._accused[key]
         if accused == node:
             accused = 0
-    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._bond(price, terms.money, terms.policy)
     word = self._end(job_id, key, word, header, packing.SETTLED)
     log IJobRegistry.Settled(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
@@ -1102,7 +1116,7 @@ def _check_terms(terms: IJobRegistry.Terms) -> uint256:
     keeper_fee: uint256 = (terms.money >> packing.KEEPER_FEE) & packing.U80
     if keeper_fee < least or keeper_fee > max(price, least):
         self._refuse(KEEPER_FEE_RANGE)
-    if leases._bond(terms.money, limits, terms.policy) > packing.U80:
+    if leases._bond(price, terms.money, terms.policy) > packing.U80:
         self._refuse(BOND_LARGE)
     return units
 

@@ -21,7 +21,6 @@ implements: ILens
 import leases
 import packing
 
-
 MAX_PAGE: constant(uint256) = 256
 MAX_CANDIDATES: constant(uint256) = 64
 MAX_NODES_CHECKED: constant(uint256) = 128
@@ -38,7 +37,6 @@ OWN_JOB: constant(uint256) = 17
 EXCLUDED: constant(uint256) = 18
 NO_TIME: constant(uint256) = 19
 NOT_OPEN: constant(uint256) = 20
-
 
 JOBS: public(immutable(IJobRegistry))
 NODES: public(immutable(INodeRegistry))
@@ -137,7 +135,10 @@ def fit(terms: IJobRegistry.Terms, index: uint256, node: uint256, claim: bool) -
     if (word >> packing.NODE) & packing.U32 == node:
         if not claim or (word >> packing.LAPSES) & packing.U4 == 0:
             return EXCLUDED
-    if block.timestamp + leases._lease_time(terms.limits, terms.policy) > (terms.limits >> packing.DEADLINE) & packing.U40:
+    if (
+        block.timestamp + leases._lease_time(terms.limits, terms.policy)
+        > (terms.limits >> packing.DEADLINE) & packing.U40
+    ):
         return NO_TIME
     return 0
 

@@ -30,7 +30,6 @@ import reasons
 import reputation
 import scoring
 
-
 MAX_BATCH: constant(uint256) = 128
 MAX_STAKE: constant(uint256) = 2**80 - 1
 MAX_NODES: constant(uint256) = 2**32 - 1
@@ -61,8 +60,9 @@ ZONE_BARRED: constant(uint256) = 14
 PRICE_HIGH: constant(uint256) = 15
 ON_PROBATION: constant(uint256) = 16
 # One 32-byte row a gate, row 0 first.
-GATE_REASONS: constant(String[544]) = "nodes: fits                     nodes: not live                 nodes: stake below minimum      nodes: exiting                  nodes: quarantined              nodes: no free slot             nodes: free stake short         nodes: runtime missing          nodes: too few GPUs             nodes: VRAM short               nodes: cores short              nodes: RAM short                nodes: disk short               nodes: GPU tier too low         nodes: zone not allowed         nodes: ask above ceiling        nodes: on probation             "
-
+GATE_REASONS: constant(
+    String[544]
+) = "nodes: fits                     nodes: not live                 nodes: stake below minimum      nodes: exiting                  nodes: quarantined              nodes: no free slot             nodes: free stake short         nodes: runtime missing          nodes: too few GPUs             nodes: VRAM short               nodes: cores short              nodes: RAM short                nodes: disk short               nodes: GPU tier too low         nodes: zone not allowed         nodes: ask above ceiling        nodes: on probation             "
 
 ESCROW: public(immutable(IEscrow))
 ASSET: public(immutable(IERC20))  # zero for the native coin
@@ -74,7 +74,6 @@ MINIMUM_STAKE: public(immutable(uint256))  # base units, for ACTIVE
 FEE_REFERENCE: public(immutable(uint256))  # base units, the fee that counts as one full success
 LIVENESS_FEE: public(immutable(uint256))  # base units, per lapse, from the node's free stake
 RATION_BPS: public(immutable(uint256))  # share of all stake that one clock hour may burn
-
 
 _totals: uint256  # next id, hour, burnt in that hour, total stake: packing.NEXT_ID ..
 _owners: HashMap[uint256, uint256]  # node -> stake << 160 | owner
@@ -319,9 +318,7 @@ def exit_finish(node: uint256):
     self._totals -= stake << packing.TOTAL
     log INodeRegistry.ExitFinished(node=node, stake=stake)
     if stake != 0:
-        extcall ESCROW.split(
-            convert(node, bytes32), [(stake << 160) | (owned & packing.U160), 0, 0, 0]
-        )
+        extcall ESCROW.split(convert(node, bytes32), [(stake << 160) | (owned & packing.U160), 0, 0, 0])
 
 
 # ---- OPERATORS ----
@@ -377,8 +374,9 @@ def check_liveness(nodes: DynArray[uint256, MAX_BATCH], payee: address):
             self._owners[node] = record - (fee << 160)
             self._totals -= fee << packing.TOTAL
             extcall ESCROW.split(
-                convert(node, bytes32), [(fee << 160) | convert(receiver, uint256), 0, 0, 0],
-            skip_contract_check=True,
+                convert(node, bytes32),
+                [(fee << 160) | convert(receiver, uint256), 0, 0, 0],
+                skip_contract_check=True,
             )
     assert done, "nodes: nothing to do"
 
@@ -442,7 +440,9 @@ def settled(node: uint256, bond: uint256, ok: bool, fee: uint256, accused: uint2
     operator: address = self._operator(node)
     hot: uint256 = self._hot[operator][node] - (bond << packing.BOND)
     if ok:
-        hot = reputation._observe(hot, True, min(reputation.ONE, reputation.ONE * fee // FEE_REFERENCE), block.timestamp)
+        hot = reputation._observe(
+            hot, True, min(reputation.ONE, reputation.ONE * fee // FEE_REFERENCE), block.timestamp
+        )
     self._hot[operator][node] = hot
     if accused != 0:
         self._observe_failure(accused, reputation.ONE)

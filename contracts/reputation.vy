@@ -80,7 +80,6 @@ def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
                 quarantine = max(quarantine, now + min(QUARANTINE_MAX, QUARANTINE_BASE << trips))
                 trips = min(15, trips + 1)
                 cusum = 8
-
     seasoned: uint256 = 0
     if r >= SEASONED_AT:
         seasoned = packing.SEASONED

@@ -437,5 +437,3 @@ def success_weight(fee: int, fee_reference: int) -> int:
 def negligence_weight(rationed: bool) -> int:
     """Return the weight of a failed lease; half above the hour's burn ration."""
     return ONE // 2 if rationed else ONE
-
-

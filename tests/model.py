@@ -217,7 +217,8 @@ class Model:
         refuse_if(not self._beat(sender, node), "nodes: not the operator")
 
     def heartbeat(self, sender: str, nodes: list[NodeId]) -> None:
-        refuse_if(not any([self._beat(sender, node) for node in nodes]), "nodes: nothing to do")
+        done = [self._beat(sender, node) for node in nodes]
+        refuse_if(not any(done), "nodes: nothing to do")
 
     def check_liveness(self, sender: str, nodes: list[NodeId]) -> None:
         done = False
@@ -332,7 +333,8 @@ class Model:
         refuse_if(not self._settle(sender, job, index), "jobs: not submitted")
 
     def settle_batch(self, sender: str, items: list[tuple[Job, int]]) -> None:
-        refuse_if(not any([self._settle(sender, job, index) for job, index in items]), "jobs: nothing to do")
+        done = [self._settle(sender, job, index) for job, index in items]
+        refuse_if(not any(done), "jobs: nothing to do")
 
     def cancel(self, sender: str, job: Job, index: int) -> None:
         refuse_if(sender.lower() != job.terms.submitter.lower(), "jobs: not the submitter")
