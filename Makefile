@@ -1,5 +1,5 @@
 # Hearth's one-word commands. `make help` lists them.
-# Assumed on the machine: make, Python 3.11 or 3.12 with venv, Node 20 or newer with npm. Everything else is locked.
+# Assumed on the machine: make, and Python 3.11 or 3.12 with venv. Everything else is locked, Node too where it is old.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -14,8 +14,13 @@ VENV := $(CURDIR)/.venv
 PY := $(VENV)/bin/python
 FORMAT_VENV := $(CURDIR)/.venv-format
 MAMUSHI := $(FORMAT_VENV)/bin/mamushi --line-length 120
+# Where the machine's Node is missing or older than 20, one from a locked wheel takes its place.
+NODE_VENV := $(CURDIR)/.venv-node
+NODE_FITS := $(shell node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null && \
+	command -v npm >/dev/null && echo yes)
+NODE_STAMP := $(if $(NODE_FITS),,.venv-node/.stamp)
 # ape-vyper looks for the vyper program on PATH; nothing else is picked up from the user's own site.
-export PATH := $(VENV)/bin:$(PATH)
+export PATH := $(VENV)/bin:$(if $(NODE_FITS),,$(NODE_VENV)/bin:)$(PATH)
 export PYTHONNOUSERSITE := 1
 unexport PYTHONPATH
 
@@ -66,9 +71,14 @@ setup: .venv/.stamp-project node_modules/.stamp .venv-format/.stamp ## everythin
 	$(FORMAT_VENV)/bin/python -m pip install $(PIP_LOCKED) --only-binary :all: -r requirements-format.lock
 	@touch $@
 
-node_modules/.stamp: package.json package-lock.json .npmrc
-	@command -v npm >/dev/null || { echo "Hearth needs Node 20 or newer with npm" >&2; exit 3; }
+.venv-node/.stamp: requirements-node.lock | .venv/.stamp-venv
+	$(PY) -m venv .venv-node
+	$(NODE_VENV)/bin/python -m pip install $(PIP_LOCKED) --only-binary :all: -r requirements-node.lock
+	@touch $@
+
+node_modules/.stamp: package.json package-lock.json .npmrc $(NODE_STAMP)
 	npm ci --ignore-scripts --no-progress --loglevel=error
+	@test -x node_modules/.bin/anvil || { echo "npm left out anvil: its package has none for this platform" >&2; exit 3; }
 	@touch $@
 
 # ---- checks ----
@@ -117,10 +127,11 @@ demo: .venv/.stamp-project node_modules/.stamp ## the market on a local chain, f
 	$(WITH_SERVICES) $(VENV)/bin/hearth demo
 
 bench: .venv/.stamp-project node_modules/.stamp ## keeper and matching figures into bench/results
-	$(PY) -m scripts.bench_keeper
+	set -e; for name in $(filter-out bench_gas,$(basename $(notdir $(wildcard bench/bench_*.py)))); do \
+		$(PY) -m bench.$$name; done
 
 bench-gas: .venv/.stamp-project node_modules/.stamp ## gas figures into bench/results/gas.json and docs/GAS.md
-	$(PY) -m scripts.bench_gas
+	$(PY) -m bench.bench_gas
 
 services-up: .venv/.stamp-project ## Docker engine, image registry and Kubo on loopback, for the tests
 	$(PY) -m tools.services up
@@ -145,12 +156,13 @@ lock: ## resolve the lock files anew (needs uv and npm)
 	$(LOCK) requirements-build.in -c requirements-dev.lock -o requirements-build.lock
 	$(LOCK) requirements-format.in -o requirements-format.lock
 	$(LOCK) requirements-go.in -o requirements-go.lock
+	$(LOCK) requirements-node.in -o requirements-node.lock
 	rm -rf .build/npm && mkdir -p .build/npm && cp package.json .npmrc .build/npm/
 	cd .build/npm && npm install --package-lock-only --ignore-scripts --loglevel=error
 	cd .build/npm && $(PYTHON) $(CURDIR)/tools/lock_npm.py
 	cp .build/npm/package-lock.json .
 
 clean: ## remove what was built here; caches outside the clone stay
-	rm -rf .venv .venv-format node_modules .build .cache .hearth dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-format .venv-node node_modules .build .cache .hearth dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	rm -rf *.egg-info

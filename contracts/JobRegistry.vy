@@ -202,7 +202,7 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     if len(parents) != 0:
         self._refuse(NO_PARENTS)
 
-    amount: uint256 = count * leases._budget(terms.money, terms.limits)
+    amount: uint256 = count * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
     if amount > packing.U96:
         self._refuse(ESCROW_LARGE)
     if count == 1:
@@ -262,7 +262,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
         word = self._with_lapse(key, word, terms.policy)
         if (word >> packing.MARK) & packing.U40 != 0:
             self._refuse(PROPOSAL_LIVE)
-        refund: uint256 = leases._holds(terms.money, terms.limits, word)
+        refund: uint256 = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.CANCELLED)
         log IJobRegistry.Cancelled(job_id=job_id, index=at, word=word, refund=refund)
         extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
@@ -411,20 +411,21 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     node: uint256 = (word >> packing.NODE) & packing.U32
     word |= outcome << packing.OUTCOME
 
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
     refund: uint256 = 0
     if self._state(word) == packing.CLOSING:
-        refund = leases._holds(terms.money, terms.limits, word)
+        refund = leases._holds(price, terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.CANCELLED)
-    elif self._may_reopen(terms, word, header):
+    elif self._may_reopen(terms.limits, terms.policy, word, header):
         self._accused[key] = node
         word = self._reopen(key, word | packing.ACCUSED)
     else:
-        refund = leases._holds(terms.money, terms.limits, word)
+        refund = leases._holds(price, terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.REFUNDED)
     log IJobRegistry.Declined(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report
     )
-    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._bond(price, terms.money, terms.policy)
     extcall NODES.declined(node, msg.sender, bond, skip_contract_check=True)
     if refund != 0:
         extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
@@ -543,15 +544,16 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     node: uint256 = (word >> packing.NODE) & packing.U32
     billed: uint256 = mark - ((word >> packing.STARTED) & packing.U40)
     billed = min(billed, terms.limits & packing.U24) + ((terms.policy >> packing.START_FEE) & packing.U12)
-    pay: uint256 = leases._pay(terms.money, terms.limits, word, billed)
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
-    rest: uint256 = leases._holds(terms.money, terms.limits, word) - pay
+    rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
     reward: uint256 = leases._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
     word = self._end(job_id, key, word, header, packing.CANCELLED)
     log IJobRegistry.Closed(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
     )
-    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._bond(price, terms.money, terms.policy)
     owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
     self._pay_out(job_id, owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
 
@@ -574,16 +576,17 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     if block.timestamp < due:
         self._refuse(NOT_RECLAIMABLE)
     node: uint256 = (word >> packing.NODE) & packing.U32
-    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    bond: uint256 = leases._bond(price, terms.money, terms.policy)
     slash: uint256 = bond // SLASH_DIVISOR
     base: uint256 = ((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8
     reward: uint256 = min(slash // 4, leases._ramp(base, block.timestamp - due))
 
     refund: uint256 = 0
-    if self._may_reopen(terms, word, header):
+    if self._may_reopen(terms.limits, terms.policy, word, header):
         word = self._reopen(key, word)
     else:
-        refund = leases._holds(terms.money, terms.limits, word)
+        refund = leases._holds(price, terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.REFUNDED)
     log IJobRegistry.Reclaimed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
     extcall NODES.reclaimed(node, bond, slash, reward, self._payee(payee), skip_contract_check=True)
@@ -617,7 +620,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
         if self._state(word) != packing.OPEN:
             self._refuse(NOT_OPEN)
         at = self._event_index(header, index)
-        refund = leases._holds(terms.money, terms.limits, word)
+        refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.EXPIRED)
     keeper_fee: uint256 = (terms.money >> packing.KEEPER_FEE) & packing.U80
     reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
@@ -865,13 +868,13 @@ def _start(
 
 @view
 @internal
-def _may_reopen(terms: IJobRegistry.Terms, word: uint256, header: uint256) -> bool:
+def _may_reopen(limits: uint256, policy: uint256, word: uint256, header: uint256) -> bool:
     """
     @return Whether a lease that ended without a result leaves an attempt, and time for it, in a job still open.
     """
-    if (word >> packing.ATTEMPTS) & packing.U4 >= (terms.limits >> packing.MAX_ATTEMPTS) & packing.U4:
+    if (word >> packing.ATTEMPTS) & packing.U4 >= (limits >> packing.MAX_ATTEMPTS) & packing.U4:
         return False
-    return header & packing.CLOSED == 0 and self._has_time(terms.limits, terms.policy)
+    return header & packing.CLOSED == 0 and self._has_time(limits, policy)
 
 
 @internal
@@ -916,7 +919,7 @@ def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) ->
     if untouched == 0:
         self._refuse(NOTHING_LEFT)
     self._words[job_id] = header | packing.CLOSED
-    return untouched * leases._budget(terms.money, terms.limits)
+    return untouched * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
 
 
 @internal
@@ -946,9 +949,10 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> bool
         billed = min(billed, elapsed)
     if word & packing.NOTICED != 0:
         billed = min(billed, elapsed + ((terms.policy >> packing.START_FEE) & packing.U12))
-    pay: uint256 = leases._pay(terms.money, terms.limits, word, billed)
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
-    rest: uint256 = leases._holds(terms.money, terms.limits, word) - pay
+    rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
     reward: uint256 = 0
     if settler != empty(address):
         reward = leases._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
@@ -958,7 +962,7 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> bool
         accused = self._accused[key]
         if accused == node:
             accused = 0
-    bond: uint256 = leases._bond(terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._bond(price, terms.money, terms.policy)
     word = self._end(job_id, key, word, header, packing.SETTLED)
     log IJobRegistry.Settled(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
@@ -1112,7 +1116,7 @@ def _check_terms(terms: IJobRegistry.Terms) -> uint256:
     keeper_fee: uint256 = (terms.money >> packing.KEEPER_FEE) & packing.U80
     if keeper_fee < least or keeper_fee > max(price, least):
         self._refuse(KEEPER_FEE_RANGE)
-    if leases._bond(terms.money, limits, terms.policy) > packing.U80:
+    if leases._bond(price, terms.money, terms.policy) > packing.U80:
         self._refuse(BOND_LARGE)
     return units
 

@@ -29,35 +29,32 @@ def _unit_price(money: uint256, limits: uint256) -> uint256:
 
 @pure
 @internal
-def _budget(money: uint256, limits: uint256) -> uint256:
+def _budget(price: uint256, money: uint256, limits: uint256) -> uint256:
     """
+    @param price The unit's, from `_unit_price`, so that a caller that needs it again computes it once.
     @return What a fresh lease holds: its price and every keeper fee it may need.
     """
-    return self._unit_price(money, limits) + ((limits >> packing.MAX_ATTEMPTS) & packing.U4) * (
-        (money >> packing.KEEPER_FEE) & packing.U80
-    )
+    return price + ((limits >> packing.MAX_ATTEMPTS) & packing.U4) * ((money >> packing.KEEPER_FEE) & packing.U80)
 
 
 @pure
 @internal
-def _holds(money: uint256, limits: uint256, word: uint256) -> uint256:
+def _holds(price: uint256, money: uint256, limits: uint256, word: uint256) -> uint256:
     """
     @return What a unit that has not ended holds: its budget less the tips already paid.
     """
     tip: uint256 = ((money >> packing.KEEPER_FEE) & packing.U80) // 2
-    return self._budget(money, limits) - ((word >> packing.TIPS) & packing.U4) * tip
+    return self._budget(price, money, limits) - ((word >> packing.TIPS) & packing.U4) * tip
 
 
 @pure
 @internal
-def _bond(money: uint256, limits: uint256, policy: uint256) -> uint256:
+def _bond(price: uint256, money: uint256, policy: uint256) -> uint256:
     """
     @return The stake that a lease reserves, rounding up. No court exists, so no jury has to be covered.
     """
     share: uint256 = (policy >> packing.BOND_NONE) & packing.U16
-    return max(
-        (share * self._unit_price(money, limits) + BPS - 1) // BPS, 8 * ((money >> packing.KEEPER_FEE) & packing.U80)
-    )
+    return max((share * price + BPS - 1) // BPS, 8 * ((money >> packing.KEEPER_FEE) & packing.U80))
 
 
 @pure
@@ -66,27 +63,28 @@ def _ask(terms: IJobRegistry.Terms) -> INodeRegistry.Ask:
     """
     @return What the matching gates compare a node with.
     """
+    price: uint256 = self._unit_price(terms.money, terms.limits)
     probation: uint256 = 0
     if terms.limits & packing.NEWCOMERS == 0:
         probation = 1
-        if self._unit_price(terms.money, terms.limits) > self._amount(terms.policy >> packing.PROBATION_PRICE):
+        if price > self._amount(terms.policy >> packing.PROBATION_PRICE):
             probation = 2
     return INodeRegistry.Ask(
         needs=terms.needs,
         ceiling=terms.money & packing.U80,
-        bond=self._bond(terms.money, terms.limits, terms.policy),
+        bond=self._bond(price, terms.money, terms.policy),
         probation=probation,
     )
 
 
 @pure
 @internal
-def _pay(money: uint256, limits: uint256, word: uint256, billed: uint256) -> uint256:
+def _pay(price: uint256, word: uint256, billed: uint256) -> uint256:
     """
     @param billed Seconds.
     @return The unit's pay before the fee, rounding down, at most its price.
     """
-    return min(self._unit_price(money, limits), ((word >> packing.RATE) & packing.U80) * billed // RATE_SCALE)
+    return min(price, ((word >> packing.RATE) & packing.U80) * billed // RATE_SCALE)
 
 
 @pure

@@ -35,9 +35,14 @@ def open_market(provider: Any, folder: Path, name: str) -> Market:
     return market
 
 
-def send(account: Any, call: Call) -> None:
-    """Sign and send a call with an ape account, and print its hash."""
+def send(account: Any, market: Market, call: Call) -> None:
+    """Simulate a call, sign and send it with an ape account, and print its hash."""
     from ape import networks
+
+    try:
+        market.port.call(call, sender=account.address)
+    except HearthError as error:
+        raise click.ClickException(error.message) from error
 
     transaction = networks.provider.network.ecosystem.create_transaction(
         sender=account.address, receiver=call.to, data=call.data, value=call.value
@@ -69,7 +74,7 @@ def set_policy(provider: Any, account: Any, folder: Path, name: str, changes: tu
         call = market.calls.set_policy(replace(market.policy(), **values))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    send(account, call)
+    send(account, market, call)
 
 
 @cli.command(cls=ConnectedProviderCommand)
@@ -78,7 +83,8 @@ def set_policy(provider: Any, account: Any, folder: Path, name: str, changes: tu
 @click.option("--name", required=True, help="Name of the network file.")
 def drop_previous_policy(provider: Any, account: Any, folder: Path, name: str) -> None:
     """Stop taking the replaced policy at once."""
-    send(account, open_market(provider, folder, name).calls.drop_previous_policy())
+    market = open_market(provider, folder, name)
+    send(account, market, market.calls.drop_previous_policy())
 
 
 @cli.command(cls=ConnectedProviderCommand)
@@ -88,7 +94,8 @@ def drop_previous_policy(provider: Any, account: Any, folder: Path, name: str) -
 @click.argument("what", type=click.Choice(sorted(REGISTRIES)))
 def pause(provider: Any, account: Any, folder: Path, name: str, what: str) -> None:
     """Pause new posts or new registrations; it ends by itself after 7 days."""
-    send(account, open_market(provider, folder, name).calls.pause(REGISTRIES[what]))
+    market = open_market(provider, folder, name)
+    send(account, market, market.calls.pause(REGISTRIES[what]))
 
 
 @cli.command(cls=ConnectedProviderCommand)
@@ -98,4 +105,5 @@ def pause(provider: Any, account: Any, folder: Path, name: str, what: str) -> No
 @click.argument("amount", type=click.IntRange(1))
 def set_minimum_stake(provider: Any, account: Any, folder: Path, name: str, amount: int) -> None:
     """Ask new registrations for this stake, in base units."""
-    send(account, open_market(provider, folder, name).calls.set_minimum_stake(amount))
+    market = open_market(provider, folder, name)
+    send(account, market, market.calls.set_minimum_stake(amount))

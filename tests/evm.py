@@ -110,6 +110,11 @@ def compile_contract(name: str) -> Artifact:
     raise FileNotFoundError(f"no contract {name} below {CONTRACTS}")
 
 
+def _below_root(path: Path) -> str:
+    """Name a source by its place in the project, so that a copy of the project looks at its own file."""
+    return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
 def _digest(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
@@ -121,7 +126,7 @@ def _compile(name: str, path: Path | None, text: str) -> Artifact:
     stored = CACHE / f"{name}-{key[:32]}.json"
     if stored.is_file():
         found = json.loads(stored.read_text(encoding="utf-8"))
-        if all(Path(p).is_file() and _digest(Path(p).read_bytes()) == h for p, h in found["sources"].items()):
+        if all((ROOT / p).is_file() and _digest((ROOT / p).read_bytes()) == h for p, h in found["sources"].items()):
             return Artifact(name, found["abi"], bytes.fromhex(found["bytecode"]), found["runtime_size"])
     # Lowest precedence first, as the compiler's own command line orders them.
     bundle = FilesystemInputBundle([Path(entry) for entry in reversed(sys.path) if entry] + [CONTRACTS])
@@ -143,7 +148,7 @@ def _compile(name: str, path: Path | None, text: str) -> Artifact:
     } - {where}
     CACHE.mkdir(parents=True, exist_ok=True)
     entry = {
-        "sources": {str(p): _digest(p.read_bytes()) for p in sorted(imported)},
+        "sources": {_below_root(p): _digest(p.read_bytes()) for p in sorted(imported)},
         "abi": artifact.abi,
         "bytecode": artifact.bytecode.hex(),
         "runtime_size": artifact.runtime_size,

@@ -33,7 +33,8 @@ PR_SET_DUMPABLE = 4
 def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None = None) -> Worker:
     """Open everything that a worker needs and put it together; `stack` closes it again. Raises HearthError.
 
-    `overrides` replaces fields of the loop's `Config` and of `SenderConfig`, for tests of a worker in this process.
+    `overrides` replaces fields of the loop's `Config` and of `SenderConfig`, and `rpc_timeout` (seconds per request),
+    for tests of a worker in this process.
     """
     from dataclasses import fields, replace
 
@@ -61,8 +62,12 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     stack.enter_context(keys.SignerLock(key.lock_path))
     account = keys.unlock(key, keys.read_password(settings.account.password_file))
     home = make_private(settings.home)
+    changes = overrides or {}
     port = Web3Chain(
-        settings.rpc or network.rpc, chain_id=network.chain_id, genesis_hash=network.genesis_hash, timeout=10.0
+        settings.rpc or network.rpc,
+        changes.get("rpc_timeout", 10.0),
+        chain_id=network.chain_id,
+        genesis_hash=network.genesis_hash,
     )
     market = Market(port, network)
     market.check()
@@ -75,7 +80,6 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
             component="worker",
         )
     local = network.chain_id == LOCAL_CHAIN_ID
-    changes = overrides or {}
     path = TxJournal.path_in(home, network.chain_id, network.genesis_hash, key.address)
     journal = TxJournal(path, chain_id=network.chain_id, genesis_hash=network.genesis_hash, address=key.address)
     stack.callback(journal.close)

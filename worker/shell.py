@@ -71,6 +71,8 @@ SPEC_SECONDS: Final = 20.0
 """How long reading a spec may take, and how long a job whose spec could not be read is left alone."""
 MAX_READERS: Final = 4
 MAX_BACKOFF: Final = 30.0
+FUNDS_SECONDS: Final = 30.0
+"""How long nothing new is taken after gas money was short."""
 HOUSEKEEPING_SECONDS: Final = 600.0
 STATUS_REASONS: Final = 500
 """Jobs whose reasons the status file names."""
@@ -387,7 +389,7 @@ class Worker:
             log.info("refused", key=_short(key), why=error.message)
             self._back_off(key)
         except FundsError as error:
-            self._funds_short_until = time.monotonic() + 60
+            self._funds_short_until = time.monotonic() + FUNDS_SECONDS
             self.metrics.failures.labels(error.code).inc()
             log.error("gas money is short", why=error.message, hint=error.hint)
             self._back_off(key)

@@ -9,7 +9,7 @@ import pytest
 from tests.evm import NATIVE, Contract, Evm, Reverted, reverts
 from tests.vault import Vault, key, share, shares
 
-REFUSE, BURN = 1 << 0, 1 << 1
+REFUSE, BURN, REENTER = 1 << 0, 1 << 1, 1 << 2
 FREEZE = 1 << 4
 PARTIES = ("owner", "settler", "treasury", "submitter")
 
@@ -140,8 +140,13 @@ def test_gas_starvation__withdrawal__is_whole_or_not_at_all(asset: str) -> None:
     evm = Evm()
     vault = Vault.erc20(evm) if asset == "erc20" else Vault.native(evm)
     account = evm.account("account")
-    # A receiver with code needs more gas than a plain one, inside the inner call.
-    to = evm.deploy("mocks/Receiver").address if asset == "wallet" else account
+    to = account
+    if asset == "wallet":
+        # A receiver that has something to do with the coin, so that the inner call can run out of gas by itself.
+        wallet = evm.deploy("mocks/Receiver")
+        wallet.send.prepare(vault.escrow, vault.escrow.encode("credit", account), 0, 1)
+        wallet.send.set_mood(REENTER)
+        to = wallet.address
     vault.pay(account, 100)
     held, before = vault.holding(to), evm.state_hash()
     with evm.isolated():

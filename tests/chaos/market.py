@@ -32,7 +32,7 @@ from hearth.spec.resolved import ResolvedCompare, ResolvedOutput, ResolvedResour
 from hearth.spec.resolved import canonical as canonical_of
 from hearth.stores import FolderStore
 from hearth.tx import Sender, SenderConfig
-from hearth.types import Billing, JobId, NodeId, Offer, Runtime, State, Terms, Unit
+from hearth.types import Billing, JobId, NodeId, Offer, Runtime, State, Terms, TermsFlag, Unit
 from worker.journal import Entry, Journal
 from worker.shell import read_status
 
@@ -75,7 +75,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait(condition: Callable[[], Any], what: str, seconds: float = 240) -> Any:
+def wait(condition: Callable[[], Any], what: str, seconds: float = 150) -> Any:
     """Wait until a condition holds and return what it gave."""
     end = time.monotonic() + seconds
     while not (found := condition()):
@@ -202,7 +202,7 @@ class Scenario:
 
     # ---- jobs ----
 
-    def post(self, *, window: int = 0, units: int = 1, seconds: int = 600) -> JobId:
+    def post(self, *, window: int = 0, units: int = 1, seconds: int = 600, newcomers: bool = False) -> JobId:
         """Post a job that only this scenario's worker takes."""
         market = self.exchange.market
         spec = ResolvedSpec(
@@ -241,6 +241,7 @@ class Scenario:
             match_window=window,
             max_attempts=2,
             billing=Billing.FIXED,
+            flags=TermsFlag.NEWCOMERS if newcomers else TermsFlag(0),
         )
         job = market.job_id(terms)
         self.exchange.submitter.send(market.calls.post(terms), key=f"post/{job.hex()}")
@@ -273,9 +274,10 @@ class Scenario:
 
     def log(self) -> str:
         """Return what the worker's processes wrote."""
-        return (self.home / "log").read_text(errors="replace")
+        path = self.home / "log"
+        return path.read_text(errors="replace") if path.exists() else ""
 
-    def died(self, seconds: float = 240) -> None:
+    def died(self, seconds: float = 150) -> None:
         """Wait until the process was killed by its failpoint."""
         assert self.process is not None
         try:
@@ -310,7 +312,7 @@ class Scenario:
         """Delete the state folder; the key is kept."""
         shutil.rmtree(self.home / "state")
 
-    def settled(self, job: JobId, index: int = 0, seconds: float = 240) -> None:
+    def settled(self, job: JobId, index: int = 0, seconds: float = 150) -> None:
         """Wait until a unit is settled."""
         try:
             wait(lambda: self.state(job, index) is State.SETTLED, f"{self.name} settles", seconds)
@@ -357,7 +359,9 @@ class Scenario:
         """List the sandbox processes of this node."""
         from worker.runtimes.wasm import children
 
-        return [pid for pid, label in children() if f"-{self.node}-" in label]
+        network = self.exchange.net.network
+        mine = f"{network.chain_id}-{network.genesis_hash.hex()[:6]}-{self.node}-"
+        return [pid for pid, label in children() if label.startswith(mine)]
 
     def assert_once(self, job: JobId, index: int = 0, *, attempts: int = 1) -> None:
         """Check the oracle: settled well, started and submitted and paid exactly once, the result readable."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tools.planted import parse
+from tools import planted
+from tools.planted import Bug, control, needs_artifacts, parse, plant
 
 PATCH = "Bug: fee paid twice\nTests: tests/x -k fee\n\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
 
@@ -19,3 +22,62 @@ def test_parse__whole_patch__splits_head_and_diff() -> None:
 def test_parse__header_or_diff_missing__is_refused(missing: str) -> None:
     with pytest.raises(ValueError, match=r"fee\.patch"):
         parse("fee.patch", PATCH.replace(missing, ""))
+
+
+DIFF = "--- a/fee.py\n+++ b/fee.py\n@@ -1 +1 @@\n-FEE = 1\n+FEE = {fee}\n"
+
+
+@pytest.fixture
+def project(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stand in for the project: one module, one test that pins it, one that looks away."""
+
+    def copy(target: Path) -> None:
+        (target / "fee.py").write_text("FEE = 1\n")
+        (target / "test_fee.py").write_text(
+            "import fee\ndef test_pinned(): assert fee.FEE == 1\ndef test_blind(): pass\ndef test_red(): assert 0\n"
+        )
+
+    monkeypatch.setattr(planted, "copy_project", copy)
+
+
+def _bug(diff: str, *tests: str) -> Bug:
+    return Bug("fee.patch", "fee changed", tests, diff)
+
+
+@pytest.mark.usefixtures("project")
+def test_plant__test_turns_red__is_caught() -> None:
+    assert plant(_bug(DIFF.format(fee=2), "test_fee.py::test_pinned")) == ""
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("diff", "tests", "why"),
+    [
+        (DIFF.format(fee=2), "test_fee.py::test_blind", "did not turn red"),
+        (DIFF.format(fee=2), "test_fee.py::test_gone", "did not turn red (exit 4)"),
+        (DIFF.format(fee=2).replace("FEE = 1", "FEE = 9"), "test_fee.py::test_pinned", "does not apply"),
+    ],
+)
+def test_plant__no_red_test__says_why(diff: str, tests: str, why: str) -> None:
+    assert why in plant(_bug(diff, tests))
+
+
+@pytest.mark.usefixtures("project")
+def test_control__tests_red_without_any_bug__says_so() -> None:
+    assert control(("test_fee.py::test_pinned",)) == ""
+    assert "fail without it" in control(("test_fee.py::test_red",))
+
+
+@pytest.mark.parametrize(
+    ("tests", "path", "needed"),
+    [
+        ("tests/attacks/test_x.py", "contracts/x.vy", False),
+        ("tests/contracts/x tests/stateful/test_x.py -k fee", "contracts/x.vy", False),
+        ("tests/attacks/test_x.py tests/hearth/test_x.py", "contracts/x.vy", True),
+        ("-k fee", "contracts/x.vy", True),
+        ("tests/hearth/test_x.py", "hearth/x.py", False),
+    ],
+)
+def test_needs_artifacts__tests_and_diff__builds_only_for_readers(tests: str, path: str, needed: bool) -> None:
+    patch = PATCH.replace("tests/x -k fee", tests).replace("b/x.py", f"b/{path}")
+    assert needs_artifacts(parse("fee.patch", patch)) is needed

@@ -244,6 +244,27 @@ def test_decide__window_about_to_close__improves_only_with_time_to_be_mined(left
         assert "too soon to improve" in reason_for(said, NAME)
 
 
+def test_decide__key_that_only_equals_the_best__stands() -> None:
+    nodes = (node(1), node(2, ask=1))
+    (fresh,) = decide(one_job(open_unit(), nodes=nodes), FREE, NOW)
+    assert isinstance(fresh, Propose)
+    held = replace(open_unit(mark=NOW + 8), best=Best(payee=OTHER, node=NodeId(1), key=fresh.key))
+    assert reason_for(decide(one_job(held, nodes=nodes), FREE, NOW), NAME).startswith("node 1 is the best proposal")
+
+
+def test_decide__best_node_became_cheaper__is_not_proposed_again() -> None:
+    held = replace(open_unit(mark=NOW + 8), best=Best(payee=OTHER, node=NodeId(2), key=1))
+    said = decide(one_job(held, nodes=(node(1), node(2, ask=1))), FREE, NOW)
+    assert reason_for(said, NAME).startswith("node 2 is the best proposal")
+
+
+@pytest.mark.parametrize(("mark", "why"), [(NOW, "its node may ack until"), (NOW - 59, "its node may ack until")])
+def test_decide__window_over__leaves_the_unit_to_its_node(mark: int, why: str) -> None:
+    held = replace(open_unit(mark=mark), best=Best(payee=OTHER, node=NodeId(1), key=1))
+    said = decide(one_job(held, nodes=(node(1), node(2, ask=1))), replace(FREE, latency=0), NOW)
+    assert reason_for(said, NAME) == f"{why} {mark + 60}"
+
+
 def test_decide__proposal_lapsed_once__proposes_another_node() -> None:
     lapsed = replace(open_unit(mark=NOW - 60), best=Best(payee=OTHER, node=NodeId(2), key=1))
     (action,) = decide(one_job(lapsed, nodes=(node(1), node(2, ask=1))), FREE, NOW)

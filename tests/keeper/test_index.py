@@ -176,6 +176,7 @@ def test_index__random_history__follows_the_contracts_and_its_actions_are_taken(
         assert follower.follow() == []
         check_words(history, follower)
     assert sent >= {"propose", "improve", "settle", "reclaim", "expire", "close", "check_liveness"}
+    assert follower.compare(follower.index.live()) == []
     assert follower.index.credited == world.credit(world.keeper) > 0
 
 
@@ -198,6 +199,7 @@ def check_words(history: History, follower: Follower) -> None:
             header = words.unpack_header(word)
             mine = rows[job].header
             assert mine is not None
+            assert header.done + header.failed < (header.touched if header.closed else terms.leases)
             assert (mine.touched, mine.closed, mine.opened) == (header.touched, header.closed, header.opened)
             touched = header.touched
         for index in range(touched):
@@ -234,6 +236,21 @@ def test_apply__array_of_a_million_units__is_one_entry(world: World) -> None:
     assert row.header is not None and row.header.touched == 0 and row.terms == terms
     said = decide(snapshot_of(follower), config_of(world), world.evm.now)
     assert [one.index for one in said if isinstance(one, Propose)] == [0, 1, 2, 3]  # the node's four slots
+
+
+def test_apply__lease_of_an_array__dates_the_next_one(world: World) -> None:
+    node = world.register()
+    terms = world.post(units=3, flags=TermsFlag.NEWCOMERS)
+    follower = Follower(world, world.keeper)
+    follower.follow()
+    world.evm.warp(70)
+    world.claim(terms, node)
+    follower.follow()
+    assert follower.index.rows()[0].since == world.evm.now
+    world.evm.warp(10)
+    world.submit(terms)
+    follower.follow()
+    assert follower.index.rows()[0].since == world.evm.now - 10
 
 
 def test_decide__on_the_contracts__first_proposal_is_the_one_that_cannot_be_improved(world: World) -> None:

@@ -1,0 +1,288 @@
+"""What every call costs, in steady state, with the terms that the command line makes of examples/digits.
+
+`measure` runs on a real anvil (the benchmark) and in process (the snapshot test). Owner, operator, submitter, settler
+and treasury differ in every sample; the fee is on, keeper_fee > 0 and reputation is written. Steady state means that
+credits, hot words and the hour's burn word are already non-zero. A sample whose receipt lacks its step's event is void.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from hearth import protocol, words
+from hearth.gpu_tiers import TIERS
+from hearth.spec import (
+    Blob,
+    JobSpec,
+    ResolvedSpec,
+    load_spec,
+    local_sources,
+    needs_of,
+    plan_prices,
+    resolve,
+    spec_digest,
+    terms_of,
+)
+from hearth.stores import MemoryStore
+from hearth.types import SENTINEL, NodeId, Terms, TermsFlag
+from hearth.units import Asset
+from tests import world as w
+from tests.evm import ROOT, Receipt
+
+# LAYOUT's ceilings; docs/GAS.md shows them beside the figures.
+CEILINGS = {
+    "post": 97_000,
+    "claim": 55_000,
+    "submit": 42_000,
+    "settle": 80_000,
+    "life": 265_000,
+    "settle_accused": 92_000,
+    "settle_batch_50": 43_000,
+    "propose": 77_000,
+    "improve": 60_000,
+    "propose_after_lapse": 59_000,
+    "ack": 75_000,
+    "decline": 69_000,
+    "cancel": 47_000,
+    "cancel_running": 43_000,
+    "close": 79_000,
+    "reclaim": 85_000,
+    "reclaim_final": 95_000,
+    "expire": 53_000,
+    "beat": 27_200,
+    "beats_100": 6_100,
+    "register": 143_000,
+    "withdraw": 34_000,
+    "array_claim": 78_000,
+    "array_submit": 44_000,
+    "array_settle": 91_000,
+}
+POST_10000_EXTRA = 500
+BATCH = 50
+
+
+@cache
+def _digits() -> tuple[JobSpec, ResolvedSpec]:
+    loaded = load_spec(ROOT / "examples" / "digits" / "job.yaml", {})
+    store = MemoryStore()
+    blobs = {}
+    for _, source in local_sources(loaded.spec):
+        entry = store.add_path(loaded.folder / source)
+        blobs[source] = Blob(cid=str(entry.cid), size=entry.size)
+    return loaded.spec, resolve(loaded.spec, blobs, tiers=TIERS)
+
+
+def digits_terms(world: w.World, **overrides: Any) -> Terms:
+    """Return the terms that `hearth submit examples/digits/job.yaml` posts now, with another salt at every call."""
+    spec, resolved = _digits()
+    base = world.terms()
+    terms = terms_of(
+        spec,
+        submitter=world.submitter.lower(),
+        salt=base.salt,
+        digest=spec_digest(resolved),
+        needs=needs_of(resolved.resources, resolved.runtime, TIERS),
+        prices=plan_prices(spec, Asset("ETH", 18), world.policy),
+        policy=world.policy,
+        policy_word=words.pack_policy(world.policy),
+        now=world.evm.now,
+    )
+    return w.replace(terms, **overrides)
+
+
+class Bench:
+    """Samples on one world. The node's ask is 1e18 base units an hour, under the ceiling of the digits job."""
+
+    def __init__(self, world: w.World) -> None:
+        self.world = world
+        self.figures: dict[str, int] = {}
+        ask = 10**18 * protocol.RATE_SCALE // 3_600
+        self.ask = ask
+        self.node = world.register(ask=ask)
+        self.other_owner = world.evm.account("owner b")
+        self.other_operator = world.evm.account("operator b")
+        self.other = self._register(self.other_owner, self.other_operator, ask - 10**12)
+
+    def _register(self, owner: str, operator: str, ask: int) -> NodeId:
+        return self.world.register(owner=owner, operator=operator, ask=ask, slots=63)
+
+    def sample(self, key: str, event: str, receipt: Receipt, *, per: int = 1) -> Receipt:
+        """Record one figure; void samples raise."""
+        assert len(receipt.events(event)) >= 1, f"{key}: the receipt lacks {event}"
+        self.figures[key] = receipt.gas_used // per
+        return receipt
+
+    def terms(self, **overrides: Any) -> Terms:
+        """Return a fresh open-claim job's terms unless told otherwise; both operators have just beaten."""
+        self.beat()
+        return digits_terms(self.world, **{"match_window": 0, "flags": TermsFlag.NEWCOMERS, **overrides})
+
+    def beat(self) -> None:
+        """Let both operators beat."""
+        nodes = self.world.nodes.send
+        nodes.beat(self.node, sender=self.world.operator)
+        nodes.beat(self.other, sender=self.other_operator)
+
+    def life(self, record: bool) -> None:
+        """Post, claim, submit and settle by a paid keeper."""
+        world = self.world
+        note: Callable[..., Receipt] = self.sample if record else (lambda key, event, receipt: receipt)
+        terms = self.terms()
+        note("post", "JobPosted", world.post_receipt(terms))
+        note("claim", "Started", world.claim(terms, self.node))
+        world.evm.warp(5)
+        note("submit", "Submitted", world.submit(terms, used=4))
+        world.evm.warp(1)
+        receipt = note("settle", "Settled", world.settle(terms))
+        shares = receipt.event("Split")["shares"]
+        assert all(share >> 160 for share in shares), "owner, treasury, settler and submitter are all paid"
+        if record:
+            self.figures["life"] = sum(self.figures[key] for key in ("post", "claim", "submit", "settle"))
+
+    def matched(self, record: bool) -> None:
+        """Propose, improve, lapse, propose again, ack."""
+        world = self.world
+        note: Callable[..., Receipt] = self.sample if record else (lambda key, event, receipt: receipt)
+        terms = self.terms(match_window=30)
+        world.post(terms)
+        low, high = self._by_key(terms)
+        note("propose", "Proposed", world.propose(terms, low))
+        note("improve", "Proposed", world.propose(terms, high, sender=world.stranger))
+        world.evm.warp(30 + w.POLICY.ack_time)
+        self.beat()
+        note("propose_after_lapse", "Proposed", world.propose(terms, low))
+        world.evm.warp(30)
+        self.beat()
+        operator = world.operator if low == self.node else self.other_operator
+        note("ack", "Started", world.ack(terms, sender=operator))
+        world.submit(terms, used=4, sender=operator)
+        world.accept(terms)
+
+    def _by_key(self, terms: Terms) -> tuple[NodeId, NodeId]:
+        packed = words.pack_terms(terms)
+        keys = {node: self.world.lens.call.score(packed, 0, node)[2] for node in (self.node, self.other)}
+        low, high = sorted(keys, key=lambda node: keys[node])
+        return low, high
+
+    def ends(self, record: bool) -> None:
+        """Take every other way out of a unit."""
+        world = self.world
+        note: Callable[..., Receipt] = self.sample if record else (lambda key, event, receipt: receipt)
+        terms = self.terms()
+        world.post(terms)
+        world.claim(terms, self.node)
+        note("decline", "Declined", world.decline(terms))
+        world.claim(terms, self.other, sender=self.other_operator)
+        world.submit(terms, used=4, sender=self.other_operator)
+        world.evm.warp(1)
+        note("settle_accused", "Settled", world.settle(terms))
+
+        terms = self.terms()
+        world.post(terms)
+        note("cancel", "Cancelled", world.cancel(terms))
+
+        terms = self.terms()
+        world.post(terms)
+        world.claim(terms, self.node)
+        note("cancel_running", "Closing", world.cancel(terms))
+        world.evm.warp(w.POLICY.cancel_notice + 1)
+        note("close", "Closed", world.close(terms))
+
+        # Both failures fall into one clock hour and stay below the ration, so both burn.
+        world.evm.at((world.evm.now // 3_600 + 1) * 3_600)
+        first, last = self.terms(), self.terms(max_attempts=1)
+        for terms in (first, last):
+            world.post(terms)
+            world.claim(terms, self.other, sender=self.other_operator)
+        world.evm.warp(w.DEAD_AFTER)
+        note("reclaim", "Reclaimed", world.reclaim(first))
+        note("reclaim_final", "Reclaimed", world.reclaim(last))
+        world.cancel(first)
+        world.evm.warp(2 * w.DAY)
+
+        terms = self.terms()
+        world.post(terms)
+        world.evm.at(protocol.expirable_from(terms, world.policy) + 1)
+        note("expire", "Expired", world.expire(terms))
+
+    def arrays(self, record: bool) -> None:
+        """Take the second unit of an array through its life."""
+        world = self.world
+        note: Callable[..., Receipt] = self.sample if record else (lambda key, event, receipt: receipt)
+        terms = self.terms(units=20)
+        world.post(terms)
+        for at, key in enumerate(("warm", "array_")):
+            keep = note if key == "array_" else (lambda _key, _event, receipt: receipt)
+            keep("array_claim", "Started", world.claim(terms, self.node, SENTINEL))
+            keep("array_submit", "Submitted", world.submit(terms, at, used=4))
+            world.evm.warp(1)
+            keep("array_settle", "Settled", world.settle(terms, at))
+        world.cancel(terms, SENTINEL)
+
+    def nodes(self) -> None:
+        """Beat, register and withdraw."""
+        world = self.world
+        world.evm.warp(5)
+        receipt = world.nodes.send.beat(self.node, sender=world.operator)
+        self.figures["beat"] = receipt.gas_used
+        farm, owner = world.evm.account("farm"), world.evm.account("farm owner")
+        ids = [world.register(owner=owner, operator=farm, stake=w.ETHER) for _ in range(100)]
+        world.evm.warp(5)
+        before = world.node(ids[-1]).hot.beat
+        receipt = world.nodes.send.heartbeat(ids, sender=farm)
+        assert world.node(ids[-1]).hot.beat > before
+        self.figures["beats_100"] = receipt.gas_used // 100
+        offer = words.pack_offer(w.replace(w.OFFER, ask=self.ask))
+        receipt = world.pay(
+            world.nodes, "register", farm, offer, b"\x55" * 32, w.ETHER, amount=w.ETHER, sender=self.other_owner
+        )
+        self.sample("register", "NodeRegistered", receipt)
+        credit = world.credit(self.other_owner)
+        assert credit > 0
+        receipt = world.escrow.send.withdraw(self.other_owner, credit, sender=self.other_owner)
+        self.sample("withdraw", "Withdrawn", receipt)
+
+    def batch(self) -> None:
+        """Settle 50 jobs at once, all owners and submitters distinct, each credited before."""
+        world = self.world
+        parties = []
+        for i in range(BATCH):
+            owner, operator = world.evm.account(f"owner {i}"), world.evm.account(f"operator {i}")
+            parties.append((owner, operator, world.evm.account(f"submitter {i}"), self._register(owner, operator, self.ask)))
+        for record in (False, True):
+            items = []
+            for _, operator, submitter, node in parties:
+                world.nodes.send.beat(node, sender=operator)
+                terms = digits_terms(world, match_window=0, flags=TermsFlag.NEWCOMERS, submitter=submitter.lower())
+                world.post(terms)
+                world.claim(terms, node, sender=operator)
+                world.submit(terms, used=4, sender=operator)
+                items.append((words.pack_terms(terms), 0))
+            world.evm.warp(1)
+            receipt = world.jobs.send.settle_batch(items, world.keeper, sender=world.keeper)
+            assert len(receipt.events("Settled")) == BATCH
+            if record:
+                self.figures["settle_batch_50"] = receipt.gas_used // BATCH
+
+    def posts(self) -> None:
+        """Post 10,000 units."""
+        world = self.world
+        terms = self.terms(units=10_000)
+        self.sample("post_10000", "JobPosted", world.post_receipt(terms))
+
+
+def measure(world: w.World, *, batch: bool = True) -> dict[str, int]:
+    """Return gas by key; each path is walked once before it is measured, so that its state is steady."""
+    bench = Bench(world)
+    for record in (False, True):
+        bench.life(record)
+        bench.matched(record)
+        bench.ends(record)
+        bench.arrays(record)
+    bench.nodes()
+    bench.posts()
+    if batch:
+        bench.batch()
+    return bench.figures
