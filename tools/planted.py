@@ -27,6 +27,13 @@ PLANTED = ROOT / "tests" / "planted"
 TESTS_FAILED = 1
 # Heavy folders that a copy reaches by a link.
 LINKED = (".venv", "node_modules")
+# Contracts as the tests compile them (tests/evm.py): a copy starts with what is compiled already.
+COMPILED = ".build/evm"
+COMPILE = (
+    "from tests.evm import compile_contract as c; [c(n) for n in ('Escrow', 'NodeRegistry', 'JobRegistry', 'Lens')]"
+)
+# Tests that compile the contracts from source; all others read hearth/artifacts, which are built anew for them.
+COMPILING = ("tests/attacks", "tests/contracts", "tests/stateful")
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,35 @@ def copy_project(target: Path) -> None:
     for name in LINKED:
         if (ROOT / name).exists():
             (target / name).symlink_to(ROOT / name)
+    # Not a link: entries of a broken library would displace the good ones.
+    if (ROOT / COMPILED).exists():
+        shutil.copytree(ROOT / COMPILED, target / COMPILED)
+
+
+def touches_contracts(bug: Bug) -> bool:
+    """Say whether the diff changes a contract."""
+    return any(line.startswith("+++ b/contracts/") for line in bug.diff.splitlines())
+
+
+def needs_artifacts(bug: Bug) -> bool:
+    """Say whether the bug's tests would run the contracts as they were built, without the bug."""
+    paths = [argument for argument in bug.tests if argument.startswith("tests")]
+    compiling = bool(paths) and all(path.startswith(COMPILING) for path in paths)
+    return touches_contracts(bug) and not compiling
+
+
+def build(folder: Path, *, artifacts: bool) -> str:
+    """Compile the contracts of a copy, into hearth/artifacts or only for tests; return the compiler's complaint."""
+    command = ["-m", "tools.build_artifacts"] if artifacts else ["-c", COMPILE]
+    built = subprocess.run(
+        [sys.executable, *command],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return "" if built.returncode == 0 else f"the contracts do not build with it: {built.stderr[-2000:]}"
 
 
 def run_tests(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
@@ -99,12 +135,9 @@ def plant(bug: Bug) -> str:
         )
         if applied.returncode != 0:
             return f"the patch does not apply: {applied.stderr.strip()}"
-        if any(line.startswith("+++ b/contracts/") for line in bug.diff.splitlines()):
-            built = subprocess.run(
-                [sys.executable, "-m", "tools.build_artifacts"], cwd=folder, capture_output=True, text=True, check=False
-            )
-            if built.returncode != 0:
-                return f"the contracts do not build with it: {built.stderr[-2000:]}"
+        # A contract that does not compile would turn every test red, and prove nothing.
+        if touches_contracts(bug) and (broken := build(folder, artifacts=needs_artifacts(bug))):
+            return broken
         seen = run_tests(folder, bug.tests)
         if seen.returncode != TESTS_FAILED:
             return f"the tests did not turn red (exit {seen.returncode}):\n{seen.stdout[-2000:]}"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tools import planted
-from tools.planted import Bug, control, parse, plant
+from tools.planted import Bug, control, needs_artifacts, parse, plant
 
 PATCH = "Bug: fee paid twice\nTests: tests/x -k fee\n\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
 
@@ -66,3 +66,18 @@ def test_plant__no_red_test__says_why(diff: str, tests: str, why: str) -> None:
 def test_control__tests_red_without_any_bug__says_so() -> None:
     assert control(("test_fee.py::test_pinned",)) == ""
     assert "fail without it" in control(("test_fee.py::test_red",))
+
+
+@pytest.mark.parametrize(
+    ("tests", "path", "needed"),
+    [
+        ("tests/attacks/test_x.py", "contracts/x.vy", False),
+        ("tests/contracts/x tests/stateful/test_x.py -k fee", "contracts/x.vy", False),
+        ("tests/attacks/test_x.py tests/hearth/test_x.py", "contracts/x.vy", True),
+        ("-k fee", "contracts/x.vy", True),
+        ("tests/hearth/test_x.py", "hearth/x.py", False),
+    ],
+)
+def test_needs_artifacts__tests_and_diff__builds_only_for_readers(tests: str, path: str, needed: bool) -> None:
+    patch = PATCH.replace("tests/x -k fee", tests).replace("b/x.py", f"b/{path}")
+    assert needs_artifacts(parse("fee.patch", patch)) is needed

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.types import SENTINEL, State, UnitFlag
+from hearth.types import SENTINEL, State, TermsFlag, UnitFlag
 from tests.contracts.steps import BUDGET, LEASE, TIP, around, credited, running, submitted
 from tests.evm import reverts
 from tests.world import DEAD_AFTER, World
@@ -131,7 +131,7 @@ def test_cancel__index_of_no_unit__reverts(world: World) -> None:
 
 
 def test_cancel__all__closes_the_array_and_refunds_the_untouched(market: World) -> None:
-    node, terms = market.register(), market.post(units=5)
+    node, terms = market.register(), market.post(units=5, flags=TermsFlag.NEWCOMERS)
     market.claim(terms, node, 0)
     market.claim(terms, node, 1)
     with credited(market) as got:
@@ -163,7 +163,7 @@ def test_cancel__all_twice__reverts(world: World) -> None:
 
 
 def test_cancel__all_with_nothing_untouched__reverts(world: World) -> None:
-    node, terms = world.register(), world.post(units=2)
+    node, terms = world.register(), world.post(units=2, flags=TermsFlag.NEWCOMERS)
     world.claim(terms, node, 0)
     world.claim(terms, node, 1)
     with reverts("jobs: nothing untouched"):

@@ -163,7 +163,7 @@ def test_claim__index_of_no_unit__reverts(world: World) -> None:
     node = world.register()
     with reverts("jobs: no such unit"):
         world.claim(world.post(), node, 1)
-    array = world.post(units=2)
+    array = world.post(units=2, flags=TermsFlag.NEWCOMERS)
     with reverts("jobs: no such unit"):
         world.claim(array, node, 2)
     world.claim(array, node, 0)
@@ -173,7 +173,7 @@ def test_claim__index_of_no_unit__reverts(world: World) -> None:
 
 
 def test_claim__array__opens_units_in_order(world: World) -> None:
-    node, terms = world.register(), world.post(units=3)
+    node, terms = world.register(), world.post(units=3, flags=TermsFlag.NEWCOMERS)
     opened = world.evm.now
     for index in (1, 2):
         with reverts("jobs: not the next unit"):

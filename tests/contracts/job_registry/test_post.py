@@ -17,6 +17,7 @@ TOP = 2**80 - 1
 
 
 def _post(world: World, **overrides: Any) -> Receipt:
+    world.evm.set_balance(world.submitter, 2**100)
     return world.post_receipt(world.terms(**overrides))
 
 
@@ -271,24 +272,28 @@ def test_post__price_below_the_least_keeper_fee__takes_that_fee() -> None:
 
 def test_post__bond__fits_80_bits(world: World) -> None:
     # 8 keeper fees are the larger bond here
-    world.evm.set_balance(world.submitter, 2**90)
     fee = 2**77
     with reverts("jobs: bond too large"):
-        _post(world, ceiling=2**79, max_seconds=10**6, keeper_fee=fee)
-    _post(world, ceiling=2**79, max_seconds=10**6, keeper_fee=fee - 1)
+        _post(world, ceiling=2**79, max_seconds=10**6, deadline=world.evm.now + 30 * DAY, keeper_fee=fee)
+    _post(world, ceiling=2**79, max_seconds=10**6, deadline=world.evm.now + 30 * DAY, keeper_fee=fee - 1)
 
 
 def test_post__bond_share__fits_80_bits() -> None:
     world = World(policy=replace(POLICY, bond_none_bps=20_000))
-    world.evm.set_balance(world.submitter, 2**90)
     with reverts("jobs: bond too large"):
-        _post(world, ceiling=2**79, max_seconds=10**6)
-    _post(world, ceiling=2**79 - 1, max_seconds=10**6)
+        _post(world, ceiling=2**79, max_seconds=10**6, deadline=world.evm.now + 30 * DAY)
+    _post(world, ceiling=2**79 - 1, max_seconds=10**6, deadline=world.evm.now + 30 * DAY)
 
 
 def test_post__funding__fits_96_bits(world: World) -> None:
-    world.evm.set_balance(world.submitter, 2**97)
-    fields: dict[str, int] = dict(ceiling=2**76, max_seconds=10**6, units=2**20, keeper_fee=10**11, max_attempts=1)
+    fields: dict[str, int] = dict(
+        ceiling=2**76,
+        max_seconds=10**6,
+        deadline=world.evm.now + 30 * DAY,
+        units=2**20,
+        keeper_fee=10**11,
+        max_attempts=1,
+    )
     with reverts("jobs: escrow too large"):
         _post(world, **fields)
     # each of the 2**20 leases may hold 2**76 - 1
@@ -361,7 +366,7 @@ def test_post__paused__waits_until_the_pause_ends(market: World) -> None:
                 _post(market)
         else:
             _post(market)
-            assert tuple(market.jobs.call.policies())[0] == words.pack_policy(POLICY)
+            assert market.jobs.call.policies()[0] == words.pack_policy(POLICY)
             _post(market)
 
 

@@ -1,0 +1,298 @@
+"""Every stage of a job's life as a scene to attack: a market, one node, and one job that has come that far.
+
+A stage is finer than a state: the same word means something else once its time has come. `FINISH` names the calls that
+anyone may make, and `finish` ends a job with nothing but those and time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hearth import protocol
+from hearth.types import SENTINEL, NodeId, State, Terms, TermsFlag
+from tests import world as w
+from tests.evm import Contract, Evm
+
+KINDS = ("native", "erc20")
+# Traits of ZooToken.
+FEE, LIE, REVERT, FREEZE, PAUSE, HOOK = 1 << 0, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6
+DEAD = "0x000000000000000000000000000000000000dEaD"
+
+
+class ZooEvm(Evm):
+    """A chain whose plain token is the one with switches, so that a market can be deployed with it."""
+
+    def deploy(self, name: str, *args: Any, sender: str | None = None, value: int = 0) -> Contract:
+        if name == "mocks/MockToken":
+            name, args = "mocks/ZooToken", (18,)
+        return super().deploy(name, *args, sender=sender, value=value)
+
+
+def market(kind: str, *, exact_gas: bool = False, policy: w.Policy = w.POLICY) -> w.World:
+    """Deploy a market of the native coin, or of a token with switches."""
+    evm = ZooEvm(exact_gas=exact_gas)
+    return w.World(evm, erc20=kind == "erc20", policy=policy)
+
+
+@dataclass
+class Scene:
+    """One market with one node and one job."""
+
+    world: w.World
+    node: NodeId
+    terms: Terms
+
+    def index(self) -> int:
+        """Name the unit that the stage is about."""
+        return 0
+
+    def unit_state(self) -> State:
+        """Read the unit's state, as stored."""
+        return self.world.state(self.terms, self.index())
+
+    def to(self, moment: int) -> None:
+        """Let time pass until `moment`, if it has not come yet."""
+        self.world.evm.at(max(moment, self.world.evm.now))
+
+
+def _open(scene: Scene) -> None:
+    scene.world.post(scene.terms)
+
+
+def _expirable(scene: Scene) -> None:
+    _open(scene)
+    scene.to(protocol.expirable_from(scene.terms, scene.world.policy))
+
+
+def _proposed(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, match_window=30)
+    _open(scene)
+    scene.world.propose(scene.terms, scene.node)
+
+
+def _won(scene: Scene) -> None:
+    _proposed(scene)
+    scene.world.evm.warp(30)
+
+
+def _lapsed(scene: Scene) -> None:
+    _won(scene)
+    scene.world.evm.warp(scene.world.policy.ack_time)
+
+
+def _running(scene: Scene) -> None:
+    _open(scene)
+    scene.world.claim(scene.terms, scene.node)
+
+
+def _acked(scene: Scene) -> None:
+    _won(scene)
+    scene.world.ack(scene.terms)
+
+
+def _overdue(scene: Scene) -> None:
+    _running(scene)
+    scene.to(scene.world.unit(scene.terms).mark)
+
+
+def _last_overdue(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, max_attempts=1)
+    _overdue(scene)
+
+
+def _silent(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, max_seconds=20_000)
+    _running(scene)
+    scene.world.evm.warp(w.DEAD_AFTER)
+
+
+def _reopened(scene: Scene) -> None:
+    _running(scene)
+    scene.world.decline(scene.terms)
+
+
+def _closing(scene: Scene) -> None:
+    _running(scene)
+    scene.world.evm.warp(7)
+    scene.world.cancel(scene.terms)
+
+
+def _noticed(scene: Scene) -> None:
+    _closing(scene)
+    scene.to(scene.world.unit(scene.terms).mark)
+
+
+def _submitted(scene: Scene) -> None:
+    _running(scene)
+    scene.world.evm.warp(5)
+    scene.world.submit(scene.terms)
+
+
+def _settled(scene: Scene) -> None:
+    _submitted(scene)
+    scene.world.settle(scene.terms)
+
+
+def _refunded(scene: Scene) -> None:
+    _last_overdue(scene)
+    scene.world.reclaim(scene.terms)
+
+
+def _cancelled(scene: Scene) -> None:
+    _open(scene)
+    scene.world.cancel(scene.terms)
+
+
+def _closed(scene: Scene) -> None:
+    _noticed(scene)
+    scene.world.close(scene.terms)
+
+
+def _expired(scene: Scene) -> None:
+    _expirable(scene)
+    scene.world.expire(scene.terms)
+
+
+def _array(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, units=3)
+    _open(scene)
+
+
+def _array_expirable(scene: Scene) -> None:
+    _array(scene)
+    scene.to(protocol.expirable_from(scene.terms, scene.world.policy))
+
+
+def _array_running(scene: Scene) -> None:
+    _array(scene)
+    scene.world.claim(scene.terms, scene.node, SENTINEL)
+
+
+def _array_submitted(scene: Scene) -> None:
+    _array_running(scene)
+    scene.world.submit(scene.terms)
+
+
+def _array_closed(scene: Scene) -> None:
+    _array_running(scene)
+    scene.world.cancel(scene.terms, SENTINEL)
+
+
+# Stages that are no end, then the ends.
+LIVE: dict[str, Callable[[Scene], None]] = {
+    "open": _open,
+    "expirable": _expirable,
+    "proposed": _proposed,
+    "won": _won,
+    "lapsed": _lapsed,
+    "running": _running,
+    "acked": _acked,
+    "overdue": _overdue,
+    "last overdue": _last_overdue,
+    "silent": _silent,
+    "reopened": _reopened,
+    "closing": _closing,
+    "noticed": _noticed,
+    "submitted": _submitted,
+    "array": _array,
+    "array expirable": _array_expirable,
+    "array running": _array_running,
+    "array submitted": _array_submitted,
+    "array closed": _array_closed,
+}
+ENDED: dict[str, Callable[[Scene], None]] = {
+    "settled": _settled,
+    "refunded": _refunded,
+    "cancelled": _cancelled,
+    "closed": _closed,
+    "expired": _expired,
+}
+STAGES = LIVE | ENDED
+
+
+def scene(stage: str, kind: str = "native", *, stake: int = 100 * w.ETHER, **overrides: Any) -> Scene:
+    """Deploy a market and bring one job to a stage; `overrides` are fields of its terms."""
+    world = market(kind)
+    node = world.register(stake=stake)
+    found = Scene(world, node, world.terms(**{"flags": TermsFlag.NEWCOMERS, **overrides}))
+    STAGES[stage](found)
+    return found
+
+
+def units(found: Scene) -> list[int]:
+    """Return the touched units that are not at an end."""
+    job = found.world.load(found.terms)[0]
+    if job & 15 != 15:
+        return [] if found.world.state(found.terms).terminal else [0]
+    touched = found.world.header(found.terms).touched
+    return [i for i in range(touched) if not found.world.state(found.terms, i).terminal]
+
+
+def untouched(found: Scene) -> bool:
+    """Say whether an array's rest is still open."""
+    if found.world.load(found.terms)[0] & 15 != 15:
+        return False
+    header = found.world.header(found.terms)
+    return not header.closed and header.touched < found.terms.leases
+
+
+def finish(found: Scene, *, payee: str = w.ZERO) -> int:
+    """End the job as a stranger, with time and calls that anyone may make; return the number of calls."""
+    world, terms = found.world, found.terms
+    calls = 0
+    for index in units(found):
+        while not world.state(terms, index).terminal:
+            unit = world.unit(terms, index)
+            if unit.state == State.OPEN:
+                found.to(protocol.expirable_from(terms, world.policy))
+                world.expire(terms, index, sender=world.stranger, payee=payee)
+            elif unit.state == State.RUNNING:
+                found.to(unit.mark)
+                world.reclaim(terms, index, sender=world.stranger, payee=payee)
+            elif unit.state == State.CLOSING:
+                found.to(unit.mark)
+                world.close(terms, index, sender=world.stranger, payee=payee)
+            else:
+                world.settle(terms, index, sender=world.stranger, payee=payee)
+            calls += 1
+    if untouched(found):
+        found.to(protocol.expirable_from(terms, world.policy))
+        world.expire(terms, SENTINEL, sender=world.stranger, payee=payee)
+        calls += 1
+    return calls
+
+
+def ended(found: Scene) -> bool:
+    """Say whether every unit of the job has ended and its lock is empty."""
+    return not units(found) and not untouched(found) and found.world.locked(found.world.id_of(found.terms)) == 0
+
+
+def parties(world: w.World) -> dict[str, str]:
+    """Return everybody whom this market may owe something."""
+    return {
+        "submitter": world.submitter,
+        "owner": world.owner,
+        "operator": world.operator,
+        "keeper": world.keeper,
+        "stranger": world.stranger,
+        "treasury": world.treasury,
+        "dead": DEAD,
+    }
+
+
+def credits(world: w.World) -> dict[str, int]:
+    """Return everybody's credit."""
+    return {name: world.credit(account) for name, account in parties(world).items()}
+
+
+def holding(world: w.World, who: str | Contract) -> int:
+    """Return the base units of the asset that an account holds outside the books."""
+    return int(world.token.call.balanceOf(who)) if world.token else world.evm.balance(who)
+
+
+def booked(found: Scene) -> int:
+    """Return the sum of the books of a scene: its job, its node, everybody's credit."""
+    world = found.world
+    return world.locked(world.id_of(found.terms)) + world.staked(found.node) + sum(credits(world).values())
