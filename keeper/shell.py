@@ -327,30 +327,50 @@ class Keeper:
         return True
 
     def _send(self, actions: list[Action], snapshot: Snapshot, cycle: Cycle) -> None:
-        """Start every action, then wait until each is mined."""
-        assert self.sender is not None
+        """Start every action, then wait until each is mined.
+
+        Raises the ChainError that cut this short, after everything that was started is accounted for or waited on.
+        """
         started: list[tuple[Action, Pending]] = []
+        failure: ChainError | None = None
         for action in actions:
-            call = self.call_of(action)
             try:
-                gas = self.port.estimate_gas(call, self.address)
-                if not core.is_worth(action.reward, gas, snapshot.gas_price, self.config):
-                    cost = core.cost_of(gas, snapshot.gas_price, self.config)
-                    self._note(cycle, action, "unworthy", f"earns {action.reward}, costs {cost}")
-                    continue
-                key = f"{core.verb_of(action)}/{action.id}/{snapshot.block}"
-                started.append((action, self.sender.start(call, key=key)))
+                pending = self._start(action, snapshot, cycle)
             except RefusedError as error:
                 self._lost(cycle, action, error)
             except FundsError as error:
                 self._note(cycle, action, "unfunded", error.message)
                 cycle.unready = error.message
                 break
+            except ChainError as error:
+                if error.code != "FEE_CAP":  # a dear hour is no failure: it is waited out, out of readiness
+                    failure = error
+                    break
+                self._note(cycle, action, "unworthy", error.message)
+                cycle.unready = error.message
+                break
+            else:
+                if pending is not None:
+                    started.append((action, pending))
         for action, pending in started:
-            self._finish(action, pending, cycle)
+            failure = self._finish(action, pending, cycle) or failure
         self.ledger.save()
+        if failure is not None:
+            raise failure
 
-    def _finish(self, action: Action, pending: Pending, cycle: Cycle) -> None:
+    def _start(self, action: Action, snapshot: Snapshot, cycle: Cycle) -> Pending | None:
+        """Estimate an action and send it; None where it is not worth its real gas."""
+        assert self.sender is not None
+        call = self.call_of(action)
+        gas = self.port.estimate_gas(call, self.address)
+        if not core.is_worth(action.reward, gas, snapshot.gas_price, self.config):
+            cost = core.cost_of(gas, snapshot.gas_price, self.config)
+            self._note(cycle, action, "unworthy", f"earns {action.reward}, costs {cost}")
+            return None
+        return self.sender.start(call, key=f"{core.verb_of(action)}/{action.id}/{snapshot.block}")
+
+    def _finish(self, action: Action, pending: Pending, cycle: Cycle) -> ChainError | None:
+        """Wait until a started action is mined. Return the error where the chain could not be asked."""
         assert self.sender is not None
         verb = core.verb_of(action)
         try:
@@ -361,16 +381,17 @@ class Keeper:
             self.metrics.lost_races.labels(verb).inc()
             self._note(cycle, action, "reverted", reason_of(error) or error.message)
         except ChainError as error:
-            if error.code not in ("TX_PENDING", "NONCE_TAKEN"):
-                self._waiting.append((action, pending))
-                raise
-            if error.code == "TX_PENDING":
-                self._waiting.append((action, pending))
+            if error.code == "NONCE_TAKEN":
+                self._note(cycle, action, "replaced", error.message)
+                return None
+            self._waiting.append((action, pending))
             self._note(cycle, action, "pending", error.message)
+            return None if error.code == "TX_PENDING" else error
         else:
             self._pay(outcome.fee)
             self.ledger.mined[verb] += 1
             self._note(cycle, action, "mined", f"0x{(outcome.tx_hash or b'').hex()}")
+        return None
 
     def _pay(self, wei: int) -> None:
         self.ledger.gas_paid += wei
@@ -421,9 +442,15 @@ class Keeper:
             return
         credit = self.market.credit(self.address, head.hash)
         if credit >= threshold:
-            key = f"withdraw/{head.number}"
-            outcome = self.sender.send(self.market.calls.withdraw(self.address, credit), key=key)
+            try:
+                outcome = self.sender.send(
+                    self.market.calls.withdraw(self.address, credit), key=f"withdraw/{head.number}"
+                )
+            except RefusedError as error:  # another process of this account was faster
+                log.info("keeper.withdrew_nothing", why=reason_of(error) or error.message)
+                return
             self._pay(outcome.fee)
+            self.ledger.save()
             log.info("keeper.withdrew", amount=str(credit), tx=f"0x{(outcome.tx_hash or b'').hex()}")
 
     # ---- recording ----

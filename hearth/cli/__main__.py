@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -17,6 +18,11 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status (the table of PRODUCT section 3)."""
+    instruction = os.environ.get("_HEARTH_COMPLETE")
+    if instruction:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(root, {}, "hearth", "_HEARTH_COMPLETE", instruction)
     argv = list(sys.argv[1:] if arguments is None else arguments)
     plain = Output(as_json="--json" in argv, quiet=False)
     context = root.make_context("hearth", [], resilient_parsing=True)

@@ -63,7 +63,7 @@ def keeper_status(run: Run, config: Path | None) -> None:
         ready = "ready" if report["ready"] else f"not ready: {report['why']}"
         return [
             f"keeper {report['account']} at block {report['block']}, {report['age']} s ago: {ready}",
-            f"  rewards {books['rewards']}, gas {books['gas']}, profit {books['profit']} (base units of {books['asset']})",
+            f"  rewards {books['rewards']}, gas {books['gas']}, profit {books['profit']} base units",
             f"  mined {json.dumps(books['mined'])}; {report['jobs']} jobs, {report['nodes_ready']} nodes ready",
         ]
 

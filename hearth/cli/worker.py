@@ -176,7 +176,7 @@ def worker_status(run: Run, config: Path) -> None:
         age = report["seconds_since_beat"]
         lines = [
             f"node {report['node']}: {report['status']}, {report['busy']} of {report['slots']} slots busy",
-            f"  stake {report['stake_text']}, asks {report['ask_text']}, reputation {report['reputation_bps'] // 100} %",
+            f"  stake {report['stake_text']}, asks {report['ask_text']}, rank {report['reputation_bps'] // 100} %",
             f"  last beat {'never' if age is None else f'{age} s ago'}, mode {report['mode']}",
         ]
         if said is None or not said["alive"]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.client.session import Session
@@ -119,6 +121,8 @@ class Jobs(Session):
                 attempt = 0 if index == SENTINEL else view.units[index].attempts
                 key = f"cancel/{view.posted.job_id.hex()}/{index}/{attempt}"
                 sent.append(self.send(sender, calls.cancel(view.posted.packed, index), key))
+        if unit is None and not self.dry_run:
+            self._mark_seen(job_hex(view.posted.job_id))
         return self._acted("cancel", view, sent)
 
     def job_accept(self, job: str, *, unit: int | None = None) -> dict[str, Any]:
@@ -145,7 +149,7 @@ class Jobs(Session):
     def job_receipt(self, job: str) -> dict[str, Any]:
         """Return where a job's money went: paid, fees, tips, keepers, refunds, and every transaction with its gas."""
         from hearth import protocol
-        from hearth.events import Closed, Settled, Split
+        from hearth.events import Closed, Settled
 
         view = self._look(self.job_id(job))
         market = self.market
@@ -154,7 +158,7 @@ class Jobs(Session):
         pay = sum(event.pay for event in ends)
         fee = sum(event.fee for event in ends)
         receipts: dict[bytes, dict[str, Any]] = {}
-        to_submitter = to_others = 0
+        refunded = keepers = 0
         for event in events:
             if event.log.tx_hash in receipts:
                 continue
@@ -170,17 +174,11 @@ class Jobs(Session):
                 "fee": str(receipt.fee),
                 "explorer": self.explorer("0x" + event.log.tx_hash.hex()),
             }
-            for split in _splits(receipt.logs, self.network.escrow, view.posted.job_id):
-                assert isinstance(split, Split)
-                for share in split.shares:
-                    account, amount = f"0x{share & (1 << 160) - 1:040x}", share >> 160
-                    if account == view.terms.submitter:
-                        to_submitter += amount
-                    else:
-                        to_others += amount
+            back, paid = _shares(receipt.logs, self.network.escrow, view.posted.job_id)
+            refunded += back
+            keepers += paid
         escrow = protocol.escrow_at_post(view.terms)
         locked = market.locked(self.network.jobs, view.posted.job_id)
-        keepers = escrow - locked - pay - to_submitter
         return {
             "schema": "hearth.receipt/1",
             "job": job_hex(view.posted.job_id),
@@ -191,7 +189,7 @@ class Jobs(Session):
             "workers": str(pay - fee),
             "market_fee": str(fee),
             "keepers": str(keepers),
-            "refunded": str(to_submitter),
+            "refunded": str(refunded),
             "text": {
                 name: self.amount(value)
                 for name, value in {
@@ -200,11 +198,37 @@ class Jobs(Session):
                     "workers": pay - fee,
                     "market fee": fee,
                     "keepers": keepers,
-                    "refunded": to_submitter,
+                    "refunded": refunded,
                 }.items()
             },
             "transactions": list(receipts.values()),
         }
+
+    # ---- the journal of posted terms ----
+
+    @property
+    def _records(self) -> Path:
+        return self.state / "jobs"
+
+    def _write_record(self, record: dict[str, Any]) -> None:
+        from hearth.config import make_private
+
+        make_private(self.settings.home)
+        folder = make_private(self._records)
+        path = folder / f"{record['job']}.json"
+        draft = path.with_suffix(".tmp")
+        draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        draft.replace(path)
+
+    def _mark_seen(self, job: str) -> None:
+        """Note that a job's end was shown, so that the same file makes a new job."""
+        path = self._records / f"{job}.json"
+        try:
+            record = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return
+        if not record.get("seen"):
+            self._write_record({**record, "seen": True})
 
     # ---- inside ----
 
@@ -336,9 +360,25 @@ class Jobs(Session):
         }
 
 
-def _splits(logs: tuple[Log, ...], escrow: str, key: bytes) -> list[Event]:
-    """Return the splits of one lock in a transaction."""
-    from hearth.events import Split, decode_all
+def _shares(logs: tuple[Log, ...], escrow: str, job: bytes) -> tuple[int, int]:
+    """Return what a transaction gave back to a job's submitter, and what it gave to keepers.
 
-    events = decode_all(log for log in logs if log.address == escrow)
-    return [event for event in events if isinstance(event, Split) and event.key == key]
+    The place of a share says whose it is (contracts/JobRegistry.vy), an account may be several parties at once.
+    """
+    from hearth.events import Cancelled, Closed, Declined, Expired, Reclaimed, Settled, Split, UnitEvent, decode_all
+
+    refunded = keepers = 0
+    last: Event | None = None
+    for event in decode_all(logs):
+        if isinstance(event, UnitEvent) and event.job_id == job:
+            last = event
+        if not isinstance(event, Split) or event.log.address != escrow or event.key != job:
+            continue
+        shares = [share >> 160 for share in event.shares]
+        if isinstance(last, Settled | Closed):
+            refunded, keepers = refunded + shares[3], keepers + shares[2]
+        elif isinstance(last, Cancelled | Declined | Reclaimed | Expired):
+            refunded, keepers = refunded + shares[0], keepers + shares[1]
+        else:
+            keepers += shares[0]
+    return refunded, keepers

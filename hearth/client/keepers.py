@@ -97,6 +97,8 @@ class Keepers(Workers):
             # A local chain has blocks of a second and nobody to share the work with.
             data |= {"poll": 0.2, "work": {"jitter": "0s", "latency": "0s", "max_loss": "unlimited"}}
             data |= {"metrics": {"listen": ""}}
+            if self.network.asset.address is not None:
+                data["price"] = {"coin": "1"}
         if signs:
             key = self.key("keeper")
             beside = key.path.with_suffix(".password")

@@ -12,7 +12,7 @@ from hearth.errors import ConfigError, HearthError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DEVNET_ACCOUNTS: Final = {"dev": 1, "worker": 2, "keeper": 3, "worker2": 4, "worker3": 5}
+DEVNET_ACCOUNTS: Final = {"dev": 1, "worker": 2, "keeper": 3, "worker2": 4, "worker3": 5, "provider": 6}
 """The keys that a devnet makes, by the index of anvil's public account."""
 
 _PROJECT: Final = """\

@@ -607,30 +607,6 @@ class Posting(Jobs):
 
     # ---- the journal of posted terms ----
 
-    @property
-    def _records(self) -> Path:
-        return self.state / "jobs"
-
-    def _write_record(self, record: dict[str, Any]) -> None:
-        from hearth.config import make_private
-
-        make_private(self.settings.home)
-        folder = make_private(self._records)
-        path = folder / f"{record['job']}.json"
-        draft = path.with_suffix(".tmp")
-        draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-        draft.replace(path)
-
-    def _mark_seen(self, job: str) -> None:
-        """Note that a job's end was shown, so that the same file makes a new job."""
-        path = self._records / f"{job}.json"
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return
-        if not record.get("seen"):
-            self._write_record({**record, "seen": True})
-
     def _pending(self, fingerprint: str) -> dict[str, Any] | None:
         """Return the journalled job of a fingerprint whose end nobody saw, if it is posted or can still be."""
         from hearth import protocol, words

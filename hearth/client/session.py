@@ -39,7 +39,7 @@ LOCAL_CHAIN_ID: Final = 31337
 LOCK_SECONDS: Final = 20.0
 """How long a send waits for another process that signs with the same key."""
 NATIVE: Final = Asset("ETH", 18)
-DEVNET_KEYS: Final = {"submitter": "dev", "operator": "worker", "owner": "dev", "keeper": "keeper"}
+DEVNET_KEYS: Final = {"submitter": "dev", "operator": "worker", "owner": "provider", "keeper": "keeper"}
 """On a local chain: the key that `hearth devnet up` makes for each role, where no --account is given."""
 
 Tell = Callable[[str, Mapping[str, Any]], None]

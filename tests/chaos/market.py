@@ -359,7 +359,9 @@ class Scenario:
         """List the sandbox processes of this node."""
         from worker.runtimes.wasm import children
 
-        return [pid for pid, label in children() if f"-{self.node}-" in label]
+        network = self.exchange.net.network
+        mine = f"{network.chain_id}-{network.genesis_hash.hex()[:6]}-{self.node}-"
+        return [pid for pid, label in children() if label.startswith(mine)]
 
     def assert_once(self, job: JobId, index: int = 0, *, attempts: int = 1) -> None:
         """Check the oracle: settled well, started and submitted and paid exactly once, the result readable."""

@@ -179,8 +179,10 @@ def test_packing__widths_in_the_comments__are_the_lanes() -> None:
 
 def test_packing__guards_and_sizes__part_the_lowest_69_bits() -> None:
     guards = sum(1 << words.shift_of(words.NEEDS, lane) for lane, _ in words.NEEDS if lane.startswith("_guard"))
-    assert guards == PACKING["GUARDS"] == sum(
-        1 << words.shift_of(words.OFFER, lane) for lane, _ in words.OFFER if lane.startswith("_guard")
+    assert (
+        guards
+        == PACKING["GUARDS"]
+        == sum(1 << words.shift_of(words.OFFER, lane) for lane, _ in words.OFFER if lane.startswith("_guard"))
     )
     assert PACKING["SIZES"] == (1 << 69) - 1 - guards
     assert words.shift_of(words.NEEDS, "runtimes") == words.shift_of(words.OFFER, "runtimes") == 69
@@ -190,7 +192,7 @@ def test_packing__states__are_numbered_alike() -> None:
     assert {state.name: int(state) for state in State if state} == {
         state.name: PACKING[state.name] for state in State if state
     }
-    assert words.HEADER_STATE == PACKING["HEADER"]
+    assert PACKING["HEADER"] == words.HEADER_STATE
 
 
 def test_packing__flags__are_the_same_bits() -> None:
@@ -252,7 +254,7 @@ def test_unpack__spare_bit__is_refused(name: str) -> None:
     spare = [words.shift_of(lanes, lane) + bit for lane, width in lanes if lane.startswith("_") for bit in range(width)]
     spare += range(_size(lanes), 256)
     for bit in spare:
-        with pytest.raises(ValueError, match="spare bits|is not zero"):
+        with pytest.raises(ValueError, match=r"spare bits|is not zero"):
             words.unpack(lanes, 1 << bit)
     assert spare or _size(lanes) == 256
 
@@ -346,5 +348,5 @@ def test_unpack_terms__spare_bit__is_refused(word: int, bit: int) -> None:
     packed: list[Any] = [0, bytes(32), 0, 0, 0, 0, 0, 0, bytes(32)]
     words.unpack_terms(tuple(packed))  # type: ignore[arg-type]
     packed[word] = 1 << bit
-    with pytest.raises(ValueError, match="spare bits|is not zero"):
+    with pytest.raises(ValueError, match=r"spare bits|is not zero"):
         words.unpack_terms(tuple(packed))  # type: ignore[arg-type]

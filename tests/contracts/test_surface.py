@@ -56,10 +56,10 @@ def test_surface__functions__are_those_of_the_interface(name: str) -> None:
 @pytest.mark.parametrize("name", FOLDERS)
 def test_surface__reasons__are_short_and_each_demanded_by_a_test(name: str) -> None:
     reasons, tests = _reasons(name), _tests_of(name)
-    # Demanded in place, or as the `reason` of a table of cases that ends in `reverts(reason)`.
+    # Demanded in place, or at the end of a row in a table of cases that go through `reverts(reason)`.
     demanded = set(re.findall(r'reverts\("([^"]*)"\)', tests))
     if "reverts(reason)" in tests:
-        demanded |= {text for text in re.findall(r'"([a-z]+: [^"]*)"\)?,?\n?', tests)}
+        demanded |= set(re.findall(r'"([a-z]+: [^"]*)"\),?$', tests, re.MULTILINE))
     assert reasons - demanded == set()
     prefix = {"NodeRegistry": "nodes: ", "JobRegistry": "jobs: ", "Lens": "lens: "}[name]
     for reason in reasons:

@@ -42,10 +42,10 @@ class LoggingEvm(Evm):
 class Follower:
     """An index that follows a world's logs, page by page."""
 
-    def __init__(self, world: World, payee: str) -> None:
+    def __init__(self, world: World, payee: str, capacity: int = 1) -> None:
         assert isinstance(world.evm, LoggingEvm)
         self.world, self.evm = world, world.evm
-        self.index = Index(CHAIN_ID, world.jobs.address.lower(), payee)
+        self.index = Index(CHAIN_ID, world.jobs.address.lower(), payee, capacity)
         self.read = 0
 
     def follow(self, count: int = 10**9) -> list[JobId]:

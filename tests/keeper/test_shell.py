@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hearth import protocol
-from hearth.chain.port import Block, Fees
+from hearth.chain.port import Block, Call, Fees
 from hearth.chain.web3 import Web3Chain
 from hearth.errors import ChainError, ConfigError, NotFoundError
 from hearth.types import JobId, State, Terms, TermsFlag
@@ -331,6 +331,69 @@ def test_run__error_that_no_retry_helps__ends_at_once(market: LiveMarket) -> Non
     with pytest.raises(ChainError):
         keeper.run()
     assert slept == []
+
+
+class Broken(Web3Chain):
+    """A port whose `fails_at`-th gas estimate fails, and whose fees can be set."""
+
+    estimates = fails_at = fee = 0
+
+    def estimate_gas(self, call: Call, sender: str) -> int:
+        self.estimates += 1
+        if self.estimates == self.fails_at:
+            raise ChainError("the RPC is down")
+        return super().estimate_gas(call, sender)
+
+    def fees(self) -> Fees:
+        return Fees(self.fee, 1) if self.fee else super().fees()
+
+
+def test_cycle__rpc_fails_between_two_sends__accounts_for_the_first(market: LiveMarket) -> None:
+    market.world.register()
+    for _ in range(2):
+        post(market)
+    port = Broken([market.url], chain_id=CHAIN_ID)
+    port.fails_at = 3  # the keeper and its sender estimate the first action
+    keeper = market.keeper(port=port)
+    with pytest.raises(ChainError, match="the RPC is down"):
+        keeper.cycle()
+    assert keeper.ledger.mined == {"propose": 1}
+    assert keeper.ledger.gas_paid == 10 * ETHER - market.evm.balance(market.address)
+    market.evm.rpc("evm_mine")
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+
+
+def test_cycle__base_fee_above_the_cap__waits_out_of_readiness(market: LiveMarket) -> None:
+    market.world.register()
+    post(market)
+    port = Broken([market.url], chain_id=CHAIN_ID)
+    port.fee = 600 * 10**9
+    keeper = market.keeper(port=port)
+    cycle = keeper.cycle()
+    assert outcomes(cycle) == [("propose", "unworthy")]
+    assert "above the cap" in cycle.unready
+    assert count(keeper, "hearth_keeper_ready") == 0
+    port.fee = 0
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+
+
+def test_cycle__transaction_not_mined_in_time__sends_nothing_new_until_it_is(market: LiveMarket) -> None:
+    market.world.register()
+    terms = post(market)
+    keeper = market.keeper()
+    assert keeper.sender is not None
+    keeper.sender.config = replace(keeper.sender.config, timeout=0.2)
+    market.evm.rpc("evm_setAutomine", False)
+    assert outcomes(keeper.cycle()) == [("propose", "pending")]
+    later = keeper.cycle()
+    assert later.unready == "1 transactions wait to be mined"
+    assert keeper.pulse.readiness()[0] is False
+    market.evm.rpc("evm_mine")
+    done = keeper.cycle()
+    assert (done.unready, outcomes(done)) == ("", [])
+    assert keeper.ledger.mined == {"propose": 1}
+    assert keeper.ledger.gas_paid == 10 * ETHER - market.evm.balance(market.address) > 0
+    assert market.world.best(terms).payee == market.address
 
 
 def test_cycle__old_head__is_not_ready_and_sends_nothing(market: LiveMarket) -> None:

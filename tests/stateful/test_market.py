@@ -74,8 +74,8 @@ WEIGHTS = {
     "settle": 8,
     "settle_batch": 3,
     "accept": 3,
-    "cancel": 9,
-    "close": 8,
+    "cancel": 11,
+    "close": 16,
     "reclaim": 8,
     "expire": 6,
     "withdraw": 3,
@@ -423,7 +423,7 @@ class MarketMachine(RuleBasedStateMachine):
         )
 
     def submit(self, data: Random) -> None:
-        unit = self._unit(data, (State.RUNNING, State.CLOSING) if data.randint(0, 2) else (State.CLOSING,))
+        unit = self._unit(data, (State.RUNNING, State.CLOSING) if data.randint(0, 3) else (State.CLOSING,))
         if unit is None:
             return
         job, at = unit

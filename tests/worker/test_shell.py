@@ -23,10 +23,9 @@ from hypothesis import strategies as st
 
 from hearth import keys
 from hearth.errors import ChainError, ConfigError, HearthError
-from hearth.events import Closed, Declined, Settled, Started
+from hearth.events import Closed, Declined, Started
 from hearth.types import SENTINEL, JobId, Outcome, State
 from tests.chaos.market import ETH, Exchange, Scenario, free_port, wait
-from tests.require import require
 from tests.worker import test_decide as decided
 from worker import settings
 from worker.__main__ import build
@@ -189,28 +188,6 @@ def test_metrics__served__say_healthy_and_ready_apart(monkeypatch: pytest.Monkey
 # ---- on a chain ----
 
 
-@pytest.fixture(scope="module")
-def exchange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
-    from hearth.devnet import find_anvil
-
-    try:
-        find_anvil()
-    except ConfigError as error:
-        require("anvil", False, error.message)
-    made = Exchange(tmp_path_factory.mktemp("market"), free_port())
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def scenario(exchange: Exchange, request: pytest.FixtureRequest) -> Iterator[Scenario]:
-    name = f"n{abs(hash(request.node.nodeid)) % 10**8}"
-    made = exchange.scenario(name, **getattr(request, "param", {}))
-    yield made
-    if made.process is not None and made.process.poll() is None:
-        made.kill()
-
-
 @dataclass
 class Running:
     """A worker in a thread of this process; `error` is what ended it."""
@@ -347,19 +324,24 @@ def test_run__cancelled_while_it_runs__is_closed_and_paid_for_its_time(exchange:
 
 
 @pytest.mark.e2e
-def test_run__reorganisation_takes_the_claim_away__settles_once_all_the_same(
+@pytest.mark.parametrize("scenario", [{"turns": 3_000_000_000}], indirect=True)
+def test_run__reorganisation_takes_the_claim_away__runs_on_and_settles_once(
     exchange: Exchange, scenario: Scenario
 ) -> None:
     job = scenario.post()
     with working(scenario) as running:
-        (started,) = wait(lambda: events_of(exchange, job, Started), "it is claimed")
+        wait(scenario.sandboxes, "it runs")
+        (started,) = events_of(exchange, job, Started)
         # From the claim on, but not the post, whose sender does not watch.
         exchange.chain.rpc("anvil_reorg", exchange.chain.head().number - started.log.block_number + 1, [])
         assert scenario.state(job) is State.OPEN
         scenario.settled(job)
         assert running.worker._watcher.reorgs >= 1
+        moments = [m.number for m, _ in running.worker._journal.moments(LeaseKey(job, 0, 1))]
     scenario.assert_once(job)
-    assert len(events_of(exchange, job, Settled)) == 1
+    # The same claim came back, and the run that it paid for was never given up.
+    assert events_of(exchange, job, Started)[0].log.tx_hash == started.log.tx_hash
+    assert moments.count(4) == 1
 
 
 @pytest.mark.e2e

@@ -366,7 +366,7 @@ def test_post__paused__waits_until_the_pause_ends(market: World) -> None:
                 _post(market)
         else:
             _post(market)
-            assert tuple(market.jobs.call.policies())[0] == words.pack_policy(POLICY)
+            assert market.jobs.call.policies()[0] == words.pack_policy(POLICY)
             _post(market)
 
 

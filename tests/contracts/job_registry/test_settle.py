@@ -40,12 +40,16 @@ def test_settle__fixed__pays_the_posted_seconds(market: World) -> None:
     terms, node = submitted(market)
     with credited(market) as got:
         receipt = market.settle(terms)
-    assert got == _paid(PAY) == {
-        "owner": PAY - FEE,
-        "treasury": FEE,
-        "keeper": SETTLE_PAY,
-        "submitter": BUDGET - PAY - SETTLE_PAY,
-    }
+    assert (
+        got
+        == _paid(PAY)
+        == {
+            "owner": PAY - FEE,
+            "treasury": FEE,
+            "keeper": SETTLE_PAY,
+            "submitter": BUDGET - PAY - SETTLE_PAY,
+        }
+    )
     unit = market.unit(terms)
     assert (unit.state, unit.outcome) == (State.SETTLED, Outcome.OK)
     assert receipt.event("Settled") == {

@@ -45,9 +45,7 @@ def test_settle_batch__stale_items__are_skipped_and_pay_nothing(market: World) -
     terms, _ = submitted(market)
     other, _ = running(market)
     with credited(market) as got:
-        receipt = _batch(
-            market, [(other, 0), (terms, 0), (terms, 0), (market.terms(), 0)], payee=market.stranger
-        )
+        receipt = _batch(market, [(other, 0), (terms, 0), (terms, 0), (market.terms(), 0)], payee=market.stranger)
     assert len(receipt.events("Settled")) == 1
     assert got["stranger"] == SETTLE_PAY * 1 and "keeper" not in got
     assert (market.state(terms), market.state(other)) == (State.SETTLED, State.RUNNING)

@@ -84,9 +84,7 @@ def test_add_stake__token_that_answers_false__reverts(world: World) -> None:
     token, nodes, _ = awkward(world)
     token.send.mint(world.owner, 10)
     token.send.approve(nodes, 10, sender=world.owner)
-    node = nodes.send.register(
-        world.operator, words.pack_offer(OFFER), b"\x55" * 32, 5, sender=world.owner
-    ).value
+    node = nodes.send.register(world.operator, words.pack_offer(OFFER), b"\x55" * 32, 5, sender=world.owner).value
     token.send.set_traits(LIE)
     with reverts("nodes: transfer failed"):
         nodes.send.add_stake(node, 5, sender=world.owner)

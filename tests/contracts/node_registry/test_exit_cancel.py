@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.types import Gate
-from tests.contracts.steps import ask, around
+from tests.contracts.steps import around, ask
 from tests.evm import reverts
 from tests.world import UNBONDING, World
 

@@ -21,9 +21,7 @@ def _register(
 ) -> Receipt:
     operator = world.operator if operator is None else operator
     paid = stake if amount is None else amount
-    return world.pay(
-        world.nodes, "register", operator, offer, MANIFEST, stake, amount=paid, sender=world.owner
-    )
+    return world.pay(world.nodes, "register", operator, offer, MANIFEST, stake, amount=paid, sender=world.owner)
 
 
 def test_register__default__writes_the_record_and_locks_the_stake(market: World) -> None:
