@@ -412,6 +412,11 @@ class Posting(Jobs):
             gate = protocol.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
             if gate is Gate.FITS and node.operator == terms.submitter:
                 gate = Gate.SUBMITTER
+            # Both open again when the node's other leases end.
+            if gate is Gate.PROBATION and ask.probation == 1:
+                gate = Gate.NO_SLOT
+            if gate is Gate.STAKE_SHORT and node.stake >= ask.bond:
+                gate = Gate.NO_SLOT
             found[gate] += 1
         return found
 

@@ -1,4 +1,4 @@
-"""The command line on a real market, on both assets: from a job file to money in the wallet, and the proof of the books."""
+"""The command line on a real market, on both assets: from a job file to money, and the proof of the books."""
 
 from __future__ import annotations
 
