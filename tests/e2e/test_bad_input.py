@@ -387,3 +387,33 @@ def test_submit__source_that_grows_meanwhile__refused(place: Town, names: dict[s
         module.write_bytes(kept)
         del client._upload
     assert client.market.port.nonce(client.key().address) == nonce
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("submit", "{job}"),
+        ("submit", "{job}", "--wait"),
+        ("wallet", "withdraw", "--account", "provider"),
+        ("worker", "register", "--config", "{idle_worker}", "--stake", "20"),
+        ("worker", "stake", "1", "--config", "{running_worker}"),
+        ("worker", "pause", "--config", "{running_worker}"),
+        ("init", "{gone}"),
+        ("keeper", "run", "--cycles", "1"),
+    ],
+    ids=lambda command: "-".join(part for part in command if part[0] not in "{-"),
+)
+def test_dry_run__what_would_change_something__changes_nothing_and_asks_no_password(
+    place: Town, names: dict[str, str], command: tuple[str, ...]
+) -> None:
+    if "withdraw" in command and not int(place.client.wallet_balance("provider")["credit"]):
+        assert place.hearth("submit", names["job"], "--wait", "--again", "--timeout", "3m").code == 0
+    hidden = [path.rename(path.with_suffix(".hidden")) for path in (place.home / "keys").glob("*.password")]
+    try:
+        before = _state(place)
+        told = place.hearth(*(part.format(**names) for part in command), "--dry-run", "--json")
+        assert told.code == 0, told.out + told.err
+        assert _state(place) == before
+    finally:
+        for path in hidden:
+            path.rename(path.with_suffix(".password"))

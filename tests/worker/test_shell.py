@@ -359,6 +359,31 @@ def test_run__rpc_away_for_a_while__goes_on_where_it_was(exchange: Exchange, sce
 
 
 @pytest.mark.e2e
+def test_run__sends_fail_for_a_while__runs_what_it_holds_and_submits_later(
+    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fee spike must not keep a held lease from running."""
+    send = Worker._send
+    spike = threading.Event()
+
+    def dear(self: Worker, action: Any, snapshot: Any) -> None:
+        if not isinstance(action, Claim) and snapshot.node.hot.busy and spike.is_set():
+            raise ChainError("the base fee is above the cap", code="FEE_CAP", hint="hearth doctor")
+        send(self, action, snapshot)
+
+    monkeypatch.setattr(Worker, "_send", dear)
+    spike.set()
+    job = scenario.post()
+    with working(scenario) as running:
+        wait(lambda: any(e.phase == "done" for e in scenario.entries()), "it ran")
+        wait(lambda: running.worker._failures > 1, "the sends fail")
+        assert scenario.state(job) is State.RUNNING
+        spike.clear()
+        scenario.settled(job)
+    scenario.assert_once(job)
+
+
+@pytest.mark.e2e
 def test_run__operator_replaced__stops_with_the_reason(exchange: Exchange, scenario: Scenario) -> None:
     other = keys.create_key(scenario.home / "keys", "other", "pw", devnet=True)
     with pytest.raises(ConfigError) as caught, working(scenario) as running:
