@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from eth_abi import encode
 from eth_utils import keccak
 
 from hearth import errors, gpu_tiers, profiles, protocol, unixfs, words
@@ -33,7 +32,7 @@ from hearth.types import (
 )
 from hearth.units import Asset
 from tests import world as w
-from tests.evm import CHAIN_ID, Evm, Reverted
+from tests.evm import Evm, Reverted
 from tests.stateful.test_market import ALLOWED
 from worker import results
 from worker.runtimes import wasi
@@ -106,43 +105,29 @@ def test_contents__links__are_the_sections() -> None:
 # ---- ids ----
 
 
-def packed(vector: dict[str, Any]) -> tuple[Any, ...]:
-    """Return a vector's nine words as eth_abi takes them: the second and the last are bytes32."""
-    raw = [bytes.fromhex(word[2:]) for word in vector["words"]]
-    return tuple(word if i in (1, 8) else int.from_bytes(word, "big") for i, word in enumerate(raw))
-
-
-def test_ids__vectors__are_the_librarys_and_plain_keccaks() -> None:
-    assert len(VECTORS["vectors"]) == 20 and VECTORS["type"] == protocol.TERMS_TYPE
-    for vector in VECTORS["vectors"]:
-        terms = packed(vector)
-        expected = bytes.fromhex(vector["job_id"][2:])
+def test_ids__shown__are_vectors() -> None:
+    shown = re.findall(r"^    (\w+) +(0x[0-9a-f]+|\d+)$", section("Ids"), re.M)
+    names = ["submitter", "spec", "needs", "money", "limits", "verifier", "court", "policy", "parents_hash"]
+    numbers = [int(n) for n in re.findall(r"^Vector (\d+):$", section("Ids"), re.M)]
+    expected: list[tuple[str, str]] = []
+    for vector in (VECTORS[n] for n in numbers):
+        expected += [("chain_id", vector["chain_id"]), ("registry", vector["registry"])]
+        expected += [*zip(names, vector["words"], strict=True), ("job_id", vector["job_id"])]
         # By hand: static words one after the other, the address right-aligned.
-        plain = VECTORS["chain_id"].to_bytes(32, "big") + bytes(12) + bytes.fromhex(VECTORS["registry"][2:])
-        assert keccak(plain + b"".join(bytes.fromhex(word[2:]) for word in vector["words"])) == expected
-        unpacked = words.unpack_terms(terms)  # type: ignore[arg-type]
-        assert protocol.job_id(VECTORS["chain_id"], VECTORS["registry"], unpacked) == expected
-
-
-def test_ids__vectors__are_the_contracts() -> None:
-    jobs = w.World().jobs
-    for vector in VECTORS["vectors"]:
-        terms = packed(vector)
-        types = ["uint256", "address", VECTORS["type"]]
-        assert jobs.call.job_id_of(terms) == keccak(encode(types, [CHAIN_ID, jobs.address, terms]))
-
-
-def test_ids__shown__are_the_first_vectors() -> None:
-    shown = re.findall(r"^    (\w+) +(0x[0-9a-f]{64})$", section("Ids"), re.M)
-    names = ["submitter", "spec", "needs", "money", "limits", "verifier", "court", "policy", "parents_hash", "job_id"]
-    expected = [
-        (name, value)
-        for vector in VECTORS["vectors"][:3]
-        for name, value in zip(names, [*vector["words"], vector["job_id"]], strict=True)
-    ]
-    assert shown == expected
-    assert VECTORS["registry"] in section("Ids") and str(VECTORS["chain_id"]) in section("Ids")
+        plain = int(vector["chain_id"]).to_bytes(32, "big") + bytes(12) + bytes.fromhex(vector["registry"][2:])
+        plain += b"".join(bytes.fromhex(word[2:]) for word in vector["words"])
+        assert "0x" + keccak(plain).hex() == vector["job_id"]
+    assert len(numbers) == 3 and shown == expected
     assert protocol.TERMS_TYPE in section("Ids") and SENTINEL == 2**256 - 1
+
+
+def test_ids__formulas__are_the_librarys() -> None:
+    job, node = w.JobId(b"\x07" * 32), NodeId(9)
+    assert protocol.unit_key(job, 0, 1) == job
+    assert protocol.unit_key(job, 3, 5) == keccak(job + (3).to_bytes(32, "big"))
+    seed = keccak(job + (3).to_bytes(32, "big") + (2).to_bytes(32, "big"))
+    assert protocol.seed(job, 3, 2) == seed
+    assert protocol.lot(seed, node) == int.from_bytes(keccak(seed + (9).to_bytes(32, "big")), "big") % 2**40
 
 
 # ---- terms and words ----
