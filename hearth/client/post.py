@@ -25,7 +25,9 @@ from hearth.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
     from hearth.cid import Cid
+    from hearth.client.session import Rehearsal
     from hearth.spec import Blob, JobSpec, LoadedSpec, ResolvedSpec
+    from hearth.tx import Sender
     from hearth.types import Policy, Terms
 
 POST_GAS: Final = 160_000
@@ -572,7 +574,7 @@ class Posting(Jobs):
             sent = self._send_post(sender, terms)
         return {**record, "transactions": sent}
 
-    def _send_post(self, sender: Any, terms: Terms) -> list[dict[str, Any]]:
+    def _send_post(self, sender: Sender | Rehearsal, terms: Terms) -> list[dict[str, Any]]:
         market = self.market
         job_id = market.job_id(terms)
         sent = []
