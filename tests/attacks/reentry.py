@@ -34,8 +34,16 @@ class Attack:
         self._fill()
         self.victim_node = world.register(stake=100 * w.ETHER)
         self.node = int.from_bytes(
-            self.run(world.nodes, "register", self.address, words.pack_offer(w.OFFER), bytes(32), 100 * w.ETHER,
-                     value=100 * w.ETHER)[-32:], "big"
+            self.run(
+                world.nodes,
+                "register",
+                self.address,
+                words.pack_offer(w.OFFER),
+                bytes(32),
+                100 * w.ETHER,
+                value=100 * w.ETHER,
+            )[-32:],
+            "big",
         )
         self.run(world.nodes, "beat", self.node)
         self.jobs: dict[str, Terms] = {}

@@ -25,7 +25,7 @@ from hearth import keys
 from hearth.errors import ChainError, ConfigError, HearthError
 from hearth.events import Closed, Declined, Started
 from hearth.types import SENTINEL, JobId, Outcome, State
-from tests.chaos.market import ETH, Exchange, Scenario, free_port, wait
+from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, free_port, wait
 from tests.worker import test_decide as decided
 from worker import settings
 from worker.__main__ import build
@@ -476,7 +476,7 @@ def test_build__key_or_password_unfit__is_refused(scenario: Scenario) -> None:
 @pytest.mark.e2e
 def test_build__key_without_a_node__is_refused(scenario: Scenario) -> None:
     shutil.rmtree(scenario.home / "keys")
-    keys.create_key(scenario.home / "keys", "operator", "chaos", devnet=True)
+    keys.create_key(scenario.home / "keys", "operator", PASSWORD, devnet=True)
     assert refusal(scenario).code == "NO_NODE"
     config = scenario.home / "worker.toml"
     config.write_text(f"node = {scenario.node}\n" + config.read_text())
@@ -499,8 +499,7 @@ def test_main__second_worker_on_the_key__ends_with_key_in_use(scenario: Scenario
         assert scenario.process.wait(60) == 3
     error = json.loads(scenario.log().strip().splitlines()[-1])["error"]
     assert error["code"] == "KEY_IN_USE"
-    # Nothing that a process wrote holds the key or its password.
-    assert "chaos" not in scenario.log()
+    scenario.assert_secret_kept()
 
 
 @pytest.mark.e2e
