@@ -572,3 +572,27 @@ def test_invariants__applied_ones__name_tests_that_exist() -> None:
     own = {int(n) for line in re.findall(r'"""([\d, ]+):', machine) for n in line.split(",")}
     shown = {int(row[0]) for row in rows if "the machine" in row[2]}
     assert own <= shown, sorted(own - shown)
+
+
+def test_threats__named_tests__exist() -> None:
+    named = re.findall(r"`((?:tests|tools|hearth|docs)/[\w/.-]+\.\w+)`", SPEC)
+    assert len(named) > 40
+    assert sorted({path for path in named if not (ROOT / path).is_file()}) == []
+    assert len(tables(section("Threats"))[0]) >= 15
+
+
+def test_compiler__rules__are_the_checkers() -> None:
+    source = (ROOT / "tools" / "check_vyper.py").read_text(encoding="utf-8")
+    rules = set(re.findall(r'[pP]roblem\((?:\s*[\w.]+,)+\s*"([a-z-]+)",', source)) - {"compile"}
+    shown = {rule for row in tables(section("Compiler"))[0] for rule in row[0].split(", ")}
+    assert len(rules) > 10 and shown == rules
+
+
+def test_decisions__records__are_numbered_and_name_real_files() -> None:
+    records = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
+    for path in records:
+        text = path.read_text(encoding="utf-8")
+        assert re.match(rf"# {path.name[:4]} \S", text) and "**Decided" in text and "**Why.**" in text, path.name
+        named = re.findall(r"`((?:tests|tools|hearth|docs|contracts|worker)/[\w/.-]+\.\w+)`", text)
+        assert [name for name in named if not (ROOT / name).is_file()] == [], path.name
