@@ -2,17 +2,22 @@
 
 For fleets of each kind and size: the time of one match in columns (per job, and the preparation per block), of a plain
 loop over `hearth.protocol`, and their ratio, taken in turns in the same run; both must name the same winner for every
-compared job. Then logs per second, decoded into the keeper's columns. Times are those of the machine named in the
-file: they are reported, never asserted.
+compared job. Then logs per second, decoded into the keeper's columns, and the keeper's reaction on a real node: from
+the block with a job's post to the block with its proposal, on a chain that mines at once, so that no block time is in
+it. Times are those of the machine named in the file: they are reported, never asserted.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 import platform
+import queue
 import statistics
 import sys
+import tempfile
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +30,7 @@ from hearth import protocol, words
 from hearth.chain.port import Log
 from hearth.chain.web3 import _logs_of
 from hearth.events import JobPosted, Proposed, Settled, Started, Submitted, topic_of
-from hearth.types import Best, Node, NodeId, Outcome, State, Unit
+from hearth.types import Best, Node, NodeId, Outcome, State, TermsFlag, Unit
 from keeper import match
 from keeper.index import Index
 
@@ -189,6 +194,68 @@ def bench_logs(lives: int, page: int = 2_000) -> dict[str, Any]:
     }
 
 
+def bench_reaction(rounds: int) -> dict[str, Any] | None:
+    """Time `rounds` posts until the running keeper's proposal is on chain; None where there is no anvil."""
+    import structlog
+
+    from tests.anvil import anvil_path
+    from tests.keeper.market import LiveMarket
+
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    if anvil_path() is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        market = LiveMarket(Path(folder))
+        try:
+            return _react(market, rounds)
+        finally:
+            market.close()
+
+
+def _react(market: Any, rounds: int) -> dict[str, Any]:
+    """Run a keeper in a thread beside the market and post `rounds` jobs, one after another."""
+    for i in range(rounds):
+        market.world.register(operator=market.evm.account(f"operator {i}"), slots=1)
+    made: queue.Queue[Any] = queue.Queue()
+
+    def work() -> None:
+        keeper = market.keeper(poll=0.01)
+        keeper.cycle()
+        made.put(keeper)
+        keeper.run()
+
+    loop = threading.Thread(target=work, name="keeper")
+    loop.start()
+    keeper = made.get(timeout=60)
+    waits: list[float] = []
+    try:
+        for _ in range(rounds):
+            market.catch_up()
+            terms = market.world.post(match_window=300, flags=TermsFlag.NEWCOMERS)
+            start = time.perf_counter()
+            while market.world.load(terms)[2] == 0:
+                if time.perf_counter() - start > 30:
+                    sys.exit("the keeper did not propose within 30 s")
+                time.sleep(0.002)
+            waits.append(1_000 * (time.perf_counter() - start))
+    finally:
+        keeper.stop()
+        loop.join()
+    return {
+        "jobs": rounds,
+        "poll_ms": 10,
+        "post_to_proposal_ms": round(statistics.median(waits), 1),
+        "post_to_proposal_ms_worst": round(max(waits), 1),
+        "cycle_ms": round(1_000 * _mean(keeper, "hearth_keeper_cycle_seconds"), 1),
+        "decide_ms": round(1_000 * _mean(keeper, "hearth_keeper_decide_seconds"), 2),
+    }
+
+
+def _mean(keeper: Any, name: str) -> float:
+    read = keeper.metrics.registry.get_sample_value
+    return float(read(f"{name}_sum") / read(f"{name}_count"))
+
+
 def notes(results: dict[str, Any]) -> list[str]:
     """Say which aims are met, and explain what is not."""
     found = next(row for row in results["match"] if (row["fleet"], row["nodes"]) == ("random", 5_000))
@@ -202,6 +269,13 @@ def notes(results: dict[str, Any]) -> list[str]:
         "prepare_block_ms is paid once per block and fleet, match_ms per job; a cycle caches the best bucket of "
         "equal asks, so the leases of one array cost only their lots",
     ]
+    if results["reaction"] is None:
+        said.append("reaction: not measured, no anvil is installed")
+    else:
+        said.append(
+            "reaction: read the block, decide, estimate, simulate, sign, journal to disk, broadcast, mine at once; "
+            "what a job waits for beyond it is the chain's block time and the job's own match window"
+        )
     return said
 
 
@@ -221,6 +295,8 @@ def main(argv: list[str] | None = None) -> None:
     results: dict[str, Any] = {"schema": "hearth.bench.match/1", "machine": machine(), "match": rows}
     results["logs"] = bench_logs(max(200, options.jobs * 5))
     print(json.dumps(results["logs"]), file=sys.stderr)
+    results["reaction"] = bench_reaction(20)
+    print(json.dumps(results["reaction"]), file=sys.stderr)
     results["notes"] = notes(results)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")

@@ -362,7 +362,7 @@ class Market:
         return int(amount)
 
     def tracked(self, block: BlockRef = "latest") -> int:
-        """Return the sum of all locks and credits as Escrow keeps it, in base units."""
+        """Return the sum of all locks and credits as Escrow keeps it on an ERC-20 market; 0 on a native one."""
         (amount,) = self._view("Escrow", "tracked", block=block)
         return int(amount)
 

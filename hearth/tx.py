@@ -400,8 +400,9 @@ class Sender:
         would hold up every later one. Raises the fee until the pool takes it, within the cap.
         """
         gap = self.port.nonce(self.address)
-        live = {i.nonce for i in self.journal.intents(TxState.SIGNED, TxState.BROADCAST)}
-        if gap >= nonce or gap in live:
+        # MINED too: after a reorg that nobody noticed yet, its bytes are still at hand.
+        known_nonces = {i.nonce for i in self.journal.intents(TxState.SIGNED, TxState.BROADCAST, TxState.MINED)}
+        if gap >= nonce or gap in known_nonces:
             return
         fees = self.port.fees()
         call = _cancel(self.address)

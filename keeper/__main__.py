@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -87,7 +88,9 @@ def _sender(settings: Settings, network: Network, port: Any, stack: ExitStack) -
 
     key = read_key(settings.account.keystore)
     account = unlock(key, read_password(settings.account.password_file))
-    stack.enter_context(SignerLock(key.lock_path))
+    # Service managers hand keys over in folders that cannot be written: there the state folder holds the lock.
+    lock = key.lock_path if os.access(key.lock_path.parent, os.W_OK) else settings.home / key.lock_path.name
+    stack.enter_context(SignerLock(lock))
     path = Journal.path_in(settings.home, network.chain_id, network.genesis_hash, key.address)
     journal = Journal(path, chain_id=network.chain_id, genesis_hash=network.genesis_hash, address=key.address)
     stack.callback(journal.close)

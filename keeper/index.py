@@ -129,7 +129,8 @@ class Index:
         self._unread.add(job)
         if leases == 1:
             entry.touched = 1
-            self._words[self._open_row(entry, _ZERO_INDEX)] = (State.OPEN, 0, 0, 0)
+            row = self._open_row(entry, _ZERO_INDEX)  # first: it may replace the columns by longer ones
+            self._words[row] = (State.OPEN, 0, 0, 0)
 
     def _first_event(self, log: Log, at: int) -> int:
         """Return a new row for a lease's first event, or -1 where the event is about an array as a whole."""
@@ -153,7 +154,6 @@ class Index:
         row = self._free.pop()
         key = entry.id + index
         self._rows[key], self._keys[row] = row, key
-        self._seconds[row] = 0
         entry.rows[int.from_bytes(index, "big")] = row
         return row
 

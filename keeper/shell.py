@@ -127,6 +127,7 @@ class Keeper:
         self.stopping = False
         self._followed = False
         self._head: Block | None = None
+        self._rows: tuple[JobRow, ...] = ()
         self._cycles = 0
         self._waiting: list[tuple[Action, Pending]] = []
         self._wall, self._sleep = wall, sleep
@@ -156,7 +157,8 @@ class Keeper:
                 self.cycle()
                 failures = 0
                 done += 1
-                self._wait_for_block()
+                if done != cycles:
+                    self._wait_for_block()
             except SURVIVABLE as error:
                 if not (error.retryable or isinstance(error, FundsError)):
                     raise
@@ -180,6 +182,7 @@ class Keeper:
         self.port.begin_cycle()
         head = self.sync()
         snapshot = self.snapshot(head)
+        unpriced = self._reprice()
         thought = time.monotonic()
         said = core.decide(snapshot, self.config, head.timestamp)
         self.metrics.decide_seconds.observe(time.monotonic() - thought)
@@ -188,7 +191,7 @@ class Keeper:
         self.metrics.lag.set(lag)
         balance = 0 if self.sender is None else self.port.balance(self.address, head.hash)
         actions = [one for one in said if not isinstance(one, Skip)]
-        cycle.unready = self._unready(lag) or self._unfunded(balance, snapshot.gas_price)
+        cycle.unready = unpriced or self._unready(lag) or self._unfunded(balance, snapshot.gas_price)
         if not cycle.unready:
             self._send(actions, snapshot, cycle)
             self._withdraw(head)
@@ -208,10 +211,14 @@ class Keeper:
             head = self._follow()
             self._read_nodes(head)
             self._compare(head)
+            self._rows = self.index.rows()
         except ChainError as error:
             if error.code in ("RPC_BROKEN", "RPC_LIES"):
                 self._rebuild(error.code.lower())
             raise
+        except ValueError as error:  # words that no contract writes: packed lanes out of range, short data, a gap
+            self._rebuild("rpc_broken")
+            raise ChainError(f"the RPC serves words that cannot be: {error}", code="RPC_BROKEN") from error
         return head
 
     def _follow(self) -> Block:
@@ -266,22 +273,26 @@ class Keeper:
         self._followed = False
 
     def snapshot(self, head: Block) -> Snapshot:
-        """Return the market as `decide` takes it; the index must be at `head`."""
+        """Return the market as `decide` takes it; `head` is what `sync` returned."""
         parameters = self.network.node_parameters
         view = self.index.fleet.at(head.timestamp, Immutables(parameters.dead_after, parameters.minimum_stake))
         fees = self.port.fees()
         price = fees.base_fee + fees.priority_fee
-        return Snapshot(head.number, head.timestamp, view, self.index.rows(), parameters.liveness_fee, price)
+        return Snapshot(head.number, head.timestamp, view, self._rows, parameters.liveness_fee, price)
 
     # ---- sending ----
 
-    def _unready(self, lag: int) -> str:
-        """Return why nothing is sent in this cycle, "" where all is well."""
+    def _reprice(self) -> str:
+        """Read the price of a coin again where a file keeps it; return why it is not known, "" where it is."""
         if self.settings.price.coin_file is not None:
             try:
                 self.config = self.settings.config(self.asset, self.address)
             except ConfigError as error:
                 return error.message
+        return ""
+
+    def _unready(self, lag: int) -> str:
+        """Return why nothing is sent in this cycle, "" where all is well."""
         if self._max_lag and lag > self._max_lag:
             return f"the newest block is {lag} s old"
         if self.sender is None:
@@ -321,30 +332,50 @@ class Keeper:
         return True
 
     def _send(self, actions: list[Action], snapshot: Snapshot, cycle: Cycle) -> None:
-        """Start every action, then wait until each is mined."""
-        assert self.sender is not None
+        """Start every action, then wait until each is mined.
+
+        Raises the ChainError that cut this short, after everything that was started is accounted for or waited on.
+        """
         started: list[tuple[Action, Pending]] = []
+        failure: ChainError | None = None
         for action in actions:
-            call = self.call_of(action)
             try:
-                gas = self.port.estimate_gas(call, self.address)
-                if not core.is_worth(action.reward, gas, snapshot.gas_price, self.config):
-                    cost = core.cost_of(gas, snapshot.gas_price, self.config)
-                    self._note(cycle, action, "unworthy", f"earns {action.reward}, costs {cost}")
-                    continue
-                key = f"{core.verb_of(action)}/{action.id}/{snapshot.block}"
-                started.append((action, self.sender.start(call, key=key)))
+                pending = self._start(action, snapshot, cycle)
             except RefusedError as error:
                 self._lost(cycle, action, error)
             except FundsError as error:
                 self._note(cycle, action, "unfunded", error.message)
                 cycle.unready = error.message
                 break
+            except ChainError as error:
+                if error.code != "FEE_CAP":  # a dear hour is no failure: it is waited out, out of readiness
+                    failure = error
+                    break
+                self._note(cycle, action, "unworthy", error.message)
+                cycle.unready = error.message
+                break
+            else:
+                if pending is not None:
+                    started.append((action, pending))
         for action, pending in started:
-            self._finish(action, pending, cycle)
+            failure = self._finish(action, pending, cycle) or failure
         self.ledger.save()
+        if failure is not None:
+            raise failure
 
-    def _finish(self, action: Action, pending: Pending, cycle: Cycle) -> None:
+    def _start(self, action: Action, snapshot: Snapshot, cycle: Cycle) -> Pending | None:
+        """Estimate an action and send it; None where it is not worth its real gas."""
+        assert self.sender is not None
+        call = self.call_of(action)
+        gas = self.port.estimate_gas(call, self.address)
+        if not core.is_worth(action.reward, gas, snapshot.gas_price, self.config):
+            cost = core.cost_of(gas, snapshot.gas_price, self.config)
+            self._note(cycle, action, "unworthy", f"earns {action.reward}, costs {cost}")
+            return None
+        return self.sender.start(call, key=f"{core.verb_of(action)}/{action.id}/{snapshot.block}")
+
+    def _finish(self, action: Action, pending: Pending, cycle: Cycle) -> ChainError | None:
+        """Wait until a started action is mined. Return the error where the chain could not be asked."""
         assert self.sender is not None
         verb = core.verb_of(action)
         try:
@@ -355,16 +386,17 @@ class Keeper:
             self.metrics.lost_races.labels(verb).inc()
             self._note(cycle, action, "reverted", reason_of(error) or error.message)
         except ChainError as error:
-            if error.code not in ("TX_PENDING", "NONCE_TAKEN"):
-                self._waiting.append((action, pending))
-                raise
-            if error.code == "TX_PENDING":
-                self._waiting.append((action, pending))
+            if error.code == "NONCE_TAKEN":
+                self._note(cycle, action, "replaced", error.message)
+                return None
+            self._waiting.append((action, pending))
             self._note(cycle, action, "pending", error.message)
+            return None if error.code == "TX_PENDING" else error
         else:
             self._pay(outcome.fee)
             self.ledger.mined[verb] += 1
             self._note(cycle, action, "mined", f"0x{(outcome.tx_hash or b'').hex()}")
+        return None
 
     def _pay(self, wei: int) -> None:
         self.ledger.gas_paid += wei
@@ -415,9 +447,15 @@ class Keeper:
             return
         credit = self.market.credit(self.address, head.hash)
         if credit >= threshold:
-            key = f"withdraw/{head.number}"
-            outcome = self.sender.send(self.market.calls.withdraw(self.address, credit), key=key)
+            try:
+                outcome = self.sender.send(
+                    self.market.calls.withdraw(self.address, credit), key=f"withdraw/{head.number}"
+                )
+            except RefusedError as error:  # another process of this account was faster
+                log.info("keeper.withdrew_nothing", why=reason_of(error) or error.message)
+                return
             self._pay(outcome.fee)
+            self.ledger.save()
             log.info("keeper.withdrew", amount=str(credit), tx=f"0x{(outcome.tx_hash or b'').hex()}")
 
     # ---- recording ----

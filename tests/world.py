@@ -98,7 +98,7 @@ class World:
         self.operator = evm.account("operator")
         self.keeper = evm.account("keeper")
         self.stranger = evm.account("stranger")
-        self.token: Contract | None = evm.deploy("mocks/MockToken", 18) if erc20 else None
+        self.token: Contract | None = evm.deploy("mocks/MockToken", "Test token", "TEST", 18) if erc20 else None
         self.escrow = evm.deploy("Escrow", self.token or NATIVE)
         self.nodes = evm.deploy(
             "NodeRegistry",

@@ -19,7 +19,7 @@ from hearth.config import asset_of, check_private
 from hearth.errors import HearthError
 from hearth.market import Market
 from hearth.network import Network
-from hearth.stores import open_store
+from hearth.stores import Store, open_store
 from hearth.types import Status
 from hearth.units import Asset, format_amount, format_duration, format_size
 from worker import gpu
@@ -153,17 +153,10 @@ def look_at_stores(settings: Settings) -> list[Check]:
     for url in settings.stores:
         store = open_store(url)
         try:
-            status = store.status()
-            if not status.reachable:
-                rows.append(Check("store", Level.FAIL, f"{store.url}: {status.detail}", "start it, or fix stores"))
-                continue
-            if store.writable:
-                block = b"hearth doctor " + secrets.token_bytes(8)
-                if store.get_block(store.put_block(block)) != block:
-                    rows.append(Check("store", Level.FAIL, f"{store.url} gives back other bytes", "hearth doctor"))
-                    continue
-                writable += 1
-            rows.append(Check("store", Level.PASS, f"{store.url}: {status.detail}"))
+            rows.append(_look_at_store(store))
+            writable += store.writable and rows[-1].level is Level.PASS
+        except HearthError as error:
+            rows.append(Check("store", Level.FAIL, error.message, "start it, or take it out of stores"))
         finally:
             store.close()
     if not writable:
@@ -172,6 +165,16 @@ def look_at_stores(settings: Settings) -> list[Check]:
         text = "results lie in one store only"
         rows.append(Check("copies", Level.WARN, text, "add a second writable store, such as kubo://127.0.0.1:5001"))
     return rows
+
+
+def _look_at_store(store: Store) -> Check:
+    status = store.status()
+    if not status.reachable:
+        return Check("store", Level.FAIL, f"{store.url}: {status.detail}", "start it, or take it out of stores")
+    if store.writable:
+        block = b"hearth doctor " + secrets.token_bytes(8)
+        store.get_block(store.put_block(block))
+    return Check("store", Level.PASS, f"{store.url}: {status.detail}")
 
 
 def look_at_rpc(settings: Settings, market: Market) -> list[Check]:

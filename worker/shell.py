@@ -71,6 +71,8 @@ SPEC_SECONDS: Final = 20.0
 """How long reading a spec may take, and how long a job whose spec could not be read is left alone."""
 MAX_READERS: Final = 4
 MAX_BACKOFF: Final = 30.0
+FUNDS_SECONDS: Final = 30.0
+"""How long nothing new is taken after gas money was short."""
 HOUSEKEEPING_SECONDS: Final = 600.0
 STATUS_REASONS: Final = 500
 """Jobs whose reasons the status file names."""
@@ -275,11 +277,11 @@ class Worker:
         )
         self._hold = self._why_hold(head)
         self._last = decide(snapshot, replace(self._told.config, hold=self._hold), now)
-        for step in self._last:
-            if not isinstance(step, Skip):
-                self._perform(step, snapshot, now)
-        self._housekeep()
-        self._record(snapshot, now)
+        try:
+            self._act(snapshot, now)
+        finally:
+            self._housekeep()
+            self._record(snapshot, now)
 
     # ---- reading ----
 
@@ -346,20 +348,26 @@ class Worker:
 
     # ---- acting ----
 
-    def _perform(self, action: Action, snapshot: Snapshot, now: int) -> None:
-        """Carry out one action. A refusal by a contract is a lost race: the next cycle decides anew."""
-        match action:
-            case ReadSpec(job):
-                self._read_spec(job)
-            case StartRun(key, mark, tries):
-                self._start(key, mark - now, tries)
-            case Abort(key, why):
-                log.warning("attempt stopped", attempt=str(key), why=why)
-                self._executor.stop(key, why)
-            case SetAside(key, why):
-                self._executor.set_aside(key, why)
-            case _:
-                self._send(action, snapshot)
+    def _act(self, snapshot: Snapshot, now: int) -> None:
+        """Carry out what was decided: first what needs no chain, so that no outage or fee spike holds it up."""
+        sends: list[Action] = []
+        for step in self._last:
+            match step:
+                case Skip():
+                    pass
+                case ReadSpec(job):
+                    self._read_spec(job)
+                case StartRun(key, mark, tries):
+                    self._start(key, mark - now, tries)
+                case Abort(key, why):
+                    log.warning("attempt stopped", attempt=str(key), why=why)
+                    self._executor.stop(key, why)
+                case SetAside(key, why):
+                    self._executor.set_aside(key, why)
+                case _:
+                    sends.append(step)
+        for action in sends:
+            self._send(action, snapshot)
 
     def _start(self, key: LeaseKey, seconds: int, tries: int) -> None:
         row = self._watcher.rows[key.job]
@@ -369,6 +377,7 @@ class Worker:
         self._executor.start(Task(key, row.terms, float(seconds), margin, tries))
 
     def _send(self, action: Action, snapshot: Snapshot) -> None:
+        """Send one action. A refusal by a contract is a lost race: the next cycle decides anew."""
         key = tx_key(action, snapshot)
         again_at, _ = self._backoff.get(key, (0.0, 0.0))
         if time.monotonic() < again_at:
@@ -381,19 +390,21 @@ class Worker:
                 self._journal.intend(wanted, Moment.INTENT, key)
         kind = key.partition("/")[0]
         try:
-            self._sender.start(self._call(action), key=key)
+            pending = self._sender.start(self._call(action), key=key)
         except RefusedError as error:
             self.metrics.refused.labels(kind, reason_of(error) or "no reason").inc()
             log.info("refused", key=_short(key), why=error.message)
             self._back_off(key)
         except FundsError as error:
-            self._funds_short_until = time.monotonic() + 60
+            self._funds_short_until = time.monotonic() + FUNDS_SECONDS
             self.metrics.failures.labels(error.code).inc()
             log.error("gas money is short", why=error.message, hint=error.hint)
             self._back_off(key)
         else:
             self._backoff.pop(key, None)
-            log.info("sent", key=_short(key))
+            # Done already: mined in a block that is newer than the one that this cycle reads.
+            if not pending.intent.state.done:
+                log.info("sent", key=_short(key))
 
     def _call(self, action: Action) -> Call:
         """Build an action's call. Tips and settle rewards go to the operator, whose gas they pay."""

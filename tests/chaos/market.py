@@ -6,7 +6,6 @@ several scenarios share one chain without sharing work.
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 import shutil
@@ -21,8 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eth_account import Account
-
+from hearth import cid as cids
 from hearth import devnet, keys
 from hearth.abi import codec
 from hearth.chain.web3 import Web3Chain
@@ -34,13 +32,13 @@ from hearth.spec.resolved import ResolvedCompare, ResolvedOutput, ResolvedResour
 from hearth.spec.resolved import canonical as canonical_of
 from hearth.stores import FolderStore
 from hearth.tx import Sender, SenderConfig
-from hearth.types import Billing, JobId, NodeId, Offer, Runtime, State, Terms, Unit
-from worker.decide import LeaseKey
+from hearth.types import Billing, JobId, NodeId, Offer, Runtime, State, Terms, TermsFlag, Unit
 from worker.journal import Entry, Journal
+from worker.shell import read_status
 
 ROOT = Path(__file__).resolve().parents[2]
 ETH = 10**18
-PASSWORD = "chaos"
+PASSWORD = "canary-5b1c"
 # Writes "ok" to /out/result after as many turns of a loop as the command asks (about 1e8 a second).
 PROGRAM = """
 (module
@@ -77,7 +75,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait(condition: Callable[[], Any], what: str, seconds: float = 90) -> Any:
+def wait(condition: Callable[[], Any], what: str, seconds: float = 150) -> Any:
     """Wait until a condition holds and return what it gave."""
     end = time.monotonic() + seconds
     while not (found := condition()):
@@ -114,6 +112,7 @@ class Exchange:
         """Register a node for a new key and write its worker.toml; nothing runs yet."""
         home = self.folder / name
         home.mkdir()
+        first_block = self.chain.head().number
         secret = secrets.token_bytes(32)
         key = keys.create_key(home / "keys", "operator", PASSWORD, secret=secret, devnet=True)
         password = home / "password"
@@ -158,7 +157,9 @@ reserve = "1MiB"
 listen = ""
 """
         )
-        return Scenario(self, name, home, NodeId(registered[0].node), key.address, module, slots=slots)
+        return Scenario(
+            self, name, home, NodeId(registered[0].node), key.address, module, first_block, secret, slots=slots
+        )
 
     def module(self, name: str, turns: int) -> Blob:
         """Store the program for one scenario; the name makes its bytes its own."""
@@ -175,11 +176,11 @@ listen = ""
         found = self.chain.logs([self.net.network.jobs], from_block=0, to_block=head)
         return [event for log in found if (event := decode(log)) is not None]
 
-    def transactions_of(self, sender: str, function: str) -> int:
-        """Count the mined transactions of an account that call a function of the job registry, reverted ones too."""
+    def transactions_of(self, sender: str, function: str, since: int) -> int:
+        """Count an account's mined calls of a function of the job registry from a block on, reverted ones too."""
         selector = "0x" + codec("JobRegistry").selector(function).hex()
         count = 0
-        for number in range(self.chain.head().number + 1):
+        for number in range(since, self.chain.head().number + 1):
             block = self.chain.rpc("eth_getBlockByNumber", hex(number), True)
             for tx in block["transactions"]:
                 count += tx["from"].lower() == sender and tx["input"].startswith(selector)
@@ -196,13 +197,15 @@ class Scenario:
     node: NodeId
     operator: str
     module: Blob
+    first_block: int
+    secret: bytes
     slots: int = 1
     process: subprocess.Popen[bytes] | None = None
     jobs: list[JobId] = field(default_factory=list)
 
     # ---- jobs ----
 
-    def post(self, *, window: int = 0, units: int = 1, seconds: int = 60) -> JobId:
+    def post(self, *, window: int = 0, units: int = 1, seconds: int = 600, newcomers: bool = False) -> JobId:
         """Post a job that only this scenario's worker takes."""
         market = self.exchange.market
         spec = ResolvedSpec(
@@ -241,6 +244,7 @@ class Scenario:
             match_window=window,
             max_attempts=2,
             billing=Billing.FIXED,
+            flags=TermsFlag.NEWCOMERS if newcomers else TermsFlag(0),
         )
         job = market.job_id(terms)
         self.exchange.submitter.send(market.calls.post(terms), key=f"post/{job.hex()}")
@@ -273,9 +277,10 @@ class Scenario:
 
     def log(self) -> str:
         """Return what the worker's processes wrote."""
-        return (self.home / "log").read_text(errors="replace")
+        path = self.home / "log"
+        return path.read_text(errors="replace") if path.exists() else ""
 
-    def died(self, seconds: float = 90) -> None:
+    def died(self, seconds: float = 150) -> None:
         """Wait until the process was killed by its failpoint."""
         assert self.process is not None
         try:
@@ -283,6 +288,11 @@ class Scenario:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self.name} never met its failpoint\n{self.log()[-4000:]}") from None
         assert code == -signal.SIGKILL, self.log()[-4000:]
+
+    def working(self) -> None:
+        """Wait until the newest process has done its first round."""
+        assert self.process is not None
+        wait(lambda: (status(self.home) or {}).get("pid") == self.process.pid, f"{self.name} works")  # type: ignore[union-attr]
 
     def kill(self) -> None:
         """kill -9."""
@@ -305,7 +315,7 @@ class Scenario:
         """Delete the state folder; the key is kept."""
         shutil.rmtree(self.home / "state")
 
-    def settled(self, job: JobId, index: int = 0, seconds: float = 90) -> None:
+    def settled(self, job: JobId, index: int = 0, seconds: float = 150) -> None:
         """Wait until a unit is settled."""
         try:
             wait(lambda: self.state(job, index) is State.SETTLED, f"{self.name} settles", seconds)
@@ -352,7 +362,9 @@ class Scenario:
         """List the sandbox processes of this node."""
         from worker.runtimes.wasm import children
 
-        return [pid for pid, label in children() if f"-{self.node}-" in label]
+        network = self.exchange.net.network
+        mine = f"{network.chain_id}-{network.genesis_hash.hex()[:6]}-{self.node}-"
+        return [pid for pid, label in children() if label.startswith(mine)]
 
     def assert_once(self, job: JobId, index: int = 0, *, attempts: int = 1) -> None:
         """Check the oracle: settled well, started and submitted and paid exactly once, the result readable."""
@@ -365,17 +377,23 @@ class Scenario:
         submitted = next(e for e in mine if isinstance(e, Submitted))
         result = self.exchange.store.get_json(submitted.result)
         out = self.home / f"got-{time.monotonic_ns()}"
-        from hearth import cid
-
-        self.exchange.store.fetch(cid.parse(result["outputs"]["cid"]), out)
+        self.exchange.store.fetch(cids.parse(result["outputs"]["cid"]), out)
         assert (out / "result").read_bytes() == b"ok"
         self.exchange.store.get_json(submitted.report)
 
+    def assert_secret_kept(self) -> None:
+        """Check that neither the key nor its password stands in any output or state file."""
+        files = [self.home / "log", *(p for p in (self.home / "state").rglob("*") if p.is_file())]
+        for path in files:
+            content = path.read_bytes()
+            for canary in (self.secret, self.secret.hex().encode(), PASSWORD.encode()):
+                assert canary not in content, path
 
-def status(home: Path) -> dict[str, Any]:
-    """Return the worker's status file."""
-    found: dict[str, Any] = json.loads((home / "state" / "status.json").read_text())
-    return found
+    def submits(self) -> int:
+        """Count the submits of this node's key that were mined, reverted ones too."""
+        return self.exchange.transactions_of(self.operator, "submit", self.first_block)
 
 
-__all__ = ["Account", "Exchange", "LeaseKey", "Scenario", "free_port", "status", "wait"]
+def status(home: Path) -> dict[str, Any] | None:
+    """Return the status file of a scenario's worker, None where it wrote none yet."""
+    return read_status(home / "state")

@@ -42,14 +42,14 @@ class LoggingEvm(Evm):
 class Follower:
     """An index that follows a world's logs, page by page."""
 
-    def __init__(self, world: World, payee: str) -> None:
+    def __init__(self, world: World, payee: str, capacity: int = 1) -> None:
         assert isinstance(world.evm, LoggingEvm)
         self.world, self.evm = world, world.evm
-        self.index = Index(CHAIN_ID, world.jobs.address.lower(), payee)
+        self.index = Index(CHAIN_ID, world.jobs.address.lower(), payee, capacity)
         self.read = 0
 
     def follow(self, count: int = 10**9) -> list[JobId]:
-        """Apply the next `count` logs; at the newest one, also read nodes and words. Return jobs held wrongly."""
+        """Apply the next `count` logs; at the newest one, also read nodes and fresh jobs. Return jobs held wrongly."""
         page = self.evm.logs[self.read : self.read + count]
         self.read += len(page)
         market = {self.world.jobs.address.lower(), self.world.escrow.address.lower()}
@@ -60,5 +60,8 @@ class Follower:
         raw = b"".join(encode_node(self.world.node(NodeId(i))) for i in range(1, last))
         if raw:
             self.index.fleet.write(NodeId(1), raw)
-        live = self.index.live()
-        return self.index.compare(live, [self.world.jobs.call.load(job, 0)[0] for job in live])
+        return self.compare(self.index.unread())
+
+    def compare(self, jobs: list[JobId]) -> list[JobId]:
+        """Compare jobs with the contracts' words; return those that the index held wrongly."""
+        return self.index.compare(jobs, [self.world.jobs.call.load(job, 0)[0] for job in jobs])

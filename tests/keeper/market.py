@@ -11,13 +11,14 @@ from eth_utils.crypto import keccak
 from hearth import words
 from hearth.chain.web3 import Web3Chain
 from hearth.journal import Journal
-from hearth.network import Asset, Network, NodeParameters
+from hearth.network import Network, NodeParameters
 from hearth.tx import Sender, SenderConfig
+from hearth.units import Asset
 from keeper.pulse import Pulse
 from keeper.settings import Settings, parse
 from keeper.shell import Keeper
 from tests.anvil import AnvilEvm
-from tests.evm import CHAIN_ID
+from tests.evm import CHAIN_ID, Contract
 from tests.world import (
     ASK_NOTICE,
     DEAD_AFTER,
@@ -33,11 +34,19 @@ from tests.world import (
 SECRET = bytes.fromhex("5a" * 32)
 
 
+class _Anvil(AnvilEvm):
+    """An anvil whose test token has a name: the world gives only its decimals."""
+
+    def deploy(self, name: str, *args: Any, **options: Any) -> Contract:
+        named = ("Token", "TOK", *args) if name == "mocks/MockToken" and len(args) == 1 else args
+        return super().deploy(name, *named, **options)
+
+
 class LiveMarket:
     """A world on anvil and what is needed to run keepers on it."""
 
     def __init__(self, folder: Path, *, erc20: bool = False) -> None:
-        self.evm = AnvilEvm()
+        self.evm = _Anvil()
         self.world = World(self.evm, erc20=erc20)
         self.lens = self.evm.deploy("Lens", self.world.jobs, self.world.nodes)
         self.folder = folder

@@ -70,9 +70,9 @@ def refusal(action: Action, world: World, now: int) -> str:
                 return f"node {number} is not newly silent"
         return "" if 0 < len(set(action.nodes)) == len(action.nodes) <= 128 else "bad batch"
     if isinstance(action, Settle):
-        for number, index in action.items:
-            unit = _row(rows[number], index).unit
-            if unit.state != State.SUBMITTED or now < unit.mark + rows[number].terms.challenge_window:
+        for job_id, index in action.items:
+            unit = _row(rows[job_id], index).unit
+            if unit.state != State.SUBMITTED or now < unit.mark + rows[job_id].terms.challenge_window:
                 return "not submitted, or challengeable"
         return "" if 0 < len(set(action.items)) == len(action.items) <= 64 else "bad batch"
     row = rows[action.job]
@@ -91,8 +91,8 @@ def refusal(action: Action, world: World, now: int) -> str:
         return "" if unit.state == State.CLOSING and now >= unit.mark else "notice not over"
     if isinstance(action, Reclaim):
         unit = _row(row, action.index).unit
-        hot = nodes[unit.node].hot if unit.node in nodes else None
-        dead = now >= max(hot.beat if hot else 0, unit.started) + MARKET.dead_after
+        beat = nodes[unit.node].hot.beat if unit.node in nodes else 0
+        dead = now >= max(beat, unit.started) + MARKET.dead_after
         return "" if unit.state == State.RUNNING and (now >= unit.mark or dead) else "not reclaimable"
     assert isinstance(action, Propose)
     touched = row.header.touched if row.header else 1
@@ -242,6 +242,27 @@ def test_decide__window_about_to_close__improves_only_with_time_to_be_mined(left
     assert bool(actions_of(said)) == acts
     if not acts:
         assert "too soon to improve" in reason_for(said, NAME)
+
+
+def test_decide__key_that_only_equals_the_best__stands() -> None:
+    nodes = (node(1), node(2, ask=1))
+    (fresh,) = decide(one_job(open_unit(), nodes=nodes), FREE, NOW)
+    assert isinstance(fresh, Propose)
+    held = replace(open_unit(mark=NOW + 8), best=Best(payee=OTHER, node=NodeId(1), key=fresh.key))
+    assert reason_for(decide(one_job(held, nodes=nodes), FREE, NOW), NAME).startswith("node 1 is the best proposal")
+
+
+def test_decide__best_node_became_cheaper__is_not_proposed_again() -> None:
+    held = replace(open_unit(mark=NOW + 8), best=Best(payee=OTHER, node=NodeId(2), key=1))
+    said = decide(one_job(held, nodes=(node(1), node(2, ask=1))), FREE, NOW)
+    assert reason_for(said, NAME).startswith("node 2 is the best proposal")
+
+
+@pytest.mark.parametrize(("mark", "why"), [(NOW, "its node may ack until"), (NOW - 59, "its node may ack until")])
+def test_decide__window_over__leaves_the_unit_to_its_node(mark: int, why: str) -> None:
+    held = replace(open_unit(mark=mark), best=Best(payee=OTHER, node=NodeId(1), key=1))
+    said = decide(one_job(held, nodes=(node(1), node(2, ask=1))), replace(FREE, latency=0), NOW)
+    assert reason_for(said, NAME) == f"{why} {mark + 60}"
 
 
 def test_decide__proposal_lapsed_once__proposes_another_node() -> None:

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 
 from hearth import protocol, words
-from hearth.chain.port import Log
 from hearth.errors import ChainError
 from hearth.protocol import Market
 from hearth.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
@@ -177,6 +176,7 @@ def test_index__random_history__follows_the_contracts_and_its_actions_are_taken(
         assert follower.follow() == []
         check_words(history, follower)
     assert sent >= {"propose", "improve", "settle", "reclaim", "expire", "close", "check_liveness"}
+    assert follower.compare(follower.index.live()) == []
     assert follower.index.credited == world.credit(world.keeper) > 0
 
 
@@ -185,7 +185,7 @@ def check_words(history: History, follower: Follower) -> None:
     world = history.world
     rows = {row.id: row for row in follower.index.rows()}
     for job, terms in history.jobs.items():
-        word, _, _second, _ = world.load(terms)
+        word = world.load(terms)[0]
         if job not in rows:
             if terms.leases > 1:
                 header = words.unpack_header(word)
@@ -199,6 +199,7 @@ def check_words(history: History, follower: Follower) -> None:
             header = words.unpack_header(word)
             mine = rows[job].header
             assert mine is not None
+            assert header.done + header.failed < (header.touched if header.closed else terms.leases)
             assert (mine.touched, mine.closed, mine.opened) == (header.touched, header.closed, header.opened)
             touched = header.touched
         for index in range(touched):
@@ -235,6 +236,21 @@ def test_apply__array_of_a_million_units__is_one_entry(world: World) -> None:
     assert row.header is not None and row.header.touched == 0 and row.terms == terms
     said = decide(snapshot_of(follower), config_of(world), world.evm.now)
     assert [one.index for one in said if isinstance(one, Propose)] == [0, 1, 2, 3]  # the node's four slots
+
+
+def test_apply__lease_of_an_array__dates_the_next_one(world: World) -> None:
+    node = world.register()
+    terms = world.post(units=3, flags=TermsFlag.NEWCOMERS)
+    follower = Follower(world, world.keeper)
+    follower.follow()
+    world.evm.warp(70)
+    world.claim(terms, node)
+    follower.follow()
+    assert follower.index.rows()[0].since == world.evm.now
+    world.evm.warp(10)
+    world.submit(terms)
+    follower.follow()
+    assert follower.index.rows()[0].since == world.evm.now - 10
 
 
 def test_decide__on_the_contracts__first_proposal_is_the_one_that_cannot_be_improved(world: World) -> None:
@@ -286,7 +302,7 @@ def test_rows__terms_with_another_id__raise(world: World) -> None:
     altered = bytearray(log.data)
     altered[5] ^= 1
     index = Index(CHAIN_ID, world.jobs.address.lower())
-    index.apply([Log(*log[:2], bytes(altered), *log[3:])], 0)
+    index.apply([log._replace(data=bytes(altered))], 0)
     with pytest.raises(ChainError, match="whose terms have another id"):
         index.rows()
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from hearth import protocol
-from hearth.chain.port import Block, Fees
+from hearth.chain.port import Block, Call, Fees
 from hearth.chain.web3 import Web3Chain
 from hearth.errors import ChainError, ConfigError, NotFoundError
-from hearth.types import NodeId, State, Terms, TermsFlag
+from hearth.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.decide import Propose
 from keeper.pulse import Pulse, Server
 from keeper.shell import Cycle, Keeper, explain, status
@@ -144,16 +144,16 @@ def test_cycle__job_past_its_deadline__expires_it(market: LiveMarket) -> None:
 def test_withdraw__credit_above_the_threshold__refills_the_account(market: LiveMarket) -> None:
     world = market.world
     world.register()
-    terms = post(market, keeper_fee=ETHER)
-    keeper = market.keeper(withdraw_at="0.4")
+    terms = post(market, keeper_fee=ETHER // 10)
+    keeper = market.keeper(withdraw_at="0.04")
     keeper.cycle()
     market.warp(13)
     world.ack(terms)
     before = market.evm.balance(market.address)
-    assert world.credit(market.address) == ETHER // 2
+    assert world.credit(market.address) == ETHER // 20
     keeper.cycle()
     assert world.credit(market.address) == 0
-    assert market.evm.balance(market.address) > before + 4 * ETHER // 10
+    assert market.evm.balance(market.address) > before + ETHER // 25
 
 
 # ---- not doing it ----
@@ -268,6 +268,20 @@ def test_cycle__index_differs_from_the_chain__rebuilds(market: LiveMarket) -> No
     assert keeper.index.rows()[0].units[0].unit == market.world.unit(terms)
 
 
+def test_cycle__words_that_cannot_be__are_the_rpcs_fault(market: LiveMarket) -> None:
+    market.world.register()
+    keeper = market.keeper(dry=True)
+    read = keeper.market.node_pages
+    keeper.market.node_pages = lambda block: iter([(NodeId(5), bytes(224))])  # type: ignore[method-assign]
+    with pytest.raises(ChainError, match="words that cannot be") as caught:
+        keeper.cycle()
+    assert caught.value.retryable
+    assert count(keeper, "hearth_keeper_rebuilds_total", cause="rpc_broken") == 1
+    keeper.market.node_pages = read  # type: ignore[method-assign]
+    keeper.cycle()
+    assert len(keeper.index.fleet) == 1
+
+
 def test_start__another_contract_than_the_networks__refuses(market: LiveMarket) -> None:
     good = market.network()
     wrong = replace(good, code_hashes={**good.code_hashes, "Lens": bytes(32)})
@@ -286,13 +300,12 @@ class Flaky(Web3Chain):
     """A port that fails while `down` is above zero, `down` counting the failures left."""
 
     down = 0
-    code = "RPC_UNAVAILABLE"
     lasting = False
 
     def agreed_head(self) -> Block:
         if self.down:
             self.down -= 1
-            raise ChainError("the RPC is down", code=self.code, retryable=not self.lasting)
+            raise ChainError("the RPC is down", retryable=not self.lasting)
         return super().agreed_head()
 
 
@@ -334,6 +347,69 @@ def test_run__error_that_no_retry_helps__ends_at_once(market: LiveMarket) -> Non
     assert slept == []
 
 
+class Broken(Web3Chain):
+    """A port whose `fails_at`-th gas estimate fails, and whose fees can be set."""
+
+    estimates = fails_at = fee = 0
+
+    def estimate_gas(self, call: Call, sender: str) -> int:
+        self.estimates += 1
+        if self.estimates == self.fails_at:
+            raise ChainError("the RPC is down")
+        return super().estimate_gas(call, sender)
+
+    def fees(self) -> Fees:
+        return Fees(self.fee, 1) if self.fee else super().fees()
+
+
+def test_cycle__rpc_fails_between_two_sends__accounts_for_the_first(market: LiveMarket) -> None:
+    market.world.register()
+    for _ in range(2):
+        post(market)
+    port = Broken([market.url], chain_id=CHAIN_ID)
+    port.fails_at = 3  # the keeper and its sender estimate the first action
+    keeper = market.keeper(port=port)
+    with pytest.raises(ChainError, match="the RPC is down"):
+        keeper.cycle()
+    assert keeper.ledger.mined == {"propose": 1}
+    assert keeper.ledger.gas_paid == 10 * ETHER - market.evm.balance(market.address)
+    market.evm.rpc("evm_mine")
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+
+
+def test_cycle__base_fee_above_the_cap__waits_out_of_readiness(market: LiveMarket) -> None:
+    market.world.register()
+    post(market)
+    port = Broken([market.url], chain_id=CHAIN_ID)
+    port.fee = 600 * 10**9
+    keeper = market.keeper(port=port)
+    cycle = keeper.cycle()
+    assert outcomes(cycle) == [("propose", "unworthy")]
+    assert "above the cap" in cycle.unready
+    assert count(keeper, "hearth_keeper_ready") == 0
+    port.fee = 0
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+
+
+def test_cycle__transaction_not_mined_in_time__sends_nothing_new_until_it_is(market: LiveMarket) -> None:
+    market.world.register()
+    terms = post(market)
+    keeper = market.keeper()
+    assert keeper.sender is not None
+    keeper.sender.config = replace(keeper.sender.config, timeout=0.2)
+    market.evm.rpc("evm_setAutomine", False)
+    assert outcomes(keeper.cycle()) == [("propose", "pending")]
+    later = keeper.cycle()
+    assert later.unready == "1 transactions wait to be mined"
+    assert keeper.pulse.readiness()[0] is False
+    market.evm.rpc("evm_mine")
+    done = keeper.cycle()
+    assert (done.unready, outcomes(done)) == ("", [])
+    assert keeper.ledger.mined == {"propose": 1}
+    assert keeper.ledger.gas_paid == 10 * ETHER - market.evm.balance(market.address) > 0
+    assert market.world.best(terms).payee == market.address
+
+
 def test_cycle__old_head__is_not_ready_and_sends_nothing(market: LiveMarket) -> None:
     market.world.register()
     post(market)
@@ -360,7 +436,7 @@ def test_cycle__token_market__weighs_gas_at_the_price_of_the_coin(tmp_path: Path
         assert outcomes(keeper.cycle()) == []  # 103,000 gas at 1 gwei are worth 0.27 TOK, the tip is 0.00045
         price.write_text("0.001\n")
         market.evm.rpc("evm_mine")
-        assert outcomes(keeper.cycle()) == [("propose", "mined")] or keeper.config.coin_price == 10**15
+        assert outcomes(keeper.cycle()) == [("propose", "mined")]
         market.catch_up()
         price.write_text("nothing\n")
         assert "price.coin" in keeper.cycle().unready
@@ -380,7 +456,7 @@ def test_explain__open_job__says_what_the_keeper_does(market: LiveMarket) -> Non
     assert told["nodes"] == {"cores": 1}
     assert told["keeper"][0]["why"] == "no node that fits has a free slot"
     with pytest.raises(NotFoundError):
-        explain(keeper, protocol.JobId(bytes(32)))
+        explain(keeper, JobId(bytes(32)))
 
 
 def test_status__folder_without_a_keeper__raises(tmp_path: Path) -> None:
@@ -430,7 +506,8 @@ def test_server__address_in_use__raises(tmp_path: Path) -> None:
 
 def test_ledger__damaged_file__begins_anew(market: LiveMarket) -> None:
     keeper = market.keeper(dry=True)
-    (keeper.settings.home / "ledger.json").write_text("{")
-    again = market.keeper(dry=True)
-    assert again.ledger.gas_paid == 0
-    assert NodeId(1) not in again.ledger.mined
+    keeper.ledger.gas_paid = 7
+    keeper.ledger.save()
+    assert market.keeper(dry=True).ledger.gas_paid == 7
+    keeper.ledger.path.write_text("{")
+    assert market.keeper(dry=True).ledger.gas_paid == 0

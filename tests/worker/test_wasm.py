@@ -359,6 +359,31 @@ def test_run__endless_loop_without_fuel__timeout_by_epoch(box: Box, yields: bool
     assert "1 s" in result.detail
 
 
+def test_child__endless_loop__ends_itself_by_epoch_without_being_killed(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages: list[dict[str, Any]] = []
+
+    def capture(self: wasm.WasmRuntime, message: dict[str, Any], *_: Any) -> RunResult:
+        messages.append({**message, "tmp_dir": str(box.root / "scratch")})
+        return RunResult(Status.CANCELLED)
+
+    monkeypatch.setattr(wasm.WasmRuntime, "_supervise", capture)
+    run(box, box.request(from_text(box.root, command("(loop br 0)")), limits={"fuel": None, "wall_seconds": 1}))
+    read, write = os.pipe()
+    done = subprocess.run(
+        [sys.executable, "-m", wasm.CHILD, "alone", str(write)],
+        input=json.dumps(messages[0]).encode(),
+        env={"PYTHONPATH": str(ROOT), "HEARTH_PARENT": str(os.getpid())},
+        pass_fds=(write,),
+        timeout=120,
+    )
+    os.close(write)
+    with os.fdopen(read, "rb") as answers:
+        assert json.loads(answers.read().splitlines()[-1])["status"] == "timeout"
+    assert done.returncode == 0
+
+
 def test_run__child_that_ignores_its_deadline__killed_and_named_timeout(
     box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -605,7 +630,9 @@ def test_child__environment_of_the_worker__not_inherited(canary: str, spinning: 
     seen = Path(f"/proc/{pid}/environ").read_bytes()
     limits = Path(f"/proc/{pid}/limits").read_text()
     assert canary.encode() not in seen and b"PYTHONPATH" in seen
-    assert [line.split()[-3] for line in limits.splitlines() if line.startswith("Max core file")] == ["0"]
+    hard = {line[:25].strip(): line[25:].split()[1] for line in limits.splitlines()[1:]}
+    assert (hard["Max core file size"], hard["Max open files"]) == ("0", str(2 * wasi.MAX_FDS))
+    assert int(hard["Max data size"]) == 64 * MIB + wasm_child.DATA_SLACK
 
 
 def test_engine_id__any_setting_changed__another_engine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # LD_* preloads code into every process of a container (CVE-2025-23266), NVIDIA_* steers the GPU hook; HEARTH_* is ours.
 ENV_REFUSED = ("LD_", "NVIDIA_", "HEARTH_")
 MAX_ENV_BYTES = 64 * 1024
-MAX_OUTPUT_ENTRIES = 65_536
+MAX_OUTPUT_ENTRIES = 16_384
 MAX_OUTPUT_DEPTH = 32
 MAX_OUTPUT_PATH = 1024
 

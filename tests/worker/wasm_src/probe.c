@@ -151,7 +151,7 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(mode, "names")) {
         char path[64];
-        for (int i = 0; i < 70000; i++) {
+        for (int i = 0; i < 20000; i++) {
             snprintf(path, sizeof path, "/out/%d", i);
             close(open(path, O_CREAT | O_WRONLY, 0644));
         }

@@ -1,0 +1,366 @@
+"""Jobs: hearth offers, check, run, submit, jobs, and job show|spec|logs|events|get|cancel|accept|rerun|receipt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hearth.cli.leaf import Leaf, Run
+from hearth.cli.output import event_line, table, tx_line
+from hearth.cli.root import Group
+from hearth.errors import HearthError, JobEnded, JobFailed, UsageError
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+@click.command(cls=Leaf)
+@click.option("--gpu", metavar="MODEL", help="This GPU or a better one, such as rtx-4090.")
+@click.option("--vram", metavar="SIZE", help="At least this much GPU memory, such as 40 (GiB) or 40GiB.")
+@click.option("--max-price", metavar="RATE", help="At most this ask, such as 2/h.")
+def offers(run: Run, gpu: str | None, vram: str | None, max_price: str | None) -> None:
+    """List the live workers' offers, cheapest first."""
+    report = run.client.offers(gpu=gpu, vram=vram, max_price=max_price)
+    rows = [
+        (
+            row["node"],
+            row["ask_text"],
+            f"{row['gpus']} x {row['tier'] or 'other'} {row['vram_gib']} GiB" if row["gpus"] else "-",
+            row["cores"],
+            f"{row['ram_gib']} GiB",
+            row["zone"],
+            f"{row['free']}/{row['slots']}",
+            f"{row['reputation_bps'] / 100:.0f} %",
+            "+".join(row["runtimes"]),
+        )
+        for row in report["offers"]
+    ]
+    head = ("node", "ask", "GPU", "cores", "memory", "zone", "free", "reputation", "runtimes")
+    run.out.emit(report, lambda: table(head, rows) or ["no live worker fits: hearth net workers"], [r[0] for r in rows])
+
+
+def _variables(texts: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f'"{text}" is not K=V', hint="write --var EPOCHS=3; hearth submit --help")
+        found[name] = value
+    return found
+
+
+@click.command(cls=Leaf)
+@click.argument("file", type=FILE)
+@click.option("--var", metavar="K=V", multiple=True, help="Fill ${K} in the file; may be repeated.")
+def check(run: Run, file: Path, var: tuple[str, ...]) -> None:
+    """Check a job file: its fields, its sources, its price, and who could take it. Sends nothing."""
+    report = run.client.check(file, variables=_variables(var))
+    run.out.emit(report, lambda: [f"{report['name']}: spec {report['spec']}", *report["text"]], [report["spec"]])
+
+
+@click.command(cls=Leaf, context_settings={"ignore_unknown_options": False})
+@click.argument("program", metavar="IMAGE|MODULE.wasm")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("--gpu", type=click.IntRange(0, 63), default=0, help="How many GPUs.")
+@click.option("--tier", metavar="MODEL", help="The least GPU model, such as rtx-4090.")
+@click.option("--vram", metavar="SIZE", help="The least memory of each GPU.")
+@click.option("--cpus", type=click.IntRange(1, 1023), default=1, show_default=True)
+@click.option("--memory", metavar="SIZE", default="1GiB", show_default=True)
+@click.option("--runtime", metavar="TIME", default="10m", show_default=True, help="The longest that it may run.")
+@click.option("--max-total", metavar="AMOUNT", help="All that it may cost.")
+@click.option("--max-rate", metavar="RATE", help="The most per time, such as 1.2/h.")
+@click.option("-i", "--input", "inputs", metavar="SRC:DST", multiple=True, help="A file or folder at DST below /in.")
+@click.option("-o", "--output", "outputs", metavar="PATH", multiple=True, help="A path below /out that it must leave.")
+@click.option("-e", "--env", metavar="K=V", multiple=True, help="A public variable of its environment.")
+@click.option("--results", metavar="DIR", type=FOLDER, help="Fetch the outputs into this folder.")
+@click.option("--detach", is_flag=True, help="Do not wait for the end.")
+@click.option("--again", is_flag=True, help="Post a new job even if the same one is pending.")
+@click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
+def run(
+    run: Run,
+    program: str,
+    command: tuple[str, ...],
+    env: tuple[str, ...],
+    outputs: tuple[str, ...],
+    results: Path | None,
+    detach: bool,
+    again: bool,
+    anyway: bool,
+    **options: Any,
+) -> int:
+    """Run a container image or a WASM module as a job, and wait for it.
+
+    \b
+    With --dry-run -o yaml the spec is printed, to start a job file from.
+    """
+    options["env"] = _variables(env)
+    if run.dry_run and outputs == ("yaml",):
+        from hearth.spec import dump_spec
+
+        loaded = run.client.spec_of_run(program, command, **options)
+        spec = loaded.spec
+        run.out.emit(
+            {"schema": "hearth.spec/1", "spec": spec.model_dump(mode="json", exclude_defaults=True)},
+            lambda: [dump_spec(spec).rstrip()],
+        )
+        return 0
+    report = run.client.run(
+        program, command, outputs=outputs, wait=not detach, results=results, again=again, anyway=anyway, **options
+    )
+    return _show_submitted(run, report)
+
+
+@click.command(cls=Leaf)
+@click.argument("file", type=FILE)
+@click.option("--var", metavar="K=V", multiple=True, help="Fill ${K} in the file; may be repeated.")
+@click.option("--wait/--detach", default=False, help="Wait for the end, or return once it is posted (the default).")
+@click.option("--follow", is_flag=True, help="The same as --wait.")
+@click.option("--results", metavar="DIR", type=FOLDER, help="Fetch the outputs into this folder (with --wait).")
+@click.option("--again", is_flag=True, help="Post a new job even if one of the same file is pending.")
+@click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
+def submit(
+    run: Run,
+    file: Path,
+    var: tuple[str, ...],
+    wait: bool,
+    follow: bool,
+    results: Path | None,
+    again: bool,
+    anyway: bool,
+) -> int:
+    """Post the job of a file; the same file again finds the pending job instead of paying twice."""
+    if results is not None and not (wait or follow):
+        raise UsageError("--results needs --wait", hint="hearth submit FILE --wait --results DIR")
+    report = run.client.submit(
+        file, variables=_variables(var), wait=wait or follow, results=results, again=again, anyway=anyway
+    )
+    return _show_submitted(run, report)
+
+
+def _show_submitted(run: Run, report: dict[str, Any]) -> int:
+    """Print what a submission came to and return the exit status of its outcome."""
+    if report["schema"] == "hearth.plan/1":
+        run.out.emit(report, lambda: ["nothing was posted (--dry-run)"])
+        return 0
+    job = report["job"]
+    if not report["waited"]:
+        run.out.emit(report, lambda: [f"job {job}", f"  hearth job show {job[:14]}"], [job])
+        return 0
+    results = report["results"]
+    error = _verdict_error(job, results)
+    if error is not None:
+        report = {**report, **error.as_dict()}
+
+    def text() -> list[str]:
+        lines = [f"job {job}: {results['verdict']}"]
+        shown = results["units"] if len(results["units"]) <= 4 else []
+        lines += [f"  unit {row['unit']}: {row['text']}, outputs {row['outputs'] or 'none'}" for row in shown]
+        if not shown and results["units"]:
+            lines.append(
+                f"  {results['ok']} units ok, {results['failed']} failed, {results['verified']} results verified"
+            )
+        fetched = results["fetched"]
+        lines.append(f"  outputs in {fetched['folder']}" if fetched else f"  hearth job get {job[:14]} -o DIR")
+        if results["stdout"]:
+            lines += ["  stdout:", *(f"    {line}" for line in results["stdout"].rstrip().splitlines()[-20:])]
+        return lines
+
+    run.out.emit(report, text, [job])
+    if error is not None:
+        if not run.out.as_json:
+            run.out.say_error(error)
+        return error.exit_code
+    return 0
+
+
+def _verdict_error(job: str, results: dict[str, Any]) -> HearthError | None:
+    """Return the error that a job's end is, None for a good one."""
+    if results["verdict"] == "ok":
+        return None
+    if results["verdict"] == "failed":
+        failure = results["failure"] or {}
+        words = str(failure.get("stderr_tail", "")).strip().splitlines()
+        last = f"; its last words: {words[-1]}" if words else ""
+        detail = f": {failure['detail']}" if failure.get("detail") else ""
+        return JobFailed(
+            f"job {job[:14]} ran and failed: {failure.get('status', 'failed')}, exit code {failure.get('exit_code')}"
+            f"{detail}{last}",
+            hint=f"hearth job logs {job[:14]}",
+            job=job,
+            status=failure.get("status"),
+            job_exit_code=failure.get("exit_code"),
+        )
+    return JobEnded(
+        f"job {job[:14]} ended without a result for every unit ({results['ok']} ok); the rest is refunded",
+        hint=f"hearth job events {job[:14]}",
+        job=job,
+    )
+
+
+@click.command(cls=Leaf)
+@click.option("--state", metavar="STATE", help="Only jobs in this state, such as running.")
+@click.option("--mine/--all", default=True, help="This account's jobs (the default), or everybody's.")
+def jobs(run: Run, state: str | None, mine: bool) -> None:
+    """List jobs, newest first."""
+    show_jobs(run, run.client.jobs(state=state, everyone=not mine))
+
+
+def show_jobs(run: Run, report: dict[str, Any]) -> None:
+    """Print a list of jobs."""
+    rows = [
+        (
+            row["job"][:14],
+            row["state"],
+            row["verdict"],
+            ", ".join(f"{count} {name}" for name, count in row["counts"].items()),
+            row["block"],
+        )
+        for row in report["jobs"]
+    ]
+    run.out.emit(
+        report,
+        lambda: table(("job", "state", "verdict", "units", "block"), rows) or ["no jobs"],
+        [row["job"] for row in report["jobs"]],
+    )
+
+
+@click.group(cls=Group)
+def job() -> None:
+    """Look at a job, fetch its results, act on it. JOB is an id or its beginning."""
+
+
+@job.command("show", cls=Leaf)
+@click.argument("job")
+def job_show(run: Run, job: str) -> None:
+    """Show a job's state, its units, and who may act next and until when."""
+    report = run.client.job_show(job)
+
+    def text() -> list[str]:
+        counts = ", ".join(f"{count} {name}" for name, count in report["counts"].items())
+        lines = [
+            f"job {report['job']}",
+            f"  state {report['state']}, verdict {report['verdict']}: {counts}",
+            f"  posted in block {report['posted']['block']} by {report['submitter']}, {report['posted']['tx']}",
+            f"  escrow {report['escrow_text']}, at most {report['ceiling_text']}, billing {report['billing']}",
+            f"  deadline {report['deadline_text']}; verify {report['verify']}",
+        ]
+        for row in report["leases"]:
+            outcome = f", {row['outcome_text']}" if row["outcome_text"] else ""
+            node = f", node {row['node']}" if row["node"] else ""
+            lines.append(f"  unit {row['unit']}: {row['state']}{outcome}{node}, attempt {row['attempts']}")
+            if not row["next"].startswith("nothing"):
+                lines.append(f"    next: {row['next']}")
+        return lines
+
+    run.out.emit(report, text, [report["job"]])
+
+
+@job.command("spec", cls=Leaf)
+@click.argument("job")
+def job_spec(run: Run, job: str) -> None:
+    """Print the canonical spec, the document whose hash is on chain."""
+    import json
+
+    report = run.client.job_spec(job)
+    run.out.emit(report, lambda: [json.dumps(report, indent=2, sort_keys=True)])
+
+
+@job.command("logs", cls=Leaf)
+@click.argument("job")
+@click.option("--unit", type=click.IntRange(0), help="Only this unit.")
+def job_logs(run: Run, job: str, unit: int | None) -> None:
+    """Print what units wrote to stdout and stderr."""
+    report = run.client.job_logs(job, unit=unit)
+
+    def text() -> list[str]:
+        lines = []
+        for row in report["units"]:
+            if len(report["units"]) > 1 or row["detail"]:
+                lines.append(
+                    f"--- unit {row['unit']}, node {row['node']}{': ' + row['detail'] if row['detail'] else ''}"
+                )
+            lines += row["stdout"].splitlines()
+            lines += [f"stderr: {line}" for line in row["stderr"].splitlines()]
+        return lines
+
+    run.out.emit(report, text)
+
+
+@job.command("events", cls=Leaf)
+@click.argument("job")
+@click.option("--follow", is_flag=True, help="Go on until the job has ended.")
+def job_events(run: Run, job: str, follow: bool) -> None:
+    """Print a job's events; with --json one line each."""
+    stream = run.client.follow(job) if follow else run.client.job_events(job)["events"]
+    for facts in stream:
+        run.out.line(facts, f"block {facts['block']}  {event_line(facts)}")
+
+
+@job.command("get", cls=Leaf)
+@click.argument("job")
+@click.option("-o", "--output", "folder", metavar="DIR", type=FOLDER, help="The folder to write; it must not exist.")
+@click.option("--unit", type=click.IntRange(0), help="Only this unit.")
+@click.option("--reduce", metavar="SCRIPT", type=FILE, help="A Python script to run on the folder when all is there.")
+@click.option("--pin", is_flag=True, help="Keep the blocks in this store.")
+def job_get(run: Run, job: str, folder: Path | None, unit: int | None, reduce: Path | None, pin: bool) -> None:
+    """Fetch a job's outputs, every block checked against the chain's digest."""
+    report = run.client.job_get(job, folder=folder, unit=unit, reduce=reduce, pin=pin)
+
+    def text() -> list[str]:
+        lines = [f"unit {row['unit']}: {row['outcome']}, {row['path'] or 'no outputs'}" for row in report["units"]]
+        if report["missing"]:
+            lines.append(f"{report['missing']} units have no result")
+        return [*lines, *str(report.get("reduced", "")).splitlines()]
+
+    run.out.emit(report, text, [report["folder"]])
+
+
+def _show_action(run: Run, report: dict[str, Any]) -> None:
+    run.out.emit(
+        report,
+        lambda: [tx_line(facts) for facts in report["transactions"]],
+        [facts["tx"] for facts in report["transactions"]],
+    )
+
+
+@job.command("cancel", cls=Leaf)
+@click.argument("job")
+@click.option("--unit", type=click.IntRange(0), help="Only this unit.")
+def job_cancel(run: Run, job: str, unit: int | None) -> None:
+    """Cancel a job: what is open is refunded, what runs is given notice."""
+    _show_action(run, run.client.job_cancel(job, unit=unit))
+
+
+@job.command("accept", cls=Leaf)
+@click.argument("job")
+@click.option("--unit", type=click.IntRange(0), help="Only this unit.")
+def job_accept(run: Run, job: str, unit: int | None) -> None:
+    """Accept submitted results, which settles them at once."""
+    _show_action(run, run.client.job_accept(job, unit=unit))
+
+
+@job.command("rerun", cls=Leaf)
+@click.argument("job")
+@click.option("--wait/--detach", default=False, help="Wait for the end.")
+@click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
+def job_rerun(run: Run, job: str, wait: bool, anyway: bool) -> int:
+    """Post a job's terms again, as a new job."""
+    return _show_submitted(run, run.client.job_rerun(job, wait=wait, anyway=anyway))
+
+
+@job.command("receipt", cls=Leaf)
+@click.argument("job")
+def job_receipt(run: Run, job: str) -> None:
+    """Show where a job's money went, and every transaction with its gas."""
+    report = run.client.job_receipt(job)
+
+    def text() -> list[str]:
+        lines = [f"{name}: {amount}" for name, amount in report["text"].items()]
+        rows = [
+            (one["event"], one["tx"], one["block"], f"{one['gas']:,}", one["from"]) for one in report["transactions"]
+        ]
+        return [*lines, *table(("event", "transaction", "block", "gas", "sender"), rows)]
+
+    run.out.emit(report, text, [one["tx"] for one in report["transactions"]])

@@ -1,0 +1,117 @@
+"""What every command shares: the global options, one `Run` with settings, client and output, and how a command ends."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from hearth.cli.output import Output
+from hearth.errors import ConfigError
+
+if TYPE_CHECKING:
+    from hearth.client import Client
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+GLOBALS: Mapping[str, click.Option] = {
+    option.name or "": option
+    for option in (
+        click.Option(["--json", "as_json"], is_flag=True, help="One JSON object on stdout, JSON Lines for streams."),
+        click.Option(["-q", "--quiet"], is_flag=True, help="Ids only."),
+        click.Option(["--yes"], is_flag=True, help="Answer yes to every question."),
+        click.Option(["--dry-run"], is_flag=True, help="Say what would be done; sign, send and write nothing."),
+        click.Option(["--network"], metavar="NAME|FILE", help="The network, a name or a file."),
+        click.Option(["--account"], metavar="NAME|ADDRESS", help="The key to act with."),
+        click.Option(["--password-file"], metavar="FILE", help="A file of mode 600 with the key's password."),
+        click.Option(["--rpc"], metavar="URL", multiple=True, help="RPC address; may be repeated."),
+        click.Option(["--timeout"], metavar="TIME", help="How long to wait, such as 10m."),
+    )
+}
+"""The options of every command, before or after its name; the later one wins."""
+_SETTINGS = ("network", "account", "password_file", "rpc", "timeout")
+
+
+def global_options(function: F) -> F:
+    """Add the global options to a click command's function."""
+    params = list(GLOBALS.values())
+    known: list[click.Parameter] = getattr(function, "__click_params__", [])
+    function.__click_params__ = [*reversed(params), *known]  # type: ignore[attr-defined]
+    return function
+
+
+class Run:
+    """One invocation: its output, its client, and how it ends."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.given = given
+        self.yes = bool(given["yes"])
+        self.dry_run = bool(given["dry_run"])
+        self.out = Output(as_json=bool(given["as_json"]), quiet=bool(given["quiet"]))
+        self.job: str | None = None
+        """The job that this command posted or waits for, for whoever interrupts it."""
+
+    @cached_property
+    def client(self) -> Client:
+        """Return the client of this invocation's settings."""
+        from hearth.client import Client
+        from hearth.config import load_settings
+
+        flags = {name: self.given[name] or None for name in _SETTINGS}
+        ask = self._ask if sys.stdin.isatty() else None
+        return Client(load_settings(flags), tell=self._tell, dry_run=self.dry_run, ask_password=ask)
+
+    def _tell(self, kind: str, facts: Mapping[str, Any]) -> None:
+        if kind == "confirm":
+            self._confirm(str(facts["text"]), bool(facts["needed"]))
+            return
+        if kind == "posted":
+            self.job = str(facts["job"])
+        self.out.tell(kind, facts)
+
+    def _confirm(self, question: str, needed: bool) -> None:
+        """Ask before money is spent: on a terminal always, elsewhere only where the user named no price."""
+        if self.yes:
+            return
+        if sys.stdin.isatty():
+            self.out.pause()
+            click.confirm(question, abort=True, err=True)
+        elif needed:
+            raise ConfigError(
+                f"{question} There is no terminal to ask on", hint="use --yes", code="NOT_CONFIRMED", component="cli"
+            )
+
+    def _ask(self, question: str) -> str:
+        self.out.pause()
+        answer: str = click.prompt(question, hide_input=True, err=True)
+        return answer
+
+    def close(self) -> None:
+        """Release what the client opened."""
+        self.out.close()
+        if "client" in self.__dict__:
+            self.client.close()
+
+
+class Leaf(click.Command):
+    """A command whose function is called with a `Run` first and its own parameters after."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*self.params, *GLOBALS.values()]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the function; an option given here wins over the same one given before the command."""
+        outer = ctx.find_root().obj or {}
+        own = {name: ctx.params.pop(name) for name in GLOBALS}
+        given = {name: own[name] or outer.get(name) for name in GLOBALS}
+        run = Run(given)
+        ctx.find_root().meta["hearth.run"] = run
+        assert self.callback is not None
+        try:
+            return self.callback(run, **ctx.params)
+        finally:
+            run.close()

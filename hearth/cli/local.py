@@ -1,0 +1,89 @@
+"""Commands that need no market, or make one: demo, init, doctor, devnet, completion."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hearth.cli.leaf import Leaf, Run
+from hearth.cli.output import table
+from hearth.cli.root import Group
+
+
+@click.command(cls=Leaf)
+@click.option("--keep", is_flag=True, help="Keep the chain and the files of the demo.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=0, help="Port of the local chain; 0 picks a free one.")
+def demo(run: Run, keep: bool, port: int) -> int:
+    """Show the market at work on a local chain of its own: workers, a keeper, jobs, results, books."""
+    import json
+
+    report = run.client.demo(keep=keep, port=port)
+    # One JSON line whatever the options: it is what the demo is read by.
+    print(json.dumps(report), flush=True)
+    return 0 if report["solvent"] else 1
+
+
+@click.command(cls=Leaf)
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
+def init(run: Run, folder: Path | None) -> None:
+    """Write hearth.toml and a job file to start from; what exists is left alone."""
+    report = run.client.init(folder=folder)
+
+    def text() -> list[str]:
+        made = "would write" if report["dry_run"] else "wrote"
+        return [*(f"{made} {name}" for name in report["written"]), *(f"kept {name}" for name in report["kept"])]
+
+    run.out.emit(report, text, report["written"])
+
+
+@click.command(cls=Leaf)
+def doctor(run: Run) -> int:
+    """Look at what this machine needs to submit jobs: settings, network, RPC, account, store, container engine."""
+    report = run.client.doctor()
+    rows = [
+        (row["level"], row["name"], row["detail"] + (f"  fix: {row['fix']}" if row["fix"] else ""))
+        for row in report["checks"]
+    ]
+    run.out.emit(report, lambda: table(("", "what", "found"), rows), [report["result"]])
+    return 3 if report["result"] == "FAIL" else 0
+
+
+@click.group(cls=Group)
+def devnet() -> None:
+    """Run a local chain with the market on it."""
+
+
+@devnet.command("up", cls=Leaf)
+@click.option("--port", type=click.IntRange(1, 65_535), default=8545, show_default=True)
+@click.option("--erc20", is_flag=True, help="A market that pays in a test token.")
+@click.option("--block-time", type=click.IntRange(1, 60), default=1, show_default=True, help="Seconds per block.")
+def devnet_up(run: Run, port: int, erc20: bool, block_time: int) -> None:
+    """Start it, deploy the market, and make keys of its public accounts; again, it finds what runs."""
+    report = run.client.devnet_up(port=port, erc20=erc20, block_time=block_time)
+
+    def text() -> list[str]:
+        return [
+            f"chain {report['url']}  process {report['pid']}",
+            f"network file {report['network_file']}",
+            *(f"{name} {address}" for name, address in report["contracts"].items()),
+            *(f"key {key['name']} {key['address']}" for key in report["keys"]),
+        ]
+
+    run.out.emit(report, text, [report["url"]])
+
+
+@devnet.command("down", cls=Leaf)
+@click.option("--wipe", is_flag=True, help="Forget the chain as well.")
+def devnet_down(run: Run, wipe: bool) -> None:
+    """Stop it; its state is kept."""
+    report = run.client.devnet_down(wipe=wipe)
+    run.out.emit(report, lambda: ["stopped" if report["stopped"] else "it did not run"])
+
+
+@click.command(cls=Leaf)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(run: Run, shell: str) -> None:
+    """Print the completion script of a shell: eval "$(hearth completion bash)"."""
+    script = run.client.completion(shell)
+    run.out.emit({"schema": "hearth.completion/1", "shell": shell, "script": script}, lambda: [script])

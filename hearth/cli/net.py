@@ -1,0 +1,94 @@
+"""Look at the whole market: hearth net status|workers|jobs|params|events|verify."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from hearth.cli.jobs import show_jobs
+from hearth.cli.leaf import Leaf, Run
+from hearth.cli.output import event_line, table
+from hearth.cli.root import Group
+
+
+@click.group(cls=Group)
+def net() -> None:
+    """Look at the whole market."""
+
+
+@net.command("status", cls=Leaf)
+def net_status(run: Run) -> None:
+    """Show whether the network is alive, what it holds, and how much work there is."""
+    report = run.client.net_status()
+
+    def text() -> list[str]:
+        workers = ", ".join(f"{count} {state}" for state, count in report["workers"].items()) or "none"
+        units = ", ".join(f"{count} {state}" for state, count in report["units"].items()) or "none"
+        return [
+            f"{report['network']}, chain {report['chain_id']}, block {report['block']}",
+            f"  workers: {workers}; {report['busy']} of {report['slots']} slots busy",
+            f"  {report['jobs']} jobs; units: {units}",
+            f"  Escrow holds {report['escrow_text']}" + ("; posts are paused" if report["posts_paused"] else ""),
+        ]
+
+    run.out.emit(report, text)
+
+
+@net.command("workers", cls=Leaf)
+def net_workers(run: Run) -> None:
+    """List every node with its status."""
+    report = run.client.net_workers()
+    rows = [
+        (
+            row["node"],
+            row["status"],
+            row["ask_text"],
+            f"{row['busy']}/{row['slots']}",
+            row["stake_text"],
+            f"{row['reputation_bps'] / 100:.0f} %",
+            row["zone"],
+            row["owner"],
+        )
+        for row in report["workers"]
+    ]
+    head = ("node", "status", "ask", "busy", "stake", "reputation", "zone", "owner")
+    run.out.emit(report, lambda: table(head, rows) or ["no nodes: hearth worker register"], [row[0] for row in rows])
+
+
+@net.command("jobs", cls=Leaf)
+@click.option("--state", metavar="STATE", help="Only jobs in this state.")
+def net_jobs(run: Run, state: str | None) -> None:
+    """List everybody's jobs."""
+    show_jobs(run, run.client.net_jobs(state=state))
+
+
+@net.command("params", cls=Leaf)
+def net_params(run: Run) -> None:
+    """Show the parameters of new jobs and nodes."""
+    report = run.client.net_params()
+
+    def text() -> list[str]:
+        parts = (("new jobs", report["policy"]), ("nodes", report["nodes"]), ("contracts", report["contracts"]))
+        return [
+            line for title, rows in parts for line in (title, *(f"  {name}: {value}" for name, value in rows.items()))
+        ]
+
+    run.out.emit(report, text)
+
+
+@net.command("events", cls=Leaf)
+@click.option("--from", "first", type=click.IntRange(0), help="The first block.")
+@click.option("--limit", type=click.IntRange(1), default=1_000, show_default=True, help="At most this many.")
+def net_events(run: Run, first: int | None, limit: int) -> None:
+    """Print the market's events; with --json one line each."""
+    for facts in run.client.net_events(first=first, limit=limit)["events"]:
+        run.out.line(facts, f"block {facts['block']}  {facts['event']}  {event_line(facts)}")
+
+
+@net.command("verify", cls=Leaf)
+def net_verify(run: Run) -> int:
+    """Replay all events: every credit, lock, unit and result must be what the contracts and stores hold."""
+    report = run.client.net_verify()
+    run.out.emit(report, lambda: [json.dumps(report)])
+    return 0 if report["solvent"] else 1

@@ -1,0 +1,154 @@
+"""How a command speaks: its result on stdout, progress and hints on stderr; text, JSON or ids."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from hearth.errors import HearthError
+
+Lines = Iterable[str]
+
+
+class Output:
+    """Print one command's result and progress. Bars and colours only on a terminal and without NO_COLOR."""
+
+    def __init__(self, *, as_json: bool, quiet: bool) -> None:
+        self.as_json = as_json
+        self.quiet = quiet
+        self.fancy = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and not quiet and not as_json
+        self._began = time.monotonic()
+        self._bars: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._tenths: dict[str, int] = {}
+
+    # ---- results ----
+
+    def emit(self, report: Mapping[str, Any], text: Callable[[], Lines], ids: Sequence[object] = ()) -> None:
+        """Print a result: JSON, or with -q its ids, or its text."""
+        self.pause()
+        if self.as_json:
+            self._write(json.dumps(report))
+        elif self.quiet:
+            for one in ids:
+                self._write(str(one))
+        else:
+            for line in text():
+                self._write(line)
+
+    def line(self, facts: Mapping[str, Any], text: str) -> None:
+        """Print one element of a stream: a JSON line, or text."""
+        self.pause()
+        self._write(json.dumps(facts) if self.as_json else text)
+
+    def fail(self, error: HearthError) -> None:
+        """Print an error: what happened, why, and the next command; with --json as an object on stdout."""
+        self.close()
+        if self.as_json:
+            self._write(json.dumps(error.as_dict()))
+            return
+        self.say_error(error)
+
+    def say_error(self, error: HearthError) -> None:
+        """Write an error as text to stderr."""
+        self._say(f"error: {error.message}")
+        if error.hint:
+            self._say(f"  next: {error.hint}")
+
+    # ---- progress ----
+
+    def tell(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """Show progress on stderr."""
+        if self.quiet:
+            return
+        if kind == "progress":
+            self._progress(str(facts["what"]), int(facts["done"]), int(facts["total"]))
+        elif kind == "tx":
+            self._say(tx_line(facts))
+        elif kind == "event":
+            self._say(f"{self._clock()} {event_line(facts)}")
+        elif kind == "warning":
+            self._say(f"warning: {facts['text']}")
+        else:
+            self._say(str(facts["text"]))
+
+    def _progress(self, what: str, done: int, total: int) -> None:
+        if total < 1 << 20:
+            return
+        if not self.fancy:
+            tenth = 10 * done // total
+            if tenth > self._tenths.get(what, -1):
+                self._tenths[what] = tenth
+                self._say(f"{what}: {done >> 20} of {total >> 20} MiB")
+            return
+        if self._bars is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bars = Progress(console=Console(stderr=True), transient=True)
+            self._bars.start()
+        if what not in self._tasks:
+            self._tasks[what] = self._bars.add_task(what, total=total)
+        self._bars.update(self._tasks[what], completed=done)
+
+    def pause(self) -> None:
+        """Take the bars off the screen, before something else is written or asked."""
+        if self._bars is not None:
+            self._bars.stop()
+            self._bars, self._tasks = None, {}
+
+    def close(self) -> None:
+        """End progress."""
+        self.pause()
+
+    def _clock(self) -> str:
+        return f"{time.monotonic() - self._began:6.1f}s"
+
+    def _say(self, text: str) -> None:
+        self.pause()
+        if self.fancy:
+            from rich.console import Console
+            from rich.markup import escape
+
+            style = "red" if text.startswith("error") else "dim" if text.endswith(": sending") else ""
+            shown = f"[{style}]{escape(text)}[/]" if style else escape(text)
+            Console(stderr=True, highlight=False).print(shown, soft_wrap=True)
+            return
+        print(text, file=sys.stderr, flush=True)
+
+    @staticmethod
+    def _write(text: str) -> None:
+        print(text, flush=True)
+
+
+def tx_line(facts: Mapping[str, Any]) -> str:
+    """Return a transaction in one line: what, hash, block, gas, fee, link."""
+    if facts["tx"] is None:
+        return f"{facts['action']}: would use {facts['gas']:,} gas, {facts['fee_text']}"
+    link = f"  {facts['explorer']}" if facts["explorer"] else ""
+    return (
+        f"{facts['action']}: {facts['tx']}  block {facts['block']}  gas {facts['gas']:,}  fee {facts['fee_text']}{link}"
+    )
+
+
+def event_line(facts: Mapping[str, Any]) -> str:
+    """Return an event in one line of a timeline."""
+    unit = facts.get("unit")
+    where = "" if unit is None else "all " if unit == "all" else f"unit {unit} "
+    return f"{str(facts.get('job', ''))[:10]} {where}{facts['text']}".strip()
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    """Return rows as aligned columns of text; none for no rows."""
+    if not rows:
+        return []
+    cells = [[str(cell) for cell in row] for row in (head, *rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]

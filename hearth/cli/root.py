@@ -1,0 +1,94 @@
+"""The root of the command tree. Groups are imported when one of their commands runs, so that --help stays fast."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from hearth.cli.leaf import GLOBALS, global_options
+from hearth.errors import UsageError
+
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "demo": ("local", "Show the market at work on a local chain of its own."),
+    "init": ("local", "Write hearth.toml and a job file to start from."),
+    "doctor": ("local", "Look at what this machine needs to submit jobs."),
+    "devnet": ("local", "Run a local chain with the market on it."),
+    "completion": ("local", "Print the completion script of a shell."),
+    "wallet": ("wallet", "Keys and money."),
+    "offers": ("jobs", "List the live workers' offers."),
+    "check": ("jobs", "Check a job file, its price, and who could take it."),
+    "run": ("jobs", "Run a container image or a WASM module."),
+    "submit": ("jobs", "Post the job of a file."),
+    "jobs": ("jobs", "List jobs."),
+    "job": ("jobs", "Look at a job, fetch its results, act on it."),
+    "worker": ("worker", "Earn with this machine."),
+    "keeper": ("keeper", "Keep the market moving, and be paid for it."),
+    "net": ("net", "Look at the whole market."),
+}
+"""Each command's module below hearth.cli and its line in --help."""
+
+
+class Group(click.Group):
+    """A group that says "did you mean" for an unknown command."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command that the arguments name. Raises UsageError UNKNOWN_COMMAND."""
+        name = args[0]
+        command = self.get_command(ctx, name)
+        if command is not None:
+            return name, command, args[1:]
+        if name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        near = difflib.get_close_matches(name, self.list_commands(ctx), n=1, cutoff=0.5)
+        path = ctx.command_path
+        hint = f"did you mean {path} {near[0]}?" if near else f"{path} --help"
+        raise UsageError(f"{path} has no command {name}", hint=hint, code="UNKNOWN_COMMAND")
+
+
+class Root(Group):
+    """The `hearth` command: knows its commands' names without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"hearth.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing one."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from hearth import __version__
+        from hearth.network import PROTOCOL_VERSION
+
+        click.echo(f"hearth {__version__} (protocol {PROTOCOL_VERSION})")
+        ctx.exit()
+
+
+@click.group(cls=Root, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version.")
+@global_options
+@click.pass_context
+def root(ctx: click.Context, /, **given: Any) -> None:
+    """Hearth: a GPU job market in which the chain is the scheduler. Unaudited: use it with test money.
+
+    \b
+    Options that every command takes may stand before or after it.
+    """
+    ctx.obj = {name: given[name] for name in GLOBALS}

@@ -1,0 +1,221 @@
+"""Provide a machine: hearth worker doctor|selftest|init|register|update|start|pause|resume|drain|status|why|..."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hearth.cli.leaf import Leaf, Run
+from hearth.cli.output import table, tx_line
+from hearth.cli.root import Group
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+_CONFIG = click.option("--config", type=FILE, default=Path("worker.toml"), show_default=True, help="The settings file.")
+
+
+def _owner_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what every owner action takes: the settings file, and the two halves of signing elsewhere."""
+    function = click.option("--tx", type=FILE, help="Send what --print-tx wrote on the worker's machine.")(function)
+    function = click.option("--print-tx", is_flag=True, help="Print the transaction for the owner's machine.")(function)
+    return _CONFIG(function)
+
+
+@click.group(cls=Group)
+def worker() -> None:
+    """Earn with this machine."""
+
+
+def _show_checks(run: Run, report: dict[str, Any]) -> int:
+    rows = [
+        (row["level"], row["name"], row["detail"] + (f"  fix: {row['fix']}" if row["fix"] else ""))
+        for row in report["checks"]
+    ]
+    run.out.emit(report, lambda: table(("", "what", "found"), rows), [report["result"]])
+    return 3 if report["result"] == "FAIL" else 0
+
+
+def _show_action(run: Run, report: dict[str, Any], line: str) -> None:
+    if "prepared" in report:
+        run.out.emit(report, lambda: [json.dumps(report["prepared"], indent=2)])
+        return
+    sent = report["transactions"]
+    run.out.emit(report, lambda: [*(tx_line(facts) for facts in sent), line], [facts["tx"] for facts in sent])
+
+
+@worker.command("doctor", cls=Leaf)
+@_CONFIG
+def worker_doctor(run: Run, config: Path) -> int:
+    """Check everything that a worker needs, with the fix for what is missing."""
+    return _show_checks(run, run.client.worker_doctor(config=config))
+
+
+@worker.command("selftest", cls=Leaf)
+def worker_selftest(run: Run) -> int:
+    """Run a real program in each runtime of this machine."""
+    return _show_checks(run, run.client.worker_selftest())
+
+
+@worker.command("init", cls=Leaf)
+@_CONFIG
+@click.option("--price", metavar="RATE", required=True, help="What a slot asks, such as 0.60/h.")
+@click.option("--country", metavar="CODE", required=True, help="Where the machine is: a two-letter code.")
+@click.option("--payout", metavar="ADDRESS", help="Who is paid; by default this account.")
+@click.option("--home", type=click.Path(file_okay=False, path_type=Path), help="The worker's state folder.")
+@click.option("--slots", type=click.IntRange(1, 63), default=1, show_default=True, help="How many jobs at once.")
+@click.option("--runtimes", metavar="A,B", help="wasm, docker or both; by default what works here.")
+@click.option("--gpus", type=click.Choice(["all", "none"]), default="all", show_default=True)
+@click.option("--cores", type=click.IntRange(1, 1023), help="Cores of a slot.")
+@click.option("--memory", metavar="SIZE", help="Memory of a slot.")
+@click.option("--disk", metavar="SIZE", help="Disk of a slot.")
+@click.option("--listen", metavar="HOST:PORT", help="Where metrics are served; empty for nowhere.")
+def worker_init(run: Run, runtimes: str | None, **options: Any) -> None:
+    """Write worker.toml for this machine and this account's key."""
+    chosen = tuple(part.strip() for part in runtimes.split(",")) if runtimes else ()
+    report = run.client.worker_init(runtimes=chosen, **options)
+    run.out.emit(
+        report,
+        lambda: [f"wrote {report['config']} for {report['operator']}", "  next: hearth worker register"],
+        [report["config"]],
+    )
+
+
+@worker.command("register", cls=Leaf)
+@_owner_options
+@click.option("--stake", metavar="AMOUNT", help="The stake; by default the market's minimum.")
+def worker_register(run: Run, config: Path, stake: str | None, print_tx: bool, tx: Path | None) -> None:
+    """Register this machine's offer with a stake."""
+    report = run.client.worker_register(config=config, stake=stake, print_tx=print_tx, tx=tx)
+    _show_action(run, report, f"node {report.get('node')}: next: hearth worker start")
+
+
+@worker.command("update", cls=Leaf)
+@_owner_options
+def worker_update(run: Run, config: Path, print_tx: bool, tx: Path | None) -> None:
+    """Replace an idle node's offer by what settings and machine say now."""
+    _show_action(run, run.client.worker_update(config=config, print_tx=print_tx, tx=tx), "the offer is replaced")
+
+
+@worker.command("price", cls=Leaf)
+@click.argument("rate")
+@_owner_options
+def worker_price(run: Run, rate: str, config: Path, print_tx: bool, tx: Path | None) -> None:
+    """Change the ask, such as 0.60/h; it counts after the market's notice."""
+    report = run.client.worker_price(rate, config=config, print_tx=print_tx, tx=tx)
+    _show_action(run, report, f"node {report.get('node')} will ask {report.get('ask_text')}")
+
+
+@worker.command("stake", cls=Leaf)
+@click.argument("amount")
+@_owner_options
+def worker_stake(run: Run, amount: str, config: Path, print_tx: bool, tx: Path | None) -> None:
+    """Add stake; it leaves only by exit."""
+    report = run.client.worker_stake(amount, config=config, print_tx=print_tx, tx=tx)
+    _show_action(run, report, f"node {report.get('node')} has {report.get('added_text')} more stake")
+
+
+@worker.command("exit", cls=Leaf)
+@_owner_options
+@click.option("--cancel", is_flag=True, help="Stay after all.")
+@click.option("--finish", is_flag=True, help="After the unbonding time: credit the stake.")
+def worker_exit(run: Run, config: Path, cancel: bool, finish: bool, print_tx: bool, tx: Path | None) -> None:
+    """Leave the market: matching stops at once, the stake comes back after the unbonding time."""
+    report = run.client.worker_exit(config=config, cancel=cancel, finish=finish, print_tx=print_tx, tx=tx)
+    line = (
+        f"{report['action']}ed"
+        if cancel or finish
+        else f"next: hearth worker exit --finish in {report.get('unbonding')} s"
+    )
+    _show_action(run, report, line)
+
+
+@worker.command("start", cls=Leaf)
+@_CONFIG
+def worker_start(run: Run, config: Path) -> None:
+    """Run the worker until it is told to stop."""
+    run.client.worker_start(config=config)
+
+
+def _show_mode(run: Run, report: dict[str, Any]) -> None:
+    state = "" if report["alive"] else " (no worker runs now: it will read this when it starts)"
+    run.out.emit(report, lambda: [f"mode {report['mode']}{state}"], [report["mode"]])
+
+
+@worker.command("pause", cls=Leaf)
+@_CONFIG
+def worker_pause(run: Run, config: Path) -> None:
+    """Take nothing new; go on beating and end what runs."""
+    _show_mode(run, run.client.worker_pause(config=config))
+
+
+@worker.command("resume", cls=Leaf)
+@_CONFIG
+def worker_resume(run: Run, config: Path) -> None:
+    """Take work again."""
+    _show_mode(run, run.client.worker_resume(config=config))
+
+
+@worker.command("drain", cls=Leaf)
+@_CONFIG
+def worker_drain(run: Run, config: Path) -> None:
+    """End what runs, then stop."""
+    _show_mode(run, run.client.worker_drain(config=config))
+
+
+@worker.command("status", cls=Leaf)
+@_CONFIG
+def worker_status(run: Run, config: Path) -> None:
+    """Show what the chain and the running worker say of this machine."""
+    report = run.client.worker_status(config=config)
+
+    def text() -> list[str]:
+        said = report["process"]
+        age = report["seconds_since_beat"]
+        lines = [
+            f"node {report['node']}: {report['status']}, {report['busy']} of {report['slots']} slots busy",
+            f"  stake {report['stake_text']}, asks {report['ask_text']}, rank {report['reputation_bps'] // 100} %",
+            f"  last beat {'never' if age is None else f'{age} s ago'}, mode {report['mode']}",
+        ]
+        if said is None or not said["alive"]:
+            return [*lines, "  no worker runs here: hearth worker start"]
+        lines.append(
+            f"  process {said['pid']}, {said['state']}" + (f", holds: {said['hold']}" if said.get("hold") else "")
+        )
+        lines += [f"  0x{one['job'][:12]} unit {one['index']}: {one['phase']}" for one in said.get("attempts", [])]
+        return lines
+
+    run.out.emit(report, text, [report["node"]])
+
+
+@worker.command("why", cls=Leaf)
+@click.argument("job")
+@_CONFIG
+def worker_why(run: Run, job: str, config: Path) -> None:
+    """Say why this machine does or does not take a job."""
+    report = run.client.worker_why(job, config=config)
+
+    def text() -> list[str]:
+        lines = [f"unit {row['unit']}: {row['text']}" for row in report["units"]]
+        lines += [f"the worker: {row['reason']}: {row['detail']}" for row in report["worker"]]
+        return lines or [f"job {report['job'][:14]} is {report['state']}: no unit of it is open"]
+
+    run.out.emit(report, text)
+
+
+@worker.command("earnings", cls=Leaf)
+@_CONFIG
+def worker_earnings(run: Run, config: Path) -> None:
+    """Show the node's books: paid, failed, declined, timed out, slashed."""
+    report = run.client.worker_earnings(config=config)
+    counts = ("paid", "failed_theirs", "declined", "closed", "timed_out")
+    run.out.emit(
+        report,
+        lambda: [
+            *(f"{name.replace('_', ' ')}: {report[name]}" for name in counts),
+            *(f"{name.replace('_', ' ')}: {amount}" for name, amount in report["text"].items()),
+        ],
+        [report["income"]],
+    )

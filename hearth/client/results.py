@@ -1,0 +1,254 @@
+"""What a job left: outputs, logs, and the canonical spec, each read by the digest on chain and checked against it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hearth.client.post import Posting
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
+from hearth.errors import BadDocument, ConfigError, HearthError, NotFoundError
+from hearth.types import Outcome, State
+
+if TYPE_CHECKING:
+    from hearth.events import Declined, Submitted
+
+REDUCE_SECONDS: Final = 600.0
+FETCH_SECONDS: Final = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class UnitResult:
+    """One unit's last result as the chain names it, and its document."""
+
+    index: int
+    outcome: Outcome
+    state: State
+    result: bytes
+    report: bytes
+    document: dict[str, Any]
+
+    @property
+    def outputs(self) -> str | None:
+        """Return the CID of the outputs, None where the unit left none."""
+        outputs = self.document["outputs"]
+        return None if outputs is None else str(outputs["cid"])
+
+
+class Results(Posting):
+    """Fetch what jobs left behind."""
+
+    def job_spec(self, job: str) -> dict[str, Any]:
+        """Return the canonical spec of a job, the document whose hash is on chain."""
+        view = self._look(self.job_id(job))
+        document: dict[str, Any] = self.store.get_json(view.terms.spec)
+        return document
+
+    def job_get(
+        self,
+        job: str,
+        *,
+        folder: Path | None = None,
+        unit: int | None = None,
+        reduce: Path | None = None,
+        pin: bool = False,
+    ) -> dict[str, Any]:
+        """Fetch a job's outputs into a folder, every block checked against its CID; an array's units side by side.
+
+        `reduce` is a Python script that is run with the folder as its argument when all are there. `pin` keeps the
+        blocks in this store. Raises NotFoundError NO_RESULT, StorageError where a block is missing or altered.
+        """
+        from hearth import cid
+
+        view = self._look(self.job_id(job))
+        found = self._results(view, unit)
+        if not found:
+            raise NotFoundError(
+                f"job {job_hex(view.posted.job_id)[:14]} has no result yet: it is {view.state}",
+                hint=f"hearth job show {job_hex(view.posted.job_id)[:14]}",
+                code="NO_RESULT",
+            )
+        target = folder or Path(f"results-{view.posted.job_id.hex()[:8]}")
+        many = view.terms.leases > 1 and unit is None
+        rows = []
+        size = 0
+        for one in found:
+            place = target / f"{one.index:04d}" if many else target
+            row: dict[str, Any] = {
+                "unit": one.index,
+                "outcome": one.outcome.name.lower(),
+                "exit_code": one.document["exit_code"],
+                "outputs": one.outputs,
+                "path": None,
+            }
+            rows.append(row)
+            if one.outputs is None:
+                continue
+            root = cid.parse(one.outputs)
+            if pin:
+                self.store.pin(root)
+            if self.dry_run:
+                continue
+            place.parent.mkdir(parents=True, exist_ok=True)
+            meter = self._meter(f"fetch unit {one.index}", int(one.document["outputs"]["size"]))
+            size += self.store.fetch(root, place, progress=meter, timeout=FETCH_SECONDS).size
+            row["path"] = str(place)
+        report: dict[str, Any] = {
+            "schema": "hearth.results/1",
+            "job": job_hex(view.posted.job_id),
+            "verdict": view.verdict,
+            "folder": str(target),
+            "bytes": size,
+            "units": rows,
+            "missing": view.terms.leases - len(found) if unit is None else 0,
+        }
+        if reduce is not None and not self.dry_run:
+            report["reduced"] = _reduce(reduce, target)
+        if view.finished:
+            self._mark_seen(job_hex(view.posted.job_id))
+        return report
+
+    def job_logs(self, job: str, *, unit: int | None = None) -> dict[str, Any]:
+        """Return what units wrote to stdout and stderr, and why one was given back.
+
+        Raises NotFoundError NO_LOGS before the first attempt reported.
+        """
+        from hearth import cid, unixfs
+        from hearth.events import Declined
+
+        view = self._look(self.job_id(job))
+        last = {index: event for index, event in self._reports(view).items() if unit is None or index == unit}
+        if not last:
+            raise NotFoundError(
+                f"job {job_hex(view.posted.job_id)[:14]} has no logs yet: they come with the result",
+                hint=f"hearth job show {job_hex(view.posted.job_id)[:14]}",
+                code="NO_LOGS",
+            )
+        rows = []
+        for index, event in sorted(last.items()):
+            row: dict[str, Any] = {"unit": index, "node": event.node, "stdout": "", "stderr": "", "detail": ""}
+            rows.append(row)
+            if not any(event.report):
+                continue
+            document = self.store.get_json(event.report)
+            row["detail"] = str(document.get("detail", ""))
+            if isinstance(event, Declined) or document.get("logs") is None:
+                row["stderr"] = str(document.get("stderr_tail", ""))
+                continue
+            root = cid.parse(document["logs"]["cid"])
+            for name in ("stdout", "stderr"):
+                here = unixfs.resolve(root, name, self.store)
+                row[name] = b"".join(unixfs.read_file(here, self.store)).decode("utf-8", "replace")
+        return {"schema": "hearth.logs/1", "job": job_hex(view.posted.job_id), "units": rows}
+
+    def results_of(self, job: str, folder: Path | None) -> dict[str, Any]:
+        """Return how a job's units ended, their last words where they failed, and fetch the outputs into `folder`."""
+        view = self._look(self.job_id(job))
+        found = self._results(view, None)
+        fetched = self.job_get(job, folder=folder) if folder is not None and found else None
+        rows = []
+        for one in found[:64]:
+            row: dict[str, Any] = {
+                "unit": one.index,
+                "outcome": one.outcome.name.lower(),
+                "text": OUTCOME_WORDS[one.outcome],
+                "exit_code": one.document["exit_code"],
+                "outputs": one.outputs,
+            }
+            rows.append(row)
+        failed = next((one for one in found if one.outcome is not Outcome.OK), None)
+        words = None
+        if failed is not None:
+            report = self.store.get_json(failed.report)
+            words = {
+                "unit": failed.index,
+                "exit_code": failed.document["exit_code"],
+                "status": failed.document["status"],
+                "detail": str(report.get("detail", "")),
+                "stderr_tail": str(report.get("stderr_tail", "")),
+            }
+        stdout = ""
+        if view.terms.leases == 1 and found:
+            stdout = str(self.job_logs(job)["units"][0]["stdout"])
+        return {
+            "verdict": view.verdict,
+            "ok": view.ok,
+            "failed": view.failed,
+            "verified": len(found),
+            "units": rows,
+            "failure": words,
+            "stdout": stdout,
+            "fetched": fetched,
+        }
+
+    # ---- inside ----
+
+    def _reports(self, view: JobView) -> dict[int, Submitted | Declined]:
+        """Return the last event with a report of each unit."""
+        from hearth.events import Declined, Submitted
+
+        events = self._events(view.posted.job_id, view.posted.log.block_number, view.number)
+        return {event.index: event for event in events if isinstance(event, Submitted | Declined)}
+
+    def _results(self, view: JobView, unit: int | None) -> list[UnitResult]:
+        """Return the result of each unit that has one, its document read by the digest on chain and checked."""
+        from hearth.events import Submitted
+
+        events = self._events(view.posted.job_id, view.posted.log.block_number, view.number)
+        last = {event.index: event for event in events if isinstance(event, Submitted)}
+        found = []
+        for index in range(len(view.units)) if unit is None else [unit]:
+            event = last.get(index)
+            if event is None or view.units[index].state not in (State.SUBMITTED, State.SETTLED):
+                continue
+            document = self.store.get_json(event.result)
+            check_result(document, view.terms.spec, index, view.units[index].outcome)
+            found.append(
+                UnitResult(
+                    index, view.units[index].outcome, view.units[index].state, event.result, event.report, document
+                )
+            )
+        return found
+
+
+def check_result(document: Any, spec: bytes, index: int, outcome: Outcome) -> None:
+    """Refuse a result document that is of another job, unit or outcome than the chain says. Raises BadDocument."""
+    expected = {"spec": spec.hex(), "index": index, "outcome": outcome.name.lower()}
+    for name, value in expected.items():
+        if not isinstance(document, dict) or document.get(name) != value:
+            found = document.get(name) if isinstance(document, dict) else document
+            raise BadDocument(
+                f"the result's {name} is {found!r}, and the chain says {value!r}: it is not this unit's",
+                hint="hearth job show JOB",
+            )
+    outputs = document.get("outputs")
+    if outputs is not None and not (isinstance(outputs, dict) and isinstance(outputs.get("cid"), str)):
+        raise BadDocument("the result names no outputs that can be read", hint="hearth job show JOB")
+    if "exit_code" not in document or "outputs" not in document or "status" not in document:
+        raise BadDocument("the result document lacks a field", hint="hearth job show JOB")
+
+
+def _reduce(script: Path, folder: Path) -> str:
+    """Run the user's own script on the fetched folder and return what it prints."""
+    if not script.is_file():
+        raise NotFoundError(f"there is no {script}", hint="hearth job get --help", code="NO_SCRIPT", component="cli")
+    try:
+        done = subprocess.run(
+            [sys.executable, str(script), str(folder)],
+            capture_output=True,
+            text=True,
+            timeout=REDUCE_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise HearthError(f"{script} ran longer than {REDUCE_SECONDS:.0f} s", code="REDUCE_FAILED") from error
+    if done.returncode:
+        raise ConfigError(
+            f"{script} ended with {done.returncode}: {done.stderr.strip()[-400:]}",
+            hint="run it by hand on the folder; hearth job get --help",
+            code="REDUCE_FAILED",
+        )
+    return done.stdout

@@ -1,0 +1,357 @@
+"""What every part of the client shares: settings, and the chain, store and keys that are opened when first needed.
+
+Reads never unlock a key. A key is locked to this process only while it sends, so that a command that waits for a job
+does not keep other commands from signing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hearth.config import (
+    Settings,
+    asset_of,
+    load_settings,
+    make_private,
+    open_network,
+    rpc_urls,
+)
+from hearth.errors import ConfigError, FundsError, HearthError, NotFoundError, UsageError
+from hearth.units import Asset, format_amount
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
+
+    from hearth.chain.port import Call, ChainPort
+    from hearth.keys import KeyFile
+    from hearth.market import Market
+    from hearth.network import Network
+    from hearth.stores import Store
+    from hearth.tx import Outcome, Sender
+    from hearth.types import JobId
+
+LOCAL_CHAIN_ID: Final = 31337
+"""A chain where nothing has value: cheap keys, fast replacement."""
+LOCK_SECONDS: Final = 20.0
+"""How long a send waits for another process that signs with the same key."""
+NATIVE: Final = Asset("ETH", 18)
+DEVNET_KEYS: Final = {"submitter": "dev", "operator": "worker", "owner": "provider", "keeper": "keeper"}
+"""On a local chain: the key that `hearth devnet up` makes for each role, where no --account is given."""
+
+Tell = Callable[[str, Mapping[str, Any]], None]
+"""Hears of progress: a kind ("note", "tx", "progress", "step") and its facts."""
+
+
+def _silent(kind: str, facts: Mapping[str, Any]) -> None:
+    """Hear nothing."""
+
+
+class Rehearsal:
+    """Simulate what a sender would send: no password, no file, no signature."""
+
+    def __init__(self, port: ChainPort, address: str) -> None:
+        self.address = address
+        self._port = port
+
+    def send(self, call: Call, *, key: str) -> Outcome:
+        """Return what a call would use at the next fees. Raises RefusedError where the contract refuses it."""
+        from hearth.tx import Outcome
+
+        gas = self._port.estimate_gas(call, self.address)
+        fees = self._port.fees()
+        return Outcome(key, call.label, None, None, None, gas, gas * (fees.base_fee + fees.priority_fee))
+
+
+class Session:
+    """Open the market, the store and keys lazily. `tell` hears of progress; `dry_run` signs and writes nothing."""
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        tell: Tell = _silent,
+        dry_run: bool = False,
+        ask_password: Callable[[str], str] | None = None,
+        port: ChainPort | None = None,
+    ) -> None:
+        """Build a client of `settings`, by default those of the environment and the settings files.
+
+        `ask_password` is called with a question where no password file is given; `port` replaces the chain.
+        """
+        self.settings = load_settings() if settings is None else settings
+        self.tell = tell
+        self.dry_run = dry_run
+        self._ask_password = ask_password
+        self._given_port = port
+        self._checked = False
+        self._accounts: dict[str, LocalAccount] = {}
+
+    # ---- the market ----
+
+    @cached_property
+    def network(self) -> Network:
+        """Return the chosen network. Raises ConfigError."""
+        return open_network(self.settings)
+
+    @property
+    def asset(self) -> Asset:
+        """Return the market's asset."""
+        return asset_of(self.network)
+
+    @cached_property
+    def _market(self) -> Market:
+        from hearth.chain.web3 import Web3Chain
+        from hearth.market import Market
+
+        network = self.network
+        port = self._given_port
+        if port is None:
+            port = Web3Chain(
+                rpc_urls(self.settings, network),
+                chain_id=network.chain_id,
+                genesis_hash=network.genesis_hash,
+                timeout=min(20.0, float(self.settings.timeout)),
+            )
+        return Market(port, network)
+
+    @property
+    def market(self) -> Market:
+        """Return the market, once its chain and contracts were checked against the network file. Raises ChainError."""
+        market = self._market
+        if not self._checked:
+            market.check()
+            self._checked = True
+        return market
+
+    @property
+    def local(self) -> bool:
+        """Say whether this is a local chain."""
+        return self.network.chain_id == LOCAL_CHAIN_ID
+
+    @property
+    def state(self) -> Path:
+        """Return the folder of this market's own state: journals and posted jobs."""
+        network = self.network
+        return (
+            self.settings.home / "state" / f"{network.chain_id}-{network.genesis_hash.hex()[:8]}-{network.jobs[2:10]}"
+        )
+
+    def amount(self, base_units: int) -> str:
+        """Return an amount of the market's asset for people."""
+        return format_amount(base_units, self.asset)
+
+    def explorer(self, tx_hash: str | None) -> str | None:
+        """Return the link of a transaction, None where the network has no explorer."""
+        base = self.network.explorer
+        return f"{base.rstrip('/')}/tx/{tx_hash}" if base and tx_hash else None
+
+    # ---- the store ----
+
+    @cached_property
+    def store(self) -> Store:
+        """Return the store that is written to, followed by the gateways that are read from."""
+        from hearth.stores import open_store
+
+        return open_store(*self.store_urls)
+
+    @property
+    def store_urls(self) -> tuple[str, ...]:
+        """Return the stores' URLs: the settings' own first, then the gateways of the settings and the network."""
+        gateways = dict.fromkeys((*self.settings.gateways, *self.network.gateways))
+        return (_store_url(self.settings), *(f"gateway+{url}" for url in gateways))
+
+    # ---- keys ----
+
+    def key(self, role: str = "submitter") -> KeyFile:
+        """Return the key file for a role, without unlocking it: --account, the only key, or the devnet's own."""
+        from hearth.keys import find_key
+
+        folder = self.settings.keys_folder
+        account = self.settings.account
+        if account is None and (folder / f"{DEVNET_KEYS[role]}.json").is_file() and self.local:
+            account = DEVNET_KEYS[role]
+        return find_key(folder, account)
+
+    def password(self, key: KeyFile) -> str:
+        """Return a key's password: of --password-file, of the file beside a devnet key, or asked for.
+
+        Raises ConfigError NO_PASSWORD where nobody can be asked.
+        """
+        from hearth.keys import read_password
+
+        if self.settings.password_file is not None:
+            return read_password(self.settings.password_file)
+        beside = key.path.with_suffix(".password")
+        if beside.is_file():
+            return read_password(beside)
+        if self._ask_password is None:
+            raise ConfigError(
+                f"the key {key.name} needs its password, and there is no terminal to ask on",
+                hint="use --password-file FILE",
+                code="NO_PASSWORD",
+                component="wallet",
+            )
+        return self._ask_password(f"password of {key.name} ({key.address})")
+
+    def unlocked(self, key: KeyFile) -> LocalAccount:
+        """Return a key's signing account; the password is taken once."""
+        from hearth.keys import unlock
+
+        if key.address not in self._accounts:
+            self._accounts[key.address] = unlock(key, self.password(key))
+        return self._accounts[key.address]
+
+    @contextmanager
+    def sender(self, role: str = "submitter") -> Iterator[Sender | Rehearsal]:
+        """Unlock a key and hold it for this process while the context is open; a dry run only simulates."""
+        from hearth.journal import Journal
+        from hearth.keys import SignerLock
+        from hearth.tx import Sender, SenderConfig
+
+        market, network = self.market, self.network
+        key = self.key(role)
+        if self.dry_run:
+            yield Rehearsal(market.port, key.address)
+            return
+        account = self.unlocked(key)
+        folder = make_private(self.settings.home) / "state"
+        with SignerLock(key.lock_path, wait_seconds=LOCK_SECONDS):
+            path = Journal.path_in(folder, network.chain_id, network.genesis_hash, key.address)
+            journal = Journal(path, chain_id=network.chain_id, genesis_hash=network.genesis_hash, address=key.address)
+            try:
+                config = SenderConfig(
+                    timeout=float(self.settings.timeout),
+                    replace_after=5.0 if self.local else 30.0,
+                    poll=0.1 if self.local else 0.5,
+                    finality=4 if self.local else 64,
+                )
+                sender = Sender(market.port, account, journal, config, chain_id=network.chain_id)
+                sender.reconcile()
+                yield sender
+            finally:
+                journal.close()
+
+    def send(self, sender: Sender | Rehearsal, call: Call, key: str) -> dict[str, Any]:
+        """Send a call and return its receipt as plain facts; progress hears of it too."""
+        self.tell("step", {"text": f"{call.label}: sending"})
+        facts = self.receipt_of(sender.send(call, key=key), dry_run=self.dry_run)
+        self.tell("tx", facts)
+        return facts
+
+    def receipt_of(self, outcome: Outcome, *, dry_run: bool = False) -> dict[str, Any]:
+        """Return what a send came to: hash, block, gas, fee, explorer link."""
+        tx_hash = None if outcome.tx_hash is None else "0x" + outcome.tx_hash.hex()
+        return {
+            "action": outcome.label,
+            "tx": tx_hash,
+            "block": outcome.block_number,
+            "gas": outcome.gas_used,
+            "fee": str(outcome.fee),
+            "fee_text": format_amount(outcome.fee, NATIVE, places=9),
+            "explorer": self.explorer(tx_hash),
+            "repeated": outcome.repeated,
+            "dry_run": dry_run,
+        }
+
+    def _meter(self, what: str, total: int) -> Callable[[str, int], None]:
+        """Return a progress function that adds bytes up and tells of them."""
+        done = 0
+
+        def moved(name: str, count: int) -> None:
+            nonlocal done
+            done += count
+            self.tell("progress", {"what": what, "done": done, "total": total})
+
+        return moved
+
+    # ---- money ----
+
+    def require_funds(self, address: str, *, asset_units: int, gas: int, what: str) -> dict[str, str]:
+        """Refuse what an account cannot pay: `asset_units` of the market's asset and `gas` units at the next fees.
+
+        Both are checked before the first signature of a whole path. Raises FundsError with what is short.
+        """
+        market = self.market
+        fees = market.port.fees()
+        gas_cost = gas * (2 * fees.base_fee + fees.priority_fee)
+        coin = market.port.balance(address)
+        native = self.network.asset.address is None
+        need_coin = gas_cost + (asset_units if native else 0)
+        if not native:
+            have = market.asset_balance(address)
+            if have < asset_units:
+                raise self._short(address, self.asset, have, asset_units, what)
+        if coin < need_coin:
+            raise self._short(address, NATIVE, coin, need_coin, f"{what} and its gas" if native else f"gas of {what}")
+        return {"asset": str(asset_units), "gas": str(gas_cost)}
+
+    def _short(self, address: str, asset: Asset, have: int, need: int, what: str) -> FundsError:
+        short = need - have
+        return FundsError(
+            f"{address} holds {format_amount(have, asset, places=9)} on {self.network.name}, and {what} takes "
+            f"{format_amount(need, asset, places=9)}: short by {format_amount(short, asset, places=9)}",
+            hint=f"send {asset.symbol} to {address}, then hearth wallet balance",
+            address=address,
+            asset=asset.symbol,
+            chain_id=self.network.chain_id,
+            have=str(have),
+            need=str(need),
+            short_by=str(short),
+        )
+
+    # ---- names ----
+
+    def job_id(self, text: str) -> JobId:
+        """Return the job that an id or an unambiguous start of one names.
+
+        Raises UsageError for what is no hex, NotFoundError NOT_FOUND or AMBIGUOUS.
+        """
+        from hearth.types import JobId
+
+        digits = text.lower().removeprefix("0x")
+        if not digits or len(digits) > 64 or set(digits) - set("0123456789abcdef"):
+            raise UsageError(
+                f'"{text}" is no job id: 0x and up to 64 hex digits', hint="hearth jobs --all", code="BAD_ID"
+            )
+        if len(digits) == 64:
+            return JobId(bytes.fromhex(digits))
+        market = self.market
+        head = market.port.head().number
+        jobs = market.posted(from_block=self.network.deploy_block, to_block=head)
+        found = [posted.job_id for posted in jobs if posted.job_id.hex().startswith(digits)]
+        if not found:
+            raise NotFoundError(f"no job of {self.network.name} starts with 0x{digits}", hint="hearth jobs --all")
+        if len(found) > 1:
+            shown = ", ".join("0x" + job.hex()[: len(digits) + 6] for job in found[:8])
+            raise NotFoundError(
+                f"0x{digits} is the start of {len(found)} jobs: {shown}",
+                hint="write more of it; hearth jobs --all",
+                code="AMBIGUOUS",
+            )
+        return found[0]
+
+    def close(self) -> None:
+        """Release what was opened."""
+        if "store" in self.__dict__:
+            with suppress(HearthError):
+                self.store.close()
+
+
+def _store_url(settings: Settings) -> str:
+    """Return the URL of the settings' store: the folder below home, or the Kubo whose API address is given."""
+    text = settings.store
+    if text == "folder":
+        return f"folder://{settings.home / 'store'}"
+    if text.startswith("/"):
+        parts = text.strip("/").split("/")
+        if len(parts) < 4 or parts[2] != "tcp" or not parts[3].isdigit():
+            raise ConfigError(
+                f"store {text} is no address of a Kubo API", hint='write "/ip4/127.0.0.1/tcp/5001"', code="BAD_STORE"
+            )
+        host = f"[{parts[1]}]" if parts[0] == "ip6" else parts[1]
+        return f"kubo://{host}:{parts[3]}"
+    return "kubo://" + text.split("://", 1)[1].rstrip("/")

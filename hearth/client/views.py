@@ -1,0 +1,238 @@
+"""Turn what the chain says of a job into plain facts and words: states, ends, events, and who may act next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from hearth import protocol, words
+from hearth.events import (
+    Cancelled,
+    Closed,
+    Closing,
+    Declined,
+    Event,
+    Expired,
+    JobPosted,
+    NodeUnitEvent,
+    Proposed,
+    Reclaimed,
+    Settled,
+    Started,
+    Submitted,
+    UnitEvent,
+)
+from hearth.market import Posted, UnitView
+from hearth.types import SENTINEL, Header, NodeId, Outcome, Policy, State, Terms, Unit
+from hearth.units import Asset, format_amount, format_duration
+
+OUTCOME_WORDS = {
+    Outcome.OK: "ok",
+    Outcome.EXIT: "failed: the program ended with an error",
+    Outcome.TRAP: "failed: the program trapped",
+    Outcome.OUT_OF_MEMORY: "failed: out of memory",
+    Outcome.TIMEOUT: "failed: out of time or fuel",
+    Outcome.BAD_INPUT: "given back: bad input",
+    Outcome.BAD_KEY: "given back: bad key",
+    Outcome.IMAGE_MISSING: "given back: image missing",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job at one block: its touched leases with their lapses applied, by index."""
+
+    posted: Posted
+    policy: Policy
+    header: Header | None
+    units: tuple[Unit, ...]
+    best: tuple[UnitView, ...]
+    number: int
+    now: int
+
+    @property
+    def terms(self) -> Terms:
+        """Return the job's terms."""
+        return self.posted.terms
+
+    @property
+    def untouched(self) -> int:
+        """Count the leases that nobody touched and that can still be."""
+        if self.header is None or self.header.closed:
+            return 0
+        return self.terms.leases - self.header.touched
+
+    @property
+    def finished(self) -> bool:
+        """Say whether every lease has ended."""
+        return self.untouched == 0 and all(unit.state.terminal for unit in self.units)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Count the leases by state, those that nobody touched included."""
+        found = Counter(unit.state.name.lower() for unit in self.units)
+        never = self.terms.leases - len(self.units)
+        if never:
+            found["cancelled" if self.header is not None and self.header.closed else "open"] += never
+        return dict(found)
+
+    @property
+    def ok(self) -> int:
+        """Count the units that were settled with a good result."""
+        return sum(unit.state is State.SETTLED and unit.outcome is Outcome.OK for unit in self.units)
+
+    @property
+    def failed(self) -> int:
+        """Count the units that were settled with a failure of the program."""
+        return sum(unit.state is State.SETTLED and unit.outcome is not Outcome.OK for unit in self.units)
+
+    @property
+    def verdict(self) -> str:
+        """Return "ok", "failed", "refunded" or "pending", for the job as a whole."""
+        if not self.finished:
+            return "pending"
+        if self.failed:
+            return "failed"
+        return "ok" if self.ok == self.terms.leases else "refunded"
+
+    @property
+    def state(self) -> str:
+        """Return a one-lease job's state; for an array "open", "running", "ended"."""
+        if self.header is None:
+            return self.units[0].state.name.lower()
+        if self.finished:
+            return "ended"
+        return "running" if self.header.touched else "open"
+
+
+def job_hex(job_id: bytes) -> str:
+    """Return a job id as people write it."""
+    return "0x" + job_id.hex()
+
+
+def moment(seconds: int) -> str:
+    """Return chain seconds as UTC for people."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def until(at: int, now: int) -> str:
+    """Return a moment and how far away it is."""
+    clock = datetime.fromtimestamp(at, UTC).strftime("%H:%M:%S UTC")
+    return f"{clock} (in {format_duration(at - now)})" if at > now else f"{clock} (past)"
+
+
+def next_step(view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_after: int) -> str:
+    """Say in words who may act on a lease next, and until when."""
+    terms, policy, now = view.terms, view.policy, view.now
+    unit, best = view.units[index], view.best[index].best
+    if unit.state.terminal:
+        return "nothing: it has ended"
+    if unit.state is State.OPEN:
+        return _next_open(unit, best.node, terms, policy, now)
+    if unit.state is State.RUNNING:
+        dead = protocol.reclaimable_from(unit, last_seen.get(unit.node, unit.started), dead_after)
+        if now >= dead:
+            return f"node {unit.node} is late or silent: anyone may reclaim the unit"
+        return (
+            f"node {unit.node} runs it and may submit until {until(unit.mark, now)}; "
+            f"if it falls silent, anyone may reclaim from {until(dead, now)}"
+        )
+    if unit.state is State.CLOSING:
+        if now < unit.mark:
+            return f"node {unit.node} may still submit until {until(unit.mark, now)}, then anyone may close it"
+        return "the notice is over: anyone may close it"
+    if unit.state is State.SUBMITTED:
+        return "anyone may settle it now (nobody can challenge this result); hearth job accept settles it at once"
+    return "waits for a ruling"
+
+
+def _next_open(unit: Unit, best: int, terms: Terms, policy: Policy, now: int) -> str:
+    if not protocol.has_time(terms, policy, now):
+        return "no attempt can end before the deadline any more: anyone may expire it for a refund"
+    if protocol.has_live_proposal(unit, policy, now):
+        end = unit.mark + policy.ack_time
+        if now < unit.mark:
+            return (
+                f"better proposals until {until(unit.mark, now)}; then node {best} may take it until {until(end, now)}"
+            )
+        return f"node {best} may take it until {until(end, now)}"
+    if protocol.claimable(terms, policy, unit, now):
+        return "any fitting worker may claim it"
+    at = unit.started + policy.open_claim_after
+    return f"anyone may propose a fitting worker; workers may claim it from {until(at, now)}"
+
+
+def event_facts(event: Event, asset: Asset) -> dict[str, Any]:
+    """Return an event as one flat object for JSON, with a line of text for people."""
+    log = event.log
+    facts: dict[str, Any] = {
+        "schema": "hearth.event/1",
+        "event": type(event).__name__,
+        "block": log.block_number,
+        "tx": "0x" + log.tx_hash.hex(),
+        "log": log.log_index,
+    }
+    if isinstance(event, JobPosted):
+        return {**facts, "job": job_hex(event.job_id), "submitter": event.submitter, "text": "posted and funded"}
+    if not isinstance(event, UnitEvent):
+        for name in type(event).__dataclass_fields__:
+            if name != "log":
+                facts[name] = _plain(getattr(event, name))
+        named = {key: value for key, value in facts.items() if key not in ("schema", "event", "block", "tx", "log")}
+        return {**facts, "text": ", ".join(f"{key} {value}" for key, value in named.items())}
+    facts |= {"job": job_hex(event.job_id), "unit": "all" if event.index == SENTINEL else event.index}
+    if isinstance(event, NodeUnitEvent):
+        facts["node"] = event.node
+        unit = words.unpack_unit(event.word)
+        facts["state"] = unit.state.name.lower()
+        if unit.outcome is not Outcome.NONE:
+            facts["outcome"] = unit.outcome.name.lower()
+        if isinstance(event, Submitted):
+            facts |= {"result": event.result.hex(), "report": event.report.hex()}
+        if isinstance(event, Declined):
+            facts["report"] = event.report.hex()
+        if isinstance(event, Settled | Closed):
+            facts |= {"pay": str(event.pay), "fee": str(event.fee)}
+        return {**facts, "text": _unit_text(event, unit, asset)}
+    if isinstance(event, Cancelled | Expired):
+        facts["refund"] = str(event.refund)
+        what = "cancelled" if isinstance(event, Cancelled) else "expired"
+        facts["text"] = f"{what}, {format_amount(event.refund, asset)} refunded"
+    return facts
+
+
+def _unit_text(event: NodeUnitEvent, unit: Unit, asset: Asset) -> str:
+    node = f"node {event.node}"
+    reopened = "open again" if unit.state is State.OPEN else "no attempt left, refunded"
+    if isinstance(event, Proposed):
+        return f"{node} proposed"
+    if isinstance(event, Started):
+        return f"{node} started (attempt {unit.attempts})"
+    if isinstance(event, Submitted):
+        return f"{node} submitted: {OUTCOME_WORDS[unit.outcome]}"
+    if isinstance(event, Settled):
+        return f"settled ({OUTCOME_WORDS[unit.outcome]}), {node}'s owner earned {_net(event.pay, event.fee, asset)}"
+    if isinstance(event, Declined):
+        return f"{node} gave it back; {reopened}"
+    if isinstance(event, Reclaimed):
+        return f"{node} lost it: late or silent; {reopened}"
+    if isinstance(event, Closing):
+        return f"{node} was given notice"
+    if isinstance(event, Closed):
+        return f"closed after notice, {node}'s owner earned {_net(event.pay, event.fee, asset)}"
+    return f"{node}: {type(event).__name__}"
+
+
+def _net(pay: int, fee: int, asset: Asset) -> str:
+    return format_amount(pay - fee, asset, places=9)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, int) and value > 2**53 else value

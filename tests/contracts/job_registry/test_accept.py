@@ -1,0 +1,52 @@
+"""JobRegistry.accept: the submitter settles at once and pays no settler."""
+
+from __future__ import annotations
+
+from hearth.types import State
+from tests.contracts.steps import BUDGET, FEE, PAY, credited, hot, submitted
+from tests.evm import reverts
+from tests.world import World
+
+
+def test_accept__submitted__pays_without_a_settler(market: World) -> None:
+    terms, node = submitted(market)
+    market.evm.warp(10_000)
+    with credited(market) as got:
+        receipt = market.accept(terms)
+    assert got == {"owner": PAY - FEE, "treasury": FEE, "submitter": BUDGET - PAY}
+    event = receipt.event("Settled")
+    assert (event["pay"], event["fee"], event["word"]) == (PAY, FEE, market.load(terms)[1])
+    assert market.state(terms) == State.SETTLED
+    assert market.locked(market.id_of(terms)) == 0
+    assert (hot(market, node).bond, hot(market, node).count) == (0, 1)
+
+
+def test_accept__not_the_submitter__reverts(world: World) -> None:
+    terms, _ = submitted(world)
+    for sender in (world.owner, world.operator, world.keeper, world.deployer):
+        with reverts("jobs: not the submitter"):
+            world.accept(terms, sender=sender)
+
+
+def test_accept__not_submitted__reverts(world: World) -> None:
+    terms = world.post()
+    with reverts("jobs: not submitted"):
+        world.accept(terms)
+    world.claim(terms, world.register())
+    with reverts("jobs: not submitted"):
+        world.accept(terms)
+    world.submit(terms)
+    world.accept(terms)
+    with reverts("jobs: not submitted"):
+        world.accept(terms)
+
+
+def test_accept__never_posted__reverts(world: World) -> None:
+    with reverts("jobs: not submitted"):
+        world.accept(world.terms())
+
+
+def test_accept__index_of_no_unit__reverts(world: World) -> None:
+    terms, _ = submitted(world)
+    with reverts("jobs: no such unit"):
+        world.accept(terms, 1)

@@ -1,0 +1,44 @@
+"""JobRegistry's views: job_id_of, load and policies."""
+
+from __future__ import annotations
+
+from hearth import words
+from hearth.types import SENTINEL
+from tests.evm import CHAIN_ID
+from tests.world import POLICY, World
+
+
+def test_job_id_of__terms__is_the_librarys_id(world: World) -> None:
+    terms = world.terms()
+    assert world.jobs.call.job_id_of(words.pack_terms(terms)) == world.id_of(terms)
+    assert CHAIN_ID == 31337
+
+
+def test_job_id_of__other_registry__is_another_id(world: World) -> None:
+    terms = world.terms()
+    other = World(world.evm)
+    assert other.jobs.call.job_id_of(words.pack_terms(terms)) != world.id_of(terms)
+
+
+def test_load__unknown_job__is_all_zero(world: World) -> None:
+    assert world.load(world.terms()) == (0, 0, 0, 0)
+
+
+def test_load__one_lease__is_the_same_at_every_index(world: World) -> None:
+    terms = world.post()
+    first = world.load(terms, 0)
+    assert first[0] == first[1] != 0
+    assert world.load(terms, 7) == world.load(terms, SENTINEL) == first
+
+
+def test_load__array__gives_header_and_unit(world: World) -> None:
+    node, terms = world.register(), world.post(units=3)
+    world.claim(terms, node, 0)
+    job, unit, _, _ = world.load(terms, 0)
+    assert words.is_header(job) and words.unpack_unit(unit).node == node
+    assert world.load(terms, 1) == (job, 0, 0, 0)
+    assert world.load(terms, SENTINEL) == (job, 0, 0, 0)
+
+
+def test_policies__fresh__is_the_current_alone(world: World) -> None:
+    assert tuple(world.jobs.call.policies()) == (words.pack_policy(POLICY), 0, 0, 0, 0)

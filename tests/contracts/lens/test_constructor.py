@@ -1,0 +1,10 @@
+"""Lens's constructor: the pair that it looks at."""
+
+from __future__ import annotations
+
+from tests.world import World
+
+
+def test_constructor__world__names_the_pair(world: World) -> None:
+    assert world.lens.call.JOBS() == world.jobs.address
+    assert world.lens.call.NODES() == world.nodes.address

@@ -1,0 +1,89 @@
+"""Lens.nodes, Lens.jobs and Lens.units: pages of records as stored."""
+
+from __future__ import annotations
+
+import pytest
+
+from hearth import words
+from hearth.types import State
+from tests.contracts.steps import running
+from tests.evm import NATIVE, Reverted
+from tests.world import REPORT, UNBONDING, World
+
+
+def test_nodes__all__are_the_registrys_records(world: World) -> None:
+    ids = [world.register(cores=4 + n) for n in range(5)]
+    world.nodes.send.set_ask(ids[1], 9, sender=world.owner)
+    assert world.lens.call.nodes(1, 5) == [world.nodes.call.get(node) for node in ids]
+    assert [words.unpack_offer(node.offer).cores for node in world.lens.call.nodes(2, 2)] == [5, 6]
+
+
+def test_nodes__end__is_the_last_id(world: World) -> None:
+    for _ in range(3):
+        world.register(beat=False)
+    for first, count, expected in (
+        (1, 2, 2),
+        (1, 3, 3),
+        (1, 4, 3),
+        (3, 1, 1),
+        (3, 256, 1),
+        (4, 1, 0),
+        (5, 1, 0),
+        (1, 0, 0),
+    ):
+        assert len(world.lens.call.nodes(first, count)) == expected, (first, count)
+
+
+def test_nodes__id_zero_and_exited__are_all_zero(world: World) -> None:
+    node = world.register()
+    world.nodes.send.exit_start(node, sender=world.owner)
+    world.evm.warp(UNBONDING)
+    world.nodes.send.exit_finish(node)
+    for record in world.lens.call.nodes(0, 2):
+        assert tuple(record) == (NATIVE, NATIVE, 0, 0, 0, 0, 0)
+
+
+def test_nodes__page__holds_256_at_most(world: World) -> None:
+    for _ in range(258):
+        world.register(beat=False, stake=10**18)
+    page = world.lens.call.nodes(1, 1_000)
+    assert len(page) == 256
+    assert len(world.lens.call.nodes(257, 256)) == 2
+
+
+def test_jobs__several__are_the_job_words(world: World) -> None:
+    single, array, unknown = world.post(), world.post(units=3), world.terms()
+    page = world.lens.call.jobs([world.id_of(terms) for terms in (single, unknown, array)])
+    assert page == [world.load(single)[0], 0, world.load(array)[0]]
+    assert words.is_header(page[2]) and world.lens.call.jobs([]) == []
+
+
+def test_jobs__page__holds_256_at_most(world: World) -> None:
+    job = world.id_of(world.post())
+    assert len(set(world.lens.call.jobs([job] * 256))) == 1
+    with pytest.raises(Reverted):
+        world.lens.call.jobs([job] * 257)
+
+
+def test_units__array__are_the_units_as_stored(world: World) -> None:
+    node, terms = world.register(), world.post(units=4, match_window=30)
+    world.propose(terms, node, 0)
+    world.propose(terms, node, 1)
+    world.evm.warp(500)  # both have lapsed, which the stored words do not say
+    page = world.lens.call.units(world.id_of(terms), 0, 3)
+    assert [tuple(unit) for unit in page] == [world.load(terms, index)[1:] for index in range(3)]
+    assert page[0].second != 0 and page[2].word == 0
+    assert [tuple(unit) for unit in world.lens.call.units(world.id_of(terms), 1, 1)] == [world.load(terms, 1)[1:]]
+
+
+def test_units__declined__shows_the_accused(world: World) -> None:
+    terms, node = running(world)
+    world.jobs.send.decline(words.pack_terms(terms), 0, 6, REPORT, sender=world.operator)
+    (unit,) = world.lens.call.units(world.id_of(terms), 0, 1)
+    assert (words.unpack_unit(unit.word).state, unit.accused) == (State.OPEN, node)
+
+
+@pytest.mark.parametrize(("count", "size"), [(0, 0), (1, 1), (255, 255), (256, 256), (257, 256), (2**256 - 1, 256)])
+def test_units__page__holds_256_at_most(world: World, count: int, size: int) -> None:
+    terms = world.post(units=300)
+    assert len(world.lens.call.units(world.id_of(terms), 0, count)) == size

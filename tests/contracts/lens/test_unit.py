@@ -1,0 +1,49 @@
+"""Lens.unit: a unit as every guard reads it."""
+
+from __future__ import annotations
+
+from hearth import protocol, words
+from hearth.types import State, Unit
+from tests.contracts.steps import around, running
+from tests.world import POLICY, World
+
+
+def _unit(world: World, terms: object, index: int = 0) -> Unit:
+    return words.unpack_unit(world.lens.call.unit(words.pack_terms(terms), index).word)  # type: ignore[arg-type]
+
+
+def test_unit__running__is_as_stored(world: World) -> None:
+    terms, _ = running(world)
+    assert tuple(world.lens.call.unit(words.pack_terms(terms), 0)) == world.load(terms)[1:]
+
+
+def test_unit__proposal__is_dropped_from_the_lapse_on(world: World) -> None:
+    node, terms = world.register(), world.post(match_window=30)
+    world.propose(terms, node)
+    stored, best = world.unit(terms), world.best(terms)
+    for offset in around(world, stored.mark + 60):
+        found = _unit(world, terms)
+        assert found == protocol.with_lapse(stored, best, POLICY, world.evm.now)
+        assert (found.lapses, found.node, found.mark) == ((0, 0, stored.mark) if offset < 0 else (1, node, 0))
+        assert world.unit(terms) == stored
+
+
+def test_unit__next_untouched__is_open_since_the_post(world: World) -> None:
+    node, terms = world.register(), world.post(units=3)
+    opened = world.evm.now
+    world.evm.warp(50)
+    world.claim(terms, node, 0)
+    assert _unit(world, terms, 1) == Unit(state=State.OPEN, started=opened)
+    assert _unit(world, terms, 2) == Unit()
+    assert _unit(world, terms, 3) == Unit()
+
+
+def test_unit__all_touched__opens_none_beyond_the_last(world: World) -> None:
+    node, terms = world.register(), world.post(units=2, flags=4)
+    world.claim(terms, node, 0)
+    world.claim(terms, node, 1)
+    assert _unit(world, terms, 2) == Unit()
+
+
+def test_unit__unknown_job__is_none(world: World) -> None:
+    assert _unit(world, world.terms()) == Unit()

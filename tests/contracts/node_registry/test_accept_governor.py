@@ -1,0 +1,33 @@
+"""NodeRegistry.accept_governor: the second step; the old governor's rights end."""
+
+from __future__ import annotations
+
+from tests.evm import NATIVE, reverts
+from tests.world import World
+
+
+def test_accept_governor__offered__takes_over(world: World) -> None:
+    world.nodes.send.offer_governor(world.stranger)
+    receipt = world.nodes.send.accept_governor(sender=world.stranger)
+    assert receipt.event("GovernorChanged") == {"governor": world.stranger}
+    assert world.nodes.call.governor() == world.stranger
+    assert world.nodes.call.offered_governor() == NATIVE
+    world.nodes.send.pause(sender=world.stranger)
+    with reverts("nodes: not the governor"):
+        world.nodes.send.pause(sender=world.deployer)
+
+
+def test_accept_governor__not_offered__reverts(world: World) -> None:
+    for sender in (world.deployer, world.stranger):
+        with reverts("nodes: not offered to you"):
+            world.nodes.send.accept_governor(sender=sender)
+    world.nodes.send.offer_governor(world.stranger)
+    with reverts("nodes: not offered to you"):
+        world.nodes.send.accept_governor(sender=world.keeper)
+
+
+def test_accept_governor__twice__reverts(world: World) -> None:
+    world.nodes.send.offer_governor(world.stranger)
+    world.nodes.send.accept_governor(sender=world.stranger)
+    with reverts("nodes: not offered to you"):
+        world.nodes.send.accept_governor(sender=world.stranger)

@@ -1,0 +1,50 @@
+"""NodeRegistry.accept_owner: the second step; stake and earnings to come go along."""
+
+from __future__ import annotations
+
+from tests.contracts.steps import FEE, PAY, credited, submitted
+from tests.evm import reverts
+from tests.world import UNBONDING, World
+
+
+def test_accept_owner__offered__takes_over_node_and_pay(market: World) -> None:
+    terms, node = submitted(market)
+    stake = market.node(node).stake
+    market.nodes.send.offer_owner(node, market.stranger, sender=market.owner)
+    receipt = market.nodes.send.accept_owner(node, sender=market.stranger)
+    assert receipt.event("OwnerChanged") == {"node": node, "owner": market.stranger}
+    record = market.node(node)
+    assert (record.owner, record.stake, record.operator) == (market.stranger, stake, market.operator)
+    with credited(market) as got:
+        market.settle(terms)
+    assert got["stranger"] == PAY - FEE and "owner" not in got
+    with reverts("nodes: not the owner"):
+        market.nodes.send.set_ask(node, 1, sender=market.owner)
+
+
+def test_accept_owner__not_offered__reverts(world: World) -> None:
+    node = world.register()
+    with reverts("nodes: not offered to you"):
+        world.nodes.send.accept_owner(node, sender=world.stranger)
+    world.nodes.send.offer_owner(node, world.stranger, sender=world.owner)
+    for sender in (world.owner, world.keeper):
+        with reverts("nodes: not offered to you"):
+            world.nodes.send.accept_owner(node, sender=sender)
+
+
+def test_accept_owner__twice__reverts(world: World) -> None:
+    node = world.register()
+    world.nodes.send.offer_owner(node, world.stranger, sender=world.owner)
+    world.nodes.send.accept_owner(node, sender=world.stranger)
+    with reverts("nodes: not offered to you"):
+        world.nodes.send.accept_owner(node, sender=world.stranger)
+
+
+def test_accept_owner__after_the_exit__reverts(world: World) -> None:
+    node = world.register()
+    world.nodes.send.offer_owner(node, world.stranger, sender=world.owner)
+    world.nodes.send.exit_start(node, sender=world.owner)
+    world.evm.warp(UNBONDING)
+    world.nodes.send.exit_finish(node)
+    with reverts("nodes: not offered to you"):
+        world.nodes.send.accept_owner(node, sender=world.stranger)

@@ -1,0 +1,101 @@
+"""NodeRegistry.check_liveness: a lapse is recorded and paid for once, out of free stake."""
+
+from __future__ import annotations
+
+import pytest
+
+from hearth import words
+from hearth.types import HotStatus
+from tests.contracts.steps import around, credited, engage, hot
+from tests.evm import Reverted, reverts
+from tests.world import DEAD_AFTER, ETHER, LIVENESS_FEE, ZERO, World
+
+
+def test_check_liveness__silent_node__marks_it_and_pays_from_its_stake(seated_market: World) -> None:
+    node = seated_market.register(stake=2 * ETHER)
+    seated_market.evm.warp(DEAD_AFTER)
+    with credited(seated_market) as got:
+        receipt = seated_market.nodes.send.check_liveness([node], seated_market.stranger, sender=seated_market.keeper)
+    assert got == {"stranger": LIVENESS_FEE}
+    assert receipt.event("NodeLapsed") == {"node": node, "payee": seated_market.stranger, "fee": LIVENESS_FEE}
+    assert hot(seated_market, node).status == HotStatus.LAPSED
+    left = 2 * ETHER - LIVENESS_FEE
+    assert seated_market.node(node).stake == seated_market.staked(node) == left
+    assert words.unpack(words.TOTALS, seated_market.nodes.call.totals())["total"] == left
+
+
+def test_check_liveness__payee_zero__pays_the_caller(seated: World) -> None:
+    node = seated.register()
+    seated.evm.warp(DEAD_AFTER)
+    with credited(seated) as got:
+        receipt = seated.nodes.send.check_liveness([node], ZERO, sender=seated.keeper)
+    assert got == {"keeper": LIVENESS_FEE}
+    assert receipt.event("NodeLapsed")["payee"] == seated.keeper
+
+
+def test_check_liveness__dead_after__is_reached_at_its_last_second(seated: World) -> None:
+    node = seated.register()
+    for offset in around(seated, seated.evm.now + DEAD_AFTER):
+        if offset < 0:
+            with reverts("nodes: nothing to do"):
+                seated.nodes.send.check_liveness([node], seated.keeper)
+        else:
+            seated.nodes.send.check_liveness([node], seated.keeper)
+
+
+def test_check_liveness__again__pays_once_per_lapse(seated: World) -> None:
+    node = seated.register()
+    seated.evm.warp(DEAD_AFTER)
+    seated.nodes.send.check_liveness([node], seated.keeper)
+    for later in (0, 1, 10**6):
+        seated.evm.warp(later)
+        with reverts("nodes: nothing to do"):
+            seated.nodes.send.check_liveness([node], seated.keeper)
+    seated.nodes.send.beat(node, sender=seated.operator)
+    seated.evm.warp(DEAD_AFTER)
+    with credited(seated) as got:
+        seated.nodes.send.check_liveness([node], seated.keeper)
+    assert got == {"keeper": LIVENESS_FEE}
+
+
+def test_check_liveness__same_node_twice_in_a_batch__pays_once(seated: World) -> None:
+    node, other = seated.register(), seated.register()
+    seated.evm.warp(DEAD_AFTER)
+    with credited(seated) as got:
+        receipt = seated.nodes.send.check_liveness([node, node, other, 0, 99], seated.keeper)
+    assert got == {"keeper": 2 * LIVENESS_FEE}
+    assert [event["node"] for event in receipt.events("NodeLapsed")] == [node, other]
+
+
+def test_check_liveness__never_beat_exiting_or_unknown__is_skipped(seated: World) -> None:
+    silent = seated.register(beat=False)
+    leaving = seated.register()
+    seated.nodes.send.exit_start(leaving, sender=seated.owner)
+    seated.evm.warp(10 * DEAD_AFTER)
+    with reverts("nodes: nothing to do"):
+        seated.nodes.send.check_liveness([silent, leaving, 0, 99], seated.keeper)
+    with reverts("nodes: nothing to do"):
+        seated.nodes.send.check_liveness([], seated.keeper)
+
+
+@pytest.mark.parametrize(
+    ("free", "fee"), [(0, 0), (1, 1), (LIVENESS_FEE - 1, LIVENESS_FEE - 1), (LIVENESS_FEE, LIVENESS_FEE)]
+)
+def test_check_liveness__little_free_stake__takes_no_bonded_stake(seated_market: World, free: int, fee: int) -> None:
+    node = seated_market.register(stake=ETHER + free)
+    engage(seated_market, node, bond=ETHER)
+    seated_market.evm.warp(DEAD_AFTER)
+    with credited(seated_market) as got:
+        receipt = seated_market.nodes.send.check_liveness([node], seated_market.keeper)
+    assert got == ({"keeper": fee} if fee else {})
+    assert receipt.event("NodeLapsed")["fee"] == fee
+    assert seated_market.node(node).stake == seated_market.staked(node) == ETHER + free - fee
+    assert hot(seated_market, node).bond == ETHER
+
+
+def test_check_liveness__batch__takes_128_and_no_more(seated: World) -> None:
+    node = seated.register()
+    seated.evm.warp(DEAD_AFTER)
+    with pytest.raises(Reverted):
+        seated.nodes.send.check_liveness([node] * 129, seated.keeper)
+    seated.nodes.send.check_liveness([node] * 128, seated.keeper)

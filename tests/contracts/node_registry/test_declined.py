@@ -1,0 +1,35 @@
+"""NodeRegistry.declined: slot and bond are free, nothing else moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.contracts.steps import BOND, engage, from_jobs, hot
+from tests.evm import reverts
+from tests.world import World
+
+
+def test_declined__default__frees_slot_and_bond_and_does_not_beat(seated: World) -> None:
+    node = seated.register()
+    engage(seated, node)
+    engage(seated, node, bond=9)
+    before = hot(seated, node)
+    seated.evm.warp(60)
+    assert from_jobs(seated, "declined", node, seated.operator, BOND).logs == ()
+    assert hot(seated, node) == replace(before, busy=1, bond=9)
+
+
+def test_declined__not_the_operator__reverts(seated: World) -> None:
+    node = seated.register()
+    engage(seated, node)
+    for operator in (seated.owner, seated.stranger):
+        with reverts("nodes: not the operator"):
+            from_jobs(seated, "declined", node, operator, BOND)
+
+
+def test_declined__not_the_job_registry__reverts(seated: World) -> None:
+    node = seated.register()
+    engage(seated, node)
+    for sender in (seated.operator, seated.owner, seated.deployer):
+        with reverts("nodes: not the job registry"):
+            seated.nodes.send.declined(node, seated.operator, BOND, sender=sender)

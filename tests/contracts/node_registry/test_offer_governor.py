@@ -1,0 +1,26 @@
+"""NodeRegistry.offer_governor: the first of two steps to a new governor."""
+
+from __future__ import annotations
+
+from tests.evm import NATIVE, reverts
+from tests.world import World
+
+
+def test_offer_governor__default__changes_nothing_yet(world: World) -> None:
+    receipt = world.nodes.send.offer_governor(world.stranger)
+    assert receipt.event("GovernorOffered") == {"governor": world.stranger}
+    assert world.nodes.call.offered_governor() == world.stranger
+    assert world.nodes.call.governor() == world.deployer
+
+
+def test_offer_governor__zero__takes_the_offer_back(world: World) -> None:
+    world.nodes.send.offer_governor(world.stranger)
+    world.nodes.send.offer_governor(NATIVE)
+    with reverts("nodes: not offered to you"):
+        world.nodes.send.accept_governor(sender=world.stranger)
+
+
+def test_offer_governor__not_the_governor__reverts(world: World) -> None:
+    for sender in (world.owner, world.operator, world.stranger):
+        with reverts("nodes: not the governor"):
+            world.nodes.send.offer_governor(sender, sender=sender)

@@ -1,0 +1,43 @@
+"""NodeRegistry.pause: registrations stop for 7 days; nothing else does (its end: test_register)."""
+
+from __future__ import annotations
+
+from tests.contracts.steps import engage, from_jobs
+from tests.evm import reverts
+from tests.world import DAY, ETHER, UNBONDING, World
+
+
+def test_pause__governor__sets_its_end(seated: World) -> None:
+    receipt = seated.nodes.send.pause()
+    assert receipt.event("Paused") == {"until": seated.evm.now + 7 * DAY}
+    assert seated.nodes.call.paused_until() == seated.evm.now + 7 * DAY
+
+
+def test_pause__again__runs_from_the_last(seated: World) -> None:
+    seated.nodes.send.pause()
+    seated.evm.warp(DAY)
+    seated.nodes.send.pause()
+    assert seated.nodes.call.paused_until() == seated.evm.now + 7 * DAY
+
+
+def test_pause__everything_but_register__goes_on(seated: World) -> None:
+    node = seated.register()
+    seated.nodes.send.pause()
+    with reverts("nodes: paused"):
+        seated.register()
+    seated.pay(seated.nodes, "add_stake", node, ETHER, amount=ETHER, sender=seated.owner)
+    seated.nodes.send.set_ask(node, 5, sender=seated.owner)
+    seated.nodes.send.beat(node, sender=seated.operator)
+    engage(seated, node, bond=0)
+    from_jobs(seated, "submitted", node, seated.operator)
+    seated.nodes.send.exit_start(node, sender=seated.owner)
+    seated.evm.warp(UNBONDING - 1)
+    seated.nodes.send.pause()
+    seated.evm.warp(1)
+    seated.nodes.send.exit_finish(node)
+
+
+def test_pause__not_the_governor__reverts(seated: World) -> None:
+    for sender in (seated.owner, seated.operator, seated.stranger):
+        with reverts("nodes: not the governor"):
+            seated.nodes.send.pause(sender=sender)

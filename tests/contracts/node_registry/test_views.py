@@ -1,0 +1,84 @@
+"""NodeRegistry's views: last_seen, appraise, gate, get and totals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hearth import protocol, words
+from hearth.types import Gate
+from tests.contracts.steps import around, ask, engage
+from tests.evm import NATIVE, reverts
+from tests.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, World
+
+
+def test_last_seen__before_and_after_a_beat__is_zero_then_its_second(seated: World) -> None:
+    node = seated.register(beat=False)
+    assert seated.nodes.call.last_seen(node) == 0
+    seated.nodes.send.beat(node, sender=seated.operator)
+    assert seated.nodes.call.last_seen(node) == seated.evm.now
+    assert seated.nodes.call.last_seen(node + 1) == seated.nodes.call.last_seen(0) == 0
+
+
+def test_appraise__fits__gives_rate_score_and_operator(seated: World) -> None:
+    node = seated.register(gpu_count=0, vram_gib=0, tier=0)
+    # price 5000, reputation 5000, hardware (4x10000 + 2x10000 + 1250 + 2500) // 8, distance 10000, no load
+    expected = 4_000 * 5_000 + 3_000 * 5_000 + 2_000 * 7_968 + 1_000 * 10_000
+    assert seated.nodes.call.appraise(node, ask()) == (OFFER.ask, expected, seated.operator)
+
+
+def test_appraise__load__lowers_the_score(seated: World) -> None:
+    node = seated.register(slots=4)
+    free = seated.nodes.call.appraise(node, ask())[1]
+    engage(seated, node)
+    assert seated.nodes.call.appraise(node, ask())[1] == free - 300 * 2_500
+
+
+def test_appraise__gate_fails__reverts_with_its_reason(seated: World) -> None:
+    node = seated.register()
+    with reverts("nodes: cores short"):
+        seated.nodes.call.appraise(node, ask(needs=replace(NEEDS, cores=17)))
+    with reverts("nodes: not live"):
+        seated.nodes.call.appraise(node + 1, ask())
+
+
+@pytest.mark.parametrize("home", range(16))
+def test_appraise__zone_mask__counts_the_distance_from_home(seated: World, home: int) -> None:
+    node = seated.register(zone=7)
+    needs = replace(NEEDS, zone_mask=0xFFFF, home=home)
+    record = seated.node(node)
+    expected = protocol.score(needs, 100 * 10**18, OFFER.ask, record.offer, record.hot)
+    assert seated.nodes.call.appraise(node, ask(needs=needs))[1] == expected
+
+
+def test_gate__live_node__is_zero_until_dead_after(seated: World) -> None:
+    node = seated.register()
+    for offset in around(seated, seated.evm.now + DEAD_AFTER):
+        assert seated.nodes.call.gate(node, ask()) == (Gate.FITS if offset < 0 else Gate.NOT_LIVE)
+
+
+def test_gate__pending_ask__counts_from_the_end_of_its_notice(seated: World) -> None:
+    node = seated.register()
+    seated.nodes.send.set_ask(node, 2 * OFFER.ask, sender=seated.owner)
+    for offset in around(seated, seated.evm.now + ASK_NOTICE):
+        assert seated.nodes.call.gate(node, ask(ceiling=OFFER.ask)) == (Gate.FITS if offset < 0 else Gate.PRICE)
+
+
+def test_gate__unknown_node__is_not_live(seated: World) -> None:
+    assert seated.nodes.call.gate(0, ask()) == seated.nodes.call.gate(9, ask()) == Gate.NOT_LIVE
+
+
+def test_get__unknown_node__is_all_zero(seated: World) -> None:
+    assert tuple(seated.nodes.call.get(1)) == (NATIVE, NATIVE, 0, 0, 0, 0, 0)
+
+
+def test_totals__after_two_registrations__counts_ids_and_stake(seated: World) -> None:
+    seated.register(stake=ETHER)
+    seated.register(stake=2 * ETHER)
+    assert words.unpack(words.TOTALS, seated.nodes.call.totals()) == {
+        "next_id": 3,
+        "hour": 0,
+        "burnt": 0,
+        "total": 3 * ETHER,
+    }

@@ -1,0 +1,128 @@
+"""Steps and measures that the tests of the registries share. Amounts are base units, times Unix seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from eth_utils import to_checksum_address
+
+from hearth import words
+from hearth.types import Hot, Needs, NodeId, Terms, UnitFlag
+from tests import world as w
+from tests.evm import Contract, Receipt
+from tests.world import NEEDS, World
+
+DEAD = to_checksum_address("0x000000000000000000000000000000000000dEaD")
+# Traits of contracts/mocks/ZooToken.vy.
+LIE = 4
+# Of a job with World's defaults on a node with OFFER: a price of 1e20 x 1000 s, a rate of 5e19, fee 500 bps.
+PRICE = 10**17
+PAY = 5 * 10**16
+FEE = 25 * 10**14
+KEEPER_FEE = 10**14
+BUDGET = PRICE + 3 * KEEPER_FEE
+BOND = 5 * 10**16
+SLASH = 5 * 10**15
+SETTLE_PAY = 125 * 10**11  # keeper_fee // 8
+TIP = 5 * 10**13
+LEASE = 1_300  # max_seconds and the grace floor
+
+
+def around(world: World, second: int) -> Iterator[int]:
+    """Visit the second before, at and after a boundary, each from the present state; yield -1, 0, 1."""
+    for offset in (-1, 0, 1):
+        with world.evm.isolated():
+            world.evm.at(second + offset)
+            yield offset
+
+
+@contextmanager
+def credited(world: World) -> Iterator[dict[str, int]]:
+    """Collect, by the end of the block, whose credit in Escrow rose and by how much."""
+    accounts = {
+        "owner": world.owner,
+        "treasury": world.treasury,
+        "submitter": world.submitter,
+        "keeper": world.keeper,
+        "operator": world.operator,
+        "stranger": world.stranger,
+        "deployer": world.deployer,
+        "dead": DEAD,
+    }
+    before = {name: world.credit(account) for name, account in accounts.items()}
+    found: dict[str, int] = {}
+    yield found
+    after = {name: world.credit(account) for name, account in accounts.items()}
+    found.update({name: after[name] - before[name] for name in accounts if after[name] != before[name]})
+
+
+def hot(world: World, node: NodeId) -> Hot:
+    """Return a node's hot word."""
+    return world.node(node).hot
+
+
+def ask(
+    *, needs: Needs = NEEDS, ceiling: int = 100 * 10**18, bond: int = BOND, probation: int = 0
+) -> tuple[int, int, int, int]:
+    """Return what a job asks of a node, as NodeRegistry takes it."""
+    return words.pack_needs(needs), ceiling, bond, probation
+
+
+def seat(world: World) -> World:
+    """Put a NodeRegistry in place that takes a plain account for its JobRegistry, so that `from_jobs` can call it."""
+    world.nodes = world.evm.deploy(
+        "NodeRegistry",
+        world.escrow,
+        world.evm.account("registry"),
+        w.DEAD_AFTER,
+        w.ASK_NOTICE,
+        w.UNBONDING,
+        w.MINIMUM_STAKE,
+        w.FEE_REFERENCE,
+        w.LIVENESS_FEE,
+        w.RATION_BPS,
+    )
+    return world
+
+
+def from_jobs(world: World, name: str, *args: Any) -> Receipt:
+    """Call a seated NodeRegistry as its JobRegistry."""
+    return getattr(world.nodes.send, name)(*args, sender=world.evm.account("registry"))
+
+
+def engage(world: World, node: NodeId, *, rate: int = 0, operator: str | None = None, **changes: Any) -> Receipt:
+    """Engage a node as JobRegistry."""
+    return from_jobs(world, "engage", node, operator or world.operator, ask(**changes), rate)
+
+
+def running(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
+    """Register a node, post a job (`overrides` of its terms) and claim it."""
+    node = world.register()
+    terms = world.post(**overrides)
+    world.claim(terms, node)
+    return terms, node
+
+
+def submitted(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
+    """Register a node, post a job, claim it, and submit after 100 s."""
+    terms, node = running(world, **overrides)
+    world.evm.warp(100)
+    world.submit(terms)
+    return terms, node
+
+
+def awkward(world: World) -> tuple[Contract, Contract, Contract]:
+    """Deploy a market of an awkward token in `world`'s chain: (token, NodeRegistry, JobRegistry)."""
+    evm = world.evm
+    token = evm.deploy("mocks/ZooToken", 18)
+    escrow = evm.deploy("Escrow", token)
+    nodes = evm.deploy("NodeRegistry", escrow, evm.create_address(evm.deployer, 1), 900, 600, 86_400, 1, 1, 0, 0)
+    jobs = evm.deploy("JobRegistry", escrow, nodes, world.treasury, words.pack_policy(world.policy))
+    return token, nodes, jobs
+
+
+def noticed(world: World, terms: Terms) -> bool:
+    """Say whether a unit's lease was cancelled while it ran."""
+    return bool(world.unit(terms).flags & UnitFlag.NOTICED)

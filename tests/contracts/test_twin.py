@@ -1,0 +1,450 @@
+"""The contracts' arithmetic equals hearth.protocol bit for bit, on drawn values and on extremes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from hearth import protocol, words
+from hearth.protocol import ONE
+from hearth.types import (
+    Best,
+    Billing,
+    Gate,
+    Hot,
+    HotStatus,
+    Needs,
+    Node,
+    NodeId,
+    Offer,
+    Policy,
+    Runtime,
+    State,
+    Terms,
+    TermsFlag,
+    Unit,
+    UnitFlag,
+)
+from tests.evm import NATIVE, Contract, Evm
+from tests.world import ETHER, POLICY
+
+U = {bits: (1 << bits) - 1 for bits in (4, 5, 6, 8, 10, 12, 14, 16, 17, 24, 26, 32, 40, 48, 80)}
+# A quarantine that starts within the last week of the 32-bit clock (in 2106) does not fit its lane.
+LAST = U[32] - protocol.QUARANTINE_MAX
+DEAD_AFTER, MINIMUM = 900, ETHER
+DECAY_ERROR = 0.0028  # of the quadratic approximation of 2**-x
+
+
+@cache
+def _twin() -> Contract:
+    return Evm().deploy("mocks/TwinMock")
+
+
+@cache
+def _gates() -> Contract:
+    evm = Evm()
+    return evm.deploy("mocks/GateMock", evm.deploy("Escrow", NATIVE), DEAD_AFTER, MINIMUM)
+
+
+def _lane(bits: int, *, least: int = 0) -> st.SearchStrategy[int]:
+    """Draw a value of a lane: its extremes often, small values often."""
+    top = U[bits]
+    return st.one_of(
+        st.sampled_from([least, least + 1, top - 1, top]),
+        st.integers(least, min(top, least + 100)),
+        st.integers(least, top),
+    )
+
+
+def _hots(*, last: int = LAST) -> st.SearchStrategy[Hot]:
+    return st.builds(
+        Hot,
+        beat=_lane(32),
+        busy=_lane(6),
+        bond=_lane(80),
+        r=_lane(26),
+        s=_lane(26),
+        rep_time=st.one_of(st.just(0), st.integers(0, last)),
+        cusum=_lane(8),
+        quarantine=_lane(32),
+        trips=_lane(4),
+        status=st.builds(HotStatus, st.integers(0, 7)),
+        seasoned=st.booleans(),
+        count=_lane(6),
+    )
+
+
+TERMS = st.builds(
+    Terms,
+    submitter=st.just("0x" + "11" * 20),
+    salt=st.just(0),
+    spec=st.just(b"\x01" * 32),
+    needs=st.just(Needs()),
+    ceiling=_lane(80, least=1),
+    max_seconds=_lane(24, least=1),
+    deadline=_lane(40),
+    keeper_fee=_lane(80),
+    policy=st.just(0),
+    max_attempts=st.integers(1, 8),
+    billing=st.sampled_from(Billing),
+    flags=st.sampled_from([TermsFlag(0), TermsFlag.NEWCOMERS]),
+)
+CODES = st.builds(lambda mantissa, exponent: mantissa * 10**exponent, st.integers(0, 1023), st.integers(0, 31))
+POLICIES = st.builds(
+    replace,
+    st.just(POLICY),
+    fee_bps=_lane(10),
+    bond_none_bps=_lane(16),
+    bond_optimistic_bps=_lane(16),
+    probation_price=CODES,
+    ack_time=_lane(10),
+    grace_floor=_lane(12),
+    start_fee_seconds=_lane(12),
+)
+
+
+def _money_limits(terms: Terms) -> tuple[int, int]:
+    packed = words.pack_terms(terms)
+    return packed[3], packed[4]
+
+
+# ---- money ----
+
+
+@given(TERMS)
+def test_unit_price_and_budget__equal(terms: Terms) -> None:
+    twin, (money, limits) = _twin().call, _money_limits(terms)
+    assert twin.unit_price(money, limits) == protocol.unit_price(terms) == protocol.price(terms)
+    assert twin.budget(money, limits) == protocol.lease_budget(terms) == protocol.escrow_at_post(terms)
+
+
+@given(TERMS, st.integers(0, 8))
+def test_holds__equal(terms: Terms, tips: int) -> None:
+    unit = Unit(state=State.OPEN, tips=min(tips, terms.max_attempts))
+    assert _twin().call.holds(*_money_limits(terms), words.pack_unit(unit)) == protocol.unit_holds(terms, unit)
+
+
+@given(TERMS, POLICIES)
+def test_bond__equal(terms: Terms, policy: Policy) -> None:
+    found = _twin().call.bond(*_money_limits(terms), words.pack_policy(policy))
+    assert found == protocol.bond(terms, policy)
+
+
+@given(TERMS, POLICIES, st.integers(-1, 1))
+def test_ask__equal(terms: Terms, policy: Policy, beside: int) -> None:
+    for level in (policy, replace(policy, probation_price=_near(protocol.price(terms), beside))):
+        posted = replace(terms, policy=words.pack_policy(level))
+        ask = protocol.ask_of(posted, level)
+        found = _twin().call.ask(words.pack_terms(posted))
+        assert tuple(found) == (words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation)
+
+
+def _near(amount: int, beside: int) -> int:
+    """Return an amount with a code next to `amount`, or `amount` itself."""
+    mantissa, exponent = amount, 0
+    while mantissa > 1022:
+        mantissa, exponent = mantissa // 10, exponent + 1
+    return max(0, mantissa + beside) * 10**exponent
+
+
+@given(TERMS, POLICIES, _lane(80), _lane(24), _lane(24), _lane(40), st.booleans())
+def test_pay_at_settle__equal(
+    terms: Terms, policy: Policy, rate: int, used: int, elapsed: int, started: int, noticed: bool
+) -> None:
+    started = min(started, U[40] - elapsed)
+    flags = UnitFlag.NOTICED if noticed else UnitFlag(0)
+    unit = Unit(state=State.SUBMITTED, rate=rate, started=started, mark=started + elapsed, seconds=used, flags=flags)
+    twin = _twin().call
+    billed = protocol.billed_seconds(terms, policy, unit)
+    pay = twin.pay(*_money_limits(terms), words.pack_unit(unit), billed)
+    assert pay == protocol.pay_at_settle(terms, policy, unit) <= protocol.price(terms)
+    assert twin.fee(pay, words.pack_policy(policy)) == protocol.fee_of(pay, policy)
+    closing = min(elapsed, terms.max_seconds) + policy.start_fee_seconds
+    found = twin.pay(*_money_limits(terms), words.pack_unit(unit), closing)
+    assert found == protocol.pay_at_close(terms, policy, unit)
+
+
+@given(_lane(80), st.one_of(st.integers(0, 1_200), st.integers(0, 2**40)))
+@example(U[80], 0)
+@example(U[80], 599)
+@example(U[80], 600)
+@example(U[80], 2**60)
+def test_ramp__equal(base: int, overdue: int) -> None:
+    assert _twin().call.ramp(base, overdue) == protocol.ramp(base, overdue)
+
+
+@given(_lane(80), st.integers(0, 2_000), TERMS)
+def test_rewards__equal(slash: int, overdue: int, terms: Terms) -> None:
+    ramp = _twin().call.ramp
+    assert ramp(terms.keeper_fee // 8, overdue) == protocol.settle_reward(terms, overdue)
+    assert min(slash // 4, ramp(terms.keeper_fee // 8, overdue)) == protocol.reclaim_reward(terms, slash, overdue)
+    expected = min(terms.keeper_fee, ramp(terms.keeper_fee // 4, overdue))
+    assert expected == protocol.expire_reward(terms, overdue)
+
+
+@given(st.integers(0, 2**15 - 1))
+@example(2**15 - 1)
+def test_amount__equal(code: int) -> None:
+    assert _twin().call.amount(code) == words.decode_amount(code)
+
+
+@given(TERMS, POLICIES)
+def test_lease_time__equal(terms: Terms, policy: Policy) -> None:
+    found = _twin().call.lease_time(_money_limits(terms)[1], words.pack_policy(policy))
+    assert found == protocol.lease_seconds(terms) + protocol.grace(terms, policy)
+
+
+# ---- matching ----
+
+
+@given(st.binary(min_size=32, max_size=32), _lane(24), _lane(4), _lane(32), st.integers(0, 10**8))
+def test_key__equal(job: bytes, index: int, attempts: int, node: int, score: int) -> None:
+    found = _twin().call.key(job, index, attempts, node, score)
+    expected = protocol.key(score, protocol.seed(protocol.JobId(job), index, attempts), NodeId(node))
+    assert found == expected <= U[48]
+
+
+@given(_lane(32), _lane(80), _lane(40), st.integers(0, 14), _lane(32), POLICIES, st.integers(-2, 2))
+def test_with_lapse__equal(
+    node: int, rate: int, mark: int, lapses: int, winner: int, policy: Policy, beside: int
+) -> None:
+    unit = Unit(
+        state=State.OPEN,
+        node=NodeId(node),
+        rate=rate,
+        started=7,
+        mark=mark,
+        attempts=3,
+        tips=2,
+        lapses=lapses,
+        flags=UnitFlag.ACCUSED,
+    )
+    best = Best(node=NodeId(winner), key=U[48], extensions=3, payee="0x" + "ff" * 20)
+    now = max(0, mark + policy.ack_time + beside)
+    twin, word = _twin().call, words.pack_unit(unit)
+    if twin.has_lapsed(word, words.pack_policy(policy), now):
+        word = twin.drop(word, words.pack_best(best))
+    assert words.unpack_unit(word) == protocol.with_lapse(unit, best, policy, now)
+
+
+SIZES: dict[str, int] = {"tier": 6, "gpu_count": 6, "vram_gib": 10, "cores": 10, "ram_gib": 14, "disk_gib": 17}
+
+
+@st.composite
+def _pairs(draw: st.DrawFn) -> tuple[Needs, Offer, Hot, int]:
+    """Draw needs, an offer that covers them, a hot word and a ceiling not below the ask."""
+    offered = {name: draw(_lane(bits)) for name, bits in SIZES.items()}
+    needed = {name: draw(st.one_of(st.just(0), st.just(top), st.integers(0, top))) for name, top in offered.items()}
+    needed["tier"] = max(needed["tier"], offered["tier"] - draw(st.integers(0, 6)))
+    mask = draw(st.one_of(st.just(0), st.integers(0, U[16])))
+    zones = [zone for zone in range(16) if not mask or mask >> zone & 1]
+    offer = Offer(
+        runtimes=Runtime(15),
+        zone=draw(st.sampled_from(zones)),
+        slots=draw(_lane(6, least=1)),
+        ask=draw(_lane(80, least=1)),
+        **offered,
+    )
+    needs = Needs(runtimes=Runtime.WASM, zone_mask=mask, home=draw(_lane(4)), **needed)
+    hot = replace(draw(_hots()), busy=draw(st.integers(0, offer.slots - 1)))
+    return needs, offer, hot, max(offer.ask, draw(_lane(80, least=1)))
+
+
+@given(_pairs())
+def test_score__equal(drawn: tuple[Needs, Offer, Hot, int]) -> None:
+    needs, offer, hot, ceiling = drawn
+    found = _twin().call.score(
+        words.pack_needs(needs), ceiling, offer.ask, words.pack_offer(offer), words.pack_hot(hot)
+    )
+    assert found == protocol.score(needs, ceiling, offer.ask, offer, hot)
+    assert 0 <= found <= 10**8
+
+
+def test_score__all_distances__equal() -> None:
+    hot = Hot()
+    for home in range(16):
+        for zone in range(16):
+            needs, offer = Needs(zone_mask=U[16], home=home), Offer(zone=zone, ask=1)
+            found = _twin().call.score(words.pack_needs(needs), 1, 1, words.pack_offer(offer), words.pack_hot(hot))
+            assert found == protocol.score(needs, 1, 1, offer, hot), (home, zone)
+
+
+def test_score__extremes__equal() -> None:
+    worst_hot = Hot(s=U[26], busy=62)
+    needs = Needs(zone_mask=U[16], home=0)
+    worst = Offer(tier=63, gpu_count=63, vram_gib=1023, cores=1023, ram_gib=U[14], zone=15, slots=63, ask=U[80])
+    best_hot, best = Hot(r=U[26]), Offer(ask=1)
+    for need, offer, hot in ((needs, worst, worst_hot), (Needs(), best, best_hot), (needs, best, worst_hot)):
+        found = _twin().call.score(
+            words.pack_needs(need), U[80], offer.ask, words.pack_offer(offer), words.pack_hot(hot)
+        )
+        assert found == protocol.score(need, U[80], offer.ask, offer, hot)
+
+
+# ---- gates ----
+
+
+@st.composite
+def _fitting(draw: st.DrawFn) -> tuple[Node, protocol.Ask, int]:
+    """Draw a node, an ask that it fits, and the time."""
+    needs, offer, hot, ceiling = draw(_pairs())
+    now = draw(st.integers(DEAD_AFTER, LAST))
+    bond, free = draw(_lane(80)), draw(_lane(80))
+    held = min(bond, U[80] - free)
+    probation = draw(st.integers(0, 2))
+    seasoned = hot.seasoned or probation == 2 or (probation == 1 and hot.busy > 0)
+    hot = replace(
+        hot,
+        beat=draw(st.integers(now - DEAD_AFTER + 1, now)),
+        quarantine=draw(st.sampled_from([0, now - 1, now])),
+        status=draw(st.sampled_from([HotStatus(0), HotStatus.SLASHED])),
+        bond=held,
+        seasoned=seasoned,
+    )
+    node = Node(NodeId(1), NATIVE, NATIVE, max(MINIMUM, held + free), offer, hot)
+    ask = protocol.Ask(needs, ceiling, draw(st.integers(0, node.stake - held)), probation)
+    return node, ask, now
+
+
+def _gate(node: Node, ask: protocol.Ask, now: int) -> int:
+    """Return the contract's gate, and demand that it is the library's."""
+    packed = words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation
+    args = words.pack_hot(node.hot), words.pack_offer(node.offer), node.stake, packed, node.offer.ask
+    evm = _gates().evm
+    evm.now = now
+    found: int = _gates().call.gate(*args)
+    assert found == protocol.node_gate(node, ask, now, DEAD_AFTER, MINIMUM)
+    return found
+
+
+def _break(gate: Gate, node: Node, ask: protocol.Ask, now: int) -> tuple[Node, protocol.Ask]:
+    """Change a fitting pair by as little as it takes to fail at one gate."""
+    hot, offer, needs = node.hot, node.offer, ask.needs
+    lanes: dict[Gate, str] = dict(protocol._SIZE_GATES)
+    if gate in lanes:
+        name = lanes[gate]
+        offered = min(getattr(offer, name), U[SIZES[name]] - 1)
+        offer = replace(offer, **{name: offered})
+        return replace(node, offer=offer), ask._replace(needs=replace(needs, **{name: offered + 1}))
+    changes: dict[Gate, tuple[Node, protocol.Ask]] = {
+        Gate.FITS: (node, ask),
+        Gate.NOT_LIVE: (replace(node, hot=replace(hot, beat=now - DEAD_AFTER)), ask),
+        Gate.NOT_ACTIVE: (replace(node, stake=MINIMUM - 1, hot=replace(hot, bond=0)), ask),
+        Gate.EXITING: (replace(node, hot=replace(hot, status=HotStatus.EXITING)), ask),
+        Gate.QUARANTINED: (replace(node, hot=replace(hot, quarantine=now + 1)), ask),
+        Gate.NO_SLOT: (replace(node, hot=replace(hot, busy=offer.slots)), ask),
+        Gate.STAKE_SHORT: (node, ask._replace(bond=node.stake - hot.bond + 1)),
+        Gate.RUNTIME: (replace(node, offer=replace(offer, runtimes=Runtime.JUROR)), ask),
+        Gate.ZONE: (node, ask._replace(needs=replace(needs, zone_mask=U[16] ^ 1 << offer.zone))),
+        Gate.PRICE: (node, ask._replace(ceiling=offer.ask - 1)),
+        Gate.PROBATION: (replace(node, hot=replace(hot, seasoned=False)), ask._replace(probation=2)),
+    }
+    return changes[gate]
+
+
+@pytest.mark.parametrize("gate", [gate for gate in Gate if gate <= Gate.PROBATION])
+def test_gate__broken_by_one__is_named_alike(gate: Gate) -> None:
+    @settings(max_examples=25)
+    @given(_fitting())
+    def check(drawn: tuple[Node, protocol.Ask, int]) -> None:
+        node, ask, now = drawn
+        assert _gate(node, ask, now) == Gate.FITS
+        assert _gate(*_break(gate, node, ask, now), now) == gate
+
+    check()
+
+
+@given(_fitting(), st.lists(st.sampled_from([g for g in Gate if g <= Gate.PROBATION]), min_size=2, max_size=5))
+def test_gate__several_broken__name_the_same_first(drawn: tuple[Node, protocol.Ask, int], gates: list[Gate]) -> None:
+    node, ask, now = drawn
+    for gate in gates:
+        node, ask = _break(gate, node, ask, now)
+    assume(node.offer.ask > 0 and node.stake >= node.hot.bond)
+    _gate(node, ask, now)
+
+
+def test_gate__first_lease_of_a_newcomer__is_allowed_by_probation_one() -> None:
+    node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(slots=3, ask=5), Hot(beat=10**9))
+    ask = protocol.Ask(Needs(), 5, 0, 1)
+    for busy, gate in ((0, Gate.FITS), (1, Gate.PROBATION)):
+        assert _gate(replace(node, hot=replace(node.hot, busy=busy)), ask, 10**9) == gate
+
+
+def test_gate__never_beat__is_not_live() -> None:
+    node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(ask=5), Hot())
+    assert _gate(node, protocol.Ask(Needs(), 5, 0, 0), 10) == Gate.NOT_LIVE
+
+
+# ---- reputation ----
+
+
+@given(_lane(26), st.one_of(st.integers(0, 3 * protocol.HALF_LIFE), st.integers(0, 2**32)))
+@example(U[26], 0)
+@example(U[26], protocol.HALF_LIFE - 1)
+@example(U[26], protocol.HALF_LIFE)
+@example(U[26], 31 * protocol.HALF_LIFE)
+@example(U[26], 32 * protocol.HALF_LIFE - 1)
+@example(U[26], 32 * protocol.HALF_LIFE)
+def test_decay__equal(amount: int, passed: int) -> None:
+    found = _twin().call.decay(amount, passed)
+    assert found == protocol.decay(amount, passed)
+    exact = amount * 2 ** (-passed / protocol.HALF_LIFE)
+    assert abs(found - exact) <= DECAY_ERROR * exact + 2
+
+
+WEIGHTS = st.one_of(st.sampled_from([0, 1, ONE // 2, ONE - 1, ONE]), st.integers(0, ONE))
+
+
+@given(_hots(), st.booleans(), WEIGHTS, st.one_of(st.integers(0, 10**7), st.integers(0, 2**32)))
+def test_observe__equal(hot: Hot, ok: bool, weight: int, passed: int) -> None:
+    now = min(hot.rep_time + passed, LAST)
+    found = _twin().call.observe(words.pack_hot(hot), ok, weight, now)
+    assert words.unpack_hot(found) == protocol.observe(hot, ok, weight, now)
+
+
+@given(st.lists(st.tuples(st.booleans(), WEIGHTS, st.integers(0, 5 * 86_400)), max_size=40), _hots(last=10**9))
+def test_observe__histories__stay_equal(steps: list[tuple[bool, int, int]], start: Hot) -> None:
+    hot, now = start, start.rep_time
+    word = words.pack_hot(start)
+    for ok, weight, passed in steps:
+        now += passed
+        hot, word = protocol.observe(hot, ok, weight, now), _twin().call.observe(word, ok, weight, now)
+        assert words.unpack_hot(word) == hot
+
+
+@pytest.mark.parametrize("ok", [True, False])
+@pytest.mark.parametrize("trips", range(16))
+def test_observe__every_trip_count_at_the_breaker__equal(ok: bool, trips: int) -> None:
+    for cusum in (0, 7, 8, 11, 12, 251, 252, 255):
+        for count in (0, 62, 63):
+            for weight in (ONE - 1, ONE):
+                hot = Hot(r=U[26], s=U[26], rep_time=LAST, cusum=cusum, trips=trips, count=count, quarantine=LAST)
+                found = _twin().call.observe(words.pack_hot(hot), ok, weight, LAST)
+                assert words.unpack_hot(found) == protocol.observe(hot, ok, weight, LAST)
+
+
+def test_observe__third_failure__quarantines_for_an_hour_doubling_to_a_week() -> None:
+    word, spans = words.pack_hot(Hot(beat=1, rep_time=10**9)), []
+    for _ in range(11):
+        word = _twin().call.observe(word, False, ONE, 10**9)
+        spans.append(max(0, words.unpack_hot(word).quarantine - 10**9))
+    hours = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 168]
+    assert spans == [3_600 * hour for hour in hours]
+
+
+@given(_lane(26), _lane(26))
+def test_reputation__equal(r: int, s: int) -> None:
+    found = _twin().call.reputation_of(words.pack_hot(Hot(r=r, s=s)))
+    assert found == protocol.reputation(r, s)
+    assert 0 < found < 10_000
+
+
+def test_twin__functions__are_each_compared() -> None:
+    source = Path(__file__).read_text(encoding="utf-8")
+    for function in _twin().all_functions():
+        assert f".{function.name}" in source, f"{function.name} is not compared"

@@ -1,0 +1,534 @@
+"""The devnet with real processes: up, down, up again; a whole job through market reads and the transaction path."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth import devnet, protocol
+from hearth.chain.port import Call
+from hearth.chain.web3 import Web3Chain
+from hearth.deployment import read_back
+from hearth.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
+from hearth.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_row
+from hearth.follow import Cursor
+from hearth.journal import Journal, TxState
+from hearth.market import Market, Upkeep, UpkeepOp
+from hearth.network import load_network
+from hearth.tx import Sender, SenderConfig
+from hearth.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
+from hearth.words import pack_policy, pack_terms
+from tests.require import require
+
+pytestmark = pytest.mark.e2e
+
+ETHER = 10**18
+OFFER = Offer(runtimes=Runtime.WASM, cores=4, ram_gib=8, disk_gib=10, slots=4, ask=10**18)
+NEEDS = Needs(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _needs_anvil() -> None:
+    try:
+        devnet.find_anvil()
+    except ConfigError as error:
+        require("anvil", False, error.message)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Stage:
+    """A devnet with actors: each has its own journal and sender."""
+
+    def __init__(self, home: Path, *, erc20: bool) -> None:
+        self.home = home
+        self.port = free_port()
+        self.net = devnet.up(home, self.port, erc20=erc20)
+        self.chain = Web3Chain([self.net.url], timeout=10)
+        self.market = Market(self.chain, self.net.network)
+        self._senders: dict[int, Sender] = {}
+
+    def sender(self, index: int) -> Sender:
+        if index not in self._senders:
+            account = devnet.account(index)
+            genesis = self.net.network.genesis_hash
+            journal = Journal(
+                Journal.path_in(self.home / "actors", devnet.CHAIN_ID, genesis, account.address),
+                chain_id=devnet.CHAIN_ID,
+                genesis_hash=genesis,
+                address=account.address,
+            )
+            self._senders[index] = Sender(self.chain, account, journal, SenderConfig(poll=0.1, timeout=60))
+        return self._senders[index]
+
+    def close(self) -> None:
+        for sender in self._senders.values():
+            sender.journal.close()
+        devnet.down(self.home)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["native", "erc20"])
+def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    made = Stage(tmp_path_factory.mktemp("devnet"), erc20=request.param)
+    yield made
+    made.close()
+
+
+def terms_of(stage: Stage, submitter: str, **changes: Any) -> Terms:
+    now = stage.chain.head().timestamp
+    base = Terms(
+        submitter=submitter.lower(),
+        salt=time.monotonic_ns() & (2**96 - 1),
+        spec=b"\x33" * 32,
+        needs=NEEDS,
+        ceiling=2 * 10**18,
+        max_seconds=60,
+        deadline=now + 3_600,
+        keeper_fee=10**14,
+        policy=stage.market.policies().word,
+        max_attempts=2,
+    )
+    return replace(base, **changes)
+
+
+def pay(stage: Stage, actor: int, approval: Any, call: Call, key: str) -> Any:
+    """Approve where the asset is a token, then send."""
+    sender = stage.sender(actor)
+    if stage.net.network.asset.address is not None:
+        sender.send(approval(), key=f"{key}/approve")
+    return sender.send(call, key=key)
+
+
+def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Stage) -> None:
+    market, chain, calls = stage.market, stage.chain, stage.market.calls
+    submitter, owner, operator, keeper = (devnet.account(i).address.lower() for i in (1, 2, 3, 4))
+    market.check()
+
+    stake = 10 * ETHER
+    outcome = pay(
+        stage,
+        2,
+        lambda: calls.approve_stake(stake),
+        calls.register(operator, OFFER, b"\x55" * 32, stake),
+        "register",
+    )
+    (registered,) = [e for e in decode_all(outcome.logs) if isinstance(e, NodeRegistered)]
+    node = registered.node
+    assert (registered.owner, registered.operator, registered.stake) == (owner, operator, stake)
+    stage.sender(3).send(calls.beat(node), key="beat/1")
+
+    head = chain.head()
+    read = market.node(node, head.hash)
+    assert (read.owner, read.operator, read.stake, read.offer) == (owner, operator, stake, OFFER)
+    assert market.nodes(head.hash)[node - 1] == read
+    assert read.hot.beat == market.last_seen(node, head.hash)
+    parameters = market.network.node_parameters
+    assert protocol.status(read, head.timestamp, parameters.dead_after, parameters.minimum_stake) is Status.ACTIVE
+    assert market.totals(head.hash).total == stake
+
+    terms = terms_of(stage, submitter)
+    job = market.job_id(terms)
+    posted = pay(stage, 1, lambda: calls.approve_post(terms), calls.post(terms), "post")
+    assert market.locked(market.network.jobs, job) == protocol.escrow_at_post(terms)
+    assert market.terms_of(job).terms == terms
+    assert market.terms_of(job).log.tx_hash == posted.tx_hash
+    assert market.unit(job).unit.state is State.OPEN and market.header(job) is None
+
+    # The node beats every two seconds in life; here it may have lapsed while posting.
+    stage.sender(3).send(calls.beat(node), key="beat/2")
+    assert market.fit(terms, 0, node, claim=True) is Gate.FITS
+    rate, score, key = market.score(terms, 0, node)
+    assert rate == OFFER.ask and 0 < score <= 10**8 and key >> 40 == score // protocol.BUCKET
+    stage.sender(3).send(calls.claim(terms, 0, node), key="claim")
+    with pytest.raises(RefusedError) as caught:
+        stage.sender(3).send(calls.claim(terms, 0, node), key="claim/again")
+    assert caught.value.details["reason"] == "jobs: not open"
+    assert market.unit_now(terms, 0).unit.node == node
+
+    stage.sender(3).send(calls.submit(job, 0, b"\x11" * 32, b"\x22" * 32, Outcome.OK), key="submit")
+    due = market.check_upkeep([Upkeep(UpkeepOp.SETTLE, pack_terms(terms), 0), Upkeep(UpkeepOp.LIVENESS, None, 1, 1)])
+    assert due[0] == Upkeep(UpkeepOp.SETTLE, pack_terms(terms), 0)
+    settled = stage.sender(4).send(calls.perform_upkeep(due[:1]), key="upkeep")
+    (event,) = [e for e in decode_all(settled.logs) if isinstance(e, Settled)]
+    assert (event.job_id, event.index, event.node) == (job, 0, node)
+    expected = protocol.pay_at_settle(terms, market.policy(), replace(market.unit(job).unit, started=0, mark=60))
+    assert event.pay == expected and event.fee == protocol.fee_of(expected, market.policy())
+
+    treasury = devnet.account(devnet.TREASURY).address.lower()
+    credits = {who: market.credit(who) for who in (owner, treasury, keeper, submitter)}
+    assert credits[owner] == event.pay - event.fee and credits[treasury] == event.fee
+    assert sum(credits.values()) == protocol.escrow_at_post(terms)
+    owed = stake + protocol.escrow_at_post(terms)
+    assert market.asset_balance(market.network.escrow) == owed
+    assert market.tracked() == (0 if market.network.asset.address is None else owed)
+    before = market.asset_balance("0x" + "12" * 20)
+    withdrawn = stage.sender(2).send(calls.withdraw("0x" + "12" * 20, credits[owner]), key="withdraw")
+    assert market.asset_balance("0x" + "12" * 20) == before + credits[owner] and market.credit(owner) == 0
+    assert [e.amount for e in decode_all(withdrawn.logs) if isinstance(e, Withdrawn)] == [credits[owner]]
+
+    # A reader that starts from nothing sees the same end, by the events alone.
+    cursor = Cursor(chain, list(market.network.contracts.values()), market.network.deploy_block)
+    tick = cursor.read()
+    rows = [row for log in tick.logs if (row := unit_row(log)) is not None]
+    assert [row.event.__name__ for row in rows] == ["Started", "Submitted", "Settled"]
+    assert rows[-1].word == market.job_word(job)
+    cursor.close()
+
+
+def test_market__an_array__pages_and_headers_agree(stage: Stage) -> None:
+    market, calls = stage.market, stage.market.calls
+    submitter = devnet.account(1).address
+    terms = terms_of(stage, submitter, units=300)
+    pay(stage, 1, lambda: calls.approve_post(terms), calls.post(terms), "array")
+    job = market.job_id(terms)
+    head = stage.chain.head().hash
+    header = market.header(job, head)
+    assert header is not None and (header.touched, header.closed) == (0, False)
+    views = market.units(job, 0, 300, head)
+    assert len(views) == 300 and {view.unit.state for view in views} == {State.OPEN}
+    assert {view.unit.started for view in views} == {header.opened}
+    stage.sender(1).send(calls.cancel(terms, SENTINEL), key="array/cancel")
+    header = market.header(job)
+    assert header is not None and header.closed
+    assert market.unit(job, 7).unit.state is State.CANCELLED
+    assert market.locked(market.network.jobs, job) == 0
+    assert market.job_words([job, JobId(b"\1" * 32)]) == [market.job_word(job), 0]
+
+
+def test_market__what_is_not_there__is_not_found(stage: Stage) -> None:
+    nobody = JobId(b"\x01" * 32)
+    with pytest.raises(NotFoundError):
+        stage.market.unit(nobody)
+    with pytest.raises(NotFoundError):
+        stage.market.terms_of(nobody)
+    with pytest.raises(NotFoundError):
+        stage.market.node(NodeId(4_000_000))
+
+
+def test_check__another_market_or_chain__is_refused(stage: Stage) -> None:
+    network = stage.net.network
+    wrong = [
+        (replace(network, chain_id=1), "WRONG_CHAIN"),
+        (replace(network, genesis_hash=b"\x01" * 32), "WRONG_CHAIN"),
+        (replace(network, lens="0x" + "99" * 20), "WRONG_CONTRACTS"),
+        (replace(network, lens=network.escrow), "WRONG_CONTRACTS"),
+    ]
+    for other, code in wrong:
+        with pytest.raises(ChainError) as caught:
+            Market(stage.chain, other).check()
+        assert caught.value.code == code and not caught.value.retryable
+
+
+def test_send__the_same_terms_twice__is_refused_before_paying(stage: Stage) -> None:
+    calls = stage.market.calls
+    terms = terms_of(stage, devnet.account(5).address)
+    pay(stage, 5, lambda: calls.approve_post(terms), calls.post(terms), "twice/1")
+    balance = stage.chain.balance(devnet.account(5).address)
+    with pytest.raises(RefusedError, match="jobs: "):
+        stage.sender(5).send(calls.post(terms), key="twice/2")
+    assert stage.chain.balance(devnet.account(5).address) == balance
+
+
+def test_send__an_empty_account__is_told_what_is_short(stage: Stage) -> None:
+    from eth_account import Account
+
+    poor = Account.from_key(b"\x42" * 32)
+    folder = stage.home / "poor"
+    journal = Journal(
+        folder / "tx.db",
+        chain_id=devnet.CHAIN_ID,
+        genesis_hash=stage.net.network.genesis_hash,
+        address=poor.address,
+    )
+    with pytest.raises(FundsError) as caught:
+        Sender(stage.chain, poor, journal).send(Call(poor.address, b"", 5), key="x")
+    assert caught.value.details["short_by"] == "5"
+    devnet.fund(stage.chain, stage.net.network, poor.address, wei=ETHER, tokens=7)
+    assert stage.chain.balance(poor.address) == ETHER
+    if stage.net.network.asset.address is not None:
+        assert stage.market.asset_balance(poor.address) == 7
+    journal.close()
+
+
+# ---- up and down ----
+
+
+def test_up__called_again__finds_what_runs(stage: Stage) -> None:
+    again = devnet.up(stage.home, stage.port, erc20=stage.net.network.asset.address is not None)
+    assert (again.pid, again.started, again.deployed) == (stage.net.pid, False, False)
+    assert again.network == stage.net.network == load_network(stage.net.network_file)
+    shown = devnet.status(stage.home)
+    assert shown.running and shown.pid == again.pid and shown.head is not None and shown.head >= 4
+
+
+def test_up__the_other_asset__is_refused(stage: Stage) -> None:
+    with pytest.raises(ConfigError) as caught:
+        devnet.up(stage.home, stage.port, erc20=stage.net.network.asset.address is None)
+    assert caught.value.code == "DEVNET_ASSET"
+
+
+def test_up__busy_port__is_refused_with_another_one(stage: Stage, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        devnet.up(tmp_path, stage.port)
+    assert caught.value.code == "PORT_BUSY" and str(stage.port + 1) in caught.value.hint
+    with pytest.raises(ConfigError) as caught:
+        devnet.up(stage.home, free_port())
+    assert caught.value.code == "DEVNET_RUNS"
+
+
+def test_down__then_up__keeps_the_chain_and_the_market(tmp_path: Path) -> None:
+    port = free_port()
+    first = devnet.up(tmp_path, port)
+    try:
+        chain = Web3Chain([first.url], timeout=10)
+        height = chain.head().number
+        assert devnet.down(tmp_path) and not devnet.down(tmp_path)
+        assert not devnet.status(tmp_path).running
+        with pytest.raises(ChainError):
+            Web3Chain([first.url], timeout=2, attempts=1).chain_id()
+        second = devnet.up(tmp_path, port)
+        assert second.started and not second.deployed and second.network == first.network
+        assert chain.head().number >= height
+        assert chain.head().timestamp >= chain.block(height).timestamp  # type: ignore[union-attr]
+        # Killed without a word, the process file is stale and the chain is what the last dump holds.
+        os.kill(second.pid, signal.SIGKILL)
+        third = devnet.up(tmp_path, port)
+        assert third.started and third.pid != second.pid
+        Market(chain, third.network).check()
+    finally:
+        devnet.down(tmp_path)
+    devnet.wipe(tmp_path)
+    assert not (tmp_path / "chain.json").exists() and not (tmp_path / "networks").exists()
+
+
+def test_up__stale_process_file_with_another_process_id__is_not_ours(tmp_path: Path) -> None:
+    (tmp_path / "anvil.json").write_text(json.dumps({"pid": os.getpid(), "port": 1, "binary": "x"}))
+    assert not devnet.status(tmp_path).running
+    assert not devnet.down(tmp_path), "it must never stop a process that it did not start"
+    (tmp_path / "anvil.json").write_text("{")
+    assert not devnet.status(tmp_path).running
+
+
+def test_up__anvil_dies_at_start__says_its_last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "anvil"
+    broken.write_text("#!/bin/sh\necho no room left\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("HEARTH_ANVIL", str(broken))
+    with pytest.raises(ChainError) as caught:
+        devnet.up(tmp_path / "home", free_port(), timeout=10)
+    assert caught.value.code == "DEVNET_START" and "no room left" in caught.value.message
+
+
+def test_find_anvil__nowhere__says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEARTH_ANVIL", str(tmp_path / "none"))
+    with pytest.raises(ConfigError):
+        devnet.find_anvil()
+    monkeypatch.delenv("HEARTH_ANVIL")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(devnet, "__file__", str(tmp_path / "hearth" / "devnet.py"))
+    with pytest.raises(ConfigError) as caught:
+        devnet.find_anvil(tmp_path)
+    assert caught.value.code == "NO_ANVIL" and "npm install" in caught.value.hint
+    (tmp_path / "node_modules" / ".bin").mkdir(parents=True)
+    (tmp_path / "node_modules" / ".bin" / "anvil").write_text("")
+    assert devnet.find_anvil(tmp_path).name == "anvil"
+
+
+def test_deploy__read_back_again_later__still_as_planned_but_for_the_counters(stage: Stage) -> None:
+    from hearth.deployment import make_plan
+    from hearth.profiles import DEVNET
+
+    first = 11 if stage.net.network.asset.address else 0
+    nonce = next(n for n in range(first + 20) if _first_address(n) == stage.net.network.escrow)
+    plan = make_plan(
+        DEVNET,
+        stage.net.network.asset,
+        deployer=devnet.account(devnet.DEPLOYER).address,
+        nonce=nonce,
+        treasury=devnet.account(devnet.TREASURY).address,
+    )
+    fixed = {name: {g: v for g, v in values.items() if g.isupper()} for name, values in plan.expected.items()}
+    assert read_back(replace(plan, expected=fixed), stage.chain) == stage.net.network.code_hashes
+    assert stage.net.network.policy == pack_policy(DEVNET.policy)
+
+
+def _first_address(nonce: int) -> str:
+    from hearth.deployment import create_address
+
+    return create_address(devnet.account(devnet.DEPLOYER).address, nonce)
+
+
+def test_logs__of_a_real_chain__by_range_and_by_hash_agree(stage: Stage) -> None:
+    head = stage.chain.head().number
+    addresses = list(stage.net.network.contracts.values())
+    ranged = stage.chain.logs(addresses, from_block=0, to_block=head)
+    single = [
+        log
+        for number in {log.block_number for log in ranged}
+        for log in stage.chain.logs(addresses, block_hash=stage.chain.block(number).hash)  # type: ignore[union-attr]
+    ]
+    assert sorted(single) == sorted(ranged) and len(ranged) > 5
+    posts = stage.chain.logs(addresses, [topic_of(JobPosted)], from_block=0, to_block=head)
+    assert len(posts) == len([log for log in ranged if log.topics[0] == topic_of(JobPosted)])
+
+
+# ---- kill -9 at every moment of a transaction ----
+
+_VICTIM = """
+import sys
+from pathlib import Path
+from hearth import devnet
+from hearth.chain.port import Call
+from hearth.chain.web3 import Web3Chain
+from hearth.journal import Journal
+from hearth.tx import Sender, SenderConfig
+url, folder, index = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+chain = Web3Chain([url], timeout=10)
+account = devnet.account(index)
+genesis = chain.genesis_hash()
+journal = Journal(folder / "tx.db", chain_id=devnet.CHAIN_ID, genesis_hash=genesis, address=account.address)
+sender = Sender(chain, account, journal, SenderConfig(poll=0.1, timeout=60, finality=1))
+print(sender.reconcile())
+outcome = sender.send(Call("0x" + "fe" * 20, b"", 1, "test.pay"), key="pay")
+print(outcome.tx_hash.hex())
+while journal.find("pay").state != "final":
+    sender.reconcile()
+"""
+
+
+@pytest.mark.parametrize("stage", [False], ids=["native"], indirect=True)
+@pytest.mark.parametrize("point", ["m2.intent", "m7.signed", "m8.broadcast", "m9.mined", "m10.final"])
+def test_send__killed_at_each_moment__is_done_exactly_once(stage: Stage, tmp_path: Path, point: str) -> None:
+    index = 8
+    account = devnet.account(index).address
+    nonce, paid = stage.chain.nonce(account), stage.chain.balance("0x" + "fe" * 20)
+    command = [sys.executable, "-c", _VICTIM, stage.net.url, str(tmp_path), str(index)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    first = subprocess.run(
+        command, env={**environment, "HEARTH_FAILPOINT": f"{point}@test.pay"}, capture_output=True, timeout=120
+    )
+    assert first.returncode == -signal.SIGKILL, first.stderr
+    assert f"failpoint {point}".encode() in first.stderr
+    second = subprocess.run(command, env=environment, capture_output=True, timeout=120)
+    assert second.returncode == 0, second.stderr
+    assert stage.chain.nonce(account) == nonce + 1
+    assert stage.chain.balance("0x" + "fe" * 20) == paid + 1
+
+
+# ---- reorgs on a real chain ----
+
+
+def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: Path) -> None:
+    """anvil_reorg drops the last blocks; their transactions are gone, as in a pool that forgot them."""
+    binary, port = devnet.find_anvil(), free_port()
+    process = subprocess.Popen(
+        [str(binary), "--port", str(port), "--silent", "--hardfork", "cancun"], stdout=subprocess.DEVNULL
+    )
+    chain = Web3Chain([f"http://127.0.0.1:{port}"], timeout=5, attempts=1)
+    try:
+        for _ in range(200):
+            with contextlib.suppress(ChainError):
+                chain.chain_id()
+                break
+            time.sleep(0.05)
+        account = devnet.account(0)
+        genesis = chain.genesis_hash()
+        journal = Journal(tmp_path / "tx.db", chain_id=devnet.CHAIN_ID, genesis_hash=genesis, address=account.address)
+        sender = Sender(chain, account, journal, SenderConfig(poll=0.02, timeout=20))
+        cursor = Cursor(chain, ["0x" + "aa" * 20], 0, tmp_path / "cursor.db")
+        chain.rpc("anvil_mine", "0x5")
+        outcome = sender.send(Call("0x" + "fd" * 20, b"", 3, "test.pay"), key="pay")
+        tick = cursor.read()
+        cursor.advance(tick)
+        assert tick.behind == 0 and cursor.position == chain.head().number
+        chain.rpc("anvil_reorg", 3, [])
+        assert chain.receipt(outcome.tx_hash or b"") is None
+        tick = cursor.read()
+        assert [mark.number for mark in tick.orphaned] == sorted((m.number for m in tick.orphaned), reverse=True)
+        assert len(tick.orphaned) == 3
+        cursor.advance(tick)
+        assert sender.reconcile().reorged == 1
+        assert sender.send(Call("0x" + "fd" * 20, b"", 3, "test.pay"), key="pay").tx_hash == outcome.tx_hash
+        assert chain.balance("0x" + "fd" * 20) == 3 and chain.nonce(account.address) == 1
+        assert journal.intents(TxState.MINED)[0].block_hash == chain.head().hash
+        with pytest.raises(ChainError):
+            chain.call(Call("0x" + "fd" * 20, b""), outcome.block_hash or b"")
+        journal.close()
+        cursor.close()
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+# ---- the ape scripts ----
+
+
+@pytest.mark.slow
+def test_ape_scripts__deploy_then_manage__the_market_reads_so(tmp_path: Path) -> None:
+    """`ape run deploy` and `ape run manage` with the commands of their own help, on a chain of their own."""
+    root = Path(__file__).parents[2]
+    require("ape", (Path(sys.executable).parent / "ape").exists(), "the dev dependencies are not installed")
+    port = free_port()
+    process = subprocess.Popen(
+        [str(devnet.find_anvil()), "--port", str(port), "--silent", "--hardfork", "cancun"], stdout=subprocess.DEVNULL
+    )
+    url = f"http://127.0.0.1:{port}"
+    environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(root)}
+
+    def ape(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(Path(sys.executable).parent / "ape"), "run", *arguments]
+        common = ["--network", url, "--account", "TEST::0", "--name", "x", "--folder", str(tmp_path / "networks")]
+        return subprocess.run(
+            [*command, *common], env=environment, cwd=root, capture_output=True, text=True, timeout=240, check=False
+        )
+
+    chain = Web3Chain([url], timeout=10)
+    try:
+        for _ in range(200):
+            with contextlib.suppress(ChainError):
+                chain.chain_id()
+                break
+            time.sleep(0.05)
+        treasury = devnet.account(9).address
+        done = ape("deploy", "--profile", "public", "--treasury", treasury)
+        assert done.returncode == 0, done.stderr
+        path = tmp_path / "networks" / "x.json"
+        assert done.stdout.strip().splitlines()[-1] == str(path)
+        market = Market(chain, load_network(path))
+        market.check()
+        assert market.immutable("JobRegistry", "TREASURY") == treasury.lower()
+        again = ape("deploy", "--treasury", treasury)
+        assert again.returncode == 2 and "exists" in again.stderr
+
+        done = ape("manage", "set-policy", "fee_bps=400", "ack_time=50")
+        assert done.returncode == 0, done.stderr
+        assert (market.policy().fee_bps, market.policy().ack_time) == (400, 50)
+        assert market.policies().previous == market.network.policy
+        refused_change = ape("manage", "set-policy", "fee=1")
+        assert refused_change.returncode == 2 and "fee_bps" in refused_change.stderr
+        assert ape("manage", "drop-previous-policy").returncode == 0 and market.policies().until == 0
+        assert ape("manage", "pause", "posts").returncode == 0
+        assert market.policies().paused_until > chain.head().timestamp
+        assert ape("manage", "set-minimum-stake", str(2 * ETHER)).returncode == 0
+        assert market.immutable("NodeRegistry", "minimum_stake") == 2 * ETHER
+        too_low = ape("manage", "set-minimum-stake", "7")
+        assert too_low.returncode == 1 and "nodes: minimum out of range" in too_low.stderr
+    finally:
+        process.terminate()
+        process.wait(10)

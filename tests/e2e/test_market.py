@@ -1,0 +1,311 @@
+"""The command line on a real market, on both assets: from a job file to money, and the proof of the books."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_utils.crypto import keccak
+
+from hearth import canonical
+from hearth.chain.port import ChainPort, Log, Topics
+from hearth.client import Client
+from hearth.config import Settings
+from hearth.events import Settled, Split, topic_of
+from tests.e2e.town import EXAMPLES, Town, town
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module", params=["native", "erc20"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    """A market with one worker and a keeper, on which digits, wordcount-array and failing have run."""
+    home = tmp_path_factory.mktemp(request.param)
+    with town(home, _free_port(), erc20=request.param == "erc20") as made:
+        made.add_worker()
+        if request.param == "native":
+            made.add_keeper()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def done(place: Town) -> dict[str, Any]:
+    """Run the jobs from the command line, each to its end; return their reports by name."""
+    reports = {}
+    for name, code in (("digits", 0), ("failing", 100)):
+        told = place.hearth("submit", str(EXAMPLES / name / "job.yaml"), "--wait", "--json", "--timeout", "3m")
+        assert told.code == code, told.err + told.out
+        reports[name] = told.json
+    return reports
+
+
+def test_submit__good_job__result_verified_and_paid(place: Town, done: dict[str, Any], tmp_path: Path) -> None:
+    report = done["digits"]
+    assert report["results"]["verdict"] == "ok"
+    assert "held-out digits read correctly" in report["results"]["stdout"]
+    told = place.hearth("job", "get", report["job"][:20], "-o", str(tmp_path / "out"), "--json")
+    assert told.code == 0, told.err
+    accuracy = json.loads((tmp_path / "out" / "accuracy.json").read_text())
+    assert int(accuracy["correct"]) > 300
+    receipt = place.hearth("job", "receipt", report["job"], "--json").json
+    parts = sum(int(receipt[name]) for name in ("workers", "market_fee", "keepers", "refunded", "still_locked"))
+    assert parts == int(receipt["escrow"])
+    assert int(receipt["workers"]) > 0 and int(receipt["still_locked"]) == 0
+
+
+def test_submit__failing_job__exit_100_with_last_words(done: dict[str, Any]) -> None:
+    report = done["failing"]
+    assert report["error"]["code"] == "JOB_FAILED"
+    assert report["error"]["details"]["job_exit_code"] == 3
+    assert "no rows" in report["error"]["message"]
+
+
+def test_submit__every_state_change__prints_hash_block_gas_and_fee(done: dict[str, Any]) -> None:
+    sent = done["digits"]["transactions"]
+    assert sent and all(facts["tx"].startswith("0x") and facts["block"] > 0 for facts in sent)
+    assert all(facts["gas"] > 20_000 and int(facts["fee"]) > 0 for facts in sent)
+
+
+def test_submit__same_file_while_pending__finds_the_job_and_pays_once(place: Town, tmp_path: Path) -> None:
+    job = tmp_path / "job.yaml"
+    text = (EXAMPLES / "failing" / "job.yaml").read_text()
+    # Nobody asks this little, so the job stays open.
+    job.write_text(
+        text.replace("./failing.wasm", str(EXAMPLES / "failing" / "failing.wasm")).replace("1.20/h", "0.01/h")
+    )
+    first = place.hearth("submit", str(job), "--anyway", "-q")
+    assert first.code == 0, first.err
+    before = place.client.wallet_balance()
+    second = place.hearth("submit", str(job), "--anyway", "-q")
+    after = place.client.wallet_balance()
+    assert (second.code, second.out) == (0, first.out)
+    assert "posted already" not in second.out
+    assert before == after
+    third = place.hearth("submit", str(job), "--anyway", "--again", "-q")
+    assert third.code == 0 and third.out != first.out
+    for job_id in (first.out.strip(), third.out.strip()):
+        cancelled = place.hearth("job", "cancel", job_id, "--json")
+        assert cancelled.code == 0, cancelled.err
+    shown = place.hearth("job", "show", first.out.strip()[:14], "--json")
+    assert shown.json["state"] == "cancelled"
+
+
+def test_job_events__json__one_line_each_until_settled(place: Town, done: dict[str, Any]) -> None:
+    told = place.hearth("job", "events", done["digits"]["job"], "--json")
+    events = [json.loads(line) for line in told.out.splitlines()]
+    assert [events[0]["event"], events[-1]["event"]] == ["JobPosted", "Settled"]
+    assert {event["schema"] for event in events} == {"hearth.event/1"}
+
+
+def test_job_spec__posted_job__hashes_to_what_the_chain_holds(place: Town, done: dict[str, Any]) -> None:
+    told = place.hearth("job", "spec", done["digits"]["job"], "--json")
+    shown = place.hearth("job", "show", done["digits"]["job"], "--json")
+    assert canonical.digest(told.json).hex() == shown.json["spec"]
+
+
+def test_wallet_withdraw__owner_credit__arrives(place: Town, done: dict[str, Any]) -> None:
+    before = place.hearth("wallet", "balance", "provider", "--json").json
+    told = place.hearth("wallet", "withdraw", "--account", "provider", "--json")
+    assert told.code == 0, told.err
+    after = place.hearth("wallet", "balance", "provider", "--json").json
+    assert int(before["credit"]) > 0 and int(after["credit"]) == 0
+    gained = int(after["asset"]) - int(before["asset"])
+    fee = int(told.json["transactions"][0]["fee"]) if before["asset"] == before["native"] else 0
+    assert gained == int(before["credit"]) - fee
+
+
+def test_reads__every_look__succeeds_without_a_password(place: Town, done: dict[str, Any]) -> None:
+    job = done["digits"]["job"]
+    config = str(place.home / "worker.toml")
+    looks = [
+        ["jobs"], ["jobs", "--all", "--state", "settled"], ["offers", "--max-price", "2/h"],
+        ["net", "status"], ["net", "workers"], ["net", "jobs"], ["net", "params"],
+        ["job", "show", job], ["job", "logs", job],
+        ["wallet", "list"], ["wallet", "show", "dev"], ["keeper", "list"],
+        ["worker", "status", "--config", config], ["worker", "earnings", "--config", config],
+        ["worker", "doctor", "--config", config], ["worker", "why", job, "--config", config],
+    ]  # fmt: skip
+    hidden = [path.rename(path.with_suffix(".hidden")) for path in (place.home / "keys").glob("*.password")]
+    try:
+        for look in looks:
+            if "doctor" in look:
+                continue
+            told = place.hearth(*look, "--json")
+            assert told.code == 0, (look, told.err, told.out)
+            assert told.json["schema"].startswith("hearth.")
+            plain = place.hearth(*look)
+            assert plain.code == 0 and plain.out.strip(), look
+    finally:
+        for path in hidden:
+            path.rename(path.with_suffix(".password"))
+
+
+def test_worker_earnings__after_the_jobs__counts_paid_and_failed(place: Town, done: dict[str, Any]) -> None:
+    books = place.hearth("worker", "earnings", "--config", str(place.home / "worker.toml"), "--json").json
+    assert books["paid"] >= 1 and books["failed_theirs"] >= 1
+    assert int(books["income"]) > int(books["fees"]) > 0
+
+
+def test_worker_owner_actions__price_and_stake__change_the_node(
+    place: Town, done: dict[str, Any], tmp_path: Path
+) -> None:
+    config = str(place.home / "worker.toml")
+    before = place.hearth("worker", "status", "--config", config, "--json").json
+    prepared = place.hearth("worker", "stake", "1", "--config", config, "--print-tx", "--json")
+    assert prepared.code == 0, prepared.err
+    file = tmp_path / "tx.json"
+    file.write_text(prepared.out)
+    sent = place.hearth("worker", "stake", "1", "--tx", str(file), "--account", "provider", "--json")
+    assert sent.code == 0, sent.err + sent.out
+    priced = place.hearth("worker", "price", "0.55/h", "--config", config, "--json")
+    assert priced.code == 0, priced.err
+    after = place.hearth("worker", "status", "--config", config, "--json").json
+    assert int(after["stake"]) - int(before["stake"]) == 10**18
+
+
+# ---- the books, sabotaged ----
+
+
+class Hiding:
+    """A provider that keeps one log back."""
+
+    def __init__(self, port: ChainPort, topic: bytes) -> None:
+        self._port, self._topic = port, topic
+        self.hidden = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._port, name)
+
+    def logs(self, addresses: Sequence[str], topics: Topics = (), **bounds: Any) -> list[Log]:
+        found = self._port.logs(addresses, topics, **bounds)
+        for position, log in enumerate(found):
+            if log.topics[0] == self._topic and not self.hidden:
+                self.hidden += 1
+                return found[:position] + found[position + 1 :]
+        return found
+
+
+def _verify(place: Town, port: Any = None) -> dict[str, Any]:
+    return Client(Settings(home=place.home), port=port).net_verify()
+
+
+def test_net_verify__honest_chain__solvent(place: Town, done: dict[str, Any]) -> None:
+    told = place.hearth("net", "verify", "--json")
+    assert told.code == 0, told.out
+    report = told.json
+    assert list(report) == [
+        "schema", "jobs", "units", "settled", "failed", "reclaimed", "results_checked", "solvent", "seconds",
+    ]  # fmt: skip
+    assert report["solvent"] is True and report["settled"] == report["results_checked"] == 2
+    assert report["failed"] == 1
+
+
+@pytest.mark.parametrize("event", [Settled, Split])
+def test_net_verify__one_event_hidden__not_solvent(place: Town, done: dict[str, Any], event: Any) -> None:
+    port = Hiding(place.client.market.port, topic_of(event))
+    report = _verify(place, port)
+    assert port.hidden == 1
+    assert report["solvent"] is False and report["faults"]
+
+
+def _asset_slot(place: Town, holder: str, contract: str, value: int) -> str:
+    """Return the storage slot of a HashMap[address, uint256] in which a holder's value lies."""
+    for base in range(12):
+        slot = "0x" + keccak(base.to_bytes(32, "big") + bytes(12) + bytes.fromhex(holder[2:])).hex()
+        if int(place.rpc("eth_getStorageAt", contract, slot, "latest"), 16) == value:
+            return slot
+    raise AssertionError("no slot holds the value")
+
+
+def _set(place: Town, contract: str, slot: str, value: int) -> None:
+    place.rpc("anvil_setStorageAt", contract, slot, f"0x{value:064x}")
+    place.rpc("evm_mine")
+
+
+def test_net_verify__escrow_one_short__not_solvent_and_donation_changes_nothing(
+    place: Town, done: dict[str, Any]
+) -> None:
+    escrow, token = place.client.network.escrow, place.client.network.asset.address
+    held = place.client.market.asset_balance(escrow)
+    slot = _asset_slot(place, escrow, token, held) if token else ""
+
+    def hold(amount: int) -> None:
+        if token:
+            _set(place, token, slot, amount)
+        else:
+            place.rpc("anvil_setBalance", escrow, hex(amount))
+            place.rpc("evm_mine")
+
+    try:
+        hold(held - 1)
+        told = place.hearth("net", "verify", "--json")
+        assert (told.code, told.json["solvent"]) == (1, False)
+        hold(held + 12_345)
+        told = place.hearth("net", "verify", "--json")
+        assert (told.code, told.json["solvent"]) == (0, True)
+    finally:
+        hold(held)
+
+
+def test_net_verify__one_credit_raised__not_solvent(place: Town, done: dict[str, Any]) -> None:
+    from hearth import devnet
+
+    escrow, treasury = place.client.network.escrow, devnet.account(devnet.TREASURY).address.lower()
+    credit = place.client.market.credit(treasury)
+    assert credit > 0
+    slot = _asset_slot(place, treasury, escrow, credit)
+    try:
+        _set(place, escrow, slot, credit + 1)
+        told = place.hearth("net", "verify", "--json")
+        assert (told.code, told.json["solvent"]) == (1, False)
+    finally:
+        _set(place, escrow, slot, credit)
+    assert place.hearth("net", "verify").code == 0
+
+
+@pytest.mark.parametrize("damage", ["dropped", "altered"])
+@pytest.mark.parametrize("block", ["result", "outputs"])
+def test_net_verify__result_block_damaged__exit_9(place: Town, done: dict[str, Any], block: str, damage: str) -> None:
+    from hearth import cid
+    from hearth.stores import FolderStore
+
+    outputs = cid.parse(done["digits"]["results"]["units"][0]["outputs"])
+    events = place.hearth("job", "events", done["digits"]["job"], "--json").out.splitlines()
+    submitted = [json.loads(line) for line in events if '"Submitted"' in line][-1]
+    wanted = outputs if block == "outputs" else canonical.cid_of_digest(bytes.fromhex(submitted["result"]))
+    store = place.client.store
+    assert isinstance(store, FolderStore)
+    path = next(path for path in (place.home / "store").rglob("*") if path.is_file() and _is(path, wanted))
+    kept = path.read_bytes()
+    mode = path.stat().st_mode
+    try:
+        if damage == "dropped":
+            path.unlink()
+        else:
+            path.chmod(0o600)
+            path.write_bytes(bytes([kept[0] ^ 1]) + kept[1:])
+        told = place.hearth("net", "verify", "--json")
+        assert told.code == 9, told.out
+        got = place.hearth("job", "get", done["digits"]["job"], "-o", str(place.home / "never"), "--json")
+        assert got.code == 9 and not (place.home / "never").exists()
+    finally:
+        path.unlink(missing_ok=True)
+        path.write_bytes(kept)
+        path.chmod(mode)
+    assert place.hearth("net", "verify").code == 0
+
+
+def _is(path: Path, wanted: Any) -> bool:
+    import hashlib
+
+    return hashlib.sha256(path.read_bytes()).digest() == wanted.digest

@@ -1,0 +1,155 @@
+"""A small market for tests of the command line: a local chain, workers and a keeper as processes, and `hearth` itself.
+
+Commands run in this process through `hearth.cli.__main__.main`, with the home folder in the environment, so that what
+is tested is what a user gets: exit status, stdout, stderr.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from hearth.cli.__main__ import main
+from hearth.client import Client
+from hearth.config import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+START_SECONDS = 90.0
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a command came to."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """Return stdout as one JSON object."""
+        return json.loads(self.out)
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """Return the error object that --json printed."""
+        found: dict[str, Any] = json.loads(self.out)["error"]
+        return found
+
+
+def hearth(home: Path, *arguments: str, environ: dict[str, str] | None = None) -> Said:
+    """Run one command with `home` as the home folder and without a terminal."""
+    out, err = io.StringIO(), io.StringIO()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_") or "ANVIL" in name}
+    kept |= {"HEARTH_HOME": str(home), "NO_COLOR": "1", **(environ or {})}
+    with mock.patch.dict(os.environ, kept, clear=True), mock.patch.object(sys, "stdin", io.StringIO()):
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = main(list(arguments))
+    return Said(code, out.getvalue(), err.getvalue())
+
+
+class Town:
+    """A running market: `hearth(...)` is a user of it, `client` the same in Python."""
+
+    def __init__(self, home: Path, port: int, *, erc20: bool = False) -> None:
+        self.home = home
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        told = self.hearth("devnet", "up", "--port", str(port), "--json", *(["--erc20"] if erc20 else []))
+        assert told.code == 0, told.err + told.out
+        self.url = str(told.json["url"])
+        self.client = Client(Settings(home=home))
+
+    def hearth(self, *arguments: str, environ: dict[str, str] | None = None) -> Said:
+        """Run a command of this town's user."""
+        return hearth(self.home, *arguments, environ=environ)
+
+    def worker_file(
+        self, name: str = "worker", *, price: str = "0.60/h", slots: int = 2, extra: Sequence[str] = ()
+    ) -> Path:
+        """Write a worker.toml and return its path."""
+        path = self.home / f"{name}.toml"
+        told = self.hearth(
+            *("worker", "init", "--account", name, "--config", str(path), "--price", price, "--country", "de"),
+            *("--payout", self.client.key("owner").address, "--slots", str(slots), "--runtimes", "wasm"),
+            *("--gpus", "none", "--cores", "1", "--memory", "1GiB", "--disk", "2GiB", *extra),
+        )
+        assert told.code == 0, told.err
+        return path
+
+    def add_worker(self, name: str = "worker", *, price: str = "0.60/h", slots: int = 2, stake: str = "20") -> int:
+        """Register a worker, start its process, and return its node once it beats."""
+        path = self.worker_file(name, price=price, slots=slots)
+        told = self.hearth("worker", "register", "--config", str(path), "--stake", stake, "--json")
+        assert told.code == 0, told.err + told.out
+        node = int(told.json["node"])
+        self.start(name, "-m", "worker", "--config", str(path))
+        self.wait_beat(node)
+        return node
+
+    def add_keeper(self) -> None:
+        """Start a keeper process with the devnet's keeper key."""
+        self.start("keeper", "-m", "hearth.cli", "keeper", "run")
+
+    def start(self, name: str, *arguments: str) -> None:
+        """Start a Python process of the town."""
+        environ = {key: value for key, value in os.environ.items() if not key.startswith("HEARTH_")}
+        environ |= {"HEARTH_HOME": str(self.home), "PYTHONPATH": str(ROOT)}
+        with (self.home / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environ,
+                start_new_session=True,
+            )
+
+    def wait_beat(self, node: int) -> None:
+        """Wait until a node is active."""
+        end = time.monotonic() + START_SECONDS
+        while True:
+            rows = {row["node"]: row["status"] for row in self.client.net_workers()["workers"]}
+            if rows.get(node) == "active":
+                return
+            assert time.monotonic() < end, f"node {node} never beat: {rows}"
+            time.sleep(0.3)
+
+    def rpc(self, method: str, *parameters: object) -> Any:
+        """Call the chain's node directly."""
+        port: Any = self.client.market.port
+        return port.rpc(method, *parameters)
+
+    def stop(self, name: str) -> None:
+        """Kill a process and its children."""
+        process = self.processes.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def close(self) -> None:
+        """Stop everything."""
+        for name in list(self.processes):
+            self.stop(name)
+        self.hearth("devnet", "down")
+
+
+@contextlib.contextmanager
+def town(home: Path, port: int, *, erc20: bool = False) -> Iterator[Town]:
+    """Run a market while the context is open."""
+    made = Town(home, port, erc20=erc20)
+    try:
+        yield made
+    finally:
+        made.close()

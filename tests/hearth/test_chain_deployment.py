@@ -1,0 +1,239 @@
+"""The deployment plan, over a scripted chain that answers as the contracts would: what differs is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from hearth import words
+from hearth.abi import CONTRACTS, artifact, codec
+from hearth.chain.fake import FakeChain
+from hearth.chain.port import Call
+from hearth.deployment import Plan, Step, carry_out, constants, create_address, make_plan, read_back
+from hearth.errors import ChainError, ConfigError
+from hearth.network import load_network, network_of, save_network
+from hearth.profiles import DEVNET, PROFILES, PUBLIC
+from hearth.units import Asset
+
+DEPLOYER = "0x" + "de" * 20
+TREASURY = "0x" + "77" * 20
+ETH = Asset("ETH", 18)
+TOKEN = Asset("USDX", 6, "0x" + "70" * 20)
+
+
+def plan_of(asset: Asset = ETH, nonce: int = 5) -> Plan:
+    return make_plan(DEVNET, asset, deployer=DEPLOYER, nonce=nonce, treasury=TREASURY)
+
+
+def runtime(name: str) -> bytes:
+    """Cut the runtime code out of the creation code."""
+    made = artifact(name)
+    return made.bytecode[-made.runtime_size :]
+
+
+class FakeDeployer:
+    """Put a step's code on the scripted chain, with getters that answer from `values`."""
+
+    def __init__(self, chain: FakeChain, plan: Plan, values: dict[str, dict[str, Any]] | None = None) -> None:
+        self.address = plan.deployer
+        self.chain, self.plan = chain, plan
+        self.values = values if values is not None else {k: dict(v) for k, v in plan.expected.items()}
+        self.done: list[Step] = []
+        self.next_nonce = plan.nonce
+
+    def nonce(self) -> int:
+        return self.next_nonce
+
+    def deploy(self, step: Step) -> tuple[str, int]:
+        self.done.append(step)
+        self.next_nonce += 1
+        block = self.chain.mine()
+        self.chain.set_code(step.address, runtime(step.name) + b"immutables of " + step.name.encode())
+        for getter, value in self.values[step.name].items():
+            self.chain.on_call(step.address, codec(step.name).selector(getter), self.answer(step.name, getter, value))
+        return step.address, block.number
+
+    @staticmethod
+    def answer(name: str, getter: str, value: Any) -> Callable[..., bytes]:
+        outputs = next(e for e in artifact(name).abi if e.get("name") == getter)["outputs"]
+        types = [o["type"] for o in outputs]
+        data = encode(types, list(value) if isinstance(value, tuple) else [value])
+        return lambda call, block: data
+
+
+@pytest.mark.parametrize("nonce", [0, 1, 127, 128, 255, 256, 65_535, 2**40])
+def test_create_address__any_nonce__equals_rlp(nonce: int) -> None:
+    import rlp
+
+    expected = keccak(rlp.encode([bytes.fromhex(DEPLOYER[2:]), nonce]))[12:]
+    assert create_address(DEPLOYER, nonce) == "0x" + expected.hex()
+
+
+def test_create_address__a_known_one__is_the_known_one() -> None:
+    assert create_address("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266", 0).endswith(
+        "5fbdb2315678afecb367f032d93f642f64180aa3"
+    )
+
+
+def test_make_plan__arguments__name_each_others_addresses() -> None:
+    plan = plan_of()
+    assert [step.name for step in plan.steps] == list(CONTRACTS)
+    assert [step.address for step in plan.steps] == [create_address(DEPLOYER, 5 + i) for i in range(4)]
+    registry = next(step for step in plan.steps if step.name == "NodeRegistry")
+    tail = registry.code[len(artifact("NodeRegistry").bytecode) :]
+    parameters = DEVNET.node_parameters
+    assert tail == encode(
+        ["address", "address", *["uint256"] * 7],
+        [
+            plan.addresses["Escrow"],
+            plan.addresses["JobRegistry"],
+            parameters.dead_after,
+            parameters.ask_notice,
+            parameters.unbonding,
+            parameters.minimum_stake,
+            parameters.fee_reference,
+            parameters.liveness_fee,
+            parameters.ration_bps,
+        ],
+    )
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_make_plan__every_constant_of_every_contract__has_an_expected_value(name: str) -> None:
+    assert constants(name) <= set(plan_of().expected[name])
+    assert constants("NodeRegistry") >= {"ESCROW", "JOBS", "DEAD_AFTER", "MINIMUM_STAKE"}
+
+
+def test_make_plan__zero_treasury__is_refused() -> None:
+    with pytest.raises(ConfigError):
+        make_plan(DEVNET, ETH, deployer=DEPLOYER, nonce=0, treasury="0x" + "00" * 20)
+
+
+@pytest.mark.parametrize("asset", [ETH, TOKEN])
+def test_carry_out__all_as_planned__gives_a_network_file(asset: Asset, tmp_path: Path) -> None:
+    chain = FakeChain()
+    chain.mine(count=3)
+    plan = plan_of(asset)
+    deployer = FakeDeployer(chain, plan)
+    network = carry_out(plan, deployer, chain, name="x", rpc=("http://localhost:1",))
+    assert [step.name for step in deployer.done] == list(CONTRACTS)
+    assert network.deploy_block == 4 and network.genesis_hash == chain.genesis_hash()
+    assert network.asset == asset and network.contracts == plan.addresses
+    for name, address in network.contracts.items():
+        assert network.code_hashes[name] == keccak(chain.code(address))
+    save_network(network, tmp_path / "x.json")
+    assert load_network(tmp_path / "x.json") == network
+
+
+def test_carry_out__any_value_that_differs__is_refused() -> None:
+    plan = plan_of()
+    tried = 0
+    for name, values in plan.expected.items():
+        for getter, value in values.items():
+            wrong: Any = (
+                value + 1 if isinstance(value, int) else (1, 2, 3, 4, 5) if isinstance(value, tuple) else TREASURY
+            )
+            if wrong == value:
+                wrong = DEPLOYER
+            changed = {k: dict(v) for k, v in plan.expected.items()}
+            changed[name][getter] = wrong
+            chain = FakeChain()
+            with pytest.raises(ChainError) as caught:
+                carry_out(plan, FakeDeployer(chain, plan, changed), chain, name="x")
+            assert caught.value.code == "WRONG_CONTRACTS" and f"{name}.{getter}" in caught.value.message
+            tried += 1
+    assert tried >= 20
+
+
+def test_carry_out__another_address__is_refused() -> None:
+    chain, plan = FakeChain(), plan_of()
+    deployer = FakeDeployer(chain, plan)
+    real = deployer.deploy
+    deployer.deploy = lambda step: ("0x" + "99" * 20, real(step)[1])  # type: ignore[method-assign]
+    with pytest.raises(ChainError, match="address"):
+        carry_out(plan, deployer, chain, name="x")
+
+
+def test_carry_out__the_nonce_moved__sends_nothing() -> None:
+    chain, plan = FakeChain(), plan_of()
+    deployer = FakeDeployer(chain, plan)
+    deployer.next_nonce += 1
+    with pytest.raises(ChainError) as caught:
+        carry_out(plan, deployer, chain, name="x")
+    assert caught.value.code == "DEPLOY_NONCE" and deployer.done == []
+
+
+def test_read_back__other_code__is_refused() -> None:
+    chain, plan = FakeChain(), plan_of()
+    carry_out(plan, FakeDeployer(chain, plan), chain, name="x")
+    good = chain.code(plan.addresses["Lens"])
+    for code in (b"", good[:100], b"\x00" + good[1:]):
+        chain.set_code(plan.addresses["Lens"], code)
+        with pytest.raises(ChainError, match="Lens's code"):
+            read_back(plan, chain)
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda p: p.name)
+@pytest.mark.parametrize("decimals", [0, 2, 6, 18, 24])
+def test_for_decimals__amounts__scale_and_pack(profile: Any, decimals: int) -> None:
+    scaled = profile.for_decimals(decimals)
+    assert words.unpack_policy(words.pack_policy(scaled.policy)) == scaled.policy
+    parameters = scaled.node_parameters
+    assert min(parameters.minimum_stake, parameters.fee_reference, parameters.liveness_fee) >= 1
+    assert parameters.minimum_stake == 10**decimals
+    assert parameters.liveness_fee <= parameters.minimum_stake
+    assert min(scaled.policy.min_price, scaled.policy.min_keeper_fee) >= 1
+
+
+def test_profiles__against_the_table_of_the_protocol__agree() -> None:
+    """PROTOCOL section 11, written out by hand."""
+    p, d = PUBLIC, DEVNET
+    assert (p.beat_every, p.node_parameters.dead_after) == (300, 900)
+    assert (d.beat_every, d.node_parameters.dead_after) == (2, 6)
+    assert (p.policy.min_match_window, p.policy.ack_time, p.policy.open_claim_after) == (12, 60, 300)
+    assert (d.policy.min_match_window, d.policy.ack_time, d.policy.open_claim_after) == (1, 4, 6)
+    assert (p.policy.grace_floor, d.policy.grace_floor) == (300, 3)
+    assert (p.policy.min_challenge_window, d.policy.min_challenge_window) == (7200, 5)
+    assert (p.node_parameters.ask_notice, p.policy.cancel_notice, p.node_parameters.unbonding) == (600, 120, 604_800)
+    assert (d.node_parameters.ask_notice, d.policy.cancel_notice, d.node_parameters.unbonding) == (2, 3, 20)
+    for profile in (p, d):
+        policy = profile.policy
+        assert policy.fee_bps == 500 and policy.audit_share_bps == 300
+        assert (policy.bond_none_bps, policy.bond_optimistic_bps) == (5_000, 40_000)
+        assert (policy.bond_redundant_bps, policy.bond_proof_bps) == (10_000, 5_000)
+        assert profile.node_parameters.dead_after >= 3 * profile.beat_every
+    assert (p.policy.start_fee_seconds, p.policy.min_jurors) == (60, 7)
+    assert (d.policy.start_fee_seconds, d.policy.min_jurors) == (2, 3)
+
+
+def test_network_of__bad_files__say_what_is_wrong(tmp_path: Path) -> None:
+    chain, plan = FakeChain(), plan_of()
+    good = carry_out(plan, FakeDeployer(chain, plan), chain, name="x").as_dict()
+    bad: list[tuple[dict[str, Any], str]] = [
+        ({k: v for k, v in good.items() if k != "contracts"}, "BAD_NETWORK"),
+        ({**good, "contracts": {**good["contracts"], "Lens": "0x12"}}, "BAD_NETWORK"),
+        ({**good, "contracts": {**good["contracts"], "Lens": "0x" + "00" * 20}}, "BAD_NETWORK"),
+        ({**good, "genesis_hash": "0x12"}, "BAD_NETWORK"),
+        ({**good, "node_parameters": {"dead_after": 1}}, "BAD_NETWORK"),
+        ({**good, "protocol_version": 2}, "WRONG_VERSION"),
+    ]
+    for raw, code in bad:
+        with pytest.raises(ConfigError) as caught:
+            network_of(raw)
+        assert caught.value.code == code and caught.value.hint
+    with pytest.raises(ConfigError) as caught:
+        load_network(tmp_path / "none.json")
+    assert caught.value.code == "NO_NETWORK"
+    (tmp_path / "odd.json").write_text("{")
+    with pytest.raises(ConfigError) as caught:
+        load_network(tmp_path / "odd.json")
+    assert caught.value.code == "BAD_NETWORK"
+
+
+def test_call__creation__has_no_target() -> None:
+    assert Call(None, plan_of().steps[0].code).to is None

@@ -1,0 +1,295 @@
+"""The command tree: one client method per command, hints that exist, fast help, errors in the right shape."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from hearth import Client
+from hearth.cli.__main__ import main
+from hearth.cli.root import COMMANDS, root
+from hearth.client import Client as Real
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = ("web3", "docker", "wasmtime", "numpy", "pydantic", "ipfshttpclient", "rich", "eth_account", "vyper", "ape")
+ABSENT = ("job top-up", "job challenge", "juror", "worker install-service")
+
+
+def _commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        if isinstance(command, click.Group):
+            yield from _commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+TREE = {" ".join(path): command for path, command in _commands(root)}
+
+
+@pytest.fixture(autouse=True)
+def _own_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+
+
+def test_client__imported_from_the_package__is_the_client() -> None:
+    assert Client is Real
+
+
+@pytest.mark.parametrize("path", TREE)
+def test_command__every_leaf__calls_the_client_method_of_its_name(path: str) -> None:
+    name = re.sub("[ -]", "_", path)
+    method = getattr(Client, name)
+    assert inspect.getdoc(method), f"Client.{name} says nothing of itself"
+    callback = TREE[path].callback
+    assert callback is not None
+    # `hearth run` hides behind the argument `run`.
+    assert f"run.client.{name}(" in inspect.getsource(callback)
+
+
+def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() -> None:
+    wanted = """
+    demo init doctor completion offers check run submit jobs|devnet up devnet down
+    |wallet new wallet import wallet list wallet show wallet balance wallet withdraw
+    |job show job spec job logs job events job get job cancel job accept job rerun job receipt
+    |worker doctor worker selftest worker init worker register worker update worker start worker pause worker resume
+    |worker drain worker status worker why worker earnings worker stake worker price worker exit
+    |keeper list keeper run keeper status keeper explain
+    |net status net workers net jobs net params net events net verify"""
+    names = set()
+    for part in wanted.split("|"):
+        words = part.split()
+        if words[0] in ("devnet", "wallet", "job", "worker", "keeper", "net"):
+            names |= {f"{first} {second}" for first, second in zip(words[::2], words[1::2], strict=True)}
+        else:
+            names |= set(words)
+    assert set(TREE) == names
+    assert not set(ABSENT) & set(TREE)
+
+
+def test_help__root__imports_nothing_heavy_and_lists_every_command() -> None:
+    code = (
+        "import sys; from hearth.cli.__main__ import main; code = main(['--help']);"
+        f"found = [name for name in {HEAVY!r} if name in sys.modules];"
+        "print('HEAVY', found, code)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "HEAVY [] 0"
+    assert all(f"\n  {name} " in done.stdout for name in COMMANDS)
+    assert not any(name.split()[-1] in done.stdout for name in ABSENT)
+
+
+@pytest.mark.parametrize("path", TREE)
+def test_help__every_command__exits_0_with_the_global_options(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*path.split(), "--help"]) == 0
+    shown = capsys.readouterr().out
+    for option in ("--json", "--quiet", "--yes", "--dry-run", "--network", "--account", "--password-file", "--rpc"):
+        assert option in shown
+
+
+# ---- hints ----
+
+
+def _texts(node: ast.expr) -> Iterator[str]:
+    """Yield the text of a string, its f-string fields as a placeholder, and of both sides of a choice."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+    elif isinstance(node, ast.JoinedStr):
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+    elif isinstance(node, ast.IfExp):
+        yield from _texts(node.body)
+        yield from _texts(node.orelse)
+    elif isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from _texts(value)
+
+
+def _hints() -> Iterator[tuple[str, str]]:
+    """Yield every hint in the sources, and every other text that names a command of ours."""
+    for folder in ("hearth", "keeper", "worker"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.keyword) and node.arg in ("hint", "fix"):
+                    for text in _texts(node.value):
+                        yield f"{path.relative_to(ROOT)}:{node.value.lineno}", text
+
+
+def _unknown(text: str) -> list[str]:
+    """Return what a hint calls a command of `hearth` and that is none."""
+    faults = []
+    for match in re.finditer(r"\bhearth((?: (?:[a-z][a-z-]*|--[a-z-]+))+)", text):
+        words = match[1].split()
+        command: click.Command | None = root
+        used = ["hearth"]
+        for word in words:
+            if isinstance(command, click.Group):
+                if word in ("--help", "--version"):
+                    break
+                command = command.get_command(click.Context(command), word)
+                used.append(word)
+                if command is None:
+                    faults.append(" ".join(used))
+                    break
+            elif command is not None and word.startswith("--"):
+                options = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+                if word not in {*options, "--help"}:
+                    faults.append(" ".join([*used, word]))
+    return faults
+
+
+def test_hints__every_one_in_the_sources__names_a_command_that_exists() -> None:
+    hints = list(_hints())
+    assert len(hints) > 100
+    prose = {"hearth init writes a file to start from", "hearth selftest"}
+    faults = [(where, fault) for where, text in hints if text not in prose for fault in _unknown(text)]
+    assert faults == []
+
+
+def test_hints__a_command_that_does_not_exist__is_noticed() -> None:
+    assert _unknown("hearth job shw JOB; or hearth frob") == ["hearth job shw", "hearth frob"]
+    assert _unknown("hearth job show JOB --nonsense") == []
+    assert _unknown("hearth worker register --printx") == ["hearth worker register --printx"]
+    assert _unknown("did you mean hearth job show?") == []
+
+
+# ---- errors ----
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "name", "hint"),
+    [
+        (["frob"], 2, "UNKNOWN_COMMAND", "hearth"),
+        (["job", "shw"], 2, "UNKNOWN_COMMAND", "did you mean hearth job show?"),
+        (["jobs", "--stat", "open"], 2, "UNKNOWN_OPTION", "did you mean --state?"),
+        (["submit"], 2, "USAGE", "hearth submit --help"),
+        (["jobs"], 3, "NO_NETWORK", "hearth devnet up"),
+        (["submit", "none.yaml"], 7, "NO_SPEC_FILE", "hearth run --dry-run -o yaml"),
+        (["wallet", "new"], 3, "NO_PASSWORD", "--password-file"),
+        (["jobs", "--timeout", "10"], 3, "BAD_CONFIG", "10s"),
+    ],
+)
+def test_main__refused__code_error_and_hint(
+    arguments: list[str], code: int, name: str, hint: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main([*arguments, "--json"]) == code
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["code"] == name
+    assert hint in error["hint"]
+    assert set(error) == {"code", "message", "hint", "retryable", "component", "details"}
+    assert main(arguments) == code
+    text = capsys.readouterr()
+    assert text.out == ""
+    assert text.err.startswith("error: ") and "next: " in text.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_main__global_option_before_and_after_the_command__means_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--json", "jobs"]) == 3
+    first = capsys.readouterr().out
+    assert main(["jobs", "--json"]) == 3
+    assert capsys.readouterr().out == first
+    assert json.loads(first)["error"]["code"] == "NO_NETWORK"
+
+
+def test_main__version__names_the_protocol(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert re.fullmatch(r"hearth \d+\.\d+\.\d+ \(protocol 1\)\n", capsys.readouterr().out)
+
+
+def test_main__interrupted_while_waiting__130_and_the_job_is_alive(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    job = "0x" + "ab" * 32
+
+    def submit(self: Client, *arguments: object, **options: object) -> None:
+        self.tell("posted", {"job": job, "text": job})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Real, "submit", submit)
+    assert main(["submit", "job.yaml", "--wait"]) == 130
+    shown = capsys.readouterr().err
+    assert "is alive" in shown and f"hearth job show {job[:14]}" in shown
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion__each_shell__prints_a_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    assert "_HEARTH_COMPLETE" in capsys.readouterr().out
+
+
+def test_completion__words_so_far__are_completed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words, wanted in (("hearth jo", {"job", "jobs"}), ("hearth job ca", {"cancel"})):
+        monkeypatch.setenv("_HEARTH_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+        assert main() == 0
+        assert {line.split(",")[1] for line in capsys.readouterr().out.split()} == wanted
+
+
+def test_wallet__new_import_list_show__without_printing_secrets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hearth.keys.SCRYPT_N", 1 << 10)
+    password = tmp_path / "password"
+    password.write_text("correct horse\n")
+    password.chmod(0o600)
+    secret = tmp_path / "secret"
+    secret.write_text("0x" + "11" * 32)
+    secret.chmod(0o600)
+    assert main(["wallet", "new", "first", "--password-file", str(password), "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert main(["wallet", "import", "second", str(secret), "--password-file", str(password), "-q"]) == 0
+    address = capsys.readouterr().out.strip()
+    assert address == "0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a"
+    assert main(["wallet", "list"]) == 0
+    shown = capsys.readouterr().out
+    assert made["address"] in shown and address in shown and "11" * 16 not in shown
+    assert main(["wallet", "show", "second", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["address"] == address
+    assert main(["wallet", "new", "first", "--password-file", str(password)]) == 3
+
+
+def test_init__twice__keeps_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["init", "--dry-run"]) == 0
+    assert list(tmp_path.iterdir()) == []
+    assert main(["init"]) == 0
+    (tmp_path / "job.yaml").write_text("mine")
+    assert main(["init"]) == 0
+    assert "kept job.yaml" in capsys.readouterr().out
+    assert (tmp_path / "job.yaml").read_text() == "mine"
+
+
+def test_run__dry_run_yaml__prints_a_spec_that_reads_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from hearth.spec import parse_spec
+
+    command = [
+        "run",
+        "x.wasm",
+        "--max-rate",
+        "1.2/h",
+        "-i",
+        "./a:/in/a",
+        "--dry-run",
+        "-o",
+        "yaml",
+        "--",
+        "--epochs",
+        "3",
+    ]
+    assert main(command) == 0
+    spec = parse_spec(capsys.readouterr().out.encode()).spec
+    assert (spec.module, spec.command, spec.inputs[0].dst) == ("x.wasm", ["--epochs", "3"], "/in/a")

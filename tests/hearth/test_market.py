@@ -1,0 +1,404 @@
+"""Typed reads over the scripted chain, and a builder for every call that the contracts take."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from hearth import protocol, words
+from hearth.abi import artifact, codec, signature_of
+from hearth.chain.fake import Event, FakeChain
+from hearth.chain.port import Block, Call
+from hearth.errors import ChainError, NotFoundError
+from hearth.market import PAGE, Calls, Market, Upkeep, UpkeepOp
+from hearth.network import Network
+from hearth.profiles import DEVNET
+from hearth.types import (
+    SENTINEL,
+    ZERO_ADDRESS,
+    Best,
+    Header,
+    Hot,
+    JobId,
+    Needs,
+    Node,
+    NodeId,
+    Offer,
+    Outcome,
+    Runtime,
+    State,
+    Terms,
+    Unit,
+)
+from hearth.units import Asset
+
+SUBMITTER = "0x" + "5b" * 20
+JOB = JobId(b"\x0a" * 32)
+TERMS = Terms(
+    submitter=SUBMITTER,
+    salt=7,
+    spec=b"\x33" * 32,
+    needs=Needs(),
+    ceiling=10**18,
+    max_seconds=60,
+    deadline=2_000_000_000,
+    keeper_fee=10**14,
+    policy=words.pack_policy(DEVNET.policy),
+    max_attempts=3,
+)
+
+
+def network_of(chain: FakeChain, asset: Asset) -> Network:
+    return Network(
+        name="fake",
+        chain_id=chain.chain_id(),
+        genesis_hash=chain.genesis_hash(),
+        escrow="0x" + "e0" * 20,
+        nodes="0x" + "a0" * 20,
+        jobs="0x" + "b0" * 20,
+        lens="0x" + "c0" * 20,
+        asset=asset,
+        policy=TERMS.policy,
+        deploy_block=1,
+        node_parameters=DEVNET.node_parameters,
+    )
+
+
+NATIVE = Asset("ETH", 18)
+TOKEN = Asset("USDX", 6, "0x" + "70" * 20)
+
+
+class Rig:
+    def __init__(self, asset: Asset = NATIVE) -> None:
+        self.chain = FakeChain()
+        self.market = Market(self.chain, network_of(self.chain, asset))
+        self.chain.mine()
+
+    def answer(self, contract: str, name: str, types: list[str], values: list[Any]) -> None:
+        address = self.market.network.contracts[contract]
+        self.chain.on_call(address, codec(contract).selector(name), lambda call, block: encode(types, values))
+
+    def store(self, job: int, unit: int = 0, second: int = 0, accused: int = 0) -> None:
+        self.answer("JobRegistry", "load", ["uint256"] * 4, [job, unit, second, accused])
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+# ---- terms ----
+
+
+def posted_event(rig: Rig, job_id: bytes, terms: Terms) -> Event:
+    entry = next(e for e in artifact("JobRegistry").abi if e.get("name") == "JobPosted")
+    topics = (keccak(text=signature_of(entry)), job_id, bytes(12) + bytes.fromhex(terms.submitter[2:]))
+    data = encode([protocol.TERMS_TYPE, "bytes32[]"], [words.pack_terms(terms), []])
+    return Event(rig.market.network.jobs, topics, data)
+
+
+def test_terms_of__a_posted_job__is_the_terms(rig: Rig) -> None:
+    job = rig.market.job_id(TERMS)
+    other = replace(TERMS, salt=8, submitter="0x" + "99" * 20)
+    rig.chain.mine([posted_event(rig, job, TERMS), posted_event(rig, rig.market.job_id(other), other)])
+    found = rig.market.terms_of(job)
+    assert found.terms == TERMS and found.job_id == job and found.parents == ()
+    head = rig.chain.head().number
+    assert [p.terms for p in rig.market.posted(from_block=0, to_block=head)] == [TERMS, other]
+    assert [p.terms for p in rig.market.posted(from_block=0, to_block=head, submitter=SUBMITTER)] == [TERMS]
+
+
+def test_terms_of__a_log_that_lies_about_its_id__is_refused(rig: Rig) -> None:
+    job = rig.market.job_id(TERMS)
+    rig.chain.mine([posted_event(rig, job, replace(TERMS, ceiling=TERMS.ceiling + 1))])
+    with pytest.raises(ChainError) as caught:
+        rig.market.terms_of(job)
+    assert caught.value.code == "RPC_LIES"
+
+
+def test_terms_of__never_posted__is_not_found(rig: Rig) -> None:
+    with pytest.raises(NotFoundError):
+        rig.market.terms_of(JOB)
+
+
+# ---- units ----
+
+
+def test_unit__of_a_one_lease_job__is_the_job_word(rig: Rig) -> None:
+    unit = Unit(state=State.OPEN, node=NodeId(3), rate=5, started=10, mark=20)
+    best = Best(payee="0x" + "01" * 20, node=NodeId(9), key=77)
+    rig.store(words.pack_unit(unit), words.pack_unit(unit), words.pack_best(best), 4)
+    view = rig.market.unit(JOB)
+    assert (view.unit, view.best, view.accused) == (unit, best, 4)
+    assert rig.market.header(JOB) is None
+
+
+def test_unit__without_a_live_proposal__has_no_best(rig: Rig) -> None:
+    unit = Unit(state=State.RUNNING, node=NodeId(3), rate=5, started=10, mark=20)
+    rig.store(words.pack_unit(unit), 0, words.pack_best(Best(node=NodeId(9), key=1)))
+    assert rig.market.unit(JOB).best == Best()
+
+
+@pytest.mark.parametrize(
+    ("closed", "index", "state"),
+    [(False, 0, State.OPEN), (False, 9, State.OPEN), (True, 1, State.OPEN), (True, 2, State.CANCELLED)],
+)
+def test_unit__an_untouched_lease__follows_its_header(rig: Rig, closed: bool, index: int, state: State) -> None:
+    header = Header(closed=closed, touched=2, opened=99)
+    rig.store(words.pack_header(header))
+    view = rig.market.unit(JOB, index)
+    assert (view.unit.state, view.unit.started) == (state, 99)
+    assert rig.market.header(JOB) == header
+
+
+def test_unit__an_unknown_job__is_not_found(rig: Rig) -> None:
+    rig.store(0)
+    for read in (rig.market.unit, rig.market.header):
+        with pytest.raises(NotFoundError):
+            read(JOB)
+
+
+def test_units__a_large_array__comes_in_pages(rig: Rig) -> None:
+    rig.store(words.pack_header(Header(touched=PAGE + 40, opened=5)))
+    word = words.pack_unit(Unit(state=State.RUNNING, node=NodeId(1), rate=1, started=1, mark=2))
+    asked: list[tuple[int, int]] = []
+
+    def page(call: Call, block: Block) -> bytes:
+        decoded = codec("Lens").decode_input(call.data)
+        assert decoded is not None
+        first, count = decoded[1]["first"], decoded[1]["count"]
+        asked.append((first, count))
+        return encode(
+            ["(uint256,uint256,uint256)[]"], [[(word if i % 2 else 0, i, 0) for i in range(first, first + count)]]
+        )
+
+    rig.chain.on_call(rig.market.network.lens, codec("Lens").selector("units"), page)
+    views = rig.market.units(JOB, 10, 300)
+    assert asked == [(10, PAGE), (10 + PAGE, 44)]
+    assert [v.second for v in views if v.unit.state is State.RUNNING] == list(range(11, 310, 2))
+
+
+def test_reads__pinned_to_a_block__ask_for_that_block(rig: Rig) -> None:
+    seen: list[int] = []
+
+    def credit(call: Call, block: Block) -> bytes:
+        seen.append(block.number)
+        return encode(["uint256"], [1])
+
+    rig.chain.on_call(rig.market.network.escrow, codec("Escrow").selector("credit"), credit)
+    pinned = rig.chain.head()
+    rig.chain.mine(count=3)
+    rig.market.credit(SUBMITTER, pinned.hash)
+    rig.market.credit(SUBMITTER, 2)
+    rig.market.credit(SUBMITTER)
+    assert seen == [1, 2, 4]
+    rig.chain.reorg(4)
+    with pytest.raises(ChainError) as caught:
+        rig.market.credit(SUBMITTER, pinned.hash)
+    assert caught.value.code == "BLOCK_UNKNOWN"
+
+
+def test_reads__no_contract_there__says_so(rig: Rig) -> None:
+    for read in (rig.market.policies, rig.market.totals, lambda: rig.market.node(NodeId(1))):
+        with pytest.raises(ChainError) as caught:
+            read()
+        assert caught.value.code == "WRONG_CONTRACTS"
+
+
+def test_reads__an_answer_of_another_shape__is_refused(rig: Rig) -> None:
+    rig.answer("JobRegistry", "policies", ["uint256"], [1])
+    rig.answer("NodeRegistry", "get", ["uint256"], [1])
+    for read in (rig.market.policies, lambda: rig.market.node(NodeId(1))):
+        with pytest.raises(ChainError):
+            read()
+
+
+@pytest.mark.parametrize("paused", [False, True])
+def test_policies__while_paused__still_tells_the_parameters(rig: Rig, paused: bool) -> None:
+    word = TERMS.policy
+    rig.answer("JobRegistry", "policies", ["uint256"] * 5, [0 if paused else word, word if paused else 0, 5, 6, 7])
+    found = rig.market.policies()
+    assert found.policy == DEVNET.policy == rig.market.policy()
+    assert (found.word, found.previous, found.until, found.paused_until) == (word, 5, 6, 7)
+
+
+# ---- nodes ----
+
+
+def node_record(node: Node) -> list[int]:
+    return [
+        int(node.owner, 16),
+        int(node.operator, 16),
+        node.stake,
+        words.pack_offer(node.offer),
+        words.pack_hot(node.hot),
+        node.next_ask_at << 80 | node.next_ask,
+        node.exit_at,
+    ]
+
+
+def some_node(n: int) -> Node:
+    return Node(
+        id=NodeId(n),
+        owner=f"0x{n:040x}",
+        operator=f"0x{n + 10**6:040x}",
+        stake=n * 10**18,
+        offer=Offer(runtimes=Runtime.WASM | Runtime.GPU, cores=n % 100, ask=n, pending=True),
+        hot=Hot(beat=n, busy=1, r=n, s=2 * n),
+        next_ask=n + 1,
+        next_ask_at=n + 2,
+        exit_at=n + 3,
+    )
+
+
+def test_nodes__more_than_a_page__are_all_there(rig: Rig) -> None:
+    count = PAGE + 5
+    rig.answer("NodeRegistry", "totals", ["uint256"], [count + 1])
+    structs = "(address,address,uint256,uint256,uint256,uint256,uint256)[]"
+
+    def page(call: Call, block: Block) -> bytes:
+        decoded = codec("Lens").decode_input(call.data)
+        assert decoded is not None
+        first, wanted = decoded[1]["first"], decoded[1]["count"]
+        rows = []
+        for n in range(first, first + wanted):
+            owner, operator, *rest = node_record(some_node(n))
+            rows.append((f"0x{owner:040x}", f"0x{operator:040x}", *rest))
+        return encode([structs], [rows])
+
+    rig.chain.on_call(rig.market.network.lens, codec("Lens").selector("nodes"), page)
+    found = rig.market.nodes(rig.chain.head().hash)
+    assert found == [some_node(n) for n in range(1, count + 1)]
+    assert [first for first, _ in rig.market.node_pages("latest")] == [1, PAGE + 1]
+
+
+def test_node__one__is_decoded_and_a_missing_one_is_not_found(rig: Rig) -> None:
+    rig.answer("NodeRegistry", "get", ["uint256"] * 7, node_record(some_node(8)))
+    assert rig.market.node(NodeId(8)) == some_node(8)
+    rig.answer("NodeRegistry", "get", ["uint256"] * 7, [0] * 7)
+    with pytest.raises(NotFoundError):
+        rig.market.node(NodeId(9))
+
+
+# ---- identity ----
+
+
+def test_check__code_hashes__are_compared() -> None:
+    rig = Rig()
+    for address in rig.market.network.contracts.values():
+        rig.chain.set_code(address, b"code of " + address.encode())
+    rig.market.check()
+    hashes = {n: keccak(rig.chain.code(a)) for n, a in rig.market.network.contracts.items()}
+    Market(rig.chain, replace(rig.market.network, code_hashes=hashes)).check()
+    rig.chain.set_code(rig.market.network.escrow, b"another")
+    with pytest.raises(ChainError) as caught:
+        Market(rig.chain, replace(rig.market.network, code_hashes=hashes)).check()
+    assert caught.value.code == "WRONG_CONTRACTS" and "Escrow" in caught.value.message
+
+
+# ---- calls ----
+
+ROLES = {"engage", "submitted", "declined", "settled", "closed", "reclaimed", "lock", "lock_credit", "split"}
+"""What only another contract calls."""
+BUILT = {
+    "post": lambda c: c.post(TERMS),
+    "accept": lambda c: c.accept(TERMS, 1),
+    "cancel": lambda c: c.cancel(TERMS, SENTINEL),
+    "ack": lambda c: c.ack(TERMS, 1),
+    "claim": lambda c: c.claim(TERMS, 1, NodeId(2)),
+    "submit": lambda c: c.submit(JOB, 1, b"\1" * 32, b"\2" * 32, Outcome.OK, 3),
+    "decline": lambda c: c.decline(TERMS, 1, Outcome.BAD_INPUT),
+    "propose": lambda c: c.propose(TERMS, 1, NodeId(2), SUBMITTER),
+    "settle": lambda c: c.settle(TERMS, 1),
+    "settle_batch": lambda c: c.settle_batch([(TERMS, 1), (words.pack_terms(TERMS), 2)]),
+    "close": lambda c: c.close(TERMS, 1),
+    "reclaim": lambda c: c.reclaim(TERMS, 1),
+    "expire": lambda c: c.expire(TERMS, 1),
+    "set_policy": lambda c: c.set_policy(DEVNET.policy),
+    "drop_previous_policy": lambda c: c.drop_previous_policy(),
+    "pause": lambda c: c.pause("JobRegistry"),
+    "offer_governor": lambda c: c.offer_governor("NodeRegistry", SUBMITTER),
+    "accept_governor": lambda c: c.accept_governor("JobRegistry"),
+    "register": lambda c: c.register(SUBMITTER, Offer(), b"\5" * 32, 9),
+    "add_stake": lambda c: c.add_stake(NodeId(1), 9),
+    "update_offer": lambda c: c.update_offer(NodeId(1), Offer(), b"\5" * 32),
+    "set_ask": lambda c: c.set_ask(NodeId(1), 5),
+    "set_operator": lambda c: c.set_operator(NodeId(1), SUBMITTER),
+    "offer_owner": lambda c: c.offer_owner(NodeId(1), SUBMITTER),
+    "accept_owner": lambda c: c.accept_owner(NodeId(1)),
+    "exit_start": lambda c: c.exit_start(NodeId(1)),
+    "exit_cancel": lambda c: c.exit_cancel(NodeId(1)),
+    "exit_finish": lambda c: c.exit_finish(NodeId(1)),
+    "beat": lambda c: c.beat(NodeId(1)),
+    "heartbeat": lambda c: c.heartbeat([NodeId(1), NodeId(2)]),
+    "check_liveness": lambda c: c.check_liveness([NodeId(1)]),
+    "set_minimum_stake": lambda c: c.set_minimum_stake(5),
+    "withdraw": lambda c: c.withdraw(SUBMITTER, 5),
+    "performUpkeep": lambda c: c.perform_upkeep([Upkeep(UpkeepOp.LIVENESS, None, 1, 2)]),
+}
+
+
+def writers() -> set[str]:
+    return {
+        entry["name"]
+        for name in ("Escrow", "NodeRegistry", "JobRegistry", "Lens")
+        for entry in artifact(name).abi
+        if entry["type"] == "function" and entry["stateMutability"] in ("nonpayable", "payable")
+    }
+
+
+def test_calls__every_function_that_people_call__has_a_builder() -> None:
+    assert set(BUILT) == writers() - ROLES
+    builders = {n for n, _ in inspect.getmembers(Calls, inspect.isfunction) if not n.startswith("_")}
+    named = {"perform_upkeep" if n == "performUpkeep" else n for n in BUILT}
+    assert builders - named == {"approve", "approve_post", "approve_stake"}
+
+
+@pytest.mark.parametrize("name", sorted(BUILT))
+@pytest.mark.parametrize("asset", [NATIVE, TOKEN], ids=["native", "erc20"])
+def test_calls__each__is_what_the_contract_decodes(name: str, asset: Asset) -> None:
+    rig = Rig(asset)
+    network = rig.market.network
+    call = BUILT[name](rig.market.calls)  # type: ignore[no-untyped-call]
+    (contract,) = [n for n, a in network.contracts.items() if a == call.to]
+    decoded = codec(contract).decode_input(call.data)
+    assert decoded is not None and decoded[0] == name
+    assert call.label.endswith(f".{name}")
+    funded = {"post": protocol.escrow_at_post(TERMS), "register": 9, "add_stake": 9}
+    assert call.value == (funded.get(name, 0) if asset.address is None else 0)
+    if "payee" in decoded[1]:
+        assert decoded[1]["payee"] == (SUBMITTER if name == "propose" else ZERO_ADDRESS)
+    if "terms" in decoded[1]:
+        assert decoded[1]["terms"] == words.pack_terms(TERMS)
+
+
+def test_calls__approvals__are_exact_and_only_for_tokens() -> None:
+    calls = Rig(TOKEN).market.calls
+    market = Rig(TOKEN).market
+    types = ["address", "uint256"]
+    selector = keccak(text="approve(address,uint256)")[:4]
+    for call, spender, amount in (
+        (calls.approve_post(TERMS), market.network.jobs, protocol.escrow_at_post(TERMS)),
+        (calls.approve_stake(5), market.network.nodes, 5),
+    ):
+        assert (call.to, call.value) == (TOKEN.address, 0)
+        assert call.data == selector + encode(types, [spender, amount])
+    with pytest.raises(ValueError, match="approval"):
+        Rig().market.calls.approve(SUBMITTER, 1)
+
+
+def test_asset_balance__native_and_token__ask_the_right_place() -> None:
+    native = Rig()
+    native.chain.set_balance(SUBMITTER, 12)
+    assert native.market.asset_balance(SUBMITTER) == 12
+    assert native.market.allowance(SUBMITTER, SUBMITTER) == SENTINEL
+    token = Rig(TOKEN)
+    for name, value in (("balanceOf(address)", 34), ("allowance(address,address)", 56)):
+        data = encode(["uint256"], [value])
+        token.chain.on_call(TOKEN.address or "", keccak(text=name)[:4], lambda call, block, data=data: data)
+    assert token.market.asset_balance(SUBMITTER) == 34 and token.market.allowance(SUBMITTER, SUBMITTER) == 56

@@ -1,0 +1,36 @@
+"""What the worker's tests on a real chain share: one market per module, one node per test."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.chaos.market import Exchange, Scenario, free_port
+from tests.require import require
+
+
+@pytest.fixture(scope="module")
+def exchange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
+    """A local chain with the market on it."""
+    from hearth.devnet import find_anvil
+    from hearth.errors import ConfigError
+
+    try:
+        find_anvil()
+    except ConfigError as error:
+        require("anvil", False, error.message)
+    made = Exchange(tmp_path_factory.mktemp("market"), free_port())
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def scenario(exchange: Exchange, request: pytest.FixtureRequest) -> Iterator[Scenario]:
+    """A registered node with its key, home folder and module; parameters go to `Exchange.scenario`."""
+    name = "n" + hashlib.sha256(request.node.nodeid.encode()).hexdigest()[:8]
+    made = exchange.scenario(name, **getattr(request, "param", {}))
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.kill()

@@ -1,0 +1,222 @@
+"""worker.doctor and the offer: every row by its condition; the rows that need a chain on a scripted one."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth import keys
+from hearth.errors import ConfigError
+from hearth.types import Runtime
+from hearth.units import GIB, Asset
+from tests.chaos.market import PASSWORD
+from tests.worker.test_settings import changed
+from worker import doctor, gpu, settings
+from worker.gpu import GpuInfo, GpuProbe
+from worker.runtimes.base import Check, Level
+from worker.settings import Machine, chosen_gpus, make_offer, wanted_runtimes
+
+ETH = Asset("ETH", 18)
+A, B = "GPU-aaaa", "GPU-bbbb"
+
+
+def card(uuid: str, *, vram: int = 24, tier: int = 30, problems: tuple[str, ...] = ()) -> GpuInfo:
+    return GpuInfo(0, "NVIDIA X", uuid, vram << 30, vram, tier, "x", (8, 9), "570", None, (), problems)
+
+
+def told(tmp_path: Path, **changes: Any) -> settings.Settings:
+    data = changed(**changes)
+    data["storage"] = {"reserve": "1GiB", **data.get("storage", {})}
+    return settings.parse(data, tmp_path / "worker.toml")
+
+
+MACHINE = Machine(cores=8, memory=64 * GIB, disk=501 * GIB, runtimes=Runtime.WASM | Runtime.DOCKER)
+
+
+# ---- the offer ----
+
+
+def test_make_offer__plain_machine__shares_it_among_the_slots(tmp_path: Path) -> None:
+    offer = make_offer(told(tmp_path, offer__slots=2), ETH, MACHINE)
+    assert (offer.slots, offer.cores, offer.ram_gib, offer.disk_gib) == (2, 4, 28, 250)
+    assert (offer.gpu_count, offer.tier, offer.vram_gib) == (0, 0, 0)
+    assert offer.runtimes == Runtime.WASM | Runtime.DOCKER
+    assert offer.ask == settings.parse(changed(), tmp_path / "w").ask(ETH)
+
+
+def test_make_offer__two_kinds_of_gpu__promises_the_lesser(tmp_path: Path) -> None:
+    machine = replace(MACHINE, gpus=(card(A, vram=24, tier=30), card(B, vram=16, tier=20)))
+    offer = make_offer(told(tmp_path, offer__slots=2), ETH, machine)
+    assert (offer.gpu_count, offer.vram_gib, offer.tier) == (1, 16, 20)
+    assert offer.runtimes & Runtime.GPU
+
+
+@pytest.mark.parametrize(
+    ("changes", "machine", "message"),
+    [
+        ({"offer__slots": 9}, MACHINE, "offer.cores: a slot would have none"),
+        ({"offer__memory": "65GiB"}, MACHINE, "offer.memory: 1 slots of 65GiB, and the machine has 64GiB"),
+        ({"offer__disk": "502GiB"}, MACHINE, "offer.disk"),
+        ({"offer__slots": 2}, replace(MACHINE, gpus=(card(A),)), "2 slots share 1 GPUs"),
+        ({"offer__gpus_per_slot": 2}, replace(MACHINE, gpus=(card(A),)), "1 slots of 2 GPUs, and there are 1"),
+        ({}, replace(MACHINE, disk=GIB), "offer.disk: a slot would have none"),
+    ],
+)
+def test_make_offer__more_than_the_machine_has__is_refused(
+    tmp_path: Path, changes: dict[str, Any], machine: Machine, message: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        make_offer(told(tmp_path, **changes), ETH, machine)
+    assert message in caught.value.message
+
+
+def test_make_offer__gpus_kept_out_of_slots__offers_none(tmp_path: Path) -> None:
+    machine = replace(MACHINE, gpus=(card(A),))
+    offer = make_offer(told(tmp_path, offer__slots=2, offer__gpus_per_slot=0), ETH, machine)
+    assert (offer.gpu_count, offer.tier, offer.vram_gib, offer.runtimes & Runtime.GPU) == (0, 0, 0, 0)
+
+
+def test_chosen_gpus__all__leaves_the_unfit_out_and_named_ones_must_be_fit(tmp_path: Path) -> None:
+    found = GpuProbe((card(A), card(B, problems=("a memory row could not be remapped",))))
+    assert chosen_gpus(told(tmp_path).offer, found) == (found.gpus[0],)
+    assert chosen_gpus(told(tmp_path, offer__gpus="none").offer, found) == ()
+    assert chosen_gpus(told(tmp_path, offer__gpus=[A]).offer, found) == (found.gpus[0],)
+    for uuid, message in ((B, "could not be remapped"), ("GPU-cccc", "is not on this machine")):
+        with pytest.raises(ConfigError, match=message):
+            chosen_gpus(told(tmp_path, offer__gpus=[uuid]).offer, found)
+
+
+def test_wanted_runtimes__named_one_that_does_not_work__is_refused(tmp_path: Path) -> None:
+    working = {"wasm": (True, "50"), "docker": (False, "no engine answers")}
+    assert wanted_runtimes(told(tmp_path).offer, working) == Runtime.WASM
+    with pytest.raises(ConfigError, match="docker does not work here: no engine answers"):
+        wanted_runtimes(told(tmp_path, offer__runtimes=["docker"]).offer, working)
+    with pytest.raises(ConfigError, match="no runtime works"):
+        wanted_runtimes(told(tmp_path).offer, {})
+
+
+def test_probe_offer__this_machine__can_be_offered(tmp_path: Path) -> None:
+    offer = settings.probe_offer(told(tmp_path, offer__gpus="none", offer__runtimes=["wasm"]), ETH)
+    assert offer.runtimes == Runtime.WASM
+    assert 1 <= offer.cores <= settings.usable_cores()
+    assert 1 <= offer.ram_gib <= settings.memory_bytes() // GIB
+
+
+# ---- rows ----
+
+
+def levels(rows: list[Check]) -> dict[str, str]:
+    return {row.name: row.level.value for row in rows}
+
+
+@pytest.fixture
+def keyed(tmp_path: Path) -> settings.Settings:
+    key = keys.create_key(tmp_path / "keys", "operator", "pw", devnet=True)
+    password = tmp_path / "password"
+    password.write_text("pw")
+    password.chmod(0o600)
+    return told(tmp_path, account__keystore=str(key.path), account__password_file=str(password))
+
+
+def test_look_at_keys__private_files__pass_and_open_ones_fail(keyed: settings.Settings) -> None:
+    assert levels(doctor.look_at_keys(keyed)) == {"key file": "PASS", "payout address": "PASS"}
+    keyed.account.keystore.chmod(0o644)
+    with pytest.raises(ConfigError) as caught:
+        doctor.look_at_keys(keyed)
+    assert caught.value.code == "OPEN_FILE"
+
+
+def test_look_at_keys__paid_to_the_hot_key__warns(keyed: settings.Settings) -> None:
+    address = keys.read_key(keyed.account.keystore).address
+    hot = keyed.model_copy(update={"account": keyed.account.model_copy(update={"payout": address})})
+    assert levels(doctor.look_at_keys(hot))["payout address"] == "WARN"
+
+
+def test_look_at_gpus__none_on_the_machine__warns_or_fails_where_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpu, "probe", lambda: GpuProbe((), reason="no NVIDIA driver"))
+    assert levels(doctor.look_at_gpus(told(tmp_path), 1)) == {"gpu": "WARN"}
+    assert levels(doctor.look_at_gpus(told(tmp_path, offer__gpus=[A]), 1)) == {"gpu": "FAIL"}
+    assert levels(doctor.look_at_gpus(told(tmp_path, offer__gpus="none"), 1)) == {"gpu": "PASS"}
+
+
+def test_look_at_gpus__unfit_card__warns_with_its_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpu, "probe", lambda: GpuProbe((card(A, problems=("MIG is on",)),)))
+    monkeypatch.setattr(doctor.shutil, "which", lambda _: None)
+    rows = doctor.look_at_gpus(told(tmp_path), 1)
+    assert [(r.level, "MIG is on" in r.detail) for r in rows[:1]] == [(Level.WARN, True)]
+    assert levels(rows)["nvidia-container-toolkit"] == "WARN"
+
+
+def test_look_at_disk__below_the_reserve__fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for free, level in ((GIB - 1, "FAIL"), (GIB, "PASS")):
+        monkeypatch.setattr(doctor, "free_disk_bytes", lambda _, free=free: free)
+        assert levels(doctor.look_at_disk(told(tmp_path))) == {"disk": level}
+
+
+def test_look_at_stores__one_folder__passes_and_warns_of_one_copy(tmp_path: Path) -> None:
+    rows = doctor.look_at_stores(told(tmp_path))
+    assert levels(rows) == {"store": "PASS", "copies": "WARN"}
+    two = told(tmp_path, stores=[str(tmp_path / "a"), str(tmp_path / "b")])
+    assert levels(doctor.look_at_stores(two)) == {"store": "PASS"}
+
+
+def test_look_at_stores__nothing_to_write_to__fails(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    rows = doctor.look_at_stores(told(tmp_path, stores=[str(blocked / "store")]))
+    assert "FAIL" in levels(rows).values()
+    assert any(row.detail == "none of the stores can be written" for row in rows)
+
+
+def test_look_at_wasm__engine_installed__passes() -> None:
+    assert levels(doctor.look_at_wasm()) == {"wasm": "PASS"}
+
+
+def test_look_at_docker__not_offered__is_not_looked_for(tmp_path: Path) -> None:
+    assert levels(doctor.look_at_docker(told(tmp_path, offer__runtimes=["wasm"]), 1)) == {"docker": "PASS"}
+
+
+# ---- on a chain ----
+
+
+@pytest.mark.e2e
+def test_diagnose__working_scenario__passes_where_it_should(scenario: Any) -> None:
+    found = settings.load(scenario.home / "worker.toml")
+    market = scenario.exchange.market
+    # A beat every two seconds for a month is dear.
+    scenario.exchange.chain.rpc("anvil_setBalance", scenario.operator, hex(10**24))
+    rows = doctor.diagnose(found, market.network, market.port)
+    shown = levels(rows)
+    assert "FAIL" not in shown.values(), [row for row in rows if row.level is Level.FAIL]
+    for name in ("key file", "wasm", "offer", "disk", "store", "rpc", "rpc logs", "clock", "gas", "node"):
+        assert shown[name] == "PASS", (name, rows)
+    assert shown["rpc providers"] == "WARN"
+
+
+@pytest.mark.e2e
+def test_diagnose__poor_unregistered_key__says_what_is_missing(scenario: Any) -> None:
+    found = settings.load(scenario.home / "worker.toml")
+    market = scenario.exchange.market
+    (scenario.home / "keys" / "operator.json").unlink()
+    keys.create_key(scenario.home / "keys", "operator", PASSWORD, devnet=True)
+    shown = levels(doctor.diagnose(found, market.network, market.port))
+    assert (shown["gas"], shown["node"]) == ("FAIL", "WARN")
+
+
+@pytest.mark.e2e
+def test_look_at_rpc__clock_far_from_the_chain__fails_on_a_real_network(
+    scenario: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = settings.load(scenario.home / "worker.toml")
+    market = scenario.exchange.market
+    skewed = time.time() + 120
+    monkeypatch.setattr(doctor.time, "time", lambda: skewed)
+    assert levels(doctor.look_at_rpc(found, market))["clock"] == "WARN"
+    monkeypatch.setattr(doctor, "LOCAL_CHAIN_ID", 1)
+    assert levels(doctor.look_at_rpc(found, market))["clock"] == "FAIL"

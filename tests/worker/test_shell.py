@@ -1,0 +1,516 @@
+"""worker.shell and worker.__main__ against a real chain: the loop in this process, its refusals, its control file."""
+
+from __future__ import annotations
+
+import ast
+import http.client
+import json
+import os
+import queue
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth import keys
+from hearth.errors import ChainError, ConfigError, HearthError
+from hearth.events import Closed, Declined, Started
+from hearth.types import SENTINEL, JobId, Outcome, State
+from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, free_port, wait
+from tests.worker import test_decide as decided
+from worker import settings
+from worker.__main__ import build
+from worker.decide import (
+    Ack,
+    Beat,
+    Claim,
+    Close,
+    Decline,
+    Kind,
+    LeaseKey,
+    Propose,
+    ReadSpec,
+    Settle,
+    SubmitResult,
+    Withdraw,
+)
+from worker.metrics import Metrics
+from worker.shell import Worker, flights_of, read_mode, read_status, set_mode, tx_key
+from worker.watch import Payment, earnings_of, index_of, never_fits
+
+# ---- without a chain ----
+
+jobs = st.binary(min_size=32, max_size=32).map(JobId)
+indices = st.integers(0, (1 << 24) - 1)
+
+
+@pytest.mark.hypothesis
+@given(jobs, indices, st.integers(0, 8), st.lists(st.tuples(jobs, indices), min_size=1, max_size=64, unique=True))
+def test_flights_of__key_of_any_action__names_its_leases(
+    job: JobId, index: int, attempts: int, items: list[tuple[JobId, int]]
+) -> None:
+    snapshot = decided.snapshot_of()
+    key = LeaseKey(job, index, attempts)
+    cases = [
+        (Propose(job, index, attempts, 1), [(Kind.PROPOSE, job, index)]),
+        (Ack(job, index, attempts, 5), [(Kind.ACK, job, index)]),
+        (Claim(job, index, attempts, 5, index), [(Kind.CLAIM, job, index)]),
+        (Claim(job, index, attempts, 5, SENTINEL), [(Kind.CLAIM, job, SENTINEL)]),
+        (SubmitResult(key, b"", b"", Outcome.OK, 0), [(Kind.SUBMIT, job, index)]),
+        (Decline(key, b"", Outcome.BAD_INPUT), [(Kind.DECLINE, job, index)]),
+        (Settle(tuple(items)), [(Kind.SETTLE, j, i) for j, i in items]),
+        (Close(job, index), [(Kind.CLOSE, job, index)]),
+        (Beat(), [(Kind.BEAT, None, 0)]),
+        (Withdraw(7), [(Kind.WITHDRAW, None, 0)]),
+    ]
+    seen = [tx_key(action, snapshot) for action, _ in cases]
+    assert len(set(seen)) == len(seen)
+    for (_, flights), text in zip(cases, seen, strict=True):
+        assert flights_of(text) == flights
+
+
+def test_flights_of__key_of_another_program__is_nothing() -> None:
+    assert flights_of("gap/7") == []
+    assert flights_of("register/x") == []
+
+
+def test_tx_key__action_that_sends_nothing__is_refused() -> None:
+    with pytest.raises(ValueError, match="sends nothing"):
+        tx_key(ReadSpec(decided.ID), decided.snapshot_of())
+
+
+def test_index_of__next__is_the_sentinel() -> None:
+    assert (index_of("next"), index_of("5")) == (SENTINEL, 5)
+
+
+def test_read_mode__file_missing_or_broken__runs(tmp_path: Path) -> None:
+    assert read_mode(tmp_path) == "run"
+    set_mode(tmp_path, "drain")
+    assert read_mode(tmp_path) == "drain"
+    for text in ("{", "[]", '{"mode": "dance"}'):
+        (tmp_path / "control.json").write_text(text)
+        assert read_mode(tmp_path) == "run"
+    with pytest.raises(ValueError, match="dance"):
+        set_mode(tmp_path, "dance")
+
+
+def test_read_status__dead_process__is_not_alive(tmp_path: Path) -> None:
+    assert read_status(tmp_path) is None
+    for pid, state, alive in (
+        (os.getpid(), "working", True),
+        (os.getpid(), "stopped", False),
+        (2**22 + 1, "working", False),
+    ):
+        (tmp_path / "status.json").write_text(json.dumps({"pid": pid, "state": state}))
+        found = read_status(tmp_path)
+        assert found is not None and found["alive"] is alive
+
+
+def test_earnings_of__books__add_up() -> None:
+    lines = [
+        Payment(1, "paid", decided.ID, 95, 5),
+        Payment(2, "failed_theirs", decided.ID, 38, 2),
+        Payment(3, "closed", decided.ID, 10, 1),
+        Payment(4, "declined", decided.ID, 0),
+        Payment(5, "reclaimed", decided.ID, 0),
+        Payment(5, "slashed", None, 7),
+        Payment(6, "lapsed", None, 1),
+    ]
+    found = earnings_of(lines)
+    assert (found.paid, found.failed_theirs, found.closed, found.declined, found.timed_out) == (1, 1, 1, 1, 1)
+    assert (found.income, found.fees, found.slashed, found.liveness_fees) == (143, 8, 7, 1)
+
+
+def test_never_fits__state_of_the_node__does_not_count_but_its_offer_does() -> None:
+    policy, node, market = decided.POLICY, decided.NODE, decided.MARKET
+    poor = replace(node, stake=0, hot=replace(node.hot, beat=0, busy=4, quarantine=decided.NOW * 2))
+    assert never_fits(decided.TERMS, policy, poor, market).name == "FITS"
+    dear = replace(decided.TERMS, ceiling=node.offer.ask - 1)
+    assert never_fits(dear, policy, node, market).name == "PRICE"
+    # A lower price that is on its way counts already.
+    cheaper = replace(node, offer=replace(node.offer, pending=True), next_ask=1, next_ask_at=decided.NOW + 600)
+    assert never_fits(dear, policy, cheaper, market).name == "FITS"
+    big = replace(decided.TERMS, needs=replace(decided.TERMS.needs, disk_gib=101))
+    assert never_fits(big, policy, node, market).name == "DISK"
+
+
+def test_decide_module__imports__nothing_impure() -> None:
+    """The core must not be able to do I/O, read a clock or draw a random number."""
+    path = Path(decided.decide.__code__.co_filename)
+    pure = {"__future__", "collections.abc", "dataclasses", "enum", "fnmatch", "typing", "hearth", "hearth.types"}
+    for statement in ast.walk(ast.parse(path.read_text())):
+        if isinstance(statement, ast.Import):
+            raise AssertionError(f"import {statement.names[0].name}")
+        if isinstance(statement, ast.ImportFrom):
+            assert statement.module in pure, statement.module
+            if statement.module == "hearth":
+                assert {name.name for name in statement.names} <= {"protocol", "words"}
+
+
+def get(port: int, path: str) -> tuple[int, str]:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+@pytest.mark.net
+def test_metrics__served__say_healthy_and_ready_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = Metrics()
+    server = metrics.serve("127.0.0.1", 0)
+    try:
+        port = server.server_address[1]
+        assert get(port, "/healthz")[0] == 200
+        assert get(port, "/readyz")[0] == 503
+        metrics.ready = True
+        assert get(port, "/readyz")[0] == 200
+        metrics.transactions.labels("beat", "mined").inc()
+        assert 'hearth_worker_transactions_total{kind="beat",state="mined"} 1.0' in get(port, "/metrics")[1]
+        assert get(port, "/key")[0] == 404
+        later = time.monotonic() + 61
+        monkeypatch.setattr("worker.metrics.time.monotonic", lambda: later)
+        assert get(port, "/healthz")[0] == 503
+        assert get(port, "/readyz")[0] == 503
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+# ---- on a chain ----
+
+
+@dataclass
+class Running:
+    """A worker in a thread of this process; `error` is what ended it."""
+
+    thread: threading.Thread
+    worker: Worker
+    error: HearthError | None = None
+
+
+@contextmanager
+def working(scenario: Scenario, **overrides: Any) -> Iterator[Running]:
+    """Run the scenario's worker in a thread, opened there as well; raise what ended it."""
+    opened: queue.Queue[Worker] = queue.Queue()
+    running: list[Running] = []
+
+    def run() -> None:
+        try:
+            with ExitStack() as stack:
+                worker = build(settings.load(scenario.home / "worker.toml"), stack, overrides)
+                opened.put(worker)
+                worker.run()
+        except HearthError as error:
+            running[0].error = error
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    running.append(Running(thread, opened.get(timeout=60)))
+    try:
+        yield running[0]
+    finally:
+        running[0].worker.stop.set()
+        running[0].worker.wake.set()
+        thread.join(60)
+    assert not thread.is_alive()
+    if running[0].error is not None:
+        raise running[0].error
+
+
+def state_of(scenario: Scenario) -> dict[str, Any]:
+    found = read_status(scenario.home / "state")
+    return found or {}
+
+
+def reasons(scenario: Scenario, job: JobId) -> list[str]:
+    return [line["reason"] for line in state_of(scenario).get("reasons", {}).get(job.hex(), [])]
+
+
+def events_of(exchange: Exchange, job: JobId, kind: type) -> list[Any]:
+    return [e for e in exchange.logs() if isinstance(e, kind) and e.job_id == job]  # type: ignore[attr-defined]
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("scenario", [{"slots": 2}], indirect=True)
+def test_run__array_on_two_slots__runs_each_lease_once(exchange: Exchange, scenario: Scenario) -> None:
+    job = scenario.post(units=5, newcomers=True)
+    with working(scenario):
+        for index in range(5):
+            scenario.settled(job, index)
+        wait(lambda: state_of(scenario)["earnings"]["paid"] == "5", "the books show it")
+    for index in range(5):
+        scenario.assert_once(job, index)
+    node = exchange.market.node(scenario.node)
+    assert (node.hot.busy, node.hot.bond) == (0, 0)
+
+
+@pytest.mark.e2e
+def test_run__paused__takes_nothing_and_says_why_until_it_is_resumed(scenario: Scenario) -> None:
+    home = scenario.home / "state"
+    set_mode(home, "pause")
+    job = scenario.post()
+    with working(scenario) as running:
+        wait(lambda: reasons(scenario, job) == ["paused"], "the worker says that it is paused")
+        assert not running.worker.metrics.ready
+        set_mode(home, "run")
+        scenario.settled(job)
+    assert state_of(scenario)["state"] == "stopped"
+
+
+@pytest.mark.e2e
+def test_run__drained__finishes_what_it_holds_and_ends(exchange: Exchange, scenario: Scenario) -> None:
+    scenario.module = exchange.module(scenario.name, 1_500_000_000)
+    config = scenario.home / "worker.toml"
+    text = config.read_text()
+    config.write_text(text[: text.index("modules")] + f'modules = ["{scenario.module.cid}"]\nconfirmations = 0\n')
+    job = scenario.post()
+    with working(scenario, settle_after=0) as running:
+        wait(lambda: scenario.state(job) is State.RUNNING, "it runs")
+        set_mode(scenario.home / "state", "drain")
+        other = scenario.post()
+        running.thread.join(120)
+        assert not running.thread.is_alive()  # type: ignore[attr-defined]
+    scenario.assert_once(job)
+    assert scenario.state(other) is State.OPEN
+    assert state_of(scenario)["state"] == "drained"
+    # Starting it again means to work again.
+    with working(scenario):
+        scenario.settled(other)
+
+
+@pytest.mark.e2e
+def test_run__job_that_cannot_be_run__is_given_back_with_its_reason(exchange: Exchange, scenario: Scenario) -> None:
+    """The store loses the module after the spec was read."""
+    name = scenario.module.cid
+    from hearth import cid
+
+    digest = cid.parse(name).digest.hex()
+    path = exchange.store.root / "blocks" / digest[:2] / digest
+    kept = path.read_bytes()
+    path.write_bytes(kept[:-1] + b"x")
+    job = scenario.post()
+    with working(scenario):
+        wait(lambda: events_of(exchange, job, Declined), "it is declined")
+        wait(lambda: state_of(scenario)["earnings"]["declined"] == "1", "the books show it")
+        wait(lambda: reasons(scenario, job) == ["excluded"], "it does not take the job again")
+    (declined,) = events_of(exchange, job, Declined)
+    report = exchange.store.get_json(declined.report)
+    assert report["outcome"] == "bad_input" and "module" in report["detail"]
+    assert scenario.state(job) is State.OPEN
+    path.write_bytes(kept)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("scenario", [{"turns": 40_000_000_000}], indirect=True)
+def test_run__cancelled_while_it_runs__is_closed_and_paid_for_its_time(exchange: Exchange, scenario: Scenario) -> None:
+    job = scenario.post()
+    with working(scenario):
+        wait(scenario.sandboxes, "it runs")
+        terms = exchange.market.terms_of(job).terms
+        exchange.submitter.send(exchange.market.calls.cancel(terms, 0), key=f"cancel/{job.hex()}")
+        wait(lambda: scenario.state(job) is State.CANCELLED, "it is closed")
+        wait(lambda: not scenario.sandboxes(), "the program is stopped")
+    (closed,) = events_of(exchange, job, Closed)
+    assert closed.pay > closed.fee > 0
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("scenario", [{"turns": 3_000_000_000}], indirect=True)
+def test_run__reorganisation_takes_the_claim_away__runs_on_and_settles_once(
+    exchange: Exchange, scenario: Scenario
+) -> None:
+    job = scenario.post()
+    with working(scenario) as running:
+        wait(scenario.sandboxes, "it runs")
+        (started,) = events_of(exchange, job, Started)
+        # From the claim on, but not the post, whose sender does not watch.
+        exchange.chain.rpc("anvil_reorg", exchange.chain.head().number - started.log.block_number + 1, [])
+        assert scenario.state(job) is State.OPEN
+        scenario.settled(job)
+        assert running.worker._watcher.reorgs >= 1
+        moments = [m.number for m, _ in running.worker._journal.moments(LeaseKey(job, 0, 1))]
+    scenario.assert_once(job)
+    # The same claim came back, and the run that it paid for was never given up.
+    assert events_of(exchange, job, Started)[0].log.tx_hash == started.log.tx_hash
+    assert moments.count(4) == 1
+
+
+@pytest.mark.e2e
+def test_run__rpc_away_for_a_while__goes_on_where_it_was(exchange: Exchange, scenario: Scenario) -> None:
+    with working(scenario, rpc_timeout=0.5) as running:
+        wait(lambda: state_of(scenario).get("status") == "active", "it is active")
+        os.kill(exchange.net.pid, signal.SIGSTOP)
+        try:
+            wait(lambda: running.worker._failures > 0, "it notices", 60)
+        finally:
+            os.kill(exchange.net.pid, signal.SIGCONT)
+        job = scenario.post()
+        scenario.settled(job)
+    scenario.assert_once(job)
+
+
+@pytest.mark.e2e
+def test_run__sends_fail_for_a_while__runs_what_it_holds_and_submits_later(
+    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fee spike must not keep a held lease from running."""
+    send = Worker._send
+    spike = threading.Event()
+
+    def dear(self: Worker, action: Any, snapshot: Any) -> None:
+        if not isinstance(action, Claim) and snapshot.node.hot.busy and spike.is_set():
+            raise ChainError("the base fee is above the cap", code="FEE_CAP", hint="hearth doctor")
+        send(self, action, snapshot)
+
+    monkeypatch.setattr(Worker, "_send", dear)
+    spike.set()
+    job = scenario.post()
+    with working(scenario) as running:
+        wait(lambda: any(e.phase == "done" for e in scenario.entries()), "it ran")
+        wait(lambda: running.worker._failures > 1, "the sends fail")
+        assert scenario.state(job) is State.RUNNING
+        spike.clear()
+        scenario.settled(job)
+    scenario.assert_once(job)
+
+
+@pytest.mark.e2e
+def test_run__operator_replaced__stops_with_the_reason(exchange: Exchange, scenario: Scenario) -> None:
+    other = keys.create_key(scenario.home / "keys", "other", "pw", devnet=True)
+    with pytest.raises(ConfigError) as caught, working(scenario) as running:
+        wait(lambda: state_of(scenario).get("status") == "active", "it is active")
+        call = exchange.market.calls.set_operator(scenario.node, other.address)
+        exchange.owner.send(call, key=f"set_operator/{scenario.node}")
+        running.thread.join(60)  # type: ignore[attr-defined]
+    assert caught.value.code == "NOT_OPERATOR"
+
+
+@pytest.mark.e2e
+def test_run__gas_money_gone__says_so_and_goes_on_when_it_is_back(
+    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.shell.FUNDS_SECONDS", 3.0)
+    job = scenario.post()
+    exchange.chain.rpc("anvil_setBalance", scenario.operator, "0x0")
+    with working(scenario):
+        wait(lambda: state_of(scenario).get("hold") == "not_ready", "it holds")
+        assert scenario.state(job) is State.OPEN
+        exchange.chain.rpc("anvil_setBalance", scenario.operator, hex(ETH))
+        wait(lambda: state_of(scenario).get("status") == "active", "it beats again")
+
+
+@pytest.mark.e2e
+def test_run__own_credit_above_the_threshold__is_withdrawn_as_gas_money(exchange: Exchange, scenario: Scenario) -> None:
+    """Settling earns the settler's share of the keeper fee, which pays for gas."""
+    job = scenario.post()
+    with working(scenario, withdraw_at=1):
+        scenario.settled(job)
+        wait(lambda: "withdraw/" in " ".join(scenario.transactions()), "it withdraws")
+        wait(lambda: exchange.market.credit(scenario.operator) == 0, "the credit is gone")
+
+
+# ---- refusals to start, each with nothing sent and nothing written to the chain ----
+
+
+def refusal(scenario: Scenario) -> HearthError:
+    chain = scenario.exchange.chain
+    before = (chain.nonce(scenario.operator), chain.balance(scenario.operator))
+    with pytest.raises(HearthError) as caught, ExitStack() as stack:
+        build(settings.load(scenario.home / "worker.toml"), stack)
+    assert (chain.nonce(scenario.operator), chain.balance(scenario.operator)) == before
+    return caught.value
+
+
+def edit_network(scenario: Scenario, change: Any) -> None:
+    """Give the scenario a network file of its own, changed."""
+    data = json.loads(scenario.exchange.net.network_file.read_text())
+    change(data)
+    (scenario.home / "network.json").write_text(json.dumps(data))
+    config = scenario.home / "worker.toml"
+    config.write_text(config.read_text().replace(str(scenario.exchange.net.network_file), "./network.json"))
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("change", "code", "exit_code"),
+    [
+        (lambda d: d.update(chain_id=1), "WRONG_CHAIN", 4),
+        (lambda d: d.update(genesis_hash="0x" + "11" * 32), "WRONG_CHAIN", 4),
+        (lambda d: d.update(protocol_version=2), "WRONG_VERSION", 3),
+        (lambda d: d["code_hashes"].update(JobRegistry="0x" + "11" * 32), "WRONG_CONTRACTS", 4),
+        (lambda d: d["contracts"].update(JobRegistry=d["contracts"]["Lens"]), "WRONG_CONTRACTS", 4),
+        (lambda d: d["contracts"].update(Escrow="0x" + "11" * 20), "WRONG_CONTRACTS", 4),
+    ],
+)
+def test_build__network_file_of_another_market__is_refused(
+    scenario: Scenario, change: Any, code: str, exit_code: int
+) -> None:
+    edit_network(scenario, change)
+    error = refusal(scenario)
+    assert (error.code, error.exit_code) == (code, exit_code)
+
+
+@pytest.mark.e2e
+def test_build__key_or_password_unfit__is_refused(scenario: Scenario) -> None:
+    password = scenario.home / "password"
+    password.chmod(0o644)
+    assert refusal(scenario).code == "OPEN_FILE"
+    password.chmod(0o600)
+    password.write_text("wrong")
+    assert refusal(scenario).code == "WRONG_PASSWORD"
+    password.unlink()
+    assert refusal(scenario).code == "NO_FILE"
+    shutil.rmtree(scenario.home / "keys")
+    assert refusal(scenario).code == "NO_ACCOUNT"
+
+
+@pytest.mark.e2e
+def test_build__key_without_a_node__is_refused(scenario: Scenario) -> None:
+    shutil.rmtree(scenario.home / "keys")
+    keys.create_key(scenario.home / "keys", "operator", PASSWORD, devnet=True)
+    assert refusal(scenario).code == "NO_NODE"
+    config = scenario.home / "worker.toml"
+    config.write_text(f"node = {scenario.node}\n" + config.read_text())
+    assert refusal(scenario).code == "NOT_OPERATOR"
+
+
+@pytest.mark.e2e
+def test_build__rpc_down__is_refused_as_retryable(scenario: Scenario) -> None:
+    config = scenario.home / "worker.toml"
+    config.write_text(config.read_text().replace(scenario.exchange.url, f"http://127.0.0.1:{free_port()}"))
+    error = refusal(scenario)
+    assert isinstance(error, ChainError) and error.retryable and error.exit_code == 4
+
+
+@pytest.mark.e2e
+def test_main__second_worker_on_the_key__ends_with_key_in_use(scenario: Scenario) -> None:
+    with working(scenario):
+        scenario.start()
+        assert scenario.process is not None
+        assert scenario.process.wait(60) == 3
+    error = json.loads(scenario.log().strip().splitlines()[-1])["error"]
+    assert error["code"] == "KEY_IN_USE"
+    scenario.assert_secret_kept()
+
+
+@pytest.mark.e2e
+def test_main__sigterm__ends_well_and_a_new_process_goes_on(exchange: Exchange, scenario: Scenario) -> None:
+    job = scenario.post()
+    scenario.start()
+    wait(lambda: scenario.state(job) is not State.OPEN, "it is claimed")
+    scenario.working()
+    scenario.stop()
+    scenario.start()
+    scenario.settled(job)
+    scenario.working()
+    scenario.stop()
+    scenario.assert_once(job)
