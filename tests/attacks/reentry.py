@@ -178,7 +178,7 @@ class Attack:
         self.run(target, name, *INNER[contract, name](self), value=value)
 
     def most(self, outer: str, contract: str, name: str) -> int:
-        """Return the most that the attacker has after the calls in a row: one inner call for each callback, or fewer."""
+        """Return the most that the attacker has after the same calls one after the other."""
         steps = {"o": lambda: OUTER[outer](self), "i": lambda: self.inner(contract, name)}
         found = [self.wealth()]
         for order in ("oi", "ii", "oii"):
