@@ -66,8 +66,8 @@ class Net(Keepers):
         )
         posted = self._posted(head)
         counts: Counter[str] = Counter()
-        for one in posted:
-            counts.update(self._view(one, head).counts)
+        for view in self._views(posted, head):
+            counts.update(view.counts)
         policies = market.policies(head.hash)
         escrow = market.asset_balance(self.network.escrow, head.hash)
         return {
