@@ -127,6 +127,7 @@ class Keeper:
         self.stopping = False
         self._followed = False
         self._head: Block | None = None
+        self._rows: tuple[JobRow, ...] = ()
         self._cycles = 0
         self._waiting: list[tuple[Action, Pending]] = []
         self._wall, self._sleep = wall, sleep
@@ -210,10 +211,14 @@ class Keeper:
             head = self._follow()
             self._read_nodes(head)
             self._compare(head)
+            self._rows = self.index.rows()
         except ChainError as error:
             if error.code in ("RPC_BROKEN", "RPC_LIES"):
                 self._rebuild(error.code.lower())
             raise
+        except ValueError as error:  # words that no contract writes: packed lanes out of range, short data, a gap
+            self._rebuild("rpc_broken")
+            raise ChainError(f"the RPC serves words that cannot be: {error}", code="RPC_BROKEN") from error
         return head
 
     def _follow(self) -> Block:
@@ -268,12 +273,12 @@ class Keeper:
         self._followed = False
 
     def snapshot(self, head: Block) -> Snapshot:
-        """Return the market as `decide` takes it; the index must be at `head`."""
+        """Return the market as `decide` takes it; `head` is what `sync` returned."""
         parameters = self.network.node_parameters
         view = self.index.fleet.at(head.timestamp, Immutables(parameters.dead_after, parameters.minimum_stake))
         fees = self.port.fees()
         price = fees.base_fee + fees.priority_fee
-        return Snapshot(head.number, head.timestamp, view, self.index.rows(), parameters.liveness_fee, price)
+        return Snapshot(head.number, head.timestamp, view, self._rows, parameters.liveness_fee, price)
 
     # ---- sending ----
 

@@ -16,7 +16,7 @@ from hearth import protocol
 from hearth.chain.port import Block, Call, Fees
 from hearth.chain.web3 import Web3Chain
 from hearth.errors import ChainError, ConfigError, NotFoundError
-from hearth.types import JobId, State, Terms, TermsFlag
+from hearth.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.decide import Propose
 from keeper.pulse import Pulse, Server
 from keeper.shell import Cycle, Keeper, explain, status
@@ -266,6 +266,20 @@ def test_cycle__index_differs_from_the_chain__rebuilds(market: LiveMarket) -> No
         keeper.cycle()
     keeper.cycle()
     assert keeper.index.rows()[0].units[0].unit == market.world.unit(terms)
+
+
+def test_cycle__words_that_cannot_be__are_the_rpcs_fault(market: LiveMarket) -> None:
+    market.world.register()
+    keeper = market.keeper(dry=True)
+    read = keeper.market.node_pages
+    keeper.market.node_pages = lambda block: iter([(NodeId(5), bytes(224))])  # type: ignore[method-assign]
+    with pytest.raises(ChainError, match="words that cannot be") as caught:
+        keeper.cycle()
+    assert caught.value.retryable
+    assert count(keeper, "hearth_keeper_rebuilds_total", cause="rpc_broken") == 1
+    keeper.market.node_pages = read  # type: ignore[method-assign]
+    keeper.cycle()
+    assert len(keeper.index.fleet) == 1
 
 
 def test_start__another_contract_than_the_networks__refuses(market: LiveMarket) -> None:
