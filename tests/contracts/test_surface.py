@@ -28,7 +28,7 @@ def _table(name: str, constant: str) -> list[str]:
 
 def _reasons(name: str) -> set[str]:
     """Return every reason that the contract can give."""
-    inline = set(re.findall(r'"((?:jobs|nodes|lens): [^"]*?)"', re.sub(r"String\[\d+\]\s*\) = .*", "", _source(name))))
+    inline = set(re.findall(r'"((?:jobs|nodes|lens): [^"]*?)"', re.sub(r'\) = "[^"]*"', "", _source(name))))
     tables = {"JobRegistry": ["REASONS"], "NodeRegistry": ["GATE_REASONS"]}.get(name, [])
     rows = {row for constant in tables for row in _table(name, constant)}
     return (inline | rows) - {"nodes: fits"}  # row 0, which no gate gives
