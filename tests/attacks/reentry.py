@@ -34,8 +34,16 @@ class Attack:
         self._fill()
         self.victim_node = world.register(stake=100 * w.ETHER)
         self.node = int.from_bytes(
-            self.run(world.nodes, "register", self.address, words.pack_offer(w.OFFER), bytes(32), 100 * w.ETHER,
-                     value=100 * w.ETHER)[-32:], "big"
+            self.run(
+                world.nodes,
+                "register",
+                self.address,
+                words.pack_offer(w.OFFER),
+                bytes(32),
+                100 * w.ETHER,
+                value=100 * w.ETHER,
+            )[-32:],
+            "big",
         )
         self.run(world.nodes, "beat", self.node)
         self.jobs: dict[str, Terms] = {}
@@ -170,7 +178,7 @@ class Attack:
         self.run(target, name, *INNER[contract, name](self), value=value)
 
     def most(self, outer: str, contract: str, name: str) -> int:
-        """Return the most that the attacker has after the calls in a row: one inner call for each callback, or fewer."""
+        """Return the most that the attacker has after the same calls one after the other."""
         steps = {"o": lambda: OUTER[outer](self), "i": lambda: self.inner(contract, name)}
         found = [self.wealth()]
         for order in ("oi", "ii", "oii"):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth import protocol
 from hearth.types import Billing, Terms
 from tests import world as w
 from tests.attacks.twin import LIVES, Twin
-
-pytestmark = pytest.mark.hypothesis
 
 TOP = 2**80 - 1
 BPS = st.sampled_from([0, 1, 333, 500, 999, 1_000])
@@ -46,7 +43,6 @@ def _fits(terms: Terms, policy: w.Policy) -> bool:
     )
 
 
-@settings(max_examples=200)
 @given(
     policy=policies(),
     life=st.sampled_from(sorted(LIVES)),

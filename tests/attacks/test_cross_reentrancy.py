@@ -19,7 +19,19 @@ VIEWS = [
     for contract, name in INNER
     if name
     in {
-        *("ASSET", "credit", "locked", "tracked", "get", "gate", "appraise", "last_seen", "totals", "job_id_of", "load"),
+        *(
+            "ASSET",
+            "credit",
+            "locked",
+            "tracked",
+            "get",
+            "gate",
+            "appraise",
+            "last_seen",
+            "totals",
+            "job_id_of",
+            "load",
+        ),
         *("policies", "units", "nodes", "jobs", "unit", "fit", "score", "checkUpkeep"),
     }
 ]

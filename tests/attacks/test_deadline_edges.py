@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth import protocol
@@ -75,8 +75,6 @@ def test_edge__each_second_around_it__opens_exactly_one_side(edge: str, kind: st
         assert sides == [[offset < 0] * len(before), [offset >= 0] * len(after)], (edge, offset)
 
 
-@pytest.mark.hypothesis
-@settings(max_examples=60)
 @given(
     max_seconds=st.integers(1, 90_000),
     offset=st.sampled_from(NEARBY),

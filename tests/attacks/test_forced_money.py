@@ -19,9 +19,7 @@ def _force(found: Scene, target: Contract, amount: int) -> None:
         return
     # Init code that destroys itself in favour of the target: PUSH20 address, SELFDESTRUCT.
     world.evm.set_balance(world.stranger, world.evm.balance(world.stranger) + amount)
-    world.evm.deploy_code(
-        b"\x73" + bytes.fromhex(target.address[2:]) + b"\xff", sender=world.stranger, value=amount
-    )
+    world.evm.deploy_code(b"\x73" + bytes.fromhex(target.address[2:]) + b"\xff", sender=world.stranger, value=amount)
     assert world.evm.balance(target) >= amount
 
 

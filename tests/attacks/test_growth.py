@@ -77,9 +77,7 @@ class Sample:
         amount = protocol.escrow_at_post(terms)
         for n in range(jobs):
             packed = words.pack_terms(w.replace(terms, salt=10**9 + n))
-            world.evm.raw_call(
-                world.jobs, world.jobs.encode("post", packed, ()), sender=world.keeper, value=amount
-            )
+            world.evm.raw_call(world.jobs, world.jobs.encode("post", packed, ()), sender=world.keeper, value=amount)
 
     def gas(self, call: Call, name: str) -> int:
         """Return the gas of one call, after which everything is as before."""

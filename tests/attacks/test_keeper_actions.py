@@ -112,7 +112,9 @@ def test_keeper_action__some_seconds_early__is_refused_and_changes_nothing(stage
 @pytest.mark.parametrize("op", [SETTLE, CLOSE, RECLAIM, EXPIRE, LIVENESS])
 def test_upkeep__stale_and_due_candidates_together__does_what_is_due_once(op: int) -> None:
     """A batch that names a unit twice, and one that is stale, does each due thing once and pays for it once."""
-    stage = {SETTLE: "submitted", CLOSE: "noticed", RECLAIM: "last overdue", EXPIRE: "expirable", LIVENESS: "silent"}[op]
+    stage = {SETTLE: "submitted", CLOSE: "noticed", RECLAIM: "last overdue", EXPIRE: "expirable", LIVENESS: "silent"}[
+        op
+    ]
     single, double = scene(stage), scene(stage)
     for found, copies in ((single, 1), (double, 3)):
         terms = words.pack_terms(found.terms)

@@ -39,7 +39,9 @@ class Twin:
         offer = replace(w.OFFER, ask=ask)
         self.node = self.model.register(world.owner, world.operator, offer, stake)
         assert world.register(stake=stake, ask=ask, beat=False) == self.node
-        self.step(lambda m: m.beat(world.operator, self.node), lambda: world.nodes.send.beat(self.node, sender=world.operator))
+        self.step(
+            lambda m: m.beat(world.operator, self.node), lambda: world.nodes.send.beat(self.node, sender=world.operator)
+        )
         self.job: Job
 
     def step(self, modelled: Callable[[Model], Any], real: Callable[[], Any]) -> str:
@@ -128,9 +130,7 @@ class Twin:
                 lambda m: getattr(m, name)(who, job, 0, self.node),
                 lambda: getattr(world, name)(job.terms, self.node, sender=who),
             )
-        return self.step(
-            lambda m: getattr(m, name)(who, job, 0), lambda: getattr(world, name)(job.terms, sender=who)
-        )
+        return self.step(lambda m: getattr(m, name)(who, job, 0), lambda: getattr(world, name)(job.terms, sender=who))
 
     def wait_until(self, moment: int) -> None:
         """Let time pass."""

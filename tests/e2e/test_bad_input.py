@@ -256,6 +256,29 @@ def test_submit__container_that_fails__exit_100(
     assert told.error["details"]["status"] == status
 
 
+@pytest.mark.docker
+def test_run__image_by_tag__resolved_to_its_digest_and_a_missing_one_refused(
+    place: Town, names: dict[str, str]
+) -> None:
+    from worker.runtimes.docker import DockerRuntime
+
+    image = os.environ.get("HEARTH_TEST_IMAGE_BUSYBOX", "")
+    works, why = DockerRuntime().available()
+    require("docker", works and bool(image), f"{why}; HEARTH_TEST_IMAGE_BUSYBOX={image!r}")
+    repository, digest = image.split("@")
+    environ = {"HEARTH_DOCKER_HOST": os.environ.get("HEARTH_DOCKER_HOST", "")}
+    before = _state(place)
+    command = ("run", f"{repository}:1", "--max-rate", "1.2/h", "--anyway", "--dry-run", "--json", "--", "true")
+    told = place.hearth(*command, environ=environ)
+    assert told.code == 0, told.out + told.err
+    client = place.client
+    assert client._resolve_image(f"{repository}:1") == f"{repository}@{digest}"
+    command = ("run", f"{repository}:gone", "--max-rate", "1.2/h", "--json", "--", "true")
+    told = place.hearth(*command, environ=environ)
+    assert (told.code, told.error["code"]) == (2, "NO_IMAGE"), told.out
+    assert _state(place) == before
+
+
 # ---- moments in the middle ----
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 
 from hearth.keys import create_key
 from hearth.network import save_network
@@ -34,6 +35,13 @@ def market(tmp_path: Path) -> Iterator[LiveMarket]:
     save_network(live.network(), tmp_path / "net.json")
     yield live
     live.close()
+
+
+@pytest.fixture(autouse=True)
+def own_logging() -> Iterator[None]:
+    """Undo what `main` sets up: its logger writes to the stderr of one test."""
+    yield
+    structlog.reset_defaults()
 
 
 def write_config(folder: Path, *, key: bool = True, port: int = 0, extra: str = "") -> Path:

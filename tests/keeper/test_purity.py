@@ -27,9 +27,13 @@ IMPURE_PARTS = {"random", "ctypeslib", "memmap", "load", "fromfile", "save", "en
 
 
 def imports_of(path: Path) -> set[str]:
-    """Return every module that a file names in an import, at any depth of it."""
+    """Return every module that a file names in an import, at any depth of it.
+
+    Of a package's own file only what runs when the package is imported: its lazy names are no part of a core.
+    """
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body if path.name == "__init__.py" else ast.walk(tree):
         if isinstance(node, ast.Import):
             found.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
