@@ -23,6 +23,7 @@ from hearth.types import (
     Header,
     JobId,
     Node,
+    NodeId,
     Outcome,
     Policy,
     State,
@@ -32,6 +33,7 @@ from hearth.types import (
     Unit,
 )
 
+_MASK64: Final = (1 << 64) - 1
 MAX_BATCH: Final = 64
 """The most leases that one `settle_batch` takes."""
 HELD: Final = frozenset({State.RUNNING, State.CLOSING})
@@ -655,7 +657,7 @@ def _take(snapshot: Snapshot, config: Config, now: int, room: _Room) -> list[Act
             live = protocol.has_live_proposal(unit, policy, now)
             leading = live and lease.best.node == snapshot.node.id
             rank = 2 if not leading else 1 if now < unit.mark else 0
-            lot = protocol.lot(protocol.seed(job.id, lease.index, unit.attempts), snapshot.node.id)
+            lot = _lot(job.id, lease.index, snapshot.node.id)
             ranked.append(
                 (
                     rank,
@@ -674,6 +676,12 @@ def _take(snapshot: Snapshot, config: Config, now: int, room: _Room) -> list[Act
                 reading.add(step.job)
         actions.append(step)
     return actions
+
+
+def _lot(job: JobId, index: int, node: NodeId) -> int:
+    """Return this node's place for a lease among others: ids are hashes, so a little mixing spreads nodes apart."""
+    mixed = (int.from_bytes(job[:8], "big") ^ (index + 1) * 0x9E3779B97F4A7C15 ^ node * 0xC2B2AE3D27D4EB4F) & _MASK64
+    return mixed * 0xD6E8FEB86659FD93 & _MASK64
 
 
 @dataclass(frozen=True, slots=True)

@@ -318,6 +318,18 @@ def test_decide__ack_due_and_window_led__acks_first_with_one_slot() -> None:
     assert isinstance(found[0], Ack) and found[0].job == jobs[1].id
 
 
+def test_decide__many_workers_see_the_same_jobs__they_start_at_different_ones() -> None:
+    ids = [JobId(bytes([n]) * 32) for n in range(1, 21)]
+    jobs = [replace(job_of(OPEN), id=job) for job in ids]
+    firsts = set()
+    for number in range(1, 41):
+        node = replace(NODE, id=NodeId(number), offer=replace(NODE.offer, slots=1))
+        claims = [a.job for a in decide(snapshot_of(*jobs, node=node), CONFIG, NOW) if isinstance(a, Claim)]
+        assert len(claims) == 1
+        firsts.add(claims[0])
+    assert len(firsts) >= 8
+
+
 # ---- leases that are held ----
 
 
