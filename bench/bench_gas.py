@@ -1,6 +1,6 @@
 """Measure the gas of every call on a real anvil: writes bench/results/gas.json and docs/GAS.md.
 
-Run it with `make bench-gas`. The figures are receipts' gasUsed; tests/contracts/test_gas.py holds later changes to them.
+Run it with `make bench-gas`. The figures are gasUsed of receipts; tests/contracts/test_gas.py keeps later changes near.
 """
 
 from __future__ import annotations

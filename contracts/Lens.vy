@@ -66,7 +66,7 @@ def nodes(first: uint256, count: uint256) -> DynArray[INodeRegistry.Node, MAX_PA
     @return Records; all zero for an exited node.
     """
     page: DynArray[INodeRegistry.Node, MAX_PAGE] = []
-    end: uint256 = min(first + count, (staticcall NODES.totals()) & packing.U32)
+    end: uint256 = min(first + min(count, MAX_PAGE), (staticcall NODES.totals()) & packing.U32)
     for i: uint256 in range(MAX_PAGE):
         if first + i >= end:
             break

@@ -375,7 +375,7 @@ def key(unit_score: int, unit_seed: bytes, node: NodeId) -> int:
 
 
 def decay(value: int, seconds: int) -> int:
-    """Halve a lane every 30 days, with a quadratic approximation of 2**-x between (error < 0.2 %)."""
+    """Halve a lane every 30 days, with a quadratic approximation of 2**-x between (error < 0.3 %)."""
     halvings, rest = divmod(seconds, HALF_LIFE)
     if halvings >= 32:
         return 0

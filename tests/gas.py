@@ -250,7 +250,9 @@ class Bench:
         parties = []
         for i in range(BATCH):
             owner, operator = world.evm.account(f"owner {i}"), world.evm.account(f"operator {i}")
-            parties.append((owner, operator, world.evm.account(f"submitter {i}"), self._register(owner, operator, self.ask)))
+            parties.append(
+                (owner, operator, world.evm.account(f"submitter {i}"), self._register(owner, operator, self.ask))
+            )
         for record in (False, True):
             items = []
             for _, operator, submitter, node in parties:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 PR_SET_DUMPABLE = 4
 
+log = structlog.get_logger("worker")
+
 
 def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None = None) -> Worker:
     """Open everything that a worker needs and put it together; `stack` closes it again. Raises HearthError.
@@ -45,12 +47,13 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     from hearth.journal import Journal as TxJournal
     from hearth.market import Market
     from hearth.tx import Sender, SenderConfig
+    from hearth.types import Runtime
     from worker import gpu
     from worker.decide import Config
     from worker.execution import Bounds, Executor
     from worker.journal import Journal
     from worker.metrics import Metrics
-    from worker.runtimes.base import Runtime
+    from worker.runtimes.base import Runtime as Sandbox
     from worker.runtimes.docker import DockerRuntime
     from worker.runtimes.wasm import WasmRuntime
     from worker.settings import chosen_gpus
@@ -91,12 +94,17 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     stack.callback(store.close)
     scratch = home / "tmp"
     scratch.mkdir(mode=0o700, exist_ok=True)
-    everything: tuple[Runtime, ...] = (WasmRuntime(scratch), DockerRuntime())
+    everything: tuple[Sandbox, ...] = (WasmRuntime(scratch), DockerRuntime())
     wished = settings.offer.runtimes
     runtimes = {r.name: r for r in everything if (wished is None or r.name in wished) and r.available()[0]}
     gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
+    for flag, name in ((Runtime.WASM, "wasm"), (Runtime.DOCKER, "docker")):
+        if node.offer.runtimes & flag and name not in runtimes:
+            log.warning("the node offers a runtime that does not work here", runtime=name, fix="hearth worker doctor")
     attempts = Journal(home / "work.db")
     stack.callback(attempts.close)
+    if attempts.put_aside is not None:
+        log.warning("the journal was unreadable and is put aside", path=str(attempts.put_aside))
     executor = Executor(
         journal=attempts,
         store=store,
@@ -114,6 +122,8 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     dead_after = network.node_parameters.dead_after
     config = Config(
         beat_every=max(1, dead_after // 3),
+        # Slots whose GPU is gone are not promised.
+        max_slots=len(gpus) // node.offer.gpu_count if node.offer.gpu_count else node.offer.slots,
         min_rate=settings.min_rate(asset),
         max_seconds=settings.max_runtime_seconds,
         max_output_bytes=settings.max_output_bytes,

@@ -224,7 +224,7 @@ class Executor:
             if entry.phase is Phase.WORKING:
                 self._journal.finish(entry.key, Phase.BROKEN, detail="the worker stopped while it ran")
                 done.append(f"{entry.key} was at {entry.moment.value}")
-            elif entry.phase is Phase.DONE and not self._store.has(canonical.cid_of_digest(entry.result)):
+            elif entry.phase is Phase.DONE and not self._has_result(entry.result):
                 self._journal.finish(entry.key, Phase.BROKEN, detail="the store lost the result")
                 done.append(f"{entry.key} lost its result")
         for folder in self.jobs.iterdir():
@@ -232,6 +232,13 @@ class Executor:
                 shutil.rmtree(folder, ignore_errors=True)
                 done.append(f"removed {folder.name}")
         return done
+
+    def _has_result(self, digest: bytes) -> bool:
+        """Say whether the store has a result; one that is down now is believed to have it."""
+        try:
+            return self._store.has(canonical.cid_of_digest(digest))
+        except StorageError:
+            return True
 
     def start(self, task: Task) -> None:
         """Start an attempt in a thread; one that runs already is left alone."""

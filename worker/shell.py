@@ -277,11 +277,11 @@ class Worker:
         )
         self._hold = self._why_hold(head)
         self._last = decide(snapshot, replace(self._told.config, hold=self._hold), now)
-        for step in self._last:
-            if not isinstance(step, Skip):
-                self._perform(step, snapshot, now)
-        self._housekeep()
-        self._record(snapshot, now)
+        try:
+            self._act(snapshot, now)
+        finally:
+            self._housekeep()
+            self._record(snapshot, now)
 
     # ---- reading ----
 
@@ -348,20 +348,26 @@ class Worker:
 
     # ---- acting ----
 
-    def _perform(self, action: Action, snapshot: Snapshot, now: int) -> None:
-        """Carry out one action. A refusal by a contract is a lost race: the next cycle decides anew."""
-        match action:
-            case ReadSpec(job):
-                self._read_spec(job)
-            case StartRun(key, mark, tries):
-                self._start(key, mark - now, tries)
-            case Abort(key, why):
-                log.warning("attempt stopped", attempt=str(key), why=why)
-                self._executor.stop(key, why)
-            case SetAside(key, why):
-                self._executor.set_aside(key, why)
-            case _:
-                self._send(action, snapshot)
+    def _act(self, snapshot: Snapshot, now: int) -> None:
+        """Carry out what was decided: first what needs no chain, so that no outage or fee spike holds it up."""
+        sends: list[Action] = []
+        for step in self._last:
+            match step:
+                case Skip():
+                    pass
+                case ReadSpec(job):
+                    self._read_spec(job)
+                case StartRun(key, mark, tries):
+                    self._start(key, mark - now, tries)
+                case Abort(key, why):
+                    log.warning("attempt stopped", attempt=str(key), why=why)
+                    self._executor.stop(key, why)
+                case SetAside(key, why):
+                    self._executor.set_aside(key, why)
+                case _:
+                    sends.append(step)
+        for action in sends:
+            self._send(action, snapshot)
 
     def _start(self, key: LeaseKey, seconds: int, tries: int) -> None:
         row = self._watcher.rows[key.job]
@@ -371,6 +377,7 @@ class Worker:
         self._executor.start(Task(key, row.terms, float(seconds), margin, tries))
 
     def _send(self, action: Action, snapshot: Snapshot) -> None:
+        """Send one action. A refusal by a contract is a lost race: the next cycle decides anew."""
         key = tx_key(action, snapshot)
         again_at, _ = self._backoff.get(key, (0.0, 0.0))
         if time.monotonic() < again_at:

@@ -26,19 +26,19 @@ def unit_price(money: uint256, limits: uint256) -> uint256:
 @pure
 @external
 def budget(money: uint256, limits: uint256) -> uint256:
-    return leases._budget(money, limits)
+    return leases._budget(leases._unit_price(money, limits), money, limits)
 
 
 @pure
 @external
 def holds(money: uint256, limits: uint256, word: uint256) -> uint256:
-    return leases._holds(money, limits, word)
+    return leases._holds(leases._unit_price(money, limits), money, limits, word)
 
 
 @pure
 @external
 def bond(money: uint256, limits: uint256, policy: uint256) -> uint256:
-    return leases._bond(money, limits, policy)
+    return leases._bond(leases._unit_price(money, limits), money, policy)
 
 
 @pure
@@ -50,7 +50,7 @@ def ask(terms: IJobRegistry.Terms) -> INodeRegistry.Ask:
 @pure
 @external
 def pay(money: uint256, limits: uint256, word: uint256, billed: uint256) -> uint256:
-    return leases._pay(money, limits, word, billed)
+    return leases._pay(leases._unit_price(money, limits), word, billed)
 
 
 @pure

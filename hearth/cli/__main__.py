@@ -14,6 +14,12 @@ from hearth.cli.root import root
 from hearth.errors import HearthError, UsageError
 
 INTERRUPTED = 130
+NEXT = {
+    "spec": "correct it, then hearth check FILE",
+    "cli": "hearth --help",
+    "config": "hearth init writes a file to start from",
+}
+"""The next command where an error names none, by its component."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = root.invoke(context)
         return int(code or 0)
     except HearthError as error:
+        error.hint = error.hint or NEXT.get(error.component, "hearth doctor")
         plain.fail(error)
         return error.exit_code
     except click.exceptions.Exit as stop:

@@ -39,7 +39,7 @@ class Jobs(Session):
         submitter = None if everyone else self.key().address
         head = market.port.head()
         posted = market.posted(from_block=self.network.deploy_block, to_block=head.number, submitter=submitter)
-        rows = [self._row(self._view(one, head)) for one in reversed(posted)]
+        rows = [self._row(view) for view in reversed(self._views(posted, head))]
         if state is not None:
             rows = [row for row in rows if row["state"] == state]
         return {"schema": "hearth.jobs/1", "network": self.network.name, "block": head.number, "jobs": rows}
@@ -253,6 +253,24 @@ class Jobs(Session):
         units = tuple(protocol.with_lapse(one.unit, one.best, policy, now) for one in stored)
         best = tuple(UnitView(replace(one.unit), one.second, one.accused) for one in stored)
         return JobView(posted, policy, header, units, best, head.number, now)
+
+    def _views(self, posted: list[Posted], head: Block) -> list[JobView]:
+        """Read many jobs at a block, one-lease jobs in pages."""
+        from hearth import words
+        from hearth.market import UnitView
+        from hearth.types import State
+
+        found = []
+        for one, word in zip(posted, self.market.job_words([one.job_id for one in posted], head.hash), strict=True):
+            unit = None if words.is_header(word) else words.unpack_unit(word)
+            if unit is None or (unit.state is State.OPEN and unit.mark):
+                # An array's leases, and a proposal's node that a lapse names, lie in other slots.
+                found.append(self._view(one, head))
+                continue
+            policy = words.unpack_policy(one.terms.policy)
+            seen = (UnitView(unit, 0, 0),)
+            found.append(JobView(one, policy, None, (unit,), seen, head.number, head.timestamp))
+        return found
 
     def _events(self, job_id: JobId, first: int, last: int) -> list[Event]:
         from hearth.events import decode_all

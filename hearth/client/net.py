@@ -66,8 +66,8 @@ class Net(Keepers):
         )
         posted = self._posted(head)
         counts: Counter[str] = Counter()
-        for one in posted:
-            counts.update(self._view(one, head).counts)
+        for view in self._views(posted, head):
+            counts.update(view.counts)
         policies = market.policies(head.hash)
         escrow = market.asset_balance(self.network.escrow, head.hash)
         return {
@@ -187,6 +187,10 @@ class Net(Keepers):
             if word is not None:
                 words_of[event.job_id, event.index] = word  # type: ignore[attr-defined]
         faults = self._compare_books(books, head)
+        for node in market.nodes(head.hash):
+            locked = books.locks[self.network.nodes, int(node.id).to_bytes(32, "big")]
+            if locked != node.stake:
+                faults.append(f"node {node.id} has a stake of {node.stake}, and {locked} is locked for it")
         settled = failed = units = checked = 0
         for one in posted:
             told = self._verify_job(one, head, words_of, faults)

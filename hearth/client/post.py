@@ -25,12 +25,16 @@ from hearth.units import format_duration, format_rate, format_size
 
 if TYPE_CHECKING:
     from hearth.cid import Cid
+    from hearth.client.session import Rehearsal
     from hearth.spec import Blob, JobSpec, LoadedSpec, ResolvedSpec
+    from hearth.tx import Sender
     from hearth.types import Policy, Terms
 
 POST_GAS: Final = 160_000
 APPROVE_GAS: Final = 70_000
 MAX_URL_BYTES: Final = 8 << 30
+RUN_OUTPUT: Final = "256MiB"
+"""What each output of `hearth run` may hold, so that a small job fits a small disk."""
 URL_SECONDS: Final = 60.0
 
 GATE_WORDS: Final = {
@@ -225,8 +229,9 @@ class Posting(Jobs):
             "limits": {"runtime": runtime},
             "price": {},
         }
-        if outputs:
-            data["outputs"] = [{"path": path} for path in outputs]
+        data["outputs"] = [{"path": path, "max_size": RUN_OUTPUT} for path in outputs] or [
+            {"path": "/out", "required": False, "max_size": RUN_OUTPUT}
+        ]
         if gpu:
             data["resources"]["gpu"] = (
                 {"count": gpu} | ({"vram": vram} if vram else {}) | ({"tier": tier} if tier else {})
@@ -412,6 +417,11 @@ class Posting(Jobs):
             gate = protocol.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
             if gate is Gate.FITS and node.operator == terms.submitter:
                 gate = Gate.SUBMITTER
+            # Both open again when the node's other leases end.
+            if gate is Gate.PROBATION and ask.probation == 1:
+                gate = Gate.NO_SLOT
+            if gate is Gate.STAKE_SHORT and node.stake >= ask.bond:
+                gate = Gate.NO_SLOT
             found[gate] += 1
         return found
 
@@ -441,7 +451,7 @@ class Posting(Jobs):
             f"{_billing_words(terms.billing)}, for at most {format_duration(terms.max_seconds)}"
         )
         lines.append(
-            f"brings {format_size(resolved.download_bytes)}, may leave {format_size(resolved.output_bytes)}; "
+            f"brings {_about(resolved.download_bytes)}, may leave {_about(resolved.output_bytes)}; "
             f"everything uploaded is public; deadline {moment(terms.deadline)}"
         )
         lines.append("nobody can challenge this result: there is no court on this network yet")
@@ -567,7 +577,7 @@ class Posting(Jobs):
             sent = self._send_post(sender, terms)
         return {**record, "transactions": sent}
 
-    def _send_post(self, sender: Any, terms: Terms) -> list[dict[str, Any]]:
+    def _send_post(self, sender: Sender | Rehearsal, terms: Terms) -> list[dict[str, Any]]:
         market = self.market
         job_id = market.job_id(terms)
         sent = []
@@ -651,6 +661,14 @@ def workers_in_words(gates: Mapping[Gate, int]) -> str:
     able = gates.get(Gate.FITS, 0) + sum(gates.get(gate, 0) for gate in PASSING)
     noun = "worker" if total == 1 else "workers"
     return f"{total} {noun}{': ' + kept if kept else ''} -> {able} can take it"
+
+
+def _about(size: int) -> str:
+    """Return bytes for people, to the whole unit above."""
+    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >> shift >= 10:
+            return f"{-(-size >> shift)} {unit}"
+    return f"{size} bytes"
 
 
 def _escrow(terms: Terms) -> int:

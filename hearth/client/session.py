@@ -50,6 +50,22 @@ def _silent(kind: str, facts: Mapping[str, Any]) -> None:
     """Hear nothing."""
 
 
+class Rehearsal:
+    """Simulate what a sender would send: no password, no file, no signature."""
+
+    def __init__(self, port: ChainPort, address: str) -> None:
+        self.address = address
+        self._port = port
+
+    def send(self, call: Call, *, key: str) -> Outcome:
+        """Return what a call would use at the next fees. Raises RefusedError where the contract refuses it."""
+        from hearth.tx import Outcome
+
+        gas = self._port.estimate_gas(call, self.address)
+        fees = self._port.fees()
+        return Outcome(key, call.label, None, None, None, gas, gas * (fees.base_fee + fees.priority_fee))
+
+
 class Session:
     """Open the market, the store and keys lazily. `tell` hears of progress; `dry_run` signs and writes nothing."""
 
@@ -190,14 +206,17 @@ class Session:
         return self._accounts[key.address]
 
     @contextmanager
-    def sender(self, role: str = "submitter") -> Iterator[Sender]:
-        """Unlock a key and hold it for this process while the context is open."""
+    def sender(self, role: str = "submitter") -> Iterator[Sender | Rehearsal]:
+        """Unlock a key and hold it for this process while the context is open; a dry run only simulates."""
         from hearth.journal import Journal
         from hearth.keys import SignerLock
         from hearth.tx import Sender, SenderConfig
 
         market, network = self.market, self.network
         key = self.key(role)
+        if self.dry_run:
+            yield Rehearsal(market.port, key.address)
+            return
         account = self.unlocked(key)
         folder = make_private(self.settings.home) / "state"
         with SignerLock(key.lock_path, wait_seconds=LOCK_SECONDS):
@@ -209,16 +228,14 @@ class Session:
                     replace_after=5.0 if self.local else 30.0,
                     poll=0.1 if self.local else 0.5,
                     finality=4 if self.local else 64,
-                    dry_run=self.dry_run,
                 )
                 sender = Sender(market.port, account, journal, config, chain_id=network.chain_id)
-                if not self.dry_run:
-                    sender.reconcile()
+                sender.reconcile()
                 yield sender
             finally:
                 journal.close()
 
-    def send(self, sender: Sender, call: Call, key: str) -> dict[str, Any]:
+    def send(self, sender: Sender | Rehearsal, call: Call, key: str) -> dict[str, Any]:
         """Send a call and return its receipt as plain facts; progress hears of it too."""
         self.tell("step", {"text": f"{call.label}: sending"})
         facts = self.receipt_of(sender.send(call, key=key), dry_run=self.dry_run)

@@ -461,7 +461,9 @@ class Workers(Local):
         with self.sender("owner") as sender:
             if stake and self.market.allowance(owner, self.network.nodes) < stake:
                 sent.append(self.send(sender, self.market.calls.approve_stake(stake), f"approve/{key}"))
-            sent.append(self.send(sender, call, key))
+            # Simulated without its approval, the call would be refused.
+            if not (self.dry_run and sent):
+                sent.append(self.send(sender, call, key))
         return {**report, "transactions": sent}
 
     def _send_prepared(self, path: Path) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.types import Billing
@@ -24,8 +24,6 @@ def test_deadline__stranger_alone_at_each_stage__ends_every_unit(stage: str, kin
     assert booked(found) == holding(found.world, found.world.escrow)
 
 
-@pytest.mark.hypothesis
-@settings(max_examples=30)
 @given(
     stage=st.sampled_from(sorted(LIVE)),
     max_seconds=st.sampled_from([1, 59, 1_000, 86_400, 30 * 86_400]),

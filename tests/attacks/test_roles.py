@@ -124,9 +124,7 @@ R = Right
 RIGHTS: dict[tuple[str, str], Right] = {
     ("Escrow", "lock"): R(ANYONE, "", "open", lambda s: (key("own"), 0)),
     ("Escrow", "lock_credit"): R(ANYONE, "", "open", lambda s: (key("own"), 60), _give),
-    ("Escrow", "split"): R(
-        ANYONE, "", "open", lambda s: (key("own"), shares(share(s.world.stranger, 60))), _lock_each
-    ),
+    ("Escrow", "split"): R(ANYONE, "", "open", lambda s: (key("own"), shares(share(s.world.stranger, 60))), _lock_each),
     ("Escrow", "withdraw"): R(ANYONE, "", "open", lambda s: (s.world.evm.account("away"), 60), _give),
     ("NodeRegistry", "register"): R(
         ANYONE, "", "open", lambda s: (s.world.operator, words.pack_offer(w.OFFER), b"\1" * 32, w.ETHER)

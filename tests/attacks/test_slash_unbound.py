@@ -1,6 +1,7 @@
 """Attack 16: slash a node that is not bound to the job at that time.
 
-Every stage of a job with every node of a market beside it: only the node whose lease failed pays, and only by a reclaim.
+Every stage of a job with every node of a market beside it: only the node whose lease failed pays, by a
+reclaim and by nothing else.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from worker.shell import read_status
 
 ROOT = Path(__file__).resolve().parents[2]
 ETH = 10**18
-PASSWORD = "chaos"
+PASSWORD = "canary-5b1c"
 # Writes "ok" to /out/result after as many turns of a loop as the command asks (about 1e8 a second).
 PROGRAM = """
 (module
@@ -157,7 +157,9 @@ reserve = "1MiB"
 listen = ""
 """
         )
-        return Scenario(self, name, home, NodeId(registered[0].node), key.address, module, first_block, slots=slots)
+        return Scenario(
+            self, name, home, NodeId(registered[0].node), key.address, module, first_block, secret, slots=slots
+        )
 
     def module(self, name: str, turns: int) -> Blob:
         """Store the program for one scenario; the name makes its bytes its own."""
@@ -196,6 +198,7 @@ class Scenario:
     operator: str
     module: Blob
     first_block: int
+    secret: bytes
     slots: int = 1
     process: subprocess.Popen[bytes] | None = None
     jobs: list[JobId] = field(default_factory=list)
@@ -377,6 +380,14 @@ class Scenario:
         self.exchange.store.fetch(cids.parse(result["outputs"]["cid"]), out)
         assert (out / "result").read_bytes() == b"ok"
         self.exchange.store.get_json(submitted.report)
+
+    def assert_secret_kept(self) -> None:
+        """Check that neither the key nor its password stands in any output or state file."""
+        files = [self.home / "log", *(p for p in (self.home / "state").rglob("*") if p.is_file())]
+        for path in files:
+            content = path.read_bytes()
+            for canary in (self.secret, self.secret.hex().encode(), PASSWORD.encode()):
+                assert canary not in content, path
 
     def submits(self) -> int:
         """Count the submits of this node's key that were mined, reverted ones too."""

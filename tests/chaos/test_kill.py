@@ -123,6 +123,7 @@ def _die(scenario: Scenario, case: Case) -> str:
     scenario.stop()
     assert scenario.submits() == 1
     assert scenario.sandboxes() == []
+    scenario.assert_secret_kept()
     if not case.wipe:
         assert "signed" not in scenario.transactions().values()
     return "; ".join(seen)

@@ -38,9 +38,7 @@ def test_gas__ten_thousand_nodes_and_jobs__moves_less_than_five_percent(figures:
     world = w.World(Evm())
     offer = w.words.pack_offer(w.OFFER)
     for _ in range(CROWD):
-        world.nodes.send.register(
-            world.stranger, offer, b"\x55" * 32, w.ETHER, sender=world.stranger, value=w.ETHER
-        )
+        world.nodes.send.register(world.stranger, offer, b"\x55" * 32, w.ETHER, sender=world.stranger, value=w.ETHER)
         world.post(units=3)
     world.evm.exact_gas = True
     crowded = measure(world, batch=False)

@@ -19,7 +19,7 @@ def _source(name: str) -> str:
 
 def _table(name: str, constant: str) -> list[str]:
     """Return the rows of a table of reasons, padding cut off."""
-    found = re.search(rf'^{constant}: constant\(String\[(\d+)\]\) = "([^"]*)"$', _source(name), re.MULTILINE)
+    found = re.search(rf'^{constant}: constant\(\s*String\[(\d+)\]\s*\) = "([^"]*)"$', _source(name), re.MULTILINE)
     assert found is not None
     size, text = int(found[1]), found[2]
     assert size == len(text) and size % 32 == 0
@@ -28,7 +28,7 @@ def _table(name: str, constant: str) -> list[str]:
 
 def _reasons(name: str) -> set[str]:
     """Return every reason that the contract can give."""
-    inline = set(re.findall(r'"((?:jobs|nodes|lens): [^"]*?)"', re.sub(r"String\[\d+\]\) = .*", "", _source(name))))
+    inline = set(re.findall(r'"((?:jobs|nodes|lens): [^"]*?)"', re.sub(r'\) = "[^"]*"', "", _source(name))))
     tables = {"JobRegistry": ["REASONS"], "NodeRegistry": ["GATE_REASONS"]}.get(name, [])
     rows = {row for constant in tables for row in _table(name, constant)}
     return (inline | rows) - {"nodes: fits"}  # row 0, which no gate gives

@@ -1,4 +1,4 @@
-"""The command line on a real market, on both assets: from a job file to money in the wallet, and the proof of the books."""
+"""The command line on a real market, on both assets: from a job file to money, and the proof of the books."""
 
 from __future__ import annotations
 
@@ -98,6 +98,56 @@ def test_submit__same_file_while_pending__finds_the_job_and_pays_once(place: Tow
         assert cancelled.code == 0, cancelled.err
     shown = place.hearth("job", "show", first.out.strip()[:14], "--json")
     assert shown.json["state"] == "cancelled"
+
+
+def test_run__module_without_a_price__asks_first_then_runs(place: Town, done: dict[str, Any], tmp_path: Path) -> None:
+    program = str(EXAMPLES / "digits" / "digits.wasm")
+    command = ("run", program, "-i", f"{EXAMPLES / 'digits' / 'digits.csv'}:/in/digits.csv", "-o", "/out/accuracy.json")
+    nonce = place.client.market.port.nonce(place.client.key().address)
+    asked = place.hearth(*command, "--json", "--", "--epochs", "1")
+    assert (asked.code, asked.error["code"], asked.error["hint"]) == (3, "NOT_CONFIRMED", "use --yes")
+    assert place.client.market.port.nonce(place.client.key().address) == nonce
+    results = tmp_path / "out"
+    told = place.hearth(*command, "--yes", "--timeout", "3m", "--results", str(results), "--", "--epochs", "1")
+    assert told.code == 0, told.out + told.err
+    assert "held-out digits" in told.out and (results / "accuracy.json").is_file()
+    assert "nobody can challenge this result" in told.err and "costs at most" in told.err
+
+
+def test_job_rerun__good_job__same_outputs_as_a_new_job(place: Town, done: dict[str, Any]) -> None:
+    first = done["digits"]
+    told = place.hearth("job", "rerun", first["job"], "--wait", "--json", "--timeout", "3m")
+    assert told.code == 0, told.out + told.err
+    assert told.json["job"] != first["job"]
+    outputs = [report["results"]["units"][0]["outputs"] for report in (first, told.json)]
+    assert outputs[0] == outputs[1]
+
+
+def test_job_actions__nothing_to_do_or_not_ours__refused(place: Town, done: dict[str, Any]) -> None:
+    job = done["digits"]["job"]
+    for command, code in (("cancel", "NOTHING_TO_CANCEL"), ("accept", "NOTHING_TO_ACCEPT")):
+        told = place.hearth("job", command, job, "--json")
+        assert (told.code, told.error["code"]) == (5, code)
+        other = place.hearth("job", command, job, "--account", "provider", "--json")
+        assert (other.code, other.error["code"]) == (5, "NOT_YOURS")
+    missing = place.hearth("job", "cancel", job, "--unit", "1", "--json")
+    assert (missing.code, missing.error["code"]) == (7, "NOT_FOUND")
+
+
+def test_worker_exit__start_cancel_finish__follow_the_contract(place: Town, done: dict[str, Any]) -> None:
+    config = str(place.worker_file("worker2"))
+    registered = place.hearth("worker", "register", "--config", config, "--stake", "2", "--json")
+    assert registered.code == 0, registered.out
+    assert place.hearth("worker", "exit", "--config", config).code == 0
+    early = place.hearth("worker", "exit", "--finish", "--config", config, "--json")
+    assert (early.code, early.error["code"]) == (5, "REFUSED")
+    status = place.hearth("worker", "status", "--config", config, "--json").json
+    assert status["status"] == "exiting" and status["exit_at"]
+    assert place.hearth("worker", "exit", "--cancel", "--config", config).code == 0
+    assert place.hearth("worker", "status", "--config", config, "--json").json["exit_at"] is None
+    for mode in ("pause", "resume", "drain"):
+        told = place.hearth("worker", mode, "--config", config, "--json")
+        assert told.code == 0 and told.json["alive"] is False
 
 
 def test_job_events__json__one_line_each_until_settled(place: Town, done: dict[str, Any]) -> None:
@@ -206,7 +256,7 @@ def test_net_verify__honest_chain__solvent(place: Town, done: dict[str, Any]) ->
     assert list(report) == [
         "schema", "jobs", "units", "settled", "failed", "reclaimed", "results_checked", "solvent", "seconds",
     ]  # fmt: skip
-    assert report["solvent"] is True and report["settled"] == report["results_checked"] == 2
+    assert report["solvent"] is True and report["settled"] == report["results_checked"] >= 2
     assert report["failed"] == 1
 
 

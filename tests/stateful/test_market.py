@@ -277,6 +277,8 @@ class MarketMachine(RuleBasedStateMachine):
         act = data.choice(["update_offer", "set_ask", "set_operator", "exit_start", "exit_cancel"])
         leaving = [node.id for node in self.m.nodes.values() if node.exit_at]
         node = NodeId(data.randint(1, self.m.next_id - 1))
+        if act == "exit_cancel" and not leaving and data.randint(0, 4):
+            return
         if act == "exit_cancel" and leaving and data.randint(0, 4):
             node = data.choice(leaving)
         record = self.m.nodes.get(node)
@@ -307,7 +309,9 @@ class MarketMachine(RuleBasedStateMachine):
             )
 
     def exit_finish(self, data: Random) -> None:
-        leaving = [node.id for node in self.m.nodes.values() if node.exit_at]
+        leaving = [node.id for node in self.m.nodes.values() if node.exit_at and not node.hot.bond]
+        if data.randint(0, 9) == 0:
+            leaving = [node.id for node in self.m.nodes.values() if node.exit_at]
         if leaving:
             node, anyone = data.choice(leaving), data.choice(self.keepers)
             if data.randint(0, 2) == 0:

@@ -13,6 +13,7 @@ from hearth import keys
 from hearth.errors import ConfigError
 from hearth.types import Runtime
 from hearth.units import GIB, Asset
+from tests.chaos.market import PASSWORD
 from tests.worker.test_settings import changed
 from worker import doctor, gpu, settings
 from worker.gpu import GpuInfo, GpuProbe
@@ -203,7 +204,7 @@ def test_diagnose__poor_unregistered_key__says_what_is_missing(scenario: Any) ->
     found = settings.load(scenario.home / "worker.toml")
     market = scenario.exchange.market
     (scenario.home / "keys" / "operator.json").unlink()
-    keys.create_key(scenario.home / "keys", "operator", "chaos", devnet=True)
+    keys.create_key(scenario.home / "keys", "operator", PASSWORD, devnet=True)
     shown = levels(doctor.diagnose(found, market.network, market.port))
     assert (shown["gas"], shown["node"]) == ("FAIL", "WARN")
 

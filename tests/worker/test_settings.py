@@ -11,6 +11,7 @@ import pytest
 from hearth.errors import ConfigError
 from hearth.units import Asset
 from worker import settings
+from worker.decide import Reason
 
 ETH = Asset("ETH", 18)
 USDC = Asset("USDC", 6)
@@ -139,3 +140,34 @@ def test_ask__token_market__counts_in_its_base_units() -> None:
 )
 def test_accepting_at__span_of_the_day__is_half_open(schedule: str, minute: int, accepts: bool) -> None:
     assert settings.accepting_at(schedule, minute) is accepts
+
+
+# ---- the document ----
+
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "worker.toml.md"
+
+
+def test_document__its_example__is_read_and_names_every_field(tmp_path: Path) -> None:
+    text = DOCUMENT.read_text(encoding="utf-8").partition("```toml\n")[2].partition("```")[0]
+    found = read(tmp_path, text.replace('"0x..."', f'"{"0x" + "11" * 20}"'))
+    assert found.accept.schedule == "22:00-08:00"
+    # What is commented out can be switched on, line by line.
+    options = [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# ")]
+    for option in options:
+        name = option.partition(" = ")[0]
+        switched = text.replace(f"# {option}", option).replace('"0x..."', f'"{"0x" + "11" * 20}"')
+        if "..." not in option and name != "gpus_per_slot":
+            read(tmp_path, switched)
+    for model, prefix in ((settings.Settings, ""), (settings.Account, ""), (settings.OfferSettings, "")):
+        for name in model.model_fields:
+            assert f"{prefix}{name}" in text, name
+    for model in (settings.Accept, settings.Storage, settings.Metrics):
+        for name in model.model_fields:
+            assert f"{name} = " in text, name
+
+
+def test_document__reasons__are_those_of_the_code() -> None:
+    text = DOCUMENT.read_text(encoding="utf-8").partition("## Why a job is not taken")[2]
+    taken = {"awaits_confirmations", "running", "stopping", "notice", "lease_over", "awaits_window", "not_watched"}
+    for reason in Reason:
+        assert (f"`{reason.value}`" in text) is (reason.value not in taken), reason

@@ -25,7 +25,7 @@ from hearth import keys
 from hearth.errors import ChainError, ConfigError, HearthError
 from hearth.events import Closed, Declined, Started
 from hearth.types import SENTINEL, JobId, Outcome, State
-from tests.chaos.market import ETH, Exchange, Scenario, free_port, wait
+from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, free_port, wait
 from tests.worker import test_decide as decided
 from worker import settings
 from worker.__main__ import build
@@ -359,6 +359,31 @@ def test_run__rpc_away_for_a_while__goes_on_where_it_was(exchange: Exchange, sce
 
 
 @pytest.mark.e2e
+def test_run__sends_fail_for_a_while__runs_what_it_holds_and_submits_later(
+    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fee spike must not keep a held lease from running."""
+    send = Worker._send
+    spike = threading.Event()
+
+    def dear(self: Worker, action: Any, snapshot: Any) -> None:
+        if not isinstance(action, Claim) and snapshot.node.hot.busy and spike.is_set():
+            raise ChainError("the base fee is above the cap", code="FEE_CAP", hint="hearth doctor")
+        send(self, action, snapshot)
+
+    monkeypatch.setattr(Worker, "_send", dear)
+    spike.set()
+    job = scenario.post()
+    with working(scenario) as running:
+        wait(lambda: any(e.phase == "done" for e in scenario.entries()), "it ran")
+        wait(lambda: running.worker._failures > 1, "the sends fail")
+        assert scenario.state(job) is State.RUNNING
+        spike.clear()
+        scenario.settled(job)
+    scenario.assert_once(job)
+
+
+@pytest.mark.e2e
 def test_run__operator_replaced__stops_with_the_reason(exchange: Exchange, scenario: Scenario) -> None:
     other = keys.create_key(scenario.home / "keys", "other", "pw", devnet=True)
     with pytest.raises(ConfigError) as caught, working(scenario) as running:
@@ -451,7 +476,7 @@ def test_build__key_or_password_unfit__is_refused(scenario: Scenario) -> None:
 @pytest.mark.e2e
 def test_build__key_without_a_node__is_refused(scenario: Scenario) -> None:
     shutil.rmtree(scenario.home / "keys")
-    keys.create_key(scenario.home / "keys", "operator", "chaos", devnet=True)
+    keys.create_key(scenario.home / "keys", "operator", PASSWORD, devnet=True)
     assert refusal(scenario).code == "NO_NODE"
     config = scenario.home / "worker.toml"
     config.write_text(f"node = {scenario.node}\n" + config.read_text())
@@ -474,8 +499,7 @@ def test_main__second_worker_on_the_key__ends_with_key_in_use(scenario: Scenario
         assert scenario.process.wait(60) == 3
     error = json.loads(scenario.log().strip().splitlines()[-1])["error"]
     assert error["code"] == "KEY_IN_USE"
-    # Nothing that a process wrote holds the key or its password.
-    assert "chaos" not in scenario.log()
+    scenario.assert_secret_kept()
 
 
 @pytest.mark.e2e

@@ -1,0 +1,88 @@
+"""Attack 20: arithmetic that corrupts a field. Random extremes; every field must equal the model after every call."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth import protocol
+from hearth.types import Billing, Terms
+from tests import world as w
+from tests.attacks.twin import LIVES, Twin
+
+TOP = 2**80 - 1
+BPS = st.sampled_from([0, 1, 333, 500, 999, 1_000])
+
+
+@st.composite
+def policies(draw: st.DrawFn) -> w.Policy:
+    """Draw parameters at and near the bounds that `set_policy` has."""
+    fee = draw(BPS)
+    return w.replace(
+        w.POLICY,
+        fee_bps=fee,
+        audit_share_bps=draw(st.integers(0, fee)),
+        bond_none_bps=draw(st.sampled_from([1, 9, 4_999, 5_000, 10_000, 65_535])),
+        min_price=0,
+        min_keeper_fee=0,
+        probation_price=draw(st.sampled_from([0, 10**18])),
+        ack_time=draw(st.sampled_from([2, 60, 600])),
+        open_claim_after=draw(st.sampled_from([2, 300, 3_600])),
+        cancel_notice=draw(st.sampled_from([0, 1, 120, 4_095])),
+        grace_floor=draw(st.sampled_from([1, 300, 3_600])),
+        start_fee_seconds=draw(st.sampled_from([0, 1, 60, 4_095])),
+    )
+
+
+def _fits(terms: Terms, policy: w.Policy) -> bool:
+    """Say whether `post` takes these amounts."""
+    return (
+        protocol.bond(terms, policy) <= TOP
+        and protocol.escrow_at_post(terms) < 2**96
+        and terms.keeper_fee <= protocol.unit_price(terms)
+    )
+
+
+@given(
+    policy=policies(),
+    life=st.sampled_from(sorted(LIVES)),
+    ceiling=st.one_of(st.integers(1, 10**7), st.integers(10**17, 10**19), st.integers(2**79, TOP)),
+    seconds=st.sampled_from([1, 2, 59, 3_600, 10**6, 30 * w.DAY]),
+    share=st.sampled_from([0, 1, 3, 7, 8, 9, 15, 16]),
+    ask=st.sampled_from([0, 1, 2]),
+    attempts=st.integers(1, 8),
+    billing=st.sampled_from(list(Billing)),
+    used=st.sampled_from([1, 2**24 - 1, 1_000]),
+    late=st.sampled_from([0, 1, 119, 599, 600, 601, 10**6]),
+)
+def test_arithmetic__extreme_parameters_and_amounts__equal_the_model(
+    policy: w.Policy,
+    life: str,
+    ceiling: int,
+    seconds: int,
+    share: int,
+    ask: int,
+    attempts: int,
+    billing: Billing,
+    used: int,
+    late: int,
+) -> None:
+    rate = (ceiling, 1, max(1, ceiling - 1))[ask]
+    twin = Twin(policy, ask=rate, stake=TOP)
+    price = -(-ceiling * seconds // 10**6)
+    terms = twin.terms(
+        ceiling=ceiling,
+        max_seconds=seconds,
+        keeper_fee=min(price * share // 16, 2**75),
+        max_attempts=attempts,
+        billing=billing,
+        match_window=12 if life in ("match", "lapse") else 0,
+        deadline=twin.world.evm.now + 200 * w.DAY,
+    )
+    if not _fits(terms, policy):
+        terms = w.replace(terms, max_seconds=1, keeper_fee=0, max_attempts=1)
+    twin.post(terms)
+    LIVES[life](twin, late, used if billing == Billing.FUEL else 0)
+    assert twin.job.units[0].state.terminal
+    assert twin.job.paid == twin.job.funded
+    assert twin.world.locked(twin.job.id) == 0

@@ -1,0 +1,107 @@
+"""Attack 22: come back into another contract of the market while one of them moves money; locks are per contract.
+
+Whatever gets through gains nothing, and a reader that is called at that moment sees state that holds: the registries as
+they will stay, Escrow's books never above its balance.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from hearth.types import State
+from tests.attacks.reentry import CASES, INNER, OUTER, REENTER, Attack
+from tests.attacks.test_reentrancy import HOME, writing
+from tests.evm import Reverted
+
+# Every view with arguments, by contract.
+VIEWS = [
+    (contract, name)
+    for contract, name in INNER
+    if name
+    in {
+        *(
+            "ASSET",
+            "credit",
+            "locked",
+            "tracked",
+            "get",
+            "gate",
+            "appraise",
+            "last_seen",
+            "totals",
+            "job_id_of",
+            "load",
+        ),
+        *("policies", "units", "nodes", "jobs", "unit", "fit", "score", "checkUpkeep"),
+    }
+]
+
+
+@pytest.mark.parametrize(("kind", "outer"), CASES)
+def test_cross_reentrancy__other_contracts_in_every_callback__gain_nothing(kind: str, outer: str) -> None:
+    attack = Attack(kind)
+    tried, passed, before = 0, [], attack.wealth()
+    for contract, target in attack.contracts().items():
+        if contract == HOME[outer]:
+            continue
+        for name in writing(target):
+            with attack.evm.isolated():
+                stood, results = attack.strike(outer, contract, name)
+                if stood and any(succeeded for succeeded, _ in results):
+                    passed.append(name)
+                attack.check_books()
+                after = attack.wealth()
+            assert after <= before or after <= attack.most(outer, contract, name), name
+            tried += 1
+    print(f"cross-contract re-entrancy, {kind}, {outer}: {tried} functions, {len(passed)} got through")
+    assert len(passed) >= 10, passed
+
+
+@pytest.mark.parametrize(("kind", "outer"), CASES)
+def test_cross_reentrancy__views_in_every_callback__show_state_that_holds(kind: str, outer: str) -> None:
+    """The registries answer as after the call; Escrow, before a deposit is locked, as before it."""
+    attack = Attack(kind)
+    for contract, name in VIEWS:
+        target = attack.contracts()[contract]
+        function = target.function(name)
+        args = INNER[contract, name](attack)
+        with attack.evm.isolated():
+            stood, results = attack.strike(outer, contract, name)
+            assert stood
+            assert len(results) == attack.calls
+            if contract == "Escrow" and outer != "withdraw":
+                continue
+            try:
+                after = attack.evm.raw_call(target, function.encode(args))
+            except Reverted:
+                after = b""
+            for succeeded, answer in results:
+                assert answer == after[:256] if succeeded else not after, (contract, name)
+
+
+@pytest.mark.parametrize("outer", [outer for kind, outer in CASES if kind == "erc20"])
+def test_cross_reentrancy__escrow_in_every_callback__never_counts_more_than_it_has(outer: str) -> None:
+    attack = Attack("erc20")
+    token = attack.world.token
+    assert token is not None
+    with attack.evm.isolated():
+        _, counted = attack.strike(outer, "Escrow", "tracked")
+    attack.attacker.send.prepare(token, token.encode("balanceOf", attack.world.escrow), 0, attack.calls)
+    attack.attacker.send.set_mood(REENTER)
+    OUTER[outer](attack)
+    held = [int.from_bytes(attack.attacker.call.answers(n), "big") for n in range(attack.calls)]
+    for (succeeded, answer), balance in zip(counted, held, strict=True):
+        assert succeeded
+        assert int.from_bytes(answer, "big") <= balance
+
+
+def test_cross_reentrancy__posted_job_without_its_funding__cannot_be_split() -> None:
+    """Within the transfer of a post the job exists and holds nothing: its cancel moves none."""
+    attack = Attack("erc20")
+    target = attack.world.jobs
+    attack.attacker.send.prepare(target, target.encode("cancel", attack.packed("fresh"), 0), 0, attack.calls)
+    attack.attacker.send.set_mood(REENTER)
+    OUTER["post"](attack)
+    assert [attack.attacker.call.succeeded(n) for n in range(2)] == [False, False]
+    attack.check_books()
+    assert attack.world.state(attack.jobs["fresh"]) == State.OPEN

@@ -1,0 +1,103 @@
+"""Attack 19: amounts at which something rounds, so that a later call reverts and a job hangs.
+
+Prices of 0, 1, 2, around a power of the rate's scale, and at the top of their lanes; keeper fees around every divisor.
+What `post` takes must live through every way to its end, to the base unit as the model says.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from hearth import protocol
+from hearth.types import Billing
+from tests import world as w
+from tests.attacks.twin import LIVES, Twin
+from tests.evm import reverts
+
+POLICY = w.replace(w.POLICY, min_price=0, min_keeper_fee=0, fee_bps=333, audit_share_bps=1, bond_none_bps=4_999)
+TOP = 2**80 - 1
+# (ceiling, seconds): the price is ceiling x seconds / 1e6, rounding up.
+PRICES = [
+    (1, 1),
+    (10**6, 1),
+    (10**6 + 1, 1),
+    (2 * 10**6, 1),
+    (999_999, 1_001),
+    (10**18 + 1, 999_999),
+    (TOP, 1),
+    (TOP, 1_000_000),
+]
+
+
+def fees(price: int) -> list[int]:
+    """Return keeper fees around 0, around an eighth, and around the price, which is the most that is taken."""
+    return sorted({min(fee, 2**76) for fee in (0, 1, 2, 8, price - 1, price) if 0 <= fee <= price})
+
+
+def cases() -> int:
+    """Count the lives that one way of life is tried with."""
+    return sum(len(fees(-(-ceiling * seconds // 10**6))) for ceiling, seconds in PRICES)
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_rounding__each_price_and_keeper_fee__every_life_ends(life: str) -> None:
+    tried = calls = 0
+    for n, (ceiling, seconds) in enumerate(PRICES):
+        for keeper_fee in fees(-(-ceiling * seconds // 10**6)):
+            ask = ceiling if (n + keeper_fee) % 3 else 1
+            twin = Twin(POLICY, ask=ask, stake=TOP)
+            terms = twin.terms(
+                ceiling=ceiling,
+                max_seconds=seconds,
+                keeper_fee=keeper_fee,
+                max_attempts=1 + tried % 3,
+                match_window=12 if life in ("match", "lapse") else 0,
+                billing=Billing.FUEL if tried % 2 else Billing.FIXED,
+            )
+            twin.post(terms)
+            LIVES[life](twin, (0, 1, 599, 601)[tried % 4], (1 if tried % 4 == 1 else seconds) if tried % 2 else 0)
+            assert twin.job.units[0].state.terminal
+            assert twin.world.locked(twin.job.id) == 0
+            tried += 1
+            calls += twin.calls
+    assert tried == cases()
+    print(f"rounding, {life}: {tried} lives, {calls} calls, each compared with the model field by field")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "keeper_fee", "bond_bps", "reason"),
+    [
+        (2_000_000, 0, 10_000, "jobs: bond too large"),
+        (1_000_000, 2**78, 1, "jobs: bond too large"),
+        (1_000_000, TOP, 1, "jobs: bond too large"),
+    ],
+)
+def test_rounding__amounts_beyond_their_lanes__are_refused_at_post(
+    seconds: int, keeper_fee: int, bond_bps: int, reason: str
+) -> None:
+    twin = Twin(w.replace(POLICY, bond_none_bps=bond_bps), ask=1, stake=TOP)
+    with reverts(reason):
+        twin.post(twin.terms(ceiling=TOP, max_seconds=seconds, keeper_fee=keeper_fee))
+
+
+@pytest.mark.parametrize("ceiling", [1, 10**6, 10**18 + 1])
+def test_rounding__keeper_fee_at_and_above_the_price__edge_is_exact(ceiling: int) -> None:
+    twin = Twin(POLICY, ask=1, stake=TOP)
+    price = protocol.unit_price(twin.terms(ceiling=ceiling, max_seconds=1_000))
+    twin.post(twin.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=price))
+    with reverts("jobs: keeper_fee out of range"):
+        twin.post(twin.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=price + 1))
+
+
+def test_rounding__escrow_at_its_limit__is_taken_and_one_unit_more_is_refused() -> None:
+    """The lock's lane is 96 bits: the largest array that fits is posted, expires whole and comes back whole."""
+    twin = Twin(POLICY, ask=1, stake=TOP)
+    terms = twin.terms(ceiling=TOP, max_seconds=1_000_000, keeper_fee=0, max_attempts=1)
+    most = (2**96 - 1) // protocol.lease_budget(terms)
+    with reverts("jobs: escrow too large"):
+        twin.post(w.replace(terms, units=most + 1))
+    twin.post(w.replace(terms, units=most))
+    twin.wait_until(twin.expirable)
+    world = twin.world
+    world.expire(twin.job.terms, 2**256 - 1)
+    assert world.credit(world.submitter) == protocol.escrow_at_post(twin.job.terms)

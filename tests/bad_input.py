@@ -1,0 +1,172 @@
+"""The table of bad input: what is wrong, and what the command line says to it.
+
+Each row is a job file, or a command, that is wrong in one way; tests/e2e/test_bad_input.py runs it on a real market and
+asserts exit code, error code and hint, and that balances, nonce and files are what they were before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+GOOD = """\
+version: 1
+name: good
+runtime: wasm
+module: "./good.wasm"
+outputs: [{path: /out, required: false, max_size: 1MiB}]
+resources: {cpus: 1, memory: 64MiB}
+limits: {runtime: 10s, deadline: 1h}
+price: {max_rate: "1.20/h"}
+"""
+"""A job that one can submit; a row replaces a part of it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kind of bad input.
+
+    `edits` replace texts of `GOOD`; `command` is what is run in place of `submit job.yaml`, with `{name}` of a prepared
+    place; `code`, `error` and `hint` are what must come; `environ` goes on top of the environment.
+    """
+
+    name: str
+    code: int
+    error: str
+    hint: str
+    edits: tuple[tuple[str, str], ...] = ()
+    command: tuple[str, ...] = ()
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A job that runs and fails: its program (a file that the test makes), and the status that it ends with."""
+
+    name: str
+    program: str
+    statuses: tuple[str, ...]
+    edits: tuple[tuple[str, str], ...] = ()
+
+
+def _spec(name: str, error: str, hint: str, old: str, new: str, code: int = 2) -> Row:
+    return Row(name, code, error, hint, ((old, new),))
+
+
+_PRICE = 'price: {max_rate: "1.20/h"}'
+_LIMITS = "limits: {runtime: 10s, deadline: 1h}"
+_MODULE = 'module: "./good.wasm"'
+_ABSENT_CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"
+
+SPEC_ROWS = (
+    _spec("misspelt key", "UNKNOWN_KEY", 'did you mean "limits"?', "limits:", "limit:"),
+    _spec("unknown key", "UNKNOWN_KEY", "known here", "name: good", "name: good\nzzzzzz: 1"),
+    _spec("missing module", "NO_SOURCE", "hearth check", "./good.wasm", "./gone.wasm"),
+    _spec("no program", "BAD_SPEC", "module", _MODULE, ""),
+    _spec("bad CID", "BAD_CID", "copy it again", "./good.wasm", "ipfs://bafynonsense"),
+    _spec("unreachable CID", "BLOCK_MISSING", "hearth doctor", "./good.wasm", f"ipfs://{_ABSENT_CID}", 9),
+    _spec("no price", "NO_PRICE", "--max-total", _PRICE, ""),
+    _spec("unquoted amount", "UNQUOTED", "quote it", '"1.20/h"', "1.20"),
+    _spec("rate without time", "BAD_RATE", "per hour", '"1.20/h"', '"1.20"'),
+    _spec("decimal size", "BAD_SIZE", "did you mean", "64MiB", "64MB"),
+    # every field of the terms, out of range
+    _spec("runtime zero", "BAD_SPEC", "", "runtime: 10s", "runtime: 0s"),
+    _spec("runtime above 30 days", "BAD_SPEC", "", "runtime: 10s", "runtime: 31d"),
+    _spec("runtime without unit", "BAD_UNIT", '"10s"', "runtime: 10s", "runtime: 10"),
+    _spec("deadline too near", "BAD_DEADLINE", "limits", "deadline: 1h", "deadline: 5s"),
+    _spec("deadline no time", "BAD_SPEC", "6h", "deadline: 1h", "deadline: soon"),
+    _spec("units above 2^20", "BAD_SPEC", "", _LIMITS, f"{_LIMITS}\narray: {{units: 1048577}}"),
+    _spec("units zero", "BAD_SPEC", "", _LIMITS, f"{_LIMITS}\narray: {{units: 0}}"),
+    _spec("chunk not built", "NO_CHUNK", "chunk: 1", _LIMITS, f"{_LIMITS}\narray: {{units: 4, chunk: 2}}"),
+    _spec("chunk does not divide", "BAD_SPEC", "", _LIMITS, f"{_LIMITS}\narray: {{units: 4, chunk: 3}}"),
+    _spec("leases times attempts", "BAD_SPEC", "attempts", _LIMITS,
+          f"{_LIMITS}\narray: {{units: 1048576}}\nretry: {{attempts: 8}}\nverify: {{mode: redundant, replicas: 3}}"),
+    _spec("replicas not built", "NO_REDUNDANT", "mode: none", _LIMITS,
+          f"{_LIMITS}\nverify: {{mode: redundant, replicas: 3}}"),
+    _spec("quorum not half", "BAD_SPEC", "", _LIMITS,
+          f"{_LIMITS}\nverify: {{mode: redundant, replicas: 3, quorum: 1}}"),
+    _spec("court not built", "NO_COURT", "mode: none", _LIMITS, f"{_LIMITS}\nverify: {{mode: optimistic}}"),
+    _spec("proof not built", "NO_PROOF", "mode: none", _LIMITS, f"{_LIMITS}\nverify: {{mode: proof}}"),
+    _spec("attested not built", "NO_ATTESTED", "mode: none", _LIMITS, f"{_LIMITS}\nverify: {{mode: attested}}"),
+    _spec("challenge window", "BAD_SPEC", "remove window", _LIMITS, f"{_LIMITS}\nverify: {{mode: none, window: 2h}}"),
+    _spec("match window above 300", "BAD_SPEC", "", _LIMITS, f"{_LIMITS}\nmatch: {{window: 301s}}"),
+    _spec("attempts zero", "BAD_SPEC", "", _LIMITS, f"{_LIMITS}\nretry: {{attempts: 0}}"),
+    _spec("attempts nine", "BAD_SPEC", "", _LIMITS, f"{_LIMITS}\nretry: {{attempts: 9}}"),
+    _spec("checkpoint not built", "NO_CHECKPOINT", "remove checkpoint", _LIMITS,
+          f"{_LIMITS}\ncheckpoint: {{every: 5m, path: /out/c}}"),
+    _spec("parents not built", "NO_PARENTS", "", _LIMITS, f'{_LIMITS}\nafter: ["0x{"ab" * 32}"]'),
+    _spec("parent no id", "BAD_SPEC", "hearth jobs", _LIMITS, f'{_LIMITS}\nafter: ["0xabc"]'),
+    _spec("keeper fee too small", "BAD_PRICE", "use", _PRICE, 'price: {max_rate: "1.20/h", keeper_fee: "0.000000001"}'),
+    _spec("price too small", "PRICE_TOO_SMALL", "the smallest that works", _PRICE, 'price: {max_total: "0.0000001"}'),
+    _spec("rate too small", "PRICE_TOO_SMALL", "the smallest that works", '"1.20/h"', '"0.0000000001/h"'),
+    _spec("price beyond the chain", "BAD_PRICE", "lower", '"1.20/h"', '"99999999999999/h"'),
+    _spec("billing unknown", "BAD_SPEC", "", _PRICE, 'price: {max_rate: "1.20/h", billing: hourly}'),
+    _spec("cpus above 1023", "BAD_SPEC", "", "cpus: 1", "cpus: 1024"),
+    _spec("memory zero", "BAD_SPEC", "", "memory: 64MiB", "memory: 0B"),
+    _spec("gpus above 63", "BAD_SPEC", "", "cpus: 1", "cpus: 1, gpu: {count: 64}"),
+    _spec("gpu for wasm", "BAD_SPEC", "docker", "cpus: 1", "cpus: 1, gpu: {count: 1}"),
+    _spec("unknown country", "BAD_COUNTRY", "", "cpus: 1", 'cpus: 1, regions: ["zz"]'),
+    _spec("confidential input not built", "NO_ENCRYPT", "encrypt", _LIMITS,
+          f"{_LIMITS}\ninputs: [{{src: ./good.wasm, dst: /in/x, encrypt: true}}]"),
+    _spec("secret in env", "SECRET_IN_ENV", "confidential input", _LIMITS, f'{_LIMITS}\nenv: {{API_KEY: "x"}}'),
+    _spec("price above every worker's reach", "PRICE_TOO_LOW", "hearth offers", '"1.20/h"', '"0.01/h"', 8),
+    _spec("more memory than any worker has", "NO_WORKER", "--anyway", "memory: 64MiB", "memory: 900GiB", 8),
+)  # fmt: skip
+
+PLACE_ROWS = (
+    Row("funds short for the escrow", 6, "FUNDS_SHORT", "hearth wallet balance",
+        command=("submit", "{job}", "--account", "poor", "--password-file", "{password}")),
+    Row("funds short for gas", 6, "FUNDS_SHORT", "hearth wallet balance",
+        command=("submit", "{job}", "--account", "broke", "--password-file", "{password}")),
+    Row("wrong password", 3, "WRONG_PASSWORD", "--password-file",
+        command=("submit", "{job}", "--account", "dev", "--password-file", "{wrong_password}")),
+    Row("no password and no terminal", 3, "NO_PASSWORD", "--password-file",
+        command=("submit", "{job}", "--account", "mute")),
+    Row("key file open to others", 3, "OPEN_FILE", "chmod 600",
+        command=("submit", "{job}", "--account", "open", "--password-file", "{password}")),
+    Row("password file open to others", 3, "OPEN_FILE", "chmod 600",
+        command=("submit", "{job}", "--account", "dev", "--password-file", "{open_password}")),
+    Row("no such account", 3, "NO_ACCOUNT", "hearth wallet list", command=("submit", "{job}", "--account", "nobody")),
+    Row("wrong chain id", 4, "WRONG_CHAIN", "hearth doctor", command=("submit", "{job}", "--network", "{other_chain}")),
+    Row("wrong contract code", 4, "WRONG_CONTRACTS", "--network",
+        command=("submit", "{job}", "--network", "{other_code}")),
+    Row("wrong protocol version", 3, "WRONG_VERSION", "hearth --version",
+        command=("submit", "{job}", "--network", "{other_version}")),
+    Row("unknown network", 3, "NO_NETWORK", "--network", command=("submit", "{job}", "--network", "nowhere")),
+    Row("RPC down", 4, "RPC_UNAVAILABLE", "", command=("submit", "{job}", "--rpc", "http://127.0.0.1:9")),
+    Row("store down", 9, "STORE_DOWN", "hearth doctor", command=("submit", "{job}"),
+        environ={"HEARTH_STORE": "/ip4/127.0.0.1/tcp/9"}),
+    Row("no container engine", 3, "NO_DOCKER", "hearth doctor", command=("run", "python:3", "--max-rate", "1.2/h"),
+        environ={"DOCKER_HOST": "unix:///nonexistent/docker.sock"}),
+    Row("corrupted input block", 9, "BLOCK_CORRUPT", "hearth doctor", command=("submit", "{corrupt_job}")),
+    Row("stake short", 5, "STAKE_SHORT", "--stake",
+        command=("worker", "register", "--config", "{idle_worker}", "--stake", "0.1")),
+    Row("stake funds short", 6, "FUNDS_SHORT", "hearth wallet balance",
+        command=("worker", "register", "--config", "{poor_worker}", "--account", "poor",
+                 "--password-file", "{password}")),
+    Row("registered twice", 5, "REGISTERED", "hearth worker update",
+        command=("worker", "register", "--config", "{running_worker}")),
+    Row("not the node's owner", 3, "NOT_OWNER", "--print-tx",
+        command=("worker", "price", "1/h", "--config", "{running_worker}", "--account", "dev")),
+    Row("two workers on one key", 3, "KEY_IN_USE", "hearth wallet list",
+        command=("worker", "start", "--config", "{second_worker}")),
+    Row("no worker settings", 3, "NO_CONFIG", "hearth worker init",
+        command=("worker", "status", "--config", "{gone}")),
+    Row("no such job", 7, "NOT_FOUND", "hearth jobs --all", command=("job", "show", "0x" + "ab" * 32)),
+    Row("no such prefix", 7, "NOT_FOUND", "hearth jobs --all", command=("job", "show", "0xabcdef")),
+    Row("no id at all", 2, "BAD_ID", "hearth jobs --all", command=("job", "show", "digits")),
+    Row("nothing to withdraw", 6, "NO_CREDIT", "hearth wallet balance",
+        command=("wallet", "withdraw", "--account", "keeper", "999999999")),
+    Row("withdraw to no address", 2, "BAD_ADDRESS", "hearth wallet list",
+        command=("wallet", "withdraw", "1", "--account", "dev", "--to", "0x12")),
+)  # fmt: skip
+
+RAN_ROWS = (
+    Ran("trap", "trap", ("trap",)),
+    Ran("out of fuel", "loop", ("out_of_fuel", "timeout"), (("runtime: 10s", "runtime: 1s"),)),
+    Ran("out of memory", "hungry", ("oom",)),
+    Ran("endless loop", "loop", ("timeout",),
+        (("runtime: 10s", "runtime: 2s"), (_PRICE, 'price: {max_rate: "1.20/h", billing: fixed}'))),
+    Ran("required output missing", "good", ("output_missing",), (("/out, required: false", "/out/x, required: true"),)),
+    Ran("output over its cap", "writer", ("output_over_cap",), (("max_size: 1MiB", "max_size: 1B"),)),
+)  # fmt: skip

@@ -1,0 +1,613 @@
+"""docs/SPEC.md says what the code does: its tables and worked examples against the sources, cell by cell."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from dataclasses import fields, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from eth_utils import keccak
+
+from hearth import errors, gpu_tiers, profiles, protocol, unixfs, words
+from hearth.canonical import MAX_DOCUMENT_BYTES
+from hearth.network import Network, NodeParameters
+from hearth.spec import FUEL_PER_SECOND, ResolvedSpec
+from hearth.types import (
+    SENTINEL,
+    Billing,
+    Gate,
+    Hot,
+    Needs,
+    NodeId,
+    Offer,
+    Outcome,
+    Policy,
+    State,
+    Terms,
+    Unit,
+)
+from hearth.units import Asset
+from tests import world as w
+from tests.evm import Evm, Reverted
+from tests.stateful.test_market import ALLOWED
+from worker import results
+from worker.runtimes import wasi
+from worker.runtimes.base import RunResult, Status
+
+ROOT = Path(__file__).parents[2]
+SPEC = (ROOT / "docs" / "SPEC.md").read_text(encoding="utf-8")
+CODE = ("hearth", "keeper", "worker", "contracts", "tools", "bench", "scripts", "tests")
+VECTORS = json.loads((ROOT / "tests" / "data" / "job_ids.json").read_text(encoding="utf-8"))
+Rows = list[list[str]]
+
+
+def section(title: str, level: int = 2, text: str = SPEC) -> str:
+    """Return the text under one heading, up to the next of its level or above."""
+    mark = "#" * level
+    found = re.search(rf"^{mark} {re.escape(title)}$(.*?)(?=^#{{1,{level}}} |\Z)", text, re.M | re.S)
+    assert found is not None, f"SPEC has no section {title}"
+    return found[1]
+
+
+def tables(text: str) -> list[Rows]:
+    """Return the body rows of every table in a text, each without its head."""
+    found: list[Rows] = []
+    for block in re.findall(r"(?:^\|.*\|\n?)+", text, re.M):
+        lines = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in block.strip().splitlines()]
+        assert set("".join(lines[1])) <= {"-"}, lines[1]
+        assert all(len(line) == len(lines[0]) for line in lines), block
+        found.append(lines[2:])
+    return found
+
+
+def bare(cell: str) -> str:
+    """Return a cell without its code marks."""
+    return cell.strip("`")
+
+
+def number(cell: str) -> int:
+    """Return a figure written with commas."""
+    return int(cell.replace(",", ""))
+
+
+def by_name(rows: Rows) -> dict[str, int]:
+    """Return quantity -> value of a worked example."""
+    return {row[0]: number(row[-1]) for row in rows}
+
+
+# ---- headings ----
+
+
+def test_sections__cited_by_the_code__exist() -> None:
+    headings = set(re.findall(r"^#+ (.+)$", SPEC, re.M))
+    cited: dict[str, str] = {}
+    for folder in CODE:
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix not in (".py", ".vy", ".vyi"):
+                continue
+            text = re.sub(r"\s*\n\s*#?\s*", " ", path.read_text(encoding="utf-8"))
+            for names in re.findall(r'SPEC,? sections? ((?:"[^"]+"(?:, | and )?)+)', text):
+                cited.update(dict.fromkeys(re.findall(r'"([^"]+)"', names), path.name))
+    assert len(cited) > 10
+    assert {name: path for name, path in cited.items() if name not in headings} == {}
+
+
+def test_contents__links__are_the_sections() -> None:
+    links = re.findall(r"\[([^]]+)\]\(#([a-z-]+)\)", SPEC)
+    assert [name for name, _ in links] == re.findall(r"^## (.+)$", SPEC, re.M)
+    assert all(anchor == name.lower().replace(" ", "-") for name, anchor in links)
+
+
+# ---- ids ----
+
+
+def test_ids__shown__are_vectors() -> None:
+    shown = re.findall(r"^    (\w+) +(0x[0-9a-f]+|\d+)$", section("Ids"), re.M)
+    names = ["submitter", "spec", "needs", "money", "limits", "verifier", "court", "policy", "parents_hash"]
+    numbers = [int(n) for n in re.findall(r"^Vector (\d+):$", section("Ids"), re.M)]
+    expected: list[tuple[str, str]] = []
+    for vector in (VECTORS[n] for n in numbers):
+        expected += [("chain_id", vector["chain_id"]), ("registry", vector["registry"])]
+        expected += [*zip(names, vector["words"], strict=True), ("job_id", vector["job_id"])]
+        # By hand: static words one after the other, the address right-aligned.
+        plain = int(vector["chain_id"]).to_bytes(32, "big") + bytes(12) + bytes.fromhex(vector["registry"][2:])
+        plain += b"".join(bytes.fromhex(word[2:]) for word in vector["words"])
+        assert "0x" + keccak(plain).hex() == vector["job_id"]
+    assert len(numbers) == 3 and shown == expected
+    assert protocol.TERMS_TYPE in section("Ids") and SENTINEL == 2**256 - 1
+
+
+def test_ids__formulas__are_the_librarys() -> None:
+    job, node = w.JobId(b"\x07" * 32), NodeId(9)
+    assert protocol.unit_key(job, 0, 1) == job
+    assert protocol.unit_key(job, 3, 5) == keccak(job + (3).to_bytes(32, "big"))
+    seed = keccak(job + (3).to_bytes(32, "big") + (2).to_bytes(32, "big"))
+    assert protocol.seed(job, 3, 2) == seed
+    assert protocol.lot(seed, node) == int.from_bytes(keccak(seed + (9).to_bytes(32, "big")), "big") % 2**40
+
+
+# ---- terms and words ----
+
+
+def test_terms__fields__stand_where_the_words_have_them() -> None:
+    rows = tables(section("Terms"))[0]
+    assert sorted(bare(row[0]) for row in rows) == sorted(f.name for f in fields(Terms)) and len(rows) == 22
+    lanes = {"money": words.MONEY, "limits": words.LIMITS}
+    for name, word, bits, _, _ in rows:
+        if word in lanes:
+            first = words.shift_of(lanes[word], bare(name))
+            assert bits == f"{first}..{first + words.width_of(lanes[word], bare(name)) - 1}", name
+    # The rest by packing ones: all bits of the field, and no other, are set.
+    zero = Terms(w.ZERO, 0, bytes(32), Needs(runtimes=0), 0, 0, 0, 0, 0, 0, 0, 0, 0, max_attempts=0)  # type: ignore[arg-type]
+    ones: dict[str, Any] = {
+        "submitter": "0x" + "ff" * 20,
+        "salt": 2**96 - 1,
+        "spec": b"\xff" * 32,
+        "verifier": "0x" + "ff" * 20,
+        "court": "0x" + "ff" * 20,
+        "policy": 2**256 - 1,
+        "parents_hash": b"\xff" * 32,
+    }
+    order = ("submitter", "spec", "needs", "money", "limits", "verifier", "court", "policy", "parents_hash")
+    for name, word, bits, _, _ in rows:
+        if bare(name) in ones:
+            value = words.pack_terms(replace(zero, **{bare(name): ones[bare(name)]}))[order.index(word)]
+            first, last = map(int, bits.split(".."))
+            whole = int.from_bytes(value, "big") if isinstance(value, bytes) else value
+            assert whole == (1 << last + 1) - (1 << first), name
+    needs = next(row for row in rows if bare(row[0]) == "needs")
+    assert needs[2] == f"0..{sum(width for _, width in words.NEEDS) - 1}"
+
+
+def test_terms__reasons__are_job_registrys() -> None:
+    cited = set(re.findall(r"`(jobs: [^`]+)`", section("Terms")))
+    assert cited <= reasons_in("JobRegistry")
+    # What only post can say is all here.
+    source = (ROOT / "contracts" / "JobRegistry.vy").read_text(encoding="utf-8")
+    table = job_rows(source)
+    checks = re.findall(
+        r"def (?:_check_terms|_refuse_unbuilt|_check_other_policy|post)\(.*?\n(.*?)(?=\n@|\Z)", source, re.S
+    )
+    assert len(checks) == 4
+    numbers = {name: int(at) for name, at in re.findall(r"^([A-Z_]+): constant\(uint256\) = (\d+)$", source, re.M)}
+    said = {table[numbers[name]] for check in checks for name in re.findall(r"_refuse\(([A-Z_]+)\)", check)}
+    assert len(said) > 25 and said == cited
+
+
+@pytest.mark.parametrize(
+    "name", ["needs", "offer", "hot", "unit", "header", "best", "money", "limits", "policy", "totals"]
+)
+def test_words__lanes__are_the_librarys(name: str) -> None:
+    found = re.search(rf"^### {name.capitalize()}: .*?$(.*?)(?=^##|\Z)", section("Words"), re.M | re.S)
+    assert found is not None
+    lanes: words.Lanes = getattr(words, name.upper())
+    rows = tables(found[1])[0]
+    assert len(rows) == len(lanes)
+    shift = 0
+    for (lane, width), (shown, bit, size, _) in zip(lanes, rows, strict=True):
+        assert (shown, int(bit), int(size)) == ("(zero)" if lane.startswith("_") else f"`{lane}`", shift, width)
+        shift += width
+
+
+def test_words__every_layout__is_shown() -> None:
+    layouts = {name.lower() for name, value in vars(words).items() if isinstance(value, tuple) and name.isupper()}
+    shown = {name.lower() for name in re.findall(r"^### (\w+):", section("Words"), re.M)}
+    assert shown == {name for name in layouts if not name.startswith("_")}
+
+
+# ---- states ----
+
+
+def job_functions() -> dict[str, str]:
+    """Return name -> name(arguments) of JobRegistry's calls for everyone but the governor."""
+    abi = json.loads((ROOT / "hearth" / "artifacts" / "JobRegistry.json").read_text(encoding="utf-8"))["abi"]
+    governed = {"set_policy", "drop_previous_policy", "pause", "offer_governor", "accept_governor"}
+    return {
+        item["name"]: f"{item['name']}({', '.join(i['name'] for i in item['inputs'])})"
+        for item in abi
+        if item["type"] == "function" and item["stateMutability"] != "view" and item["name"] not in governed
+    }
+
+
+def test_states__table__is_what_the_state_machine_allows() -> None:
+    rows = tables(section("States"))[0]
+    moves = {(State[row[0]], State[row[1]]) for row in rows}
+    assert moves == ALLOWED
+    assert {bare(row[2]) for row in rows} == set(job_functions())
+    # Whoever vanishes, a stranger has a way out of every state that is not an end.
+    for state in {new for _, new in moves if not new.terminal}:
+        assert any(row[0] == state.name and row[3] == "anyone" and row[1] != state.name for row in rows), state
+
+
+def test_states__calls__are_job_registrys() -> None:
+    rows = tables(section("Calls", 3))[0]
+    assert sorted(bare(row[0]) for row in rows) == sorted(job_functions().values())
+
+
+def test_states__boundaries__are_the_twins() -> None:
+    terms, policy = TERMS, profiles.PUBLIC.policy
+    unit = Unit(State.OPEN, mark=1_000, started=500)
+    assert protocol.proposable(terms, unit, 999) and not protocol.proposable(terms, unit, 1_000)
+    best = w.Best(node=NodeId(7))
+    end = 1_000 + policy.ack_time
+    assert protocol.with_lapse(unit, best, policy, end - 1) == unit
+    assert protocol.with_lapse(unit, best, policy, end).lapses == 1
+    bare_unit = replace(unit, mark=0)
+    opens = 500 + policy.open_claim_after
+    assert not protocol.claimable(terms, policy, bare_unit, opens - 1)
+    assert protocol.claimable(terms, policy, bare_unit, opens)
+    last = terms.deadline - protocol.lease_seconds(terms) - protocol.grace(terms, policy)
+    assert protocol.has_time(terms, policy, last) and not protocol.has_time(terms, policy, last + 1)
+    assert protocol.expirable_from(terms, policy) == last + 1
+    running = Unit(State.RUNNING, mark=5_000, started=1_000)
+    assert protocol.reclaimable_from(running, 1_200, 900) == 2_100
+    assert protocol.reclaimable_from(running, 0, 900) == 1_900
+    assert protocol.reclaimable_from(running, 4_900, 900) == 5_000
+
+
+# ---- worked examples ----
+
+TERMS = Terms(
+    submitter="0x" + "11" * 20,
+    salt=0,
+    spec=b"\x33" * 32,
+    needs=Needs(),
+    ceiling=333_333_333,
+    max_seconds=61,
+    deadline=10**9,
+    keeper_fee=1_001,
+    policy=0,
+    match_window=12,
+    max_attempts=3,
+    billing=Billing.FUEL,
+)
+
+
+def test_money__worked_example__is_what_the_twin_computes() -> None:
+    policy = profiles.PUBLIC.policy
+    unit = Unit(
+        State.SUBMITTED, Outcome.OK, NodeId(1), 250_000_001, started=100, mark=200, seconds=17, attempts=1, tips=1
+    )
+    closing = replace(unit, state=State.CLOSING, mark=107)
+    slash = protocol.slash_of(protocol.bond(TERMS, policy))
+    pay = protocol.pay_at_settle(TERMS, policy, unit)
+    fee = protocol.fee_of(pay, policy)
+    settler = protocol.settle_reward(TERMS, 0)
+    expected = {
+        "p'": protocol.unit_price(TERMS),
+        "budget": protocol.lease_budget(TERMS),
+        "tip": protocol.tip(TERMS),
+        "holds after one tip": protocol.unit_holds(TERMS, unit),
+        "grace": protocol.grace(TERMS, policy),
+        "bond": protocol.bond(TERMS, policy),
+        "slash": slash,
+        "reclaimer at once": protocol.reclaim_reward(TERMS, slash, 0),
+        "reclaimer after 200 s": protocol.reclaim_reward(TERMS, slash, 200),
+        "reclaimer after 600 s": protocol.reclaim_reward(TERMS, slash, 600),
+        "expirer after 10 s": protocol.expire_reward(TERMS, 10),
+        "pay": pay,
+        "fee": fee,
+        "owner": pay - fee,
+        "settler": settler,
+        "submitter": protocol.unit_holds(TERMS, unit) - pay - settler,
+        "pay at close, started 7 s before the notice's end": protocol.pay_at_close(TERMS, policy, closing),
+    }
+    shown = by_name(tables(section("Worked example", 3))[0])
+    assert shown == expected
+    assert shown["owner"] + fee + settler + shown["submitter"] == shown["holds after one tip"]
+
+
+def test_matching__worked_example__is_what_the_twin_computes() -> None:
+    needs = Needs(tier=17, vram_gib=10, ram_gib=16, cores=4, zone_mask=1 << 4, home=5)
+    offer = Offer(tier=19, vram_gib=24, ram_gib=64, cores=12, zone=4, slots=3, ask=400_000)
+    hot = Hot(r=3 * protocol.ONE, s=protocol.ONE, busy=1)
+    score = protocol.score(needs, 1_000_000, 400_000, offer, hot)
+    shown = by_name(tables(section("Matching"))[1])
+    assert shown["R"] == protocol.reputation(hot.r, hot.s)
+    assert shown["S"] == score
+    seed = protocol.seed(w.JobId(bytes(32)), 0, 0)
+    assert shown["bucket"] == protocol.key(score, seed, NodeId(1)) >> 40
+    # Each part alone: what the score loses where the part is 0 (or the load is).
+    assert shown["P"] * 4_000 == score - protocol.score(needs, 1_000_000, 1_000_000, offer, hot)
+    idle = protocol.score(needs, 1_000_000, 400_000, offer, replace(hot, busy=0))
+    assert shown["load"] == idle - score
+    anywhere = protocol.score(replace(needs, zone_mask=0), 1_000_000, 400_000, offer, hot)
+    assert (10_000 - shown["G"]) * 1_000 == anywhere - score
+    rest = score + shown["load"] - 4_000 * shown["P"] - 3_000 * shown["R"] - 1_000 * shown["G"]
+    assert shown["H"] * 2_000 == rest
+    assert set(shown) == {"P", "R", "H", "G", "load", "S", "bucket"}
+
+
+def test_reputation__worked_example__is_what_the_twin_computes() -> None:
+    one, day = protocol.ONE, 86_400
+    failed = [Hot()]
+    for _ in range(4):
+        failed.append(protocol.observe(failed[-1], False, one, 0))
+    success = protocol.observe(Hot(), True, one, 0)
+    full = protocol.observe(Hot(r=50 * one), False, one, 0)
+    expected = {
+        "decay(2^20, 15 d)": protocol.decay(one, 15 * day),
+        "decay(2^20, 30 d)": protocol.decay(one, 30 * day),
+        "decay(2^20, 45 d)": protocol.decay(one, 45 * day),
+        "decay(2^20, 960 d)": protocol.decay(one, 960 * day),
+        "score of a new node": protocol.reputation(0, 0),
+        "score after one success": protocol.reputation(success.r, success.s),
+        "score after three failures": protocol.reputation(failed[3].r, failed[3].s),
+        "quarantine after three failures in one second": failed[3].quarantine,
+        "quarantine after a fourth": failed[4].quarantine,
+        "r at 50 x 2^20 after a failure": full.r,
+        "weight of a fee of half the reference": protocol.success_weight(50, 100),
+    }
+    assert by_name(tables(section("Reputation"))[0]) == expected
+    assert failed[2].quarantine == 0
+
+
+def test_matching__gates__are_the_enum_and_its_reasons() -> None:
+    rows = tables(section("Matching"))[0]
+    assert [(int(row[0]), row[1]) for row in rows] == [(int(gate), gate.name) for gate in Gate]
+    meanings = {row[0]: row[1] for row in tables(section("NodeRegistry", 4))[0]}
+    source = (ROOT / "contracts" / "NodeRegistry.vy").read_text(encoding="utf-8")
+    reasons = split_rows(re.search(r'GATE_REASONS.*?= "([^"]+)"', source, re.S)[1])  # type: ignore[index]
+    assert len(reasons) == 17
+    for code, reason in enumerate(reasons[1:], 1):
+        assert meanings[f"`{reason}`"].startswith(f"gate {code}"), reason
+
+
+# ---- parameters ----
+
+
+def parameter_rows() -> dict[str, list[str]]:
+    """Return name -> (kind, unit, public, devnet, bounds)."""
+    return {bare(row[0]): row[1:] for row in tables(section("Parameters"))[0]}
+
+
+def test_parameters__profiles__are_the_codes() -> None:
+    rows = parameter_rows()
+    for column, profile in ((2, profiles.PUBLIC), (3, profiles.DEVNET)):
+        expected = {f.name: getattr(profile.policy, f.name) for f in fields(Policy)}
+        expected |= {f.name: getattr(profile.node_parameters, f.name) for f in fields(NodeParameters)}
+        expected["beat_every"] = profile.beat_every
+        assert {name: number(row[column]) for name, row in rows.items()} == expected
+    assert profiles.PUBLIC.node_parameters.dead_after >= 3 * profiles.PUBLIC.beat_every
+    assert profiles.DEVNET.node_parameters.dead_after >= 3 * profiles.DEVNET.beat_every
+
+
+def bounds(cell: str, others: dict[str, int]) -> tuple[int, int] | None:
+    """Return the first and the last allowed value; a name stands for the value of another parameter."""
+    if ".." not in cell:
+        return (number(cell), number(cell)) if cell.isdigit() else None
+    low, high = cell.split("..")
+    if high == "2^80-1":
+        return number(low), 2**80 - 1
+    return number(low), others[high] if high in others else number(high)
+
+
+def test_parameters__policy_bounds__are_the_contracts() -> None:
+    world = w.World()
+    values = {f.name: getattr(w.POLICY, f.name) for f in fields(Policy)}
+    tried = 0
+    for name, row in parameter_rows().items():
+        limit = bounds(row[4], values) if row[0] == "policy" else None
+        if limit is None:
+            continue
+        lane = 1 << words.width_of(words.POLICY, name)
+        for value, taken in ((limit[0], True), (limit[1], True), (limit[0] - 1, False), (limit[1] + 1, False)):
+            if not 0 <= value < lane:
+                continue
+            changed = replace(w.POLICY, **{name: value})
+            # The audit share is part of the fee.
+            changed = (
+                replace(changed, audit_share_bps=min(changed.audit_share_bps, changed.fee_bps))
+                if name == "fee_bps"
+                else changed
+            )
+            tried += 1
+            if taken:
+                world.jobs.send.set_policy(words.pack_policy(changed), sender=world.deployer)
+            else:
+                with pytest.raises(Reverted) as refusal:
+                    world.jobs.send.set_policy(words.pack_policy(changed), sender=world.deployer)
+                assert refusal.value.reason == "jobs: policy out of range", (name, value)
+    assert tried > 40
+
+
+def test_parameters__node_bounds__are_the_contracts() -> None:
+    evm = Evm()
+    escrow = evm.deploy("Escrow", w.NATIVE)
+    values = {f.name: getattr(profiles.PUBLIC.node_parameters, f.name) for f in fields(NodeParameters)}
+
+    def deploy(changed: dict[str, int]) -> None:
+        evm.deploy("NodeRegistry", escrow, evm.account("jobs"), *changed.values())
+
+    for name, row in parameter_rows().items():
+        if row[0] != "node":
+            continue
+        limit = bounds(row[4], values)
+        assert limit is not None, name
+        for value in limit:
+            # A minimum of 1 leaves room for no liveness fee.
+            deploy(values | {name: value} | ({"liveness_fee": 0} if name == "minimum_stake" else {}))
+        for value in (limit[0] - 1, limit[1] + 1):
+            if value >= 0:
+                with pytest.raises(Reverted) as refusal:
+                    deploy(values | {name: value})
+                assert refusal.value.reason.startswith("nodes: "), (name, value)
+
+
+def test_parameters__fixed_figures__are_the_contracts() -> None:
+    def constant(name: str, contract: str) -> int:
+        source = (ROOT / "contracts" / f"{contract}.vy").read_text(encoding="utf-8")
+        found = re.search(rf"^{name}: constant\(uint256\) = ([0-9* ]+?)(?:  #.*)?$", source, re.M)
+        assert found is not None, name
+        product = 1
+        for factor in found[1].split("*"):
+            product *= int(factor)
+        return product
+
+    text = " ".join(section("Parameters").split())
+    assert (
+        f"batches of {constant('MAX_BATCH', 'JobRegistry')} (settle), {constant('MAX_BATCH', 'NodeRegistry')} (beats, "
+        f"liveness), {constant('MAX_PAGE', 'Lens')} (Lens pages); policy grace "
+        f"{constant('POLICY_GRACE', 'JobRegistry'):,} s; pauses {constant('PAUSE_TIME', 'JobRegistry'):,} s; slash "
+        f"1/{constant('SLASH_DIVISOR', 'JobRegistry')} of the bond; {constant('MAX_LAPSES', 'JobRegistry')} lapses, "
+        f"{constant('MAX_EXTENSIONS', 'JobRegistry')} extensions; bucket {constant('BUCKET', 'leases'):,}."
+    ) in text
+    assert constant("PAUSE_TIME", "NodeRegistry") == constant("PAUSE_TIME", "JobRegistry")
+
+
+# ---- errors and events ----
+
+
+def split_rows(table: str) -> list[str]:
+    """Return the rows of a table of 32-byte reasons."""
+    assert len(table) % 32 == 0
+    return [table[i : i + 32].rstrip() for i in range(0, len(table), 32)]
+
+
+def job_rows(source: str) -> list[str]:
+    """Return JobRegistry's table of reasons."""
+    return split_rows(re.search(r'\) = "(jobs: [^"]{64,})"', source)[1])  # type: ignore[index]
+
+
+def reasons_in(contract: str) -> set[str]:
+    """Return every reason in a contract's source."""
+    source = (ROOT / "contracts" / f"{contract}.vy").read_text(encoding="utf-8")
+    texts = re.findall(r'"((?:jobs|nodes|escrow|lens): [^"]*)"', source)
+    rows = {row for text in texts for row in (split_rows(text) if len(text) > 32 else [text])}
+    return rows - {"nodes: fits"}
+
+
+@pytest.mark.parametrize("contract", ["JobRegistry", "NodeRegistry", "Escrow", "Lens"])
+def test_errors__reverts__are_the_sources(contract: str) -> None:
+    rows = tables(section(contract, 4))[0]
+    shown = [bare(row[0]) for row in rows]
+    assert shown == sorted(reasons_in(contract))
+    assert all(row[1] for row in rows)
+
+
+def test_errors__modules__raise_nothing_of_their_own() -> None:
+    listed = {"JobRegistry", "NodeRegistry", "Escrow", "Lens"}
+    others = [path.stem for path in (ROOT / "contracts").glob("*.vy") if path.stem not in listed]
+    assert {name: reasons_in(name) for name in others if reasons_in(name)} == {}
+
+
+def test_errors__classes__are_the_librarys() -> None:
+    classes = {
+        name: value
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.HearthError)
+    }
+    rows = tables(section("Commands", 3))[0]
+    assert {bare(row[2]): (int(row[0]), bare(row[1])) for row in rows} == {
+        name: (value.exit_code, value.code) for name, value in classes.items()
+    }
+    assert all(a[0] <= b[0] for a, b in pairwise([(int(row[0]),) for row in rows]))
+
+
+def test_errors__narrower_codes__are_raised_with_their_exit_status() -> None:
+    exits = {name: value.exit_code for name, value in vars(errors).items() if hasattr(value, "exit_code")}
+    raised = set()
+    for folder in ("hearth", "worker", "keeper"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in exits:
+                    codes = [word.value for word in node.keywords if word.arg == "code"]
+                    raised |= {(exits[node.func.id], c.value) for c in codes if isinstance(c, ast.Constant)}
+    shown = {(int(row[0]), bare(c)) for row in tables(section("Commands", 3))[1] for c in row[1].split(", ")}
+    # What is raised and not shown yet is no lie; what is shown and not raised is one.
+    assert len(shown) > 50 and shown <= raised, sorted(shown - raised)
+
+
+def test_events__table__is_the_artifacts() -> None:
+    expected = set()
+    for contract in ("JobRegistry", "NodeRegistry", "Escrow", "Lens"):
+        abi = json.loads((ROOT / "hearth" / "artifacts" / f"{contract}.json").read_text(encoding="utf-8"))["abi"]
+        for event in (item for item in abi if item["type"] == "event"):
+            inputs = ", ".join(i["name"] + ("*" if i["indexed"] else "") for i in event["inputs"])
+            expected.add((contract, event["name"], inputs))
+    assert {(row[0], bare(row[1]), row[2]) for row in tables(section("Events"))[0]} == expected
+
+
+# ---- files ----
+
+
+def test_files__constants__are_the_codes() -> None:
+    assert MAX_DOCUMENT_BYTES == 1 << 20 and "at most 1 MiB" in section("Job spec")
+    for figure in (unixfs.CHUNK_BYTES, unixfs.LINKS_PER_NODE, unixfs.DIRECTORY_BLOCK_BYTES, FUEL_PER_SECOND):
+        assert f"{figure:,}" in section("Job spec")
+    for figure in (wasi.FUEL_PER_CALL, wasi.FUEL_PER_BYTE, wasi.FUEL_PER_RANDOM_BYTE):
+        assert f"({figure:,})" in section("Worker")
+    assert wasi.CLOCK_STEP_NS == 10**6 and wasi.CLOCK_START_NS == 1_577_836_800 * 10**9
+
+
+def test_files__documents__have_the_named_keys() -> None:
+    run = RunResult(Status.OK)
+    result = results.result_document(spec=bytes(32), index=0, outcome=Outcome.OK, run=run, outputs=None)
+    report = results.report_document(
+        job=bytes(32), index=0, attempt=1, node=1, run=run, logs=None, began=0, ended=0, used=0, machine={}
+    )
+    refusal = results.refusal_document(job=bytes(32), index=0, attempt=1, node=1, outcome=Outcome.BAD_INPUT, why="")
+    text = " ".join(section("Result and report").split())
+    without_note = text.replace(" (CID and size, or null)", "")
+    for document in (result, report, refusal):
+        assert ", ".join(document) in without_note
+    spec = " ".join(section("Job spec").split())
+    assert all(name in spec for name in ResolvedSpec.model_fields)
+
+
+def test_files__gpu_tiers__are_the_table() -> None:
+    rows = tables(section("GPU tiers"))[0]
+    assert [(int(row[0]), row[1]) for row in rows] == [(model.tier, model.slug) for model in gpu_tiers.MODELS]
+
+
+def test_files__network_keys__are_the_librarys() -> None:
+    nodes = profiles.PUBLIC.node_parameters
+    network = Network("x", 1, bytes(32), "", "", "", "", Asset("ETH", 18), 0, 1, nodes)
+    listed = " ".join(section("Network file").split()).split(": ", 1)[1].split(". ")[0]
+    assert listed.split(", ") == list(network.as_dict())
+
+
+# ---- invariants ----
+
+
+def test_invariants__applied_ones__name_tests_that_exist() -> None:
+    rows = tables(section("Invariants"))[0]
+    applied = [*range(1, 21), *range(26, 36), *range(37, 41)]
+    assert [int(row[0]) for row in rows] == applied
+    for nr, _, checked in rows:
+        named = re.findall(r"`(tests/[^`]+\.py)`", checked)
+        assert named or "the machine" in checked, nr
+        assert all((ROOT / path).is_file() for path in named), (nr, named)
+    machine = (ROOT / "tests" / "stateful" / "test_market.py").read_text(encoding="utf-8")
+    own = {int(n) for line in re.findall(r'"""([\d, ]+):', machine) for n in line.split(",")}
+    shown = {int(row[0]) for row in rows if "the machine" in row[2]}
+    assert own <= shown, sorted(own - shown)
+
+
+def test_threats__named_tests__exist() -> None:
+    named = re.findall(r"`((?:tests|tools|hearth|docs)/[\w/.-]+\.\w+)`", SPEC)
+    assert len(named) > 40
+    assert sorted({path for path in named if not (ROOT / path).is_file()}) == []
+    assert len(tables(section("Threats"))[0]) >= 15
+
+
+def test_compiler__rules__are_the_checkers() -> None:
+    source = (ROOT / "tools" / "check_vyper.py").read_text(encoding="utf-8")
+    rules = set(re.findall(r'[pP]roblem\((?:\s*[\w.]+,)+\s*"([a-z-]+)",', source)) - {"compile"}
+    shown = {rule for row in tables(section("Compiler"))[0] for rule in row[0].split(", ")}
+    assert len(rules) > 10 and shown == rules
+
+
+def test_decisions__records__are_numbered_and_name_real_files() -> None:
+    records = sorted((ROOT / "docs" / "decisions").glob("*.md"))
+    assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
+    for path in records:
+        text = path.read_text(encoding="utf-8")
+        assert re.match(rf"# {path.name[:4]} \S", text) and "**Decided" in text and "**Why.**" in text, path.name
+        named = re.findall(r"`((?:tests|tools|hearth|docs|contracts|worker)/[\w/.-]+\.\w+)`", text)
+        assert [name for name in named if not (ROOT / name).is_file()] == [], path.name

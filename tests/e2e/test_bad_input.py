@@ -1,0 +1,442 @@
+"""Every row of tests/bad_input.py on a real market: the right words, the right exit code, and nothing lost."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+from hearth import devnet, keys
+from hearth.errors import RefusedError
+from hearth.stores import FolderStore
+from tests.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
+from tests.e2e.town import ROOT, Said, Town, town
+from tests.require import require
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+PASSWORD = "bad input"
+PROGRAMS = {
+    "good": '(module (memory (export "memory") 1) (func (export "_start")))',
+    "trap": '(module (memory (export "memory") 1) (func (export "_start") unreachable))',
+    "loop": '(module (memory (export "memory") 1) (func (export "_start") (loop (br 0))))',
+    # 2,000 pages of 64 KiB are twice what the spec gives it.
+    "hungry": '(module (memory (export "memory") 2000) (func (export "_start")))',
+}
+STATEFUL = ("chain.json", "anvil.log", "devnet.lock", "worker.log", "keeper.log", "status.json", ".lock")
+"""Files that the chain, the worker and the keeper write all the time."""
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _key(place: Town, name: str, *, wei: int = 0) -> keys.KeyFile:
+    key = keys.create_key(place.home / "keys", name, PASSWORD, devnet=True)
+    market = place.client.market
+    if wei:
+        devnet.fund(market.port, place.client.network, key.address, wei=wei)  # type: ignore[arg-type]
+    return key
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    """A native market with one worker and a keeper."""
+    with town(tmp_path_factory.mktemp("bad"), _free_port()) as made:
+        made.add_worker()
+        made.add_keeper()
+        yield made
+
+
+@pytest.fixture(scope="module")
+def names(place: Town) -> dict[str, str]:
+    """The prepared files, keys and settings that rows name."""
+    import wasmtime
+
+    folder = place.home / "user"
+    folder.mkdir()
+    for name, text in PROGRAMS.items():
+        (folder / f"{name}.wasm").write_bytes(wasmtime.wat2wasm(text))
+    job = folder / "job.yaml"
+    job.write_text(GOOD)
+    for name, text, mode in (
+        ("password", PASSWORD, 0o600),
+        ("wrong_password", "not it", 0o600),
+        ("open_password", PASSWORD, 0o644),
+    ):
+        (folder / name).write_text(text + "\n")
+        (folder / name).chmod(mode)
+    _key(place, "poor", wei=2 * 10**15)
+    _key(place, "broke")
+    _key(place, "mute", wei=10**18)
+    _key(place, "open", wei=10**18).path.chmod(0o644)
+    network = json.loads((place.home / "networks" / "devnet.json").read_text())
+    for name, change in (
+        ("other_chain", {"chain_id": 1}),
+        ("other_code", {"code_hashes": {**network["code_hashes"], "Escrow": "0x" + "00" * 32}}),
+        ("other_version", {"protocol_version": 2}),
+    ):
+        (folder / f"{name}.json").write_text(json.dumps({**network, **change}))
+    store = FolderStore(place.home / "store")
+    cid = store.add_bytes(b"an input that will rot").cid
+    for path in (place.home / "store").rglob("*"):
+        if path.is_file() and path.read_bytes() == b"an input that will rot":
+            path.chmod(0o600)
+            path.write_bytes(b"an input that has rot!")
+    (folder / "corrupt.yaml").write_text(GOOD + f'inputs: [{{src: "ipfs://{cid}", dst: /in/x}}]\n')
+    running = place.home / "worker.toml"
+    second = folder / "second.toml"
+    second.write_text(running.read_text().replace("/workers/worker", "/workers/second"))
+    idle = place.worker_file("worker2")
+    poor = folder / "poor.toml"
+    address = keys.find_key(place.home / "keys", "poor").address
+    poor.write_text(idle.read_text().replace(place.client.key("owner").address, address))
+    return {
+        "job": str(job),
+        "corrupt_job": str(folder / "corrupt.yaml"),
+        "idle_worker": str(idle),
+        "poor_worker": str(poor),
+        "running_worker": str(running),
+        "second_worker": str(second),
+        "gone": str(folder / "gone.toml"),
+        **{name: str(folder / name) for name in ("password", "wrong_password", "open_password")},
+        **{name: str(folder / f"{name}.json") for name in ("other_chain", "other_code", "other_version")},
+    }
+
+
+def _state(place: Town) -> dict[str, Any]:
+    """Return balances, credits and nonces of the users, the locks, and every file that a command could touch."""
+    market = place.client.market
+    facts: dict[str, Any] = {}
+    for key in keys.list_keys(place.home / "keys"):
+        if key.name not in ("worker", "keeper"):
+            balances = (market.port.balance(key.address), market.credit(key.address), market.port.nonce(key.address))
+            facts[key.name] = balances
+    for path in sorted(place.home.rglob("*")):
+        inside = path.relative_to(place.home).parts
+        if path.is_file() and inside[0] not in ("workers", "keeper") and not path.name.endswith(STATEFUL):
+            facts[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return facts
+
+
+def _expect(told: Said, row: Row) -> None:
+    assert told.code == row.code, (told.code, told.out, told.err)
+    assert told.error["code"] == row.error, told.out
+    assert row.hint in told.error["hint"], told.out
+    assert told.error["message"] and told.error["hint"], told.out
+
+
+@pytest.mark.parametrize("row", SPEC_ROWS, ids=lambda row: row.name.replace(" ", "-"))
+def test_submit__bad_job_file__refused_and_nothing_lost(place: Town, names: dict[str, str], row: Row) -> None:
+    text = GOOD
+    for old, new in row.edits:
+        assert old in text, "the row replaces nothing"
+        text = text.replace(old, new)
+    file = Path(names["job"]).with_name("row.yaml")
+    file.write_text(text)
+    before = _state(place)
+    _expect(place.hearth("submit", str(file), "--json"), row)
+    assert _state(place) == before
+
+
+@pytest.mark.parametrize("row", PLACE_ROWS, ids=lambda row: row.name.replace(" ", "-"))
+def test_command__bad_place__refused_and_nothing_lost(place: Town, names: dict[str, str], row: Row) -> None:
+    arguments = [part.format(**names) for part in row.command]
+    before = _state(place)
+    if row.error == "KEY_IN_USE":
+        # A worker hardens its process, so it gets one of its own.
+        environ = {**os.environ, "HEARTH_HOME": str(place.home), "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            [sys.executable, "-m", "hearth.cli", *arguments, "--json"],
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        told = Said(done.returncode, done.stdout.splitlines()[-1], done.stderr)
+    else:
+        told = place.hearth(*arguments, "--json", environ=dict(row.environ))
+    _expect(told, row)
+    assert _state(place) == before
+
+
+# ---- jobs that run and fail ----
+
+
+def _ran_file(names: dict[str, str], row: Ran) -> Path:
+    folder = Path(names["job"]).parent
+    text = GOOD.replace("name: good", f"name: {row.name.replace(' ', '-')}")
+    for old, new in row.edits:
+        assert old in text
+        text = text.replace(old, new)
+    if row.program == "writer":
+        text = text.replace("./good.wasm", str(ROOT / "examples" / "wordcount-array" / "wordcount.wasm"))
+        text += f"inputs: [{{src: {ROOT / 'examples' / 'wordcount-array' / 'text.txt'}, dst: /in/text.txt}}]\n"
+    else:
+        text = text.replace("./good.wasm", f"./{row.program}.wasm")
+    file = folder / f"{row.name.replace(' ', '-')}.yaml"
+    file.write_text(text)
+    return file
+
+
+@pytest.fixture(scope="module")
+def posted(place: Town, names: dict[str, str]) -> dict[str, Path]:
+    """Post every job that will fail at once, so that they run side by side."""
+    files = {}
+    for row in RAN_ROWS:
+        files[row.name] = _ran_file(names, row)
+        told = place.hearth("submit", str(files[row.name]), "--json")
+        assert told.code == 0, told.err + told.out
+    return files
+
+
+@pytest.mark.parametrize("row", RAN_ROWS, ids=lambda row: row.name.replace(" ", "-"))
+def test_submit__job_that_fails__exit_100_with_its_status_and_books_that_add_up(
+    place: Town, posted: dict[str, Path], row: Ran
+) -> None:
+    # The same file again finds the posted job, waits for it, and pays nothing.
+    nonce = place.client.market.port.nonce(place.client.key().address)
+    told = place.hearth("submit", str(posted[row.name]), "--wait", "--json", "--timeout", "4m")
+    assert told.code == 100, told.out + told.err
+    assert place.client.market.port.nonce(place.client.key().address) == nonce
+    error = told.error
+    assert error["code"] == "JOB_FAILED" and error["details"]["status"] in row.statuses, told.out
+    assert error["hint"].startswith("hearth job logs 0x")
+    assert place.hearth("job", "logs", told.json["job"]).code == 0
+    receipt = place.hearth("job", "receipt", told.json["job"], "--json").json
+    parts = sum(int(receipt[name]) for name in ("workers", "market_fee", "keepers", "refunded", "still_locked"))
+    assert parts == int(receipt["escrow"]) and receipt["still_locked"] == "0"
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    ("name", "command", "limits", "status"),
+    [
+        ("exit", ["sh", "-c", "exit 4"], "10s", "exit"),
+        ("oom", ["sh", "-c", "tail /dev/zero"], "20s", "oom"),
+        ("timeout", ["sleep", "60"], "3s", "timeout"),
+    ],
+)
+def test_submit__container_that_fails__exit_100(
+    place: Town, names: dict[str, str], name: str, command: list[str], limits: str, status: str
+) -> None:
+    from worker.runtimes.docker import DockerRuntime
+
+    image = os.environ.get("HEARTH_TEST_IMAGE_BUSYBOX", "")
+    works, why = DockerRuntime().available()
+    require("docker", works and bool(image), f"{why}; HEARTH_TEST_IMAGE_BUSYBOX={image!r}")
+    if "worker3" not in place.processes:
+        path = place.worker_file("worker3")
+        path.write_text(path.read_text().replace('["wasm"]', '["docker"]'))
+        told = place.hearth("worker", "register", "--config", str(path), "--stake", "20", "--json")
+        assert told.code == 0, told.out
+        place.start("worker3", "-m", "worker", "--config", str(path))
+        place.wait_beat(int(told.json["node"]))
+    text = GOOD.replace("runtime: wasm", "runtime: docker").replace('module: "./good.wasm"', f'image: "{image}"')
+    text = text.replace("runtime: 10s", f"runtime: {limits}") + f"command: {json.dumps(command)}\n"
+    file = Path(names["job"]).with_name(f"docker-{name}.yaml")
+    file.write_text(text)
+    told = place.hearth("submit", str(file), "--wait", "--json", "--timeout", "4m")
+    assert told.code == 100, told.out + told.err
+    assert told.error["details"]["status"] == status
+
+
+@pytest.mark.docker
+def test_run__image_by_tag__resolved_to_its_digest_and_a_missing_one_refused(
+    place: Town, names: dict[str, str]
+) -> None:
+    from worker.runtimes.docker import DockerRuntime
+
+    image = os.environ.get("HEARTH_TEST_IMAGE_BUSYBOX", "")
+    works, why = DockerRuntime().available()
+    require("docker", works and bool(image), f"{why}; HEARTH_TEST_IMAGE_BUSYBOX={image!r}")
+    repository, digest = image.split("@")
+    environ = {"HEARTH_DOCKER_HOST": os.environ.get("HEARTH_DOCKER_HOST", "")}
+    before = _state(place)
+    command = ("run", f"{repository}:1", "--max-rate", "1.2/h", "--anyway", "--dry-run", "--json", "--", "true")
+    told = place.hearth(*command, environ=environ)
+    assert told.code == 0, told.out + told.err
+    client = place.client
+    assert client._resolve_image(f"{repository}:1") == f"{repository}@{digest}"
+    command = ("run", f"{repository}:gone", "--max-rate", "1.2/h", "--json", "--", "true")
+    told = place.hearth(*command, environ=environ)
+    assert (told.code, told.error["code"]) == (2, "NO_IMAGE"), told.out
+    assert _state(place) == before
+
+
+# ---- moments in the middle ----
+
+
+def _submit_process(place: Town, file: Path, *arguments: str) -> subprocess.Popen[str]:
+    environ = {key: value for key, value in os.environ.items() if not key.startswith("HEARTH_")}
+    environ |= {"HEARTH_HOME": str(place.home), "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-m", "hearth.cli", "submit", str(file), "--json", *arguments],
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def _cheap(names: dict[str, str], name: str) -> Path:
+    """Write a job that no worker takes, so that it stays as it is."""
+    file = Path(names["job"]).with_name(f"{name}.yaml")
+    file.write_text(GOOD.replace("name: good", f"name: {name}").replace("1.20/h", "0.01/h"))
+    return file
+
+
+def test_submit__ctrl_c_while_waiting__130_and_the_same_file_finds_the_job(place: Town, names: dict[str, str]) -> None:
+    file = _cheap(names, "interrupted")
+    process = _submit_process(place, file, "--anyway", "--wait")
+    assert process.stderr is not None
+    job = next(line.split()[1] for line in process.stderr if line.startswith("job 0x"))
+    process.send_signal(signal.SIGINT)
+    rest = process.stderr.read()
+    assert process.wait(60) == 130
+    assert "is alive" in rest
+    before = _state(place)
+    again = place.hearth("submit", str(file), "--anyway", "--json")
+    assert (again.code, again.json["job"], again.json["transactions"]) == (0, job, [])
+    assert _state(place) == before
+    assert place.hearth("job", "cancel", job).code == 0
+
+
+class _Cut(ThreadingHTTPServer):
+    """A proxy to the chain that goes silent once a transaction is to be sent."""
+
+    daemon_threads = True
+
+    def __init__(self, url: str) -> None:
+        self.url, self.cut, self.sends = url, True, 0
+        super().__init__(("127.0.0.1", 0), _CutHandler)
+
+
+class _CutHandler(BaseHTTPRequestHandler):
+    server: _Cut
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if b"eth_sendRawTransaction" in body:
+            self.server.sends += 1
+        if self.server.cut and self.server.sends:
+            self.connection.close()
+            return
+        request = Request(self.server.url, body, {"Content-Type": "application/json"})
+        with urlopen(request, timeout=20) as answer:
+            data = answer.read()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        return
+
+
+def test_submit__rpc_cut_while_posting__exit_4_and_the_same_file_pays_once(place: Town, names: dict[str, str]) -> None:
+    file = _cheap(names, "cut")
+    proxy = _Cut(place.url)
+    Thread(target=proxy.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{proxy.server_address[1]}"
+    market, address = place.client.market, place.client.key().address
+    before = (market.port.nonce(address), market.port.balance(address))
+    try:
+        told = place.hearth("submit", str(file), "--anyway", "--rpc", url, "--timeout", "5s", "--json")
+        assert told.code == 4, told.out
+        assert told.error["retryable"] is True and told.error["hint"]
+        assert proxy.sends >= 1
+        assert (market.port.nonce(address), market.port.balance(address)) == before
+    finally:
+        proxy.shutdown()
+        proxy.server_close()
+    again = place.hearth("submit", str(file), "--anyway", "--json")
+    assert again.code == 0, again.out + again.err
+    third = place.hearth("submit", str(file), "--anyway", "--json")
+    assert third.json["job"] == again.json["job"]
+    assert market.port.nonce(address) == before[0] + 1
+    assert place.hearth("job", "cancel", again.json["job"]).code == 0
+
+
+def test_post__the_same_terms_twice__refused_by_the_contract(place: Town, names: dict[str, str]) -> None:
+    file = _cheap(names, "twice")
+    job = place.hearth("submit", str(file), "--anyway", "-q").out.strip()
+    client = place.client
+    terms = client.market.terms_of(client.job_id(job)).terms
+    before = (client.market.port.balance(terms.submitter), client.market.port.nonce(terms.submitter))
+    with client.sender() as sender, pytest.raises(RefusedError) as refused:
+        sender.send(client.market.calls.post(terms), key="post/once-more")
+    assert refused.value.exit_code == 5 and "jobs:" in refused.value.message
+    assert (client.market.port.balance(terms.submitter), client.market.port.nonce(terms.submitter)) == before
+    assert place.hearth("job", "cancel", job).code == 0
+    with client.sender() as sender, pytest.raises(RefusedError):
+        sender.send(client.market.calls.post(terms), key="post/after-its-end")
+
+
+def test_submit__source_that_grows_meanwhile__refused(place: Town, names: dict[str, str]) -> None:
+    file = Path(names["job"])
+    client = place.client
+    upload = client._upload
+    module = file.with_name("good.wasm")
+    kept = module.read_bytes()
+
+    def late(plan: Any) -> None:
+        module.write_bytes(kept + b"\0")
+        upload(plan)
+
+    client._upload = late  # type: ignore[method-assign]
+    nonce = client.market.port.nonce(client.key().address)
+    try:
+        with pytest.raises(Exception, match="changed while it was read"):
+            client.submit(file)
+    finally:
+        module.write_bytes(kept)
+        del client._upload
+    assert client.market.port.nonce(client.key().address) == nonce
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("submit", "{job}"),
+        ("submit", "{job}", "--wait"),
+        ("wallet", "withdraw", "--account", "provider"),
+        ("worker", "register", "--config", "{idle_worker}", "--stake", "20"),
+        ("worker", "stake", "1", "--config", "{running_worker}"),
+        ("worker", "pause", "--config", "{running_worker}"),
+        ("init", "{gone}"),
+        ("keeper", "run", "--cycles", "1"),
+    ],
+    ids=lambda command: "-".join(part for part in command if part[0] not in "{-"),
+)
+def test_dry_run__what_would_change_something__changes_nothing_and_asks_no_password(
+    place: Town, names: dict[str, str], command: tuple[str, ...]
+) -> None:
+    if "withdraw" in command and not int(place.client.wallet_balance("provider")["credit"]):
+        assert place.hearth("submit", names["job"], "--wait", "--again", "--timeout", "3m").code == 0
+    hidden = [path.rename(path.with_suffix(".hidden")) for path in (place.home / "keys").glob("*.password")]
+    try:
+        before = _state(place)
+        told = place.hearth(*(part.format(**names) for part in command), "--dry-run", "--json")
+        assert told.code == 0, told.out + told.err
+        assert _state(place) == before
+    finally:
+        for path in hidden:
+            path.rename(path.with_suffix(".password"))

@@ -1,0 +1,238 @@
+"""The client's pure parts: words, verdicts, books, documents, names of sources."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth.chain.port import Log
+from hearth.client.net import Books
+from hearth.client.post import GATE_WORDS, _input_of, _name_of, _terms_of, workers_in_words
+from hearth.client.results import check_result
+from hearth.client.session import Session
+from hearth.client.views import OUTCOME_WORDS, JobView, next_step, until
+from hearth.config import Settings
+from hearth.errors import BadDocument, ConfigError, UsageError
+from hearth.events import CreditLocked, Locked, Split, Withdrawn
+from hearth.market import Posted, UnitView
+from hearth.profiles import DEVNET
+from hearth.types import Gate, Header, JobId, Needs, NodeId, Outcome, State, Terms, Unit
+from hearth.words import pack_policy, pack_terms
+
+LOG = Log("0x" + "00" * 20, (), b"", 1, bytes(32), bytes(32), 0)
+POLICY = DEVNET.policy
+NOW = 1_800_000_000
+
+
+def _terms(**changes: Any) -> Terms:
+    terms = Terms(
+        submitter="0x" + "11" * 20,
+        salt=7,
+        spec=bytes([5]) * 32,
+        needs=Needs(cores=1),
+        ceiling=10**18,
+        max_seconds=60,
+        deadline=NOW + 3_600,
+        keeper_fee=10**12,
+        policy=pack_policy(POLICY),
+        max_attempts=3,
+        match_window=1,
+    )
+    return dataclasses.replace(terms, **changes)
+
+
+def _view(units: list[Unit], *, leases: int = 1, closed: bool = False, now: int = NOW, second: int = 0) -> JobView:
+    terms = _terms(units=leases)
+    posted = Posted(JobId(bytes(32)), terms, pack_terms(terms), (), LOG)
+    header = Header(closed=closed, touched=len(units)) if leases > 1 else None
+    seen = tuple(UnitView(unit, second, 0) for unit in units)
+    return JobView(posted, POLICY, header, tuple(units), seen, 10, now)
+
+
+OK = Unit(state=State.SETTLED, outcome=Outcome.OK)
+BAD = Unit(state=State.SETTLED, outcome=Outcome.TRAP)
+BACK = Unit(state=State.REFUNDED)
+
+
+@pytest.mark.parametrize(
+    ("units", "leases", "closed", "verdict"),
+    [
+        ([OK], 1, False, "ok"),
+        ([BAD], 1, False, "failed"),
+        ([BACK], 1, False, "refunded"),
+        ([Unit(state=State.OPEN)], 1, False, "pending"),
+        ([Unit(state=State.SUBMITTED, outcome=Outcome.OK)], 1, False, "pending"),
+        ([OK, OK], 2, False, "ok"),
+        ([OK], 2, False, "pending"),
+        ([OK], 2, True, "refunded"),
+        ([OK, BAD, BACK], 3, False, "failed"),
+        ([OK, BACK], 2, False, "refunded"),
+        ([Unit(state=State.EXPIRED)], 1, False, "refunded"),
+    ],
+)
+def test_job_view__units__verdict(units: list[Unit], leases: int, closed: bool, verdict: str) -> None:
+    view = _view(units, leases=leases, closed=closed)
+    assert view.verdict == verdict
+    assert sum(view.counts.values()) == leases
+
+
+@pytest.mark.parametrize(
+    ("unit", "second", "now", "words"),
+    [
+        (OK, 0, NOW, "it has ended"),
+        (Unit(state=State.RUNNING, node=NodeId(3), started=NOW, mark=NOW + 60), 0, NOW, "node 3 runs it"),
+        (Unit(state=State.RUNNING, node=NodeId(3), started=NOW, mark=NOW + 60), 0, NOW + 60, "anyone may reclaim"),
+        (Unit(state=State.CLOSING, node=NodeId(3), started=NOW, mark=NOW + 3), 0, NOW + 3, "anyone may close"),
+        (Unit(state=State.SUBMITTED, mark=NOW), 0, NOW, "nobody can challenge"),
+        (Unit(state=State.OPEN, started=NOW), 0, NOW, "anyone may propose"),
+        (Unit(state=State.OPEN, started=NOW), 0, NOW + 6, "any fitting worker may claim"),
+        (Unit(state=State.OPEN, started=NOW), 0, NOW + 3_600, "expire"),
+        (Unit(state=State.OPEN, started=NOW, mark=NOW + 1, lapses=2), 0, NOW + 100, "claim"),
+    ],
+)
+def test_next_step__each_state__says_who_may_act(unit: Unit, second: int, now: int, words: str) -> None:
+    assert words in next_step(_view([unit], now=now, second=second), 0, {}, 6)
+
+
+def test_next_step__live_proposal__names_the_node_and_the_last_moment() -> None:
+    from hearth.types import Best
+    from hearth.words import pack_best
+
+    second = pack_best(Best(payee="0x" + "22" * 20, node=NodeId(9), key=5))
+    unit = Unit(state=State.OPEN, started=NOW, mark=NOW + 1)
+    before = next_step(_view([unit], second=second), 0, {}, 6)
+    assert "better proposals until" in before and "node 9 may take it" in before
+    after = next_step(_view([unit], second=second, now=NOW + 2), 0, {}, 6)
+    assert after.startswith("node 9 may take it until")
+
+
+def test_until__past_and_future__differ() -> None:
+    assert "(in 1m)" in until(NOW + 60, NOW)
+    assert "(past)" in until(NOW, NOW)
+
+
+def test_workers_in_words__mixed_fleet__counts_each_gate_and_the_takers() -> None:
+    gates = {Gate.FITS: 1, Gate.VRAM: 9, Gate.PRICE: 2, Gate.NO_SLOT: 1, Gate.NOT_LIVE: 1}
+    text = workers_in_words(gates)
+    assert text == "14 workers: 1 silent, 1 busy, 9 short of VRAM, 2 above your price -> 2 can take it"
+    assert workers_in_words({}) == "no worker is registered on this network"
+    assert workers_in_words({Gate.FITS: 1}) == "1 worker -> 1 can take it"
+
+
+def test_words__every_gate_of_a_node_and_every_outcome__has_some() -> None:
+    node_gates = set(Gate) - {Gate.FITS, Gate.EXCLUDED, Gate.NO_TIME, Gate.NOT_OPEN}
+    assert node_gates == set(GATE_WORDS)
+    assert set(OUTCOME_WORDS) == set(Outcome) - {Outcome.NONE}
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("lock"), st.integers(0, 3), st.integers(0, 10**20)),
+            st.tuples(st.just("split"), st.integers(0, 3), st.integers(0, 3)),
+            st.tuples(st.just("withdraw"), st.integers(0, 3), st.just(0)),
+            st.tuples(st.just("relock"), st.integers(0, 3), st.just(0)),
+        ),
+        max_size=30,
+    )
+)
+def test_books__any_history__total_is_what_came_in_less_what_left(history: list[tuple[str, int, int]]) -> None:
+    books, held = Books(), 0
+    controller = "0x" + "cc" * 20
+    for what, who, amount in history:
+        account, key = f"0x{who + 1:040x}", bytes([who]) * 32
+        if what == "lock":
+            books.apply(Locked(LOG, controller, key, amount))
+            held += amount
+        elif what == "split":
+            part = books.locks[controller, key] // 2
+            books.apply(Split(LOG, controller, key, (part << 160 | (amount + 1), 0, 0, 0)))
+        elif what == "withdraw":
+            part = books.credits[account]
+            books.apply(Withdrawn(LOG, account, account, part))
+            held -= part
+        else:
+            part = books.credits[account]
+            books.apply(CreditLocked(LOG, account, key, part))
+        assert books.total == held
+    assert all(value >= 0 for value in (*books.locks.values(), *books.credits.values()))
+
+
+def _document(**changes: Any) -> dict[str, Any]:
+    return {"spec": "05" * 32, "index": 2, "outcome": "ok", "status": "ok", "exit_code": 0, "outputs": None} | changes
+
+
+def test_check_result__the_units_own__passes() -> None:
+    check_result(_document(), bytes([5]) * 32, 2, Outcome.OK)
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        _document(spec="06" * 32),
+        _document(index=3),
+        _document(outcome="exit"),
+        _document(outputs={"size": 1}),
+        {name: value for name, value in _document().items() if name != "exit_code"},
+        [],
+        None,
+    ],
+)
+def test_check_result__another_units_or_malformed__refused(document: Any) -> None:
+    with pytest.raises(BadDocument):
+        check_result(document, bytes([5]) * 32, 2, Outcome.OK)
+
+
+def test_record__terms__round_trip() -> None:
+    terms = _terms(units=4)
+    record = {"terms": [value.hex() if isinstance(value, bytes) else str(value) for value in pack_terms(terms)]}
+    assert _terms_of(record) == terms
+
+
+@pytest.mark.parametrize(
+    ("program", "name"),
+    [
+        ("x/digits.wasm", "digits"),
+        ("registry.example:5000/team/train:1.2", "train"),
+        ("python@sha256:" + "ab" * 32, "python"),
+        ("ipfs://bafy", "bafy"),
+        ("___.wasm", "job"),
+    ],
+)
+def test_name_of__program__becomes_a_job_name(program: str, name: str) -> None:
+    assert _name_of(program) == name
+
+
+def test_input_of__source_with_colons__splits_at_the_last() -> None:
+    assert _input_of("https://a.b:1/c:/in/x") == {"src": "https://a.b:1/c", "dst": "/in/x"}
+    with pytest.raises(UsageError):
+        _input_of("./data")
+
+
+@pytest.mark.parametrize(
+    ("store", "url"),
+    [
+        ("/ip4/127.0.0.1/tcp/5001", "kubo://127.0.0.1:5001"),
+        ("/ip6/::1/tcp/5001/http", "kubo://[::1]:5001"),
+        ("http://127.0.0.1:5001/", "kubo://127.0.0.1:5001"),
+    ],
+)
+def test_store_urls__each_spelling__opens_that_store(tmp_path: Path, store: str, url: str) -> None:
+    from hearth.client.session import _store_url
+
+    assert _store_url(Settings(home=tmp_path, store=store)) == url
+    assert _store_url(Settings(home=tmp_path)) == f"folder://{tmp_path}/store"
+    with pytest.raises(ConfigError):
+        _store_url(Settings(home=tmp_path, store="/ip4/127.0.0.1"))
+
+
+@pytest.mark.parametrize("text", ["", "0x", "xyz", "0x" + "a" * 65])
+def test_job_id__no_id__refused_before_any_look_at_the_chain(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        Session(Settings(home=tmp_path)).job_id(text)
+    assert refused.value.code == "BAD_ID"

@@ -1,0 +1,159 @@
+"""worker.watch on the scripted chain: what logs are believed for, and what reorganisations take back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hearth import protocol, words
+from hearth.abi import codec
+from hearth.chain.fake import Event, FakeChain
+from hearth.events import JobPosted, Settled, Slashed, Started, topic_of
+from hearth.market import Market
+from hearth.network import Network, NodeParameters
+from hearth.types import Header, JobId, NodeId, Outcome, State, Terms, Unit
+from hearth.units import Asset
+from tests.worker import test_decide as decided
+from worker.watch import KEEP, Watcher
+
+JOBS, NODES = "0x" + "0a" * 20, "0x" + "0b" * 20
+ME = decided.ME
+
+
+def word(value: int) -> bytes:
+    return value.to_bytes(32, "big")
+
+
+class Scripted:
+    """A fake chain whose Lens and JobRegistry answer from a dictionary of words."""
+
+    def __init__(self) -> None:
+        self.chain = FakeChain()
+        parameters = NodeParameters(900, 600, 604_800, 10**18, 10**15, 10**13, 100)
+        self.network = Network(
+            name="fake",
+            chain_id=31337,
+            genesis_hash=self.chain.genesis_hash(),
+            escrow="0x" + "0c" * 20,
+            nodes=NODES,
+            jobs=JOBS,
+            lens="0x" + "0d" * 20,
+            asset=Asset("ETH", 18),
+            policy=0,
+            deploy_block=0,
+            node_parameters=parameters,
+        )
+        self.words: dict[bytes, int] = {}
+        self.units: dict[tuple[bytes, int], int] = {}
+        self.chain.on_call(self.network.lens, codec("Lens").selector("jobs"), self._jobs)
+        self.chain.on_call(JOBS, codec("JobRegistry").selector("load"), self._load)
+        self.market = Market(self.chain, self.network)
+        self.watcher = Watcher(self.market, ME)
+
+    def _jobs(self, call: Any, block: Any) -> bytes:
+        count = int.from_bytes(call.data[36:68], "big")
+        ids = [call.data[68 + 32 * i : 100 + 32 * i] for i in range(count)]
+        return word(32) + word(count) + b"".join(word(self.words.get(job, 0)) for job in ids)
+
+    def _load(self, call: Any, block: Any) -> bytes:
+        job, index = call.data[4:36], int.from_bytes(call.data[36:68], "big")
+        return word(self.words.get(job, 0)) + word(self.units.get((job, index), 0)) + word(0) + word(0)
+
+    def post(self, terms: Terms) -> tuple[JobId, Event]:
+        packed = words.pack_terms(terms)
+        job = protocol.job_id_of_words(31337, JOBS, packed)
+        data = b"".join(part if isinstance(part, bytes) else word(part) for part in packed) + word(320) + word(0)
+        topics = (topic_of(JobPosted), job, bytes(12) + bytes.fromhex(terms.submitter[2:]))
+        return job, Event(JOBS, topics, data)
+
+    def event(self, kind: Any, job: JobId, unit: Unit, *rest: int, index: int = 0) -> Event:
+        topics = (topic_of(kind), job, word(index), word(unit.node))
+        return Event(JOBS, topics, word(words.pack_unit(unit)) + b"".join(map(word, rest)))
+
+    def read(self) -> dict[JobId, Any]:
+        head = self.watcher.sync()
+        return {job.id: job for job in self.watcher.read(head, decided.NODE)}
+
+
+@pytest.fixture
+def world() -> Iterator[Scripted]:
+    yield Scripted()
+
+
+def test_read__open_job__is_read_at_the_head(world: Scripted) -> None:
+    job, posted = world.post(decided.TERMS)
+    world.words[job] = words.pack_unit(decided.OPEN)
+    world.chain.mine([posted])
+    found = world.read()[job]
+    assert (found.terms, found.header) == (decided.TERMS, None)
+    assert [lease.unit for lease in found.leases] == [decided.OPEN]
+
+
+def test_read__job_that_the_offer_never_serves__is_not_read_but_named(world: Scripted) -> None:
+    job, posted = world.post(replace(decided.TERMS, ceiling=1))
+    world.words[job] = words.pack_unit(decided.OPEN)
+    world.chain.mine([posted])
+    assert world.read() == {}
+    assert {gate.name for gate in world.watcher.never_read().values()} == {"PRICE"}
+
+
+def test_sync__log_with_false_terms__is_ignored(world: Scripted) -> None:
+    job, posted = world.post(decided.TERMS)
+    false = Event(JOBS, posted.topics, posted.data[:64] + word(1) + posted.data[96:])
+    world.words[job] = words.pack_unit(decided.OPEN)
+    world.chain.mine([false])
+    assert world.read() == {}
+    world.chain.mine([posted])
+    assert list(world.read()) == [job]
+
+
+def test_read__array__shows_reopened_and_own_leases_only(world: Scripted) -> None:
+    terms = replace(decided.TERMS, units=10)
+    job, posted = world.post(terms)
+    world.words[job] = words.pack_header(Header(touched=3, opened=decided.NOW))
+    others = replace(decided.RUNNING, node=decided.OTHER)
+    for index, unit in enumerate((decided.RUNNING, others, decided.OPEN)):
+        world.units[job, index] = words.pack_unit(unit)
+    world.chain.mine(
+        [posted]
+        + [
+            world.event(Started, job, unit, 0, index=i)
+            for i, unit in enumerate((decided.RUNNING, others, decided.OPEN))
+        ]
+    )
+    found = world.read()[job]
+    assert [lease.index for lease in found.leases] == [0, 2]
+    assert found.leases[0].since == world.chain.head().number
+
+
+def test_read__ended_job__is_kept_for_a_while_then_forgotten(world: Scripted) -> None:
+    job, posted = world.post(decided.TERMS)
+    ended = replace(decided.RUNNING, state=State.SETTLED, outcome=Outcome.OK)
+    world.words[job] = words.pack_unit(ended)
+    world.chain.mine([posted])
+    assert world.read()[job].leases == ()
+    world.chain.mine(count=KEEP)
+    world.read()
+    assert job in world.watcher.rows
+    world.chain.mine()
+    world.read()
+    assert job not in world.watcher.rows
+
+
+def test_earnings__settled_slashed_and_reorganised__follow_the_chain(world: Scripted) -> None:
+    job, posted = world.post(decided.TERMS)
+    unit = replace(decided.RUNNING, state=State.SETTLED, outcome=Outcome.OK)
+    slash = Event(NODES, (topic_of(Slashed), word(ME)), bytes(32) + word(3) + word(4))
+    other = world.event(Settled, job, replace(unit, node=NodeId(9)), 50, 5)
+    world.words[job] = words.pack_unit(unit)
+    world.chain.mine([posted])
+    world.chain.mine([world.event(Settled, job, unit, 100, 5), slash, other])
+    world.read()
+    assert (world.watcher.earnings.paid, world.watcher.earnings.income) == (1, 95)
+    assert world.watcher.earnings.slashed == 7
+    world.chain.reorg(1)
+    world.read()
+    assert (world.watcher.earnings.paid, world.watcher.earnings.income, world.watcher.reorgs) == (0, 0, 1)
