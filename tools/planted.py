@@ -103,6 +103,17 @@ def build(folder: Path, *, artifacts: bool) -> str:
     return "" if built.returncode == 0 else f"the contracts do not build with it: {built.stderr[-2000:]}"
 
 
+def keep_compiled(folder: Path) -> None:
+    """Keep what a copy compiled for the next run: a broken contract has a name of its own there."""
+    for path in (folder / COMPILED).glob("*.json"):
+        kept = ROOT / COMPILED / path.name
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            partial = kept.with_suffix(f".{os.getpid()}")
+            shutil.copy2(path, partial)
+            os.replace(partial, kept)
+
+
 def run_tests(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProcess[str]:
     """Run pytest in `folder` on one worker; its packages come before the installed ones, in subprocesses too."""
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
@@ -139,6 +150,7 @@ def plant(bug: Bug) -> str:
         if touches_contracts(bug) and (broken := build(folder, artifacts=needs_artifacts(bug))):
             return broken
         seen = run_tests(folder, bug.tests)
+        keep_compiled(folder)
         if seen.returncode != TESTS_FAILED:
             return f"the tests did not turn red (exit {seen.returncode}):\n{seen.stdout[-2000:]}"
     return ""
