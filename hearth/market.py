@@ -8,7 +8,7 @@ was recomputed. Builders return `Call` values, which the one transaction path (h
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final
 
@@ -499,8 +499,9 @@ class Calls:
         return self._build("NodeRegistry", "add_stake", node, amount, value=amount)
 
     def update_offer(self, node: NodeId, offer: Offer, manifest: bytes) -> Call:
-        """Replace an idle node's offer."""
-        return self._build("NodeRegistry", "update_offer", node, words.pack_offer(offer), manifest)
+        """Replace an idle node's offer, its ask aside: that has its own call and its own notice."""
+        sizes = replace(offer, ask=0, pending=False)
+        return self._build("NodeRegistry", "update_offer", node, words.pack_offer(sizes), manifest)
 
     def set_ask(self, node: NodeId, ask: int) -> Call:
         """Change a node's ask after its notice."""

@@ -12,11 +12,12 @@ import itertools
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -60,9 +61,12 @@ class AnvilEvm(Evm):
         arguments = ["--port", str(self.port), "--chain-id", str(CHAIN_ID), "--hardfork", "cancun", "--silent"]
         arguments += ["--gas-limit", str(BLOCK_GAS), "--timestamp", str(now - 1), "--base-fee", "0", "--accounts", "1"]
         self._process = subprocess.Popen(
-            [program, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL
+            [program, *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL, start_new_session=True
         )
-        atexit.register(self._process.kill)
+        atexit.register(self._kill)
         self._ids = itertools.count(1)
         self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         for _ in range(200):
@@ -82,8 +86,13 @@ class AnvilEvm(Evm):
     def close(self) -> None:
         """End the process."""
         self._connection.close()
-        self._process.kill()
+        self._kill()
         self._process.wait()
+
+    def _kill(self) -> None:
+        # The program from npm is a wrapper that starts the real one: end the whole group.
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     def rpc(self, method: str, *params: Any) -> Any:
         """Call one JSON-RPC method; raises RpcError with the node's answer."""

@@ -198,7 +198,7 @@ def harden() -> None:
 
 def configure_logs(as_json: bool) -> None:
     """Log to stderr: one JSON object per line, or text for people."""
-    renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
+    renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
     structlog.configure(
         processors=[
             structlog.processors.add_log_level,

@@ -43,6 +43,8 @@ def _show_action(run: Run, report: dict[str, Any], line: str) -> None:
         run.out.emit(report, lambda: [json.dumps(report["prepared"], indent=2)])
         return
     sent = report["transactions"]
+    if "prepared_in" in report:
+        line = f"sent as prepared in {report['prepared_in']}; next: hearth worker status"
     run.out.emit(report, lambda: [*(tx_line(facts) for facts in sent), line], [facts["tx"] for facts in sent])
 
 

@@ -489,7 +489,8 @@ class Workers(Local):
         self.tell(
             "confirm", {"text": f"{raw['action']} for {owner}, {self.amount(call.value or stake)}?", "needed": False}
         )
-        return self._owner_action(str(raw["action"]), call, key, owner, stake=stake or call.value)
+        report = self._owner_action(str(raw["action"]), call, key, owner, stake=stake or call.value)
+        return {**report, "prepared_in": str(path)}
 
     def _mode(self, config: Path, mode: str) -> dict[str, Any]:
         from worker.settings import load

@@ -219,6 +219,8 @@ def test_worker_owner_actions__price_and_stake__change_the_node(
     assert sent.code == 0, sent.err + sent.out
     priced = place.hearth("worker", "price", "0.55/h", "--config", config, "--json")
     assert priced.code == 0, priced.err
+    updated = place.hearth("worker", "update", "--config", config, "--json")
+    assert updated.code == 0, updated.err
     after = place.hearth("worker", "status", "--config", config, "--json").json
     assert int(after["stake"]) - int(before["stake"]) == 10**18
 
