@@ -64,7 +64,8 @@ class AnvilEvm(Evm):
             [program, *arguments],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL, start_new_session=True
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
         )
         atexit.register(self._kill)
         self._ids = itertools.count(1)
