@@ -149,7 +149,7 @@ def _show_mode(run: Run, report: dict[str, Any]) -> None:
 @worker.command("pause", cls=Leaf)
 @_CONFIG
 def worker_pause(run: Run, config: Path) -> None:
-    """Take nothing new; go on beating and end what runs."""
+    """Take nothing new and end what runs; an idle worker that is paused does not beat, and is not matched."""
     _show_mode(run, run.client.worker_pause(config=config))
 
 

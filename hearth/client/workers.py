@@ -289,7 +289,7 @@ class Workers(Local):
         start(config)
 
     def worker_pause(self, *, config: Path = DEFAULT_CONFIG) -> dict[str, Any]:
-        """Tell the worker to take nothing new; it goes on beating and ends what it runs."""
+        """Tell the worker to take nothing new and to end what it runs; idle and paused, it does not beat."""
         return self._mode(config, "pause")
 
     def worker_resume(self, *, config: Path = DEFAULT_CONFIG) -> dict[str, Any]:
