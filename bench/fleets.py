@@ -7,12 +7,13 @@ than 64 bits, so that the wide columns are what is measured.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from hearth import words
+from hearth.profiles import PUBLIC
 from hearth.protocol import Market
-from hearth.types import Hot, JobId, Needs, Node, NodeId, Offer, Policy, Runtime, Terms, TermsFlag
+from hearth.types import Hot, JobId, Needs, Node, NodeId, Offer, Runtime, Terms, TermsFlag
 
 Kind = Literal["random", "all equal", "one tier"]
 KINDS: Final[tuple[Kind, ...]] = ("random", "all equal", "one tier")
@@ -22,28 +23,8 @@ MARKET: Final = Market(dead_after=900, minimum_stake=10**17)
 COIN: Final = 10**18
 RATE_PER_HOUR: Final = COIN * 10**6 // 3_600
 
-POLICY: Final = Policy(
-    version=1,
-    fee_bps=500,
-    bond_none_bps=5_000,
-    bond_optimistic_bps=40_000,
-    bond_redundant_bps=10_000,
-    bond_proof_bps=5_000,
-    min_price=10**9,
-    min_keeper_fee=10**9,
-    probation_price=10**18,
-    min_match_window=12,
-    ack_time=60,
-    open_claim_after=300,
-    cancel_notice=120,
-    grace_floor=300,
-    start_fee_seconds=60,
-    min_challenge_window=7_200,
-    key_timeout=3_600,
-    audit_share_bps=300,
-    min_jurors=7,
-    min_checkpoint=60,
-)
+# The public profile, with minima low enough for the cheapest of the jobs below.
+POLICY: Final = replace(PUBLIC.policy, min_price=10**9, min_keeper_fee=10**9)
 POLICY_WORD: Final = words.pack_policy(POLICY)
 
 # (tier, VRAM GiB, rate per hour in 1/1000 coin) of a few GPU classes

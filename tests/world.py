@@ -12,6 +12,7 @@ from typing import Any
 from eth_utils import to_checksum_address
 
 from hearth import protocol, words
+from hearth.profiles import PUBLIC
 from hearth.types import (
     ZERO_ADDRESS,
     Best,
@@ -34,35 +35,16 @@ ZERO = ZERO_ADDRESS
 ETHER = 10**18
 DAY = 86_400
 
-POLICY = Policy(
-    version=protocol.VERSION,
-    fee_bps=500,
-    bond_none_bps=5_000,
-    bond_optimistic_bps=40_000,
-    bond_redundant_bps=10_000,
-    bond_proof_bps=5_000,
-    min_price=10**12,
-    min_keeper_fee=10**11,
-    probation_price=10**18,
-    min_match_window=12,
-    ack_time=60,
-    open_claim_after=300,
-    cancel_notice=120,
-    grace_floor=300,
-    start_fee_seconds=60,
-    min_challenge_window=7_200,
-    key_timeout=3_600,
-    audit_share_bps=300,
-    min_jurors=7,
-    min_checkpoint=60,
-)
-DEAD_AFTER = 900
-ASK_NOTICE = 600
-UNBONDING = 7 * DAY
-MINIMUM_STAKE = ETHER
-FEE_REFERENCE = 10**15
-LIVENESS_FEE = 10**13
-RATION_BPS = 100
+# The public profile, as the deploy script sets it.
+POLICY = PUBLIC.policy
+_NODES = PUBLIC.node_parameters
+DEAD_AFTER = _NODES.dead_after
+ASK_NOTICE = _NODES.ask_notice
+UNBONDING = _NODES.unbonding
+MINIMUM_STAKE = _NODES.minimum_stake
+FEE_REFERENCE = _NODES.fee_reference
+LIVENESS_FEE = _NODES.liveness_fee
+RATION_BPS = _NODES.ration_bps
 MARKET = protocol.Market(DEAD_AFTER, MINIMUM_STAKE)
 
 OFFER = Offer(

@@ -18,7 +18,7 @@ from keeper.pulse import Pulse
 from keeper.settings import Settings, parse
 from keeper.shell import Keeper
 from tests.anvil import AnvilEvm
-from tests.evm import CHAIN_ID, Contract
+from tests.evm import CHAIN_ID
 from tests.world import (
     ASK_NOTICE,
     DEAD_AFTER,
@@ -34,19 +34,11 @@ from tests.world import (
 SECRET = bytes.fromhex("5a" * 32)
 
 
-class _Anvil(AnvilEvm):
-    """An anvil whose test token has a name: the world gives only its decimals."""
-
-    def deploy(self, name: str, *args: Any, **options: Any) -> Contract:
-        named = ("Token", "TOK", *args) if name == "mocks/MockToken" and len(args) == 1 else args
-        return super().deploy(name, *named, **options)
-
-
 class LiveMarket:
     """A world on anvil and what is needed to run keepers on it."""
 
     def __init__(self, folder: Path, *, erc20: bool = False) -> None:
-        self.evm = _Anvil()
+        self.evm = AnvilEvm()
         self.world = World(self.evm, erc20=erc20)
         self.lens = self.evm.deploy("Lens", self.world.jobs, self.world.nodes)
         self.folder = folder

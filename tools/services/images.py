@@ -30,7 +30,6 @@ from tools.services.base import (
 )
 
 SUITE = "bookworm"
-MIRROR = "http://deb.debian.org/debian"
 # Changes when a recipe below does, so that an old archive is not reused.
 RECIPE = "1"
 # Not needed to run a program; about half of a minimal Debian.
@@ -67,9 +66,11 @@ def _python_numpy(folder: Path) -> None:
     if os.geteuid() != 0:
         raise Unavailable("images: debootstrap needs root")
     debootstrap = program("debootstrap", "debootstrap")
-    mirror = os.environ.get("HEARTH_DEBIAN_MIRROR", MIRROR)
+    # Without one, debootstrap takes the distribution's own.
+    mirror = os.environ.get("HEARTH_DEBIAN_MIRROR")
     include = "--include=python3-minimal,python3-numpy"
-    run([debootstrap, "--variant=minbase", include, SUITE, str(folder), mirror], what="debootstrap")
+    command = [debootstrap, "--variant=minbase", include, SUITE, str(folder)]
+    run(command + ([mirror] if mirror else []), what="debootstrap")
     for name in TRIMMED:
         shutil.rmtree(folder / name, ignore_errors=True)
 
