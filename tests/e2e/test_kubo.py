@@ -9,10 +9,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.e2e.town import EXAMPLES, town
-from tests.require import require
 
 from hearth.stores import open_store
+from tests.e2e.town import EXAMPLES, town
+from tests.require import require
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kubo, pytest.mark.timeout(600)]
 
