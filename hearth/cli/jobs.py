@@ -75,7 +75,7 @@ def check(run: Run, file: Path, var: tuple[str, ...]) -> None:
 @click.option("-o", "--output", "outputs", metavar="PATH", multiple=True, help="A path below /out that it must leave.")
 @click.option("-e", "--env", metavar="K=V", multiple=True, help="A public variable of its environment.")
 @click.option("--results", metavar="DIR", type=FOLDER, help="Fetch the outputs into this folder.")
-@click.option("--detach", is_flag=True, help="Do not wait for the end.")
+@click.option("--wait/--detach", default=True, help="Wait for the end (the default), or return once it is posted.")
 @click.option("--again", is_flag=True, help="Post a new job even if the same one is pending.")
 @click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
 def run(
@@ -85,7 +85,7 @@ def run(
     env: tuple[str, ...],
     outputs: tuple[str, ...],
     results: Path | None,
-    detach: bool,
+    wait: bool,
     again: bool,
     anyway: bool,
     **options: Any,
@@ -107,7 +107,7 @@ def run(
         )
         return 0
     report = run.client.run(
-        program, command, outputs=outputs, wait=not detach, results=results, again=again, anyway=anyway, **options
+        program, command, outputs=outputs, wait=wait, results=results, again=again, anyway=anyway, **options
     )
     return _show_submitted(run, report)
 
