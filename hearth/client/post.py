@@ -10,6 +10,7 @@ import hashlib
 import json
 import secrets
 import tempfile
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -611,9 +612,9 @@ class Posting(Jobs):
         self._mark_seen(job)
         return report
 
+    @abstractmethod
     def results_of(self, job: str, folder: Path | None) -> dict[str, Any]:
         """Return what a job left; the class that reads results says how."""
-        raise NotImplementedError
 
     # ---- the journal of posted terms ----
 
