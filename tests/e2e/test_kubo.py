@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -17,17 +19,73 @@ from tests.require import require
 pytestmark = [pytest.mark.e2e, pytest.mark.kubo, pytest.mark.timeout(600)]
 
 
-def test_submit__data_through_kubo__result_fetched_and_verified(tmp_path: Path) -> None:
+def _kubo() -> tuple[str, int]:
+    """Return where the real Kubo's API listens."""
     url = os.environ.get("HEARTH_KUBO_API", "")
     require("kubo", bool(url), "HEARTH_KUBO_API is not set")
     parts = urlsplit(url)
     store = open_store(f"kubo://{parts.hostname}:{parts.port}")
     require("kubo", store.status().reachable, f"no Kubo answers at {url}")
-    environ = {"HEARTH_STORE": f"/ip4/{parts.hostname}/tcp/{parts.port}"}
+    return str(parts.hostname), int(parts.port or 0)
+
+
+def _port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    with town(tmp_path / "home", port) as place:
+        return int(probe.getsockname()[1])
+
+
+class _Cut:
+    """A line to a server that goes dead for good once so many bytes were sent through it."""
+
+    def __init__(self, server: tuple[str, int], after: int) -> None:
+        self.server, self.left = server, after
+        self.door = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self.door.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while self.left > 0:
+                client = self.door.accept()[0]
+                server = socket.create_connection(self.server)
+                threading.Thread(target=self._pump, args=(server, client, False), daemon=True).start()
+                threading.Thread(target=self._pump, args=(client, server, True), daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket, counted: bool) -> None:
+        with suppress(OSError), source, sink:
+            while self.left > 0 and (data := source.recv(65_536)):
+                self.left -= len(data) if counted else 0
+                if self.left > 0:
+                    sink.sendall(data)
+        if self.left <= 0:
+            self.door.close()
+
+
+def test_submit__store_down_in_the_middle_of_the_upload__exit_9_and_nothing_charged(tmp_path: Path) -> None:
+    host, port = _kubo()
+    # The job brings 292 KiB: the line dies within the upload, long after the store was looked at.
+    line = _Cut((host, port), after=100_000)
+    with town(tmp_path / "home", _port()) as place:
+        chain, address = place.client.market.port, place.client.key().address
+        before = (chain.nonce(address, pending=True), chain.balance(address))
+        job = str(EXAMPLES / "digits" / "job.yaml")
+        arguments = ("submit", job, "--anyway", "--json", "--timeout", "1m")
+        told = place.hearth(*arguments, environ={"HEARTH_STORE": f"/ip4/127.0.0.1/tcp/{line.port}"})
+        assert line.left <= 0, "the line was cut"
+        assert told.code == 9, told.out + told.err
+        assert told.error["code"] == "STORE_DOWN" and told.error["hint"]
+        assert (chain.nonce(address, pending=True), chain.balance(address)) == before
+        again = place.hearth(*arguments, environ={"HEARTH_STORE": f"/ip4/{host}/tcp/{port}"})
+        assert again.code == 0, again.out + again.err
+        assert chain.nonce(address) == before[0] + 1
+
+
+def test_submit__data_through_kubo__result_fetched_and_verified(tmp_path: Path) -> None:
+    host, kubo_port = _kubo()
+    store = open_store(f"kubo://{host}:{kubo_port}")
+    environ = {"HEARTH_STORE": f"/ip4/{host}/tcp/{kubo_port}"}
+    with town(tmp_path / "home", _port()) as place:
         config = place.worker_file()
         config.write_text(config.read_text().replace(f"folder://{place.home / 'store'}", store.url))
         assert store.url in config.read_text()
