@@ -427,6 +427,9 @@ class Executor:
         work.phase = "preparing"
         module = folder / "module" if spec.module else None
         refusal = runtime.prepare(str(module) if module else spec.image)
+        # A worker that is told to stop here has nothing against the job: the next process runs it.
+        if work.cancel.is_set():
+            raise _Stopped
         if refusal is not None:
             if refusal.status is Status.BROKEN:
                 raise _Broken(refusal.detail)
@@ -438,7 +441,7 @@ class Executor:
         try:
             left = end - time.monotonic()
             seconds = int(min(task.terms.max_seconds, left))
-            if seconds < 1 or work.cancel.is_set():
+            if seconds < 1:
                 raise _Refused(Outcome.BAD_INPUT, "the inputs came too late to run")
             request = RunRequest(
                 unit=f"{self._label}{task.key.job.hex()[:12]}-{task.key.index}-{task.key.attempts}",
