@@ -356,6 +356,25 @@ def test_close__running_attempt__starts_again_after_a_restart_as_the_same_try(wo
     assert world.journal.executions() == ()
 
 
+def test_close__while_a_run_is_prepared__starts_again_and_declines_nothing(
+    world: World, hung: Hung, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preparing = threading.Event()
+
+    def prepare(target: str) -> None:
+        preparing.set()
+        world.executor.active()[0].cancel.wait(10)
+
+    monkeypatch.setattr(hung, "prepare", prepare)
+    world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1))
+    assert preparing.wait(10)
+    world.executor.close()
+    world.open()
+    world.executor.recover()
+    assert world.journal.executions() == ()
+    assert not hung.requests
+
+
 def test_start__twice__runs_once(world: World, hung: Hung) -> None:
     task = Task(KEY, world.terms(world.spec("env")), 60, 1)
     world.executor.start(task)
