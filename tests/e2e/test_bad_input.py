@@ -35,8 +35,8 @@ PROGRAMS = {
     # 2,000 pages of 64 KiB are twice what the spec gives it.
     "hungry": '(module (memory (export "memory") 2000) (func (export "_start")))',
 }
-STATEFUL = ("chain.json", "anvil.log", "devnet.lock", "worker.log", "keeper.log", "status.json", ".lock")
-"""Files that the chain, the worker and the keeper write all the time."""
+STATEFUL = ("chain.json", "devnet.lock", "status.json", ".lock", ".log")
+"""How the files end that the chain, the workers and the keeper write all the time."""
 
 
 def _free_port() -> int:
