@@ -6,19 +6,18 @@ stay text until the market's asset is known (`ask`). docs/worker.toml.md explain
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from hearth import units
+from hearth import sections, units
 from hearth.errors import ConfigError, HearthError
+from hearth.sections import Address, Duration, GasPrice, Section, Size
 from hearth.types import Offer
 from hearth.types import Runtime as RuntimeFlag
 from hearth.units import GIB, Asset
@@ -28,28 +27,8 @@ if TYPE_CHECKING:
     from worker.gpu import GpuInfo, GpuProbe
 
 HINT: Final = "hearth worker doctor"
-_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+INIT: Final = "hearth worker init"
 _SPAN: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
-_LISTEN: Final = re.compile(r"(.+):(\d{1,5})")
-
-
-def _reads(parse: Any) -> AfterValidator:
-    """Check a text with a parser of `hearth.units`, whose message becomes the field's."""
-
-    def check(text: str) -> str:
-        try:
-            parse(text)
-        except HearthError as error:
-            raise ValueError(f"{error.message} ({error.hint})") from error
-        return text
-
-    return AfterValidator(check)
-
-
-def _address(text: str) -> str:
-    if not _ADDRESS.fullmatch(text):
-        raise ValueError(f'"{text}" is not an address: 0x and 40 hex digits')
-    return text.lower()
 
 
 def _schedule(text: str) -> str:
@@ -62,16 +41,7 @@ def _schedule(text: str) -> str:
     return text
 
 
-Duration = Annotated[str, _reads(units.parse_duration)]
-Size = Annotated[str, _reads(units.parse_size)]
-Address = Annotated[str, AfterValidator(_address)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Account(_Part):
+class Account(Section):
     """Who is paid, and the hot key that works: a cold address, an encrypted keystore and its password's file."""
 
     payout: Address
@@ -79,7 +49,7 @@ class Account(_Part):
     password_file: Path
 
 
-class OfferSettings(_Part):
+class OfferSettings(Section):
     """What one slot costs and holds. Sizes left out are the machine's, divided by the slots."""
 
     price: str
@@ -102,7 +72,7 @@ class OfferSettings(_Part):
         return text.lower()
 
 
-class Accept(_Part):
+class Accept(Section):
     """Which jobs are taken. Patterns are those of the shell: `*`, `?`, `[...]`."""
 
     schedule: Annotated[str, AfterValidator(_schedule)] = ""
@@ -118,7 +88,7 @@ class Accept(_Part):
     settle_after: Duration = "0s"
 
 
-class Storage(_Part):
+class Storage(Section):
     """Bounds on what jobs may bring and leave, how long results are kept, and what is left free on the disk."""
 
     max_input: Size = "64GiB"
@@ -127,27 +97,13 @@ class Storage(_Part):
     reserve: Size = "2GiB"
 
 
-class Metrics(_Part):
+class Metrics(sections.Metrics):
     """Where Prometheus metrics, /healthz and /readyz are served; an empty address serves none."""
 
     listen: str = "127.0.0.1:9464"
 
-    @field_validator("listen")
-    @classmethod
-    def _host_and_port(cls, text: str) -> str:
-        match = _LISTEN.fullmatch(text)
-        if text and (match is None or int(match[2]) > 65_535):
-            raise ValueError(f'"{text}" is not HOST:PORT')
-        return text
 
-    @property
-    def address(self) -> tuple[str, int] | None:
-        """Return (host, port), or None where nothing is served."""
-        host, _, port = self.listen.rpartition(":")
-        return (host, int(port)) if self.listen else None
-
-
-class Settings(_Part):
+class Settings(Section):
     """A whole worker.toml. Relative paths count from the file's folder and are absolute here."""
 
     network: str
@@ -160,15 +116,8 @@ class Settings(_Part):
     accept: Accept = Accept()
     storage: Storage = Storage()
     metrics: Metrics = Metrics()
-    max_gas_price: str = "200 gwei"
+    max_gas_price: GasPrice = "200 gwei"
     withdraw_at: str = ""
-
-    @field_validator("max_gas_price")
-    @classmethod
-    def _gwei(cls, text: str) -> str:
-        if not re.fullmatch(r"\d{1,9}(\.\d{1,9})? ?gwei", text):
-            raise ValueError(f'"{text}" is not a gas price; write "200 gwei"')
-        return text
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -179,7 +128,7 @@ class Settings(_Part):
     @property
     def max_gas_wei(self) -> int:
         """Return the highest price per gas that is ever paid, in wei."""
-        return units.parse_amount(self.max_gas_price.removesuffix("gwei").strip(), Asset("gwei", 9))
+        return sections.gas_price(self.max_gas_price)
 
     @property
     def reserve_bytes(self) -> int:
@@ -226,47 +175,33 @@ class Settings(_Part):
 
     def withdraw_threshold(self, asset: Asset) -> int:
         """Return the operator's credit in base units from which it is paid out, 0 for never. Raises ConfigError."""
-        if not self.withdraw_at:
-            return 0
-        try:
-            return units.parse_amount(self.withdraw_at, asset)
-        except HearthError as error:
-            raise _refuse("withdraw_at", f"{error.message} ({error.hint})") from error
+        return sections.amount(self.withdraw_at, asset, "withdraw_at", hint=HINT) if self.withdraw_at else 0
 
 
 def load(path: Path) -> Settings:
     """Read and check a worker.toml. Raises ConfigError that names the file and every field at fault."""
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise ConfigError(f"there is no {path}", hint="hearth worker init", code="NO_CONFIG") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}", hint="hearth worker init") from error
-    return parse(data, path)
+    return parse(sections.read_toml(path, hint=INIT), path)
 
 
 def parse(data: dict[str, Any], path: Path) -> Settings:
     """Check the content of a worker.toml that lies at `path`. Raises ConfigError."""
     folder = path.resolve().parent
-    try:
-        settings = Settings.model_validate(data)
-    except ValidationError as error:
-        problems = [_problem(item) for item in error.errors(include_url=False)]
-        raise ConfigError(
-            f"{path}: {'; '.join(problems)}", hint="hearth worker init", code="BAD_CONFIG", problems=problems
-        ) from error
+    settings = sections.check(Settings, data, path, hint=INIT)
     account = settings.account.model_copy(
         update={
-            "keystore": _absolute(settings.account.keystore, folder),
-            "password_file": _absolute(settings.account.password_file, folder),
+            "keystore": sections.absolute(settings.account.keystore, folder),
+            "password_file": sections.absolute(settings.account.password_file, folder),
         }
     )
-    home = _absolute(settings.home, folder)
-    stores = settings.stores or (f"folder://{home / 'store'}",)
-    network = settings.network
-    if "/" in network or network.endswith(".json"):
-        network = str(_absolute(Path(network), folder))
-    return settings.model_copy(update={"network": network, "home": home, "account": account, "stores": stores})
+    home = sections.absolute(settings.home, folder)
+    return settings.model_copy(
+        update={
+            "network": sections.network_of(settings.network, folder),
+            "home": home,
+            "account": account,
+            "stores": settings.stores or (f"folder://{home / 'store'}",),
+        }
+    )
 
 
 def accepting_at(schedule: str, minute: int) -> bool:
@@ -415,10 +350,6 @@ def probe_offer(settings: Settings, asset: Asset) -> Offer:
     return make_offer(settings, asset, machine)
 
 
-def _absolute(path: Path, folder: Path) -> Path:
-    return folder / path.expanduser()
-
-
 def _rate(text: str, asset: Asset, field: str) -> int:
     try:
         rate = units.parse_rate(text, asset, round_up=True)
@@ -430,16 +361,4 @@ def _rate(text: str, asset: Asset, field: str) -> int:
 
 
 def _refuse(field: str, why: str) -> ConfigError:
-    return ConfigError(f"{field}: {why}", hint=HINT, field=field)
-
-
-def _problem(item: Any) -> str:
-    """Say in one clause what is wrong with a field; an unknown one gets the nearest known name."""
-    where = ".".join(str(part) for part in item["loc"])
-    if item["type"] != "extra_forbidden":
-        return f"{where or 'the file'}: {item['msg'].removeprefix('Value error, ')}"
-    model: Any = Settings
-    for part in item["loc"][:-1]:
-        model = model.model_fields[part].annotation
-    near = difflib.get_close_matches(str(item["loc"][-1]), list(model.model_fields), n=1)
-    return f"{where}: there is no such key" + (f", did you mean {near[0]}?" if near else "")
+    return sections.refusal(field, why, hint=HINT)

@@ -74,8 +74,10 @@ def test_parse__smallest_file__is_a_dry_run_at_no_loss() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"jiter": 1}, "jiter: Extra inputs are not permitted"),
-        ({"work": {"jitter": "12"}}, 'work.jitter: Value error, "12" is not a duration'),
+        ({"jiter": 1}, "jiter: there is no such key"),
+        ({"work": {"jiter": "12s"}}, "work.jiter: there is no such key, did you mean jitter?"),
+        ({"account": {"keystor": "k"}}, "account.keystor: there is no such key, did you mean keystore?"),
+        ({"work": {"jitter": "12"}}, 'work.jitter: "12" is not a duration'),
         ({"work": {"burst": 0}}, "work.burst"),
         ({"work": {"ack_share_bps": 10_001}}, "work.ack_share_bps"),
         ({"account": {"keystore": "k", "password_file": "p", "payee": "0x12"}}, "account.payee"),
