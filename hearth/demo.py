@@ -11,7 +11,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -74,6 +73,8 @@ def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> dict[str, Any]
         raise ConfigError(
             "the examples are not beside this program: the demo runs in a clone", hint="make demo", code="NO_EXAMPLES"
         )
+    from hearth.devnet import free_port
+
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="hearth-demo-"))
         if not keep:
@@ -83,7 +84,7 @@ def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> dict[str, Any]
         stack.callback(stage.client.close)
         stack.callback(_stop_chain, stage)
         stack.callback(_stop_processes, stage)
-        _set_up(stage, port or _free_port())
+        _set_up(stage, port or free_port())
         before = _balances(stage)
         _post(stage)
         _watch(stage)
@@ -404,9 +405,3 @@ def _stop_chain(stage: Stage) -> None:
 def _last_words(stage: Stage, name: str) -> str:
     text = (stage.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace").strip()
     return text.splitlines()[-1] if text else "it said nothing"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

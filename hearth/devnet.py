@@ -64,6 +64,8 @@ DEPLOYER: Final = 0
 """Index of the account that deploys and governs."""
 TREASURY: Final = 9
 """Index of the account that earns the fees."""
+RELEASE_SECONDS: Final = 2.0
+"""How long a port may still be held by a chain that was just killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,15 +291,30 @@ def _alive(process: _Process) -> bool:
     return str(process.port).encode() in line and any(b"anvil" in part for part in line[:2])
 
 
-def _refuse_busy(host: str, port: int) -> None:
+def free_port() -> int:
+    """Return a loopback port that nothing listens on right now."""
     with socket.socket() as probe:
-        probe.settimeout(1.0)
-        if probe.connect_ex((host, port)) == 0:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _refuse_busy(host: str, port: int) -> None:
+    """Refuse a port that somebody holds; a chain that was just killed is given the time to let go of its own."""
+    end = time.monotonic() + RELEASE_SECONDS
+    while _listens(host, port):
+        if time.monotonic() >= end:
             raise ConfigError(
                 f"something else listens on {host}:{port}",
                 code="PORT_BUSY",
                 hint=f"hearth devnet up --port {port + 1}",
             )
+        time.sleep(0.05)
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((host, port)) == 0
 
 
 def _start(home: Path, host: str, port: int, block_time: int) -> _Process:

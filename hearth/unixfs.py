@@ -403,6 +403,19 @@ def import_path(
     return add(path, None, "")
 
 
+class _Namer:
+    """A sink that keeps nothing: naming a tree takes its blocks' hashes only."""
+
+    def put_block(self, data: bytes, codec: int = cids.RAW) -> Cid:
+        """Return the CID that the block would have."""
+        return cids.of(data, codec)
+
+
+def name_path(path: Path, *, ignore: Ignore | None = None) -> Entry:
+    """Return what `import_path` would, without keeping a block. Raises what it raises."""
+    return import_path(path, _Namer(), ignore=ignore)
+
+
 def encode_directory(links: list[Link], path: str = "") -> bytes:
     """Return the block of a plain directory, its links sorted by the bytes of their names.
 

@@ -112,11 +112,22 @@ class Config:
 
 
 @dataclass(frozen=True, slots=True)
-class Propose:
-    """Propose a node for a unit, or improve the best proposal. `follows`: an earlier lease must be proposed first."""
+class _OnUnit:
+    """An action on one unit; index ALL is the untouched rest of an array."""
 
     job: JobId
     index: int
+
+    @property
+    def id(self) -> str:
+        """Name the unit."""
+        return unit_id(self.job, self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Propose(_OnUnit):
+    """Propose a node for a unit, or improve the best proposal. `follows`: an earlier lease must be proposed first."""
+
     node: NodeId
     key: int
     reward: int
@@ -124,56 +135,30 @@ class Propose:
     improves: bool = False
     follows: bool = False
 
-    @property
-    def id(self) -> str:
-        """Name the unit."""
-        return unit_id(self.job, self.index)
-
 
 @dataclass(frozen=True, slots=True)
-class Reclaim:
+class Reclaim(_OnUnit):
     """Take a unit from a node that fell silent or ran out of time."""
 
-    job: JobId
-    index: int
     node: NodeId
     reward: int
     gas: int
 
-    @property
-    def id(self) -> str:
-        """Name the unit."""
-        return unit_id(self.job, self.index)
-
 
 @dataclass(frozen=True, slots=True)
-class Expire:
+class Expire(_OnUnit):
     """Refund a unit, or for index ALL the untouched rest of an array, that cannot end before its deadline."""
 
-    job: JobId
-    index: int
     reward: int
     gas: int
-
-    @property
-    def id(self) -> str:
-        """Name the unit."""
-        return unit_id(self.job, self.index)
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
+class Close(_OnUnit):
     """End a unit whose notice is over."""
 
-    job: JobId
-    index: int
     reward: int
     gas: int
-
-    @property
-    def id(self) -> str:
-        """Name the unit."""
-        return unit_id(self.job, self.index)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -24,6 +23,7 @@ from typing import Any
 from eth_abi import decode
 from eth_utils import keccak, to_checksum_address
 
+from hearth.devnet import free_port
 from tests.evm import BLOCK_GAS, CHAIN_ID, ROOT, START, Contract, Evm, Function, Receipt, Reverted, _plain
 
 _ERROR = keccak(b"Error(string)")[:4]
@@ -33,13 +33,6 @@ def anvil_path() -> str | None:
     """Return the anvil program: HEARTH_ANVIL, the repository's node_modules, or the PATH."""
     local = ROOT / "node_modules" / ".bin" / "anvil"
     return os.environ.get("HEARTH_ANVIL") or (str(local) if local.exists() else shutil.which("anvil"))
-
-
-def free_port() -> int:
-    """Return a loopback port that nobody listens on."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
 
 
 class RpcError(Exception):

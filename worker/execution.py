@@ -316,6 +316,7 @@ class Executor:
             self.on_change()
 
     def _attempt(self, task: Task, work: Work) -> None:
+        mark = time.monotonic() + task.seconds
         folder = self.jobs / str(task.key)
         kept = _read_kept(folder)
         stored = kept is not None and self._is_stored(folder)
@@ -323,14 +324,14 @@ class Executor:
             stored = False
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(mode=0o700)
-            end = time.monotonic() + task.seconds - task.margin
+            end = mark - task.margin
             spec = self._fetch(task, work, folder, end)
             run, began = self._sandbox(task, work, folder, spec, end)
             kept = self._judge(task, folder, spec, run, began)
             _write_json(folder / KEPT, kept.as_dict())
         self._journal.reach(task.key, Moment.RESULT, f"outcome {kept.outcome.name}")
         if not stored:
-            self._upload(work, folder, kept, time.monotonic() + task.seconds)
+            self._upload(work, folder, kept, mark)
         self._journal.reach(task.key, Moment.PINNED)
         self._journal.finish(
             task.key,
@@ -562,9 +563,12 @@ class Executor:
             job=task.key.job, index=task.key.index, attempt=task.key.attempts, node=self._node, outcome=outcome, why=why
         )
         digest = canonical.digest(report)
+        folder = self.jobs / str(task.key)
+        self._drop_data(folder)
         with suppress(StorageError):
             self._store.put_json(report)
-        self._drop_data(self.jobs / str(task.key))
+            folder.mkdir(mode=0o700, exist_ok=True)
+            _write_json(folder / PINS, [str(canonical.cid_of_digest(digest))])
         self._journal.finish(task.key, Phase.REFUSED, outcome=outcome, report=digest, detail=why)
 
     def _break(self, task: Task, work: Work, why: str) -> None:
@@ -620,17 +624,10 @@ class Kept:
         return found is not None and str(found.cid) == self.outputs
 
 
-class _Nowhere:
-    """A sink that keeps nothing: naming a tree takes its blocks' hashes only."""
-
-    def put_block(self, data: bytes, codec: int = cids.RAW) -> Cid:
-        return cids.of(data, codec)
-
-
 def _name_tree(path: Path) -> Entry | None:
     """Return the CID and size of a tree, None where it holds what no store takes (links, devices, bad names)."""
     try:
-        return unixfs.import_path(path, _Nowhere())
+        return unixfs.name_path(path)
     except StorageError:
         return None
 

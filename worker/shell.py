@@ -455,8 +455,11 @@ class Worker:
         answer: SpecFacts | str
         try:
             answer = execution.read_spec(self._store, self._watcher.rows[job].terms, self._tiers, SPEC_SECONDS)
-        except (HearthError, KeyError) as error:
-            answer = str(error)
+        except HearthError as error:
+            answer = error.message
+        except Exception as error:  # the top of a thread: a reader that is lost would never be free again
+            log.exception("spec not read by a fault of the worker", job=job.hex())
+            answer = f"a fault of the worker: {error!r}"
         with self._lock:
             self._read[job] = answer
         self.wake.set()

@@ -47,18 +47,20 @@ KEEP: Final = 64
 HEARD: Final = (JobPosted, Proposed, Started, Submitted, Declined, Settled, Closing, Closed, Reclaimed, Slashed)
 """The events whose absence from a block that announces them would hide work or money."""
 MAX_READ: Final = 256
-"""Touched leases of one array that are read per block, own ones first."""
+"""Touched leases of one array that are read per block; own ones are read in any case."""
 
 
 @dataclass(slots=True)
 class Row:
-    """A job that may concern this node. `leases` are indices worth reading, `since` first sights of own attempts."""
+    """A job that may concern this node. `leases` are indices worth reading, `own` those of them that its last event
+    gives to this node, `since` first sights of own attempts."""
 
     id: JobId
     terms: Terms
     policy: Policy
     posted: int
     leases: set[int] = field(default_factory=set)
+    own: set[int] = field(default_factory=set)
     since: dict[tuple[int, int], int] = field(default_factory=dict)
     spec: SpecFacts | None = None
     retry_at: int = 0
@@ -171,9 +173,12 @@ class Watcher:
                 if row is None:
                     return
                 unit = words.unpack_unit(event.word)
-                if unit.state == State.OPEN or (unit.node == self._node and unit.state in OURS):
+                own = self._is_own(unit)
+                if unit.state == State.OPEN or own:
                     row.leases.add(event.index)
                     row.ended = None
+                if own:
+                    row.own.add(event.index)
             return
         if isinstance(event, Slashed | NodeLapsed):
             if event.node == self._node:
@@ -249,13 +254,19 @@ class Watcher:
         if unit.state == State.OPEN or self._is_own(unit):
             return (self._lease(row, 0, UnitView(unit, 0, 0), head),)
         row.leases.discard(0)
+        row.own.discard(0)
         return ()
 
     def _array(self, row: Row, head: Block) -> tuple[Lease, ...]:
         leases: list[Lease] = []
-        for index in sorted(row.leases)[:MAX_READ]:
+        # An own lease that is not read would look lost, so no number of open ones may crowd it out.
+        others = sorted(row.leases - row.own)[: max(0, MAX_READ - len(row.own))]
+        for index in sorted(row.own) + others:
             view = self._market.unit(row.id, index, head.hash)
-            if view.unit.state == State.OPEN or self._is_own(view.unit):
+            own = self._is_own(view.unit)
+            if not own:
+                row.own.discard(index)
+            if own or view.unit.state == State.OPEN:
                 leases.append(self._lease(row, index, view, head))
             else:
                 row.leases.discard(index)
@@ -265,6 +276,7 @@ class Watcher:
         since = 0
         if self._is_own(view.unit):
             row.leases.add(index)
+            row.own.add(index)
             since = row.since.setdefault((index, view.unit.attempts), head.number)
         return Lease(index, view.unit, view.best, since)
 

@@ -97,10 +97,10 @@ def run(
     """
     options["env"] = _variables(env)
     if run.dry_run and outputs == ("yaml",):
+        from hearth.client.quick import spec_of_run
         from hearth.spec import dump_spec
 
-        loaded = run.client.spec_of_run(program, command, **options)
-        spec = loaded.spec
+        spec = spec_of_run(program, command, **options).spec
         run.out.emit(
             {"schema": "hearth.spec/1", "spec": spec.model_dump(mode="json", exclude_defaults=True)},
             lambda: [dump_spec(spec).rstrip()],

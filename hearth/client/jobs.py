@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from hearth.client.records import Records
 from hearth.client.session import Session
 from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, job_hex, moment, next_step
 from hearth.errors import NotFoundError, RefusedError, UsageError, WaitTimeout
@@ -122,7 +121,7 @@ class Jobs(Session):
                 key = f"cancel/{view.posted.job_id.hex()}/{index}/{attempt}"
                 sent.append(self.send(sender, calls.cancel(view.posted.packed, index), key))
         if unit is None and not self.dry_run:
-            self._mark_seen(job_hex(view.posted.job_id))
+            self._records.mark_seen(job_hex(view.posted.job_id))
         return self._acted("cancel", view, sent)
 
     def job_accept(self, job: str, *, unit: int | None = None) -> dict[str, Any]:
@@ -204,31 +203,9 @@ class Jobs(Session):
             "transactions": list(receipts.values()),
         }
 
-    # ---- the journal of posted terms ----
-
     @property
-    def _records(self) -> Path:
-        return self.state / "jobs"
-
-    def _write_record(self, record: dict[str, Any]) -> None:
-        from hearth.config import make_private
-
-        make_private(self.settings.home)
-        folder = make_private(self._records)
-        path = folder / f"{record['job']}.json"
-        draft = path.with_suffix(".tmp")
-        draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-        draft.replace(path)
-
-    def _mark_seen(self, job: str) -> None:
-        """Note that a job's end was shown, so that the same file makes a new job."""
-        path = self._records / f"{job}.json"
-        try:
-            record = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return
-        if not record.get("seen"):
-            self._write_record({**record, "seen": True})
+    def _records(self) -> Records:
+        return Records(self.settings.home, self.state / "jobs")
 
     # ---- inside ----
 

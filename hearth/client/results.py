@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hearth.client.post import Posting
+from hearth.client.jobs import Jobs
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
 from hearth.errors import BadDocument, ConfigError, HearthError, NotFoundError
 from hearth.types import Outcome, State
@@ -38,7 +38,7 @@ class UnitResult:
         return None if outputs is None else str(outputs["cid"])
 
 
-class Results(Posting):
+class Results(Jobs):
     """Fetch what jobs left behind."""
 
     def job_spec(self, job: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ class Results(Posting):
         if reduce is not None and not self.dry_run:
             report["reduced"] = _reduce(reduce, target)
         if view.finished:
-            self._mark_seen(job_hex(view.posted.job_id))
+            self._records.mark_seen(job_hex(view.posted.job_id))
         return report
 
     def job_logs(self, job: str, *, unit: int | None = None) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hearth.client.results import Results
+from hearth.client.post import Posting
 from hearth.client.session import NATIVE
 from hearth.errors import ConfigError, FundsError, UsageError
 from hearth.units import format_amount, parse_amount
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 WITHDRAW_GAS: Final = 100_000
 
 
-class Wallet(Results):
+class Wallet(Posting):
     """Keys of this home folder and what they hold."""
 
     def wallet_new(self, name: str = "default") -> dict[str, Any]:

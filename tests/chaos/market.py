@@ -10,7 +10,6 @@ import os
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -66,13 +65,6 @@ PROGRAM = """
           (i64.const 64) (i64.const 64) (i32.const 0) (i32.const 112)) (then unreachable))
     (if (call $write (i32.load (i32.const 112)) (i32.const 80) (i32.const 1) (i32.const 116)) (then unreachable))))
 """
-
-
-def free_port() -> int:
-    """Return a port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def wait(condition: Callable[[], Any], what: str, seconds: float = 150) -> Any:

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.market import Exchange, Scenario, free_port, wait
+from hearth.devnet import free_port
+from tests.chaos.market import Exchange, Scenario, wait
 from tests.require import require
 from worker.journal import Moment, Phase
 

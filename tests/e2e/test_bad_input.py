@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +18,8 @@ from urllib.request import Request, urlopen
 import pytest
 
 from hearth import devnet, keys
+from hearth.client.sources import resolve_image
+from hearth.devnet import free_port
 from hearth.errors import RefusedError
 from hearth.stores import FolderStore
 from tests.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
@@ -39,12 +40,6 @@ STATEFUL = ("chain.json", "devnet.lock", "status.json", ".lock", ".log")
 """How the files end that the chain, the workers and the keeper write all the time."""
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def _key(place: Town, name: str, *, wei: int = 0) -> keys.KeyFile:
     key = keys.create_key(place.home / "keys", name, PASSWORD, devnet=True)
     market = place.client.market
@@ -56,7 +51,7 @@ def _key(place: Town, name: str, *, wei: int = 0) -> keys.KeyFile:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     """A native market with one worker and a keeper."""
-    with town(tmp_path_factory.mktemp("bad"), _free_port()) as made:
+    with town(tmp_path_factory.mktemp("bad"), free_port()) as made:
         made.add_worker()
         made.add_keeper()
         yield made
@@ -271,8 +266,7 @@ def test_run__image_by_tag__resolved_to_its_digest_and_a_missing_one_refused(
     command = ("run", f"{repository}:1", "--max-rate", "1.2/h", "--anyway", "--dry-run", "--json", "--", "true")
     told = place.hearth(*command, environ=environ)
     assert told.code == 0, told.out + told.err
-    client = place.client
-    assert client._resolve_image(f"{repository}:1") == f"{repository}@{digest}"
+    assert resolve_image(f"{repository}:1") == f"{repository}@{digest}"
     command = ("run", f"{repository}:gone", "--max-rate", "1.2/h", "--json", "--", "true")
     told = place.hearth(*command, environ=environ)
     assert (told.code, told.error["code"]) == (2, "NO_IMAGE"), told.out

@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from hearth import devnet, protocol
 from hearth.chain.port import Call
 from hearth.chain.web3 import Web3Chain
 from hearth.deployment import read_back
+from hearth.devnet import free_port
 from hearth.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
 from hearth.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_row
 from hearth.follow import Cursor
@@ -45,12 +45,6 @@ def _needs_anvil() -> None:
         devnet.find_anvil()
     except ConfigError as error:
         require("anvil", False, error.message)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class Stage:

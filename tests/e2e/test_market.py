@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,23 +14,18 @@ from hearth import canonical
 from hearth.chain.port import ChainPort, Log, Topics
 from hearth.client import Client
 from hearth.config import Settings
+from hearth.devnet import free_port
 from hearth.events import Settled, Split, topic_of
 from tests.e2e.town import EXAMPLES, Town, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @pytest.fixture(scope="module", params=["native", "erc20"])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     """A market with one worker and a keeper, on which digits, wordcount-array and failing have run."""
     home = tmp_path_factory.mktemp(request.param)
-    with town(home, _free_port(), erc20=request.param == "erc20") as made:
+    with town(home, free_port(), erc20=request.param == "erc20") as made:
         made.add_worker()
         if request.param == "native":
             made.add_keeper()

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from hearth import devnet
+from hearth.devnet import free_port
 from hearth.errors import ConfigError
-from tests.anvil import free_port
 from tests.require import require
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]

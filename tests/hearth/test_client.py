@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,9 @@ from hypothesis import strategies as st
 
 from hearth.chain.port import Log
 from hearth.client.net import Books
-from hearth.client.post import GATE_WORDS, _input_of, _name_of, _terms_of, workers_in_words
+from hearth.client.preflight import GATE_WORDS, workers_in_words
+from hearth.client.quick import _input_of, _name_of
+from hearth.client.records import Records, terms_of
 from hearth.client.results import check_result
 from hearth.client.session import Session
 from hearth.client.views import OUTCOME_WORDS, JobView, next_step, until
@@ -188,10 +191,27 @@ def test_check_result__another_units_or_malformed__refused(document: Any) -> Non
         check_result(document, bytes([5]) * 32, 2, Outcome.OK)
 
 
-def test_record__terms__round_trip() -> None:
-    terms = _terms(units=4)
-    record = {"terms": [value.hex() if isinstance(value, bytes) else str(value) for value in pack_terms(terms)]}
-    assert _terms_of(record) == terms
+def test_records__written_terms__are_found_until_their_end_is_seen(tmp_path: Path) -> None:
+    records = Records(tmp_path / "home", tmp_path / "home" / "jobs")
+    assert list(records.unseen("same")) == [] and not (tmp_path / "home").exists()
+    first = records.write("0x01", "same", "a.yaml", _terms(units=4))
+    records.write("0x02", "other", "b.yaml", _terms())
+    second = records.write("0x03", "same", "a.yaml", _terms(salt=8))
+    assert [record["job"] for record in records.unseen("same")] == ["0x03", "0x01"]
+    assert (terms_of(first), terms_of(second)) == (_terms(units=4), _terms(salt=8))
+    records.mark_seen("0x03")
+    records.mark_seen("0x04")
+    assert list(records.unseen("same")) == [first]
+    assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "null", '{"fingerprint": 1}'])
+def test_records__file_that_is_no_record__is_passed_over(tmp_path: Path, text: str) -> None:
+    records = Records(tmp_path / "home", tmp_path / "home" / "jobs")
+    good = records.write("0x01", "same", "a.yaml", _terms())
+    (tmp_path / "home" / "jobs" / "0x02.json").write_text(text)
+    assert list(records.unseen("same")) == [good]
+    records.mark_seen("0x02")
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 import structlog
 
+from hearth.devnet import free_port
 from hearth.keys import create_key
 from hearth.network import save_network
 from hearth.types import TermsFlag
 from keeper.__main__ import main
-from tests.anvil import anvil_path, free_port
+from tests.anvil import anvil_path
 from tests.evm import ROOT
 from tests.keeper.market import SECRET, LiveMarket
 from tests.require import require

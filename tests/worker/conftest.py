@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.chaos.market import Exchange, Scenario, free_port
+from hearth.devnet import free_port
+from tests.chaos.market import Exchange, Scenario
 from tests.require import require
 
 

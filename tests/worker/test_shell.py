@@ -22,10 +22,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth import keys
+from hearth.devnet import free_port
 from hearth.errors import ChainError, ConfigError, HearthError
 from hearth.events import Closed, Declined, Started
 from hearth.types import SENTINEL, JobId, Outcome, State
-from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, free_port, wait
+from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, wait
 from tests.worker import test_decide as decided
 from worker import settings
 from worker.__main__ import build

@@ -129,6 +129,24 @@ def test_read__array__shows_reopened_and_own_leases_only(world: Scripted) -> Non
     assert found.leases[0].since == world.chain.head().number
 
 
+def test_read__more_open_leases_than_are_read__own_ones_are_still_there(
+    world: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.watch.MAX_READ", 3)
+    job, posted = world.post(replace(decided.TERMS, units=10))
+    world.words[job] = words.pack_header(Header(touched=8, opened=decided.NOW))
+    units = [decided.OPEN] * 6 + [decided.RUNNING] * 2
+    world.units |= {(job, index): words.pack_unit(unit) for index, unit in enumerate(units)}
+    world.chain.mine([posted] + [world.event(Started, job, unit, 0, index=i) for i, unit in enumerate(units)])
+    assert [lease.index for lease in world.read()[job].leases] == [6, 7, 0]
+    world.units[job, 6] = words.pack_unit(decided.OPEN)
+    world.chain.mine()
+    # It gives way to the others from the next block on.
+    assert [lease.index for lease in world.read()[job].leases] == [6, 7, 0]
+    world.chain.mine()
+    assert [lease.index for lease in world.read()[job].leases] == [7, 0, 1]
+
+
 def test_read__ended_job__is_kept_for_a_while_then_forgotten(world: Scripted) -> None:
     job, posted = world.post(decided.TERMS)
     ended = replace(decided.RUNNING, state=State.SETTLED, outcome=Outcome.OK)

@@ -1,0 +1,320 @@
+"""From a job file to a plan: its sources, its terms, its price, who could take it, and what that means in words.
+
+Nothing here is written, uploaded or signed, so that every refusal that can be foreseen costs nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hearth.client.results import Results
+from hearth.client.views import moment
+from hearth.errors import NoWorkerError, SpecError
+from hearth.types import Billing, Gate
+from hearth.units import format_duration, format_rate
+
+if TYPE_CHECKING:
+    from hearth.client.sources import Sources
+    from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
+    from hearth.types import Policy, Terms
+
+GATE_WORDS: Final = {
+    Gate.NOT_LIVE: "silent",
+    Gate.NOT_ACTIVE: "short of the minimum stake",
+    Gate.EXITING: "leaving",
+    Gate.QUARANTINED: "in quarantine",
+    Gate.NO_SLOT: "busy",
+    Gate.STAKE_SHORT: "short of free stake for the bond",
+    Gate.RUNTIME: "without the runtime",
+    Gate.GPU_COUNT: "with too few GPUs",
+    Gate.VRAM: "short of VRAM",
+    Gate.CORES: "short of cores",
+    Gate.RAM: "short of memory",
+    Gate.DISK: "short of disk",
+    Gate.TIER: "with weaker GPUs",
+    Gate.ZONE: "in other regions",
+    Gate.PRICE: "above your price",
+    Gate.PROBATION: "on probation",
+    Gate.SUBMITTER: "your own",
+}
+PASSING: Final = (Gate.NO_SLOT, Gate.QUARANTINED)
+"""Gates that open again by themselves: such a worker counts as one that can take the job later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A checked job, ready to be posted: its canonical spec, its terms but for the salt, and what workers say."""
+
+    loaded: LoadedSpec
+    resolved: ResolvedSpec
+    sources: Sources
+    terms: Terms
+    fingerprint: str
+    gates: Mapping[Gate, int]
+    lines: tuple[str, ...]
+    auto_price: bool
+
+
+class Preflight(Results):
+    """Look at offers and check jobs."""
+
+    def offers(
+        self, *, gpu: str | None = None, vram: str | None = None, max_price: str | None = None
+    ) -> dict[str, Any]:
+        """Return the live workers' offers, cheapest first, optionally of a GPU tier, memory and price."""
+        from hearth import protocol, zones
+        from hearth.gpu_tiers import TIERS
+        from hearth.spec import tier_number
+        from hearth.types import Runtime, Status
+        from hearth.units import gib_ceil, parse_rate, parse_size
+
+        tier = tier_number(gpu, TIERS) if gpu else 0
+        least = gib_ceil(parse_size(vram if not vram.isdigit() else f"{vram}GiB")) if vram else 0
+        most = parse_rate(max_price, self.asset) if max_price else None
+        head = self.market.port.head()
+        parameters = self.network.node_parameters
+        slugs = {number: slug for slug, number in TIERS.items()}
+        rows = []
+        for node in self.market.nodes(head.hash):
+            status = protocol.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+            ask = protocol.ask_in_force(node, head.timestamp)
+            offer = node.offer
+            if status is not Status.ACTIVE or offer.tier < tier or offer.vram_gib < least:
+                continue
+            if most is not None and ask > most:
+                continue
+            rows.append(
+                {
+                    "node": node.id,
+                    "owner": node.owner,
+                    "ask": str(ask),
+                    "ask_text": format_rate(ask, self.asset, places=9),
+                    "runtimes": [flag.name.lower() for flag in Runtime if flag & offer.runtimes and flag.name],
+                    "gpus": offer.gpu_count,
+                    "tier": slugs.get(offer.tier, "") if offer.gpu_count else "",
+                    "vram_gib": offer.vram_gib,
+                    "cores": offer.cores,
+                    "ram_gib": offer.ram_gib,
+                    "disk_gib": offer.disk_gib,
+                    "zone": zones.ZONES[offer.zone].slug,
+                    "slots": offer.slots,
+                    "free": max(0, offer.slots - node.hot.busy),
+                    "reputation_bps": protocol.reputation(node.hot.r, node.hot.s),
+                }
+            )
+        rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
+        return {"schema": "hearth.offers/1", "network": self.network.name, "block": head.number, "offers": rows}
+
+    def check(self, file: Path, *, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Check a job file down to its price and who could take it; writes and sends nothing."""
+        from hearth.spec import load_spec
+
+        with self._planned(load_spec(file, variables)) as plan:
+            return self._plan_facts(plan)
+
+    # ---- from file to plan ----
+
+    @contextmanager
+    def _planned(self, loaded: LoadedSpec) -> Iterator[Plan]:
+        """Check a spec against files, market and workers; fetched inputs live while the context is open."""
+        with tempfile.TemporaryDirectory(prefix="hearth-") as scratch:
+            yield self._plan(loaded, Path(scratch))
+
+    def _plan(self, loaded: LoadedSpec, scratch: Path) -> Plan:
+        from hearth.client.sources import Sources, resolve_image
+        from hearth.gpu_tiers import TIERS
+        from hearth.spec import local_sources, needs_of, plan_prices, resolve, spec_digest, terms_of
+
+        sources = Sources(loaded, self.store, scratch)
+        for where, src in local_sources(loaded.spec):
+            self.tell("step", {"text": f"reading {src}"})
+            sources.name(src, field=str(where[0]), workdir=where[0] == "workdir")
+        spec = loaded.spec
+        image = resolve_image(spec.image) if spec.image is not None and "@" not in spec.image else None
+        try:
+            resolved = resolve(spec, sources.blobs, image=image, tiers=TIERS)
+        except SpecError as error:
+            raise loaded.located(error) from error
+        policies = self.market.policies()
+        policy = policies.policy
+        needs = needs_of(resolved.resources, resolved.runtime, TIERS)
+        head = self.market.port.head()
+        auto = spec.price.max_total is None and spec.price.max_rate is None and loaded.source.name == "command line"
+        if auto:
+            spec = self._with_auto_price(spec, needs, policy)
+        try:
+            prices = plan_prices(spec, self.asset, policy)
+            terms = terms_of(
+                spec,
+                submitter=self.key().address,
+                salt=0,
+                digest=spec_digest(resolved),
+                needs=needs,
+                prices=prices,
+                policy=policy,
+                policy_word=policies.word,
+                now=head.timestamp,
+            )
+        except SpecError as error:
+            raise loaded.located(error) from error
+        gates = self._gates(terms, policy)
+        fingerprint = self._fingerprint(terms, spec.limits.deadline, auto)
+        lines = tuple(self._words(terms, policy, resolved, gates, loaded.notes, auto))
+        return Plan(loaded, resolved, sources, terms, fingerprint, gates, lines, auto)
+
+    def _with_auto_price(self, spec: JobSpec, needs: Any, policy: Policy) -> JobSpec:
+        """Return a spec whose ceiling is half above the cheapest live ask that has what the job needs."""
+        from hearth import protocol
+
+        parameters = self.network.node_parameters
+        head = self.market.port.head()
+        ask = protocol.Ask(needs, (1 << 80) - 1, 0, 0)
+        fitting = [
+            protocol.ask_in_force(node, head.timestamp)
+            for node in self.market.nodes(head.hash)
+            if protocol.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+            in (Gate.FITS, *PASSING)
+        ]
+        if not fitting:
+            raise NoWorkerError(
+                "no live worker has what the job needs, so there is no price to go by",
+                hint="hearth offers; or name a price with --max-rate",
+            )
+        rate = format_rate(min(fitting) * 3 // 2, self.asset).replace(f" {self.asset.symbol}", "")
+        return spec.model_copy(update={"price": spec.price.model_copy(update={"max_rate": rate})})
+
+    def _gates(self, terms: Terms, policy: Policy) -> Counter[Gate]:
+        """Count the workers by the first gate that keeps them from the job."""
+        from hearth import protocol
+        from hearth.types import ZERO_ADDRESS
+
+        parameters = self.network.node_parameters
+        head = self.market.port.head()
+        ask = protocol.ask_of(terms, policy)
+        found: Counter[Gate] = Counter()
+        for node in self.market.nodes(head.hash):
+            if node.operator == ZERO_ADDRESS:
+                continue
+            gate = protocol.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+            if gate is Gate.FITS and node.operator == terms.submitter:
+                gate = Gate.SUBMITTER
+            # Both open again when the node's other leases end.
+            if gate is Gate.PROBATION and ask.probation == 1:
+                gate = Gate.NO_SLOT
+            if gate is Gate.STAKE_SHORT and node.stake >= ask.bond:
+                gate = Gate.NO_SLOT
+            found[gate] += 1
+        return found
+
+    def _words(
+        self,
+        terms: Terms,
+        policy: Policy,
+        resolved: ResolvedSpec,
+        gates: Mapping[Gate, int],
+        notes: tuple[str, ...],
+        auto: bool,
+    ) -> list[str]:
+        """Say in words what the job takes, costs and risks, and who could take it."""
+        from hearth import protocol
+
+        lines = list(notes)
+        escrow = escrow_of(terms)
+        price = protocol.unit_price(terms)
+        many = f"{terms.units} units, " if terms.units > 1 else ""
+        lines.append(
+            f"costs at most {self.amount(escrow)}: {many}{self.amount(price)} of work each, and {terms.max_attempts} "
+            f"attempts' keeper fees of {self.amount(terms.keeper_fee)}; what is not used comes back"
+        )
+        chosen = " (half above the cheapest fitting ask)" if auto else ""
+        lines.append(
+            f"pays at most {format_rate(terms.ceiling, self.asset, places=9)} per unit{chosen}, "
+            f"{_billing_words(terms.billing)}, for at most {format_duration(terms.max_seconds)}"
+        )
+        lines.append(
+            f"brings {_about(resolved.download_bytes)}, may leave {_about(resolved.output_bytes)}; "
+            f"everything uploaded is public; deadline {moment(terms.deadline)}"
+        )
+        lines.append("nobody can challenge this result: there is no court on this network yet")
+        lines.append(workers_in_words(gates))
+        return lines
+
+    def _fingerprint(self, terms: Terms, deadline: str | None, auto: bool) -> str:
+        """Name what a user would call the same job: everything but salt, clock, policy, and a price of our choice."""
+        from hearth import words
+
+        same = words.pack_terms(replace(terms, salt=0, deadline=0, policy=1, ceiling=0 if auto else terms.ceiling))
+        text = json.dumps([self.network.chain_id, self.network.jobs, deadline, [str(word) for word in same]])
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def _plan_facts(self, plan: Plan) -> dict[str, Any]:
+        terms = plan.terms
+        return {
+            "schema": "hearth.plan/1",
+            "network": self.network.name,
+            "name": plan.resolved.name,
+            "spec": terms.spec.hex(),
+            "runtime": plan.resolved.runtime,
+            "units": terms.units,
+            "asset": self.asset.symbol,
+            "escrow": str(escrow_of(terms)),
+            "ceiling": str(terms.ceiling),
+            "keeper_fee": str(terms.keeper_fee),
+            "max_seconds": terms.max_seconds,
+            "deadline": terms.deadline,
+            "download_bytes": plan.resolved.download_bytes,
+            "output_bytes": plan.resolved.output_bytes,
+            "workers": {gate.name.lower(): count for gate, count in sorted(plan.gates.items())},
+            "can_take": takers(plan.gates),
+            "auto_price": plan.auto_price,
+            "text": list(plan.lines),
+            "dry_run": self.dry_run,
+        }
+
+
+def takers(gates: Mapping[Gate, int]) -> int:
+    """Count the workers that can take a job now, or when they are free again."""
+    return gates.get(Gate.FITS, 0) + sum(gates.get(gate, 0) for gate in PASSING)
+
+
+def workers_in_words(gates: Mapping[Gate, int]) -> str:
+    """Return "14 workers: 9 short of VRAM, 2 above your price -> 3 can take it"."""
+    total = sum(gates.values())
+    if not total:
+        return "no worker is registered on this network"
+    kept = ", ".join(
+        f"{count} {GATE_WORDS[gate]}" for gate, count in sorted(gates.items()) if gate is not Gate.FITS and count
+    )
+    noun = "worker" if total == 1 else "workers"
+    return f"{total} {noun}{': ' + kept if kept else ''} -> {takers(gates)} can take it"
+
+
+def _about(size: int) -> str:
+    """Return bytes for people, to the whole unit above."""
+    for shift, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >> shift >= 10:
+            return f"{-(-size >> shift)} {unit}"
+    return f"{size} bytes"
+
+
+def escrow_of(terms: Terms) -> int:
+    """Return what posting these terms locks, base units."""
+    from hearth import protocol
+
+    return protocol.escrow_at_post(terms)
+
+
+def _billing_words(billing: Billing) -> str:
+    return {
+        Billing.FIXED: "the full time whatever it takes",
+        Billing.FUEL: "by the instructions executed (the worker's word, without a court)",
+        Billing.METERED: "by the time that it takes (the worker owns the clock)",
+    }[billing]

@@ -1,0 +1,80 @@
+"""The job that `hearth run` makes of one line: a program, its command and a few flags become a whole spec."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
+
+from hearth.errors import UsageError
+
+if TYPE_CHECKING:
+    from hearth.spec import LoadedSpec
+
+SMALL_OUTPUT: Final = "256MiB"
+"""What each output may hold, so that a small job fits a small disk."""
+
+
+class RunOptions(TypedDict, total=False):
+    """What may be said of a job in one line; each has the default of the job file, but for those named here.
+
+    `gpu` counts GPUs of at least `tier` with at least `vram` each; `cpus` is 1, `memory` "1GiB", `runtime` (the longest
+    that it may run) "10m". `max_total` bounds the whole cost, `max_rate` the price per time. `inputs` are "SRC:DST"
+    with DST below /in, `outputs` paths below /out that it must leave, `env` its public environment.
+    """
+
+    gpu: int
+    tier: str | None
+    vram: str | None
+    cpus: int
+    memory: str
+    runtime: str
+    max_total: str | None
+    max_rate: str | None
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    env: Mapping[str, str]
+
+
+def spec_of_run(program: str, command: tuple[str, ...] = (), **options: Unpack[RunOptions]) -> LoadedSpec:
+    """Return the spec of an image or a WASM module with a command. Raises SpecError, UsageError."""
+    from hearth.spec import spec_from
+
+    wasm = program.endswith(".wasm") or program.startswith("ipfs://")
+    resources: dict[str, Any] = {"cpus": options.get("cpus", 1), "memory": options.get("memory", "1GiB")}
+    if count := options.get("gpu", 0):
+        resources["gpu"] = {"count": count, **_said(options, "vram", "tier")}
+    outputs = [{"path": path, "max_size": SMALL_OUTPUT} for path in options.get("outputs", ())]
+    data: dict[str, Any] = {
+        "version": 1,
+        "name": _name_of(program),
+        "runtime": "wasm" if wasm else "docker",
+        "module" if wasm else "image": program,
+        "command": list(command),
+        "env": dict(options.get("env", {})),
+        "inputs": [_input_of(text) for text in options.get("inputs", ())],
+        "outputs": outputs or [{"path": "/out", "required": False, "max_size": SMALL_OUTPUT}],
+        "resources": resources,
+        "limits": {"runtime": options.get("runtime", "10m")},
+        "price": _said(options, "max_total", "max_rate"),
+    }
+    return spec_from(data, "command line", Path())
+
+
+def _said(options: RunOptions, *names: str) -> dict[str, Any]:
+    """Return the options of these names that were given."""
+    return {name: value for name, value in options.items() if name in names and value}
+
+
+def _name_of(program: str) -> str:
+    stem = Path(program).stem if program.endswith(".wasm") else program.split("@")[0].rpartition("/")[2]
+    name = re.sub("[^A-Za-z0-9._ -]", "-", stem.partition(":")[0])[:64].strip(" .-_")
+    return name or "job"
+
+
+def _input_of(text: str) -> dict[str, str]:
+    src, colon, dst = text.rpartition(":")
+    if not colon or not dst.startswith("/"):
+        raise UsageError(f'-i "{text}" is not SRC:DST', hint="write -i ./data:/in/data; see hearth run --help")
+    return {"src": src, "dst": dst}

@@ -1,0 +1,77 @@
+"""The journal of posted terms: one file per job, written before its posting is signed.
+
+It is why the same job file after a Ctrl-C, a crash or a cut line finds its job instead of paying twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hearth.config import make_private
+
+if TYPE_CHECKING:
+    from hearth.types import Terms
+
+
+class Records:
+    """The records of a market, in `folder` below the user's `home`; neither need exist. Each is whole or absent."""
+
+    def __init__(self, home: Path, folder: Path) -> None:
+        """Name the folders; nothing is created before something is written."""
+        self._home = home
+        self._folder = folder
+
+    def write(self, job: str, fingerprint: str, note: str, terms: Terms) -> dict[str, Any]:
+        """Journal terms that are about to be posted, and return the record; `note` says what they came from."""
+        from hearth import words
+
+        record = {
+            "schema": "hearth.posted/1",
+            "job": job,
+            "fingerprint": fingerprint,
+            "from": note,
+            "terms": [value.hex() if isinstance(value, bytes) else str(value) for value in words.pack_terms(terms)],
+            "seen": False,
+        }
+        self._write(record)
+        return record
+
+    def unseen(self, fingerprint: str) -> Iterator[dict[str, Any]]:
+        """Yield the records of a fingerprint whose job's end nobody saw, newest first."""
+        for path in sorted(self._folder.glob("0x*.json"), key=lambda path: -path.stat().st_mtime_ns):
+            record = _read(path)
+            if record is not None and record.get("fingerprint") == fingerprint and not record.get("seen"):
+                yield record
+
+    def mark_seen(self, job: str) -> None:
+        """Note that a job's end was shown, so that the same file makes a new job."""
+        record = _read(self._folder / f"{job}.json")
+        if record is not None and not record.get("seen"):
+            self._write({**record, "seen": True})
+
+    def _write(self, record: dict[str, Any]) -> None:
+        make_private(self._home)
+        path = make_private(self._folder) / f"{record['job']}.json"
+        draft = path.with_suffix(".tmp")
+        draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        draft.replace(path)
+
+
+def terms_of(record: Mapping[str, Any]) -> Terms:
+    """Return the terms that a record keeps."""
+    from hearth import words
+
+    raw = record["terms"]
+    packed = [bytes.fromhex(raw[i]) if i in (1, 8) else int(raw[i]) for i in range(9)]
+    return words.unpack_terms(tuple(packed))  # type: ignore[arg-type]
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) and "job" in record else None

@@ -1,0 +1,136 @@
+"""The sources of a job file: local paths, URLs, CIDs and image tags, named by content before anything is stored."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from hearth.errors import ConfigError, SpecError, StorageError
+from hearth.units import format_size
+
+if TYPE_CHECKING:
+    from hearth.spec import Blob, LoadedSpec
+    from hearth.stores import Store
+    from hearth.unixfs import Ignore, Progress
+
+MAX_URL_BYTES: Final = 8 << 30
+URL_SECONDS: Final = 60.0
+
+
+class Sources:
+    """What a spec names, as it was when it was read. URLs are fetched into `scratch`, which must outlive this."""
+
+    def __init__(self, loaded: LoadedSpec, store: Store, scratch: Path) -> None:
+        """Name nothing yet."""
+        self._loaded = loaded
+        self._store = store
+        self._scratch = scratch
+        self.blobs: dict[str, Blob] = {}
+
+    def name(self, src: str, *, field: str, workdir: bool) -> Blob:
+        """Return the CID and size of a source, without storing any of it.
+
+        Raises SpecError NO_SOURCE, StorageError URL_DOWN, TOO_LARGE, and what reading a CID raises.
+        """
+        from hearth import cid, unixfs
+        from hearth.spec import Blob
+
+        if src.startswith("ipfs://"):
+            root, path = cid.parse_uri(src)
+            target = unixfs.resolve(root, path, self._store) if path else root
+            size = sum(entry.size for entry in unixfs.walk(target, self._store) if entry.kind == "file")
+            self.blobs[src] = Blob(cid=str(target), size=size)
+            return self.blobs[src]
+        path_here = self._path(src)
+        if _is_url(src):
+            _download(src, path_here)
+        elif not path_here.exists():
+            raise self._loaded.located(
+                SpecError(
+                    f"{field}: there is no {path_here}",
+                    hint="hearth check FILE lists what a job needs",
+                    code="NO_SOURCE",
+                    field=field,
+                )
+            )
+        entry = unixfs.name_path(path_here, ignore=_rules(path_here, workdir))
+        self.blobs[src] = Blob(cid=str(entry.cid), size=entry.size)
+        return self.blobs[src]
+
+    def store(self, src: str, *, workdir: bool, progress: Progress) -> None:
+        """Store a named source; a CID is stored already. Raises SpecError SOURCE_CHANGED where it changed since."""
+        if src.startswith("ipfs://"):
+            return
+        path = self._path(src)
+        entry = self._store.add_path(path, ignore=_rules(path, workdir), progress=progress)
+        if str(entry.cid) != self.blobs[src].cid:
+            raise SpecError(f"{src} changed while it was read", hint="submit it again", code="SOURCE_CHANGED")
+
+    def _path(self, src: str) -> Path:
+        """Return where a source lies, or is fetched to."""
+        if _is_url(src):
+            return self._scratch / hashlib.sha256(src.encode()).hexdigest()[:16]
+        return self._loaded.folder / Path(src).expanduser()
+
+
+def _is_url(src: str) -> bool:
+    return src.startswith(("https://", "http://"))
+
+
+def _rules(path: Path, workdir: bool) -> Ignore | None:
+    """Return what is left out of a work folder; inputs are taken whole."""
+    from hearth.spec.workdir import workdir_rules
+
+    return workdir_rules(path) if workdir else None
+
+
+def resolve_image(image: str) -> str:
+    """Return a tag's digest reference by asking its registry through the container engine."""
+    import docker
+    from docker.errors import DockerException, NotFound
+
+    try:
+        engine = docker.from_env(timeout=60)
+    except DockerException as error:
+        raise ConfigError(
+            f"no container engine answers here, so {image} cannot be resolved to a digest: {error}",
+            hint='name the image by digest ("name@sha256:..."), or start Docker; hearth doctor',
+            code="NO_DOCKER",
+        ) from error
+    try:
+        digest = engine.images.get_registry_data(image).id
+    except NotFound as error:
+        raise SpecError(
+            f"there is no image {image}", hint="check its name; hearth check FILE", code="NO_IMAGE"
+        ) from error
+    except DockerException as error:
+        raise StorageError(
+            f"the registry of {image} does not answer: {error}", hint="hearth doctor", code="REGISTRY_DOWN"
+        ) from error
+    finally:
+        engine.close()
+    head, slash, last = image.rpartition("/")
+    return f"{head}{slash}{last.partition(':')[0]}@{digest}"
+
+
+def _download(url: str, path: Path) -> None:
+    """Fetch a URL once, whole, within bounds on bytes and silence."""
+    from urllib.error import URLError
+    from urllib.request import Request, urlopen
+
+    try:
+        with (
+            urlopen(Request(url, headers={"User-Agent": "hearth"}), timeout=URL_SECONDS) as answer,
+            path.open("wb") as out,
+        ):
+            taken = 0
+            while chunk := answer.read(1 << 20):
+                taken += len(chunk)
+                if taken > MAX_URL_BYTES:
+                    raise StorageError(
+                        f"{url} has more than {format_size(MAX_URL_BYTES)}", hint="name a CID", code="TOO_LARGE"
+                    )
+                out.write(chunk)
+    except (URLError, OSError, ValueError) as error:
+        raise StorageError(f"{url} cannot be fetched: {error}", hint="hearth check FILE", code="URL_DOWN") from error
