@@ -54,9 +54,8 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     from worker.journal import Journal
     from worker.metrics import Metrics
     from worker.runtimes.base import Runtime as Sandbox
-    from worker.runtimes.docker import DockerRuntime
     from worker.runtimes.wasm import WasmRuntime
-    from worker.settings import chosen_gpus
+    from worker.settings import chosen_gpus, docker_of
     from worker.shell import LOCAL_CHAIN_ID, Told, Worker
     from worker.watch import find_node
 
@@ -94,7 +93,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     stack.callback(store.close)
     scratch = home / "tmp"
     scratch.mkdir(mode=0o700, exist_ok=True)
-    everything: tuple[Sandbox, ...] = (WasmRuntime(scratch), DockerRuntime())
+    everything: tuple[Sandbox, ...] = (WasmRuntime(scratch), docker_of(settings))
     wished = settings.offer.runtimes
     runtimes = {r.name: r for r in everything if (wished is None or r.name in wished) and r.available()[0]}
     gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()

@@ -24,9 +24,8 @@ from hearth.types import Status
 from hearth.units import Asset, format_amount, format_duration, format_size
 from worker import gpu
 from worker.runtimes.base import Check, Level
-from worker.runtimes.docker import DockerRuntime
 from worker.runtimes.wasm import WasmRuntime
-from worker.settings import Settings, chosen_gpus, free_disk_bytes, memory_bytes, probe_offer
+from worker.settings import Settings, chosen_gpus, docker_of, free_disk_bytes, memory_bytes, probe_offer
 from worker.shell import LOCAL_CHAIN_ID, MAX_SKEW_SECONDS
 
 GAS_DAYS: Final = 30
@@ -94,7 +93,7 @@ def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
     wished = settings.offer.runtimes
     if wished is not None and "docker" not in wished:
         return [Check("docker", Level.PASS, "not offered")]
-    runtime = DockerRuntime()
+    runtime = docker_of(settings)
     works, detail = runtime.available()
     if works:
         return runtime.capabilities(chain_id, gpus=0 if settings.offer.gpus == "none" else 1)

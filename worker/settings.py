@@ -25,6 +25,7 @@ from hearth.zones import zone_of
 
 if TYPE_CHECKING:
     from worker.gpu import GpuInfo, GpuProbe
+    from worker.runtimes.docker import DockerRuntime
 
 HINT: Final = "hearth worker doctor"
 INIT: Final = "hearth worker init"
@@ -72,6 +73,13 @@ class OfferSettings(Section):
         return text.lower()
 
 
+class Docker(Section):
+    """Which container engine runs jobs, and how: its address, and a runtime that is registered with it."""
+
+    host: str = ""
+    runtime: str = ""
+
+
 class Accept(Section):
     """Which jobs are taken. Patterns are those of the shell: `*`, `?`, `[...]`."""
 
@@ -113,6 +121,7 @@ class Settings(Section):
     stores: tuple[str, ...] = ()
     account: Account
     offer: OfferSettings
+    docker: Docker = Docker()
     accept: Accept = Accept()
     storage: Storage = Storage()
     metrics: Metrics = Metrics()
@@ -202,6 +211,13 @@ def parse(data: dict[str, Any], path: Path) -> Settings:
             "stores": settings.stores or (f"folder://{home / 'store'}",),
         }
     )
+
+
+def docker_of(settings: Settings) -> DockerRuntime:
+    """Return the container runtime of these settings."""
+    from worker.runtimes.docker import DockerRuntime
+
+    return DockerRuntime(settings.docker.host or None, runtime=settings.docker.runtime)
 
 
 def accepting_at(schedule: str, minute: int) -> bool:
@@ -336,10 +352,9 @@ def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
 def probe_offer(settings: Settings, asset: Asset) -> Offer:
     """Return the offer of one slot of this machine, for `hearth worker register`. Raises ConfigError."""
     from worker import gpu
-    from worker.runtimes.docker import DockerRuntime
     from worker.runtimes.wasm import WasmRuntime
 
-    working = {"wasm": WasmRuntime().available(), "docker": DockerRuntime().available()}
+    working = {"wasm": WasmRuntime().available(), "docker": docker_of(settings).available()}
     machine = Machine(
         cores=usable_cores(),
         memory=memory_bytes(),

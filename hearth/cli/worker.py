@@ -56,9 +56,10 @@ def worker_doctor(run: Run, config: Path) -> int:
 
 
 @worker.command("selftest", cls=Leaf)
-def worker_selftest(run: Run) -> int:
+@click.option("--config", type=FILE, help="A worker.toml, whose container engine is tried; by default the system's.")
+def worker_selftest(run: Run, config: Path | None) -> int:
     """Run a real program in each runtime of this machine."""
-    return _show_checks(run, run.client.worker_selftest())
+    return _show_checks(run, run.client.worker_selftest(config=config))
 
 
 @worker.command("init", cls=Leaf)

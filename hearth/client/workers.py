@@ -138,11 +138,17 @@ class Workers(Local):
         worst = next((level for level in ("FAIL", "WARN") if any(row["level"] == level for row in rows)), "PASS")
         return {"schema": "hearth.doctor/1", "result": worst, "checks": rows}
 
-    def worker_selftest(self) -> dict[str, Any]:
-        """Run a real program in each runtime of this machine, end to end through its sandbox, and check it."""
-        from hearth.client.selftest import selftest
+    def worker_selftest(self, *, config: Path | None = None) -> dict[str, Any]:
+        """Run a real program in each runtime of this machine, end to end through its sandbox, and check it.
 
-        rows = selftest()
+        Without a worker.toml the container engine is the default one.
+        """
+        from worker.runtimes.docker import DockerRuntime
+        from worker.selftest import selftest
+        from worker.settings import docker_of, load
+
+        runtime = DockerRuntime() if config is None else docker_of(load(config))
+        rows = [asdict(row) | {"level": row.level.value} for row in selftest(runtime)]
         worst = "FAIL" if any(row["level"] == "FAIL" for row in rows) else "PASS"
         return {"schema": "hearth.selftest/1", "result": worst, "checks": rows}
 

@@ -110,31 +110,10 @@ def test_parse_image__only_digests__accepted(reference: str, parsed: tuple[str, 
     assert docker.parse_image(reference) == parsed
 
 
-@pytest.mark.parametrize(
-    ("name", "registry"),
-    [
-        ("python", "docker.io"),
-        ("library/python", "docker.io"),
-        ("ghcr.io/a/b", "ghcr.io"),
-        ("localhost/x", "localhost"),
-        ("127.0.0.1:5000/x", "127.0.0.1:5000"),
-    ],
-)
-def test_registry_of__name__its_host(name: str, registry: str) -> None:
-    assert docker.registry_of(name) == registry
-
-
 @pytest.mark.parametrize("image", [None, "python:3.12", "python"])
 def test_run__image_without_digest__image_missing_before_any_engine(image: str | None) -> None:
     result = docker.DockerRuntime("unix:///nowhere.sock").run(request(image=image), threading.Event())
     assert result.status is Status.IMAGE_MISSING
-
-
-def test_prepare__registry_not_allowed__image_missing_before_any_engine() -> None:
-    runtime = docker.DockerRuntime("unix:///nowhere.sock", registries=["ghcr.io"])
-    refused = runtime.prepare(f"evil.example/x@{DIGEST}")
-    assert refused is not None and refused.status is Status.IMAGE_MISSING
-    assert "evil.example" in refused.detail
 
 
 def test_runtime__no_engine__named_everywhere_and_never_raised() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
 import time
@@ -30,6 +31,8 @@ from worker.journal import Entry, Journal, Moment, Phase
 from worker.runtimes.base import LogSink, RunRequest, RunResult, Status
 from worker.runtimes.wasm import WasmRuntime
 
+# Of this process alone: a sweep of another one must not meet our sandboxes.
+LABEL = f"test-{os.getpid()}-3-"
 KEY = LeaseKey(JobId(b"\xaa" * 32), 0, 1)
 
 
@@ -56,7 +59,7 @@ class World:
             home=self.home,
             runtimes={"wasm": self.runtime},
             node=NodeId(3),
-            label="test-3-",
+            label=LABEL,
             tiers={},
             bounds=self.bounds,
         )
@@ -390,7 +393,7 @@ def test_run__label_and_limits__are_those_of_the_lease(world: World, hung: Hung)
     hung.status = Status.OK
     world.run(world.terms(world.spec("env"), billing=Billing.FUEL), key=LeaseKey(KEY.job, 4, 2))
     (request,) = hung.requests
-    assert request.unit == "test-3-aaaaaaaaaaaa-4-2"
+    assert request.unit == LABEL + "aaaaaaaaaaaa-4-2"
     assert (request.limits.memory_bytes, request.limits.wall_seconds) == (64 << 20, 20)
     assert request.limits.fuel == 20 * 10**9
     assert (request.index, request.units) == (4, 1)
@@ -422,7 +425,7 @@ def test_recover__killed_while_running__kills_orphans_by_label_and_tries_again(w
     stray = world.home / "jobs" / "stray"
     stray.mkdir(parents=True)
     done = world.executor.recover()
-    assert hung.swept == ["test-3-"]
+    assert hung.swept == [LABEL]
     entry = world.journal.entry(KEY)
     assert entry is not None and entry.phase is Phase.BROKEN
     assert not stray.exists()

@@ -1,0 +1,67 @@
+"""worker.selftest: a program really runs in each runtime, and one that does not do its work is named."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+import pytest
+
+from hearth.client import Client
+from hearth.config import Settings
+from tests.require import require
+from worker import selftest as subject
+from worker.runtimes.base import Level
+from worker.runtimes.docker import DockerRuntime
+
+HOST = os.environ.get("HEARTH_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
+NOWHERE = DockerRuntime("unix:///nowhere.sock")
+
+
+def test_selftest__no_engine__wasm_passes_and_docker_warns() -> None:
+    wasm, docker = subject.selftest(NOWHERE)
+    assert (wasm.name, wasm.level) == ("wasm", Level.PASS) and "wasmtime" in wasm.detail
+    assert (docker.name, docker.level) == ("docker", Level.WARN) and docker.fix
+
+
+def test_selftest__program_that_says_something_else__fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "WORDS", b"other words\n")
+    wasm, _ = subject.selftest(NOWHERE)
+    assert wasm.level is Level.FAIL and "hearth selftest" in wasm.detail
+
+
+def test_selftest__program_that_traps__fails_with_how_it_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        subject, "MODULE", subject.MODULE.replace("(i32.const 1) (i32.const 0)", "(i32.const 9) (i32.const 0)")
+    )
+    wasm, _ = subject.selftest(NOWHERE)
+    assert wasm.level is Level.FAIL and wasm.detail.startswith("trap:")
+
+
+def test_worker_selftest__engine_of_a_settings_file__is_the_one_tried(tmp_path: Path) -> None:
+    from tests.worker.test_settings import TEXT
+
+    file = tmp_path / "worker.toml"
+    file.write_text(TEXT + '\n[docker]\nhost = "unix:///nowhere.sock"\n')
+    told = Client(Settings(home=tmp_path / "home")).worker_selftest(config=file)
+    assert told["result"] == "PASS"
+    assert [(row["name"], row["level"]) for row in told["checks"]] == [("wasm", "PASS"), ("docker", "WARN")]
+
+
+@pytest.mark.docker
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the container's program is for x86-64")
+def test_selftest__real_engine__runs_a_container_and_leaves_no_image(monkeypatch: pytest.MonkeyPatch) -> None:
+    import docker
+
+    runtime = DockerRuntime(HOST)
+    able, why = runtime.available()
+    require("docker", able, why)
+    with docker.APIClient(base_url=HOST, version="auto") as api:
+        before = {image["Id"] for image in api.images()}
+        row = subject.selftest(runtime)[1]
+        assert row.level is Level.PASS and row.detail.startswith("ran a program with docker"), row
+        monkeypatch.setattr(subject, "_MACHINE_CODE", subject._MACHINE_CODE.replace(b"/out/said", b"/out/none"))
+        row = subject.selftest(runtime)[1]
+        assert row.level is Level.FAIL and "/out/said is missing" in row.detail, row
+        assert {image["Id"] for image in api.images()} == before

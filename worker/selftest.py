@@ -1,0 +1,124 @@
+"""Run a real program in each runtime of this machine, end to end through its sandbox (`hearth worker selftest`).
+
+Neither needs a network: the WebAssembly module is text that is compiled here, the container's image is imported from an
+archive with one small program in it. Both programs say the same words; the container's writes them to /out as well.
+"""
+
+from __future__ import annotations
+
+import io
+import platform
+import struct
+import tarfile
+import tempfile
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from worker.runtimes.base import Check, Level, Limits, OutputRule, RunRequest, RunResult
+from worker.runtimes.docker import DockerRuntime
+from worker.runtimes.wasm import WasmRuntime
+
+WORDS: Final = b"hearth selftest\n"
+MODULE: Final = """
+(module
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (memory (export "memory") 1)
+  (data (i32.const 16) "hearth selftest\\n")
+  (data (i32.const 0) "\\10\\00\\00\\00\\10\\00\\00\\00")
+  (func (export "_start")
+    (if (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)) (then unreachable))))
+"""
+# open("/out/said", O_CREAT|O_WRONLY, 0644), write the words to it and to stdout, exit(0): Linux calls of x86-64.
+_MACHINE_CODE: Final = bytes.fromhex(
+    "488d3d3b000000 be41000000 baa4010000 b802000000 0f05"  # open
+    "89c7 488d352b000000 ba10000000 b801000000 0f05"  # write, to the file
+    "bf01000000 b801000000 0f05"  # write, to stdout
+    "31ff b83c000000 0f05"  # exit
+    "2f6f75742f7361696400"  # "/out/said"
+)
+_LOADED_AT: Final = 0x400000
+_LIMITS: Final = Limits(wall_seconds=30, memory_bytes=64 << 20, out_bytes=1 << 20, fuel=10**9)
+
+
+def selftest(docker: DockerRuntime) -> list[Check]:
+    """Return one row per runtime: PASS, WARN for one that is not here, FAIL for one that does not do its work."""
+    return [_wasm(), _docker(docker)]
+
+
+def _wasm() -> Check:
+    import wasmtime
+
+    def run(home: Path) -> RunResult:
+        module = home / "module"
+        module.write_bytes(wasmtime.wat2wasm(MODULE))
+        runtime = WasmRuntime(home)
+        return runtime.prepare(str(module)) or runtime.run(_request(home, module=module), threading.Event())
+
+    return _judged("wasm", run, fix="pip install --force-reinstall wasmtime")
+
+
+def _docker(runtime: DockerRuntime) -> Check:
+    works, why = runtime.available()
+    if not works:
+        return Check("docker", Level.WARN, why, "start Docker to take containers; hearth worker doctor")
+    if platform.machine() != "x86_64":
+        fix = "run an image of yours: hearth run IMAGE"
+        return Check("docker", Level.WARN, f"{why}; there is no test program for {platform.machine()}", fix)
+
+    def run(home: Path) -> RunResult:
+        request = _request(home, command=("/selftest",), outputs=(OutputRule("/out/said"),))
+        return runtime.run_archive(_archive(), request)
+
+    return _judged("docker", run, fix="hearth worker doctor")
+
+
+def _request(
+    home: Path, *, module: Path | None = None, command: tuple[str, ...] = (), outputs: tuple[OutputRule, ...] = ()
+) -> RunRequest:
+    folders = {name: home / name for name in ("job", "in", "out")}
+    for folder in folders.values():
+        folder.mkdir()
+    return RunRequest(
+        unit="selftest-0-1",
+        command=command,
+        job_dir=folders["job"],
+        in_dir=folders["in"],
+        out_dir=folders["out"],
+        limits=_LIMITS,
+        module=module,
+        outputs=outputs,
+    )
+
+
+def _judged(name: str, run: Callable[[Path], RunResult], *, fix: str) -> Check:
+    """Run in a folder of its own, and say whether the program said its words."""
+    with tempfile.TemporaryDirectory(prefix="hearth-selftest-") as scratch:
+        result = run(Path(scratch))
+        written = WORDS
+        with suppress(FileNotFoundError):
+            written = (Path(scratch) / "out" / "said").read_bytes()
+    if not result.ok:
+        return Check(name, Level.FAIL, f"{result.status.value}: {result.detail}", fix)
+    if (result.stdout, written) != (WORDS, WORDS):
+        return Check(name, Level.FAIL, f"the program said {result.stdout[:80]!r} and wrote {written[:80]!r}", fix)
+    return Check(name, Level.PASS, f"ran a program with {result.engine}")
+
+
+def _archive() -> bytes:
+    """Return a tar with one statically linked program, /selftest."""
+    code = _MACHINE_CODE + WORDS
+    header = struct.pack(
+        *("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 2, 62, 1, _LOADED_AT + 120, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    )
+    size = 120 + len(code)
+    segment = struct.pack("<IIQQQQQQ", 1, 5, 0, _LOADED_AT, _LOADED_AT, size, size, 4096)
+    program = header + segment + code
+    entry = tarfile.TarInfo("selftest")
+    entry.size, entry.mode = len(program), 0o755
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as tar:
+        tar.addfile(entry, io.BytesIO(program))
+    return buffer.getvalue()
