@@ -45,12 +45,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def settings_of(options: argparse.Namespace) -> Settings:
     """Return the settings of the file with the flags on top."""
+    from hearth.sections import network_of
     from keeper.settings import load, parse
 
     settings = load(options.config)
     changes: dict[str, Any] = {}
     if options.network:
-        changes["network"] = options.network
+        changes["network"] = network_of(options.network, Path.cwd())
     if options.rpc:
         changes["rpc"] = tuple(options.rpc)
     if options.metrics is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import hashlib
 import json
 import re
@@ -21,6 +22,7 @@ import hearth
 from hearth import canonical as documents
 from hearth import ignore, protocol
 from hearth.errors import NotFoundError, SpecError
+from hearth.profiles import PUBLIC
 from hearth.spec import (
     FUEL_PER_SECOND,
     Blob,
@@ -50,7 +52,7 @@ from hearth.spec.__main__ import main, schema_text
 from hearth.spec.model import spec_problems
 from hearth.spec.text import MAX_BYTES, read_text
 from hearth.spec.workdir import workdir_rules
-from hearth.types import Billing, Needs, Policy, Runtime, TermsFlag
+from hearth.types import Billing, Needs, Runtime, TermsFlag
 from hearth.units import Asset, parse_amount, parse_rate
 from tests.require import require
 
@@ -60,28 +62,8 @@ CID_V0 = "QmYwAPJzv5CZsnA625s3Xf2nemtYgPpHdWEz79ojWnPbdG"
 IMAGE = "python@sha256:" + "ab" * 32
 TIERS = {"rtx-3060": 3, "rtx-4090": 20, "a100-80gb": 30, "h100": 40}
 USD = Asset("USDX", 6, "0x" + "11" * 20)
-POLICY = Policy(
-    version=1,
-    fee_bps=500,
-    bond_none_bps=5_000,
-    bond_optimistic_bps=40_000,
-    bond_redundant_bps=10_000,
-    bond_proof_bps=5_000,
-    min_price=1_000,
-    min_keeper_fee=400,
-    probation_price=10**6,
-    min_match_window=12,
-    ack_time=60,
-    open_claim_after=300,
-    cancel_notice=120,
-    grace_floor=300,
-    start_fee_seconds=60,
-    min_challenge_window=7_200,
-    key_timeout=3_600,
-    audit_share_bps=300,
-    min_jurors=7,
-    min_checkpoint=60,
-)
+# Amounts that fit an asset of six decimals as well.
+POLICY = dataclasses.replace(PUBLIC.policy, min_price=1_000, min_keeper_fee=400, probation_price=10**6)
 
 # PRODUCT section 4, every field of it.
 FULL = f"""version: 1

@@ -537,6 +537,17 @@ def test_sweep__old_attempts__leave_the_disk_and_the_store(world: World) -> None
     assert outputs not in world.store.pins()
 
 
+def test_sweep__refused_attempt__its_report_goes_with_it(world: World) -> None:
+    world.bounds = Bounds(max_input=1)
+    world.open()
+    entry = world.run(world.terms(world.spec("env")))
+    report = canonical.cid_of_digest(entry.report)
+    assert entry.phase is Phase.REFUSED and report in world.store.pins()
+    world.executor.set_aside(KEY, "declined")
+    world.executor.sweep(time.time() + 60)
+    assert report not in world.store.pins()
+
+
 # ---- specs ----
 
 
