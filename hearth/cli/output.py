@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from hearth.errors import HearthError
 
 Lines = Iterable[str]
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""What moves a terminal's cursor, hides or reorders text: a job's words are a stranger's."""
 
 
 class Output:
@@ -41,12 +44,12 @@ class Output:
                 self._write(str(one))
         else:
             for line in text():
-                self._write(line)
+                self._write(printable(line))
 
     def line(self, facts: Mapping[str, Any], text: str) -> None:
         """Print one element of a stream: a JSON line, or text."""
         self.pause()
-        self._write(json.dumps(facts) if self.as_json else text)
+        self._write(json.dumps(facts) if self.as_json else printable(text))
 
     def fail(self, error: HearthError) -> None:
         """Print an error: what happened, why, and the next command; with --json as an object on stdout."""
@@ -112,6 +115,7 @@ class Output:
         return f"{time.monotonic() - self._began:6.1f}s"
 
     def _say(self, text: str) -> None:
+        text = printable(text)
         self.pause()
         if self.fancy:
             from rich.console import Console
@@ -126,6 +130,11 @@ class Output:
     @staticmethod
     def _write(text: str) -> None:
         print(text, flush=True)
+
+
+def printable(text: str) -> str:
+    """Return text with control and direction characters, but for tabs and line ends, as \\xXX or \\uXXXX."""
+    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def tx_line(facts: Mapping[str, Any]) -> str:

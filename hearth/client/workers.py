@@ -474,14 +474,19 @@ class Workers(Local):
 
     def _send_prepared(self, path: Path) -> dict[str, Any]:
         """Send a call that --print-tx wrote on another machine, after checking whose and for which market it is."""
+        from hearth.abi import codec
         from hearth.chain.port import Call
 
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
             raw = raw.get("prepared", raw)
             chain, owner, to = int(raw["chain_id"]), str(raw["from"]).lower(), str(raw["to"]).lower()
-            call = Call(to, bytes.fromhex(raw["data"][2:]), int(raw["value"]), f"nodes.{raw['action']}")
-            stake, key = int(raw["approve"]), str(raw["key"])
+            data, value = bytes.fromhex(raw["data"][2:]), int(raw["value"])
+            stake, action, key = int(raw["approve"]), str(raw["action"]), str(raw["key"])
+            # The file's own word for what it does is not taken: the calldata says it.
+            told = codec("NodeRegistry").decode_input(data)
+            if told is None:
+                raise ValueError("its data calls nothing of NodeRegistry")
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(
                 f"{path} is no prepared transaction: {error!r}", hint="hearth worker register --print-tx", code="BAD_TX"
@@ -492,10 +497,12 @@ class Workers(Local):
                 hint="use --network NAME",
                 code="WRONG_MARKET",
             )
-        self.tell(
-            "confirm", {"text": f"{raw['action']} for {owner}, {self.amount(call.value or stake)}?", "needed": False}
-        )
-        report = self._owner_action(str(raw["action"]), call, key, owner, stake=stake or call.value)
+        function, arguments = told
+        shown = ", ".join(f"{name} {_plain(argument)}" for name, argument in arguments.items())
+        question = f"{function}({shown}) as {owner}, paying {self.amount(value or stake)}?"
+        self.tell("confirm", {"text": question, "needed": False})
+        call = Call(to, data, value, f"nodes.{function}")
+        report = self._owner_action(action, call, key, owner, stake=stake or value)
         return {**report, "prepared_in": str(path)}
 
     def _mode(self, config: Path, mode: str) -> dict[str, Any]:
@@ -512,6 +519,11 @@ class Workers(Local):
             "alive": bool(said and said["alive"]),
             "dry_run": self.dry_run,
         }
+
+
+def _plain(argument: object) -> str:
+    """Return an argument of a call for people."""
+    return "0x" + argument.hex() if isinstance(argument, bytes) else str(argument)
 
 
 def _toml(value: object) -> str:

@@ -118,7 +118,7 @@ def _state(place: Town) -> dict[str, Any]:
     market = place.client.market
     facts: dict[str, Any] = {}
     for key in keys.list_keys(place.home / "keys"):
-        if key.name not in ("worker", "keeper"):
+        if key.name not in place.processes:  # these beat and settle meanwhile
             balances = (market.port.balance(key.address), market.credit(key.address), market.port.nonce(key.address))
             facts[key.name] = balances
     for path in sorted(place.home.rglob("*")):

@@ -209,6 +209,13 @@ def test_worker_owner_actions__price_and_stake__change_the_node(
     assert prepared.code == 0, prepared.err
     file = tmp_path / "tx.json"
     file.write_text(prepared.out)
+    lie = json.loads(prepared.out)
+    lie["prepared"]["data"] = "0x" + bytes(36).hex()
+    (tmp_path / "lie.json").write_text(json.dumps(lie))
+    refused = place.hearth(
+        "worker", "stake", "1", "--tx", str(tmp_path / "lie.json"), "--account", "provider", "--json"
+    )
+    assert (refused.code, refused.error["code"]) == (2, "BAD_TX") and "NodeRegistry" in refused.error["message"]
     sent = place.hearth("worker", "stake", "1", "--tx", str(file), "--account", "provider", "--json")
     assert sent.code == 0, sent.err + sent.out
     priced = place.hearth("worker", "price", "0.55/h", "--config", config, "--json")

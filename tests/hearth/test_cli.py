@@ -16,8 +16,10 @@ import pytest
 
 from hearth import Client
 from hearth.cli.__main__ import main
+from hearth.cli.output import Output
 from hearth.cli.root import COMMANDS, root
 from hearth.client import Client as Real
+from hearth.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("web3", "docker", "wasmtime", "numpy", "pydantic", "ipfshttpclient", "rich", "eth_account", "vyper", "ape")
@@ -302,3 +304,19 @@ def test_run__dry_run_yaml__prints_a_spec_that_reads_back(tmp_path: Path, capsys
     assert main(command) == 0
     spec = parse_spec(capsys.readouterr().out.encode()).spec
     assert (spec.module, spec.command, spec.inputs[0].dst) == ("x.wasm", ["--epochs", "3"], "/in/a")
+
+
+# ---- a stranger's words ----
+
+
+def test_output__control_characters__are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    text = "a\tb\x1b]0;title\x07 \x9b31m red \u202eback\r\nnext\u00e9"
+    shown = "a\tb\\x1b]0;title\\x07 \\x9b31m red \\u202eback\\r\nnext\u00e9"
+    Output(as_json=False, quiet=False).emit({}, lambda: [text])
+    Output(as_json=False, quiet=False).line({}, text)
+    Output(as_json=False, quiet=False).say_error(UsageError(text))
+    said = capsys.readouterr()
+    assert said.out == f"{shown}\n{shown}\n" and said.err == f"error: {shown}\n"
+    Output(as_json=True, quiet=False).emit({"text": text}, list)
+    told = capsys.readouterr().out
+    assert json.loads(told)["text"] == text and "\x1b" not in told
