@@ -16,11 +16,11 @@ from typing import Final
 from hearth import keys
 from hearth.chain.port import ChainPort
 from hearth.config import asset_of, check_private
-from hearth.errors import HearthError
+from hearth.errors import ConfigError, HearthError
 from hearth.market import Market
 from hearth.network import Network
 from hearth.stores import Store, open_store
-from hearth.types import Status
+from hearth.types import Offer, Runtime, Status
 from hearth.units import Asset, format_amount, format_duration, format_size
 from worker import gpu
 from worker.runtimes.base import Check, Level
@@ -33,6 +33,8 @@ BEAT_GAS: Final = 27_200
 LEASE_GAS: Final = 177_000
 """Claim, submit and settle, the ceilings of docs/GAS.md."""
 LEASES_A_DAY: Final = 24
+UNSAFE: Final = ("runc", "nvidia-container-toolkit")
+"""The rows whose FAIL refuses a registration."""
 RANGE: Final = 2_000
 """Blocks of logs that a provider should give at once."""
 
@@ -96,7 +98,8 @@ def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
     runtime = docker_of(settings)
     works, detail = runtime.available()
     if works:
-        return runtime.capabilities(chain_id, gpus=0 if settings.offer.gpus == "none" else 1)
+        gpus = 0 if settings.offer.gpus == "none" else 1
+        return runtime.capabilities(chain_id, gpus=gpus, patched=frozenset(settings.docker.patched_runc))
     if wished is None:
         return [Check("docker", Level.WARN, f"{detail}; only wasm jobs are taken", "start Docker to take containers")]
     return [Check("docker", Level.FAIL, detail, 'start Docker, or set offer.runtimes = ["wasm"]')]
@@ -124,6 +127,25 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
         return [*rows, Check("nvidia-container-toolkit", Level.WARN, "nvidia-ctk is not here: no GPU in docker", fix)]
     said = subprocess.run([tool, "--version"], capture_output=True, text=True, timeout=20, check=False)
     return [*rows, gpu.check_toolkit(said.stdout.partition("\n")[0], chain_id)]
+
+
+def refuse_unsafe(settings: Settings, chain_id: int, offer: Offer) -> None:
+    """Refuse to offer containers through programs whose known holes let a job out of them.
+
+    On a local chain, whose jobs are the provider's own, such a program is only a warning. Raises ConfigError.
+    """
+    rows: list[Check] = []
+    if offer.runtimes & Runtime.DOCKER:
+        rows += look_at_docker(settings, chain_id)
+        rows += look_at_gpus(settings, chain_id) if offer.gpu_count else []
+    unsafe = next((row for row in rows if row.level is Level.FAIL and row.name in UNSAFE), None)
+    if unsafe is not None:
+        raise ConfigError(
+            f"{unsafe.name}: {unsafe.detail}",
+            hint=f'{unsafe.fix}; or set offer.runtimes = ["wasm"]',
+            code="UNSAFE_ENGINE",
+            component="worker",
+        )
 
 
 def look_at_offer(settings: Settings, asset: Asset) -> list[Check]:

@@ -228,7 +228,7 @@ def check_runc(version: str, chain_id: int, patched: frozenset[str] = frozenset(
         name,
         Level.WARN if chain_id == LOCAL_CHAIN_ID else Level.FAIL,
         f"{version.strip()} is below {minimum} (CVE-2025-31133, CVE-2025-52565, CVE-2025-52881)",
-        f"upgrade runc to {minimum} or newer, or name the patched package in worker.toml",
+        f"upgrade runc to {minimum} or newer; if your distribution's has the fixes, name it in docker.patched_runc",
     )
 
 

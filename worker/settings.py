@@ -74,10 +74,14 @@ class OfferSettings(Section):
 
 
 class Docker(Section):
-    """Which container engine runs jobs, and how: its address, and a runtime that is registered with it."""
+    """Which container engine runs jobs, and how: its address, and a runtime that is registered with it.
+
+    `patched_runc` are versions, as the engine prints them, whose distribution has fixes that a number does not show.
+    """
 
     host: str = ""
     runtime: str = ""
+    patched_runc: tuple[str, ...] = ()
 
 
 class Accept(Section):

@@ -160,8 +160,13 @@ class Workers(Local):
         print_tx: bool = False,
         tx: Path | None = None,
     ) -> dict[str, Any]:
-        """Register this machine with the stake, by default the market's minimum. Raises RefusedError, FundsError."""
+        """Register this machine with the stake, by default the market's minimum.
+
+        Raises ConfigError UNSAFE_ENGINE where it would offer containers in an engine with known holes, RefusedError,
+        FundsError.
+        """
         from hearth.keys import read_key
+        from worker.doctor import refuse_unsafe
         from worker.settings import load, probe_offer
         from worker.watch import find_node
 
@@ -179,6 +184,7 @@ class Workers(Local):
                 node=found.id,
             )
         offer = probe_offer(settings, self.asset)
+        refuse_unsafe(settings, self.network.chain_id, offer)
         least = int(self.market.immutable("NodeRegistry", "minimum_stake"))
         amount = least if stake is None else parse_amount(stake, self.asset)
         if amount < least:
@@ -208,6 +214,7 @@ class Workers(Local):
         self, *, config: Path = DEFAULT_CONFIG, print_tx: bool = False, tx: Path | None = None
     ) -> dict[str, Any]:
         """Replace an idle node's offer by what the settings and the machine say now."""
+        from worker.doctor import refuse_unsafe
         from worker.settings import load, probe_offer
 
         if tx is not None:
@@ -215,6 +222,7 @@ class Workers(Local):
         settings = load(config)
         node = self._node_of(settings)
         offer = probe_offer(settings, self.asset)
+        refuse_unsafe(settings, self.network.chain_id, offer)
         if node.hot.busy:
             raise RefusedError(
                 f"node {node.id} runs {node.hot.busy} leases, and an offer changes only while none runs",

@@ -252,6 +252,35 @@ def test_submit__container_that_fails__exit_100(
 
 
 @pytest.mark.docker
+def test_worker_register__engine_with_known_holes__refused_but_on_a_local_chain(
+    place: Town, names: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from worker import gpu
+    from worker.runtimes.docker import DockerRuntime
+
+    works, why = DockerRuntime().available()
+    require("docker", works, why)
+    (runc,) = [row.detail for row in DockerRuntime().capabilities(1) if row.name == "runc"]
+    file = place.worker_file("worker4")
+    file.write_text(file.read_text().replace('["wasm"]', '["wasm", "docker"]'))
+    command = ("worker", "register", "--config", str(file), "--stake", "20", "--dry-run", "--json")
+    assert place.hearth(*command).code == 0
+    # The devnet stands in for a chain on which strangers post jobs, with an engine that every fix came after.
+    monkeypatch.setattr(gpu, "LOCAL_CHAIN_ID", 0)
+    monkeypatch.setattr(gpu, "RUNC_MINIMUM", dict.fromkeys([(1, minor) for minor in range(20)], "9.9.9"))
+    before = _state(place)
+    refused = place.hearth(*command)
+    assert (refused.code, refused.error["code"]) == (3, "UNSAFE_ENGINE"), refused.out
+    assert "runc" in refused.error["message"] and "patched_runc" in refused.error["hint"]
+    assert _state(place) == before
+    version = runc.split(" is below")[0].removesuffix(", patched by the distribution")
+    file.write_text(file.read_text() + f'\n[docker]\npatched_runc = ["{version}"]\n')
+    assert place.hearth(*command).code == 0
+    file.write_text(file.read_text().replace('["wasm", "docker"]', '["wasm"]').split("[docker]")[0])
+    assert place.hearth(*command).code == 0
+
+
+@pytest.mark.docker
 def test_run__image_by_tag__resolved_to_its_digest_and_a_missing_one_refused(
     place: Town, names: dict[str, str]
 ) -> None:

@@ -236,6 +236,13 @@ def test_run__endless_nesting__stopped_where_tools_can_still_walk(box: Box, prob
     assert max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi.MAX_DEPTH
 
 
+def test_run__folder_that_is_open_while_it_moves__keeps_its_true_depth(box: Box, probe: Path) -> None:
+    result = run(box, box.request(probe, "stale"))
+    assert result.status is Status.OK, result
+    assert result.stdout.decode().splitlines() == ["move down: Not supported", "one number: 1"]
+    assert max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi.MAX_DEPTH
+
+
 def test_run__same_module_and_input_twice__same_bytes_and_same_fuel(probe: Path, tmp_path: Path) -> None:
     runs = []
     for turn in range(3):

@@ -253,13 +253,16 @@ class DockerRuntime:
             return removed
         return removed
 
-    def capabilities(self, chain_id: int, *, gpus: int = 0) -> list[Check]:
-        """Return the rows of `hearth worker doctor` about the engine; one FAIL row if none answers."""
+    def capabilities(self, chain_id: int, *, gpus: int = 0, patched: frozenset[str] = frozenset()) -> list[Check]:
+        """Return the rows of `hearth worker doctor` about the engine; one FAIL row if none answers.
+
+        `patched` are the versions of runc that the provider says its distribution has mended.
+        """
         from docker.errors import DockerException
 
         try:
             with self._connect() as api:
-                return judge_engine(api.version(), api.info(), chain_id, gpus=gpus)
+                return judge_engine(api.version(), api.info(), chain_id, gpus=gpus, patched=patched)
         except DockerException as failed:
             return [
                 Check(
@@ -456,11 +459,18 @@ def _first_line(failed: Exception) -> str:
     return text.splitlines()[0][:500] if text else type(failed).__name__
 
 
-def judge_engine(version: Mapping[str, Any], info: Mapping[str, Any], chain_id: int, *, gpus: int = 0) -> list[Check]:
+def judge_engine(
+    version: Mapping[str, Any],
+    info: Mapping[str, Any],
+    chain_id: int,
+    *,
+    gpus: int = 0,
+    patched: frozenset[str] = frozenset(),
+) -> list[Check]:
     """Grade an engine from its `version` and `info` answers; pure, so that recorded engines are tests."""
     rows = [Check("docker engine", Level.PASS, _engine_name(version, ""))]
     runc = next((str(part["Version"]) for part in version.get("Components", []) if part["Name"] == "runc"), "")
-    rows.append(check_runc(runc, chain_id))
+    rows.append(check_runc(runc, chain_id, patched))
     for flag, name in (
         ("MemoryLimit", "memory limit"),
         ("SwapLimit", "swap limit"),

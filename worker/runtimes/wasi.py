@@ -807,6 +807,12 @@ class Wasi:
         finally:
             os.close(parent)
 
+    def _follow(self, mount: Mount, source: tuple[str, ...], target: tuple[str, ...]) -> None:
+        """Give what is open the path that it has now: depths are judged by it, and file numbers are made from it."""
+        for found in self._fds.values():
+            if not isinstance(found, Stream) and found.mount is mount and found.path[: len(source)] == source:
+                found.path = target + found.path[len(source) :]
+
     def _path_rename(self, fd: int, pointer: int, size: int, to_fd: int, to_pointer: int, to_size: int) -> None:
         base, names, _ = self._locate(fd, pointer, size)
         to_base, to_names, _ = self._locate(to_fd, to_pointer, to_size)
@@ -827,6 +833,7 @@ class Wasi:
                 except FileNotFoundError:
                     target = None
                 os.rename(names[-1], to_names[-1], src_dir_fd=parent, dst_dir_fd=to_parent)
+                self._follow(base.mount, base.path + names, to_base.path + to_names)
                 if target is None or (target.st_dev, target.st_ino) == (source.st_dev, source.st_ino):
                     return
                 if stat.S_ISDIR(target.st_mode):

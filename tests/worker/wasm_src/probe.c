@@ -115,6 +115,22 @@ int main(int argc, char **argv) {
         tell("move beside", rename("/out/d", "/out/f"));
         return write_file("/out/done", "1");
     }
+    if (!strcmp(mode, "stale")) { /* a folder that is open while it moves up is no way to move a tree down */
+        char path[600] = "/out/c";
+        struct stat here, there;
+        mkdir("/out/a", 0755); mkdir("/out/a/b", 0755); mkdir("/out/a/b/c", 0755);
+        int base = open("/out/a/b/c", O_RDONLY | O_DIRECTORY);
+        rename("/out/a/b/c", "/out/c");
+        for (int i = 0; i < 100; i++) {
+            strcat(path, "/t");
+            if (mkdir(path, 0755)) break;
+        }
+        int below = open("/out/a/b", O_RDONLY | O_DIRECTORY);
+        tell("move down", renameat(base, "t", below, "t"));
+        fstat(base, &here); stat("/out/c", &there);
+        printf("one number: %d\n", here.st_ino == there.st_ino);
+        return write_file("/out/done", "1");
+    }
     if (!strcmp(mode, "fill") || !strcmp(mode, "sparse")) { /* fill PATH BYTES */
         static char block[4096];
         long long left = atoll(argv[3]);
