@@ -170,6 +170,7 @@ class Executor:
     """Carry out attempts in threads, and remember in the journal how they end.
 
     `label` starts the name of every sandbox of this worker, so that a restart finds what an earlier process left.
+    `keep_seconds` is how long results stay after their lease has ended, which the report promises.
     """
 
     def __init__(
@@ -183,6 +184,7 @@ class Executor:
         label: str,
         tiers: Mapping[str, int],
         bounds: Bounds,
+        keep_seconds: int,
         gpus: Sequence[str] = (),
         machine: Mapping[str, Any] | None = None,
         on_change: Callable[[], None] = lambda: None,
@@ -195,6 +197,7 @@ class Executor:
         self._label = label
         self._tiers = tiers
         self._bounds = bounds
+        self._keep_seconds = keep_seconds
         self._gpus = GpuPool(gpus)
         self._machine = dict(machine or {})
         self.on_change = on_change
@@ -505,6 +508,7 @@ class Executor:
         result = results.result_document(
             spec=task.terms.spec, index=task.key.index, outcome=outcome, run=run, outputs=outputs
         )
+        ended = time.time()
         report = results.report_document(
             job=task.key.job,
             index=task.key.index,
@@ -513,7 +517,8 @@ class Executor:
             run=run,
             logs=_name_tree(logs),
             began=began,
-            ended=time.time(),
+            ended=ended,
+            kept_until=ended + self._keep_seconds,
             used=used,
             machine=self._machine,
         )

@@ -81,12 +81,14 @@ def report_document(
     began: float,
     ended: float,
     used: int,
+    kept_until: float,
     machine: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return what is true of one attempt only.
 
-    `began` and `ended` are Unix seconds of the worker's clock, `used` the fuel seconds that were billed (0 otherwise),
-    `logs` the stored folder with stdout and stderr, `machine` facts without floats.
+    `began` and `ended` are Unix seconds of the worker's clock, as is `kept_until`, before which it does not delete the
+    outputs; `used` the fuel seconds that were billed (0 otherwise), `logs` the stored folder with stdout and stderr,
+    `machine` facts without floats.
     """
     return {
         "version": VERSION,
@@ -98,6 +100,7 @@ def report_document(
         "engine": run.engine,
         "began": int(began),
         "ended": int(ended),
+        "kept_until": int(kept_until),
         "run_milliseconds": round(run.wall_seconds * 1000),
         "used": used,
         "logs": None if logs is None else {"cid": str(logs.cid), "size": logs.size},

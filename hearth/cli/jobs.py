@@ -10,6 +10,7 @@ import click
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table, tx_line
 from hearth.cli.root import Group
+from hearth.client.views import moment
 from hearth.errors import HearthError, JobEnded, JobFailed, UsageError
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -163,6 +164,8 @@ def _show_submitted(run: Run, report: dict[str, Any]) -> int:
             )
         fetched = results["fetched"]
         lines.append(f"  outputs in {fetched['folder']}" if fetched else f"  hearth job get {job[:14]} -o DIR")
+        if results["kept_until"] and not fetched:
+            lines.append(f"  its worker keeps them until {moment(results['kept_until'])}; --pin keeps them here")
         if results["stdout"]:
             lines += ["  stdout:", *(f"    {line}" for line in results["stdout"].rstrip().splitlines()[-20:])]
         return lines

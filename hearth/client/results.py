@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.client.jobs import Jobs
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
-from hearth.errors import BadDocument, ConfigError, HearthError, NotFoundError
+from hearth.errors import BadDocument, ConfigError, HearthError, NotFoundError, StorageError
 from hearth.types import Outcome, State
 
 if TYPE_CHECKING:
@@ -133,12 +134,13 @@ class Results(Jobs):
             rows.append(row)
             if not any(event.report):
                 continue
-            document = self.store.get_json(event.report)
+            document = self._report(event.report)
             row["detail"] = str(document.get("detail", ""))
-            if isinstance(event, Declined) or document.get("logs") is None:
+            logs = document.get("logs")
+            if isinstance(event, Declined) or not isinstance(logs, dict):
                 row["stderr"] = str(document.get("stderr_tail", ""))
                 continue
-            root = cid.parse(document["logs"]["cid"])
+            root = cid.parse(str(logs.get("cid")))
             for name in ("stdout", "stderr"):
                 here = unixfs.resolve(root, name, self.store)
                 row[name] = b"".join(unixfs.read_file(here, self.store)).decode("utf-8", "replace")
@@ -149,20 +151,20 @@ class Results(Jobs):
         view = self._look(self.job_id(job))
         found = self._results(view, None)
         fetched = self.job_get(job, folder=folder) if folder is not None and found else None
-        rows = []
-        for one in found[:64]:
-            row: dict[str, Any] = {
+        rows: list[dict[str, Any]] = [
+            {
                 "unit": one.index,
                 "outcome": one.outcome.name.lower(),
                 "text": OUTCOME_WORDS[one.outcome],
                 "exit_code": one.document["exit_code"],
                 "outputs": one.outputs,
             }
-            rows.append(row)
+            for one in found[:64]
+        ]
         failed = next((one for one in found if one.outcome is not Outcome.OK), None)
         words = None
         if failed is not None:
-            report = self.store.get_json(failed.report)
+            report = self._told(failed)
             words = {
                 "unit": failed.index,
                 "exit_code": failed.document["exit_code"],
@@ -170,6 +172,8 @@ class Results(Jobs):
                 "detail": str(report.get("detail", "")),
                 "stderr_tail": str(report.get("stderr_tail", "")),
             }
+        # The earliest of some: few workers run an array, and each keeps all of its results as long.
+        kept = [self._told(one).get("kept_until") for one in found[:8] if one.outputs is not None]
         stdout = ""
         if view.terms.leases == 1 and found:
             stdout = str(self.job_logs(job)["units"][0]["stdout"])
@@ -180,11 +184,25 @@ class Results(Jobs):
             "verified": len(found),
             "units": rows,
             "failure": words,
+            "kept_until": min(
+                (moment for moment in kept if isinstance(moment, int) and 0 < moment < 1 << 40), default=None
+            ),
             "stdout": stdout,
             "fetched": fetched,
         }
 
     # ---- inside ----
+
+    def _report(self, digest: bytes) -> dict[str, Any]:
+        """Return a report. It is its worker's word alone: one that is not of the form says nothing."""
+        document = self.store.get_json(digest)
+        return document if isinstance(document, dict) else {}
+
+    def _told(self, one: UnitResult) -> dict[str, Any]:
+        """Return a unit's report, empty where it cannot be had: the result counts without it."""
+        with suppress(StorageError):
+            return self._report(one.report)
+        return {}
 
     def _reports(self, view: JobView) -> dict[int, Submitted | Declined]:
         """Return the last event with a report of each unit."""

@@ -29,6 +29,7 @@ from hearth.market import Posted, UnitView
 from hearth.types import SENTINEL, Header, NodeId, Outcome, Policy, State, Terms, Unit
 from hearth.units import Asset, format_amount, format_duration
 
+YEAR_10000 = 253_402_300_800
 OUTCOME_WORDS = {
     Outcome.OK: "ok",
     Outcome.EXIT: "failed: the program ended with an error",
@@ -114,7 +115,9 @@ def job_hex(job_id: bytes) -> str:
 
 
 def moment(seconds: int) -> str:
-    """Return chain seconds as UTC for people."""
+    """Return Unix seconds as UTC for people."""
+    if seconds >= YEAR_10000:
+        return "after the year 9999"
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 

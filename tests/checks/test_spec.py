@@ -548,7 +548,17 @@ def test_files__documents__have_the_named_keys() -> None:
     run = RunResult(Status.OK)
     result = results.result_document(spec=bytes(32), index=0, outcome=Outcome.OK, run=run, outputs=None)
     report = results.report_document(
-        job=bytes(32), index=0, attempt=1, node=1, run=run, logs=None, began=0, ended=0, used=0, machine={}
+        job=bytes(32),
+        index=0,
+        attempt=1,
+        node=1,
+        run=run,
+        logs=None,
+        began=0,
+        ended=0,
+        kept_until=0,
+        used=0,
+        machine={},
     )
     refusal = results.refusal_document(job=bytes(32), index=0, attempt=1, node=1, outcome=Outcome.BAD_INPUT, why="")
     text = " ".join(section("Result and report").split())

@@ -64,6 +64,14 @@ def test_submit__failing_job__exit_100_with_last_words(done: dict[str, Any]) -> 
     assert "no rows" in report["error"]["message"]
 
 
+def test_submit__good_job__says_how_long_its_worker_keeps_the_outputs(place: Town, done: dict[str, Any]) -> None:
+    job = done["digits"]["job"]
+    document = place.client.store.get_json(
+        place.client._reports(place.client._look(place.client.job_id(job)))[0].report
+    )
+    assert done["digits"]["results"]["kept_until"] == document["kept_until"] == document["ended"] + 7 * 86_400
+
+
 def test_submit__every_state_change__prints_hash_block_gas_and_fee(done: dict[str, Any]) -> None:
     sent = done["digits"]["transactions"]
     assert sent and all(facts["tx"].startswith("0x") and facts["block"] > 0 for facts in sent)

@@ -18,7 +18,7 @@ from hearth.client.quick import _input_of, _name_of
 from hearth.client.records import Records, terms_of
 from hearth.client.results import check_result
 from hearth.client.session import Session
-from hearth.client.views import OUTCOME_WORDS, JobView, next_step, until
+from hearth.client.views import OUTCOME_WORDS, JobView, moment, next_step, until
 from hearth.config import Settings
 from hearth.errors import BadDocument, ConfigError, UsageError
 from hearth.events import CreditLocked, Locked, Split, Withdrawn
@@ -112,6 +112,11 @@ def test_next_step__live_proposal__names_the_node_and_the_last_moment() -> None:
     assert "better proposals until" in before and "node 9 may take it" in before
     after = next_step(_view([unit], second=second, now=NOW + 2), 0, {}, 6)
     assert after.startswith("node 9 may take it until")
+
+
+def test_moment__time_that_no_calendar_has__is_named() -> None:
+    assert moment(253_402_300_799) == "9999-12-31 23:59:59 UTC"
+    assert moment(253_402_300_800) == moment((1 << 40) - 1) == "after the year 9999"
 
 
 def test_until__past_and_future__differ() -> None:

@@ -62,6 +62,7 @@ class World:
             label=LABEL,
             tiers={},
             bounds=self.bounds,
+            keep_seconds=3_600,
         )
 
     def spec(self, *command: str, **changes: Any) -> ResolvedSpec:

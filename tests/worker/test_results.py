@@ -45,6 +45,7 @@ def report(run: RunResult = RUN, began: float = 1.9) -> dict[str, Any]:
         logs=Entry("bafylogs", 5),
         began=began,
         ended=4.2,
+        kept_until=64.2,
         used=2,
         machine={"cpus": 2},
     )
