@@ -205,8 +205,7 @@ def _engine_answers() -> bool:
 
 def _post(stage: Stage) -> None:
     """Post every job from the command line, each in a process that waits for its end."""
-    jobs = {"digits": (), "wordcount-array": (), "failing": ()}
-    arguments: dict[str, tuple[str, ...]] = dict(jobs)
+    arguments: dict[str, tuple[str, ...]] = {"digits": (), "wordcount-array": (), "failing": ()}
     if os.environ.get(NUMPY_IMAGE) and _engine_answers():
         arguments["numpy-train"] = ("--var", f"IMAGE={os.environ[NUMPY_IMAGE]}")
     for name, extra in arguments.items():
