@@ -385,10 +385,7 @@ class _Room:
         """Count one more lease."""
         hot = self.node.hot
         # The lane has 6 bits; what exceeds it cannot be engaged anyway.
-        self.node = replace(
-            self.node,
-            hot=replace(hot, busy=min(63, hot.busy + 1), bond=hot.bond + bond),
-        )
+        self.node = replace(self.node, hot=replace(hot, busy=min(63, hot.busy + 1), bond=hot.bond + bond))
         self.free -= 1
 
 
@@ -419,22 +416,8 @@ def explain(snapshot: Snapshot, config: Config, job: JobId, now: int) -> list[Ac
     if found:
         return found
     if any(row.id == job for row in snapshot.jobs):
-        return [
-            Skip(
-                job,
-                None,
-                Reason.ENDED,
-                "no lease of this job is open, and none is this node's",
-            )
-        ]
-    return [
-        Skip(
-            job,
-            None,
-            Reason.NOT_WATCHED,
-            "the worker follows no such job; it may have ended",
-        )
-    ]
+        return [Skip(job, None, Reason.ENDED, "no lease of this job is open, and none is this node's")]
+    return [Skip(job, None, Reason.NOT_WATCHED, "the worker follows no such job; it may have ended")]
 
 
 def _concerns(action: Action | Skip, job: JobId) -> bool:
@@ -539,14 +522,7 @@ def _finish(
             else:
                 actions.append(Skip(key.job, key.index, Reason.AWAITS_WINDOW))
         elif (key.job, key.index) in room.stopping:
-            actions.append(
-                Skip(
-                    key.job,
-                    key.index,
-                    Reason.STOPPING,
-                    "an earlier attempt is still being stopped",
-                )
-            )
+            actions.append(Skip(key.job, key.index, Reason.STOPPING, "an earlier attempt is still being stopped"))
         else:
             actions.append(_advance(snapshot, config, now, key, lease, executions.get(key)))
     for first in range(0, len(due), MAX_BATCH):
@@ -555,12 +531,7 @@ def _finish(
 
 
 def _advance(
-    snapshot: Snapshot,
-    config: Config,
-    now: int,
-    key: LeaseKey,
-    lease: Lease,
-    execution: Execution | None,
+    snapshot: Snapshot, config: Config, now: int, key: LeaseKey, lease: Lease, execution: Execution | None
 ) -> Action | Skip:
     """Decide about one RUNNING or CLOSING lease of this node."""
     unit = lease.unit
@@ -576,13 +547,7 @@ def _advance(
         case Stage.WORKING:
             return Skip(key.job, key.index, Reason.RUNNING)
         case Stage.DONE:
-            return SubmitResult(
-                key,
-                execution.result,
-                execution.report,
-                execution.outcome,
-                execution.used,
-            )
+            return SubmitResult(key, execution.result, execution.report, execution.outcome, execution.used)
         case Stage.REFUSED:
             return Decline(key, execution.report, execution.outcome)
         case Stage.BROKEN if execution.tries < config.max_tries:
@@ -594,12 +559,7 @@ def _advance(
 
 def _start(snapshot: Snapshot, config: Config, key: LeaseKey, lease: Lease, tries: int) -> Action | Skip:
     if lease.unit.state == State.CLOSING:
-        return Skip(
-            key.job,
-            key.index,
-            Reason.NOTICE,
-            "cancelled by the submitter; the notice is paid without a run",
-        )
+        return Skip(key.job, key.index, Reason.NOTICE, "cancelled by the submitter; the notice is paid without a run")
     missing = lease.since + config.confirmations - snapshot.block
     if missing > 0:
         return Skip(key.job, key.index, Reason.AWAITS_CONFIRMATIONS, f"{missing} more blocks")
@@ -607,9 +567,7 @@ def _start(snapshot: Snapshot, config: Config, key: LeaseKey, lease: Lease, trie
 
 
 def _leftovers(
-    own: Mapping[LeaseKey, tuple[Job, Lease]],
-    executions: Mapping[LeaseKey, Execution],
-    room: _Room,
+    own: Mapping[LeaseKey, tuple[Job, Lease]], executions: Mapping[LeaseKey, Execution], room: _Room
 ) -> list[Action | Skip]:
     """Stop or put aside executions whose lease is gone (lost, ended, or taken away by a reorganisation)."""
     actions: list[Action | Skip] = []
@@ -658,13 +616,7 @@ def _take(snapshot: Snapshot, config: Config, now: int, room: _Room) -> list[Act
             leading = live and lease.best.node == snapshot.node.id
             rank = 2 if not leading else 1 if now < unit.mark else 0
             lot = _lot(job.id, lease.index, snapshot.node.id)
-            ranked.append(
-                (
-                    rank,
-                    lot,
-                    _Candidate(job, policy, lease, unit, untouched, live, leading),
-                )
-            )
+            ranked.append((rank, lot, _Candidate(job, policy, lease, unit, untouched, live, leading)))
     reading: set[JobId] = set()
     for _, _, candidate in sorted(ranked, key=lambda r: (r[0], r[1], r[2].job.id, r[2].lease.index)):
         step = _take_lease(snapshot, config, now, candidate, room)
@@ -731,31 +683,16 @@ def job_refusal(job: Job, config: Config, now: int, node: Node) -> Skip | None:
     if terms.verifier != ZERO_ADDRESS and terms.verifier.lower() not in config.verifiers:
         return Skip(job.id, None, Reason.VERIFIER_UNKNOWN, terms.verifier)
     if protocol.lease_seconds(terms) > config.max_seconds:
-        return Skip(
-            job.id,
-            None,
-            Reason.TOO_LONG,
-            f"{protocol.lease_seconds(terms)} s > {config.max_seconds} s",
-        )
+        return Skip(job.id, None, Reason.TOO_LONG, f"{protocol.lease_seconds(terms)} s > {config.max_seconds} s")
     rate = protocol.ask_in_force(node, now)
     if rate < config.min_rate:
-        return Skip(
-            job.id,
-            None,
-            Reason.RATE_BELOW_MINIMUM,
-            f"the node's ask {rate} < {config.min_rate}",
-        )
+        return Skip(job.id, None, Reason.RATE_BELOW_MINIMUM, f"the node's ask {rate} < {config.min_rate}")
     if job.spec is None:
         return None
     if job.spec.bad:
         return Skip(job.id, None, Reason.SPEC_BAD, job.spec.bad)
     if job.spec.runtime not in config.runtimes:
-        return Skip(
-            job.id,
-            None,
-            Reason.NOT_SUPPORTED,
-            f"runtime {job.spec.runtime} is not available here",
-        )
+        return Skip(job.id, None, Reason.NOT_SUPPORTED, f"runtime {job.spec.runtime} is not available here")
     allowed = config.images if job.spec.runtime == "docker" else config.modules
     if not any(fnmatchcase(job.spec.target, pattern) for pattern in allowed):
         return Skip(job.id, None, Reason.IMAGE_REFUSED, job.spec.target)
@@ -791,16 +728,7 @@ def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, ro
     claim = not on.leading and protocol.claimable(job.terms, on.policy, unit, now)
     if job.header is not None and job.header.closed and not on.leading:
         return Skip(*where, Reason.ARRAY_CLOSED)
-    gate = protocol.fit(
-        job.terms,
-        on.policy,
-        lease.unit,
-        lease.best,
-        room.node,
-        now,
-        snapshot.market,
-        claim=claim,
-    )
+    gate = protocol.fit(job.terms, on.policy, lease.unit, lease.best, room.node, now, snapshot.market, claim=claim)
     if gate:
         return Skip(*where, gate)
     if room.free <= 0:
