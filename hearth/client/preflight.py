@@ -251,8 +251,12 @@ class Preflight(Results):
         """Name what a user would call the same job: everything but salt, clock, policy, and a price of our choice."""
         from hearth import words
 
-        same = words.pack_terms(replace(terms, salt=0, deadline=0, policy=1, ceiling=0 if auto else terms.ceiling))
-        text = json.dumps([self.network.chain_id, self.network.jobs, deadline, [str(word) for word in same]])
+        same = replace(terms, salt=0, deadline=0, policy=1)
+        if auto:
+            same = replace(same, ceiling=0, keeper_fee=0)
+        text = json.dumps(
+            [self.network.chain_id, self.network.jobs, deadline, [str(word) for word in words.pack_terms(same)]]
+        )
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _plan_facts(self, plan: Plan) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import stat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.chain.port import Log
+from hearth.client import Client
 from hearth.client.net import Books
 from hearth.client.preflight import GATE_WORDS, workers_in_words
 from hearth.client.quick import _input_of, _name_of
@@ -130,6 +132,16 @@ def test_workers_in_words__mixed_fleet__counts_each_gate_and_the_takers() -> Non
     assert text == "14 workers: 1 silent, 1 busy, 9 short of VRAM, 2 above your price -> 2 can take it"
     assert workers_in_words({}) == "no worker is registered on this network"
     assert workers_in_words({Gate.FITS: 1}) == "1 worker -> 1 can take it"
+
+
+def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> None:
+    client = Client(Settings(home=tmp_path))
+    client.__dict__["network"] = SimpleNamespace(chain_id=1, jobs="0x" + "aa" * 20)
+    dear = _terms(ceiling=2 * 10**18, keeper_fee=10**13, salt=8, deadline=NOW + 9_999)
+    assert client._fingerprint(_terms(), None, True) == client._fingerprint(dear, None, True)
+    assert client._fingerprint(_terms(), None, False) != client._fingerprint(dear, None, False)
+    assert client._fingerprint(_terms(), None, False) == client._fingerprint(_terms(salt=9), None, False)
+    assert client._fingerprint(_terms(), None, True) != client._fingerprint(_terms(max_seconds=61), None, True)
 
 
 def test_words__every_gate_of_a_node_and_every_outcome__has_some() -> None:
