@@ -261,8 +261,8 @@ def test_worker_register__engine_with_known_holes__refused_but_on_a_local_chain(
     works, why = DockerRuntime().available()
     require("docker", works, why)
     (runc,) = [row.detail for row in DockerRuntime().capabilities(1) if row.name == "runc"]
-    file = place.worker_file("worker4")
-    file.write_text(file.read_text().replace('["wasm"]', '["wasm", "docker"]'))
+    file = Path(names["job"]).with_name("unsafe.toml")
+    file.write_text(Path(names["idle_worker"]).read_text().replace('["wasm"]', '["wasm", "docker"]'))
     command = ("worker", "register", "--config", str(file), "--stake", "20", "--dry-run", "--json")
     assert place.hearth(*command).code == 0
     # The devnet stands in for a chain on which strangers post jobs, with an engine that every fix came after.
