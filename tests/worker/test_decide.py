@@ -9,6 +9,7 @@ from hypothesis import given, note
 from hypothesis import strategies as st
 
 from hearth import protocol, words
+from hearth.profiles import PUBLIC
 from hearth.types import (
     SENTINEL,
     Best,
@@ -22,7 +23,6 @@ from hearth.types import (
     NodeId,
     Offer,
     Outcome,
-    Policy,
     Runtime,
     State,
     Terms,
@@ -64,28 +64,7 @@ from worker.decide import (
 NOW = 1_800_000_000
 MARKET = protocol.Market(dead_after=900, minimum_stake=10**18)
 ME, OTHER = NodeId(3), NodeId(7)
-POLICY = Policy(
-    version=1,
-    fee_bps=500,
-    bond_none_bps=5_000,
-    bond_optimistic_bps=40_000,
-    bond_redundant_bps=10_000,
-    bond_proof_bps=5_000,
-    min_price=0,
-    min_keeper_fee=0,
-    probation_price=10**18,
-    min_match_window=12,
-    ack_time=60,
-    open_claim_after=300,
-    cancel_notice=120,
-    grace_floor=300,
-    start_fee_seconds=60,
-    min_challenge_window=7_200,
-    key_timeout=1_800,
-    audit_share_bps=300,
-    min_jurors=7,
-    min_checkpoint=60,
-)
+POLICY = replace(PUBLIC.policy, min_price=0, min_keeper_fee=0)
 NODE = Node(
     id=ME,
     owner="0x" + "11" * 20,
