@@ -38,9 +38,12 @@ class RunOptions(TypedDict, total=False):
 
 
 def spec_of_run(program: str, command: tuple[str, ...] = (), **options: Unpack[RunOptions]) -> LoadedSpec:
-    """Return the spec of an image or a WASM module with a command. Raises SpecError, UsageError."""
+    """Return the spec of an image or a WASM module with a command. Raises SpecError, UsageError, TypeError."""
     from hearth.spec import spec_from
 
+    unknown = set(options) - set(RunOptions.__annotations__)
+    if unknown:
+        raise TypeError(f"{', '.join(sorted(unknown))}: a run has no such option")
     wasm = program.endswith(".wasm") or program.startswith("ipfs://")
     resources: dict[str, Any] = {"cpus": options.get("cpus", 1), "memory": options.get("memory", "1GiB")}
     if count := options.get("gpu", 0):

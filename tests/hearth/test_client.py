@@ -16,7 +16,7 @@ from hearth.chain.port import Log
 from hearth.client import Client
 from hearth.client.net import Books
 from hearth.client.preflight import GATE_WORDS, workers_in_words
-from hearth.client.quick import _input_of, _name_of
+from hearth.client.quick import RunOptions, _input_of, _name_of, spec_of_run
 from hearth.client.records import Records, terms_of
 from hearth.client.results import check_result
 from hearth.client.session import Session
@@ -26,6 +26,7 @@ from hearth.errors import BadDocument, ConfigError, UsageError
 from hearth.events import CreditLocked, Locked, Split, Withdrawn
 from hearth.market import Posted, UnitView
 from hearth.profiles import DEVNET
+from hearth.spec.model import Gpu
 from hearth.types import Gate, Header, JobId, Needs, NodeId, Outcome, State, Terms, Unit
 from hearth.words import pack_policy, pack_terms
 
@@ -243,6 +244,43 @@ def test_records__file_that_is_no_record__is_passed_over(tmp_path: Path, text: s
 )
 def test_name_of__program__becomes_a_job_name(program: str, name: str) -> None:
     assert _name_of(program) == name
+
+
+def test_spec_of_run__every_option__is_in_the_spec() -> None:
+    options = RunOptions(
+        gpu=2,
+        tier="rtx-4090",
+        vram="24GiB",
+        cpus=3,
+        memory="2GiB",
+        runtime="5m",
+        max_total="1",
+        max_rate="2/h",
+        inputs=("./a:/in/a",),
+        outputs=("/out/b",),
+        env={"E": "1"},
+    )
+    assert set(options) == set(RunOptions.__annotations__)
+    spec = spec_of_run("team/train:1", ("python", "x.py"), **options).spec
+    assert (spec.kind, spec.image, spec.command, spec.env) == ("docker", "team/train:1", ["python", "x.py"], {"E": "1"})
+    assert (spec.resources.cpus, spec.resources.memory, spec.limits.runtime) == (3, "2GiB", "5m")
+    assert spec.resources.gpu == Gpu(count=2, tier="rtx-4090", vram="24GiB")
+    assert (spec.price.max_total, spec.price.max_rate) == ("1", "2/h")
+    assert [item.dst for item in spec.inputs] == ["/in/a"]
+    assert [(item.path, item.required) for item in spec.outputs] == [("/out/b", True)]
+    plain = spec_of_run("./x.wasm").spec
+    assert (plain.kind, plain.resources.cpus, plain.resources.memory, plain.limits.runtime) == (
+        "wasm",
+        1,
+        "1GiB",
+        "10m",
+    )
+    assert [(item.path, item.required) for item in plain.outputs] == [("/out", False)]
+
+
+def test_spec_of_run__option_that_is_none__is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="cpu: a run has no such option"):
+        spec_of_run("./x.wasm", cpu=2)  # type: ignore[call-arg]
 
 
 def test_input_of__source_with_colons__splits_at_the_last() -> None:
