@@ -452,9 +452,11 @@ class Worker:
         threading.Thread(target=self._read_one, args=(job,), name=f"spec {job.hex()[:12]}", daemon=True).start()
 
     def _read_one(self, job: JobId) -> None:
-        answer: SpecFacts | str
+        answer: SpecFacts | str = "the job is followed no more"
+        row = self._watcher.rows.get(job)
         try:
-            answer = execution.read_spec(self._store, self._watcher.rows[job].terms, self._tiers, SPEC_SECONDS)
+            if row is not None:
+                answer = execution.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
         except HearthError as error:
             answer = error.message
         except Exception as error:  # the top of a thread: a reader that is lost would never be free again

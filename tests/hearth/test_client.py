@@ -18,15 +18,16 @@ from hearth.client.net import Books
 from hearth.client.preflight import GATE_WORDS, workers_in_words
 from hearth.client.quick import RunOptions, _input_of, _name_of, spec_of_run
 from hearth.client.records import Records, terms_of
-from hearth.client.results import check_result
+from hearth.client.results import UnitResult, check_result
 from hearth.client.session import Session
 from hearth.client.views import OUTCOME_WORDS, JobView, moment, next_step, until
 from hearth.config import Settings
-from hearth.errors import BadDocument, ConfigError, UsageError
+from hearth.errors import BadDocument, ConfigError, StorageError, UsageError
 from hearth.events import CreditLocked, Locked, Split, Withdrawn
 from hearth.market import Posted, UnitView
 from hearth.profiles import DEVNET
 from hearth.spec.model import Gpu
+from hearth.stores import MemoryStore
 from hearth.types import Gate, Header, JobId, Needs, NodeId, Outcome, State, Terms, Unit
 from hearth.words import pack_policy, pack_terms
 
@@ -207,6 +208,20 @@ def test_check_result__the_units_own__passes() -> None:
 def test_check_result__another_units_or_malformed__refused(document: Any) -> None:
     with pytest.raises(BadDocument):
         check_result(document, bytes([5]) * 32, 2, Outcome.OK)
+
+
+def test_report__that_is_none_or_is_missing__says_nothing(tmp_path: Path) -> None:
+    client = Client(Settings(home=tmp_path))
+    store = client.__dict__["store"] = MemoryStore()
+
+    def told(digest: bytes) -> dict[str, Any]:
+        return client._told(UnitResult(0, Outcome.OK, State.SETTLED, bytes(32), digest, _document()))
+
+    assert told(store.put_json({"kept_until": 5})) == {"kept_until": 5}
+    assert told(store.put_json([1])) == told(bytes(32)) == {}
+    assert client._report(store.put_json("words")) == {}
+    with pytest.raises(StorageError):
+        client._report(bytes(32))
 
 
 def test_records__written_terms__are_found_until_their_end_is_seen(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,8 +24,9 @@ from hypothesis import strategies as st
 
 from hearth import keys
 from hearth.devnet import free_port
-from hearth.errors import ChainError, ConfigError, HearthError
+from hearth.errors import ChainError, ConfigError, HearthError, StoreDown
 from hearth.events import Closed, Declined, Started
+from hearth.stores import MemoryStore
 from hearth.types import SENTINEL, JobId, Outcome, State
 from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, wait
 from tests.worker import test_decide as decided
@@ -114,6 +116,33 @@ def test_read_status__dead_process__is_not_alive(tmp_path: Path) -> None:
         (tmp_path / "status.json").write_text(json.dumps({"pid": pid, "state": state}))
         found = read_status(tmp_path)
         assert found is not None and found["alive"] is alive
+
+
+@pytest.mark.parametrize(
+    ("rows", "fault", "answer"),
+    [
+        ({}, None, "followed no more"),
+        ({decided.ID: SimpleNamespace(terms=decided.TERMS)}, StoreDown("no line", hint="h"), "no line"),
+        ({decided.ID: SimpleNamespace(terms=decided.TERMS)}, ZeroDivisionError("ours"), "a fault of the worker"),
+    ],
+)
+def test_read_one__spec_that_cannot_be_had__frees_the_reader(
+    rows: dict[Any, Any], fault: Exception | None, answer: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(*arguments: Any) -> Any:
+        assert fault is not None
+        raise fault
+
+    monkeypatch.setattr("worker.execution.read_spec", read)
+    worker = Worker.__new__(Worker)
+    worker.wake, worker._lock = threading.Event(), threading.Lock()
+    worker._store, worker._tiers = MemoryStore(), {}
+    worker._watcher = SimpleNamespace(rows=rows)  # type: ignore[assignment]
+    worker._reading, worker._read = {decided.ID}, {}
+    worker._read_one(decided.ID)
+    assert worker.wake.is_set() and answer in str(worker._read[decided.ID])
+    worker._apply_specs(0)
+    assert worker._reading == set()
 
 
 def test_earnings_of__books__add_up() -> None:
