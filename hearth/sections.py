@@ -104,6 +104,12 @@ def absolute(path: Path, folder: Path) -> Path:
     return folder / path.expanduser()
 
 
+def with_absolute(section: S, folder: Path, *names: str) -> S:
+    """Return a section whose paths of these names are absolute; one that was left out stays so."""
+    paths = {name: path for name in names if (path := getattr(section, name)) is not None}
+    return section.model_copy(update={name: absolute(path, folder) for name, path in paths.items()})
+
+
 def network_of(text: str, folder: Path) -> str:
     """Return a network's name as it is, the path of a network file as an absolute one."""
     return str(absolute(Path(text), folder)) if "/" in text or text.endswith(".json") else text

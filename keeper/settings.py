@@ -145,15 +145,8 @@ def parse(data: dict[str, Any], path: Path) -> Settings:
     changes: dict[str, Any] = {
         "network": sections.network_of(settings.network, folder),
         "home": sections.absolute(settings.home, folder),
+        "price": sections.with_absolute(settings.price, folder, "coin_file"),
     }
     if settings.account is not None:
-        changes["account"] = settings.account.model_copy(
-            update={
-                "keystore": sections.absolute(settings.account.keystore, folder),
-                "password_file": sections.absolute(settings.account.password_file, folder),
-            }
-        )
-    if settings.price.coin_file is not None:
-        file = sections.absolute(settings.price.coin_file, folder)
-        changes["price"] = settings.price.model_copy(update={"coin_file": file})
+        changes["account"] = sections.with_absolute(settings.account, folder, "keystore", "password_file")
     return settings.model_copy(update=changes)

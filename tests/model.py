@@ -13,6 +13,7 @@ from typing import Any
 from eth_utils import to_checksum_address
 
 from hearth import protocol
+from hearth.network import NodeParameters
 from hearth.types import (
     SENTINEL,
     ZERO_ADDRESS,
@@ -84,23 +85,10 @@ class Job:
     paid: int = 0
 
 
-@dataclass(frozen=True)
-class Parameters:
-    """NodeRegistry's immutables."""
-
-    dead_after: int
-    ask_notice: int
-    unbonding: int
-    minimum_stake: int
-    fee_reference: int
-    liveness_fee: int
-    ration_bps: int
-
-
 class Model:
     """The whole market. Every public method is one external call by `sender` at `now`."""
 
-    def __init__(self, policy: Policy, parameters: Parameters, treasury: str, policy_word: int, now: int) -> None:
+    def __init__(self, policy: Policy, parameters: NodeParameters, treasury: str, policy_word: int, now: int) -> None:
         self.now = now
         self.policy = policy
         self.policy_word = policy_word

@@ -37,14 +37,14 @@ DAY = 86_400
 
 # The public profile, as the deploy script sets it.
 POLICY = PUBLIC.policy
-_NODES = PUBLIC.node_parameters
-DEAD_AFTER = _NODES.dead_after
-ASK_NOTICE = _NODES.ask_notice
-UNBONDING = _NODES.unbonding
-MINIMUM_STAKE = _NODES.minimum_stake
-FEE_REFERENCE = _NODES.fee_reference
-LIVENESS_FEE = _NODES.liveness_fee
-RATION_BPS = _NODES.ration_bps
+NODES = PUBLIC.node_parameters
+DEAD_AFTER = NODES.dead_after
+ASK_NOTICE = NODES.ask_notice
+UNBONDING = NODES.unbonding
+MINIMUM_STAKE = NODES.minimum_stake
+FEE_REFERENCE = NODES.fee_reference
+LIVENESS_FEE = NODES.liveness_fee
+RATION_BPS = NODES.ration_bps
 MARKET = protocol.Market(DEAD_AFTER, MINIMUM_STAKE)
 
 OFFER = Offer(

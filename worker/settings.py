@@ -200,18 +200,12 @@ def parse(data: dict[str, Any], path: Path) -> Settings:
     """Check the content of a worker.toml that lies at `path`. Raises ConfigError."""
     folder = path.resolve().parent
     settings = sections.check(Settings, data, path, hint=INIT)
-    account = settings.account.model_copy(
-        update={
-            "keystore": sections.absolute(settings.account.keystore, folder),
-            "password_file": sections.absolute(settings.account.password_file, folder),
-        }
-    )
     home = sections.absolute(settings.home, folder)
     return settings.model_copy(
         update={
             "network": sections.network_of(settings.network, folder),
             "home": home,
-            "account": account,
+            "account": sections.with_absolute(settings.account, folder, "keystore", "password_file"),
             "stores": settings.stores or (f"folder://{home / 'store'}",),
         }
     )

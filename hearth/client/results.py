@@ -161,10 +161,12 @@ class Results(Jobs):
             }
             for one in found[:64]
         ]
+        # Of some: few workers run an array, and each keeps all of its results as long.
+        reports = {one.index: self._told(one) for one in found[:8]}
         failed = next((one for one in found if one.outcome is not Outcome.OK), None)
         words = None
         if failed is not None:
-            report = self._told(failed)
+            report = reports.get(failed.index) or self._told(failed)
             words = {
                 "unit": failed.index,
                 "exit_code": failed.document["exit_code"],
@@ -172,8 +174,7 @@ class Results(Jobs):
                 "detail": str(report.get("detail", "")),
                 "stderr_tail": str(report.get("stderr_tail", "")),
             }
-        # The earliest of some: few workers run an array, and each keeps all of its results as long.
-        kept = [self._told(one).get("kept_until") for one in found[:8] if one.outputs is not None]
+        kept = [reports[one.index].get("kept_until") for one in found[:8] if one.outputs is not None]
         stdout = ""
         if view.terms.leases == 1 and found:
             stdout = str(self.job_logs(job)["units"][0]["stdout"])

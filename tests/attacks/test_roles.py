@@ -16,6 +16,7 @@ import pytest
 from hearth import words
 from tests import world as w
 from tests.attacks.stages import KINDS, Scene, booked, holding, parties, scene
+from tests.contracts.steps import seat
 from tests.evm import Contract, Reverted
 from tests.vault import key, share, shares
 
@@ -42,19 +43,7 @@ def _terms(scene: Scene) -> words.TermsWords:
 
 def _pair(scene: Scene) -> None:
     """Put a NodeRegistry in the market whose JobRegistry is the account "registry", with one node that beats."""
-    world = scene.world
-    world.nodes = world.evm.deploy(
-        "NodeRegistry",
-        world.escrow,
-        world.evm.account("registry"),
-        w.DEAD_AFTER,
-        w.ASK_NOTICE,
-        w.UNBONDING,
-        w.MINIMUM_STAKE,
-        w.FEE_REFERENCE,
-        w.LIVENESS_FEE,
-        w.RATION_BPS,
-    )
+    world = seat(scene.world)
     scene.node = world.register()
 
 

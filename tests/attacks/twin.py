@@ -11,17 +11,8 @@ from hearth.types import Outcome, Policy, State, Terms, TermsFlag
 from tests import world as w
 from tests.attacks.stages import DEAD, market
 from tests.evm import Reverted
-from tests.model import Job, Model, Parameters, Refusal
+from tests.model import Job, Model, Refusal
 
-PARAMETERS = Parameters(
-    dead_after=w.DEAD_AFTER,
-    ask_notice=w.ASK_NOTICE,
-    unbonding=w.UNBONDING,
-    minimum_stake=w.MINIMUM_STAKE,
-    fee_reference=w.FEE_REFERENCE,
-    liveness_fee=w.LIVENESS_FEE,
-    ration_bps=w.RATION_BPS,
-)
 # More than any sum of the amounts that the contracts take.
 PURSE = 2**128
 
@@ -34,7 +25,7 @@ class Twin:
         world = self.world
         for account in (world.submitter, world.owner):
             world.evm.set_balance(account, PURSE)
-        self.model = Model(policy, PARAMETERS, world.treasury, words.pack_policy(policy), world.evm.now)
+        self.model = Model(policy, w.NODES, world.treasury, words.pack_policy(policy), world.evm.now)
         self.calls = 0
         offer = replace(w.OFFER, ask=ask)
         self.node = self.model.register(world.owner, world.operator, offer, stake)

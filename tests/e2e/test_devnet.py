@@ -428,19 +428,30 @@ def test_send__killed_at_each_moment__is_done_exactly_once(stage: Stage, tmp_pat
 # ---- reorgs on a real chain ----
 
 
-def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: Path) -> None:
-    """anvil_reorg drops the last blocks; their transactions are gone, as in a pool that forgot them."""
-    binary, port = devnet.find_anvil(), free_port()
+@contextlib.contextmanager
+def bare_chain() -> Iterator[str]:
+    """Run an anvil without a market, and yield its URL once it answers."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
     process = subprocess.Popen(
-        [str(binary), "--port", str(port), "--silent", "--hardfork", "cancun"], stdout=subprocess.DEVNULL
+        [str(devnet.find_anvil()), "--port", str(port), "--silent", "--hardfork", "cancun"], stdout=subprocess.DEVNULL
     )
-    chain = Web3Chain([f"http://127.0.0.1:{port}"], timeout=5, attempts=1)
     try:
         for _ in range(200):
             with contextlib.suppress(ChainError):
-                chain.chain_id()
+                Web3Chain([url], timeout=5, attempts=1).chain_id()
                 break
             time.sleep(0.05)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: Path) -> None:
+    """anvil_reorg drops the last blocks; their transactions are gone, as in a pool that forgot them."""
+    with bare_chain() as url:
+        chain = Web3Chain([url], timeout=5, attempts=1)
         account = devnet.account(0)
         genesis = chain.genesis_hash()
         journal = Journal(tmp_path / "tx.db", chain_id=devnet.CHAIN_ID, genesis_hash=genesis, address=account.address)
@@ -465,9 +476,6 @@ def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: P
             chain.call(Call("0x" + "fd" * 20, b""), outcome.block_hash or b"")
         journal.close()
         cursor.close()
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 # ---- the ape scripts ----
@@ -478,11 +486,6 @@ def test_ape_scripts__deploy_then_manage__the_market_reads_so(tmp_path: Path) ->
     """`ape run deploy` and `ape run manage` with the commands of their own help, on a chain of their own."""
     root = Path(__file__).parents[2]
     require("ape", (Path(sys.executable).parent / "ape").exists(), "the dev dependencies are not installed")
-    port = free_port()
-    process = subprocess.Popen(
-        [str(devnet.find_anvil()), "--port", str(port), "--silent", "--hardfork", "cancun"], stdout=subprocess.DEVNULL
-    )
-    url = f"http://127.0.0.1:{port}"
     environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(root)}
 
     def ape(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -492,13 +495,8 @@ def test_ape_scripts__deploy_then_manage__the_market_reads_so(tmp_path: Path) ->
             [*command, *common], env=environment, cwd=root, capture_output=True, text=True, timeout=240, check=False
         )
 
-    chain = Web3Chain([url], timeout=10)
-    try:
-        for _ in range(200):
-            with contextlib.suppress(ChainError):
-                chain.chain_id()
-                break
-            time.sleep(0.05)
+    with bare_chain() as url:
+        chain = Web3Chain([url], timeout=10)
         treasury = devnet.account(9).address
         done = ape("deploy", "--profile", "public", "--treasury", treasury)
         assert done.returncode == 0, done.stderr
@@ -523,6 +521,3 @@ def test_ape_scripts__deploy_then_manage__the_market_reads_so(tmp_path: Path) ->
         assert market.immutable("NodeRegistry", "minimum_stake") == 2 * ETHER
         too_low = ape("manage", "set-minimum-stake", "7")
         assert too_low.returncode == 1 and "nodes: minimum out of range" in too_low.stderr
-    finally:
-        process.terminate()
-        process.wait(10)

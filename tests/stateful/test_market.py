@@ -25,19 +25,10 @@ from hearth import protocol, words
 from hearth.types import SENTINEL, Best, Billing, NodeId, Outcome, Runtime, State, TermsFlag, Unit
 from tests import world as w
 from tests.evm import Reverted
-from tests.model import DEAD, Job, Model, Parameters, Refusal
+from tests.model import DEAD, Job, Model, Refusal
 
 pytestmark = pytest.mark.stateful
 
-PARAMETERS = Parameters(
-    dead_after=w.DEAD_AFTER,
-    ask_notice=w.ASK_NOTICE,
-    unbonding=w.UNBONDING,
-    minimum_stake=w.MINIMUM_STAKE,
-    fee_reference=w.FEE_REFERENCE,
-    liveness_fee=w.LIVENESS_FEE,
-    ration_bps=w.RATION_BPS,
-)
 # Which state may follow which (SPEC section "States"); OPEN to OPEN is a proposal.
 ALLOWED = {
     (State.NONE, State.OPEN),
@@ -120,7 +111,7 @@ class MarketMachine(RuleBasedStateMachine):
         self.owners = [self.w.owner, evm.account("owner 2")]
         self.operators = [self.w.operator, evm.account("operator 2"), evm.account("operator 3")]
         self.keepers = [self.w.keeper, evm.account("keeper 2")]
-        self.m = Model(w.POLICY, PARAMETERS, self.w.treasury, words.pack_policy(w.POLICY), evm.now)
+        self.m = Model(w.POLICY, w.NODES, self.w.treasury, words.pack_policy(w.POLICY), evm.now)
         self.donated = 0
         self.jobs: list[Job] = []
         for i, operator in enumerate(self.operators):
