@@ -141,7 +141,7 @@ services-down: .venv/.stamp-project
 
 # ---- upkeep ----
 
-artifacts: .venv/.stamp-project ## compile contracts into hearth/artifacts
+artifacts: .venv/.stamp-project ## compile contracts into hearth/market/artifacts
 	$(PY) -m tools.build_artifacts
 
 format: .venv/.stamp-project .venv-format/.stamp ## rewrite Python and Vyper sources in the house format

@@ -1,12 +1,12 @@
 """Measure the keeper's matcher and index: `python -m bench.bench_match` writes bench/results/match.json.
 
 For fleets of each kind and size: the time of one match in columns (per job, and the preparation per block), of a plain
-loop over `hearth.protocol`, and their ratio, taken in turns in the same run; both must name the same winner for every
-compared job. Then logs per second, decoded into the keeper's columns, and the keeper's reaction on a real node: from
-the block with a job's post to the block with its proposal, on a chain that mines at once, so that no block time is in
-it. Matching and decoding are timed by the thread's processor time, which other programs on the machine do not
-lengthen; the reaction by the clock on the wall. Times are those of the machine named in the file: they are reported,
-never asserted.
+loop over `hearth.protocol.formulas`, and their ratio, taken in turns in the same run; both must name the same winner
+for every compared job. Then logs per second, decoded into the keeper's columns, and the keeper's reaction on a real
+node: from the block with a job's post to the block with its proposal, on a chain that mines at once, so that no block
+time is in it. Matching and decoding are timed by the thread's processor time, which other programs on the machine do
+not lengthen; the reaction by the clock on the wall. Times are those of the machine named in the file: they are
+reported, never asserted.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from typing import Any, Final
 import numpy as np
 
 from bench import fleets, plain
-from hearth import protocol, words
 from hearth.chain.port import Log
-from hearth.chain.web3 import _logs_of
-from hearth.events import JobPosted, Proposed, Settled, Started, Submitted, topic_of
-from hearth.types import Best, Node, NodeId, Outcome, State, TermsFlag, Unit
+from hearth.chain.rpc import _logs_of
+from hearth.market.events import JobPosted, Proposed, Settled, Started, Submitted, topic_of
+from hearth.protocol import formulas, words
+from hearth.protocol.types import Best, Node, NodeId, Outcome, State, TermsFlag, Unit
 from keeper import match
 from keeper.index import Index
 
@@ -124,7 +124,7 @@ def bench_fleet(kind: fleets.Kind, size: int, compared: int) -> dict[str, Any]:
 def life_of(job: fleets.Job, node: int, registry: str) -> list[Log]:
     """Return the five logs of a job's life: posted, proposed, started, submitted, settled."""
     packed = words.pack_terms(job.terms)
-    number = protocol.job_id_of_words(CHAIN_ID, registry, packed)
+    number = formulas.job_id_of_words(CHAIN_ID, registry, packed)
     body = b"".join(word if isinstance(word, bytes) else word.to_bytes(32, "big") for word in packed)
     body += (10 * 32).to_bytes(32, "big") + bytes(32)
     place = (1, bytes(32), bytes(32), 0)

@@ -17,9 +17,9 @@ from pathlib import Path
 import click
 
 from bench.bench_match import machine
-from hearth.devnet import free_port
-from hearth.events import JobPosted, Started, topic_of
-from hearth.types import JobId
+from hearth.local.devnet import free_port
+from hearth.market.events import JobPosted, Started, topic_of
+from hearth.protocol.types import JobId
 from tests.chaos.market import Exchange, Scenario
 
 OUT = Path(__file__).parent / "results" / "start.json"

@@ -10,10 +10,10 @@ import random
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from hearth import words
-from hearth.profiles import PUBLIC
-from hearth.protocol import Market
-from hearth.types import Hot, JobId, Needs, Node, NodeId, Offer, Runtime, Terms, TermsFlag
+from hearth.market.profiles import PUBLIC
+from hearth.protocol import words
+from hearth.protocol.formulas import Market
+from hearth.protocol.types import Hot, JobId, Needs, Node, NodeId, Offer, Runtime, Terms, TermsFlag
 
 Kind = Literal["random", "all equal", "one tier"]
 KINDS: Final[tuple[Kind, ...]] = ("random", "all equal", "one tier")

@@ -1,12 +1,12 @@
-"""Match by a plain loop over `hearth.protocol`, node by node: what the columns are measured and tested against."""
+"""Match by a plain loop over hearth.protocol, node by node: what the columns are measured and tested against."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hearth import protocol
-from hearth.protocol import Market
-from hearth.types import Best, JobId, Node, Policy, Terms, Unit
+from hearth.protocol import formulas
+from hearth.protocol.formulas import Market
+from hearth.protocol.types import Best, JobId, Node, Policy, Terms, Unit
 from keeper.match import Match
 
 
@@ -24,18 +24,18 @@ def winner(
     """Return the fitting node with the largest key; the lot is drawn only for the best bucket, as the columns do."""
     bucket, level = -1, list[Node]()
     for node in nodes:
-        if protocol.fit(terms, policy, unit, best, node, now, market):
+        if formulas.fit(terms, policy, unit, best, node, now, market):
             continue
-        rate = protocol.ask_in_force(node, now)
-        number = protocol.score(terms.needs, terms.ceiling, rate, node.offer, node.hot) // protocol.BUCKET
+        rate = formulas.ask_in_force(node, now)
+        number = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.hot) // formulas.BUCKET
         if number > bucket:
             bucket, level = number, []
         if number == bucket:
             level.append(node)
-    seed = protocol.seed(job, index, unit.attempts)
+    seed = formulas.seed(job, index, unit.attempts)
     found: Match | None = None
     for node in level:
-        key = protocol.key(bucket * protocol.BUCKET, seed, node.id)
+        key = formulas.key(bucket * formulas.BUCKET, seed, node.id)
         if found is None or key > found.key:
             found = Match(node.id, key)
     return found

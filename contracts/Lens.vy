@@ -32,7 +32,7 @@ RECLAIM: constant(uint256) = 3
 EXPIRE: constant(uint256) = 4
 LIVENESS: constant(uint256) = 5
 
-# Gates after NodeRegistry's own (hearth.types.Gate).
+# Gates after NodeRegistry's own (hearth.protocol.types.Gate).
 OWN_JOB: constant(uint256) = 17
 EXCLUDED: constant(uint256) = 18
 NO_TIME: constant(uint256) = 19

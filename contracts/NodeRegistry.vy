@@ -730,7 +730,7 @@ def _ask_in_force(node: uint256, offer: uint256) -> uint256:
 @internal
 def _gate(hot: uint256, offer: uint256, stake: uint256, ask: INodeRegistry.Ask, rate: uint256) -> uint256:
     """
-    @dev Mirrors `node_gate` of hearth/protocol.py. A node that never beat has hot == 0.
+    @dev Mirrors `node_gate` of hearth/protocol/formulas.py. A node that never beat has hot == 0.
     """
     if hot == 0 or block.timestamp >= (hot & packing.U32) + DEAD_AFTER:
         return NOT_LIVE

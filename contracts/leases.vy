@@ -4,7 +4,7 @@
 @author Hearth
 @license Apache-2.0
 @notice Pure functions of a job's terms and a unit's word. Prices and bonds round up, fees and payouts down.
-@dev Mirrors hearth/protocol.py bit for bit. SPEC sections "Money" and "Lives". Each function takes the words of the
+@dev Mirrors hearth/protocol/formulas.py bit for bit. SPEC sections "Money" and "Lives". Each function takes the words of the
      terms that it reads, since passing the whole struct copies it.
 """
 

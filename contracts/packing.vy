@@ -4,7 +4,7 @@
 @author Hearth
 @license Apache-2.0
 @notice Shifts, widths and masks, least significant lane first. SPEC section "Words" is this file in prose;
-        hearth/words.py is its twin, and tests/contracts/test_packing.py compares the two.
+        hearth/protocol/words.py is its twin, and tests/contracts/test_packing.py compares the two.
 """
 
 U4: constant(uint256) = 2**4 - 1

@@ -4,7 +4,7 @@
 @author Hearth
 @license Apache-2.0
 @notice Pure arithmetic on a node's hot word. Reputation ranks; no safety argument rests on it.
-@dev Mirrors `observe` and `decay` of hearth/protocol.py bit for bit. SPEC section "Reputation".
+@dev Mirrors `observe` and `decay` of hearth/protocol/formulas.py bit for bit. SPEC section "Reputation".
 """
 
 import packing

@@ -4,14 +4,14 @@
 @author Hearth
 @license Apache-2.0
 @notice Price 40 %, reputation 30 %, hardware 20 %, distance 10 %, less a penalty for load. Exact integers.
-@dev Mirrors `score` of hearth/protocol.py bit for bit. SPEC section "Matching".
+@dev Mirrors `score` of hearth/protocol/formulas.py bit for bit. SPEC section "Matching".
 """
 
 import packing
 import reputation
 
 BPS: constant(uint256) = 10000
-# Distances 0..15 of 16 x 16 zones, four rows a word; hearth/zones.py says where they come from.
+# Distances 0..15 of 16 x 16 zones, four rows a word; hearth/protocol/zones.py says where they come from.
 DISTANCES: constant(uint256[4]) = [
     115791591011990179359091437303021369747695134853901057961635486664844191822896,
     105740001193556721429311851434829242014945790590958002647421758736734773881205,

@@ -1,7 +1,7 @@
 """Start a keeper: `python -m keeper --config keeper.toml`.
 
 Settings are read and checked here, once; everything below gets them handed in. Exit codes are those of the errors in
-hearth.errors; 0 after SIGTERM, SIGINT or the asked number of cycles.
+hearth.base.errors; 0 after SIGTERM, SIGINT or the asked number of cycles.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from hearth.errors import HearthError
+from hearth.base.errors import HearthError
 
 if TYPE_CHECKING:
-    from hearth.network import Network
-    from hearth.tx import Sender
+    from hearth.chain.tx import Sender
+    from hearth.market.network import Network
     from keeper.settings import Settings
     from keeper.shell import Keeper
 
@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def settings_of(options: argparse.Namespace) -> Settings:
     """Return the settings of the file with the flags on top."""
-    from hearth.sections import network_of
+    from hearth.config.sections import network_of
     from keeper.settings import load, parse
 
     settings = load(options.config)
@@ -65,9 +65,9 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
     """Build a keeper with its chain port, its key and its pulse; what it holds is released when `stack` ends."""
-    from hearth.chain.web3 import Web3Chain
-    from hearth.config import Settings as Outer
-    from hearth.config import make_private, open_network, rpc_urls
+    from hearth.chain.rpc import Web3Chain
+    from hearth.config.settings import Settings as Outer
+    from hearth.config.settings import make_private, open_network, rpc_urls
     from keeper.pulse import Pulse
     from keeper.shell import Keeper
 
@@ -82,10 +82,10 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
 def _sender(settings: Settings, network: Network, port: Any, stack: ExitStack) -> Sender | None:
     if settings.account is None:
         return None
-    from hearth import units
-    from hearth.journal import Journal
-    from hearth.keys import SignerLock, read_key, read_password, unlock
-    from hearth.tx import Sender, SenderConfig
+    from hearth.chain.keys import SignerLock, read_key, read_password, unlock
+    from hearth.chain.tx import Sender, SenderConfig
+    from hearth.chain.tx_journal import Journal
+    from hearth.protocol import units
 
     key = read_key(settings.account.keystore)
     account = unlock(key, read_password(settings.account.password_file))
@@ -149,8 +149,8 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
 
 
 def _explain(settings: Settings, job: str, stack: ExitStack) -> None:
-    from hearth.errors import UsageError
-    from hearth.types import JobId
+    from hearth.base.errors import UsageError
+    from hearth.protocol.types import JobId
     from keeper.shell import explain
 
     try:

@@ -16,9 +16,9 @@ from typing import Any, Final
 import numpy as np
 from eth_utils.crypto import keccak
 
-from hearth import protocol
-from hearth.protocol import Ask
-from hearth.types import Best, Gate, Header, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
+from hearth.protocol import formulas
+from hearth.protocol.formulas import Ask
+from hearth.protocol.types import Best, Gate, Header, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
 from keeper.match import Bucket, Match, Nodes, best_bucket, draw, gates
 
 ALL: Final = -1
@@ -227,7 +227,7 @@ def delay_of(config: Config, name: str) -> int:
 
 def cost_of(gas: int, gas_price: int, config: Config) -> int:
     """Return what `gas` costs in base units of the market's asset, rounded up."""
-    return protocol.ceil_div(gas * gas_price * config.coin_price, COIN)
+    return formulas.ceil_div(gas * gas_price * config.coin_price, COIN)
 
 
 def is_worth(reward: int, gas: int, gas_price: int, config: Config) -> bool:
@@ -268,11 +268,11 @@ class _Cycle:
         self.known: dict[NodeId, Node] = {}
 
     def run(self) -> Iterator[Action | Skip]:
-        jobs = sorted(self.snapshot.jobs, key=lambda job: (-protocol.tip(job.terms), job.id))
+        jobs = sorted(self.snapshot.jobs, key=lambda job: (-formulas.tip(job.terms), job.id))
         for job in jobs:
             for row in job.units:
-                if protocol.has_live_proposal(row.unit, job.policy, self.now):
-                    self.reserve(row.best.node, protocol.bond(job.terms, job.policy))
+                if formulas.has_live_proposal(row.unit, job.policy, self.now):
+                    self.reserve(row.best.node, formulas.bond(job.terms, job.policy))
         for job in jobs:
             stopped = self.lapsed_twice(job)
             for row in sorted(job.units, key=lambda row: row.index):
@@ -299,7 +299,7 @@ class _Cycle:
             if waits:
                 yield waits
             else:
-                self.due.append(_Due(protocol.settle_reward(job.terms, self.now - since), job.id, row.index))
+                self.due.append(_Due(formulas.settle_reward(job.terms, self.now - since), job.id, row.index))
         else:
             yield Skip(name, "in dispute")
 
@@ -312,26 +312,26 @@ class _Cycle:
         return self.proposal(job, row, name, stopped, follows=False)
 
     def expired(self, job: JobRow, index: int, name: str) -> Action | Skip | None:
-        since = protocol.expirable_from(job.terms, job.policy)
+        since = formulas.expirable_from(job.terms, job.policy)
         if self.now < since:
             return None
         waits = self.waits(name, since, "")
         if waits:
             return waits
         gas = self.config.gas.expire
-        reward = protocol.expire_reward(job.terms, self.now - since)
+        reward = formulas.expire_reward(job.terms, self.now - since)
         return self.worth(name, reward, gas) or Expire(job.id, index, reward, gas)
 
     def running(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         unit = row.unit
         node = self.node(unit.node)
         beat = node.hot.beat if node else unit.started
-        since = protocol.reclaimable_from(unit, beat, self.market.dead_after)
+        since = formulas.reclaimable_from(unit, beat, self.market.dead_after)
         waits = self.waits(name, since, f"runs on node {unit.node}, which may submit until {unit.mark}")
         if waits:
             return waits
-        slash = protocol.slash_of(protocol.bond(job.terms, job.policy))
-        reward, gas = protocol.reclaim_reward(job.terms, slash, self.now - since), self.config.gas.reclaim
+        slash = formulas.slash_of(formulas.bond(job.terms, job.policy))
+        reward, gas = formulas.reclaim_reward(job.terms, slash, self.now - since), self.config.gas.reclaim
         return self.worth(name, reward, gas) or Reclaim(job.id, row.index, unit.node, reward, gas)
 
     def closing(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
@@ -339,7 +339,7 @@ class _Cycle:
         waits = self.waits(name, since, f"cancelled with notice until {since}")
         if waits:
             return waits
-        reward, gas = protocol.settle_reward(job.terms, self.now - since), self.config.gas.close
+        reward, gas = formulas.settle_reward(job.terms, self.now - since), self.config.gas.close
         return self.worth(name, reward, gas) or Close(job.id, row.index, reward, gas)
 
     # ---- matching ----
@@ -369,8 +369,8 @@ class _Cycle:
         self, job: JobRow, row: UnitRow, name: str, stopped: str, *, follows: bool, untouched: bool = False
     ) -> Action | Skip:
         terms, policy, now, config = job.terms, job.policy, self.now, self.config
-        read = protocol.with_lapse(row.unit, row.best, policy, now)
-        live = protocol.has_live_proposal(row.unit, policy, now)
+        read = formulas.with_lapse(row.unit, row.best, policy, now)
+        live = formulas.has_live_proposal(row.unit, policy, now)
         refusal = self.no_proposal(job, read, live, stopped)
         if refusal:
             return Skip(name, refusal)
@@ -385,11 +385,11 @@ class _Cycle:
             return Skip(name, f"node {row.best.node} is the best proposal until {read.mark}")
         gas = config.gas.improve if live else config.gas.propose_next if untouched else config.gas.propose
         own = live and row.best.payee.lower() == config.payee.lower()
-        reward = 0 if own else protocol.tip(terms) * config.ack_bps // protocol.BPS
+        reward = 0 if own else formulas.tip(terms) * config.ack_bps // formulas.BPS
         refused = self.worth(name, reward, gas)
         if refused:
             return refused
-        self.reserve(match.node, protocol.bond(terms, policy))
+        self.reserve(match.node, formulas.bond(terms, policy))
         return Propose(job.id, row.index, match.node, match.key, reward, gas, improves=live, follows=follows)
 
     def no_proposal(self, job: JobRow, read: Unit, live: bool, stopped: str) -> str:
@@ -399,7 +399,7 @@ class _Cycle:
             return "open claim: nodes come by themselves"
         if job.header is not None and job.header.closed:
             return "its job is closed"
-        if read.lapses >= protocol.MAX_LAPSES:
+        if read.lapses >= formulas.MAX_LAPSES:
             return "two nodes let it lapse: claims only"
         if stopped:
             return stopped
@@ -407,9 +407,9 @@ class _Cycle:
             return f"its node may ack until {read.mark + policy.ack_time}"
         if live and soon >= read.mark:
             return f"its window closes at {read.mark}, too soon to improve"
-        if not protocol.has_time(terms, policy, soon):
+        if not formulas.has_time(terms, policy, soon):
             return (
-                f"no time is left before its deadline; it can be expired from {protocol.expirable_from(terms, policy)}"
+                f"no time is left before its deadline; it can be expired from {formulas.expirable_from(terms, policy)}"
             )
         return ""
 
@@ -417,7 +417,7 @@ class _Cycle:
         """Return why the job is no longer proposed for: two different nodes let its units lapse. "" otherwise."""
         silent: set[int] = set()
         for row in job.units:
-            read = protocol.with_lapse(row.unit, row.best, job.policy, self.now)
+            read = formulas.with_lapse(row.unit, row.best, job.policy, self.now)
             if read.state == State.OPEN and read.lapses:
                 silent.add(read.node)
                 if read.lapses > 1:  # the node of the first lapse was barred from the second proposal
@@ -425,13 +425,13 @@ class _Cycle:
         return "two nodes let this job lapse" if len(silent) > 1 else ""
 
     def match(self, job: JobRow, row: UnitRow, read: Unit) -> Match | None:
-        ask = protocol.ask_of(job.terms, job.policy)
+        ask = formulas.ask_of(job.terms, job.policy)
         barred = frozenset({int(read.node), *self.full(ask)})
         key = (ask, job.terms.submitter, barred)
         if key not in self.buckets:
             self.buckets[key] = best_bucket(self.snapshot.nodes, ask, job.terms.submitter, sorted(barred))
         bucket = self.buckets[key]
-        return None if bucket is None else draw(bucket, protocol.seed(job.id, row.index, row.unit.attempts))
+        return None if bucket is None else draw(bucket, formulas.seed(job.id, row.index, row.unit.attempts))
 
     def reserve(self, node: NodeId, bond: int) -> None:
         held = self.reserved.setdefault(node, [0, 0])

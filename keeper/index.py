@@ -16,12 +16,12 @@ from typing import Final
 import numpy as np
 from eth_utils.crypto import keccak
 
-from hearth import words
+from hearth.base.errors import ChainError
 from hearth.chain.port import Log
-from hearth.errors import ChainError
-from hearth.events import EVENTS, JobPosted, Proposed, Split, UnitEvent, topic_of
-from hearth.types import SENTINEL, Best, Header, JobId, Policy, State, Terms, Unit
-from hearth.words import TermsWords
+from hearth.market.events import EVENTS, JobPosted, Proposed, Split, UnitEvent, topic_of
+from hearth.protocol import words
+from hearth.protocol.types import SENTINEL, Best, Header, JobId, Policy, State, Terms, Unit
+from hearth.protocol.words import TermsWords
 from keeper.decide import JobRow, UnitRow
 from keeper.match import U64, Fleet, lane_of, limbs_of
 

@@ -1,9 +1,9 @@
 """Draw the lots of many nodes at once: Keccak-256 over columns.
 
-`hearth.protocol.lot` hashes 64 bytes for one node; where a fleet shares one bucket, every node's lot counts, and a
-Python call per hash would cost more than all other work of a match. Here one lane of numpy arrays holds the same
-lane of every node's sponge, so the 24 rounds run once for the whole fleet. Source: FIPS 202 (Keccak-f[1600]) with
-the original padding byte 0x01, as the EVM's keccak256.
+`hearth.protocol.formulas.lot` hashes 64 bytes for one node; where a fleet shares one bucket, every node's lot counts,
+and a Python call per hash would cost more than all other work of a match. Here one lane of numpy arrays holds the same
+lane of every node's sponge, so the 24 rounds run once for the whole fleet. Source: FIPS 202 (Keccak-f[1600]) with the
+original padding byte 0x01, as the EVM's keccak256.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hearth import protocol
-from hearth.types import NodeId
+from hearth.protocol import formulas
+from hearth.protocol.types import NodeId
 
 U64 = npt.NDArray[np.uint64]
 
@@ -103,9 +103,9 @@ def _squeeze(seed: bytes, ids: U64) -> U64:
 
 
 def lots(seed: bytes, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return `hearth.protocol.lot(seed, id)` of every id: 40-bit integers, in the order of `ids`."""
+    """Return `hearth.protocol.formulas.lot(seed, id)` of every id: 40-bit integers, in the order of `ids`."""
     if len(ids) < _FEW:
-        return np.array([protocol.lot(seed, NodeId(int(i))) for i in ids], np.int64)
+        return np.array([formulas.lot(seed, NodeId(int(i))) for i in ids], np.int64)
     out = np.empty(len(ids), np.int64)
     for start in range(0, len(ids), _CHUNK):
         part = ids[start : start + _CHUNK].astype(np.uint64)

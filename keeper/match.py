@@ -1,9 +1,10 @@
-"""Match a unit with the fleet: the formulas of `hearth.protocol` over columns, bit for bit.
+"""Match a unit with the fleet: the formulas of `hearth.protocol.formulas` over columns, bit for bit.
 
 A `Fleet` holds every node's seven words and the columns derived from them, written by the page; `Fleet.at` freezes
 what holds at one block (rates in force, nodes that can take anything at all), and `winner` names the node with the
-largest key for one unit. The score is the same integer as `hearth.protocol.score` and the winner the same node as a
-loop over `hearth.protocol.fit` and `key` would name (tests/keeper/test_match.py). Pure: numbers in, numbers out.
+largest key for one unit. The score is the same integer as `hearth.protocol.formulas.score` and the winner the same node
+as a loop over `hearth.protocol.formulas.fit` and `key` would name (tests/keeper/test_match.py). Pure: numbers in,
+numbers out.
 
 Exactness. Rates, stakes and bonds have up to 80 bits, more than an int64 column holds. Each such value is kept
 twice: as a float64 (relative error below 2**-51) and as its low 64 bits. A comparison is decided by the floats where
@@ -26,10 +27,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from hearth import protocol, words
-from hearth.protocol import Ask, Market
-from hearth.types import Best, Gate, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
-from hearth.zones import ZONE_COUNT, zone_distance
+from hearth.protocol import formulas, words
+from hearth.protocol.formulas import Ask, Market
+from hearth.protocol.types import Best, Gate, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.zones import ZONE_COUNT, zone_distance
 from keeper.lots import lots
 
 I64 = npt.NDArray[np.int64]
@@ -178,10 +179,10 @@ class Fleet:
         column["turns_at"][:] = np.where(column["pending"] != 0, starts.astype(np.int64), _NEVER)
         column["leaves"][:] = limbs[:, EXIT_AT].any(axis=1)
         column["exited"][:] = ~limbs[:, OPERATOR].any(axis=1)
-        r, s, one = column["r"], column["s"], protocol.ONE
-        column["reputation"][:] = protocol.BPS * (r + one) // (r + s + 2 * one)
+        r, s, one = column["r"], column["s"], formulas.ONE
+        column["reputation"][:] = formulas.BPS * (r + one) // (r + s + 2 * one)
         slots = np.maximum(column["slots"], 1)  # a row of zeros: no slots, never ready
-        column["load"][:] = 300 * (column["busy"] * protocol.BPS // slots)
+        column["load"][:] = 300 * (column["busy"] * formulas.BPS // slots)
         self._size = max(self._size, start + count)
 
     def node(self, node: NodeId) -> Node:
@@ -338,7 +339,7 @@ def _zones(mask: int) -> Mask:
 
 
 def scores(nodes: Nodes, ask: Ask, rows: I64) -> I64:
-    """Return `hearth.protocol.score` of the nodes in `rows`, whose rates must not exceed the ceiling (>= 1)."""
+    """Return `formulas.score` of the nodes in `rows`, whose rates must not exceed the ceiling (>= 1)."""
     needs, column = ask.needs, nodes.columns
     total = 4_000 * _price_share(nodes.rate[rows], nodes.rate_low[rows], ask.ceiling)
     total += 3_000 * column["reputation"][rows]
@@ -346,13 +347,13 @@ def scores(nodes: Nodes, ask: Ask, rows: I64) -> I64:
     hardware += _size_share(needs.ram_gib, column["ram_gib"][rows])
     hardware += _size_share(needs.cores, column["cores"][rows])
     gap = column["tier"][rows].astype(np.int64) - needs.tier
-    hardware += 2 * np.maximum(0, protocol.BPS - 2_500 * gap)
+    hardware += 2 * np.maximum(0, formulas.BPS - 2_500 * gap)
     total += 2_000 * (hardware >> 3)
     if needs.zone_mask:
         distance = np.array([zone_distance(needs.home, zone) for zone in range(ZONE_COUNT)], np.int64)
-        total += (1_000 * (protocol.BPS - 666 * distance))[column["zone"][rows]]
+        total += (1_000 * (formulas.BPS - 666 * distance))[column["zone"][rows]]
     else:
-        total += 1_000 * protocol.BPS
+        total += 1_000 * formulas.BPS
     total -= column["load"][rows]
     kept: I64 = np.maximum(total, 0)
     return kept
@@ -360,13 +361,13 @@ def scores(nodes: Nodes, ask: Ask, rows: I64) -> I64:
 
 def _price_share(rate: F64, rate_low: U64, ceiling: int) -> I64:
     """Return floor((ceiling - rate) * 10000 / ceiling), exactly (see the module's note)."""
-    share = (float(ceiling) - rate) * (protocol.BPS / float(ceiling))
+    share = (float(ceiling) - rate) * (formulas.BPS / float(ceiling))
     whole: F64 = np.rint(share)
     edge = np.abs(share - whole) < _EDGE
     result: I64 = np.floor(share).astype(np.int64)
     if edge.any():
         m = whole[edge].astype(np.int64)
-        numerator = (np.uint64(ceiling & _LOW) - rate_low[edge]) * np.uint64(protocol.BPS)
+        numerator = (np.uint64(ceiling & _LOW) - rate_low[edge]) * np.uint64(formulas.BPS)
         remainder = (numerator - m.astype(np.uint64) * np.uint64(ceiling & _LOW)).view(np.int64)
         result[edge] = m - (remainder < 0)
     return result
@@ -375,8 +376,8 @@ def _price_share(rate: F64, rate_low: U64, ceiling: int) -> I64:
 def _size_share(need: int, offer: Whole) -> I64:
     """Return need * 10000 // offer, 10000 where the offer is 0; the gates make need <= offer."""
     if need == 0:
-        return np.where(offer == 0, protocol.BPS, 0)
-    share: F64 = np.floor(need * float(protocol.BPS) / offer)
+        return np.where(offer == 0, formulas.BPS, 0)
+    share: F64 = np.floor(need * float(formulas.BPS) / offer)
     return share.astype(np.int64)
 
 
@@ -386,8 +387,8 @@ def best_bucket(nodes: Nodes, ask: Ask, submitter: str, barred: Iterable[int] = 
     if not len(rows):
         return None
     value = scores(nodes, ask, rows)
-    number = int(value.max()) // protocol.BUCKET
-    return Bucket(number, nodes.ids[rows[value >= number * protocol.BUCKET]])
+    number = int(value.max()) // formulas.BUCKET
+    return Bucket(number, nodes.ids[rows[value >= number * formulas.BUCKET]])
 
 
 def draw(bucket: Bucket, seed: bytes) -> Match:
@@ -407,15 +408,15 @@ def winner(
     best: Best,
     barred: Sequence[int] = (),
 ) -> Match | None:
-    """Return the node with the largest key among all that `hearth.protocol.fit` admits to a unit, or None.
+    """Return the node with the largest key among all that `hearth.protocol.formulas.fit` admits to a unit, or None.
 
     `unit` and `best` are as stored; an untouched lease is `Unit(state=State.OPEN)`.
     """
-    read = protocol.with_lapse(unit, best, policy, nodes.now)
-    if read.state != State.OPEN or not protocol.has_time(terms, policy, nodes.now):
+    read = formulas.with_lapse(unit, best, policy, nodes.now)
+    if read.state != State.OPEN or not formulas.has_time(terms, policy, nodes.now):
         return None
-    bucket = best_bucket(nodes, protocol.ask_of(terms, policy), terms.submitter, (*barred, read.node))
-    return None if bucket is None else draw(bucket, protocol.seed(job, index, unit.attempts))
+    bucket = best_bucket(nodes, formulas.ask_of(terms, policy), terms.submitter, (*barred, read.node))
+    return None if bucket is None else draw(bucket, formulas.seed(job, index, unit.attempts))
 
 
 def gates(fleet: Fleet, terms: Terms, policy: Policy, now: int, market: Market) -> dict[Gate, int]:
@@ -424,11 +425,11 @@ def gates(fleet: Fleet, terms: Terms, policy: Policy, now: int, market: Market) 
     Exited nodes are left out. This answers "why is nothing happening" for one job at a time, node by node.
     """
     counts: dict[Gate, int] = {}
-    ask = protocol.ask_of(terms, policy)
-    in_time = protocol.has_time(terms, policy, now)
+    ask = formulas.ask_of(terms, policy)
+    in_time = formulas.has_time(terms, policy, now)
     for row in np.flatnonzero(fleet.column("exited") == 0):
         node = fleet.node(NodeId(int(row) + 1))
-        gate = protocol.node_gate(node, ask, now, market.dead_after, market.minimum_stake)
+        gate = formulas.node_gate(node, ask, now, market.dead_after, market.minimum_stake)
         if not gate and node.operator.lower() == terms.submitter.lower():
             gate = Gate.SUBMITTER
         elif not gate and not in_time:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from hearth.errors import ConfigError
+from hearth.base.errors import ConfigError
 
 STATUS_FILE: Final = "status.json"
 _CYCLE_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)

@@ -11,9 +11,10 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field, model_validator
 
-from hearth import sections, units
-from hearth.sections import Address, Duration, GasPrice, Section
-from hearth.units import Asset
+from hearth.config import sections
+from hearth.config.sections import Address, Duration, GasPrice, Section
+from hearth.protocol import units
+from hearth.protocol.units import Asset
 from keeper.decide import COIN, Config
 
 HINT: Final = "hearth keeper run --help"

@@ -3,8 +3,8 @@
 All reads of a cycle name the block by its hash, so a reorg in between is an error and not a mixture; a reorg below the
 index's block costs a rebuild. Every action is estimated against the newest state first: what is refused there was done
 by somebody else, a lost race, counted and not an error; what is not worth its real gas is left. Then it goes the one
-transaction path (`hearth.tx`). While a transaction of an earlier cycle is alive, nothing new is sent. Without a key the
-keeper does everything but send, and says what it would do. Source: SPEC section "Keeper", PRODUCT section 6.
+transaction path (`hearth.chain.tx`). While a transaction of an earlier cycle is alive, nothing new is sent. Without a
+key the keeper does everything but send, and says what it would do. Source: SPEC section "Keeper", PRODUCT section 6.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from typing import Any, Final
 
 import structlog
 
-from hearth import units
+from hearth.base.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
+from hearth.chain.follow import Cursor
 from hearth.chain.port import Block, Call, ChainPort, reason_of
-from hearth.config import asset_of
-from hearth.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
-from hearth.follow import Cursor
-from hearth.journal import TxState
-from hearth.market import Market
-from hearth.network import Network
-from hearth.protocol import Market as Immutables
-from hearth.tx import Pending, Sender
-from hearth.types import SENTINEL, ZERO_ADDRESS, JobId
+from hearth.chain.tx import Pending, Sender
+from hearth.chain.tx_journal import TxState
+from hearth.config.settings import asset_of
+from hearth.market.network import Network
+from hearth.market.reads import Market
+from hearth.protocol import units
+from hearth.protocol.formulas import Market as Immutables
+from hearth.protocol.types import SENTINEL, ZERO_ADDRESS, JobId
 from keeper import decide as core
 from keeper.decide import ALL, Action, CheckLiveness, Config, JobRow, Propose, Settle, Skip, Snapshot
 from keeper.index import Index, topics

@@ -1,6 +1,7 @@
 """Deploy a market and write networks/NAME.json:  ape run deploy --network NETWORK --account ALIAS --name NAME ...
 
-A thin shell over hearth.deployment: ape chooses the network and signs, the plan and the checks are the library's.
+A thin shell over hearth.market.deployment: ape chooses the network and signs, the plan and the checks are the
+library's.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ from typing import Any
 import click
 from ape.cli import ConnectedProviderCommand, account_option
 
-from hearth.chain.web3 import Web3Chain
-from hearth.deployment import Step, carry_out, make_plan
-from hearth.errors import HearthError
-from hearth.network import save_network
-from hearth.profiles import PROFILES
-from hearth.units import Asset
+from hearth.base.errors import HearthError
+from hearth.chain.rpc import Web3Chain
+from hearth.market.deployment import Step, carry_out, make_plan
+from hearth.market.network import save_network
+from hearth.market.profiles import PROFILES
+from hearth.protocol.units import Asset
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 

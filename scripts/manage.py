@@ -13,12 +13,12 @@ from typing import Any
 import click
 from ape.cli import ConnectedProviderCommand, account_option
 
+from hearth.base.errors import HearthError
 from hearth.chain.port import Call
-from hearth.chain.web3 import Web3Chain
-from hearth.errors import HearthError
-from hearth.market import Market
-from hearth.network import load_network
-from hearth.types import Policy
+from hearth.chain.rpc import Web3Chain
+from hearth.market.network import load_network
+from hearth.market.reads import Market
+from hearth.protocol.types import Policy
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 REGISTRIES = {"posts": "JobRegistry", "registrations": "NodeRegistry"}

@@ -23,7 +23,7 @@ from typing import Any
 from eth_abi import decode
 from eth_utils import keccak, to_checksum_address
 
-from hearth.devnet import free_port
+from hearth.local.devnet import free_port
 from tests.evm import BLOCK_GAS, CHAIN_ID, ROOT, START, Contract, Evm, Function, Receipt, Reverted, _plain
 
 _ERROR = keccak(b"Error(string)")[:4]

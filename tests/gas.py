@@ -11,8 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from hearth import protocol, words
-from hearth.gpu_tiers import TIERS
+from hearth.protocol import formulas, words
+from hearth.protocol.gpu_tiers import TIERS
+from hearth.protocol.types import SENTINEL, NodeId, Terms, TermsFlag
+from hearth.protocol.units import Asset
 from hearth.spec import (
     Blob,
     JobSpec,
@@ -25,9 +27,7 @@ from hearth.spec import (
     spec_digest,
     terms_of,
 )
-from hearth.stores import MemoryStore
-from hearth.types import SENTINEL, NodeId, Terms, TermsFlag
-from hearth.units import Asset
+from hearth.storage.stores import MemoryStore
 from tests import world as w
 from tests.evm import ROOT, Receipt
 
@@ -98,7 +98,7 @@ class Bench:
     def __init__(self, world: w.World) -> None:
         self.world = world
         self.figures: dict[str, int] = {}
-        ask = 10**18 * protocol.RATE_SCALE // 3_600
+        ask = 10**18 * formulas.RATE_SCALE // 3_600
         self.ask = ask
         self.node = world.register(ask=ask)
         self.other_owner = world.evm.account("owner b")
@@ -204,7 +204,7 @@ class Bench:
 
         terms = self.terms()
         world.post(terms)
-        world.evm.at(protocol.expirable_from(terms, world.policy) + 1)
+        world.evm.at(formulas.expirable_from(terms, world.policy) + 1)
         note("expire", "Expired", world.expire(terms))
 
     def arrays(self, record: bool) -> None:

@@ -1,7 +1,8 @@
 """The market in plain Python: what every call must do, to the wei, or the reason why it is refused.
 
-Written from SPEC with `hearth.protocol` for the arithmetic, and with none of the contracts' packing. The state machine
-(tests/stateful) runs both side by side. Accounts are checksummed addresses, times Unix seconds, amounts base units.
+Written from SPEC with `hearth.protocol.formulas` for the arithmetic, and with none of the contracts' packing. The state
+machine (tests/stateful) runs both side by side. Accounts are checksummed addresses, times Unix seconds, amounts base
+units.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from typing import Any
 
 from eth_utils import to_checksum_address
 
-from hearth import protocol
-from hearth.network import NodeParameters
-from hearth.types import (
+from hearth.market.network import NodeParameters
+from hearth.protocol import formulas
+from hearth.protocol.types import (
     SENTINEL,
     ZERO_ADDRESS,
     Best,
@@ -115,15 +116,15 @@ class Model:
 
     def job_lock(self, job: Job) -> int:
         """Return what Escrow must lock for a job: the sum of what its units hold."""
-        touched = sum(protocol.unit_holds(job.terms, unit) for unit in job.units.values())
+        touched = sum(formulas.unit_holds(job.terms, unit) for unit in job.units.values())
         if job.header is None or job.header.closed:
             return touched
-        return touched + (job.terms.leases - job.header.touched) * protocol.lease_budget(job.terms)
+        return touched + (job.terms.leases - job.header.touched) * formulas.lease_budget(job.terms)
 
     def bond_of(self, node: NodeId) -> int:
         """Return the sum of bonds that a node's unended leases reserve."""
         return sum(
-            protocol.bond(job.terms, self.policy)
+            formulas.bond(job.terms, self.policy)
             for job in self.jobs.values()
             for unit in job.units.values()
             if unit.node == node and unit.state in (State.RUNNING, State.CLOSING, State.SUBMITTED)
@@ -228,11 +229,11 @@ class Model:
         refuse_if(job_id in self.jobs, "jobs: posted before")
         refuse_if(self.now < self.jobs_paused_until, "jobs: paused")
         refuse_if(sender.lower() != terms.submitter.lower(), "jobs: not the submitter")
-        refuse_if(not protocol.has_time(terms, self.policy, self.now), "jobs: deadline too near")
-        refuse_if(protocol.price(terms) < self.policy.min_price, "jobs: price below minimum")
+        refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: deadline too near")
+        refuse_if(formulas.price(terms) < self.policy.min_price, "jobs: price below minimum")
         least = self.policy.min_keeper_fee
-        refuse_if(not least <= terms.keeper_fee <= max(protocol.price(terms), least), "jobs: keeper_fee out of range")
-        amount = protocol.escrow_at_post(terms)
+        refuse_if(not least <= terms.keeper_fee <= max(formulas.price(terms), least), "jobs: keeper_fee out of range")
+        amount = formulas.escrow_at_post(terms)
         opened = Unit(state=State.OPEN, started=self.now)
         if terms.leases == 1:
             self.jobs[job_id] = Job(job_id, terms, {0: opened}, None, funded=amount)
@@ -244,15 +245,15 @@ class Model:
         with _Undo(self, job):
             at = self._open(job, index)
             terms, unit = job.terms, self._read(job, at)
-            refuse_if(terms.match_window == 0 or unit.lapses >= protocol.MAX_LAPSES, "jobs: takes claims only")
+            refuse_if(terms.match_window == 0 or unit.lapses >= formulas.MAX_LAPSES, "jobs: takes claims only")
             refuse_if(unit.mark != 0 and self.now >= unit.mark, "jobs: window over")
             refuse_if(unit.node == node, "jobs: node excluded")
-            refuse_if(not protocol.has_time(terms, self.policy, self.now), "jobs: no time left")
+            refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: no time left")
             record = self._gated(job, node)
             refuse_if(record.operator.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
-            rate = protocol.ask_in_force(record, self.now)
-            seed = protocol.seed(job.id, at, unit.attempts)
-            key = protocol.key(protocol.score(terms.needs, terms.ceiling, rate, record.offer, record.hot), seed, node)
+            rate = formulas.ask_in_force(record, self.now)
+            seed = formulas.seed(job.id, at, unit.attempts)
+            key = formulas.key(formulas.score(terms.needs, terms.ceiling, rate, record.offer, record.hot), seed, node)
             mark, extensions = unit.mark, 0
             if mark == 0:
                 mark = self.now + terms.match_window
@@ -261,7 +262,7 @@ class Model:
                 refuse_if(best.node == node, "jobs: best already")
                 refuse_if(key <= best.key, "jobs: not a better key")
                 extensions = best.extensions
-                if extensions < protocol.MAX_EXTENSIONS and mark - self.now < terms.match_window // 3:
+                if extensions < formulas.MAX_EXTENSIONS and mark - self.now < terms.match_window // 3:
                     extensions += 1
                     mark += terms.match_window // 3
             job.best[at] = Best(payee=sender.lower(), node=node, key=key, extensions=extensions)
@@ -276,14 +277,14 @@ class Model:
             refuse_if(self.now < unit.mark, "jobs: window still open")
             best = job.best[at]
             self._start(sender, job, at, replace(unit, tips=unit.tips + 1), best.node, unit.rate)
-            self._pay(job, best.payee, protocol.tip(job.terms))
+            self._pay(job, best.payee, formulas.tip(job.terms))
 
     def claim(self, sender: str, job: Job, index: int, node: NodeId) -> None:
         with _Undo(self, job):
             at = self._open(job, index)
             unit = self._read(job, at)
             refuse_if(unit.mark != 0, "jobs: a proposal is live")
-            if job.terms.match_window and unit.lapses < protocol.MAX_LAPSES:
+            if job.terms.match_window and unit.lapses < formulas.MAX_LAPSES:
                 refuse_if(self.now < unit.started + self.policy.open_claim_after, "jobs: takes no claims yet")
             refuse_if(unit.lapses == 0 and unit.node == node, "jobs: node excluded")
             self._start(sender, job, at, unit, node, 0)
@@ -346,8 +347,8 @@ class Model:
         unit = self._stored(job, at)
         refuse_if(unit.state != State.CLOSING, "jobs: not closing")
         refuse_if(self.now < unit.mark, "jobs: notice still running")
-        pay = protocol.pay_at_close(job.terms, self.policy, unit)
-        reward = protocol.settle_reward(job.terms, self.now - unit.mark)
+        pay = formulas.pay_at_close(job.terms, self.policy, unit)
+        reward = formulas.settle_reward(job.terms, self.now - unit.mark)
         node = self.nodes[unit.node]
         self._hot(unit.node, replace(node.hot, busy=node.hot.busy - 1, bond=node.hot.bond - self._bond(job)))
         self._pay_out(job, at, unit, State.CANCELLED, pay, sender, reward)
@@ -358,8 +359,8 @@ class Model:
         refuse_if(unit.state != State.RUNNING, "jobs: not running")
         due = self._due(unit)
         refuse_if(self.now < due, "jobs: not reclaimable yet")
-        slash = protocol.slash_of(self._bond(job))
-        reward = protocol.reclaim_reward(job.terms, slash, self.now - due)
+        slash = formulas.slash_of(self._bond(job))
+        reward = formulas.reclaim_reward(job.terms, slash, self.now - due)
         if self._may_reopen(job, unit):
             self._reopen(job, at, unit)
         else:
@@ -367,9 +368,9 @@ class Model:
         self._slash(unit.node, self._bond(job), slash, reward, sender)
 
     def expire(self, sender: str, job: Job, index: int) -> None:
-        due = protocol.expirable_from(job.terms, self.policy)
+        due = formulas.expirable_from(job.terms, self.policy)
         refuse_if(self.now < due, "jobs: not expired")
-        reward = protocol.expire_reward(job.terms, self.now - due)
+        reward = formulas.expire_reward(job.terms, self.now - due)
         if index == SENTINEL and job.header is not None:
             refund = self._close_array(job)
             self._pay(job, job.terms.submitter, refund - reward)
@@ -377,7 +378,7 @@ class Model:
             at = self._at(job, index)
             unit = self._stored(job, at)
             refuse_if(unit.state != State.OPEN, "jobs: not open")
-            self._pay(job, job.terms.submitter, protocol.unit_holds(job.terms, unit) - reward)
+            self._pay(job, job.terms.submitter, formulas.unit_holds(job.terms, unit) - reward)
             self._end(job, at, unit, State.EXPIRED)
         self._pay(job, sender, reward)
 
@@ -417,7 +418,7 @@ class Model:
         return True
 
     def _bond(self, job: Job) -> int:
-        return protocol.bond(job.terms, self.policy)
+        return formulas.bond(job.terms, self.policy)
 
     def _at(self, job: Job, index: int) -> int:
         if job.header is not None:
@@ -429,7 +430,7 @@ class Model:
         return job.units.get(at, Unit())
 
     def _read(self, job: Job, at: int) -> Unit:
-        return protocol.with_lapse(self._stored(job, at), job.best.get(at, Best()), self.policy, self.now)
+        return formulas.with_lapse(self._stored(job, at), job.best.get(at, Best()), self.policy, self.now)
 
     def _open(self, job: Job, index: int) -> int:
         if job.header is None:
@@ -452,8 +453,8 @@ class Model:
         refuse_if(record is None, "nodes: not live")
         assert record is not None
         market = self.parameters
-        gate = protocol.node_gate(
-            record, protocol.ask_of(job.terms, self.policy), self.now, market.dead_after, market.minimum_stake
+        gate = formulas.node_gate(
+            record, formulas.ask_of(job.terms, self.policy), self.now, market.dead_after, market.minimum_stake
         )
         refuse_if(gate != Gate.FITS, GATE_REASONS.get(gate, ""))
         return record
@@ -461,7 +462,7 @@ class Model:
     def _start(self, sender: str, job: Job, at: int, unit: Unit, node: NodeId, rate: int) -> None:
         terms = job.terms
         refuse_if(sender.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
-        refuse_if(not protocol.has_time(terms, self.policy, self.now), "jobs: no time left")
+        refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: no time left")
         self._operated(sender, node)
         if rate:
             record = self.nodes[node]
@@ -483,12 +484,12 @@ class Model:
                 bond=hot.bond + self._bond(job),
             ),
         )
-        lease_end = self.now + protocol.lease_seconds(terms) + protocol.grace(terms, self.policy)
+        lease_end = self.now + formulas.lease_seconds(terms) + formulas.grace(terms, self.policy)
         fuel = UnitFlag.FUEL if terms.billing == Billing.FUEL else UnitFlag(0)
         started = Unit(
             state=State.RUNNING,
             node=node,
-            rate=rate or protocol.ask_in_force(record, self.now),
+            rate=rate or formulas.ask_in_force(record, self.now),
             started=self.now,
             mark=lease_end,
             attempts=unit.attempts + 1,
@@ -504,12 +505,12 @@ class Model:
         return unit
 
     def _due(self, unit: Unit) -> int:
-        return protocol.reclaimable_from(unit, self.nodes[unit.node].hot.beat, self.parameters.dead_after)
+        return formulas.reclaimable_from(unit, self.nodes[unit.node].hot.beat, self.parameters.dead_after)
 
     def _may_reopen(self, job: Job, unit: Unit) -> bool:
         if unit.attempts >= job.terms.max_attempts or (job.header is not None and job.header.closed):
             return False
-        return protocol.has_time(job.terms, self.policy, self.now)
+        return formulas.has_time(job.terms, self.policy, self.now)
 
     def _reopen(self, job: Job, at: int, unit: Unit) -> None:
         opened = Unit(
@@ -528,29 +529,29 @@ class Model:
         untouched = job.terms.leases - job.header.touched
         refuse_if(untouched == 0, "jobs: nothing untouched")
         job.header = replace(job.header, closed=True)
-        return untouched * protocol.lease_budget(job.terms)
+        return untouched * formulas.lease_budget(job.terms)
 
     def _settle(self, settler: str | None, job: Job, index: int) -> bool:
         at = self._at(job, index)
         unit = self._stored(job, at)
         if unit.state != State.SUBMITTED:
             return False
-        pay = protocol.pay_at_settle(job.terms, self.policy, unit)
-        reward = protocol.settle_reward(job.terms, self.now - unit.mark) if settler else 0
+        pay = formulas.pay_at_settle(job.terms, self.policy, unit)
+        reward = formulas.settle_reward(job.terms, self.now - unit.mark) if settler else 0
         hot = self.nodes[unit.node].hot
         hot = replace(hot, bond=hot.bond - self._bond(job))
         if unit.outcome == Outcome.OK:
-            fee = protocol.fee_of(pay, self.policy)
-            hot = protocol.observe(hot, True, protocol.success_weight(fee, self.parameters.fee_reference), self.now)
+            fee = formulas.fee_of(pay, self.policy)
+            hot = formulas.observe(hot, True, formulas.success_weight(fee, self.parameters.fee_reference), self.now)
         self._hot(unit.node, hot)
         if unit.outcome == Outcome.OK and unit.flags & UnitFlag.ACCUSED and job.accused[at] != unit.node:
-            self._fail(job.accused[at], protocol.ONE)
+            self._fail(job.accused[at], formulas.ONE)
         self._pay_out(job, at, unit, State.SETTLED, pay, settler, reward)
         return True
 
     def _fail(self, node: NodeId, weight: int) -> None:
         if node in self.nodes:
-            self._hot(node, protocol.observe(self.nodes[node].hot, False, weight, self.now))
+            self._hot(node, formulas.observe(self.nodes[node].hot, False, weight, self.now))
 
     def _slash(self, node: NodeId, bond: int, slash: int, reward: int, payee: str) -> None:
         hour = self.now // 3600
@@ -562,7 +563,7 @@ class Model:
         record = self.nodes[node]
         hot = replace(record.hot, busy=record.hot.busy - 1, bond=record.hot.bond - bond)
         self._node(node, stake=record.stake - reward - burn, hot=hot)
-        self._fail(node, protocol.negligence_weight(rationed))
+        self._fail(node, formulas.negligence_weight(rationed))
         self.credits[payee] += reward
         self.credits[DEAD] += burn
 
@@ -571,12 +572,12 @@ class Model:
         job.paid += amount
 
     def _refund(self, job: Job, at: int, unit: Unit, state: State) -> None:
-        self._pay(job, job.terms.submitter, protocol.unit_holds(job.terms, unit))
+        self._pay(job, job.terms.submitter, formulas.unit_holds(job.terms, unit))
         self._end(job, at, unit, state)
 
     def _pay_out(self, job: Job, at: int, unit: Unit, state: State, pay: int, keeper: str | None, reward: int) -> None:
-        fee = protocol.fee_of(pay, self.policy)
-        rest = protocol.unit_holds(job.terms, unit) - pay - reward
+        fee = formulas.fee_of(pay, self.policy)
+        rest = formulas.unit_holds(job.terms, unit) - pay - reward
         self._pay(job, self.nodes[unit.node].owner, pay - fee)
         self._pay(job, self.treasury, fee)
         self._pay(job, keeper or ZERO_ADDRESS, reward)

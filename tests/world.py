@@ -1,7 +1,7 @@
 """A deployed market in one EVM, with actors and factories: what every contract test starts from.
 
 Amounts are base units of the market's asset, native coin or a plain ERC-20; times Unix seconds. `World` speaks the
-library's types (`hearth.types`) and packs them for the contracts, so tests name fields, not bits.
+library's types (`hearth.protocol.types`) and packs them for the contracts, so tests name fields, not bits.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 from eth_utils import to_checksum_address
 
-from hearth import protocol, words
-from hearth.profiles import PUBLIC
-from hearth.types import (
+from hearth.market.profiles import PUBLIC
+from hearth.protocol import formulas, words
+from hearth.protocol.types import (
     ZERO_ADDRESS,
     Best,
     Billing,
@@ -45,7 +45,7 @@ MINIMUM_STAKE = NODES.minimum_stake
 FEE_REFERENCE = NODES.fee_reference
 LIVENESS_FEE = NODES.liveness_fee
 RATION_BPS = NODES.ration_bps
-MARKET = protocol.Market(DEAD_AFTER, MINIMUM_STAKE)
+MARKET = formulas.Market(DEAD_AFTER, MINIMUM_STAKE)
 
 OFFER = Offer(
     runtimes=Runtime.WASM | Runtime.DOCKER | Runtime.GPU,
@@ -178,7 +178,7 @@ class World:
 
     def id_of(self, terms: Terms) -> JobId:
         """Return a job's id."""
-        return protocol.job_id(CHAIN_ID, self.jobs.address, terms)
+        return formulas.job_id(CHAIN_ID, self.jobs.address, terms)
 
     def post(self, terms: Terms | None = None, *, amount: int | None = None, **overrides: Any) -> Terms:
         """Post a job, funded exactly unless `amount` says otherwise, and return its terms."""
@@ -188,7 +188,7 @@ class World:
 
     def post_receipt(self, terms: Terms, *, amount: int | None = None, parents: tuple[bytes, ...] = ()) -> Receipt:
         """Post a job and return the receipt."""
-        funding = protocol.escrow_at_post(terms) if amount is None else amount
+        funding = formulas.escrow_at_post(terms) if amount is None else amount
         sender = to_checksum_address(terms.submitter)
         return self.pay(self.jobs, "post", words.pack_terms(terms), parents, amount=funding, sender=sender)
 

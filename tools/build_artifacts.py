@@ -1,4 +1,5 @@
-"""Compile the deployable contracts into hearth/artifacts, or check that what is committed there equals the sources.
+"""Compile the deployable contracts into hearth/market/artifacts, or check that what is committed there equals the
+sources.
 
 One JSON document per contract: {name, abi, bytecode, runtime_size, sources, compiler, optimise, evm}. `sources` maps
 every file that took part, by its path in the project, to the sha256 of its bytes.
@@ -21,7 +22,7 @@ from vyper.compiler.phases import CompilerData
 from tools.vyper_files import COMPILER, ROOT, Source, find_sources, load
 
 CONTRACTS = ROOT / "contracts"
-ARTIFACTS = ROOT / "hearth" / "artifacts"
+ARTIFACTS = ROOT / "hearth" / "market" / "artifacts"
 # Runtime code in bytes. EIP-170 allows 24,576; the rest is room for a fix.
 SIZE_LIMIT = 22_000
 SIZE_LIMITS = {"JobRegistry": 21_000}

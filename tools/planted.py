@@ -32,7 +32,7 @@ COMPILED = ".build/evm"
 COMPILE = (
     "from tests.evm import compile_contract as c; [c(n) for n in ('Escrow', 'NodeRegistry', 'JobRegistry', 'Lens')]"
 )
-# Tests that compile the contracts from source; all others read hearth/artifacts, which are built anew for them.
+# Tests that compile the contracts from source; all others read hearth/market/artifacts, which are built anew for them.
 COMPILING = ("tests/attacks", "tests/contracts", "tests/stateful")
 
 
@@ -90,7 +90,7 @@ def needs_artifacts(bug: Bug) -> bool:
 
 
 def build(folder: Path, *, artifacts: bool) -> str:
-    """Compile the contracts of a copy, into hearth/artifacts or only for tests; return the compiler's complaint."""
+    """Compile the contracts of a copy, into its artifacts or only for tests; return the compiler's complaint."""
     command = ["-m", "tools.build_artifacts"] if artifacts else ["-c", COMPILE]
     built = subprocess.run(
         [sys.executable, *command],

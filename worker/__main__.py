@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 import click
 import structlog
 
-from hearth.errors import ConfigError, HearthError
+from hearth.base.errors import ConfigError, HearthError
 
 if TYPE_CHECKING:
-    from hearth.network import Network
-    from hearth.stores import Store
+    from hearth.market.network import Network
+    from hearth.storage.stores import Store
     from worker.settings import Settings
     from worker.shell import Worker
 
@@ -40,14 +40,14 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     """
     from dataclasses import fields, replace
 
-    from hearth import keys
-    from hearth.chain.web3 import Web3Chain
-    from hearth.config import asset_of, make_private
-    from hearth.gpu_tiers import TIERS
-    from hearth.journal import Journal as TxJournal
-    from hearth.market import Market
-    from hearth.tx import Sender, SenderConfig
-    from hearth.types import Runtime
+    from hearth.chain import keys
+    from hearth.chain.rpc import Web3Chain
+    from hearth.chain.tx import Sender, SenderConfig
+    from hearth.chain.tx_journal import Journal as TxJournal
+    from hearth.config.settings import asset_of, make_private
+    from hearth.market.reads import Market
+    from hearth.protocol.gpu_tiers import TIERS
+    from hearth.protocol.types import Runtime
     from worker import gpu
     from worker.decide import Config
     from worker.execution import Bounds, Executor
@@ -175,14 +175,15 @@ def _changed(value: Any, changes: dict[str, Any]) -> Any:
 
 def open_network(settings: Settings) -> Network:
     """Read the network file that the settings name. Raises ConfigError."""
-    from hearth import config
+    from hearth.config.settings import load_settings
+    from hearth.config.settings import open_network as open_chosen
 
-    return config.open_network(config.load_settings({"network": settings.network}))
+    return open_chosen(load_settings({"network": settings.network}))
 
 
 def open_stores(settings: Settings) -> Store:
     """Open the stores: one as it is; several are read in order, and the first two that can be written get results."""
-    from hearth.stores import Chain, open_store
+    from hearth.storage.stores import Chain, open_store
 
     stores = [open_store(url) for url in settings.stores]
     return stores[0] if len(stores) == 1 else Chain(stores, mirrors=1)

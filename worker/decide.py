@@ -2,8 +2,9 @@
 
 The shell reads a `Snapshot` pinned to one block, calls `decide`, and performs the actions. The chain decides what a
 node holds; the journal only says how far this machine has come with it. Every lease that is left alone yields a
-`Skip` with a named reason, which `hearth worker why JOB` shows. Guards are those of `hearth.protocol`, so an action
-offered here is one that the contracts accept at this block. Source: SPEC sections "States", "Matching" and "Worker".
+`Skip` with a named reason, which `hearth worker why JOB` shows. Guards are those of `hearth.protocol.formulas`, so an
+action offered here is one that the contracts accept at this block. Source: SPEC sections "States", "Matching" and
+"Worker".
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Final
 
-from hearth import protocol, words
-from hearth.types import (
+from hearth.protocol import formulas, words
+from hearth.protocol.types import (
     SENTINEL,
     ZERO_ADDRESS,
     Best,
@@ -190,7 +191,7 @@ class Snapshot:
     block: int
     timestamp: int
     node: Node
-    market: protocol.Market
+    market: formulas.Market
     jobs: tuple[Job, ...] = ()
     executions: tuple[Execution, ...] = ()
     flights: tuple[Flight, ...] = ()
@@ -453,7 +454,7 @@ def _hold(snapshot: Snapshot, config: Config, now: int) -> Skip | None:
     """Return why no new lease is taken at all, as a skip without a job, or None."""
     if config.hold is not None:
         return Skip(JobId(b""), None, config.hold)
-    status = protocol.status(snapshot.node, now, snapshot.market.dead_after, snapshot.market.minimum_stake)
+    status = formulas.status(snapshot.node, now, snapshot.market.dead_after, snapshot.market.minimum_stake)
     if status != Status.ACTIVE:
         return Skip(JobId(b""), None, Reason.NODE_STATUS, f"the node is {status.name}")
     return None
@@ -611,8 +612,8 @@ def _take(snapshot: Snapshot, config: Config, now: int, room: _Room) -> list[Act
             continue
         policy = words.unpack_policy(job.terms.policy)
         for lease, untouched in leases:
-            unit = protocol.with_lapse(lease.unit, lease.best, policy, now)
-            live = protocol.has_live_proposal(unit, policy, now)
+            unit = formulas.with_lapse(lease.unit, lease.best, policy, now)
+            live = formulas.has_live_proposal(unit, policy, now)
             leading = live and lease.best.node == snapshot.node.id
             rank = 2 if not leading else 1 if now < unit.mark else 0
             lot = _lot(job.id, lease.index, snapshot.node.id)
@@ -682,9 +683,9 @@ def job_refusal(job: Job, config: Config, now: int, node: Node) -> Skip | None:
         return Skip(job.id, None, Reason.NOT_SUPPORTED, unsupported)
     if terms.verifier != ZERO_ADDRESS and terms.verifier.lower() not in config.verifiers:
         return Skip(job.id, None, Reason.VERIFIER_UNKNOWN, terms.verifier)
-    if protocol.lease_seconds(terms) > config.max_seconds:
-        return Skip(job.id, None, Reason.TOO_LONG, f"{protocol.lease_seconds(terms)} s > {config.max_seconds} s")
-    rate = protocol.ask_in_force(node, now)
+    if formulas.lease_seconds(terms) > config.max_seconds:
+        return Skip(job.id, None, Reason.TOO_LONG, f"{formulas.lease_seconds(terms)} s > {config.max_seconds} s")
+    rate = formulas.ask_in_force(node, now)
     if rate < config.min_rate:
         return Skip(job.id, None, Reason.RATE_BELOW_MINIMUM, f"the node's ask {rate} < {config.min_rate}")
     if job.spec is None:
@@ -720,20 +721,20 @@ def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, ro
     where = (job.id, lease.index)
     if where in room.flying or job.id in room.flying_jobs:
         return Skip(*where, Reason.TX_PENDING)
-    bond = protocol.bond(job.terms, on.policy)
+    bond = formulas.bond(job.terms, on.policy)
     if on.leading and now < unit.mark:
         # The slot that an ack will need is kept free: nothing else may promise it meanwhile.
         room.engage(bond)
         return Skip(*where, Reason.LEADING, f"the window ends at {unit.mark}")
-    claim = not on.leading and protocol.claimable(job.terms, on.policy, unit, now)
+    claim = not on.leading and formulas.claimable(job.terms, on.policy, unit, now)
     if job.header is not None and job.header.closed and not on.leading:
         return Skip(*where, Reason.ARRAY_CLOSED)
-    gate = protocol.fit(job.terms, on.policy, lease.unit, lease.best, room.node, now, snapshot.market, claim=claim)
+    gate = formulas.fit(job.terms, on.policy, lease.unit, lease.best, room.node, now, snapshot.market, claim=claim)
     if gate:
         return Skip(*where, gate)
     if room.free <= 0:
         return Skip(*where, Reason.SLOTS_FULL)
-    if not (on.leading or claim or protocol.proposable(job.terms, unit, now)):
+    if not (on.leading or claim or formulas.proposable(job.terms, unit, now)):
         # Either the winner of the window, another node, has its time to ack, or open claims have not begun.
         return Skip(*where, Reason.AWAITS_ACK if on.live else Reason.AWAITS_OPEN_CLAIM)
     if job.spec is None:
@@ -755,10 +756,10 @@ def _propose(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room:
         return Skip(*where, Reason.AWAITS_KEEPER)
     # The chain scores the node as it is, not as it will be.
     node = snapshot.node
-    rate = protocol.ask_in_force(node, now)
-    score = protocol.score(terms.needs, terms.ceiling, rate, node.offer, node.hot)
-    key = protocol.key(score, protocol.seed(*where, unit.attempts), node.id)
+    rate = formulas.ask_in_force(node, now)
+    score = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.hot)
+    key = formulas.key(score, formulas.seed(*where, unit.attempts), node.id)
     if on.live and key <= best.key:
         return Skip(*where, Reason.OUTBID, f"node {best.node} leads")
-    room.engage(protocol.bond(terms, on.policy))
+    room.engage(formulas.bond(terms, on.policy))
     return Propose(*where, unit.attempts, unit.lapses)

@@ -13,15 +13,15 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from hearth import keys
+from hearth.base.errors import ConfigError, HearthError
+from hearth.chain import keys
 from hearth.chain.port import ChainPort
-from hearth.config import asset_of, check_private
-from hearth.errors import ConfigError, HearthError
-from hearth.market import Market
-from hearth.network import Network
-from hearth.stores import Store, open_store
-from hearth.types import Offer, Runtime, Status
-from hearth.units import Asset, format_amount, format_duration, format_size
+from hearth.config.settings import asset_of, check_private
+from hearth.market.network import Network
+from hearth.market.reads import Market
+from hearth.protocol.types import Offer, Runtime, Status
+from hearth.protocol.units import Asset, format_amount, format_duration, format_size
+from hearth.storage.stores import Store, open_store
 from worker import gpu
 from worker.runtimes.base import Check, Level
 from worker.runtimes.wasm import WasmRuntime
@@ -249,7 +249,7 @@ def look_at_gas(settings: Settings, market: Market) -> list[Check]:
 
 def look_at_node(settings: Settings, market: Market) -> list[Check]:
     """Check that a node is registered for this key, and what it may do now."""
-    from hearth import protocol
+    from hearth.protocol import formulas
     from worker.watch import find_node
 
     address = keys.read_key(settings.account.keystore).address
@@ -258,7 +258,7 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
     if node is None:
         return [Check("node", Level.WARN, f"no node is registered for {address}", "hearth worker register")]
     parameters = market.network.node_parameters
-    status = protocol.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+    status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
     rows = []
     if node.owner != settings.account.payout:
         rows.append(

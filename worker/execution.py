@@ -24,16 +24,16 @@ from typing import Any, Final, TypeVar
 
 import structlog
 
-from hearth import canonical, unixfs
-from hearth import cid as cids
-from hearth.cid import Cid
-from hearth.errors import BadDestination, BadDocument, HearthError, StorageError
+from hearth.base.errors import BadDestination, BadDocument, HearthError, StorageError
+from hearth.protocol.types import Billing, NodeId, Outcome, Terms
+from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.spec import FUEL_PER_SECOND, ResolvedSpec, needs_of, parse_canonical
-from hearth.stores import Store
-from hearth.types import Billing, NodeId, Outcome, Terms
-from hearth.types import Runtime as RuntimeFlag
-from hearth.unixfs import Entry
-from hearth.unixfs import Limits as FetchLimits
+from hearth.storage import canonical, unixfs
+from hearth.storage import cid as cids
+from hearth.storage.cid import Cid
+from hearth.storage.stores import Store
+from hearth.storage.unixfs import Entry
+from hearth.storage.unixfs import Limits as FetchLimits
 from worker import results
 from worker.decide import LeaseKey, SpecFacts
 from worker.journal import Journal, Moment, Phase

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from hearth.gpu_tiers import NO_GPU, slug_of, tier_of, vram_gib
+from hearth.protocol.gpu_tiers import NO_GPU, slug_of, tier_of, vram_gib
 from worker.runtimes.base import Check, Level
 
 LOCAL_CHAIN_ID = 31337

@@ -3,8 +3,8 @@
 SQLite in WAL mode with `synchronous=FULL`, one BEGIN IMMEDIATE per transition, so that neither a killed process nor a
 power loss leaves half a step. What is lost with the file is found again on chain (leases held) and in the store
 (results), at the price of running again. Of the ten moments of the kill tests the first six are recorded here, the last
-four (signed, broadcast, mined, final) in the journal of transactions, hearth.journal: a line is the evidence that a
-job was in that state. Source: SAFETY sections 4 and 8b.
+four (signed, broadcast, mined, final) in the journal of transactions, hearth.chain.tx_journal: a line is the evidence
+that a job was in that state. Source: SAFETY sections 4 and 8b.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from hearth.errors import StorageError
-from hearth.failpoints import fp
-from hearth.types import JobId, Outcome
+from hearth.base.errors import StorageError
+from hearth.base.failpoints import fp
+from hearth.protocol.types import JobId, Outcome
 from worker.decide import Execution, LeaseKey, Stage
 
 _SCHEMA: Final = 1

@@ -1,4 +1,5 @@
-"""The two documents of a finished unit, as plain values for `hearth.canonical.encode`: no floats, no paths, no clock.
+"""The two documents of a finished unit, as plain values for `hearth.storage.canonical.encode`: no floats, no paths, no
+clock.
 
 The **result** holds only what a second run on another machine must reproduce; its digest is what is compared and
 challenged. The **report** holds the rest: times, engine, logs, the machine. A lease that was given back has a report
@@ -11,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from hearth.types import Outcome
+from hearth.protocol.types import Outcome
 from worker.runtimes.base import RunResult, Status
 
 VERSION: Final = 1

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from hearth import sections, units
-from hearth.errors import ConfigError, HearthError
-from hearth.sections import Address, Duration, GasPrice, Section, Size
-from hearth.types import Offer
-from hearth.types import Runtime as RuntimeFlag
-from hearth.units import GIB, Asset
-from hearth.zones import zone_of
+from hearth.base.errors import ConfigError, HearthError
+from hearth.config import sections
+from hearth.config.sections import Address, Duration, GasPrice, Section, Size
+from hearth.protocol import units
+from hearth.protocol.types import Offer
+from hearth.protocol.types import Runtime as RuntimeFlag
+from hearth.protocol.units import GIB, Asset
+from hearth.protocol.zones import zone_of
 
 if TYPE_CHECKING:
     from worker.gpu import GpuInfo, GpuProbe

@@ -2,9 +2,9 @@
 
 One thread reads the chain, decides and signs, and the same thread beats, so that a beat never vouches for a worker that
 hangs or is gone. Attempts and spec reads run in daemon threads that end with the process. Contract state is the truth:
-events only wake the loop and say where to look. Every send goes through `hearth.tx.Sender`, whose journal also says
-which transactions are under way. RPC and store failures are retried for as long as they last, while running attempts
-go on; anything that no rule foresees ends the process. Source: STYLE section 3; SAFETY section 4.
+events only wake the loop and say where to look. Every send goes through `hearth.chain.tx.Sender`, whose journal also
+says which transactions are under way. RPC and store failures are retried for as long as they last, while running
+attempts go on; anything that no rule foresees ends the process. Source: STYLE section 3; SAFETY section 4.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from typing import Any, Final
 
 import structlog
 
-from hearth import protocol, words
+from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError, StorageError
+from hearth.base.failpoints import fp
 from hearth.chain.port import Block, Call, reason_of
-from hearth.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError, StorageError
-from hearth.failpoints import fp
-from hearth.journal import TxState
-from hearth.market import Market
-from hearth.stores import FolderStore, Store
-from hearth.tx import Sender
-from hearth.types import SENTINEL, Gate, JobId, Node, NodeId, Status
+from hearth.chain.tx import Sender
+from hearth.chain.tx_journal import TxState
+from hearth.market.reads import Market
+from hearth.protocol import formulas, words
+from hearth.protocol.types import SENTINEL, Gate, JobId, Node, NodeId, Status
+from hearth.storage.stores import FolderStore, Store
 from worker import execution
 from worker.decide import (
     ENGAGING,
@@ -326,7 +326,7 @@ class Worker:
         for intent in self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST):
             for kind, job, index in flights_of(intent.key):
                 row = self._watcher.rows.get(job) if job is not None else None
-                bond = protocol.bond(row.terms, row.policy) if row is not None and kind in ENGAGING else 0
+                bond = formulas.bond(row.terms, row.policy) if row is not None and kind in ENGAGING else 0
                 flights.append(Flight(kind, job, index, bond))
         return tuple(flights)
 
@@ -372,7 +372,7 @@ class Worker:
     def _start(self, key: LeaseKey, seconds: int, tries: int) -> None:
         row = self._watcher.rows[key.job]
         # Upload and submit need time at the end; a third of the grace, which the lease has beyond the run itself.
-        margin = max(1.0, min(120.0, protocol.grace(row.terms, row.policy) / 3))
+        margin = max(1.0, min(120.0, formulas.grace(row.terms, row.policy) / 3))
         log.info("attempt starts", attempt=str(key), tries=tries, seconds=seconds)
         self._executor.start(Task(key, row.terms, float(seconds), margin, tries))
 
@@ -512,7 +512,7 @@ class Worker:
     def _record(self, snapshot: Snapshot, now: int) -> None:
         """Tell the metrics and the status file how things stand."""
         node, earnings = snapshot.node, self._watcher.earnings
-        status = protocol.status(node, now, snapshot.market.dead_after, snapshot.market.minimum_stake)
+        status = formulas.status(node, now, snapshot.market.dead_after, snapshot.market.minimum_stake)
         metrics = self.metrics
         metrics.pulse()
         metrics.ready = status is Status.ACTIVE and self._hold is None

@@ -13,10 +13,10 @@ from typing import Final
 
 import structlog
 
-from hearth import words
+from hearth.base.errors import ChainError, ConfigError
+from hearth.chain.follow import Cursor
 from hearth.chain.port import Block, BlockRef, Log
-from hearth.errors import ChainError, ConfigError
-from hearth.events import (
+from hearth.market.events import (
     Closed,
     Closing,
     Declined,
@@ -33,11 +33,24 @@ from hearth.events import (
     decode,
     topic_of,
 )
-from hearth.follow import Cursor
-from hearth.market import Market, UnitView
-from hearth.protocol import Ask, ask_of, node_gate
-from hearth.protocol import Market as Immutables
-from hearth.types import SENTINEL, Gate, Header, HotStatus, JobId, Node, NodeId, Outcome, Policy, State, Terms, Unit
+from hearth.market.reads import Market, UnitView
+from hearth.protocol import words
+from hearth.protocol.formulas import Ask, ask_of, node_gate
+from hearth.protocol.formulas import Market as Immutables
+from hearth.protocol.types import (
+    SENTINEL,
+    Gate,
+    Header,
+    HotStatus,
+    JobId,
+    Node,
+    NodeId,
+    Outcome,
+    Policy,
+    State,
+    Terms,
+    Unit,
+)
 from worker.decide import OURS, Job, Lease, SpecFacts
 
 log = structlog.get_logger("worker.watch")

@@ -1,1 +1,1 @@
-"""The chain as the rest of Hearth sees it: one narrow port, a web3.py implementation and a scripted fake."""
+"""The chain as the rest of Hearth sees it: a narrow port with two adapters, the transaction path, the cursor, keys."""

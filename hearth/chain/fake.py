@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
+from hearth.base.errors import ChainError, FundsError, RefusedError
 from hearth.chain.port import Block, BlockRef, Call, Fees, Log, Receipt, Topics, Transaction, refused
-from hearth.errors import ChainError, FundsError, RefusedError
 
 GWEI = 10**9
 BLOOM_BYTES = 256

@@ -1,7 +1,7 @@
 """The narrow port through which every part of Hearth reads and writes the chain.
 
 Addresses are lower-case hex strings with 0x, hashes are 32 bytes, amounts are base units, times chain seconds.
-`Web3Chain` (hearth.chain.web3) talks JSON-RPC, `FakeChain` (hearth.chain.fake) is scripted; both are real classes of
+`Web3Chain` (hearth.chain.rpc) talks JSON-RPC, `FakeChain` (hearth.chain.fake) is scripted; both are real classes of
 this protocol, and everything above the port is tested on either.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
-from hearth.errors import HearthError, RefusedError
+from hearth.base.errors import HearthError, RefusedError
 
 Tag = Literal["latest", "pending", "safe", "finalized", "earliest"]
 BlockRef = int | bytes | Tag

@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import click
 
+from hearth.base.errors import HearthError, UsageError
 from hearth.cli.leaf import Run
 from hearth.cli.output import Output
 from hearth.cli.root import root
-from hearth.errors import HearthError, UsageError
 
 INTERRUPTED = 130
 NEXT = {

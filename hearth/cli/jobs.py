@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from hearth.base.errors import HearthError, JobEnded, JobFailed, UsageError
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table, tx_line
 from hearth.cli.root import Group
 from hearth.client.views import moment
-from hearth.errors import HearthError, JobEnded, JobFailed, UsageError
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from hearth.base.errors import ConfigError
 from hearth.cli.output import Output
-from hearth.errors import ConfigError
 
 if TYPE_CHECKING:
     from hearth.client import Client
@@ -58,7 +58,7 @@ class Run:
     def client(self) -> Client:
         """Return the client of this invocation's settings."""
         from hearth.client import Client
-        from hearth.config import load_settings
+        from hearth.config.settings import load_settings
 
         flags = {name: self.given[name] or None for name in _SETTINGS}
         ask = self._ask if sys.stdin.isatty() else None

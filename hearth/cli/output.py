@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from hearth.errors import HearthError
+    from hearth.base.errors import HearthError
 
 Lines = Iterable[str]
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")

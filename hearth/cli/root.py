@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import click
 
+from hearth.base.errors import UsageError
 from hearth.cli.leaf import GLOBALS, global_options
-from hearth.errors import UsageError
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "demo": ("local", "Show the market at work on a local chain of its own."),
@@ -75,7 +75,7 @@ class Root(Group):
 def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         from hearth import __version__
-        from hearth.network import PROTOCOL_VERSION
+        from hearth.market.network import PROTOCOL_VERSION
 
         click.echo(f"hearth {__version__} (protocol {PROTOCOL_VERSION})")
         ctx.exit()

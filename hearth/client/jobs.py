@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from hearth.base.errors import NotFoundError, RefusedError, UsageError, WaitTimeout
 from hearth.client.records import Records
 from hearth.client.session import Session
 from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, job_hex, moment, next_step
-from hearth.errors import NotFoundError, RefusedError, UsageError, WaitTimeout
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block, Log
-    from hearth.events import Event
-    from hearth.market import Posted
-    from hearth.types import JobId
+    from hearth.market.events import Event
+    from hearth.market.reads import Posted
+    from hearth.protocol.types import JobId
 
 STATES: Final = ("open", "running", "closing", "submitted", "settled", "refunded", "cancelled", "expired", "ended")
 SHOWN_UNITS: Final = 200
@@ -100,7 +100,7 @@ class Jobs(Session):
 
         Raises RefusedError NOTHING_TO_CANCEL where everything has ended or awaits its settlement.
         """
-        from hearth.types import SENTINEL, State
+        from hearth.protocol.types import SENTINEL, State
 
         view = self._look(self.job_id(job))
         self._require_own(view)
@@ -126,7 +126,7 @@ class Jobs(Session):
 
     def job_accept(self, job: str, *, unit: int | None = None) -> dict[str, Any]:
         """Accept submitted results, which settles them at once. Raises RefusedError NOTHING_TO_ACCEPT."""
-        from hearth.types import State
+        from hearth.protocol.types import State
 
         view = self._look(self.job_id(job))
         self._require_own(view)
@@ -147,8 +147,8 @@ class Jobs(Session):
 
     def job_receipt(self, job: str) -> dict[str, Any]:
         """Return where a job's money went: paid, fees, tips, keepers, refunds, and every transaction with its gas."""
-        from hearth import protocol
-        from hearth.events import Closed, Settled
+        from hearth.market.events import Closed, Settled
+        from hearth.protocol import formulas
 
         view = self._look(self.job_id(job))
         market = self.market
@@ -176,7 +176,7 @@ class Jobs(Session):
             back, paid = _shares(receipt.logs, self.network.escrow, view.posted.job_id)
             refunded += back
             keepers += paid
-        escrow = protocol.escrow_at_post(view.terms)
+        escrow = formulas.escrow_at_post(view.terms)
         locked = market.locked(self.network.jobs, view.posted.job_id)
         return {
             "schema": "hearth.receipt/1",
@@ -214,9 +214,9 @@ class Jobs(Session):
 
     def _view(self, posted: Posted, head: Block) -> JobView:
         """Read a job at a block, every lapse applied."""
-        from hearth import protocol, words
-        from hearth.market import UnitView
-        from hearth.types import JobId
+        from hearth.market.reads import UnitView
+        from hearth.protocol import formulas, words
+        from hearth.protocol.types import JobId
 
         market, terms = self.market, posted.terms
         policy = words.unpack_policy(terms.policy)
@@ -227,15 +227,15 @@ class Jobs(Session):
         else:
             stored = [market.unit(posted.job_id, 0, head.hash)]
         now = head.timestamp
-        units = tuple(protocol.with_lapse(one.unit, one.best, policy, now) for one in stored)
+        units = tuple(formulas.with_lapse(one.unit, one.best, policy, now) for one in stored)
         best = tuple(UnitView(replace(one.unit), one.second, one.accused) for one in stored)
         return JobView(posted, policy, header, units, best, head.number, now)
 
     def _views(self, posted: list[Posted], head: Block) -> list[JobView]:
         """Read many jobs at a block, one-lease jobs in pages."""
-        from hearth import words
-        from hearth.market import UnitView
-        from hearth.types import State
+        from hearth.market.reads import UnitView
+        from hearth.protocol import words
+        from hearth.protocol.types import State
 
         found = []
         for one, word in zip(posted, self.market.job_words([one.job_id for one in posted], head.hash), strict=True):
@@ -250,7 +250,7 @@ class Jobs(Session):
         return found
 
     def _events(self, job_id: JobId, first: int, last: int) -> list[Event]:
-        from hearth.events import decode_all
+        from hearth.market.events import decode_all
 
         logs = self.market.port.logs([self.network.jobs], (None, job_id), from_block=first, to_block=last)
         return list(decode_all(logs))
@@ -297,8 +297,8 @@ class Jobs(Session):
         }
 
     def _facts(self, view: JobView) -> dict[str, Any]:
-        from hearth import protocol
-        from hearth.units import format_rate
+        from hearth.protocol import formulas
+        from hearth.protocol.units import format_rate
 
         terms, posted = view.terms, view.posted
         nodes = {unit.node for unit in view.units if unit.node and not unit.state.terminal}
@@ -322,7 +322,7 @@ class Jobs(Session):
                     "next": next_step(view, index, seen, dead_after),
                 }
             )
-        escrow = protocol.escrow_at_post(terms)
+        escrow = formulas.escrow_at_post(terms)
         return {
             "schema": "hearth.job/1",
             **self._row(view),
@@ -360,7 +360,17 @@ def _shares(logs: tuple[Log, ...], escrow: str, job: bytes) -> tuple[int, int]:
 
     The place of a share says whose it is (contracts/JobRegistry.vy), an account may be several parties at once.
     """
-    from hearth.events import Cancelled, Closed, Declined, Expired, Reclaimed, Settled, Split, UnitEvent, decode_all
+    from hearth.market.events import (
+        Cancelled,
+        Closed,
+        Declined,
+        Expired,
+        Reclaimed,
+        Settled,
+        Split,
+        UnitEvent,
+        decode_all,
+    )
 
     refunded = keepers = 0
     last: Event | None = None

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hearth.base.errors import ConfigError
 from hearth.client.views import job_hex
 from hearth.client.workers import Workers
-from hearth.errors import ConfigError
 
 if TYPE_CHECKING:
     from keeper.settings import Settings as KeeperSettings
@@ -81,7 +81,7 @@ class Keepers(Workers):
 
     def _keeper_settings(self, config: Path | None, *, signs: bool) -> KeeperSettings:
         """Return the settings of a keeper.toml, or, without one, those that follow from this client's."""
-        from hearth.config import make_private, network_file, rpc_urls
+        from hearth.config.settings import make_private, network_file, rpc_urls
         from keeper.settings import load, parse
 
         if config is not None:

@@ -6,8 +6,8 @@ import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from hearth.base.errors import ConfigError, HearthError
 from hearth.client.wallet import Wallet
-from hearth.errors import ConfigError, HearthError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,8 +40,8 @@ class Local(Wallet):
 
     def devnet_up(self, *, port: int = 8545, erc20: bool = False, block_time: int = 1) -> dict[str, Any]:
         """Start a local chain with the market on it, and keys of its public accounts: dev, worker, keeper and more."""
-        from hearth import devnet
-        from hearth.config import make_private
+        from hearth.config.settings import make_private
+        from hearth.local import devnet
 
         home = make_private(self.settings.home)
         self.tell("step", {"text": "starting the chain and the market"})
@@ -62,7 +62,7 @@ class Local(Wallet):
 
     def devnet_down(self, *, wipe: bool = False) -> dict[str, Any]:
         """Stop the local chain; its state is kept unless `wipe`."""
-        from hearth import devnet
+        from hearth.local import devnet
 
         stopped = devnet.down(self.settings.home)
         if wipe:
@@ -109,7 +109,7 @@ class Local(Wallet):
 
     def demo(self, *, keep: bool = False, port: int = 0) -> dict[str, Any]:
         """Show the market at work on a local chain of its own and return what `net_verify` says of it."""
-        from hearth.demo import run_demo
+        from hearth.local.demo import run_demo
 
         return run_demo(self.tell, keep=keep, port=port)
 
@@ -128,8 +128,8 @@ class Local(Wallet):
 
     def _devnet_key(self, name: str, index: int) -> dict[str, str]:
         """Make the key file of a public account with a password beside it, or find it."""
-        from hearth.devnet import KEYS
-        from hearth.keys import create_key, list_keys
+        from hearth.chain.keys import create_key, list_keys
+        from hearth.local.devnet import KEYS
 
         folder = self.settings.keys_folder
         known = {key.name: key for key in list_keys(folder)}

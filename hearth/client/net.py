@@ -6,15 +6,15 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from hearth.base.errors import NotFoundError, StorageError, UsageError
 from hearth.client.keepers import Keepers
 from hearth.client.results import check_result
 from hearth.client.views import event_facts, job_hex
-from hearth.errors import NotFoundError, StorageError, UsageError
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block, Log
-    from hearth.events import Event, Submitted
-    from hearth.market import Posted
+    from hearth.market.events import Event, Submitted
+    from hearth.market.reads import Posted
 
 MAX_FAULTS: Final = 20
 """Differences that a verification names."""
@@ -30,7 +30,7 @@ class Books:
 
     def apply(self, event: Event) -> None:
         """Book one event."""
-        from hearth.events import CreditLocked, Locked, Split, Withdrawn
+        from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
 
         if isinstance(event, Locked | CreditLocked):
             self.locks[event.controller, event.key] += event.amount
@@ -54,15 +54,15 @@ class Net(Keepers):
 
     def net_status(self) -> dict[str, Any]:
         """Return whether the network is alive, how much it holds, and how much work there is."""
-        from hearth import protocol
-        from hearth.types import Status
+        from hearth.protocol import formulas
+        from hearth.protocol.types import Status
 
         market = self.market
         head = market.port.head()
         parameters = self.network.node_parameters
         nodes = market.nodes(head.hash)
         states = Counter(
-            protocol.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake) for node in nodes
+            formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake) for node in nodes
         )
         posted = self._posted(head)
         counts: Counter[str] = Counter()
@@ -90,15 +90,15 @@ class Net(Keepers):
 
     def net_workers(self) -> dict[str, Any]:
         """Return every node that was not left, with its computed status."""
-        from hearth import protocol, zones
-        from hearth.units import format_rate
+        from hearth.protocol import formulas, zones
+        from hearth.protocol.units import format_rate
 
         head = self.market.port.head()
         parameters = self.network.node_parameters
         rows = []
         for node in self.market.nodes(head.hash):
-            status = protocol.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
-            ask = protocol.ask_in_force(node, head.timestamp)
+            status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+            ask = formulas.ask_in_force(node, head.timestamp)
             rows.append(
                 {
                     "node": node.id,
@@ -112,7 +112,7 @@ class Net(Keepers):
                     "busy": node.hot.busy,
                     "slots": node.offer.slots,
                     "zone": zones.ZONES[node.offer.zone].slug,
-                    "reputation_bps": protocol.reputation(node.hot.r, node.hot.s),
+                    "reputation_bps": formulas.reputation(node.hot.r, node.hot.s),
                     "last_beat": node.hot.beat,
                     "quarantined": node.hot.quarantine > head.timestamp,
                 }
@@ -144,7 +144,7 @@ class Net(Keepers):
 
     def net_events(self, *, first: int | None = None, limit: int = 1_000) -> dict[str, Any]:
         """Return the market's events from a block on, oldest first, at most `limit`."""
-        from hearth.events import decode_all
+        from hearth.market.events import decode_all
 
         if limit < 1:
             raise UsageError("--limit must be at least 1", hint="hearth net events --help")
@@ -164,7 +164,7 @@ class Net(Keepers):
         every result with its outputs. `solvent` says whether all of the books agree, `faults` what does not.
         Raises StorageError where a block of a result is missing or altered.
         """
-        from hearth.events import Reclaimed, Submitted, decode_all
+        from hearth.market.events import Reclaimed, Submitted, decode_all
 
         market = self.market
         head = market.port.head()
@@ -248,8 +248,8 @@ class Net(Keepers):
         self, posted: Posted, head: Block, words_of: dict[tuple[bytes, int], int], faults: list[str]
     ) -> _Told:
         """Compare a job's words in storage with those of its last events, and its lock with what its units hold."""
-        from hearth import protocol, words
-        from hearth.types import Outcome, State
+        from hearth.protocol import formulas, words
+        from hearth.protocol.types import Outcome, State
 
         market, terms, job = self.market, posted.terms, posted.job_id
         header = market.header(job, head.hash)
@@ -261,7 +261,7 @@ class Net(Keepers):
         holds = 0
         for index, one in enumerate(stored):
             unit = one.unit
-            holds += protocol.unit_holds(terms, unit)
+            holds += formulas.unit_holds(terms, unit)
             if unit.state is State.SETTLED:
                 told.settled += 1
                 told.failed += unit.outcome is not Outcome.OK
@@ -277,7 +277,7 @@ class Net(Keepers):
             if expected is None and unit.state is not State.OPEN and header is not None and not header.closed:
                 faults.append(f"unit {index} of {job_hex(job)[:14]} is {unit.state.name} without an event")
         if header is not None and not header.closed:
-            holds += (terms.leases - header.touched) * protocol.lease_budget(terms)
+            holds += (terms.leases - header.touched) * formulas.lease_budget(terms)
         locked = market.locked(self.network.jobs, job, head.hash)
         if locked != holds:
             faults.append(f"lock of job {job_hex(job)[:14]} is {locked}, its units hold {holds}")
@@ -285,7 +285,7 @@ class Net(Keepers):
 
     def _verify_result(self, posted: Posted, index: int, event: Submitted | None, faults: list[str]) -> None:
         """Read a unit's result by the digest on chain, and every block of its outputs."""
-        from hearth import cid, unixfs
+        from hearth.storage import cid, unixfs
 
         if event is None:
             faults.append(f"unit {index} of {job_hex(posted.job_id)[:14]} has a result that no event names")

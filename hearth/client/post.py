@@ -8,19 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
+from hearth.base.errors import NoWorkerError
 from hearth.client.preflight import Preflight, escrow_of, takers, workers_in_words
 from hearth.client.quick import RunOptions, spec_of_run
 from hearth.client.records import terms_of
 from hearth.client.views import job_hex
-from hearth.errors import NoWorkerError
-from hearth.types import Gate
+from hearth.protocol.types import Gate
 
 if TYPE_CHECKING:
+    from hearth.chain.tx import Sender
     from hearth.client.preflight import Plan
     from hearth.client.session import Rehearsal
+    from hearth.protocol.types import Terms
     from hearth.spec import LoadedSpec
-    from hearth.tx import Sender
-    from hearth.types import Terms
 
 POST_GAS: Final = 160_000
 APPROVE_GAS: Final = 70_000
@@ -187,7 +187,7 @@ class Posting(Preflight):
 
     def _pending(self, fingerprint: str) -> dict[str, Any] | None:
         """Return the journalled job of a fingerprint whose end nobody saw, if it is posted or can still be."""
-        from hearth import protocol, words
+        from hearth.protocol import formulas, words
 
         market = self.market
         for record in self._records.unseen(fingerprint):
@@ -197,6 +197,6 @@ class Posting(Preflight):
             # Terms that the chain has not seen are posted again only while it would still take them.
             policies = market.policies()
             now = market.port.head().timestamp
-            if terms.policy == policies.word and protocol.has_time(terms, words.unpack_policy(terms.policy), now):
+            if terms.policy == policies.word and formulas.has_time(terms, words.unpack_policy(terms.policy), now):
                 return record
         return None

@@ -15,16 +15,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from hearth.base.errors import NoWorkerError, SpecError
 from hearth.client.results import Results
 from hearth.client.views import moment
-from hearth.errors import NoWorkerError, SpecError
-from hearth.types import Billing, Gate
-from hearth.units import format_duration, format_rate
+from hearth.protocol.types import Billing, Gate
+from hearth.protocol.units import format_duration, format_rate
 
 if TYPE_CHECKING:
     from hearth.client.sources import Sources
+    from hearth.protocol.types import Policy, Terms
     from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
-    from hearth.types import Policy, Terms
 
 GATE_WORDS: Final = {
     Gate.NOT_LIVE: "silent",
@@ -70,11 +70,11 @@ class Preflight(Results):
         self, *, gpu: str | None = None, vram: str | None = None, max_price: str | None = None
     ) -> dict[str, Any]:
         """Return the live workers' offers, cheapest first, optionally of a GPU tier, memory and price."""
-        from hearth import protocol, zones
-        from hearth.gpu_tiers import TIERS
+        from hearth.protocol import formulas, zones
+        from hearth.protocol.gpu_tiers import TIERS
+        from hearth.protocol.types import Runtime, Status
+        from hearth.protocol.units import gib_ceil, parse_rate, parse_size
         from hearth.spec import tier_number
-        from hearth.types import Runtime, Status
-        from hearth.units import gib_ceil, parse_rate, parse_size
 
         tier = tier_number(gpu, TIERS) if gpu else 0
         least = gib_ceil(parse_size(vram if not vram.isdigit() else f"{vram}GiB")) if vram else 0
@@ -84,8 +84,8 @@ class Preflight(Results):
         slugs = {number: slug for slug, number in TIERS.items()}
         rows = []
         for node in self.market.nodes(head.hash):
-            status = protocol.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
-            ask = protocol.ask_in_force(node, head.timestamp)
+            status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+            ask = formulas.ask_in_force(node, head.timestamp)
             offer = node.offer
             if status is not Status.ACTIVE or offer.tier < tier or offer.vram_gib < least:
                 continue
@@ -107,7 +107,7 @@ class Preflight(Results):
                     "zone": zones.ZONES[offer.zone].slug,
                     "slots": offer.slots,
                     "free": max(0, offer.slots - node.hot.busy),
-                    "reputation_bps": protocol.reputation(node.hot.r, node.hot.s),
+                    "reputation_bps": formulas.reputation(node.hot.r, node.hot.s),
                 }
             )
         rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
@@ -130,7 +130,7 @@ class Preflight(Results):
 
     def _plan(self, loaded: LoadedSpec, scratch: Path) -> Plan:
         from hearth.client.sources import Sources, resolve_image
-        from hearth.gpu_tiers import TIERS
+        from hearth.protocol.gpu_tiers import TIERS
         from hearth.spec import local_sources, needs_of, plan_prices, resolve, spec_digest, terms_of
 
         sources = Sources(loaded, self.store, scratch)
@@ -172,15 +172,15 @@ class Preflight(Results):
 
     def _with_auto_price(self, spec: JobSpec, needs: Any, policy: Policy) -> JobSpec:
         """Return a spec whose ceiling is half above the cheapest live ask that has what the job needs."""
-        from hearth import protocol
+        from hearth.protocol import formulas
 
         parameters = self.network.node_parameters
         head = self.market.port.head()
-        ask = protocol.Ask(needs, (1 << 80) - 1, 0, 0)
+        ask = formulas.Ask(needs, (1 << 80) - 1, 0, 0)
         fitting = [
-            protocol.ask_in_force(node, head.timestamp)
+            formulas.ask_in_force(node, head.timestamp)
             for node in self.market.nodes(head.hash)
-            if protocol.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+            if formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
             in (Gate.FITS, *PASSING)
         ]
         if not fitting:
@@ -193,17 +193,17 @@ class Preflight(Results):
 
     def _gates(self, terms: Terms, policy: Policy) -> Counter[Gate]:
         """Count the workers by the first gate that keeps them from the job."""
-        from hearth import protocol
-        from hearth.types import ZERO_ADDRESS
+        from hearth.protocol import formulas
+        from hearth.protocol.types import ZERO_ADDRESS
 
         parameters = self.network.node_parameters
         head = self.market.port.head()
-        ask = protocol.ask_of(terms, policy)
+        ask = formulas.ask_of(terms, policy)
         found: Counter[Gate] = Counter()
         for node in self.market.nodes(head.hash):
             if node.operator == ZERO_ADDRESS:
                 continue
-            gate = protocol.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+            gate = formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
             if gate is Gate.FITS and node.operator == terms.submitter:
                 gate = Gate.SUBMITTER
             # Both open again when the node's other leases end.
@@ -224,11 +224,11 @@ class Preflight(Results):
         auto: bool,
     ) -> list[str]:
         """Say in words what the job takes, costs and risks, and who could take it."""
-        from hearth import protocol
+        from hearth.protocol import formulas
 
         lines = list(notes)
         escrow = escrow_of(terms)
-        price = protocol.unit_price(terms)
+        price = formulas.unit_price(terms)
         many = f"{terms.units} units, " if terms.units > 1 else ""
         lines.append(
             f"costs at most {self.amount(escrow)}: {many}{self.amount(price)} of work each, and {terms.max_attempts} "
@@ -249,7 +249,7 @@ class Preflight(Results):
 
     def _fingerprint(self, terms: Terms, deadline: str | None, auto: bool) -> str:
         """Name what a user would call the same job: everything but salt, clock, policy, and a price of our choice."""
-        from hearth import words
+        from hearth.protocol import words
 
         same = replace(terms, salt=0, deadline=0, policy=1)
         if auto:
@@ -311,9 +311,9 @@ def _about(size: int) -> str:
 
 def escrow_of(terms: Terms) -> int:
     """Return what posting these terms locks, base units."""
-    from hearth import protocol
+    from hearth.protocol import formulas
 
-    return protocol.escrow_at_post(terms)
+    return formulas.escrow_at_post(terms)
 
 
 def _billing_words(billing: Billing) -> str:

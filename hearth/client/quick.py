@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
-from hearth.errors import UsageError
+from hearth.base.errors import UsageError
 
 if TYPE_CHECKING:
     from hearth.spec import LoadedSpec

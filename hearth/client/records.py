@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hearth.config import make_private
+from hearth.config.settings import make_private
 
 if TYPE_CHECKING:
-    from hearth.types import Terms
+    from hearth.protocol.types import Terms
 
 
 class Records:
@@ -26,7 +26,7 @@ class Records:
 
     def write(self, job: str, fingerprint: str, note: str, terms: Terms) -> dict[str, Any]:
         """Journal terms that are about to be posted, and return the record; `note` says what they came from."""
-        from hearth import words
+        from hearth.protocol import words
 
         record = {
             "schema": "hearth.posted/1",
@@ -62,7 +62,7 @@ class Records:
 
 def terms_of(record: Mapping[str, Any]) -> Terms:
     """Return the terms that a record keeps."""
-    from hearth import words
+    from hearth.protocol import words
 
     raw = record["terms"]
     packed = [bytes.fromhex(raw[i]) if i in (1, 8) else int(raw[i]) for i in range(9)]

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from hearth.base.errors import BadDocument, ConfigError, HearthError, NotFoundError, StorageError
 from hearth.client.jobs import Jobs
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
-from hearth.errors import BadDocument, ConfigError, HearthError, NotFoundError, StorageError
-from hearth.types import Outcome, State
+from hearth.protocol.types import Outcome, State
 
 if TYPE_CHECKING:
-    from hearth.events import Declined, Submitted
+    from hearth.market.events import Declined, Submitted
 
 REDUCE_SECONDS: Final = 600.0
 FETCH_SECONDS: Final = 600.0
@@ -62,7 +62,7 @@ class Results(Jobs):
         `reduce` is a Python script that is run with the folder as its argument when all are there. `pin` keeps the
         blocks in this store. Raises NotFoundError NO_RESULT, StorageError where a block is missing or altered.
         """
-        from hearth import cid
+        from hearth.storage import cid
 
         view = self._look(self.job_id(job))
         found = self._results(view, unit)
@@ -117,8 +117,8 @@ class Results(Jobs):
 
         Raises NotFoundError NO_LOGS before the first attempt reported.
         """
-        from hearth import cid, unixfs
-        from hearth.events import Declined
+        from hearth.market.events import Declined
+        from hearth.storage import cid, unixfs
 
         view = self._look(self.job_id(job))
         last = {index: event for index, event in self._reports(view).items() if unit is None or index == unit}
@@ -207,14 +207,14 @@ class Results(Jobs):
 
     def _reports(self, view: JobView) -> dict[int, Submitted | Declined]:
         """Return the last event with a report of each unit."""
-        from hearth.events import Declined, Submitted
+        from hearth.market.events import Declined, Submitted
 
         events = self._events(view.posted.job_id, view.posted.log.block_number, view.number)
         return {event.index: event for event in events if isinstance(event, Submitted | Declined)}
 
     def _results(self, view: JobView, unit: int | None) -> list[UnitResult]:
         """Return the result of each unit that has one, its document read by the digest on chain and checked."""
-        from hearth.events import Submitted
+        from hearth.market.events import Submitted
 
         events = self._events(view.posted.job_id, view.posted.log.block_number, view.number)
         last = {event.index: event for event in events if isinstance(event, Submitted)}

@@ -12,27 +12,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hearth.config import (
-    Settings,
-    asset_of,
-    load_settings,
-    make_private,
-    open_network,
-    rpc_urls,
-)
-from hearth.errors import ConfigError, FundsError, HearthError, NotFoundError, UsageError
-from hearth.units import Asset, format_amount
+from hearth.base.errors import ConfigError, FundsError, HearthError, NotFoundError, UsageError
+from hearth.config.settings import Settings, asset_of, load_settings, make_private, open_network, rpc_urls
+from hearth.protocol.units import Asset, format_amount
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
+    from hearth.chain.keys import KeyFile
     from hearth.chain.port import Call, ChainPort
-    from hearth.keys import KeyFile
-    from hearth.market import Market
-    from hearth.network import Network
-    from hearth.stores import Store
-    from hearth.tx import Outcome, Sender
-    from hearth.types import JobId
+    from hearth.chain.tx import Outcome, Sender
+    from hearth.market.network import Network
+    from hearth.market.reads import Market
+    from hearth.protocol.types import JobId
+    from hearth.storage.stores import Store
 
 LOCAL_CHAIN_ID: Final = 31337
 """A chain where nothing has value: cheap keys, fast replacement."""
@@ -59,7 +52,7 @@ class Rehearsal:
 
     def send(self, call: Call, *, key: str) -> Outcome:
         """Return what a call would use at the next fees. Raises RefusedError where the contract refuses it."""
-        from hearth.tx import Outcome
+        from hearth.chain.tx import Outcome
 
         gas = self._port.estimate_gas(call, self.address)
         fees = self._port.fees()
@@ -104,8 +97,8 @@ class Session:
 
     @cached_property
     def _market(self) -> Market:
-        from hearth.chain.web3 import Web3Chain
-        from hearth.market import Market
+        from hearth.chain.rpc import Web3Chain
+        from hearth.market.reads import Market
 
         network = self.network
         port = self._given_port
@@ -154,7 +147,7 @@ class Session:
     @cached_property
     def store(self) -> Store:
         """Return the store that is written to, followed by the gateways that are read from."""
-        from hearth.stores import open_store
+        from hearth.storage.stores import open_store
 
         return open_store(*self.store_urls)
 
@@ -168,7 +161,7 @@ class Session:
 
     def key(self, role: str = "submitter") -> KeyFile:
         """Return the key file for a role, without unlocking it: --account, the only key, or the devnet's own."""
-        from hearth.keys import find_key
+        from hearth.chain.keys import find_key
 
         folder = self.settings.keys_folder
         account = self.settings.account
@@ -181,7 +174,7 @@ class Session:
 
         Raises ConfigError NO_PASSWORD where nobody can be asked.
         """
-        from hearth.keys import read_password
+        from hearth.chain.keys import read_password
 
         if self.settings.password_file is not None:
             return read_password(self.settings.password_file)
@@ -199,7 +192,7 @@ class Session:
 
     def unlocked(self, key: KeyFile) -> LocalAccount:
         """Return a key's signing account; the password is taken once."""
-        from hearth.keys import unlock
+        from hearth.chain.keys import unlock
 
         if key.address not in self._accounts:
             self._accounts[key.address] = unlock(key, self.password(key))
@@ -208,9 +201,9 @@ class Session:
     @contextmanager
     def sender(self, role: str = "submitter") -> Iterator[Sender | Rehearsal]:
         """Unlock a key and hold it for this process while the context is open; a dry run only simulates."""
-        from hearth.journal import Journal
-        from hearth.keys import SignerLock
-        from hearth.tx import Sender, SenderConfig
+        from hearth.chain.keys import SignerLock
+        from hearth.chain.tx import Sender, SenderConfig
+        from hearth.chain.tx_journal import Journal
 
         market, network = self.market, self.network
         key = self.key(role)
@@ -310,7 +303,7 @@ class Session:
 
         Raises UsageError for what is no hex, NotFoundError NOT_FOUND or AMBIGUOUS.
         """
-        from hearth.types import JobId
+        from hearth.protocol.types import JobId
 
         digits = text.lower().removeprefix("0x")
         if not digits or len(digits) > 64 or set(digits) - set("0123456789abcdef"):

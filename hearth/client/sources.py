@@ -6,13 +6,13 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hearth.errors import ConfigError, SpecError, StorageError
-from hearth.units import format_size
+from hearth.base.errors import ConfigError, SpecError, StorageError
+from hearth.protocol.units import format_size
 
 if TYPE_CHECKING:
     from hearth.spec import Blob, LoadedSpec
-    from hearth.stores import Store
-    from hearth.unixfs import Ignore, Progress
+    from hearth.storage.stores import Store
+    from hearth.storage.unixfs import Ignore, Progress
 
 MAX_URL_BYTES: Final = 8 << 30
 URL_SECONDS: Final = 60.0
@@ -33,8 +33,8 @@ class Sources:
 
         Raises SpecError NO_SOURCE, StorageError URL_DOWN, TOO_LARGE, and what reading a CID raises.
         """
-        from hearth import cid, unixfs
         from hearth.spec import Blob
+        from hearth.storage import cid, unixfs
 
         if src.startswith("ipfs://"):
             root, path = cid.parse_uri(src)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from hearth import protocol, words
-from hearth.events import (
+from hearth.market.events import (
     Cancelled,
     Closed,
     Closing,
@@ -25,9 +24,10 @@ from hearth.events import (
     Submitted,
     UnitEvent,
 )
-from hearth.market import Posted, UnitView
-from hearth.types import SENTINEL, Header, NodeId, Outcome, Policy, State, Terms, Unit
-from hearth.units import Asset, format_amount, format_duration
+from hearth.market.reads import Posted, UnitView
+from hearth.protocol import formulas, words
+from hearth.protocol.types import SENTINEL, Header, NodeId, Outcome, Policy, State, Terms, Unit
+from hearth.protocol.units import Asset, format_amount, format_duration
 
 YEAR_10000 = 253_402_300_800
 OUTCOME_WORDS = {
@@ -136,7 +136,7 @@ def next_step(view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_a
     if unit.state is State.OPEN:
         return _next_open(unit, best.node, terms, policy, now)
     if unit.state is State.RUNNING:
-        dead = protocol.reclaimable_from(unit, last_seen.get(unit.node, unit.started), dead_after)
+        dead = formulas.reclaimable_from(unit, last_seen.get(unit.node, unit.started), dead_after)
         if now >= dead:
             return f"node {unit.node} is late or silent: anyone may reclaim the unit"
         return (
@@ -153,16 +153,16 @@ def next_step(view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_a
 
 
 def _next_open(unit: Unit, best: int, terms: Terms, policy: Policy, now: int) -> str:
-    if not protocol.has_time(terms, policy, now):
+    if not formulas.has_time(terms, policy, now):
         return "no attempt can end before the deadline any more: anyone may expire it for a refund"
-    if protocol.has_live_proposal(unit, policy, now):
+    if formulas.has_live_proposal(unit, policy, now):
         end = unit.mark + policy.ack_time
         if now < unit.mark:
             return (
                 f"better proposals until {until(unit.mark, now)}; then node {best} may take it until {until(end, now)}"
             )
         return f"node {best} may take it until {until(end, now)}"
-    if protocol.claimable(terms, policy, unit, now):
+    if formulas.claimable(terms, policy, unit, now):
         return "any fitting worker may claim it"
     at = unit.started + policy.open_claim_after
     return f"anyone may propose a fitting worker; workers may claim it from {until(at, now)}"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from hearth.base.errors import ConfigError, FundsError, UsageError
 from hearth.client.post import Posting
 from hearth.client.session import NATIVE
-from hearth.errors import ConfigError, FundsError, UsageError
-from hearth.units import format_amount, parse_amount
+from hearth.protocol.units import format_amount, parse_amount
 
 if TYPE_CHECKING:
-    from hearth.keys import KeyFile
+    from hearth.chain.keys import KeyFile
 
 WITHDRAW_GAS: Final = 100_000
 
@@ -25,13 +25,13 @@ class Wallet(Posting):
 
     def wallet_import(self, name: str, file: Path) -> dict[str, Any]:
         """Write a key file for the private key in a file of mode 600 (64 hex digits)."""
-        from hearth.keys import read_secret
+        from hearth.chain.keys import read_secret
 
         return self._made(name, read_secret(file))
 
     def wallet_list(self) -> dict[str, Any]:
         """Return the keys by name; none is unlocked."""
-        from hearth.keys import list_keys
+        from hearth.chain.keys import list_keys
 
         return {
             "schema": "hearth.wallets/1",
@@ -108,7 +108,7 @@ class Wallet(Posting):
     # ---- inside ----
 
     def _named(self, name: str | None) -> KeyFile:
-        from hearth.keys import find_key
+        from hearth.chain.keys import find_key
 
         if name is not None:
             return find_key(self.settings.keys_folder, name)
@@ -117,8 +117,8 @@ class Wallet(Posting):
         return self.key()
 
     def _made(self, name: str, secret: bytes | None) -> dict[str, Any]:
-        from hearth.config import make_private
-        from hearth.keys import create_key, read_password
+        from hearth.chain.keys import create_key, read_password
+        from hearth.config.settings import make_private
 
         if self.settings.password_file is not None:
             password = read_password(self.settings.password_file)

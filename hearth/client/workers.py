@@ -10,14 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from hearth.base.errors import ConfigError, NotFoundError, RefusedError, UsageError
 from hearth.client.local import Local
 from hearth.client.views import job_hex
-from hearth.errors import ConfigError, NotFoundError, RefusedError, UsageError
-from hearth.units import format_rate, parse_amount, parse_rate
+from hearth.protocol.units import format_rate, parse_amount, parse_rate
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
-    from hearth.types import Node
+    from hearth.protocol.types import Node
     from worker.settings import Settings as WorkerSettings
 
 DEFAULT_CONFIG: Final = Path("worker.toml")
@@ -71,7 +71,7 @@ class Workers(Local):
         listen: str | None = None,
     ) -> dict[str, Any]:
         """Write a worker.toml for this machine and the operator's key. Raises ConfigError CONFIG_EXISTS."""
-        from hearth.config import network_file, rpc_urls
+        from hearth.config.settings import network_file, rpc_urls
         from worker import settings as worker_settings
 
         if config.exists():
@@ -165,7 +165,7 @@ class Workers(Local):
         Raises ConfigError UNSAFE_ENGINE where it would offer containers in an engine with known holes, RefusedError,
         FundsError.
         """
-        from hearth.keys import read_key
+        from hearth.chain.keys import read_key
         from worker.doctor import refuse_unsafe
         from worker.settings import load, probe_offer
         from worker.watch import find_node
@@ -316,7 +316,7 @@ class Workers(Local):
 
     def worker_status(self, *, config: Path = DEFAULT_CONFIG) -> dict[str, Any]:
         """Return what the chain and the running worker say of this machine's node."""
-        from hearth import protocol
+        from hearth.protocol import formulas
         from worker.settings import load
         from worker.shell import read_mode, read_status
 
@@ -324,7 +324,7 @@ class Workers(Local):
         node = self._node_of(settings)
         head = self.market.port.head()
         parameters = self.network.node_parameters
-        status = protocol.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+        status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
         said = read_status(settings.home)
         return {
             "schema": "hearth.worker.status/1",
@@ -337,10 +337,10 @@ class Workers(Local):
             "bond": str(node.hot.bond),
             "busy": node.hot.busy,
             "slots": node.offer.slots,
-            "ask_text": format_rate(protocol.ask_in_force(node, head.timestamp), self.asset, places=9),
+            "ask_text": format_rate(formulas.ask_in_force(node, head.timestamp), self.asset, places=9),
             "last_beat": node.hot.beat,
             "seconds_since_beat": head.timestamp - node.hot.beat if node.hot.beat else None,
-            "reputation_bps": protocol.reputation(node.hot.r, node.hot.s),
+            "reputation_bps": formulas.reputation(node.hot.r, node.hot.s),
             "quarantined_until": node.hot.quarantine if node.hot.quarantine > head.timestamp else None,
             "exit_at": node.exit_at or None,
             "mode": read_mode(settings.home),
@@ -350,7 +350,7 @@ class Workers(Local):
     def worker_why(self, job: str, *, config: Path = DEFAULT_CONFIG) -> dict[str, Any]:
         """Say why this node does or does not take a job: the chain's gate per unit, and the worker's reasons."""
         from hearth.client.preflight import GATE_WORDS
-        from hearth.types import Gate, State
+        from hearth.protocol.types import Gate, State
         from worker.settings import load
         from worker.shell import read_status
 
@@ -405,7 +405,7 @@ class Workers(Local):
     # ---- inside ----
 
     def _node_of(self, settings: WorkerSettings) -> Node:
-        from hearth.keys import read_key
+        from hearth.chain.keys import read_key
         from worker.watch import find_node
 
         operator = read_key(settings.account.keystore).address
@@ -421,7 +421,8 @@ class Workers(Local):
 
     def _manifest(self, settings: WorkerSettings) -> bytes:
         """Store the manifest, the details of the offer that the chain only names, and return its digest."""
-        from hearth import __version__, canonical
+        from hearth import __version__
+        from hearth.storage import canonical
         from worker import gpu
 
         found = () if settings.offer.gpus == "none" else gpu.probe().gpus
@@ -433,7 +434,7 @@ class Workers(Local):
         }
         if self.dry_run:
             return canonical.digest(document)
-        from hearth.stores import open_store
+        from hearth.storage.stores import open_store
 
         store = open_store(settings.stores[0])
         try:
@@ -482,8 +483,8 @@ class Workers(Local):
 
     def _send_prepared(self, path: Path) -> dict[str, Any]:
         """Send a call that --print-tx wrote on another machine, after checking whose and for which market it is."""
-        from hearth.abi import codec
         from hearth.chain.port import Call
+        from hearth.market.abi import codec
 
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))

@@ -8,15 +8,7 @@ prices = plan_prices(loaded.spec, asset, policy)
 
 from hearth.spec.load import LoadedSpec, dump_spec, load_spec, parse_spec, spec_from
 from hearth.spec.model import JobSpec, local_sources
-from hearth.spec.plan import (
-    Prices,
-    billing_of,
-    deadline_of,
-    lease_seconds,
-    match_window_of,
-    plan_prices,
-    terms_of,
-)
+from hearth.spec.plan import Prices, billing_of, deadline_of, lease_seconds, match_window_of, plan_prices, terms_of
 from hearth.spec.resolved import (
     FUEL_PER_SECOND,
     Blob,

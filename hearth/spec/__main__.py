@@ -10,7 +10,7 @@ from hearth.spec.model import JobSpec
 
 
 def schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a job file; equal to hearth/data/job.schema.json."""
+    """Return the JSON Schema (2020-12) of a job file; equal to hearth/spec/job.schema.json."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": "urn:hearth:job:1",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hearth.errors import NotFoundError, SpecError
+from hearth.base.errors import NotFoundError, SpecError
 from hearth.spec.model import JobSpec, spec_problems
 from hearth.spec.problems import Location, Problem, Source
 from hearth.spec.sugar import desugar

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from hearth.errors import HearthError
+from hearth.base.errors import HearthError
+from hearth.protocol.units import parse_duration, parse_size
 from hearth.spec import rules
 from hearth.spec.problems import Location, Problem
-from hearth.units import parse_duration, parse_size
 
 MAX_RUNTIME = 30 * 86_400
 MAX_UNITS = 1 << 20

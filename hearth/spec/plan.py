@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from hearth.errors import HearthError, SpecError
+from hearth.base.errors import HearthError, SpecError
+from hearth.protocol.types import Billing, Needs, Policy, Terms, TermsFlag
+from hearth.protocol.units import RATE_SCALE, Asset, format_amount, parse_amount, parse_duration, parse_rate
 from hearth.spec import rules
 from hearth.spec.model import JobSpec
-from hearth.types import Billing, Needs, Policy, Terms, TermsFlag
-from hearth.units import RATE_SCALE, Asset, format_amount, parse_amount, parse_duration, parse_rate
 
 AUTO_KEEPER_SHARE = 100
 """An automatic keeper fee is the price divided by this, and never below the policy's minimum."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hearth.errors import SpecError
+from hearth.base.errors import SpecError
 
 Location = tuple[str | int, ...]
 """The path of a value in a spec: ("inputs", 0, "dst")."""

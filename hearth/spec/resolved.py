@@ -14,15 +14,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from hearth import canonical as documents
-from hearth import cid
-from hearth.errors import BadCid, BadDocument, SpecError, TooLarge
+from hearth.base.errors import BadCid, BadDocument, SpecError, TooLarge
+from hearth.protocol.types import Needs, Runtime
+from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_size
+from hearth.protocol.zones import zone_mask, zone_of
 from hearth.spec import rules
 from hearth.spec.model import MAX_RUNTIME, MAX_UNITS, Input, JobSpec
 from hearth.spec.problems import Problem, Source, field_name
-from hearth.types import Needs, Runtime
-from hearth.units import GIB, gib_ceil, mib_ceil, parse_size
-from hearth.zones import zone_mask, zone_of
+from hearth.storage import canonical as documents
+from hearth.storage import cid
 
 FUEL_PER_SECOND = 1_000_000_000
 """WASM fuel that is billed as one second (PROTOCOL section 3, billing 1): a constant of spec version 1."""

@@ -7,11 +7,11 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
-from hearth import cid
-from hearth.errors import BadCid, HearthError
+from hearth.base.errors import BadCid, HearthError
+from hearth.protocol.units import parse_duration
+from hearth.protocol.zones import zone_of
 from hearth.spec.problems import Location, Problem
-from hearth.units import parse_duration
-from hearth.zones import zone_of
+from hearth.storage import cid
 
 MAX_TEXT = 32_768
 """Characters in one string: an argument, a value of the environment."""

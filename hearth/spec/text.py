@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hearth.errors import SpecError
+from hearth.base.errors import SpecError
 from hearth.spec.problems import Location, Problem, Source
 
 MAX_BYTES = 1 << 20

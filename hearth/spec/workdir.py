@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hearth import ignore
-from hearth.errors import SpecError
-from hearth.unixfs import Ignore
+from hearth.base.errors import SpecError
+from hearth.storage import ignore
+from hearth.storage.unixfs import Ignore
 
 RULE_FILES = (".gitignore", ignore.FILE_NAME)
 

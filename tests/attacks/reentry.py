@@ -10,8 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from hearth import protocol, words
-from hearth.types import Terms, TermsFlag
+from hearth.protocol import formulas, words
+from hearth.protocol.types import Terms, TermsFlag
 from tests import world as w
 from tests.attacks.stages import DEAD, HOOK, holding, market
 from tests.evm import Contract, Reverted
@@ -50,7 +50,7 @@ class Attack:
         # The attacker's own jobs, run by the victim's node.
         for name in ("mine open", "mine running", "mine submitted"):
             terms = self._terms(self.address)
-            self.run(world.jobs, "post", words.pack_terms(terms), (), value=protocol.escrow_at_post(terms))
+            self.run(world.jobs, "post", words.pack_terms(terms), (), value=formulas.escrow_at_post(terms))
             self.jobs[name] = terms
             if name != "mine open":
                 world.claim(terms, self.victim_node)
@@ -192,7 +192,7 @@ class Attack:
 
 def _post(a: Attack) -> None:
     terms = a.jobs["fresh"]
-    a.run(a.world.jobs, "post", words.pack_terms(terms), (), value=protocol.escrow_at_post(terms))
+    a.run(a.world.jobs, "post", words.pack_terms(terms), (), value=formulas.escrow_at_post(terms))
 
 
 def _register(a: Attack) -> None:
@@ -283,5 +283,5 @@ VALUES: dict[tuple[str, str], Callable[[Attack], int]] = {
     ("Escrow", "lock"): lambda a: w.ETHER,
     ("NodeRegistry", "register"): lambda a: w.ETHER,
     ("NodeRegistry", "add_stake"): lambda a: w.ETHER,
-    ("JobRegistry", "post"): lambda a: protocol.escrow_at_post(a.jobs["second"]),
+    ("JobRegistry", "post"): lambda a: formulas.escrow_at_post(a.jobs["second"]),
 }

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hearth import protocol
-from hearth.types import SENTINEL, NodeId, State, Terms, TermsFlag
+from hearth.protocol import formulas
+from hearth.protocol.types import SENTINEL, NodeId, State, Terms, TermsFlag
 from tests import world as w
 from tests.evm import Contract, Evm
 
@@ -63,7 +63,7 @@ def _open(scene: Scene) -> None:
 
 def _expirable(scene: Scene) -> None:
     _open(scene)
-    scene.to(protocol.expirable_from(scene.terms, scene.world.policy))
+    scene.to(formulas.expirable_from(scene.terms, scene.world.policy))
 
 
 def _proposed(scene: Scene) -> None:
@@ -162,7 +162,7 @@ def _array(scene: Scene) -> None:
 
 def _array_expirable(scene: Scene) -> None:
     _array(scene)
-    scene.to(protocol.expirable_from(scene.terms, scene.world.policy))
+    scene.to(formulas.expirable_from(scene.terms, scene.world.policy))
 
 
 def _array_running(scene: Scene) -> None:
@@ -246,7 +246,7 @@ def finish(found: Scene, *, payee: str = w.ZERO) -> int:
         while not world.state(terms, index).terminal:
             unit = world.unit(terms, index)
             if unit.state == State.OPEN:
-                found.to(protocol.expirable_from(terms, world.policy))
+                found.to(formulas.expirable_from(terms, world.policy))
                 world.expire(terms, index, sender=world.stranger, payee=payee)
             elif unit.state == State.RUNNING:
                 found.to(unit.mark)
@@ -258,7 +258,7 @@ def finish(found: Scene, *, payee: str = w.ZERO) -> int:
                 world.settle(terms, index, sender=world.stranger, payee=payee)
             calls += 1
     if untouched(found):
-        found.to(protocol.expirable_from(terms, world.policy))
+        found.to(formulas.expirable_from(terms, world.policy))
         world.expire(terms, SENTINEL, sender=world.stranger, payee=payee)
         calls += 1
     return calls

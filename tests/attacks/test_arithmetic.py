@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth import protocol
-from hearth.types import Billing, Terms
+from hearth.protocol import formulas
+from hearth.protocol.types import Billing, Terms
 from tests import world as w
 from tests.attacks.twin import LIVES, Twin
 
@@ -37,9 +37,9 @@ def policies(draw: st.DrawFn) -> w.Policy:
 def _fits(terms: Terms, policy: w.Policy) -> bool:
     """Say whether `post` takes these amounts."""
     return (
-        protocol.bond(terms, policy) <= TOP
-        and protocol.escrow_at_post(terms) < 2**96
-        and terms.keeper_fee <= protocol.unit_price(terms)
+        formulas.bond(terms, policy) <= TOP
+        and formulas.escrow_at_post(terms) < 2**96
+        and terms.keeper_fee <= formulas.unit_price(terms)
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from hearth.types import SENTINEL, NodeId, Terms, TermsFlag
+from hearth.protocol.types import SENTINEL, NodeId, Terms, TermsFlag
 from tests import world as w
 from tests.attacks.stages import KINDS, market
 from tests.evm import Receipt, Reverted

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.types import State
+from hearth.protocol.types import State
 from tests.attacks.reentry import CASES, INNER, OUTER, REENTER, Attack
 from tests.attacks.test_reentrancy import HOME, writing
 from tests.evm import Reverted

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth import protocol
+from hearth.protocol import formulas
 from tests import world as w
 from tests.attacks.stages import KINDS, Scene, scene
 from tests.evm import START, Reverted
@@ -57,7 +57,7 @@ EDGES: dict[str, tuple[str, Callable[[Scene], int], tuple[Branch, ...], tuple[Br
     "notice end": ("closing", _lease_end, (SUBMIT, DECLINE), (CLOSE,)),
     "window end": ("proposed", _lease_end, (PROPOSE,), (ACK,)),
     "ack end": ("won", lambda s: _lease_end(s) + w.POLICY.ack_time, (ACK,), (CANCEL,)),
-    "expiry": ("open", lambda s: protocol.expirable_from(s.terms, w.POLICY), (CLAIM,), (EXPIRE,)),
+    "expiry": ("open", lambda s: formulas.expirable_from(s.terms, w.POLICY), (CLAIM,), (EXPIRE,)),
 }
 
 

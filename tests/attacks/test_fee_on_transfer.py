@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth import protocol, words
-from hearth.types import TermsFlag
+from hearth.protocol import formulas, words
+from hearth.protocol.types import TermsFlag
 from tests import world as w
 from tests.attacks.stages import FEE, holding, market
 from tests.evm import Reverted
@@ -17,7 +17,7 @@ FEES = [0, 1, 2, 3, 5, 10, 50, 99, 100, 101, 500, 1_000, 2_500, 5_000, 9_999, 10
 def _post(world: w.World) -> int:
     terms = world.terms(flags=TermsFlag.NEWCOMERS)
     world.post(terms)
-    return protocol.escrow_at_post(terms)
+    return formulas.escrow_at_post(terms)
 
 
 def _register(world: w.World) -> int:
@@ -42,7 +42,7 @@ def test_fee_on_transfer__each_deposit__counts_what_arrived_or_refuses(name: str
     world.token.send.set_traits(FEE)
     world.token.send.set_fee(bps)
     counted, held = world.escrow.call.tracked(), holding(world, world.escrow)
-    taken = protocol.escrow_at_post(world.terms()) if name == "post" else 100 * w.ETHER if name == "register" else 3
+    taken = formulas.escrow_at_post(world.terms()) if name == "post" else 100 * w.ETHER if name == "register" else 3
     if taken * bps // 10_000 == 0:
         amount = DEPOSITS[name](world)
         assert world.escrow.call.tracked() - counted == holding(world, world.escrow) - held == amount
@@ -63,6 +63,6 @@ def test_fee_on_transfer__covered_by_a_donation__never_counts_more_than_is_there
     world.token.send.set_fee(bps)
     world.token.send.mint(world.escrow, 10**18)
     terms = world.terms(flags=TermsFlag.NEWCOMERS)
-    amount = protocol.escrow_at_post(terms)
+    amount = formulas.escrow_at_post(terms)
     world.pay(world.jobs, "post", words.pack_terms(terms), (), amount=amount, sender=world.submitter)
     assert world.escrow.call.tracked() == amount <= holding(world, world.escrow)

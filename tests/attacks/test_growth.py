@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from hearth import protocol, words
-from hearth.types import SENTINEL, NodeId, Terms, TermsFlag
+from hearth.protocol import formulas, words
+from hearth.protocol.types import SENTINEL, NodeId, Terms, TermsFlag
 from tests import world as w
 from tests.attacks.stages import Scene, market
 from tests.evm import Evm
@@ -49,7 +49,7 @@ class Sample:
                 max_seconds=20_000 if name in ("running", "submitted") else 1_000,
                 deadline=world.evm.now + (2_000 if name == "expirable" else 30 * w.DAY),
             )
-        world.evm.warp(protocol.expirable_from(self.terms["expirable"], w.POLICY) - world.evm.now)
+        world.evm.warp(formulas.expirable_from(self.terms["expirable"], w.POLICY) - world.evm.now)
         world.nodes.send.beat(self.node, sender=world.operator)
         for name in ("overdue", "submitted", "running", "noticed"):
             world.claim(self.terms[name], self.node)
@@ -74,7 +74,7 @@ class Sample:
             world.evm.raw_call(world.nodes, data, sender=world.stranger, value=w.ETHER)
         world.evm.set_balance(world.keeper, 10**30)
         terms = world.terms(submitter=world.keeper.lower(), flags=TermsFlag.NEWCOMERS)
-        amount = protocol.escrow_at_post(terms)
+        amount = formulas.escrow_at_post(terms)
         for n in range(jobs):
             packed = words.pack_terms(w.replace(terms, salt=10**9 + n))
             world.evm.raw_call(world.jobs, world.jobs.encode("post", packed, ()), sender=world.keeper, value=amount)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hearth import words
-from hearth.types import SENTINEL
+from hearth.protocol import words
+from hearth.protocol.types import SENTINEL
 from tests import world as w
 from tests.attacks.stages import STAGES, Scene, scene
 from tests.evm import Reverted

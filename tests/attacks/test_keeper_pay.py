@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from hearth import protocol
-from hearth.types import TermsFlag
+from hearth.protocol import formulas
+from hearth.protocol.types import TermsFlag
 from tests import world as w
 from tests.attacks.stages import STAGES, Scene, market
 from tests.vault import key, share, shares
@@ -28,15 +28,15 @@ DEAREST = 110_000
 
 # The action, its stage, and its pay at once in base units.
 ACTIONS: dict[str, tuple[str, Callable[[Scene], Any], Callable[[w.Terms, int], int]]] = {
-    "settle": ("submitted", lambda s: s.world.settle(s.terms), protocol.settle_reward),
-    "close": ("noticed", lambda s: s.world.close(s.terms), protocol.settle_reward),
-    "expire": ("expirable", lambda s: s.world.expire(s.terms), protocol.expire_reward),
+    "settle": ("submitted", lambda s: s.world.settle(s.terms), formulas.settle_reward),
+    "close": ("noticed", lambda s: s.world.close(s.terms), formulas.settle_reward),
+    "expire": ("expirable", lambda s: s.world.expire(s.terms), formulas.expire_reward),
     "reclaim": (
         "silent",
         lambda s: s.world.reclaim(s.terms),
-        lambda t, late: protocol.reclaim_reward(t, protocol.slash_of(protocol.bond(t, w.POLICY)), late),
+        lambda t, late: formulas.reclaim_reward(t, formulas.slash_of(formulas.bond(t, w.POLICY)), late),
     ),
-    "propose": ("open", lambda s: s.world.propose(s.terms, s.node), lambda t, late: protocol.tip(t)),
+    "propose": ("open", lambda s: s.world.propose(s.terms, s.node), lambda t, late: formulas.tip(t)),
 }
 
 

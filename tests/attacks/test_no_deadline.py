@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.types import Billing
+from hearth.protocol.types import Billing
 from tests.attacks.stages import KINDS, LIVE, booked, ended, finish, holding, scene
 from tests.evm import START, reverts
 

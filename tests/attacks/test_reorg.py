@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import pytest
 
-from hearth import words
-from hearth.types import State, Terms, TermsFlag
+from hearth.protocol import words
+from hearth.protocol.types import State, Terms, TermsFlag
 from tests import world as w
 from tests.anvil import AnvilEvm, anvil_path
 from tests.evm import Reverted

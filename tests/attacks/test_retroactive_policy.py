@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from hearth import protocol, words
-from hearth.types import Policy, TermsFlag
+from hearth.protocol import formulas, words
+from hearth.protocol.types import Policy, TermsFlag
 from tests import world as w
 from tests.attacks.stages import KINDS, LIVE, STAGES, Scene, credits, finish, market, scene
 
@@ -64,4 +64,4 @@ def test_set_policy__then_a_whole_life__pays_the_fee_of_the_post() -> None:
     other = Scene(fresh, fresh.register(stake=1_000 * w.ETHER), terms)
     STAGES["submitted"](other)
     settled = fresh.settle(other.terms).event("Settled")
-    assert settled["fee"] == settled["pay"] * 1_000 // 10_000 == protocol.fee_of(settled["pay"], HARSH)
+    assert settled["fee"] == settled["pay"] * 1_000 // 10_000 == formulas.fee_of(settled["pay"], HARSH)

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from hearth import words
+from hearth.protocol import words
 from tests import world as w
 from tests.attacks.stages import KINDS, Scene, booked, holding, parties, scene
 from tests.contracts.steps import seat

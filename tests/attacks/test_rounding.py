@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth import protocol
-from hearth.types import Billing
+from hearth.protocol import formulas
+from hearth.protocol.types import Billing
 from tests import world as w
 from tests.attacks.twin import LIVES, Twin
 from tests.evm import reverts
@@ -83,7 +83,7 @@ def test_rounding__amounts_beyond_their_lanes__are_refused_at_post(
 @pytest.mark.parametrize("ceiling", [1, 10**6, 10**18 + 1])
 def test_rounding__keeper_fee_at_and_above_the_price__edge_is_exact(ceiling: int) -> None:
     twin = Twin(POLICY, ask=1, stake=TOP)
-    price = protocol.unit_price(twin.terms(ceiling=ceiling, max_seconds=1_000))
+    price = formulas.unit_price(twin.terms(ceiling=ceiling, max_seconds=1_000))
     twin.post(twin.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=price))
     with reverts("jobs: keeper_fee out of range"):
         twin.post(twin.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=price + 1))
@@ -93,11 +93,11 @@ def test_rounding__escrow_at_its_limit__is_taken_and_one_unit_more_is_refused() 
     """The lock's lane is 96 bits: the largest array that fits is posted, expires whole and comes back whole."""
     twin = Twin(POLICY, ask=1, stake=TOP)
     terms = twin.terms(ceiling=TOP, max_seconds=1_000_000, keeper_fee=0, max_attempts=1)
-    most = (2**96 - 1) // protocol.lease_budget(terms)
+    most = (2**96 - 1) // formulas.lease_budget(terms)
     with reverts("jobs: escrow too large"):
         twin.post(w.replace(terms, units=most + 1))
     twin.post(w.replace(terms, units=most))
     twin.wait_until(twin.expirable)
     world = twin.world
     world.expire(twin.job.terms, 2**256 - 1)
-    assert world.credit(world.submitter) == protocol.escrow_at_post(twin.job.terms)
+    assert world.credit(world.submitter) == formulas.escrow_at_post(twin.job.terms)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth import words
-from hearth.types import TermsFlag
+from hearth.protocol import words
+from hearth.protocol.types import TermsFlag
 from tests import world as w
 from tests.attacks.stages import DEAD, KINDS, Scene, booked, holding, scene
 from tests.evm import reverts

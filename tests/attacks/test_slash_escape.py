@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hearth import protocol, words
-from hearth.types import HotStatus, TermsFlag
+from hearth.protocol import formulas, words
+from hearth.protocol.types import HotStatus, TermsFlag
 from tests import world as w
 from tests.attacks.stages import KINDS, Scene, market
 from tests.evm import reverts
@@ -84,7 +84,7 @@ def test_slash__each_way_out__is_taken_in_full(escape: str, kind: str) -> None:
             deadline=world.evm.now + 90 * w.DAY,
             flags=TermsFlag.NEWCOMERS,
         )
-        bond = protocol.bond(terms, w.POLICY)
+        bond = formulas.bond(terms, w.POLICY)
         scene = Scene(world, world.register(stake=leases * bond + spare), terms)
         world.post(terms)
         for index in range(leases):
@@ -99,7 +99,7 @@ def test_slash__each_way_out__is_taken_in_full(escape: str, kind: str) -> None:
             taken = slashed["reward"] + slashed["burnt"]
             burnt = totals["burnt"] if totals["hour"] == world.evm.now // 3_600 else 0
             if burnt < max(before.stake // 100, 3 * w.MINIMUM_STAKE):
-                assert taken == protocol.slash_of(bond), name
+                assert taken == formulas.slash_of(bond), name
             assert before.stake - after.stake == taken > 0
             assert (before.hot.bond - after.hot.bond, before.hot.busy - after.hot.busy) == (bond, 1)
             assert after.stake >= after.hot.bond
@@ -120,7 +120,7 @@ def test_slash__smallest_amounts__rounds_to_nothing_and_goes_through(kind: str) 
         world.claim(terms, node)
         scene.to(world.unit(terms).mark)
         slashed = world.reclaim(terms).event("Slashed")
-        assert slashed["reward"] + slashed["burnt"] == protocol.bond(terms, policy) // 10
+        assert slashed["reward"] + slashed["burnt"] == formulas.bond(terms, policy) // 10
         assert world.locked(world.id_of(terms)) == 0
 
 

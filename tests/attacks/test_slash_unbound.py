@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.types import NodeId
+from hearth.protocol.types import NodeId
 from tests import world as w
 from tests.attacks.stages import KINDS, STAGES, Scene, scene
 from tests.evm import Reverted, reverts

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from hearth import protocol, words
-from hearth.types import Outcome, Policy, State, Terms, TermsFlag
+from hearth.protocol import formulas, words
+from hearth.protocol.types import Outcome, Policy, State, Terms, TermsFlag
 from tests import world as w
 from tests.attacks.stages import DEAD, market
 from tests.evm import Reverted
@@ -135,7 +135,7 @@ class Twin:
     @property
     def expirable(self) -> int:
         """Return the first second of expiry."""
-        return protocol.expirable_from(self.job.terms, self.world.policy)
+        return formulas.expirable_from(self.job.terms, self.world.policy)
 
 
 def _must(twin: Twin, name: str, *args: Any) -> None:

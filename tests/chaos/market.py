@@ -19,19 +19,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hearth import cid as cids
-from hearth import devnet, keys
-from hearth.abi import codec
-from hearth.chain.web3 import Web3Chain
-from hearth.events import Event, JobPosted, Reclaimed, Settled, Started, Submitted, decode
-from hearth.journal import Journal as TxJournal
-from hearth.market import Market
+from hearth.chain import keys
+from hearth.chain.rpc import Web3Chain
+from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx_journal import Journal as TxJournal
+from hearth.local import devnet
+from hearth.market.abi import codec
+from hearth.market.events import Event, JobPosted, Reclaimed, Settled, Started, Submitted, decode
+from hearth.market.reads import Market
+from hearth.protocol.types import Billing, JobId, NodeId, Offer, Runtime, State, Terms, TermsFlag, Unit
 from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
 from hearth.spec.resolved import ResolvedCompare, ResolvedOutput, ResolvedResources, ResolvedVerify
 from hearth.spec.resolved import canonical as canonical_of
-from hearth.stores import FolderStore
-from hearth.tx import Sender, SenderConfig
-from hearth.types import Billing, JobId, NodeId, Offer, Runtime, State, Terms, TermsFlag, Unit
+from hearth.storage import cid as cids
+from hearth.storage.stores import FolderStore
 from worker.journal import Entry, Journal
 from worker.shell import read_status
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.devnet import free_port
+from hearth.local.devnet import free_port
 from tests.chaos.market import Exchange, Scenario, wait
 from tests.require import require
 from worker.journal import Moment, Phase
@@ -159,8 +159,8 @@ def outcomes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[str]]]:
     """Run every selected case, several at once."""
-    from hearth.devnet import find_anvil
-    from hearth.errors import ConfigError
+    from hearth.base.errors import ConfigError
+    from hearth.local.devnet import find_anvil
 
     try:
         find_anvil()

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from eth_utils import keccak
 
-from hearth import errors, gpu_tiers, profiles, protocol, unixfs, words
-from hearth.canonical import MAX_DOCUMENT_BYTES
-from hearth.network import Network, NodeParameters
-from hearth.spec import FUEL_PER_SECOND, ResolvedSpec
-from hearth.types import (
+from hearth.base import errors
+from hearth.market import profiles
+from hearth.market.network import Network, NodeParameters
+from hearth.protocol import formulas, gpu_tiers, words
+from hearth.protocol.types import (
     SENTINEL,
     Billing,
     Gate,
@@ -31,7 +31,10 @@ from hearth.types import (
     Terms,
     Unit,
 )
-from hearth.units import Asset
+from hearth.protocol.units import Asset
+from hearth.spec import FUEL_PER_SECOND, ResolvedSpec
+from hearth.storage import unixfs
+from hearth.storage.canonical import MAX_DOCUMENT_BYTES
 from tests import world as w
 from tests.evm import Evm, Reverted
 from tests.stateful.test_market import ALLOWED
@@ -119,16 +122,16 @@ def test_ids__shown__are_vectors() -> None:
         plain += b"".join(bytes.fromhex(word[2:]) for word in vector["words"])
         assert "0x" + keccak(plain).hex() == vector["job_id"]
     assert len(numbers) == 3 and shown == expected
-    assert protocol.TERMS_TYPE in section("Ids") and SENTINEL == 2**256 - 1
+    assert formulas.TERMS_TYPE in section("Ids") and SENTINEL == 2**256 - 1
 
 
 def test_ids__formulas__are_the_librarys() -> None:
     job, node = w.JobId(b"\x07" * 32), NodeId(9)
-    assert protocol.unit_key(job, 0, 1) == job
-    assert protocol.unit_key(job, 3, 5) == keccak(job + (3).to_bytes(32, "big"))
+    assert formulas.unit_key(job, 0, 1) == job
+    assert formulas.unit_key(job, 3, 5) == keccak(job + (3).to_bytes(32, "big"))
     seed = keccak(job + (3).to_bytes(32, "big") + (2).to_bytes(32, "big"))
-    assert protocol.seed(job, 3, 2) == seed
-    assert protocol.lot(seed, node) == int.from_bytes(keccak(seed + (9).to_bytes(32, "big")), "big") % 2**40
+    assert formulas.seed(job, 3, 2) == seed
+    assert formulas.lot(seed, node) == int.from_bytes(keccak(seed + (9).to_bytes(32, "big")), "big") % 2**40
 
 
 # ---- terms and words ----
@@ -205,7 +208,7 @@ def test_words__every_layout__is_shown() -> None:
 
 def job_functions() -> dict[str, str]:
     """Return name -> name(arguments) of JobRegistry's calls for everyone but the governor."""
-    abi = json.loads((ROOT / "hearth" / "artifacts" / "JobRegistry.json").read_text(encoding="utf-8"))["abi"]
+    abi = json.loads((ROOT / "hearth" / "market" / "artifacts" / "JobRegistry.json").read_text(encoding="utf-8"))["abi"]
     governed = {"set_policy", "drop_previous_policy", "pause", "offer_governor", "accept_governor"}
     return {
         item["name"]: f"{item['name']}({', '.join(i['name'] for i in item['inputs'])})"
@@ -232,22 +235,22 @@ def test_states__calls__are_job_registrys() -> None:
 def test_states__boundaries__are_the_twins() -> None:
     terms, policy = TERMS, profiles.PUBLIC.policy
     unit = Unit(State.OPEN, mark=1_000, started=500)
-    assert protocol.proposable(terms, unit, 999) and not protocol.proposable(terms, unit, 1_000)
+    assert formulas.proposable(terms, unit, 999) and not formulas.proposable(terms, unit, 1_000)
     best = w.Best(node=NodeId(7))
     end = 1_000 + policy.ack_time
-    assert protocol.with_lapse(unit, best, policy, end - 1) == unit
-    assert protocol.with_lapse(unit, best, policy, end).lapses == 1
+    assert formulas.with_lapse(unit, best, policy, end - 1) == unit
+    assert formulas.with_lapse(unit, best, policy, end).lapses == 1
     bare_unit = replace(unit, mark=0)
     opens = 500 + policy.open_claim_after
-    assert not protocol.claimable(terms, policy, bare_unit, opens - 1)
-    assert protocol.claimable(terms, policy, bare_unit, opens)
-    last = terms.deadline - protocol.lease_seconds(terms) - protocol.grace(terms, policy)
-    assert protocol.has_time(terms, policy, last) and not protocol.has_time(terms, policy, last + 1)
-    assert protocol.expirable_from(terms, policy) == last + 1
+    assert not formulas.claimable(terms, policy, bare_unit, opens - 1)
+    assert formulas.claimable(terms, policy, bare_unit, opens)
+    last = terms.deadline - formulas.lease_seconds(terms) - formulas.grace(terms, policy)
+    assert formulas.has_time(terms, policy, last) and not formulas.has_time(terms, policy, last + 1)
+    assert formulas.expirable_from(terms, policy) == last + 1
     running = Unit(State.RUNNING, mark=5_000, started=1_000)
-    assert protocol.reclaimable_from(running, 1_200, 900) == 2_100
-    assert protocol.reclaimable_from(running, 0, 900) == 1_900
-    assert protocol.reclaimable_from(running, 4_900, 900) == 5_000
+    assert formulas.reclaimable_from(running, 1_200, 900) == 2_100
+    assert formulas.reclaimable_from(running, 0, 900) == 1_900
+    assert formulas.reclaimable_from(running, 4_900, 900) == 5_000
 
 
 # ---- worked examples ----
@@ -274,28 +277,28 @@ def test_money__worked_example__is_what_the_twin_computes() -> None:
         State.SUBMITTED, Outcome.OK, NodeId(1), 250_000_001, started=100, mark=200, seconds=17, attempts=1, tips=1
     )
     closing = replace(unit, state=State.CLOSING, mark=107)
-    slash = protocol.slash_of(protocol.bond(TERMS, policy))
-    pay = protocol.pay_at_settle(TERMS, policy, unit)
-    fee = protocol.fee_of(pay, policy)
-    settler = protocol.settle_reward(TERMS, 0)
+    slash = formulas.slash_of(formulas.bond(TERMS, policy))
+    pay = formulas.pay_at_settle(TERMS, policy, unit)
+    fee = formulas.fee_of(pay, policy)
+    settler = formulas.settle_reward(TERMS, 0)
     expected = {
-        "p'": protocol.unit_price(TERMS),
-        "budget": protocol.lease_budget(TERMS),
-        "tip": protocol.tip(TERMS),
-        "holds after one tip": protocol.unit_holds(TERMS, unit),
-        "grace": protocol.grace(TERMS, policy),
-        "bond": protocol.bond(TERMS, policy),
+        "p'": formulas.unit_price(TERMS),
+        "budget": formulas.lease_budget(TERMS),
+        "tip": formulas.tip(TERMS),
+        "holds after one tip": formulas.unit_holds(TERMS, unit),
+        "grace": formulas.grace(TERMS, policy),
+        "bond": formulas.bond(TERMS, policy),
         "slash": slash,
-        "reclaimer at once": protocol.reclaim_reward(TERMS, slash, 0),
-        "reclaimer after 200 s": protocol.reclaim_reward(TERMS, slash, 200),
-        "reclaimer after 600 s": protocol.reclaim_reward(TERMS, slash, 600),
-        "expirer after 10 s": protocol.expire_reward(TERMS, 10),
+        "reclaimer at once": formulas.reclaim_reward(TERMS, slash, 0),
+        "reclaimer after 200 s": formulas.reclaim_reward(TERMS, slash, 200),
+        "reclaimer after 600 s": formulas.reclaim_reward(TERMS, slash, 600),
+        "expirer after 10 s": formulas.expire_reward(TERMS, 10),
         "pay": pay,
         "fee": fee,
         "owner": pay - fee,
         "settler": settler,
-        "submitter": protocol.unit_holds(TERMS, unit) - pay - settler,
-        "pay at close, started 7 s before the notice's end": protocol.pay_at_close(TERMS, policy, closing),
+        "submitter": formulas.unit_holds(TERMS, unit) - pay - settler,
+        "pay at close, started 7 s before the notice's end": formulas.pay_at_close(TERMS, policy, closing),
     }
     shown = by_name(tables(section("Worked example", 3))[0])
     assert shown == expected
@@ -305,18 +308,18 @@ def test_money__worked_example__is_what_the_twin_computes() -> None:
 def test_matching__worked_example__is_what_the_twin_computes() -> None:
     needs = Needs(tier=17, vram_gib=10, ram_gib=16, cores=4, zone_mask=1 << 4, home=5)
     offer = Offer(tier=19, vram_gib=24, ram_gib=64, cores=12, zone=4, slots=3, ask=400_000)
-    hot = Hot(r=3 * protocol.ONE, s=protocol.ONE, busy=1)
-    score = protocol.score(needs, 1_000_000, 400_000, offer, hot)
+    hot = Hot(r=3 * formulas.ONE, s=formulas.ONE, busy=1)
+    score = formulas.score(needs, 1_000_000, 400_000, offer, hot)
     shown = by_name(tables(section("Matching"))[1])
-    assert shown["R"] == protocol.reputation(hot.r, hot.s)
+    assert shown["R"] == formulas.reputation(hot.r, hot.s)
     assert shown["S"] == score
-    seed = protocol.seed(w.JobId(bytes(32)), 0, 0)
-    assert shown["bucket"] == protocol.key(score, seed, NodeId(1)) >> 40
+    seed = formulas.seed(w.JobId(bytes(32)), 0, 0)
+    assert shown["bucket"] == formulas.key(score, seed, NodeId(1)) >> 40
     # Each part alone: what the score loses where the part is 0 (or the load is).
-    assert shown["P"] * 4_000 == score - protocol.score(needs, 1_000_000, 1_000_000, offer, hot)
-    idle = protocol.score(needs, 1_000_000, 400_000, offer, replace(hot, busy=0))
+    assert shown["P"] * 4_000 == score - formulas.score(needs, 1_000_000, 1_000_000, offer, hot)
+    idle = formulas.score(needs, 1_000_000, 400_000, offer, replace(hot, busy=0))
     assert shown["load"] == idle - score
-    anywhere = protocol.score(replace(needs, zone_mask=0), 1_000_000, 400_000, offer, hot)
+    anywhere = formulas.score(replace(needs, zone_mask=0), 1_000_000, 400_000, offer, hot)
     assert (10_000 - shown["G"]) * 1_000 == anywhere - score
     rest = score + shown["load"] - 4_000 * shown["P"] - 3_000 * shown["R"] - 1_000 * shown["G"]
     assert shown["H"] * 2_000 == rest
@@ -324,24 +327,24 @@ def test_matching__worked_example__is_what_the_twin_computes() -> None:
 
 
 def test_reputation__worked_example__is_what_the_twin_computes() -> None:
-    one, day = protocol.ONE, 86_400
+    one, day = formulas.ONE, 86_400
     failed = [Hot()]
     for _ in range(4):
-        failed.append(protocol.observe(failed[-1], False, one, 0))
-    success = protocol.observe(Hot(), True, one, 0)
-    full = protocol.observe(Hot(r=50 * one), False, one, 0)
+        failed.append(formulas.observe(failed[-1], False, one, 0))
+    success = formulas.observe(Hot(), True, one, 0)
+    full = formulas.observe(Hot(r=50 * one), False, one, 0)
     expected = {
-        "decay(2^20, 15 d)": protocol.decay(one, 15 * day),
-        "decay(2^20, 30 d)": protocol.decay(one, 30 * day),
-        "decay(2^20, 45 d)": protocol.decay(one, 45 * day),
-        "decay(2^20, 960 d)": protocol.decay(one, 960 * day),
-        "score of a new node": protocol.reputation(0, 0),
-        "score after one success": protocol.reputation(success.r, success.s),
-        "score after three failures": protocol.reputation(failed[3].r, failed[3].s),
+        "decay(2^20, 15 d)": formulas.decay(one, 15 * day),
+        "decay(2^20, 30 d)": formulas.decay(one, 30 * day),
+        "decay(2^20, 45 d)": formulas.decay(one, 45 * day),
+        "decay(2^20, 960 d)": formulas.decay(one, 960 * day),
+        "score of a new node": formulas.reputation(0, 0),
+        "score after one success": formulas.reputation(success.r, success.s),
+        "score after three failures": formulas.reputation(failed[3].r, failed[3].s),
         "quarantine after three failures in one second": failed[3].quarantine,
         "quarantine after a fourth": failed[4].quarantine,
         "r at 50 x 2^20 after a failure": full.r,
-        "weight of a fee of half the reference": protocol.success_weight(50, 100),
+        "weight of a fee of half the reference": formulas.success_weight(50, 100),
     }
     assert by_name(tables(section("Reputation"))[0]) == expected
     assert failed[2].quarantine == 0
@@ -525,7 +528,9 @@ def test_errors__narrower_codes__are_raised_with_their_exit_status() -> None:
 def test_events__table__is_the_artifacts() -> None:
     expected = set()
     for contract in ("JobRegistry", "NodeRegistry", "Escrow", "Lens"):
-        abi = json.loads((ROOT / "hearth" / "artifacts" / f"{contract}.json").read_text(encoding="utf-8"))["abi"]
+        abi = json.loads((ROOT / "hearth" / "market" / "artifacts" / f"{contract}.json").read_text(encoding="utf-8"))[
+            "abi"
+        ]
         for event in (item for item in abi if item["type"] == "event"):
             inputs = ", ".join(i["name"] + ("*" if i["indexed"] else "") for i in event["inputs"])
             expected.add((contract, event["name"], inputs))

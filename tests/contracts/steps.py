@@ -8,8 +8,8 @@ from typing import Any
 
 from eth_utils import to_checksum_address
 
-from hearth import words
-from hearth.types import Hot, Needs, NodeId, Terms, UnitFlag
+from hearth.protocol import words
+from hearth.protocol.types import Hot, Needs, NodeId, Terms, UnitFlag
 from tests import world as w
 from tests.evm import Contract, Receipt
 from tests.world import NEEDS, World

@@ -1,4 +1,5 @@
-"""Job ids: twenty vectors, written out by hand-made arithmetic that shares nothing with hearth.words or protocol.
+"""Job ids: twenty vectors, written out by hand-made arithmetic that shares nothing with hearth.protocol.words or
+protocol.
 
 `python -m tests.contracts.test_ids` writes tests/data/job_ids.json again. Integers stand there as decimal strings,
 words and addresses in hexadecimal, so that no reader loses digits.
@@ -15,8 +16,8 @@ import pytest
 from eth_abi import encode
 from eth_hash.auto import keccak
 
-from hearth import protocol, words
-from hearth.types import Billing, Needs, Runtime, Terms, TermsFlag
+from hearth.protocol import formulas, words
+from hearth.protocol.types import Billing, Needs, Runtime, Terms, TermsFlag
 from tests.evm import CHAIN_ID
 from tests.world import World
 
@@ -178,8 +179,8 @@ def test_job_id__vector__is_the_librarys(number: int) -> None:
     assert [f"0x{word:064x}" for word in flat] == vector["words"]
     assert words.unpack_terms(packed) == terms
     chain_id, registry = int(vector["chain_id"]), vector["registry"]
-    assert "0x" + protocol.job_id(chain_id, registry, terms).hex() == vector["job_id"]
-    assert "0x" + protocol.job_id_of_words(chain_id, registry, packed).hex() == vector["job_id"]
+    assert "0x" + formulas.job_id(chain_id, registry, terms).hex() == vector["job_id"]
+    assert "0x" + formulas.job_id_of_words(chain_id, registry, packed).hex() == vector["job_id"]
 
 
 @pytest.mark.parametrize("number", range(COUNT))
@@ -195,7 +196,7 @@ def test_job_id_of__vectors__is_the_contracts(world: World) -> None:
         packed = [int(word, 16) for word in vector["words"]]
         found = world.jobs.call.job_id_of(words.pack_terms(_terms(vector["terms"])))
         assert found == _id(CHAIN_ID, world.jobs.address, packed)
-        assert found == protocol.job_id(CHAIN_ID, world.jobs.address, _terms(vector["terms"]))
+        assert found == formulas.job_id(CHAIN_ID, world.jobs.address, _terms(vector["terms"]))
 
 
 def test_job_id__any_one_bit__changes_it() -> None:

@@ -1,4 +1,4 @@
-"""The bit layouts of contracts/packing.vy are those of hearth.words, and each word packs and unpacks to itself."""
+"""The bit layouts of contracts/packing.vy are those of hearth.protocol.words; each word packs and unpacks to itself."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth import words
-from hearth.types import HotStatus, Runtime, State, TermsFlag, UnitFlag
+from hearth.protocol import words
+from hearth.protocol.types import HotStatus, Runtime, State, TermsFlag, UnitFlag
 from tests.evm import CONTRACTS
 
 
@@ -28,7 +28,7 @@ def _constants() -> dict[str, int]:
 
 PACKING = _constants()
 
-# Lane of hearth.words -> constant of packing.vy. Lanes that start with _ stay zero and have none.
+# Lane of hearth.protocol.words -> constant of packing.vy. Lanes that start with _ stay zero and have none.
 SIZES = {
     "tier": "TIER",
     "gpu_count": "GPU_COUNT",

@@ -1,4 +1,4 @@
-"""The contracts' arithmetic equals hearth.protocol bit for bit, on drawn values and on extremes."""
+"""The contracts' arithmetic equals hearth.protocol.formulas bit for bit, on drawn values and on extremes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from hearth import protocol, words
-from hearth.protocol import ONE
-from hearth.types import (
+from hearth.protocol import formulas, words
+from hearth.protocol.formulas import ONE
+from hearth.protocol.types import (
     Best,
     Billing,
     Gate,
@@ -35,7 +35,7 @@ from tests.world import ETHER, POLICY
 
 U = {bits: (1 << bits) - 1 for bits in (4, 5, 6, 8, 10, 12, 14, 16, 17, 24, 26, 32, 40, 48, 80)}
 # A quarantine that starts within the last week of the 32-bit clock (in 2106) does not fit its lane.
-LAST = U[32] - protocol.QUARANTINE_MAX
+LAST = U[32] - formulas.QUARANTINE_MAX
 DEAD_AFTER, MINIMUM = 900, ETHER
 DECAY_ERROR = 0.0028  # of the quadratic approximation of 2**-x
 
@@ -119,27 +119,27 @@ def _money_limits(terms: Terms) -> tuple[int, int]:
 @given(TERMS)
 def test_unit_price_and_budget__equal(terms: Terms) -> None:
     twin, (money, limits) = _twin().call, _money_limits(terms)
-    assert twin.unit_price(money, limits) == protocol.unit_price(terms) == protocol.price(terms)
-    assert twin.budget(money, limits) == protocol.lease_budget(terms) == protocol.escrow_at_post(terms)
+    assert twin.unit_price(money, limits) == formulas.unit_price(terms) == formulas.price(terms)
+    assert twin.budget(money, limits) == formulas.lease_budget(terms) == formulas.escrow_at_post(terms)
 
 
 @given(TERMS, st.integers(0, 8))
 def test_holds__equal(terms: Terms, tips: int) -> None:
     unit = Unit(state=State.OPEN, tips=min(tips, terms.max_attempts))
-    assert _twin().call.holds(*_money_limits(terms), words.pack_unit(unit)) == protocol.unit_holds(terms, unit)
+    assert _twin().call.holds(*_money_limits(terms), words.pack_unit(unit)) == formulas.unit_holds(terms, unit)
 
 
 @given(TERMS, POLICIES)
 def test_bond__equal(terms: Terms, policy: Policy) -> None:
     found = _twin().call.bond(*_money_limits(terms), words.pack_policy(policy))
-    assert found == protocol.bond(terms, policy)
+    assert found == formulas.bond(terms, policy)
 
 
 @given(TERMS, POLICIES, st.integers(-1, 1))
 def test_ask__equal(terms: Terms, policy: Policy, beside: int) -> None:
-    for level in (policy, replace(policy, probation_price=_near(protocol.price(terms), beside))):
+    for level in (policy, replace(policy, probation_price=_near(formulas.price(terms), beside))):
         posted = replace(terms, policy=words.pack_policy(level))
-        ask = protocol.ask_of(posted, level)
+        ask = formulas.ask_of(posted, level)
         found = _twin().call.ask(words.pack_terms(posted))
         assert tuple(found) == (words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation)
 
@@ -160,13 +160,13 @@ def test_pay_at_settle__equal(
     flags = UnitFlag.NOTICED if noticed else UnitFlag(0)
     unit = Unit(state=State.SUBMITTED, rate=rate, started=started, mark=started + elapsed, seconds=used, flags=flags)
     twin = _twin().call
-    billed = protocol.billed_seconds(terms, policy, unit)
+    billed = formulas.billed_seconds(terms, policy, unit)
     pay = twin.pay(*_money_limits(terms), words.pack_unit(unit), billed)
-    assert pay == protocol.pay_at_settle(terms, policy, unit) <= protocol.price(terms)
-    assert twin.fee(pay, words.pack_policy(policy)) == protocol.fee_of(pay, policy)
+    assert pay == formulas.pay_at_settle(terms, policy, unit) <= formulas.price(terms)
+    assert twin.fee(pay, words.pack_policy(policy)) == formulas.fee_of(pay, policy)
     closing = min(elapsed, terms.max_seconds) + policy.start_fee_seconds
     found = twin.pay(*_money_limits(terms), words.pack_unit(unit), closing)
-    assert found == protocol.pay_at_close(terms, policy, unit)
+    assert found == formulas.pay_at_close(terms, policy, unit)
 
 
 @given(_lane(80), st.one_of(st.integers(0, 1_200), st.integers(0, 2**40)))
@@ -175,16 +175,16 @@ def test_pay_at_settle__equal(
 @example(U[80], 600)
 @example(U[80], 2**60)
 def test_ramp__equal(base: int, overdue: int) -> None:
-    assert _twin().call.ramp(base, overdue) == protocol.ramp(base, overdue)
+    assert _twin().call.ramp(base, overdue) == formulas.ramp(base, overdue)
 
 
 @given(_lane(80), st.integers(0, 2_000), TERMS)
 def test_rewards__equal(slash: int, overdue: int, terms: Terms) -> None:
     ramp = _twin().call.ramp
-    assert ramp(terms.keeper_fee // 8, overdue) == protocol.settle_reward(terms, overdue)
-    assert min(slash // 4, ramp(terms.keeper_fee // 8, overdue)) == protocol.reclaim_reward(terms, slash, overdue)
+    assert ramp(terms.keeper_fee // 8, overdue) == formulas.settle_reward(terms, overdue)
+    assert min(slash // 4, ramp(terms.keeper_fee // 8, overdue)) == formulas.reclaim_reward(terms, slash, overdue)
     expected = min(terms.keeper_fee, ramp(terms.keeper_fee // 4, overdue))
-    assert expected == protocol.expire_reward(terms, overdue)
+    assert expected == formulas.expire_reward(terms, overdue)
 
 
 @given(st.integers(0, 2**15 - 1))
@@ -196,7 +196,7 @@ def test_amount__equal(code: int) -> None:
 @given(TERMS, POLICIES)
 def test_lease_time__equal(terms: Terms, policy: Policy) -> None:
     found = _twin().call.lease_time(_money_limits(terms)[1], words.pack_policy(policy))
-    assert found == protocol.lease_seconds(terms) + protocol.grace(terms, policy)
+    assert found == formulas.lease_seconds(terms) + formulas.grace(terms, policy)
 
 
 # ---- matching ----
@@ -205,7 +205,7 @@ def test_lease_time__equal(terms: Terms, policy: Policy) -> None:
 @given(st.binary(min_size=32, max_size=32), _lane(24), _lane(4), _lane(32), st.integers(0, 10**8))
 def test_key__equal(job: bytes, index: int, attempts: int, node: int, score: int) -> None:
     found = _twin().call.key(job, index, attempts, node, score)
-    expected = protocol.key(score, protocol.seed(protocol.JobId(job), index, attempts), NodeId(node))
+    expected = formulas.key(score, formulas.seed(formulas.JobId(job), index, attempts), NodeId(node))
     assert found == expected <= U[48]
 
 
@@ -229,7 +229,7 @@ def test_with_lapse__equal(
     twin, word = _twin().call, words.pack_unit(unit)
     if twin.has_lapsed(word, words.pack_policy(policy), now):
         word = twin.drop(word, words.pack_best(best))
-    assert words.unpack_unit(word) == protocol.with_lapse(unit, best, policy, now)
+    assert words.unpack_unit(word) == formulas.with_lapse(unit, best, policy, now)
 
 
 SIZES: dict[str, int] = {"tier": 6, "gpu_count": 6, "vram_gib": 10, "cores": 10, "ram_gib": 14, "disk_gib": 17}
@@ -261,7 +261,7 @@ def test_score__equal(drawn: tuple[Needs, Offer, Hot, int]) -> None:
     found = _twin().call.score(
         words.pack_needs(needs), ceiling, offer.ask, words.pack_offer(offer), words.pack_hot(hot)
     )
-    assert found == protocol.score(needs, ceiling, offer.ask, offer, hot)
+    assert found == formulas.score(needs, ceiling, offer.ask, offer, hot)
     assert 0 <= found <= 10**8
 
 
@@ -271,7 +271,7 @@ def test_score__all_distances__equal() -> None:
         for zone in range(16):
             needs, offer = Needs(zone_mask=U[16], home=home), Offer(zone=zone, ask=1)
             found = _twin().call.score(words.pack_needs(needs), 1, 1, words.pack_offer(offer), words.pack_hot(hot))
-            assert found == protocol.score(needs, 1, 1, offer, hot), (home, zone)
+            assert found == formulas.score(needs, 1, 1, offer, hot), (home, zone)
 
 
 def test_score__extremes__equal() -> None:
@@ -283,14 +283,14 @@ def test_score__extremes__equal() -> None:
         found = _twin().call.score(
             words.pack_needs(need), U[80], offer.ask, words.pack_offer(offer), words.pack_hot(hot)
         )
-        assert found == protocol.score(need, U[80], offer.ask, offer, hot)
+        assert found == formulas.score(need, U[80], offer.ask, offer, hot)
 
 
 # ---- gates ----
 
 
 @st.composite
-def _fitting(draw: st.DrawFn) -> tuple[Node, protocol.Ask, int]:
+def _fitting(draw: st.DrawFn) -> tuple[Node, formulas.Ask, int]:
     """Draw a node, an ask that it fits, and the time."""
     needs, offer, hot, ceiling = draw(_pairs())
     now = draw(st.integers(DEAD_AFTER, LAST))
@@ -307,31 +307,31 @@ def _fitting(draw: st.DrawFn) -> tuple[Node, protocol.Ask, int]:
         seasoned=seasoned,
     )
     node = Node(NodeId(1), NATIVE, NATIVE, max(MINIMUM, held + free), offer, hot)
-    ask = protocol.Ask(needs, ceiling, draw(st.integers(0, node.stake - held)), probation)
+    ask = formulas.Ask(needs, ceiling, draw(st.integers(0, node.stake - held)), probation)
     return node, ask, now
 
 
-def _gate(node: Node, ask: protocol.Ask, now: int) -> int:
+def _gate(node: Node, ask: formulas.Ask, now: int) -> int:
     """Return the contract's gate, and demand that it is the library's."""
     packed = words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation
     args = words.pack_hot(node.hot), words.pack_offer(node.offer), node.stake, packed, node.offer.ask
     evm = _gates().evm
     evm.now = now
     found: int = _gates().call.gate(*args)
-    assert found == protocol.node_gate(node, ask, now, DEAD_AFTER, MINIMUM)
+    assert found == formulas.node_gate(node, ask, now, DEAD_AFTER, MINIMUM)
     return found
 
 
-def _break(gate: Gate, node: Node, ask: protocol.Ask, now: int) -> tuple[Node, protocol.Ask]:
+def _break(gate: Gate, node: Node, ask: formulas.Ask, now: int) -> tuple[Node, formulas.Ask]:
     """Change a fitting pair by as little as it takes to fail at one gate."""
     hot, offer, needs = node.hot, node.offer, ask.needs
-    lanes: dict[Gate, str] = dict(protocol._SIZE_GATES)
+    lanes: dict[Gate, str] = dict(formulas._SIZE_GATES)
     if gate in lanes:
         name = lanes[gate]
         offered = min(getattr(offer, name), U[SIZES[name]] - 1)
         offer = replace(offer, **{name: offered})
         return replace(node, offer=offer), ask._replace(needs=replace(needs, **{name: offered + 1}))
-    changes: dict[Gate, tuple[Node, protocol.Ask]] = {
+    changes: dict[Gate, tuple[Node, formulas.Ask]] = {
         Gate.FITS: (node, ask),
         Gate.NOT_LIVE: (replace(node, hot=replace(hot, beat=now - DEAD_AFTER)), ask),
         Gate.NOT_ACTIVE: (replace(node, stake=MINIMUM - 1, hot=replace(hot, bond=0)), ask),
@@ -351,7 +351,7 @@ def _break(gate: Gate, node: Node, ask: protocol.Ask, now: int) -> tuple[Node, p
 def test_gate__broken_by_one__is_named_alike(gate: Gate) -> None:
     @settings(max_examples=25)
     @given(_fitting())
-    def check(drawn: tuple[Node, protocol.Ask, int]) -> None:
+    def check(drawn: tuple[Node, formulas.Ask, int]) -> None:
         node, ask, now = drawn
         assert _gate(node, ask, now) == Gate.FITS
         assert _gate(*_break(gate, node, ask, now), now) == gate
@@ -360,7 +360,7 @@ def test_gate__broken_by_one__is_named_alike(gate: Gate) -> None:
 
 
 @given(_fitting(), st.lists(st.sampled_from([g for g in Gate if g <= Gate.PROBATION]), min_size=2, max_size=5))
-def test_gate__several_broken__name_the_same_first(drawn: tuple[Node, protocol.Ask, int], gates: list[Gate]) -> None:
+def test_gate__several_broken__name_the_same_first(drawn: tuple[Node, formulas.Ask, int], gates: list[Gate]) -> None:
     node, ask, now = drawn
     for gate in gates:
         node, ask = _break(gate, node, ask, now)
@@ -370,30 +370,30 @@ def test_gate__several_broken__name_the_same_first(drawn: tuple[Node, protocol.A
 
 def test_gate__first_lease_of_a_newcomer__is_allowed_by_probation_one() -> None:
     node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(slots=3, ask=5), Hot(beat=10**9))
-    ask = protocol.Ask(Needs(), 5, 0, 1)
+    ask = formulas.Ask(Needs(), 5, 0, 1)
     for busy, gate in ((0, Gate.FITS), (1, Gate.PROBATION)):
         assert _gate(replace(node, hot=replace(node.hot, busy=busy)), ask, 10**9) == gate
 
 
 def test_gate__never_beat__is_not_live() -> None:
     node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(ask=5), Hot())
-    assert _gate(node, protocol.Ask(Needs(), 5, 0, 0), 10) == Gate.NOT_LIVE
+    assert _gate(node, formulas.Ask(Needs(), 5, 0, 0), 10) == Gate.NOT_LIVE
 
 
 # ---- reputation ----
 
 
-@given(_lane(26), st.one_of(st.integers(0, 3 * protocol.HALF_LIFE), st.integers(0, 2**32)))
+@given(_lane(26), st.one_of(st.integers(0, 3 * formulas.HALF_LIFE), st.integers(0, 2**32)))
 @example(U[26], 0)
-@example(U[26], protocol.HALF_LIFE - 1)
-@example(U[26], protocol.HALF_LIFE)
-@example(U[26], 31 * protocol.HALF_LIFE)
-@example(U[26], 32 * protocol.HALF_LIFE - 1)
-@example(U[26], 32 * protocol.HALF_LIFE)
+@example(U[26], formulas.HALF_LIFE - 1)
+@example(U[26], formulas.HALF_LIFE)
+@example(U[26], 31 * formulas.HALF_LIFE)
+@example(U[26], 32 * formulas.HALF_LIFE - 1)
+@example(U[26], 32 * formulas.HALF_LIFE)
 def test_decay__equal(amount: int, passed: int) -> None:
     found = _twin().call.decay(amount, passed)
-    assert found == protocol.decay(amount, passed)
-    exact = amount * 2 ** (-passed / protocol.HALF_LIFE)
+    assert found == formulas.decay(amount, passed)
+    exact = amount * 2 ** (-passed / formulas.HALF_LIFE)
     assert abs(found - exact) <= DECAY_ERROR * exact + 2
 
 
@@ -404,7 +404,7 @@ WEIGHTS = st.one_of(st.sampled_from([0, 1, ONE // 2, ONE - 1, ONE]), st.integers
 def test_observe__equal(hot: Hot, ok: bool, weight: int, passed: int) -> None:
     now = min(hot.rep_time + passed, LAST)
     found = _twin().call.observe(words.pack_hot(hot), ok, weight, now)
-    assert words.unpack_hot(found) == protocol.observe(hot, ok, weight, now)
+    assert words.unpack_hot(found) == formulas.observe(hot, ok, weight, now)
 
 
 @given(st.lists(st.tuples(st.booleans(), WEIGHTS, st.integers(0, 5 * 86_400)), max_size=40), _hots(last=10**9))
@@ -413,7 +413,7 @@ def test_observe__histories__stay_equal(steps: list[tuple[bool, int, int]], star
     word = words.pack_hot(start)
     for ok, weight, passed in steps:
         now += passed
-        hot, word = protocol.observe(hot, ok, weight, now), _twin().call.observe(word, ok, weight, now)
+        hot, word = formulas.observe(hot, ok, weight, now), _twin().call.observe(word, ok, weight, now)
         assert words.unpack_hot(word) == hot
 
 
@@ -425,7 +425,7 @@ def test_observe__every_trip_count_at_the_breaker__equal(ok: bool, trips: int) -
             for weight in (ONE - 1, ONE):
                 hot = Hot(r=U[26], s=U[26], rep_time=LAST, cusum=cusum, trips=trips, count=count, quarantine=LAST)
                 found = _twin().call.observe(words.pack_hot(hot), ok, weight, LAST)
-                assert words.unpack_hot(found) == protocol.observe(hot, ok, weight, LAST)
+                assert words.unpack_hot(found) == formulas.observe(hot, ok, weight, LAST)
 
 
 def test_observe__third_failure__quarantines_for_an_hour_doubling_to_a_week() -> None:
@@ -440,7 +440,7 @@ def test_observe__third_failure__quarantines_for_an_hour_doubling_to_a_week() ->
 @given(_lane(26), _lane(26))
 def test_reputation__equal(r: int, s: int) -> None:
     found = _twin().call.reputation_of(words.pack_hot(Hot(r=r, s=s)))
-    assert found == protocol.reputation(r, s)
+    assert found == formulas.reputation(r, s)
     assert 0 < found < 10_000
 
 

@@ -17,11 +17,12 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from hearth import devnet, keys
+from hearth.base.errors import RefusedError
+from hearth.chain import keys
 from hearth.client.sources import resolve_image
-from hearth.devnet import free_port
-from hearth.errors import RefusedError
-from hearth.stores import FolderStore
+from hearth.local import devnet
+from hearth.local.devnet import free_port
+from hearth.storage.stores import FolderStore
 from tests.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
 from tests.e2e.town import ROOT, Said, Town, town
 from tests.require import require

@@ -16,20 +16,21 @@ from typing import Any
 
 import pytest
 
-from hearth import devnet, protocol
+from hearth.base.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
+from hearth.chain.follow import Cursor
 from hearth.chain.port import Call
-from hearth.chain.web3 import Web3Chain
-from hearth.deployment import read_back
-from hearth.devnet import free_port
-from hearth.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
-from hearth.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_row
-from hearth.follow import Cursor
-from hearth.journal import Journal, TxState
-from hearth.market import Market, Upkeep, UpkeepOp
-from hearth.network import load_network
-from hearth.tx import Sender, SenderConfig
-from hearth.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
-from hearth.words import pack_policy, pack_terms
+from hearth.chain.rpc import Web3Chain
+from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx_journal import Journal, TxState
+from hearth.local import devnet
+from hearth.local.devnet import free_port
+from hearth.market.deployment import read_back
+from hearth.market.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_row
+from hearth.market.network import load_network
+from hearth.market.reads import Market, Upkeep, UpkeepOp
+from hearth.protocol import formulas
+from hearth.protocol.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
+from hearth.protocol.words import pack_policy, pack_terms
 from tests.require import require
 
 pytestmark = pytest.mark.e2e
@@ -133,13 +134,13 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Sta
     assert market.nodes(head.hash)[node - 1] == read
     assert read.hot.beat == market.last_seen(node, head.hash)
     parameters = market.network.node_parameters
-    assert protocol.status(read, head.timestamp, parameters.dead_after, parameters.minimum_stake) is Status.ACTIVE
+    assert formulas.status(read, head.timestamp, parameters.dead_after, parameters.minimum_stake) is Status.ACTIVE
     assert market.totals(head.hash).total == stake
 
     terms = terms_of(stage, submitter)
     job = market.job_id(terms)
     posted = pay(stage, 1, lambda: calls.approve_post(terms), calls.post(terms), "post")
-    assert market.locked(market.network.jobs, job) == protocol.escrow_at_post(terms)
+    assert market.locked(market.network.jobs, job) == formulas.escrow_at_post(terms)
     assert market.terms_of(job).terms == terms
     assert market.terms_of(job).log.tx_hash == posted.tx_hash
     assert market.unit(job).unit.state is State.OPEN and market.header(job) is None
@@ -148,7 +149,7 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Sta
     stage.sender(3).send(calls.beat(node), key="beat/2")
     assert market.fit(terms, 0, node, claim=True) is Gate.FITS
     rate, score, key = market.score(terms, 0, node)
-    assert rate == OFFER.ask and 0 < score <= 10**8 and key >> 40 == score // protocol.BUCKET
+    assert rate == OFFER.ask and 0 < score <= 10**8 and key >> 40 == score // formulas.BUCKET
     stage.sender(3).send(calls.claim(terms, 0, node), key="claim")
     with pytest.raises(RefusedError) as caught:
         stage.sender(3).send(calls.claim(terms, 0, node), key="claim/again")
@@ -161,14 +162,14 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Sta
     settled = stage.sender(4).send(calls.perform_upkeep(due[:1]), key="upkeep")
     (event,) = [e for e in decode_all(settled.logs) if isinstance(e, Settled)]
     assert (event.job_id, event.index, event.node) == (job, 0, node)
-    expected = protocol.pay_at_settle(terms, market.policy(), replace(market.unit(job).unit, started=0, mark=60))
-    assert event.pay == expected and event.fee == protocol.fee_of(expected, market.policy())
+    expected = formulas.pay_at_settle(terms, market.policy(), replace(market.unit(job).unit, started=0, mark=60))
+    assert event.pay == expected and event.fee == formulas.fee_of(expected, market.policy())
 
     treasury = devnet.account(devnet.TREASURY).address.lower()
     credits = {who: market.credit(who) for who in (owner, treasury, keeper, submitter)}
     assert credits[owner] == event.pay - event.fee and credits[treasury] == event.fee
-    assert sum(credits.values()) == protocol.escrow_at_post(terms)
-    owed = stake + protocol.escrow_at_post(terms)
+    assert sum(credits.values()) == formulas.escrow_at_post(terms)
+    owed = stake + formulas.escrow_at_post(terms)
     assert market.asset_balance(market.network.escrow) == owed
     assert market.tracked() == (0 if market.network.asset.address is None else owed)
     before = market.asset_balance("0x" + "12" * 20)
@@ -335,7 +336,7 @@ def test_find_anvil__nowhere__says_how_to_install_it(tmp_path: Path, monkeypatch
         devnet.find_anvil()
     monkeypatch.delenv("HEARTH_ANVIL")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(devnet, "__file__", str(tmp_path / "hearth" / "devnet.py"))
+    monkeypatch.setattr(devnet, "__file__", str(tmp_path / "hearth" / "local" / "devnet.py"))
     with pytest.raises(ConfigError) as caught:
         devnet.find_anvil(tmp_path)
     assert caught.value.code == "NO_ANVIL" and "npm install" in caught.value.hint
@@ -345,8 +346,8 @@ def test_find_anvil__nowhere__says_how_to_install_it(tmp_path: Path, monkeypatch
 
 
 def test_deploy__read_back_again_later__still_as_planned_but_for_the_counters(stage: Stage) -> None:
-    from hearth.deployment import make_plan
-    from hearth.profiles import DEVNET
+    from hearth.market.deployment import make_plan
+    from hearth.market.profiles import DEVNET
 
     first = 11 if stage.net.network.asset.address else 0
     nonce = next(n for n in range(first + 20) if _first_address(n) == stage.net.network.escrow)
@@ -363,7 +364,7 @@ def test_deploy__read_back_again_later__still_as_planned_but_for_the_counters(st
 
 
 def _first_address(nonce: int) -> str:
-    from hearth.deployment import create_address
+    from hearth.market.deployment import create_address
 
     return create_address(devnet.account(devnet.DEPLOYER).address, nonce)
 
@@ -387,11 +388,11 @@ def test_logs__of_a_real_chain__by_range_and_by_hash_agree(stage: Stage) -> None
 _VICTIM = """
 import sys
 from pathlib import Path
-from hearth import devnet
+from hearth.local import devnet
 from hearth.chain.port import Call
-from hearth.chain.web3 import Web3Chain
-from hearth.journal import Journal
-from hearth.tx import Sender, SenderConfig
+from hearth.chain.rpc import Web3Chain
+from hearth.chain.tx_journal import Journal
+from hearth.chain.tx import Sender, SenderConfig
 url, folder, index = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 chain = Web3Chain([url], timeout=10)
 account = devnet.account(index)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hearth.stores import open_store
+from hearth.storage.stores import open_store
 from tests.e2e.town import EXAMPLES, town
 from tests.require import require
 

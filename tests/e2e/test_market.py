@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from eth_utils.crypto import keccak
 
-from hearth import canonical
 from hearth.chain.port import ChainPort, Log, Topics
 from hearth.client import Client
-from hearth.config import Settings
-from hearth.devnet import free_port
-from hearth.events import Settled, Split, topic_of
+from hearth.config.settings import Settings
+from hearth.local.devnet import free_port
+from hearth.market.events import Settled, Split, topic_of
+from hearth.storage import canonical
 from tests.e2e.town import EXAMPLES, Town, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -319,7 +319,7 @@ def test_net_verify__escrow_one_short__not_solvent_and_donation_changes_nothing(
 
 
 def test_net_verify__one_credit_raised__not_solvent(place: Town, done: dict[str, Any]) -> None:
-    from hearth import devnet
+    from hearth.local import devnet
 
     escrow, treasury = place.client.network.escrow, devnet.account(devnet.TREASURY).address.lower()
     credit = place.client.market.credit(treasury)
@@ -337,8 +337,8 @@ def test_net_verify__one_credit_raised__not_solvent(place: Town, done: dict[str,
 @pytest.mark.parametrize("damage", ["dropped", "altered"])
 @pytest.mark.parametrize("block", ["result", "outputs"])
 def test_net_verify__result_block_damaged__exit_9(place: Town, done: dict[str, Any], block: str, damage: str) -> None:
-    from hearth import cid
-    from hearth.stores import FolderStore
+    from hearth.storage import cid
+    from hearth.storage.stores import FolderStore
 
     outputs = cid.parse(done["digits"]["results"]["units"][0]["outputs"])
     events = place.hearth("job", "events", done["digits"]["job"], "--json").out.splitlines()

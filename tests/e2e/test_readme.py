@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hearth import devnet
-from hearth.devnet import free_port
-from hearth.errors import ConfigError
+from hearth.base.errors import ConfigError
+from hearth.local import devnet
+from hearth.local.devnet import free_port
 from tests.require import require
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]

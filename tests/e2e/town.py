@@ -22,7 +22,7 @@ from unittest import mock
 
 from hearth.cli.__main__ import main
 from hearth.client import Client
-from hearth.config import Settings
+from hearth.config.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth import canonical, cid
-from hearth.errors import BadCid, BadDocument, TooLarge
+from hearth.base.errors import BadCid, BadDocument, TooLarge
+from hearth.storage import canonical, cid
 from tests.require import require
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -10,15 +10,15 @@ import pytest
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from hearth import words
-from hearth.abi import CONTRACTS, artifact, codec
+from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call
-from hearth.deployment import Plan, Step, carry_out, constants, create_address, make_plan, read_back
-from hearth.errors import ChainError, ConfigError
-from hearth.network import load_network, network_of, save_network
-from hearth.profiles import DEVNET, PROFILES, PUBLIC
-from hearth.units import Asset
+from hearth.market.abi import CONTRACTS, artifact, codec
+from hearth.market.deployment import Plan, Step, carry_out, constants, create_address, make_plan, read_back
+from hearth.market.network import load_network, network_of, save_network
+from hearth.market.profiles import DEVNET, PROFILES, PUBLIC
+from hearth.protocol import words
+from hearth.protocol.units import Asset
 
 DEPLOYER = "0x" + "de" * 20
 TREASURY = "0x" + "77" * 20

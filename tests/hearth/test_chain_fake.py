@@ -12,11 +12,11 @@ import pytest
 from eth_account import Account
 from eth_utils.address import to_checksum_address
 
-from hearth import devnet
+from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError
 from hearth.chain.fake import Event, FakeChain, Fault, bloom_of, decode_raw
 from hearth.chain.port import Block, Call, ChainPort, refused
-from hearth.chain.web3 import Web3Chain
-from hearth.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError
+from hearth.chain.rpc import Web3Chain
+from hearth.local import devnet
 from tests.require import require
 
 ACCOUNT = devnet.account(0)

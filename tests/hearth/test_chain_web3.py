@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError
 from hearth.chain.port import Call, hex_of, revert_reason
-from hearth.chain.web3 import TokenBucket, Web3Chain
-from hearth.errors import ChainError, ConfigError, FundsError, RefusedError
+from hearth.chain.rpc import TokenBucket, Web3Chain
 
 pytestmark = pytest.mark.net
 

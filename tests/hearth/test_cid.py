@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth import cid
-from hearth.cid import Cid
-from hearth.errors import BadCid, BlockCorrupt, TooLarge
+from hearth.base.errors import BadCid, BlockCorrupt, TooLarge
+from hearth.storage import cid
+from hearth.storage.cid import Cid
 
 # Known from other tools: the empty raw block and the empty UnixFS directory, in both versions.
 EMPTY_RAW = "bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku"

@@ -15,11 +15,11 @@ import click
 import pytest
 
 from hearth import Client
+from hearth.base.errors import UsageError
 from hearth.cli.__main__ import main
 from hearth.cli.output import Output
 from hearth.cli.root import COMMANDS, root
 from hearth.client import Client as Real
-from hearth.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("web3", "docker", "wasmtime", "numpy", "pydantic", "ipfshttpclient", "rich", "eth_account", "vyper", "ape")
@@ -254,7 +254,7 @@ def test_completion__words_so_far__are_completed(
 def test_wallet__new_import_list_show__without_printing_secrets(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hearth.keys.SCRYPT_N", 1 << 10)
+    monkeypatch.setattr("hearth.chain.keys.SCRYPT_N", 1 << 10)
     password = tmp_path / "password"
     password.write_text("correct horse\n")
     password.chmod(0o600)

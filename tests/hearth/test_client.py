@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hearth.base.errors import BadDocument, ConfigError, StorageError, UsageError
 from hearth.chain.port import Log
 from hearth.client import Client
 from hearth.client.net import Books
@@ -21,15 +22,14 @@ from hearth.client.records import Records, terms_of
 from hearth.client.results import UnitResult, check_result
 from hearth.client.session import Session
 from hearth.client.views import OUTCOME_WORDS, JobView, moment, next_step, until
-from hearth.config import Settings
-from hearth.errors import BadDocument, ConfigError, StorageError, UsageError
-from hearth.events import CreditLocked, Locked, Split, Withdrawn
-from hearth.market import Posted, UnitView
-from hearth.profiles import DEVNET
+from hearth.config.settings import Settings
+from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
+from hearth.market.profiles import DEVNET
+from hearth.market.reads import Posted, UnitView
+from hearth.protocol.types import Gate, Header, JobId, Needs, NodeId, Outcome, State, Terms, Unit
+from hearth.protocol.words import pack_policy, pack_terms
 from hearth.spec.model import Gpu
-from hearth.stores import MemoryStore
-from hearth.types import Gate, Header, JobId, Needs, NodeId, Outcome, State, Terms, Unit
-from hearth.words import pack_policy, pack_terms
+from hearth.storage.stores import MemoryStore
 
 LOG = Log("0x" + "00" * 20, (), b"", 1, bytes(32), bytes(32), 0)
 POLICY = DEVNET.policy
@@ -107,8 +107,8 @@ def test_next_step__each_state__says_who_may_act(unit: Unit, second: int, now: i
 
 
 def test_next_step__live_proposal__names_the_node_and_the_last_moment() -> None:
-    from hearth.types import Best
-    from hearth.words import pack_best
+    from hearth.protocol.types import Best
+    from hearth.protocol.words import pack_best
 
     second = pack_best(Best(payee="0x" + "22" * 20, node=NodeId(9), key=5))
     unit = Unit(state=State.OPEN, started=NOW, mark=NOW + 1)

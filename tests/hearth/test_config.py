@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.config import (
+from hearth.base.errors import ConfigError
+from hearth.config.settings import (
     DEFAULT_TIMEOUT,
     Settings,
     asset_of,
@@ -26,9 +27,8 @@ from hearth.config import (
     redact_url,
     rpc_urls,
 )
-from hearth.errors import ConfigError
-from hearth.network import Network, network_of, save_network
-from hearth.units import Asset
+from hearth.market.network import Network, network_of, save_network
+from hearth.protocol.units import Asset
 
 NETWORK: dict[str, Any] = {
     "name": "devnet",
@@ -435,8 +435,8 @@ def test_rpc_urls__setting__wins_and_none_is_refused(place: Path) -> None:
 
 def test_import__config__light() -> None:
     code = (
-        "import sys, hearth.config;"
-        "print(sorted(set(sys.modules) & {'pydantic', 'platformdirs', 'web3', 'eth_account', 'hearth.network'}))"
+        "import sys, hearth.config.settings;"
+        "print(sorted(set(sys.modules) & {'pydantic', 'platformdirs', 'web3', 'eth_account', 'hearth.market.network'}))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

@@ -10,10 +10,10 @@ import pytest
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from hearth import events
-from hearth.abi import CONTRACTS, Codec, codec, signature_of, type_of
+from hearth.base.errors import ChainError, HearthError
 from hearth.chain.port import Log
-from hearth.errors import ChainError, HearthError
+from hearth.market import events
+from hearth.market.abi import CONTRACTS, Codec, codec, signature_of, type_of
 
 ADDRESS = "0x" + "ab" * 20
 

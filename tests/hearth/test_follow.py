@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from eth_utils.crypto import keccak
 
+from hearth.base.errors import ChainError
 from hearth.chain.fake import Event, FakeChain, Fault
+from hearth.chain.follow import Cursor, Tick
 from hearth.chain.port import Block, Log
-from hearth.errors import ChainError
-from hearth.follow import Cursor, Tick
 
 ADDRESS = "0x" + "ab" * 20
 OTHER = "0x" + "cd" * 20

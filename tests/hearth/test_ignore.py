@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hearth import ignore, unixfs
-from hearth.errors import SpecError
+from hearth.base.errors import SpecError
+from hearth.storage import ignore, unixfs
 from tests.hearth.unixfs_cases import Hasher
 from tests.require import require
 

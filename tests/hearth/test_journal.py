@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from hearth.base.errors import ConfigError
 from hearth.chain.port import Call, Receipt
-from hearth.errors import ConfigError
-from hearth.journal import Attempt, Journal, TxState
+from hearth.chain.tx_journal import Attempt, Journal, TxState
 
 ADDRESS = "0x" + "ab" * 20
 GENESIS = b"\x01" * 32

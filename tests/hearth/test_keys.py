@@ -19,8 +19,8 @@ from eth_account import Account
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hearth.errors import ConfigError
-from hearth.keys import (
+from hearth.base.errors import ConfigError
+from hearth.chain.keys import (
     DEVNET_SCRYPT_N,
     SCRYPT_N,
     KeyFile,
@@ -422,7 +422,7 @@ def test_read_secret__not_a_key__refused_without_repeating_it(secret_file: Calla
 HOLD = """
 import sys, time
 from pathlib import Path
-from hearth.keys import SignerLock
+from hearth.chain.keys import SignerLock
 with SignerLock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -504,7 +504,8 @@ def test_lock_path__two_names_of_one_address__one_lock(key: KeyFile, folder: Pat
 
 def test_import__keys_and_config__need_no_crypto_library() -> None:
     code = (
-        "import sys, hearth.keys; print(sorted(set(sys.modules) & {'eth_account', 'web3', 'pydantic', 'platformdirs'}))"
+        "import sys, hearth.chain.keys;"
+        "print(sorted(set(sys.modules) & {'eth_account', 'web3', 'pydantic', 'platformdirs'}))"
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"

@@ -10,15 +10,15 @@ import pytest
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from hearth import protocol, words
-from hearth.abi import artifact, codec, signature_of
+from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.fake import Event, FakeChain
 from hearth.chain.port import Block, Call
-from hearth.errors import ChainError, NotFoundError
-from hearth.market import PAGE, Calls, Market, Upkeep, UpkeepOp
-from hearth.network import Network
-from hearth.profiles import DEVNET
-from hearth.types import (
+from hearth.market.abi import artifact, codec, signature_of
+from hearth.market.network import Network
+from hearth.market.profiles import DEVNET
+from hearth.market.reads import PAGE, Calls, Market, Upkeep, UpkeepOp
+from hearth.protocol import formulas, words
+from hearth.protocol.types import (
     SENTINEL,
     ZERO_ADDRESS,
     Best,
@@ -35,7 +35,7 @@ from hearth.types import (
     Terms,
     Unit,
 )
-from hearth.units import Asset
+from hearth.protocol.units import Asset
 
 SUBMITTER = "0x" + "5b" * 20
 JOB = JobId(b"\x0a" * 32)
@@ -98,7 +98,7 @@ def rig() -> Rig:
 def posted_event(rig: Rig, job_id: bytes, terms: Terms) -> Event:
     entry = next(e for e in artifact("JobRegistry").abi if e.get("name") == "JobPosted")
     topics = (keccak(text=signature_of(entry)), job_id, bytes(12) + bytes.fromhex(terms.submitter[2:]))
-    data = encode([protocol.TERMS_TYPE, "bytes32[]"], [words.pack_terms(terms), []])
+    data = encode([formulas.TERMS_TYPE, "bytes32[]"], [words.pack_terms(terms), []])
     return Event(rig.market.network.jobs, topics, data)
 
 
@@ -369,7 +369,7 @@ def test_calls__each__is_what_the_contract_decodes(name: str, asset: Asset) -> N
     decoded = codec(contract).decode_input(call.data)
     assert decoded is not None and decoded[0] == name
     assert call.label.endswith(f".{name}")
-    funded = {"post": protocol.escrow_at_post(TERMS), "register": 9, "add_stake": 9}
+    funded = {"post": formulas.escrow_at_post(TERMS), "register": 9, "add_stake": 9}
     assert call.value == (funded.get(name, 0) if asset.address is None else 0)
     if "payee" in decoded[1]:
         assert decoded[1]["payee"] == (SUBMITTER if name == "propose" else ZERO_ADDRESS)
@@ -383,7 +383,7 @@ def test_calls__approvals__are_exact_and_only_for_tokens() -> None:
     types = ["address", "uint256"]
     selector = keccak(text="approve(address,uint256)")[:4]
     for call, spender, amount in (
-        (calls.approve_post(TERMS), market.network.jobs, protocol.escrow_at_post(TERMS)),
+        (calls.approve_post(TERMS), market.network.jobs, formulas.escrow_at_post(TERMS)),
         (calls.approve_stake(5), market.network.nodes, 5),
     ):
         assert (call.to, call.value) == (TOKEN.address, 0)

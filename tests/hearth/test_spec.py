@@ -19,10 +19,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hearth
-from hearth import canonical as documents
-from hearth import ignore, protocol
-from hearth.errors import NotFoundError, SpecError
-from hearth.profiles import PUBLIC
+from hearth.base.errors import NotFoundError, SpecError
+from hearth.market.profiles import PUBLIC
+from hearth.protocol import formulas
+from hearth.protocol.types import Billing, Needs, Runtime, TermsFlag
+from hearth.protocol.units import Asset, parse_amount, parse_rate
 from hearth.spec import (
     FUEL_PER_SECOND,
     Blob,
@@ -52,8 +53,8 @@ from hearth.spec.__main__ import main, schema_text
 from hearth.spec.model import spec_problems
 from hearth.spec.text import MAX_BYTES, read_text
 from hearth.spec.workdir import workdir_rules
-from hearth.types import Billing, Needs, Runtime, TermsFlag
-from hearth.units import Asset, parse_amount, parse_rate
+from hearth.storage import canonical as documents
+from hearth.storage import ignore
 from tests.require import require
 
 CID = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
@@ -893,7 +894,7 @@ def escrow(spec: JobSpec, ceiling: int, keeper_fee: int) -> int:
         now=10**9,
     )
     assert (terms.ceiling, terms.keeper_fee) == (ceiling, keeper_fee)
-    return protocol.escrow_at_post(terms)
+    return formulas.escrow_at_post(terms)
 
 
 def test_plan_prices__example_of_the_guide__all_that_escrow_can_lose() -> None:
@@ -1090,15 +1091,15 @@ def test_terms_of__example__every_field() -> None:
     assert (terms.max_seconds, terms.deadline, terms.units, terms.leases) == (1_800, NOW + 21_600, 100, 100)
     assert (terms.match_window, terms.max_attempts, terms.billing) == (12, 3, Billing.METERED)
     assert terms.flags is TermsFlag.NEWCOMERS
-    assert protocol.has_time(terms, POLICY, NOW)
+    assert formulas.has_time(terms, POLICY, NOW)
 
 
 # ---- published schema, working directory, shape ----
 
 
 def test_schema__committed_file__equal_to_the_models() -> None:
-    committed = Path(hearth.__file__).parent / "data" / "job.schema.json"
-    assert committed.read_text() == schema_text(), "run: python -m hearth.spec schema > hearth/data/job.schema.json"
+    committed = Path(hearth.__file__).parent / "spec" / "job.schema.json"
+    assert committed.read_text() == schema_text(), "run: python -m hearth.spec schema > hearth/spec/job.schema.json"
 
 
 def test_schema__every_object__closed_and_bounded() -> None:

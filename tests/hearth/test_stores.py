@@ -16,19 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth import canonical, unixfs
-from hearth import cid as cids
-from hearth.cid import Cid
-from hearth.errors import (
-    BadDocument,
-    BlockCorrupt,
-    BlockMissing,
-    ConfigError,
-    StorageError,
-    StoreDown,
-    TooLarge,
-)
-from hearth.stores import (
+from hearth.base.errors import BadDocument, BlockCorrupt, BlockMissing, ConfigError, StorageError, StoreDown, TooLarge
+from hearth.storage import canonical, unixfs
+from hearth.storage import cid as cids
+from hearth.storage.cid import Cid
+from hearth.storage.stores import (
     BLOCK_TIMEOUT_SECONDS,
     Chain,
     Fault,
@@ -41,7 +33,7 @@ from hearth.stores import (
     StoreStatus,
     open_store,
 )
-from hearth.unixfs import Limits
+from hearth.storage.unixfs import Limits
 from tests.hearth.unixfs_cases import kubo_api
 
 ROOT = Path(__file__).parents[2]
@@ -300,7 +292,7 @@ def test_folder__many_processes_put_the_same_and_other_blocks__all_whole(tmp_pat
     script = """
 import sys
 from pathlib import Path
-from hearth.stores import FolderStore
+from hearth.storage.stores import FolderStore
 folder = FolderStore(Path(sys.argv[1]))
 for number in range(60):
     folder.put_block(b"shared" * 5000 + bytes([number]))
@@ -336,7 +328,7 @@ def test_folder__killed_between_write_and_rename__no_block_and_the_next_put_work
     script = f"""
 import os, stat, sys
 from pathlib import Path
-from hearth.stores import FolderStore
+from hearth.storage.stores import FolderStore
 folder = FolderStore(Path(sys.argv[1]))
 folder.put_block(b"before")
 {step}

@@ -17,15 +17,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from hearth import cid as cids
-from hearth import unixfs
-from hearth.cid import Cid
-from hearth.errors import BlockCorrupt, BlockMissing, StorageError, StoreDown, TooLarge
-from hearth.stores import Chain, FolderStore, GatewayStore, MemoryStore, open_store
-from hearth.stores import gateway as gateway_module
-from hearth.stores import gateway_server as server_module
-from hearth.stores.gateway import Floor
-from hearth.stores.gateway_server import GatewayServer
+from hearth.base.errors import BlockCorrupt, BlockMissing, StorageError, StoreDown, TooLarge
+from hearth.storage import cid as cids
+from hearth.storage import unixfs
+from hearth.storage.cid import Cid
+from hearth.storage.stores import Chain, FolderStore, GatewayStore, MemoryStore, open_store
+from hearth.storage.stores import gateway as gateway_module
+from hearth.storage.stores import gateway_server as server_module
+from hearth.storage.stores.gateway import Floor
+from hearth.storage.stores.gateway_server import GatewayServer
 
 pytestmark = pytest.mark.net
 ROOT = Path(__file__).parents[2]
@@ -449,7 +449,7 @@ def test_gateway_server__own_process_killed_mid_fetch__nothing_half_written(tmp_
     folder = FolderStore(tmp_path / "store")
     entry = folder.add_bytes(os.urandom(6 * 2**20))
     process = subprocess.Popen(
-        [sys.executable, "-m", "hearth.stores.gateway_server", str(tmp_path / "store")],
+        [sys.executable, "-m", "hearth.storage.stores.gateway_server", str(tmp_path / "store")],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         text=True,

@@ -15,10 +15,10 @@ from urllib.parse import SplitResult
 
 import pytest
 
-from hearth import cid as cids
-from hearth import unixfs
-from hearth.errors import BlockCorrupt, BlockMissing, StoreDown, TooLarge
-from hearth.stores import Chain, FolderStore, GatewayStore, KuboStore, MemoryStore, open_store
+from hearth.base.errors import BlockCorrupt, BlockMissing, StoreDown, TooLarge
+from hearth.storage import cid as cids
+from hearth.storage import unixfs
+from hearth.storage.stores import Chain, FolderStore, GatewayStore, KuboStore, MemoryStore, open_store
 from tests.hearth.unixfs_cases import kubo_add, kubo_api, post
 from tests.require import require
 

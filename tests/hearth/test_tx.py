@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from eth_account import Account
 
+from hearth.base.errors import ChainError, FundsError, RefusedError
 from hearth.chain.fake import Effect, FakeChain, Fault, decode_raw
 from hearth.chain.port import Block, Call, Transaction, refused
-from hearth.errors import ChainError, FundsError, RefusedError
-from hearth.journal import Journal, TxState
-from hearth.tx import GWEI, Sender, SenderConfig
+from hearth.chain.tx import GWEI, Sender, SenderConfig
+from hearth.chain.tx_journal import Journal, TxState
 
 ACCOUNT = Account.from_key(b"\x11" * 32)
 ADDRESS = ACCOUNT.address.lower()

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.errors import UsageError
-from hearth.units import (
+from hearth.base.errors import UsageError
+from hearth.protocol.units import (
     GIB,
     MIB,
     Asset,

@@ -13,10 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hearth import cid as cids
-from hearth import unixfs
-from hearth.cid import Cid
-from hearth.errors import (
+from hearth.base.errors import (
     BadCid,
     BadDestination,
     BlockCorrupt,
@@ -27,8 +24,11 @@ from hearth.errors import (
     TooLarge,
     UnsafePath,
 )
-from hearth.stores import MemoryStore
-from hearth.unixfs import Entry, Limits, Link
+from hearth.storage import cid as cids
+from hearth.storage import unixfs
+from hearth.storage.cid import Cid
+from hearth.storage.stores import MemoryStore
+from hearth.storage.unixfs import Entry, Limits, Link
 from tests.hearth.unixfs_cases import ROOT, Case, Hasher, javascript, kubo, make_directories, make_files, ours
 
 # ---------------------------------------------------------------- helpers
@@ -43,7 +43,7 @@ def varint(value: int) -> bytes:
 
 
 def field(number: int, value: int | bytes) -> bytes:
-    """Encode a protobuf field, independently of hearth.unixfs."""
+    """Encode a protobuf field, independently of hearth.storage.unixfs."""
     if isinstance(value, int):
         return varint(number * 8) + varint(value)
     return varint(number * 8 + 2) + varint(len(value)) + value
@@ -451,8 +451,8 @@ def test_export__killed_before_the_rename__no_destination(tmp_path: Path) -> Non
     script = """
 import os, sys
 from pathlib import Path
-from hearth import unixfs
-from hearth.stores import MemoryStore
+from hearth.storage import unixfs
+from hearth.storage.stores import MemoryStore
 store = MemoryStore()
 entry = unixfs.import_path(Path(sys.argv[1]), store)
 os.rename = lambda *names: os._exit(9)
@@ -607,10 +607,10 @@ def test_export__bombs__refused_in_small_memory(tmp_path: Path) -> None:
     script = """
 import resource, sys, time
 from pathlib import Path
-from hearth import unixfs
-from hearth.errors import TooLarge, BlockCorrupt
-from hearth.unixfs import Limits
-from hearth.stores import MemoryStore
+from hearth.storage import unixfs
+from hearth.base.errors import TooLarge, BlockCorrupt
+from hearth.storage.unixfs import Limits
+from hearth.storage.stores import MemoryStore
 from tests.hearth.test_unixfs import bomb, data, directory, put
 store = MemoryStore()
 file = bomb(store, 30)
@@ -789,7 +789,7 @@ def test_import_file__hundred_mebibytes__small_memory() -> None:
     """The importer streams: its memory does not grow with the file."""
     script = """
 import resource
-from hearth import unixfs
+from hearth.storage import unixfs
 from tests.hearth.unixfs_cases import Hasher
 class Zeros:
     left = 100 * 2**20

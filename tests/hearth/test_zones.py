@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.errors import SpecError
-from hearth.zones import (
+from hearth.base.errors import SpecError
+from hearth.protocol.zones import (
     ANY_ZONE,
     DISTANCE,
     DISTANCE_WORDS,

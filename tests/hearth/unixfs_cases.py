@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import SplitResult, quote_plus, urlencode, urlsplit
 
-from hearth import cid, unixfs
-from hearth.cid import Cid
+from hearth.storage import cid, unixfs
+from hearth.storage.cid import Cid
 from tests.require import require
 
 ROOT = Path(__file__).parents[2]
@@ -110,7 +110,7 @@ def make_directories(root: Path) -> list[Case]:
 
 
 def ours(case: Case) -> unixfs.Entry:
-    """Import with hearth.unixfs."""
+    """Import with hearth.storage.unixfs."""
     return unixfs.import_path(case.path, Hasher(), chunk_bytes=case.chunk, links_per_node=case.links)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hearth.chain.port import Log
-from hearth.types import JobId, NodeId
+from hearth.protocol.types import JobId, NodeId
 from keeper.index import Index
 from keeper.match import encode_node
 from tests.evm import CHAIN_ID, Contract, Evm

@@ -8,12 +8,12 @@ from typing import Any
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from hearth import words
-from hearth.chain.web3 import Web3Chain
-from hearth.journal import Journal
-from hearth.network import Network, NodeParameters
-from hearth.tx import Sender, SenderConfig
-from hearth.units import Asset
+from hearth.chain.rpc import Web3Chain
+from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx_journal import Journal
+from hearth.market.network import Network, NodeParameters
+from hearth.protocol import words
+from hearth.protocol.units import Asset
 from keeper.pulse import Pulse
 from keeper.settings import Settings, parse
 from keeper.shell import Keeper

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from bench import fleets
-from hearth import protocol
-from hearth.protocol import Market
-from hearth.types import (
+from hearth.protocol import formulas
+from hearth.protocol.formulas import Market
+from hearth.protocol.types import (
     Best,
     Header,
     Hot,
@@ -171,7 +171,7 @@ def some_job(draw: st.DrawFn, number: int) -> JobRow:
         match_window=draw(st.sampled_from([0, 12, 12, 300])),
         flags=TermsFlag(draw(st.sampled_from([0, 4]))),
     )
-    lasts = protocol.lease_seconds(base) + protocol.grace(base, policy)
+    lasts = formulas.lease_seconds(base) + formulas.grace(base, policy)
     base = replace(base, deadline=NOW + lasts + draw(st.sampled_from([-700, -1, 0, 1, 3, 4, 80_000])))
     header = None
     if array:

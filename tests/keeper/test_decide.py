@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import plain
-from hearth import protocol
-from hearth.types import Best, Gate, Header, HotStatus, Node, NodeId, State, Unit
+from hearth.protocol import formulas
+from hearth.protocol.types import Best, Gate, Header, HotStatus, Node, NodeId, State, Unit
 from keeper import decide as d
 from keeper.decide import (
     ALL,
@@ -78,7 +78,7 @@ def refusal(action: Action, world: World, now: int) -> str:
     row = rows[action.job]
     terms, policy = row.terms, row.policy
     if isinstance(action, Expire):
-        if now + protocol.lease_seconds(terms) + protocol.grace(terms, policy) <= terms.deadline:
+        if now + formulas.lease_seconds(terms) + formulas.grace(terms, policy) <= terms.deadline:
             return "time is left"
         if action.index == ALL:
             header = row.header
@@ -102,18 +102,18 @@ def refusal(action: Action, world: World, now: int) -> str:
         unit, best = _row(row, action.index).unit, _row(row, action.index).best
     if row.header and (row.header.closed or action.index >= terms.leases):
         return "closed"
-    read = protocol.with_lapse(unit, best, policy, now)
-    if not protocol.proposable(terms, read, now):
+    read = formulas.with_lapse(unit, best, policy, now)
+    if not formulas.proposable(terms, read, now):
         return "not proposable"
-    gate = protocol.fit(terms, policy, unit, best, nodes[action.node], now, MARKET)
+    gate = formulas.fit(terms, policy, unit, best, nodes[action.node], now, MARKET)
     if gate != Gate.FITS:
         return gate.name
-    lots = protocol.seed(row.id, action.index, unit.attempts)
-    rate = protocol.ask_in_force(nodes[action.node], now)
+    lots = formulas.seed(row.id, action.index, unit.attempts)
+    rate = formulas.ask_in_force(nodes[action.node], now)
     hot, offer = nodes[action.node].hot, nodes[action.node].offer
-    if action.key != protocol.key(protocol.score(terms.needs, terms.ceiling, rate, offer, hot), lots, action.node):
+    if action.key != formulas.key(formulas.score(terms.needs, terms.ceiling, rate, offer, hot), lots, action.node):
         return "wrong key"
-    live = protocol.has_live_proposal(unit, policy, now)
+    live = formulas.has_live_proposal(unit, policy, now)
     if live and (action.key <= best.key or action.node == best.node):
         return "not better"
     return "" if action.improves == live else "wrongly named"
@@ -191,7 +191,7 @@ def test_decide__proposals__name_the_node_that_a_plain_loop_names(world: World) 
     said = actions_of(decide(world.snapshot, FREE, NOW))
     first = next((one for one in said if isinstance(one, Propose)), None)
     reserved = any(
-        protocol.has_live_proposal(unit.unit, row.policy, NOW) for row in world.snapshot.jobs for unit in row.units
+        formulas.has_live_proposal(unit.unit, row.policy, NOW) for row in world.snapshot.jobs for unit in row.units
     )
     if first is None or reserved:
         return
@@ -307,7 +307,7 @@ def test_decide__slot_taken_by_a_live_proposal__proposes_the_other_node() -> Non
 
 
 def test_decide__stake_for_one_lease_only__is_not_promised_twice() -> None:
-    lease_bond = protocol.bond(job().terms, job().policy)
+    lease_bond = formulas.bond(job().terms, job().policy)
     nodes = (node(1, slots=5, stake=lease_bond + 1),)
     rows = (job(open_unit(), number=1), job(open_unit(), number=2))
     said = decide(world_of(nodes, rows).snapshot, FREE, NOW)
@@ -318,7 +318,7 @@ def test_decide__unit_past_its_lease__reclaims_with_the_growing_reward() -> None
     running = open_unit(state=State.RUNNING, node=NodeId(1), mark=NOW - 100, started=NOW - 1_000)
     (action,) = decide(one_job(running, keeper_fee=80), FREE, NOW)
     assert isinstance(action, Reclaim)
-    lease_bond = protocol.bond(job(keeper_fee=80).terms, job().policy)
+    lease_bond = formulas.bond(job(keeper_fee=80).terms, job().policy)
     assert action.reward == min(lease_bond // 10 // 4, 10 * 1_500 // 1_000)
 
 
@@ -359,7 +359,7 @@ def test_decide__array_past_its_deadline__expires_the_rest_and_each_open_unit() 
     snapshot = one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=9, deadline=NOW + 359)
     said = [one for one in decide(snapshot, FREE, NOW) if isinstance(one, Expire)]
     assert [one.index for one in said] == [0, ALL]
-    assert said[0].reward == protocol.expire_reward(job().terms, 0 + NOW - (NOW + 359 - 360 + 1))
+    assert said[0].reward == formulas.expire_reward(job().terms, 0 + NOW - (NOW + 359 - 360 + 1))
 
 
 def test_decide__notice_over__closes() -> None:

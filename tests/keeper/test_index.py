@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from hearth import protocol, words
-from hearth.errors import ChainError
-from hearth.protocol import Market
-from hearth.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
+from hearth.base.errors import ChainError
+from hearth.protocol import formulas, words
+from hearth.protocol.formulas import Market
+from hearth.protocol.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
 from keeper import decide as d
 from keeper.decide import ALL, Action, CheckLiveness, Config, Propose, Settle, Skip, Snapshot, decide
 from keeper.index import Index
@@ -313,7 +313,7 @@ def test_packed__job_of_the_index__has_the_jobs_id(world: World) -> None:
     follower.follow()
     job = world.id_of(terms)
     assert follower.index.packed(job) == words.pack_terms(terms)
-    assert protocol.job_id_of_words(CHAIN_ID, world.jobs.address, follower.index.packed(job)) == job
+    assert formulas.job_id_of_words(CHAIN_ID, world.jobs.address, follower.index.packed(job)) == job
 
 
 def test_write__node_of_the_contracts__reads_back(world: World) -> None:

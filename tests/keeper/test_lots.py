@@ -1,4 +1,4 @@
-"""The column hash equals the EVM's keccak256, and with it `hearth.protocol.lot`."""
+"""The column hash equals the EVM's keccak256, and with it `hearth.protocol.formulas.lot`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth import protocol
-from hearth.types import NodeId
+from hearth.protocol import formulas
+from hearth.protocol.types import NodeId
 from keeper.lots import _CHUNK, _FEW, lots
 
 
@@ -19,7 +19,7 @@ def test_lots__any_length__equal_protocol(count: int) -> None:
     drawn = lots(seed, ids)
     assert len(drawn) == count
     for i in {0, 1, count // 2, count - 2, count - 1} & set(range(count)):
-        assert int(drawn[i]) == protocol.lot(seed, NodeId(i + 1))
+        assert int(drawn[i]) == formulas.lot(seed, NodeId(i + 1))
 
 
 @given(
@@ -27,5 +27,5 @@ def test_lots__any_length__equal_protocol(count: int) -> None:
     ids=st.lists(st.integers(0, 2**32 - 1), min_size=_FEW, max_size=_FEW + 8),
 )
 def test_lots__any_seed_and_ids__equal_protocol(seed: bytes, ids: list[int]) -> None:
-    expected = [protocol.lot(seed, NodeId(i)) for i in ids]
+    expected = [formulas.lot(seed, NodeId(i)) for i in ids]
     assert lots(seed, np.array(ids, np.int64)).tolist() == expected

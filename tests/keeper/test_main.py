@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 import structlog
 
-from hearth.devnet import free_port
-from hearth.keys import create_key
-from hearth.network import save_network
-from hearth.types import TermsFlag
+from hearth.chain.keys import create_key
+from hearth.local.devnet import free_port
+from hearth.market.network import save_network
+from hearth.protocol.types import TermsFlag
 from keeper.__main__ import main
 from tests.anvil import anvil_path
 from tests.evm import ROOT

@@ -1,4 +1,4 @@
-"""The columns name the same node, with the same key, as a loop over `hearth.protocol`."""
+"""The columns name the same node, with the same key, as a loop over `hearth.protocol.formulas`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import fleets, plain
-from hearth import protocol
-from hearth.protocol import Ask, Market
-from hearth.types import (
+from hearth.protocol import formulas
+from hearth.protocol.formulas import Ask, Market
+from hearth.protocol.types import (
     Best,
     Gate,
     Hot,
@@ -171,7 +171,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Node], Terms, Policy, Unit, Best, Marke
     best = Best(node=NodeId(draw(st.integers(0, 6))), key=5)
     policy = replace(fleets.POLICY, probation_price=draw(st.sampled_from([0, 2**100])))
     minimum = draw(st.sampled_from([0, 10**18, 2**78 + 1]))
-    bond = protocol.bond(terms, policy)
+    bond = formulas.bond(terms, policy)
     nodes = [draw(nodes_of(i, terms, bond, minimum)) for i in range(1, draw(st.integers(1, 6)) + 1)]
     return nodes, terms, policy, unit, best, Market(dead_after=900, minimum_stake=minimum)
 
@@ -183,7 +183,7 @@ def test_cases__most_fleets__have_several_fitting_nodes() -> None:
     @given(cases())
     def look(case: tuple[list[Node], Terms, Policy, Unit, Best, Market]) -> None:
         nodes, terms, policy, unit, best, market = case
-        fits = [n for n in nodes if not protocol.fit(terms, policy, unit, best, n, NOW, market)]
+        fits = [n for n in nodes if not formulas.fit(terms, policy, unit, best, n, NOW, market)]
         several.append(len(fits) > 1)
 
     look()
@@ -210,9 +210,9 @@ def test_scores__every_ready_node_below_the_ceiling__equal_protocol(
     got = dict(zip(view.ids[rows].tolist(), match.scores(view, ask, rows).tolist(), strict=True))
     expected = {}
     for node in nodes:
-        if not protocol.node_gate(node, ask, NOW, 900, 0):
-            rate = protocol.ask_in_force(node, NOW)
-            expected[node.id] = protocol.score(terms.needs, terms.ceiling, rate, node.offer, node.hot)
+        if not formulas.node_gate(node, ask, NOW, 900, 0):
+            rate = formulas.ask_in_force(node, NOW)
+            expected[node.id] = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.hot)
     assert got == expected
 
 
@@ -267,7 +267,7 @@ def test_gates__mixed_fleet__counts_each_node_once() -> None:
     counts = match.gates(fleet, job.terms, fleets.POLICY, fleets.NOW, fleets.MARKET)
     expected: dict[Gate, int] = {}
     for node in nodes:
-        gate = protocol.fit(job.terms, fleets.POLICY, OPEN, Best(), node, fleets.NOW, fleets.MARKET)
+        gate = formulas.fit(job.terms, fleets.POLICY, OPEN, Best(), node, fleets.NOW, fleets.MARKET)
         expected[gate] = expected.get(gate, 0) + 1
     assert counts == expected
     assert len(counts) > 2

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hearth.errors import ConfigError
-from hearth.units import Asset
+from hearth.base.errors import ConfigError
+from hearth.protocol.units import Asset
 from keeper.settings import Settings, load, parse
 
 ETH = Asset("ETH", 18)

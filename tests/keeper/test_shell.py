@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from hearth import protocol
+from hearth.base.errors import ChainError, ConfigError, NotFoundError
 from hearth.chain.port import Block, Call, Fees
-from hearth.chain.web3 import Web3Chain
-from hearth.errors import ChainError, ConfigError, NotFoundError
-from hearth.types import JobId, NodeId, State, Terms, TermsFlag
+from hearth.chain.rpc import Web3Chain
+from hearth.protocol import formulas
+from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.decide import Propose
 from keeper.pulse import Pulse, Server
 from keeper.shell import Cycle, Keeper, explain, status
@@ -67,7 +67,7 @@ def test_cycle__matched_job__is_proposed_settled_and_paid_for(market: LiveMarket
 
     market.warp(13)
     world.ack(terms)
-    assert world.credit(market.address) == protocol.tip(terms)
+    assert world.credit(market.address) == formulas.tip(terms)
     world.submit(terms)
     assert outcomes(keeper.cycle()) == [("settle", "mined")]
     assert world.state(terms) == State.SETTLED
@@ -76,7 +76,7 @@ def test_cycle__matched_job__is_proposed_settled_and_paid_for(market: LiveMarket
     assert (last.said, outcomes(last)) == ([], [])
     told = status(keeper.settings.home)
     earned = world.credit(market.address)
-    assert earned >= protocol.tip(terms) + protocol.settle_reward(terms, 0)
+    assert earned >= formulas.tip(terms) + formulas.settle_reward(terms, 0)
     assert told["profit_and_loss"]["rewards"] == str(earned)
     assert told["profit_and_loss"]["mined"] == {"propose": 1, "settle": 1}
     spent = 10 * ETHER - market.evm.balance(market.address)

@@ -1,4 +1,4 @@
-// Import files and directories with the npm UnixFS importer, as an oracle that shares no code with hearth.unixfs.
+// Import files and directories with the npm UnixFS importer, as an oracle that shares no code with hearth.storage.unixfs.
 //
 // stdin: a JSON list of {"path", "chunk", "links"}; stdout: a JSON list of {"cid", "tsize"} in the same order.
 // Blocks are hashed and dropped, so that 100 MiB need no memory.

@@ -21,8 +21,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from hearth import protocol, words
-from hearth.types import SENTINEL, Best, Billing, NodeId, Outcome, Runtime, State, TermsFlag, Unit
+from hearth.protocol import formulas, words
+from hearth.protocol.types import SENTINEL, Best, Billing, NodeId, Outcome, Runtime, State, TermsFlag, Unit
 from tests import world as w
 from tests.evm import Reverted
 from tests.model import DEAD, Job, Model, Refusal
@@ -216,7 +216,7 @@ class MarketMachine(RuleBasedStateMachine):
         if data.randint(0, 5):
             return
         now = self.w.evm.now
-        due = [protocol.expirable_from(job.terms, w.POLICY) - now + d for job in self.jobs for d in (-1, 0, 200)]
+        due = [formulas.expirable_from(job.terms, w.POLICY) - now + d for job in self.jobs for d in (-1, 0, 200)]
         due += [node.exit_at - now + d for node in self.m.nodes.values() if node.exit_at for d in (-1, 0)]
         due = sorted({step for step in due if step > 0})
         if due:
@@ -331,7 +331,7 @@ class MarketMachine(RuleBasedStateMachine):
             return
         submitter = data.choice(self.submitters)
         max_seconds = data.choice([1, 1_000, 1_003, 20_000])
-        start = protocol.grace(self.w.terms(max_seconds=max_seconds), w.POLICY) + max_seconds
+        start = formulas.grace(self.w.terms(max_seconds=max_seconds), w.POLICY) + max_seconds
         terms = self.w.terms(
             submitter=submitter.lower(),
             ceiling=data.choice([60 * 10**18 + 1, 100 * 10**18]),
@@ -382,7 +382,7 @@ class MarketMachine(RuleBasedStateMachine):
             for job in self.jobs
             for at, unit in job.units.items()
             if unit.state == State.OPEN
-            if protocol.has_live_proposal(unit, w.POLICY, now) or (unit.mark and data.randint(0, 4) == 0)
+            if formulas.has_live_proposal(unit, w.POLICY, now) or (unit.mark and data.randint(0, 4) == 0)
         ]
         if not waiting:
             return
@@ -401,7 +401,7 @@ class MarketMachine(RuleBasedStateMachine):
         job, at = unit
         if job.terms.match_window and data.randint(0, 5):
             opened = job.units[at].started if at in job.units else job.header.opened if job.header else 0
-            live = at in job.units and protocol.has_live_proposal(job.units[at], w.POLICY, self.w.evm.now)
+            live = at in job.units and formulas.has_live_proposal(job.units[at], w.POLICY, self.w.evm.now)
             if live:
                 return
             self.w.evm.warp(max(0, opened + w.POLICY.open_claim_after - self.w.evm.now))
@@ -508,7 +508,7 @@ class MarketMachine(RuleBasedStateMachine):
         stored = job.units[at]
         if stored.state == State.RUNNING and data.randint(0, 2) == 0:
             beat = self.m.nodes[stored.node].hot.beat
-            due = protocol.reclaimable_from(stored, beat, w.DEAD_AFTER)
+            due = formulas.reclaimable_from(stored, beat, w.DEAD_AFTER)
             self.w.evm.warp(max(0, due - self.w.evm.now) + data.choice([0, 0, 77]))
         keeper = data.choice(self.keepers)
         self._try(
@@ -520,7 +520,7 @@ class MarketMachine(RuleBasedStateMachine):
         if unit is None:
             return
         job, at = unit
-        due = protocol.expirable_from(job.terms, w.POLICY) - self.w.evm.now
+        due = formulas.expirable_from(job.terms, w.POLICY) - self.w.evm.now
         if due > 0 and data.randint(0, 3):
             return
         if due < 4_000 or data.randint(0, 3) == 0:
@@ -621,7 +621,7 @@ class MarketMachine(RuleBasedStateMachine):
                 best = job.best.get(at, Best())
                 for node in list(self.m.nodes.values())[:2]:
                     for claim in (False, True):
-                        gate = protocol.fit(job.terms, w.POLICY, unit, best, node, now, w.MARKET, claim=claim)
+                        gate = formulas.fit(job.terms, w.POLICY, unit, best, node, now, w.MARKET, claim=claim)
                         assert self.w.lens.call.fit(words.pack_terms(job.terms), at, node.id, claim) == gate
 
     # ---- the end ----
@@ -635,7 +635,7 @@ class MarketMachine(RuleBasedStateMachine):
             for at in list(job.units):
                 self._end(job, at)
             if self._untouched(job):
-                self._pass(protocol.expirable_from(job.terms, w.POLICY))
+                self._pass(formulas.expirable_from(job.terms, w.POLICY))
                 self._must(
                     "expire all", lambda j=job: self.m.expire(self.w.stranger, j, SENTINEL), "expire", job, SENTINEL
                 )
@@ -670,7 +670,7 @@ class MarketMachine(RuleBasedStateMachine):
         while not job.units[at].state.terminal:
             unit: Unit = job.units[at]
             if unit.state == State.OPEN:
-                self._pass(protocol.expirable_from(job.terms, w.POLICY))
+                self._pass(formulas.expirable_from(job.terms, w.POLICY))
                 self._must("expire", lambda: self.m.expire(self.w.stranger, job, at), "expire", job, at)
             elif unit.state == State.RUNNING:
                 self._pass(unit.mark)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hearth.devnet import free_port
+from hearth.local.devnet import free_port
 from tests.chaos.market import Exchange, Scenario
 from tests.require import require
 
@@ -15,8 +15,8 @@ from tests.require import require
 @pytest.fixture(scope="module")
 def exchange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
     """A local chain with the market on it."""
-    from hearth.devnet import find_anvil
-    from hearth.errors import ConfigError
+    from hearth.base.errors import ConfigError
+    from hearth.local.devnet import find_anvil
 
     try:
         find_anvil()

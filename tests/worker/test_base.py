@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth.errors import SpecError
+from hearth.base.errors import SpecError
 from worker.runtimes import base
 from worker.runtimes.base import OutputRule, Status
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
-from hearth import protocol, words
-from hearth.profiles import PUBLIC
-from hearth.types import (
+from hearth.market.profiles import PUBLIC
+from hearth.protocol import formulas, words
+from hearth.protocol.types import (
     SENTINEL,
     Best,
     Gate,
@@ -62,7 +62,7 @@ from worker.decide import (
 )
 
 NOW = 1_800_000_000
-MARKET = protocol.Market(dead_after=900, minimum_stake=10**18)
+MARKET = formulas.Market(dead_after=900, minimum_stake=10**18)
 ME, OTHER = NodeId(3), NodeId(7)
 POLICY = replace(PUBLIC.policy, min_price=0, min_keeper_fee=0)
 NODE = Node(
@@ -150,7 +150,7 @@ def test_decide__exited_node__never_beats() -> None:
 
 
 def test_decide__open_claim_job__claims_it() -> None:
-    bond = protocol.bond(TERMS, POLICY)
+    bond = formulas.bond(TERMS, POLICY)
     assert only(snapshot_of(job_of(OPEN))) == Claim(ID, 0, 0, bond, 0)
 
 
@@ -166,7 +166,7 @@ def test_decide__windowed_job__proposes_itself() -> None:
 
 def test_decide__rival_leads__proposes_only_with_a_strictly_larger_key() -> None:
     rate, offer, hot = NODE.offer.ask, NODE.offer, NODE.hot
-    mine = protocol.key(protocol.score(TERMS.needs, TERMS.ceiling, rate, offer, hot), protocol.seed(ID, 0, 0), NODE.id)
+    mine = formulas.key(formulas.score(TERMS.needs, TERMS.ceiling, rate, offer, hot), formulas.seed(ID, 0, 0), NODE.id)
     windowed = replace(OPEN, mark=NOW + 5, rate=10**15)
     for key, wanted in ((mine - 1, Propose(ID, 0, 0, 0)), (mine, Reason.OUTBID), (mine + 1, Reason.OUTBID)):
         found = only(snapshot_of(job_of(windowed, Best(node=OTHER, key=key), match_window=12)))
@@ -195,7 +195,7 @@ def test_decide__two_lapses__claims_although_the_window_is_named() -> None:
 def test_decide__array__claims_the_next_lease_by_sentinel() -> None:
     terms = replace(TERMS, units=20)
     job = Job(ID, terms, header=Header(touched=4, opened=NOW - 5), spec=WASM)
-    assert only(snapshot_of(job)) == Claim(ID, 4, 0, protocol.bond(terms, POLICY), SENTINEL)
+    assert only(snapshot_of(job)) == Claim(ID, 4, 0, formulas.bond(terms, POLICY), SENTINEL)
     assert only(snapshot_of(job, flights=(Flight(Kind.CLAIM, ID, SENTINEL, 1),))) == Skip(ID, 4, Reason.TX_PENDING)
 
 
@@ -589,13 +589,13 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
                 assert stored.best.node == ME and stored.unit.mark <= NOW < stored.unit.mark + POLICY.ack_time
             case Propose(job, index) if (job, index) in leases:
                 stored = leases[job, index][1]
-                read = protocol.with_lapse(stored.unit, stored.best, POLICY, NOW)
-                assert protocol.proposable(leases[job, index][0].terms, read, NOW)
+                read = formulas.with_lapse(stored.unit, stored.best, POLICY, NOW)
+                assert formulas.proposable(leases[job, index][0].terms, read, NOW)
                 assert read.mark == 0 or stored.best.node != ME
             case Claim(job, index) if (job, index) in leases:
                 stored = leases[job, index][1]
-                read = protocol.with_lapse(stored.unit, stored.best, POLICY, NOW)
-                assert protocol.claimable(leases[job, index][0].terms, POLICY, read, NOW)
+                read = formulas.with_lapse(stored.unit, stored.best, POLICY, NOW)
+                assert formulas.claimable(leases[job, index][0].terms, POLICY, read, NOW)
 
     # Every lease that the node runs is executed exactly once: already, or from now on, or for a reason that is named.
     for key, lease in own.items():

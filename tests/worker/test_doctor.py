@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hearth import keys
-from hearth.errors import ConfigError
-from hearth.types import Runtime
-from hearth.units import GIB, Asset
+from hearth.base.errors import ConfigError
+from hearth.chain import keys
+from hearth.protocol.types import Runtime
+from hearth.protocol.units import GIB, Asset
 from tests.chaos.market import PASSWORD
 from tests.worker.test_settings import changed
 from worker import doctor, gpu, settings

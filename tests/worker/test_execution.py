@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from hearth import canonical
-from hearth import cid as cids
-from hearth.cid import Cid
-from hearth.errors import BadDocument, BlockMissing, StoreDown
+from hearth.base.errors import BadDocument, BlockMissing, StoreDown
+from hearth.protocol.types import Billing, JobId, NodeId, Outcome, Terms
 from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
 from hearth.spec.resolved import ResolvedCompare, ResolvedInput, ResolvedOutput, ResolvedResources, ResolvedVerify
 from hearth.spec.resolved import canonical as canonical_of
-from hearth.stores import FolderStore
-from hearth.types import Billing, JobId, NodeId, Outcome, Terms
+from hearth.storage import canonical
+from hearth.storage import cid as cids
+from hearth.storage.cid import Cid
+from hearth.storage.stores import FolderStore
 from tests.worker import wasm_tools
 from worker import execution
 from worker.decide import LeaseKey

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth import gpu_tiers
+from hearth.protocol import gpu_tiers
 from worker import gpu
 from worker.runtimes.base import Level
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from hearth.errors import StorageError
-from hearth.types import JobId, Outcome
+from hearth.base.errors import StorageError
+from hearth.protocol.types import JobId, Outcome
 from worker.decide import Execution, LeaseKey, Stage
 from worker.journal import Journal, Moment, Phase
 
@@ -122,7 +122,7 @@ def test_reach__failpoint__dies_with_the_moment_on_disk(tmp_path: Path, failpoin
         """
         import sys
         from pathlib import Path
-        from hearth.types import JobId
+        from hearth.protocol.types import JobId
         from worker.decide import LeaseKey
         from worker.journal import Journal, Moment
         journal = Journal(Path(sys.argv[1]))

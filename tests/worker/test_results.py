@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import rfc8785
 
-from hearth.types import Outcome
+from hearth.protocol.types import Outcome
 from worker import results
 from worker.runtimes.base import RunResult, Status
 

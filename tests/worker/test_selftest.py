@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hearth.client import Client
-from hearth.config import Settings
+from hearth.config.settings import Settings
 from tests.require import require
 from worker import selftest as subject
 from worker.runtimes.base import Level

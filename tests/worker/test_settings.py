@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hearth.errors import ConfigError
-from hearth.units import Asset
+from hearth.base.errors import ConfigError
+from hearth.protocol.units import Asset
 from worker import settings
 from worker.decide import Reason
 

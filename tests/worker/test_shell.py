@@ -22,12 +22,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hearth import keys
-from hearth.devnet import free_port
-from hearth.errors import ChainError, ConfigError, HearthError, StoreDown
-from hearth.events import Closed, Declined, Started
-from hearth.stores import MemoryStore
-from hearth.types import SENTINEL, JobId, Outcome, State
+from hearth.base.errors import ChainError, ConfigError, HearthError, StoreDown
+from hearth.chain import keys
+from hearth.local.devnet import free_port
+from hearth.market.events import Closed, Declined, Started
+from hearth.protocol.types import SENTINEL, JobId, Outcome, State
+from hearth.storage.stores import MemoryStore
 from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, wait
 from tests.worker import test_decide as decided
 from worker import settings
@@ -176,14 +176,23 @@ def test_never_fits__state_of_the_node__does_not_count_but_its_offer_does() -> N
 def test_decide_module__imports__nothing_impure() -> None:
     """The core must not be able to do I/O, read a clock or draw a random number."""
     path = Path(decided.decide.__code__.co_filename)
-    pure = {"__future__", "collections.abc", "dataclasses", "enum", "fnmatch", "typing", "hearth", "hearth.types"}
+    pure = {
+        "__future__",
+        "collections.abc",
+        "dataclasses",
+        "enum",
+        "fnmatch",
+        "typing",
+        "hearth.protocol",
+        "hearth.protocol.types",
+    }
     for statement in ast.walk(ast.parse(path.read_text())):
         if isinstance(statement, ast.Import):
             raise AssertionError(f"import {statement.names[0].name}")
         if isinstance(statement, ast.ImportFrom):
             assert statement.module in pure, statement.module
-            if statement.module == "hearth":
-                assert {name.name for name in statement.names} <= {"protocol", "words"}
+            if statement.module == "hearth.protocol":
+                assert {name.name for name in statement.names} <= {"formulas", "words"}
 
 
 def get(port: int, path: str) -> tuple[int, str]:
@@ -321,7 +330,7 @@ def test_run__drained__finishes_what_it_holds_and_ends(exchange: Exchange, scena
 def test_run__job_that_cannot_be_run__is_given_back_with_its_reason(exchange: Exchange, scenario: Scenario) -> None:
     """The store loses the module after the spec was read."""
     name = scenario.module.cid
-    from hearth import cid
+    from hearth.storage import cid
 
     digest = cid.parse(name).digest.hex()
     path = exchange.store.root / "blocks" / digest[:2] / digest

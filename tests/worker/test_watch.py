@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from hearth import protocol, words
-from hearth.abi import codec
 from hearth.chain.fake import Event, FakeChain
-from hearth.events import JobPosted, Settled, Slashed, Started, topic_of
-from hearth.market import Market
-from hearth.network import Network, NodeParameters
-from hearth.types import Header, JobId, NodeId, Outcome, State, Terms, Unit
-from hearth.units import Asset
+from hearth.market.abi import codec
+from hearth.market.events import JobPosted, Settled, Slashed, Started, topic_of
+from hearth.market.network import Network, NodeParameters
+from hearth.market.reads import Market
+from hearth.protocol import formulas, words
+from hearth.protocol.types import Header, JobId, NodeId, Outcome, State, Terms, Unit
+from hearth.protocol.units import Asset
 from tests.worker import test_decide as decided
 from worker.watch import KEEP, Watcher
 
@@ -64,7 +64,7 @@ class Scripted:
 
     def post(self, terms: Terms) -> tuple[JobId, Event]:
         packed = words.pack_terms(terms)
-        job = protocol.job_id_of_words(31337, JOBS, packed)
+        job = formulas.job_id_of_words(31337, JOBS, packed)
         data = b"".join(part if isinstance(part, bytes) else word(part) for part in packed) + word(320) + word(0)
         topics = (topic_of(JobPosted), job, bytes(12) + bytes.fromhex(terms.submitter[2:]))
         return job, Event(JOBS, topics, data)

@@ -17,7 +17,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from hearth.errors import SpecError
+from hearth.base.errors import SpecError
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # LD_* preloads code into every process of a container (CVE-2025-23266), NVIDIA_* steers the GPU hook; HEARTH_* is ours.

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from hearth.errors import HearthError
+from hearth.base.errors import HearthError
 from worker.gpu import check_runc, parse_version
 from worker.runtimes.base import (
     Check,

@@ -22,7 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from hearth.errors import HearthError
+from hearth.base.errors import HearthError
 from worker.runtimes.base import Limits, LogBuffer, LogSink, RunRequest, RunResult, Status, check_outputs, guest_env
 
 CHILD = "worker.runtimes.wasm_child"

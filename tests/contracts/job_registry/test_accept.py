@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hearth.types import State
+from hearth.protocol.types import State
 from tests.contracts.steps import BUDGET, FEE, PAY, credited, hot, submitted
 from tests.evm import reverts
 from tests.world import World

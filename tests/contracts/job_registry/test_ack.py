@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth import words
-from hearth.types import NodeId, State, Terms, Unit
+from hearth.protocol import words
+from hearth.protocol.types import NodeId, State, Terms, Unit
 from tests.contracts.steps import BOND, LEASE, TIP, around, credited, hot
 from tests.evm import reverts
 from tests.world import ASK_NOTICE, DEAD_AFTER, OFFER, SESSION, World

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.types import SENTINEL, State, TermsFlag, UnitFlag
+from hearth.protocol.types import SENTINEL, State, TermsFlag, UnitFlag
 from tests.contracts.steps import BUDGET, LEASE, TIP, around, credited, running, submitted
 from tests.evm import reverts
 from tests.world import DEAD_AFTER, World

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth import words
-from hearth.types import SENTINEL, Billing, NodeId, State, Terms, TermsFlag, Unit, UnitFlag
+from hearth.protocol import words
+from hearth.protocol.types import SENTINEL, Billing, NodeId, State, Terms, TermsFlag, Unit, UnitFlag
 from tests.contracts.steps import BOND, LEASE, around, credited, hot
 from tests.evm import reverts
 from tests.world import OFFER, SESSION, World

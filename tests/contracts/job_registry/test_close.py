@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.types import SENTINEL, Billing, State
+from hearth.protocol.types import SENTINEL, Billing, State
 from tests.contracts.steps import BUDGET, SETTLE_PAY, TIP, around, credited, hot, running, submitted
 from tests.evm import reverts
 from tests.world import OFFER, World

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hearth import words
+from hearth.protocol import words
 from tests.evm import NATIVE, reverts
 from tests.world import DEAD_AFTER, POLICY, ZERO, World
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.protocol import ONE
-from hearth.types import SENTINEL, State, Unit, UnitFlag
+from hearth.protocol.formulas import ONE
+from hearth.protocol.types import SENTINEL, State, Unit, UnitFlag
 from tests.contracts.steps import BOND, BUDGET, LEASE, around, credited, hot, running, submitted
 from tests.evm import reverts
 from tests.world import REPORT, World

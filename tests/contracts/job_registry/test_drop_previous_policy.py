@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hearth import words
+from hearth.protocol import words
 from tests.evm import reverts
 from tests.world import POLICY, World
 

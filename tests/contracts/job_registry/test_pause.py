@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hearth import words
+from hearth.protocol import words
 from tests.contracts.steps import DEAD, LEASE
 from tests.evm import reverts
 from tests.world import DAY, POLICY, World

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hearth import words
-from hearth.types import Billing, Header, Needs, Runtime, State, Terms, TermsFlag, Unit
+from hearth.protocol import words
+from hearth.protocol.types import Billing, Header, Needs, Runtime, State, Terms, TermsFlag, Unit
 from tests.contracts.steps import BUDGET, LEASE, LIE, around, awkward
 from tests.evm import Receipt, Reverted, reverts
 from tests.world import DAY, NEEDS, POLICY, World

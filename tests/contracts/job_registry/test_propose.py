@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth import protocol, words
-from hearth.types import SENTINEL, NodeId, State, Terms
+from hearth.protocol import formulas, words
+from hearth.protocol.types import SENTINEL, NodeId, State, Terms
 from tests.contracts.steps import LEASE, around, credited, running
 from tests.evm import reverts
 from tests.world import DEAD_AFTER, NEEDS, OFFER, World
@@ -15,8 +15,8 @@ WINDOW = 30
 
 def _key(world: World, terms: Terms, node: NodeId, index: int = 0) -> int:
     record = world.node(node)
-    score = protocol.score(NEEDS, terms.ceiling, record.offer.ask, record.offer, record.hot)
-    return protocol.key(score, protocol.seed(world.id_of(terms), index, world.unit(terms, index).attempts), node)
+    score = formulas.score(NEEDS, terms.ceiling, record.offer.ask, record.offer, record.hot)
+    return formulas.key(score, formulas.seed(world.id_of(terms), index, world.unit(terms, index).attempts), node)
 
 
 def _ladder(world: World, count: int) -> list[NodeId]:

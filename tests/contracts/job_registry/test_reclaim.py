@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.protocol import ONE
-from hearth.types import SENTINEL, State, Unit
+from hearth.protocol.formulas import ONE
+from hearth.protocol.types import SENTINEL, State, Unit
 from tests.contracts.steps import (
     BUDGET,
     LEASE,

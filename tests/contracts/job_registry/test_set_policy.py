@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hearth import words
+from hearth.protocol import words
 from tests.evm import reverts
 from tests.world import DAY, POLICY, World
 

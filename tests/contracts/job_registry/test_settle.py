@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hearth import words
-from hearth.protocol import ONE
-from hearth.types import SENTINEL, Billing, NodeId, Outcome, State, Terms
+from hearth.protocol import words
+from hearth.protocol.formulas import ONE
+from hearth.protocol.types import SENTINEL, Billing, NodeId, Outcome, State, Terms
 from tests.contracts.steps import (
     BUDGET,
     FEE,

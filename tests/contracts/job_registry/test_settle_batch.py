@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth import words
-from hearth.types import State, Terms
+from hearth.protocol import words
+from hearth.protocol.types import State, Terms
 from tests.contracts.steps import BUDGET, FEE, PAY, SETTLE_PAY, credited, running, submitted
 from tests.evm import Receipt, Reverted, reverts
 from tests.world import ZERO, World

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.types import SENTINEL, Billing, Outcome, State
+from hearth.protocol.types import SENTINEL, Billing, Outcome, State
 from tests.contracts.steps import BOND, around, credited, hot, running, submitted
 from tests.evm import reverts
 from tests.world import DEAD_AFTER, REPORT, RESULT, World

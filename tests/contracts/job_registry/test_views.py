@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hearth import words
-from hearth.types import SENTINEL
+from hearth.protocol import words
+from hearth.protocol.types import SENTINEL
 from tests.evm import CHAIN_ID
 from tests.world import POLICY, World
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.types import SENTINEL
+from hearth.protocol.types import SENTINEL
 from tests.contracts.lens.upkeep import CLOSE, EXPIRE, LIVENESS, RECLAIM, SETTLE, candidate, due
 from tests.contracts.steps import LEASE, around, running, submitted
 from tests.evm import Reverted, reverts

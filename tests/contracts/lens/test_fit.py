@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hearth import protocol, words
-from hearth.types import SENTINEL, Gate, NodeId, Terms
+from hearth.protocol import formulas, words
+from hearth.protocol.types import SENTINEL, Gate, NodeId, Terms
 from tests.contracts.steps import LEASE, around, running
 from tests.world import DEAD_AFTER, MARKET, POLICY, World
 
@@ -12,7 +12,7 @@ def _fit(world: World, terms: Terms, node: NodeId, index: int = 0, *, claim: boo
     gate: int = world.lens.call.fit(words.pack_terms(terms), index, node, claim)
     if not words.is_header(world.load(terms)[0]):
         args = terms, POLICY, world.unit(terms), world.best(terms), world.node(node), world.evm.now, MARKET
-        assert gate == protocol.fit(*args, claim=claim)
+        assert gate == formulas.fit(*args, claim=claim)
     return gate
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth import words
-from hearth.types import State
+from hearth.protocol import words
+from hearth.protocol.types import State
 from tests.contracts.steps import running
 from tests.evm import NATIVE, Reverted
 from tests.world import REPORT, UNBONDING, World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.types import SENTINEL, State
+from hearth.protocol.types import SENTINEL, State
 from tests.contracts.lens.upkeep import CLOSE, EXPIRE, LIVENESS, RECLAIM, SETTLE, Candidate, candidate, due
 from tests.contracts.steps import LEASE, SETTLE_PAY, credited, running, submitted
 from tests.evm import Receipt, Reverted, reverts

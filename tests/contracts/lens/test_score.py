@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hearth import protocol, words
-from hearth.types import SENTINEL
+from hearth.protocol import formulas, words
+from hearth.protocol.types import SENTINEL
 from tests.contracts.steps import LEASE
 from tests.evm import reverts
 from tests.world import ASK_NOTICE, NEEDS, OFFER, World
@@ -13,8 +13,8 @@ def test_score__node_that_fits__is_what_propose_writes(world: World) -> None:
     node, terms = world.register(), world.post(match_window=30)
     rate, points, key = world.lens.call.score(words.pack_terms(terms), 0, node)
     record = world.node(node)
-    assert (rate, points) == (OFFER.ask, protocol.score(NEEDS, terms.ceiling, rate, record.offer, record.hot))
-    assert key == protocol.key(points, protocol.seed(world.id_of(terms), 0, 0), node)
+    assert (rate, points) == (OFFER.ask, formulas.score(NEEDS, terms.ceiling, rate, record.offer, record.hot))
+    assert key == formulas.key(points, formulas.seed(world.id_of(terms), 0, 0), node)
     world.propose(terms, node)
     assert world.best(terms).key == key
     assert world.lens.call.score(words.pack_terms(terms), SENTINEL, node)[2] == key
@@ -29,7 +29,7 @@ def test_score__second_attempt__draws_another_lot(world: World) -> None:
     world.reclaim(terms)
     world.nodes.send.beat(other, sender=world.operator)
     _, points, key = world.lens.call.score(words.pack_terms(terms), 0, other)
-    assert key == protocol.key(points, protocol.seed(world.id_of(terms), 0, 1), other) != before
+    assert key == formulas.key(points, formulas.seed(world.id_of(terms), 0, 1), other) != before
 
 
 def test_score__array_unit__draws_its_own_lot(world: World) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hearth import words
-from hearth.types import Terms
+from hearth.protocol import words
+from hearth.protocol.types import Terms
 from tests.world import World
 
 SETTLE, CLOSE, RECLAIM, EXPIRE, LIVENESS = range(1, 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth import words
+from hearth.protocol import words
 from tests.contracts.steps import LIE, awkward
 from tests.evm import Receipt, reverts
 from tests.world import ETHER, OFFER, UNBONDING, World

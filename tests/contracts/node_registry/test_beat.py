@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.types import Gate, Hot, HotStatus
+from hearth.protocol.types import Gate, Hot, HotStatus
 from tests.contracts.steps import around, ask, engage, from_jobs, hot
 from tests.evm import reverts
 from tests.world import DEAD_AFTER, World

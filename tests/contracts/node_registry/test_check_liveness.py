@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hearth import words
-from hearth.types import HotStatus
+from hearth.protocol import words
+from hearth.protocol.types import HotStatus
 from tests.contracts.steps import around, credited, engage, hot
 from tests.evm import Reverted, reverts
 from tests.world import DEAD_AFTER, ETHER, LIVENESS_FEE, ZERO, World

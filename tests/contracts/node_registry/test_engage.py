@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.types import Hot, Needs, NodeId, Runtime
+from hearth.protocol.types import Hot, Needs, NodeId, Runtime
 from tests.contracts.steps import BOND, around, ask, engage, from_jobs, hot
 from tests.evm import reverts
 from tests.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, World

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from hearth import words
-from hearth.types import NodeId, State
+from hearth.protocol import words
+from hearth.protocol.types import NodeId, State
 from tests.contracts.steps import SLASH, around, credited, hot, running, submitted
 from tests.evm import NATIVE, reverts
 from tests.world import ETHER, UNBONDING, World

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hearth.types import Gate, HotStatus, State
+from hearth.protocol.types import Gate, HotStatus, State
 from tests.contracts.steps import ask, hot, running
 from tests.evm import reverts
 from tests.world import UNBONDING, World

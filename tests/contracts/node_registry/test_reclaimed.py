@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hearth import words
-from hearth.protocol import ONE
-from hearth.types import NodeId
+from hearth.protocol import words
+from hearth.protocol.formulas import ONE
+from hearth.protocol.types import NodeId
 from tests.contracts.steps import BOND, DEAD, SLASH, credited, engage, from_jobs, hot
 from tests.evm import reverts
 from tests.world import ETHER, MINIMUM_STAKE, ZERO, World

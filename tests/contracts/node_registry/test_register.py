@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hearth import words
-from hearth.types import Hot, NodeId, Runtime
+from hearth.protocol import words
+from hearth.protocol.types import Hot, NodeId, Runtime
 from tests.contracts.steps import LIE, around, awkward
 from tests.evm import NATIVE, Receipt, reverts
 from tests.world import DAY, ETHER, MINIMUM_STAKE, OFFER, UNBONDING, World

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.types import Gate
+from hearth.protocol.types import Gate
 from tests.contracts.steps import ask
 from tests.evm import reverts
 from tests.world import ETHER, MINIMUM_STAKE, World

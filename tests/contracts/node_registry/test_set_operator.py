@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hearth.types import State
+from hearth.protocol.types import State
 from tests.contracts.steps import BOND, PAY, SETTLE_PAY, credited, hot, running
 from tests.evm import NATIVE, reverts
 from tests.world import World

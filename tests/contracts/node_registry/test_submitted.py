@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hearth.types import HotStatus
+from hearth.protocol.types import HotStatus
 from tests.contracts.steps import engage, from_jobs, hot
 from tests.evm import reverts
 from tests.world import DEAD_AFTER, World

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hearth import words
-from hearth.types import Runtime
+from hearth.protocol import words
+from hearth.protocol.types import Runtime
 from tests.contracts.steps import engage, from_jobs
 from tests.evm import reverts
 from tests.world import ASK_NOTICE, OFFER, World

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from hearth import protocol, words
-from hearth.types import Gate
+from hearth.protocol import formulas, words
+from hearth.protocol.types import Gate
 from tests.contracts.steps import around, ask, engage
 from tests.evm import NATIVE, reverts
 from tests.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, World
@@ -48,7 +48,7 @@ def test_appraise__zone_mask__counts_the_distance_from_home(seated: World, home:
     node = seated.register(zone=7)
     needs = replace(NEEDS, zone_mask=0xFFFF, home=home)
     record = seated.node(node)
-    expected = protocol.score(needs, 100 * 10**18, OFFER.ask, record.offer, record.hot)
+    expected = formulas.score(needs, 100 * 10**18, OFFER.ask, record.offer, record.hot)
     assert seated.nodes.call.appraise(node, ask(needs=needs))[1] == expected
 
 

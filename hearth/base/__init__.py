@@ -1,0 +1,1 @@
+"""What everything may use and what uses nothing: errors, fail points."""

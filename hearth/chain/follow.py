@@ -1,0 +1,292 @@
+"""Follow the market's logs by block hash: catch up in ranges, then block by block, and walk back where a reorg came.
+
+A cursor keeps a ring of (number, hash, parent hash). `read` returns what changed since the last `advance`: blocks
+that left the chain, and the logs of blocks that joined it. Until `advance` the same logs are shown again, also after a
+crash, so handlers are keyed by (block hash, transaction hash, log index); a block that was shown and then left the
+chain is reported as orphaned, advanced or not. The ring is a cache: a damaged, foreign or outrun one is dropped and
+the market is read from its first block.
+Source: SAFETY section 4, "Reorg".
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+from hearth.base.errors import ChainError
+from hearth.chain.port import Block, ChainPort, Log
+
+DEPTH: Final = 64
+"""Blocks from the head within which a reorg is expected; they are read one by one, by hash."""
+SPAN: Final = 5_000
+"""Blocks that one `read` catches up at most, so that progress is kept."""
+_PATIENCE: Final = 3
+"""Reads after which a block's logs are believed against its bloom."""
+_CROWDED: Final = 256
+_FULL: Final = 1024
+"""Bits of 2,048 in a bloom, above which one of our topics, or a contract, is there by chance too often."""
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS ring (number INTEGER PRIMARY KEY, hash BLOB NOT NULL, parent BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS shown (hash BLOB PRIMARY KEY, number INTEGER NOT NULL, parent BLOB NOT NULL);
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A block that the cursor has passed."""
+
+    number: int
+    hash: bytes
+    parent: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What changed: apply `orphaned` (newest first), then `logs` (oldest first), then call `Cursor.advance`.
+
+    `reset` says that everything derived before is void: the logs start again at the market's first block.
+    `behind` counts the blocks that are still to be read; 0 means caught up with `head`.
+    """
+
+    head: Block
+    orphaned: tuple[Mark, ...]
+    logs: tuple[Log, ...]
+    marks: tuple[Mark, ...]
+    behind: int
+    reset: bool = False
+
+
+class Cursor:
+    """Follow `addresses` from `start` on. One thread uses it; `path` None keeps the ring in memory."""
+
+    def __init__(
+        self,
+        port: ChainPort,
+        addresses: Sequence[str],
+        start: int,
+        path: Path | None = None,
+        *,
+        topics: Iterable[bytes] = (),
+        depth: int = DEPTH,
+        span: int = SPAN,
+    ) -> None:
+        """Open the cursor.
+
+        `topics` are the first topics that these contracts emit: a block whose bloom holds one of them together
+        with a contract, and whose logs then lack it, is read again a few times before it is believed.
+        """
+        self._port = port
+        self._addresses = [a.lower() for a in addresses]
+        self._topics = tuple(topics)
+        self._start, self._depth, self._span = start, depth, span
+        self._suspected: tuple[bytes, int] = (b"", 0)
+        self.suspicions = 0
+        """How often a provider left out logs that a block's bloom announces (or the bloom was wrong by chance)."""
+        self._ring: list[Mark] = []
+        self._shown: dict[bytes, Mark] = {}
+        self._fresh = True
+        self._db = self._open(path)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    @property
+    def position(self) -> int:
+        """Return the number of the last block that was passed, `start` - 1 before the first."""
+        return self._ring[-1].number if self._ring else self._start - 1
+
+    def _open(self, path: Path | None) -> sqlite3.Connection:
+        about = {
+            "chain": str(self._port.chain_id()),
+            "genesis": self._port.genesis_hash().hex(),
+            "contracts": " ".join(self._addresses),
+            "start": str(self._start),
+        }
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                return self._load(sqlite3.connect(path, isolation_level=None), about)
+            except sqlite3.DatabaseError:
+                for part in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
+                    part.unlink(missing_ok=True)
+        return self._load(sqlite3.connect(path or ":memory:", isolation_level=None), about)
+
+    def _load(self, db: sqlite3.Connection, about: dict[str, str]) -> sqlite3.Connection:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        db.executescript(_SCHEMA)
+        if dict(db.execute("SELECT name, value FROM about")) == about:
+            self._ring = [Mark(*row) for row in db.execute("SELECT number, hash, parent FROM ring ORDER BY number")]
+            shown = db.execute("SELECT hash, number, parent FROM shown")
+            self._shown = {digest: Mark(number, digest, parent) for digest, number, parent in shown}
+            self._fresh = False
+        else:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("DELETE FROM ring")
+            db.execute("DELETE FROM shown")
+            db.execute("DELETE FROM about")
+            db.executemany("INSERT INTO about VALUES (?, ?)", about.items())
+            db.execute("COMMIT")
+        return db
+
+    def read(self) -> Tick:
+        """Return what changed since the last `advance`, without moving the cursor.
+
+        Raises ChainError where the provider fails; the next `read` starts over.
+        """
+        head = self._port.agreed_head()
+        ring = list(self._ring)
+        orphaned = self._walk_back(ring, head)
+        reset = self._fresh or (bool(orphaned) and not ring)
+        orphaned = self._stale_shown(head) + orphaned
+        base = ring[-1] if ring else None
+        first = base.number + 1 if base else self._start
+        stable = head.number - self._depth
+        if first <= stable:
+            logs, marks = self._catch_up(base, first, min(stable, first + self._span - 1))
+        else:
+            logs, marks = self._step(base, first, head)
+        self._note_shown(marks)
+        upto = marks[-1].number if marks else (base.number if base else self._start - 1)
+        return Tick(head, tuple(orphaned), tuple(logs), tuple(marks), max(0, head.number - upto), reset)
+
+    def advance(self, tick: Tick) -> None:
+        """Write that a tick was handled."""
+        gone = {mark.hash for mark in tick.orphaned}
+        ring = [mark for mark in self._ring if mark.hash not in gone] + list(tick.marks)
+        ring = ring[-2 * self._depth :]
+        done = gone | {mark.hash for mark in tick.marks}
+        self._db.execute("BEGIN IMMEDIATE")
+        self._db.executemany("DELETE FROM shown WHERE hash = ?", [(digest,) for digest in done])
+        self._db.execute("DELETE FROM ring")
+        self._db.executemany("INSERT INTO ring VALUES (?, ?, ?)", [(m.number, m.hash, m.parent) for m in ring])
+        self._db.execute("COMMIT")
+        self._ring = ring
+        self._shown = {digest: mark for digest, mark in self._shown.items() if digest not in done}
+        self._fresh = False
+
+    def _stale_shown(self, head: Block) -> list[Mark]:
+        """Return what was shown but never advanced past, and has left the chain since; newest first."""
+        stale: list[Mark] = []
+        for mark in self._shown.values():
+            found = head if mark.number == head.number else self._port.block(mark.number)
+            if found is None or found.hash != mark.hash:
+                stale.append(mark)
+        return sorted(stale, key=lambda mark: -mark.number)
+
+    def _note_shown(self, marks: list[Mark]) -> None:
+        """Remember what is about to be shown, before anybody acts on it."""
+        fresh = [mark for mark in marks if mark.hash not in self._shown]
+        if fresh:
+            self._db.execute("BEGIN IMMEDIATE")
+            rows = [(mark.hash, mark.number, mark.parent) for mark in fresh]
+            self._db.executemany("INSERT INTO shown VALUES (?, ?, ?)", rows)
+            self._db.execute("COMMIT")
+            self._shown.update((mark.hash, mark) for mark in fresh)
+
+    def _walk_back(self, ring: list[Mark], head: Block) -> list[Mark]:
+        """Drop from `ring` what is no longer in the chain, and return it, newest first."""
+        orphaned: list[Mark] = []
+        if ring and head.number < ring[-1].number:
+            known = next((mark for mark in ring if mark.number == head.number), None)
+            if known is None or known.hash == head.hash:
+                # A provider that lags; what we passed is still the truth until something contradicts it.
+                raise ChainError(
+                    f"the provider is behind: its head is {head.number}, block {ring[-1].number} was seen",
+                    code="RPC_LAGS",
+                    hint="hearth doctor",
+                )
+        while ring:
+            mark = ring[-1]
+            found = head if mark.number == head.number else self._port.block(mark.number)
+            if found is not None and found.hash == mark.hash:
+                break
+            orphaned.append(ring.pop())
+        return orphaned
+
+    def _catch_up(self, base: Mark | None, first: int, last: int) -> tuple[list[Log], list[Mark]]:
+        """Read a range below the reorg depth; the blocks at both its ends must stand before and after."""
+        end = self._block(last)
+        logs = self._port.logs(self._addresses, from_block=first, to_block=last)
+        again = self._block(last)
+        before = self._block(base.number) if base else None
+        if again.hash != end.hash or (base and before and before.hash != base.hash):
+            raise ChainError("a reorg deeper than expected happened while reading", code="REORG", hint="hearth doctor")
+        return logs, [Mark(end.number, end.hash, end.parent_hash)]
+
+    def _step(self, base: Mark | None, first: int, head: Block) -> tuple[list[Log], list[Mark]]:
+        """Read the newest blocks one by one, each linked to the one before; stop where one is not."""
+        logs: list[Log] = []
+        marks: list[Mark] = []
+        last = base
+        for number in range(first, head.number + 1):
+            block = head if number == head.number else self._port.block(number)
+            if block is None or (last is not None and block.parent_hash != last.hash):
+                break
+            found = self._logs_of(block)
+            if found is None:
+                break
+            logs.extend(found)
+            last = Mark(block.number, block.hash, block.parent_hash)
+            marks.append(last)
+        return logs, marks
+
+    def _logs_of(self, block: Block) -> list[Log] | None:
+        """Return a block's logs; None where the block's bloom says that some are missing, for a few reads."""
+        here = [a for a in self._addresses if _in_bloom(block.bloom, bytes.fromhex(a[2:]))]
+        if not here:
+            return []
+        logs = self._port.logs(self._addresses, block_hash=block.hash)
+        if not self._is_suspicious(block.bloom, logs):
+            return logs
+        seen = self._suspected[1] + 1 if self._suspected[0] == block.hash else 1
+        self._suspected = (block.hash, seen)
+        self.suspicions += 1
+        return logs if seen >= _PATIENCE else None
+
+    def _is_suspicious(self, bloom: bytes, logs: list[Log]) -> bool:
+        """Say whether a bloom that holds one of the contracts announces a log that is not there.
+
+        On a crowded chain most topics are in the bloom by chance: there only a block without any log counts, and
+        in a full bloom nothing does.
+        """
+        if not bloom:
+            return False
+        have = {log.topics[0] for log in logs if log.topics}
+        bits = int.from_bytes(bloom, "big").bit_count()
+        if bits > _FULL or (logs and (bits > _CROWDED or not self._topics)):
+            return False
+        return not self._topics or any(_in_bloom(bloom, t) for t in self._topics if t not in have)
+
+    def _block(self, number: int) -> Block:
+        found = self._port.block(number)
+        if found is None:
+            raise ChainError(f"the provider lacks block {number}", code="RPC_LAGS", hint="hearth doctor")
+        return found
+
+
+@lru_cache(maxsize=4096)
+def _bits(item: bytes) -> int:
+    """Return the three bits that an address or topic sets in a bloom (yellow paper, section 4.3.1)."""
+    from eth_utils.crypto import keccak
+
+    digest = keccak(item)
+    bits = 0
+    for i in (0, 2, 4):
+        bits |= 1 << (int.from_bytes(digest[i : i + 2], "big") & 2047)
+    return bits
+
+
+def _in_bloom(bloom: bytes, item: bytes) -> bool:
+    """Say whether a block may hold a log of an address or topic; always where the bloom is unknown."""
+    if not bloom:
+        return True
+    bits = _bits(item)
+    return int.from_bytes(bloom, "big") & bits == bits

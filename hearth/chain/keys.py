@@ -1,0 +1,348 @@
+"""Key files: encrypted keystores (version 3), one per key, and the lock that keeps a key to one signing process.
+
+A key file is <name>.json with mode 600 in the keys folder. Its address stands in the open, so that listing and reading
+never unlock. Files are written whole or not at all and never overwritten: a lost key is lost money. Source: SAFETY
+section 4 (keys, crash consistency); the Web3 Secret Storage definition.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from hearth.base.errors import ConfigError
+from hearth.config.settings import check_private, make_private
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
+
+SCRYPT_N = 1 << 18
+"""Work factor of a key that can hold money: about a second and 256 MiB to try one password."""
+DEVNET_SCRYPT_N = 1 << 10
+"""Work factor of a key for a local chain, where nothing has value."""
+MAX_SCRYPT_MEMORY = 1 << 30
+MAX_ITERATIONS = 10_000_000
+MAX_FILE_BYTES = 1 << 16
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class KeyFile:
+    """Name a key: its file, and its address in lower case as the file says it."""
+
+    name: str
+    address: str
+    path: Path
+
+    @property
+    def lock_path(self) -> Path:
+        """Return the lock of this address, the same for every name that it has in the folder."""
+        return self.path.parent / f".{self.address}.lock"
+
+
+def create_key(folder: Path, name: str, password: str, *, secret: bytes | None = None, devnet: bool = False) -> KeyFile:
+    """Write a new key file, for a random key or for the 32 bytes of `secret`, and return it.
+
+    `devnet` makes the password cheap to check, and to guess. Raises ConfigError KEY_EXISTS for a name or an address
+    that the folder has, BAD_NAME, BAD_SECRET, WEAK_PASSWORD.
+    """
+    from eth_account import Account
+
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f'"{name}" cannot name a key',
+            hint="use letters, digits, _ and -, up to 64",
+            code="BAD_NAME",
+            component="wallet",
+        )
+    if not password:
+        raise ConfigError(
+            "an empty password protects nothing",
+            hint="write one to a file and use --password-file",
+            code="WEAK_PASSWORD",
+        )
+    make_private(folder)
+    raw = _random_secret() if secret is None else _checked(secret)
+    account = Account.from_key(raw)
+    address = str(account.address).lower()
+    for known in list_keys(folder):
+        if known.address == address:
+            raise _exists(known)
+    document = Account.encrypt(raw, password, kdf="scrypt", iterations=DEVNET_SCRYPT_N if devnet else SCRYPT_N)
+    path = folder / f"{name}.json"
+    _write_new(path, json.dumps(document, indent=2).encode() + b"\n")
+    return KeyFile(name, address, path)
+
+
+def list_keys(folder: Path) -> tuple[KeyFile, ...]:
+    """Return the folder's keys by name, without unlocking any; other files in it are left out."""
+    found = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            found.append(read_key(path))
+        except ConfigError:
+            continue
+    return tuple(found)
+
+
+def read_key(path: Path) -> KeyFile:
+    """Return what a key file says of itself. Raises ConfigError NO_ACCOUNT, BAD_KEY_FILE."""
+    return KeyFile(path.stem, "0x" + _document(path)["address"], path)
+
+
+def find_key(folder: Path, account: str | None = None) -> KeyFile:
+    """Return a key by its name, its address, or an unambiguous start of the address; with None, the only one.
+
+    Raises ConfigError NO_ACCOUNT, MANY_ACCOUNTS, BAD_KEY_FILE.
+    """
+    keys = list_keys(folder)
+    if account is None:
+        if len(keys) == 1:
+            return keys[0]
+        if keys:
+            raise _many(f"{folder} holds {len(keys)} keys", keys, "use --account NAME")
+        raise _none(f"{folder} holds no key", "hearth wallet new")
+    if _NAME.fullmatch(account) and (folder / f"{account}.json").is_file():
+        return read_key(folder / f"{account}.json")
+    wanted = account.lower()
+    matching = [key for key in keys if len(wanted) > 2 and key.address.startswith(wanted)]
+    if len(matching) == 1:
+        return matching[0]
+    if matching:
+        raise _many(f"{account} is the start of {len(matching)} addresses", matching, "write more of it")
+    raise _none(f'no key is named "{account}"', "hearth wallet list")
+
+
+def unlock(key: KeyFile, password: str) -> LocalAccount:
+    """Return the signing account of a key file.
+
+    Raises ConfigError WRONG_PASSWORD; OPEN_FILE when others can read the file; BAD_KEY_FILE when it is damaged, asks
+    for more work than any honest one, or holds another key than it says.
+    """
+    from eth_account import Account
+
+    check_private(key.path, "the key file")
+    document = _document(key.path)
+    try:
+        raw = Account.decrypt(document, password)
+    except ValueError as error:
+        # eth-account tells a wrong password by this text and has no type of its own for it.
+        if "MAC mismatch" in str(error):
+            raise ConfigError(
+                f"the password of {key.name} ({key.address}) is wrong",
+                hint="use --password-file FILE",
+                code="WRONG_PASSWORD",
+                component="wallet",
+            ) from None
+        raise _bad_file(key.path, str(error)) from error
+    except (KeyError, TypeError, NotImplementedError) as error:
+        raise _bad_file(key.path, repr(error)) from error
+    account: LocalAccount = Account.from_key(raw)
+    if str(account.address).lower() != key.address:
+        raise _bad_file(key.path, f"it holds the key of {account.address}, not of {key.address}")
+    return account
+
+
+def read_password(path: Path) -> str:
+    """Return the password in a file of mode 600, less the newline at its end.
+
+    Raises ConfigError OPEN_FILE, NO_FILE, BAD_PASSWORD_FILE.
+    """
+    check_private(path, "the password file")
+    with path.open("rb") as file:
+        raw = file.read(MAX_FILE_BYTES + 1)
+    try:
+        text = raw.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        text = ""
+    if not text or len(raw) > MAX_FILE_BYTES or "\n" in text:
+        raise ConfigError(
+            f"the password file {path} does not hold one line of text", hint=f"ls -l {path}", code="BAD_PASSWORD_FILE"
+        )
+    return text
+
+
+def read_secret(path: Path) -> bytes:
+    """Return the private key that a file of mode 600 holds as 64 hex digits, with or without 0x, for an import.
+
+    Raises ConfigError OPEN_FILE, NO_FILE, BAD_SECRET; no error repeats what the file holds.
+    """
+    check_private(path, "the file to import")
+    with path.open("rb") as file:
+        text = file.read(200).strip().removeprefix(b"0x")
+    if not re.fullmatch(b"[0-9a-fA-F]{64}", text):
+        raise ConfigError(f"{path} does not hold 64 hex digits", hint="hearth wallet new", code="BAD_SECRET")
+    return _checked(bytes.fromhex(text.decode()))
+
+
+class SignerLock:
+    """Hold a key for one process, so that two never use one nonce: `with SignerLock(key.lock_path): ...`.
+
+    The lock is the kernel's (flock), so it ends with the process however that ends; the file stays. With
+    `wait_seconds`, wait that long for another holder. Raises ConfigError KEY_IN_USE with the holder's process id.
+    """
+
+    def __init__(self, path: Path, *, wait_seconds: float = 0.0) -> None:
+        self.path = path
+        self._wait_seconds = wait_seconds
+        self._descriptor: int | None = None
+
+    def acquire(self) -> None:
+        """Take the lock."""
+        if self._descriptor is not None:
+            raise RuntimeError(f"{self.path} is held by this object already")
+        try:
+            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        except OSError as error:
+            raise ConfigError(
+                f"{self.path} cannot be locked: {error.strerror}", hint=f"ls -ld {self.path.parent}"
+            ) from error
+        try:
+            self._flock(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Give the lock back; without one, do nothing."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> SignerLock:
+        self.acquire()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def _flock(self, descriptor: int) -> None:
+        deadline = time.monotonic() + self._wait_seconds
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
+                    raise ConfigError(
+                        f"process {holder or '(starting)'} is signing with this key ({self.path.stem.lstrip('.')})",
+                        hint="wait for it or stop it, or use another key: hearth wallet list",
+                        code="KEY_IN_USE",
+                        retryable=True,
+                        component="wallet",
+                        pid=int(holder) if holder.isdigit() else None,
+                    ) from None
+            time.sleep(_POLL_SECONDS)
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """Read a keystore and check all of it that decrypting relies on."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise _none(f"the key file {path} cannot be read: {error.strerror}", "hearth wallet list") from error
+    try:
+        document = json.loads(raw) if len(raw) <= MAX_FILE_BYTES else None
+    except (ValueError, RecursionError):
+        document = None
+    if not isinstance(document, dict) or document.get("version") != 3:
+        raise _bad_file(path, "it is no keystore of version 3")
+    address = str(document.get("address", "")).lower().removeprefix("0x")
+    if not re.fullmatch("[0-9a-f]{40}", address):
+        raise _bad_file(path, "it names no address")
+    crypto = document.get("crypto", document.get("Crypto"))
+    parameters = crypto.get("kdfparams") if isinstance(crypto, dict) else None
+    if not isinstance(parameters, dict) or not _is_affordable(parameters):
+        raise _bad_file(path, "its key derivation is missing or out of bounds")
+    return {**document, "address": address}
+
+
+def _is_affordable(parameters: dict[str, Any]) -> bool:
+    """Say whether deriving costs what an honest file costs: a planted one could fill the memory."""
+    numbers: list[int] = []
+    for name in ("n", "r", "p", "c", "dklen"):
+        number = parameters.get(name, 1)
+        if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+            return False
+        numbers.append(number)
+    n, r, p, c, length = numbers
+    return 128 * n * r <= MAX_SCRYPT_MEMORY and p <= 16 and c <= MAX_ITERATIONS and length <= 64
+
+
+def _random_secret() -> bytes:
+    while True:
+        raw = secrets.token_bytes(32)
+        if 0 < int.from_bytes(raw, "big") < _SECP256K1_ORDER:
+            return raw
+
+
+def _checked(secret: bytes) -> bytes:
+    if len(secret) != 32 or not 0 < int.from_bytes(secret, "big") < _SECP256K1_ORDER:
+        raise ConfigError("this is no private key of secp256k1", hint="hearth wallet new", code="BAD_SECRET")
+    return secret
+
+
+def _write_new(path: Path, data: bytes) -> None:
+    """Write a file of mode 600 that does not exist yet, durably: it appears whole, or not at all."""
+    draft = path.parent / f".{path.name}.{secrets.token_hex(8)}"
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        # A link, unlike a rename, never replaces a file that is there.
+        os.link(draft, path)
+    except FileExistsError:
+        raise _exists(KeyFile(path.stem, "", path)) from None
+    finally:
+        draft.unlink()
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _exists(key: KeyFile) -> ConfigError:
+    return ConfigError(
+        f"the key {key.name} exists already: {key.path}",
+        hint="use another name; hearth wallet list",
+        code="KEY_EXISTS",
+        component="wallet",
+    )
+
+
+def _none(message: str, hint: str) -> ConfigError:
+    return ConfigError(message, hint=hint, code="NO_ACCOUNT", component="wallet")
+
+
+def _many(message: str, keys: tuple[KeyFile, ...] | list[KeyFile], hint: str) -> ConfigError:
+    shown = ", ".join(f"{key.name} ({key.address[:10]})" for key in keys[:8])
+    return ConfigError(f"{message}: {shown}", hint=hint, code="MANY_ACCOUNTS", component="wallet")
+
+
+def _bad_file(path: Path, why: str) -> ConfigError:
+    return ConfigError(
+        f"{path} is not a usable key file: {why}",
+        hint="restore it from your backup",
+        code="BAD_KEY_FILE",
+        component="wallet",
+    )

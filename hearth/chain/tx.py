@@ -1,0 +1,501 @@
+"""The one transaction path: simulate, estimate, check funds, sign, journal, broadcast, wait, replace within a cap.
+
+Every part of Hearth that sends, sends through `Sender`. Contracts make each transition idempotent or harmless to
+repeat; the journal makes sure that one process never signs twice for one effect; the simulation before each send stops
+what became stale. A lost race is a `RefusedError` with the contract's reason. Source: SAFETY section 4.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
+from hearth.base.failpoints import fp
+from hearth.chain.port import Call, ChainPort, Fees, Log, Receipt, hex_of, reason_of, refused
+from hearth.chain.tx_journal import Attempt, Intent, Journal, TxState
+from hearth.protocol.units import Asset, format_amount
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
+
+GWEI: Final = 10**9
+NATIVE: Final = Asset("ETH", 18)
+
+
+@dataclass(frozen=True, slots=True)
+class SenderConfig:
+    """How transactions are paid and waited for: fees in wei per gas, times in seconds."""
+
+    max_fee: int = 500 * GWEI
+    """Hard cap of maxFeePerGas; no replacement goes above it."""
+    gas_margin_bps: int = 12_000
+    """Gas limit as a share of the estimate."""
+    timeout: float = 180.0
+    """How long `send` waits until it reports TX_PENDING; the transaction stays alive."""
+    replace_after: float = 30.0
+    """How long an attempt may be pending before it is replaced."""
+    poll: float = 0.5
+    finality: int = 64
+    """Blocks after which a mined transaction is taken as final."""
+    dry_run: bool = False
+    symbol: str = "ETH"
+    """The native coin, for messages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a send came to: fee in wei. A dry run has no hash, and its gas and fee are estimates.
+
+    `repeated` says that the key's transaction had been mined before, and nothing was sent now.
+    """
+
+    key: str
+    label: str
+    tx_hash: bytes | None
+    block_number: int | None
+    block_hash: bytes | None
+    gas_used: int
+    fee: int
+    logs: tuple[Log, ...] = ()
+    repeated: bool = False
+
+
+@dataclass(slots=True)
+class Pending:
+    """A started send: hand it to `finish`."""
+
+    intent: Intent
+    outcome: Outcome | None = None
+    urgent: bool = False
+    """The pool refused the fees, so the first thing to do is to replace."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """What `reconcile` found: counts of intents by what became of them, and nonces that others used."""
+
+    mined: int = 0
+    failed: int = 0
+    rebroadcast: int = 0
+    replaced: int = 0
+    reorged: int = 0
+    dropped: int = 0
+    adopted: int = 0
+
+
+class Sender:
+    """Send one account's transactions. Threads may share it: nonces are given out one at a time."""
+
+    def __init__(
+        self,
+        port: ChainPort,
+        account: LocalAccount,
+        journal: Journal,
+        config: SenderConfig | None = None,
+        *,
+        chain_id: int | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.port = port
+        self.address: str = account.address.lower()
+        self.journal = journal
+        self.config = config or SenderConfig()
+        self._account = account
+        self._chain_id = port.chain_id() if chain_id is None else chain_id
+        self._clock, self._sleep = clock, sleep
+        self._lock = threading.RLock()
+
+    # ---- sending ----
+
+    def send(self, call: Call, *, key: str) -> Outcome:
+        """Send a call once and wait until it is mined.
+
+        Raises RefusedError where the contract refuses it (nothing was sent) or it reverted, FundsError where the
+        balance is short, ChainError TX_PENDING where the wait ended first, NONCE_TAKEN where another transaction
+        of this account used its nonce; after any of these the same key may be sent again.
+        """
+        return self.finish(self.start(call, key=key))
+
+    def start(self, call: Call, *, key: str) -> Pending:
+        """Simulate, sign, journal and broadcast a call; several may be started before the first is finished."""
+        with self._lock:
+            self._flush()
+            known = self.journal.find(key)
+            if known is not None and known.state is TxState.MINED:
+                self._recheck(known)
+                known = self.journal.current(known)
+            if known is not None and (known.state.live or known.state.done):
+                return Pending(known)
+            gas, fees = self._prepare(call)
+            if self.config.dry_run:
+                price = min(fees.base_fee + fees.priority_fee, self.config.max_fee)
+                return Pending(
+                    _unsent(key, call), Outcome(key, call.label, None, None, None, gas, gas * price, repeated=False)
+                )
+            intent = self.journal.intend(key, call)
+            fp("m2.intent", call.label)
+            try:
+                nonce = max(self.port.nonce(self.address, pending=True), self.journal.next_nonce())
+                attempt = self._sign(call, nonce, gas, self._max_fee(fees), fees.priority_fee)
+            except HearthError:
+                self.journal.failed(intent, "never signed")
+                raise
+            intent = self.journal.signed(intent, nonce, attempt)
+            fp("m7.signed", call.label)
+            pending = Pending(intent)
+            self._broadcast(pending, attempt)
+            return pending
+
+    def finish(self, pending: Pending) -> Outcome:
+        """Wait until a started call is mined, replacing it with higher fees within the cap."""
+        if pending.outcome is not None:
+            return pending.outcome
+        if pending.intent.state.done:
+            return self._repeated(pending.intent)
+        end = self._clock() + self.config.timeout
+        sent_at = self._clock()
+        missed = 0
+        while True:
+            try:
+                pending.intent = self.journal.current(pending.intent)
+                if pending.intent.state in (TxState.FAILED, TxState.REPLACED):
+                    raise refused(pending.intent.note, label=pending.intent.call.label)
+                outcome = self._look(pending)
+                if outcome is not None:
+                    return outcome
+                missed = missed + 1 if self._nonce_is_used(pending.intent) else 0
+                if missed >= 3:
+                    # Three looks at a receipt that ought to be there: a lagging provider is given that long.
+                    raise self._nonce_taken(pending)
+                if pending.urgent or self._clock() - sent_at >= self.config.replace_after:
+                    self._replace(pending)
+                    sent_at = self._clock()
+            except ChainError as error:
+                if not error.retryable or error.code == "NONCE_TAKEN":
+                    raise
+            if self._clock() >= end:
+                raise ChainError(
+                    f"{pending.intent.call.label or 'the transaction'} is not mined after {self.config.timeout:.0f} s; "
+                    "it stays in the journal",
+                    code="TX_PENDING",
+                    hint="run the same command again to go on waiting",
+                    key=pending.intent.key,
+                    tx_hashes=[hex_of(a.hash) for a in self.journal.attempts(pending.intent)],
+                )
+            self._sleep(self.config.poll)
+
+    def reconcile(self) -> Reconciled:
+        """Bring the journal and the chain together: at start, after an outage, and now and then.
+
+        Looks up what is pending or not final, rebroadcasts the same bytes of what is unknown, replaces what waited
+        too long, and drops intents that a crash left unsigned. Nonces above the journal's were used or are waited
+        on by a journal that was lost: they are adopted.
+        """
+        counts = dict.fromkeys(Reconciled.__dataclass_fields__, 0)
+        with self._lock:
+            for intent in self.journal.intents(TxState.INTENT):
+                self.journal.failed(intent, "never signed")
+                counts["dropped"] += 1
+            for intent in self.journal.intents(TxState.MINED):
+                counts["reorged"] += self._recheck(intent)
+            for intent in self.journal.intents(TxState.SIGNED, TxState.BROADCAST):
+                counts[self._settle_fate(intent)] += 1
+            unknown = self.port.nonce(self.address, pending=True) - self.journal.next_nonce()
+            counts["adopted"] = max(0, unknown)
+        return Reconciled(**counts)
+
+    # ---- steps ----
+
+    def _prepare(self, call: Call) -> tuple[int, Fees]:
+        """Check that the call can be paid and is not refused; return its gas limit and fees."""
+        balance = self.port.balance(self.address)
+        if balance < call.value:
+            raise self._short(call, balance, call.value, 0)
+        self.port.call(call, "latest", sender=self.address)
+        gas = self.port.estimate_gas(call, self.address) * self.config.gas_margin_bps // 10_000
+        fees = self.port.fees()
+        if fees.base_fee > self.config.max_fee:
+            raise ChainError(
+                f"the base fee of {fees.base_fee} wei is above the cap of {self.config.max_fee}",
+                code="FEE_CAP",
+                hint="wait, or raise max_fee in the configuration",
+            )
+        needed = call.value + gas * self._max_fee(fees)
+        if balance < needed:
+            raise self._short(call, balance, call.value, needed - call.value)
+        return gas, fees
+
+    def _short(self, call: Call, balance: int, value: int, gas: int) -> FundsError:
+        needed = value + gas
+        coin = Asset(self.config.symbol, 18)
+        what = f"{format_amount(value, coin)} for {call.label or 'the call'}"
+        if gas:
+            what = f"{format_amount(gas, coin)} for gas" + (f" and {what}" if value else "")
+        return FundsError(
+            f"{self.address} on chain {self._chain_id} is short of {format_amount(needed - balance, coin)}: "
+            f"it holds {format_amount(balance, coin)} and needs {what}",
+            hint=f"send {self.config.symbol} to {self.address}; then hearth wallet balance",
+            short_by=str(needed - balance),
+            balance=str(balance),
+            needed=str(needed),
+            asset=self.config.symbol,
+            address=self.address,
+            chain_id=self._chain_id,
+        )
+
+    def _max_fee(self, fees: Fees) -> int:
+        """Pay for six blocks of rising base fee, within the cap."""
+        return min(self.config.max_fee, 2 * fees.base_fee + fees.priority_fee)
+
+    def _sign(
+        self, call: Call, nonce: int, gas: int, max_fee: int, priority_fee: int, *, cancels: bool = False
+    ) -> Attempt:
+        fields: dict[str, Any] = {
+            "type": 2,
+            "chainId": self._chain_id,
+            "nonce": nonce,
+            "gas": gas,
+            "maxFeePerGas": max_fee,
+            "maxPriorityFeePerGas": min(max_fee, priority_fee),
+            "value": call.value,
+            "data": call.data,
+        }
+        if call.to is not None:
+            from eth_utils.address import to_checksum_address
+
+            fields["to"] = to_checksum_address(call.to)
+        signed = self._account.sign_transaction(fields)
+        return Attempt(
+            hash=bytes(signed.hash),
+            raw=bytes(signed.raw_transaction),
+            gas=gas,
+            max_fee=max_fee,
+            priority_fee=fields["maxPriorityFeePerGas"],
+            cancels=cancels,
+        )
+
+    def _broadcast(self, pending: Pending, attempt: Attempt) -> None:
+        """Send signed bytes. An outage leaves the intent SIGNED: the next start sends the same bytes again."""
+        try:
+            self.port.send_raw(attempt.raw)
+        except ChainError as error:
+            if error.code == "UNDERPRICED":
+                pending.urgent = True
+                return
+            if error.code == "NONCE_TOO_LOW":
+                # Mined already (a rebroadcast), or used by another transaction: `finish` finds out which.
+                pending.intent = self.journal.broadcast(pending.intent)
+                return
+            if error.code != "ALREADY_KNOWN":
+                raise
+        except HearthError as error:
+            # A definite no (funds, malformed): these bytes are in no pool.
+            if len(self.journal.attempts(pending.intent)) == 1:
+                self.journal.failed(pending.intent, error.message)
+            raise
+        pending.intent = self.journal.broadcast(pending.intent)
+        fp("m8.broadcast", pending.intent.call.label)
+
+    def _flush(self) -> None:
+        """Broadcast again what an outage kept from the pool, so that later nonces do not wait behind a gap."""
+        for intent in self.journal.intents(TxState.SIGNED):
+            # A definite no ends that intent, in the journal; it is not this caller's error.
+            with suppress(FundsError, RefusedError):
+                self._broadcast(Pending(intent), self.journal.attempts(intent)[-1])
+
+    def _look(self, pending: Pending) -> Outcome | None:
+        """Return the outcome where any attempt of the intent is mined. Raises RefusedError where it failed."""
+        receipt = self._receipt_of(pending.intent)
+        if receipt is None:
+            return None
+        failure = self._failure(pending.intent, receipt)
+        pending.intent = self.journal.mined(pending.intent, receipt, failure)
+        label = pending.intent.call.label
+        if failure is None:
+            fp("m9.mined", label)
+            return _outcome(pending.intent, receipt)
+        error = refused(failure, label=label)
+        error.details.update(tx_hash=hex_of(receipt.tx_hash), gas_used=receipt.gas_used, mined=True)
+        raise error
+
+    def _failure(self, intent: Intent, receipt: Receipt) -> str | None:
+        """Say why a mined transaction did not have the intent's effect; None where it had."""
+        if any(a.cancels and a.hash == receipt.tx_hash for a in self.journal.attempts(intent)):
+            return "it became pointless while it waited, and was cancelled"
+        if receipt.ok:
+            return None
+        return self._why(intent.call, receipt) or "it reverted after its simulation passed"
+
+    def _receipt_of(self, intent: Intent) -> Receipt | None:
+        for attempt in reversed(self.journal.attempts(intent)):
+            receipt = self.port.receipt(attempt.hash)
+            if receipt is not None:
+                return receipt
+        return None
+
+    def _why(self, call: Call, receipt: Receipt) -> str:
+        """Run a reverted call again where it failed, for its reason; "" where it does not revert there."""
+        try:
+            self.port.call(call, receipt.block_hash, sender=self.address)
+        except RefusedError as error:
+            return reason_of(error)
+        except HearthError:
+            return ""
+        return ""
+
+    def _nonce_is_used(self, intent: Intent) -> bool:
+        return intent.nonce is not None and self.port.nonce(self.address) > intent.nonce
+
+    def _nonce_taken(self, pending: Pending) -> ChainError:
+        """Another process, or this one before its journal was lost, used the nonce: decide anew."""
+        pending.intent = self.journal.replaced(pending.intent, "another transaction used the nonce")
+        return ChainError(
+            f"another transaction of {self.address} used the nonce of {pending.intent.call.label or 'this one'}",
+            code="NONCE_TAKEN",
+            hint="run one process per key; then the same command again",
+        )
+
+    def _replace(self, pending: Pending) -> None:
+        """Raise both fees by an eighth, rounded up, or to what is asked now; at the cap send the same bytes again.
+
+        An eighth is above every client's minimum bump, and nodes refuse a replacement that raises only one fee.
+        A call that would be refused by now is replaced by one that only uses its nonce up.
+        """
+        with self._lock:
+            pending.urgent = False
+            intent = pending.intent
+            nonce = intent.nonce
+            assert nonce is not None
+            self._fill_gap_below(nonce)
+            last = self.journal.attempts(intent)[-1]
+            fees = self.port.fees()
+            priority = max(_bumped(last.priority_fee), fees.priority_fee)
+            max_fee = max(_bumped(last.max_fee), min(self.config.max_fee, 2 * fees.base_fee + priority))
+            attempt = last
+            if max_fee <= self.config.max_fee:
+                call, gas = (_cancel(self.address), 21_000) if self._is_pointless(intent) else (intent.call, last.gas)
+                attempt = self._sign(call, nonce, gas, max_fee, priority, cancels=call is not intent.call)
+                pending.intent = self.journal.signed(intent, nonce, attempt)
+                fp("m7.replaced", intent.call.label)
+            self._broadcast(pending, attempt)
+            pending.urgent = False
+
+    def _is_pointless(self, intent: Intent) -> bool:
+        try:
+            self.port.call(intent.call, "latest", sender=self.address)
+        except RefusedError:
+            return True
+        return False
+
+    def _fill_gap_below(self, nonce: int) -> None:
+        """Use up the next nonce where it stands before `nonce` and the journal does not know it.
+
+        A journal that was lost leaves transactions in the pool whose bytes nobody has; one that pays too little
+        would hold up every later one. Raises the fee until the pool takes it, within the cap.
+        """
+        gap = self.port.nonce(self.address)
+        # MINED too: after a reorg that nobody noticed yet, its bytes are still at hand.
+        known_nonces = {i.nonce for i in self.journal.intents(TxState.SIGNED, TxState.BROADCAST, TxState.MINED)}
+        if gap >= nonce or gap in known_nonces:
+            return
+        fees = self.port.fees()
+        call = _cancel(self.address)
+        max_fee, priority = self._max_fee(fees), fees.priority_fee
+        while max_fee <= self.config.max_fee:
+            known = self.journal.find(f"gap/{gap}")
+            intent = known if known is not None and known.state.live else self.journal.intend(f"gap/{gap}", call)
+            attempt = self._sign(call, gap, 21_000, max_fee, priority, cancels=True)
+            pending = Pending(self.journal.signed(intent, gap, attempt))
+            self._broadcast(pending, attempt)
+            if not pending.urgent:
+                return
+            max_fee, priority = _bumped(max_fee), _bumped(priority)
+
+    def _repeated(self, intent: Intent) -> Outcome:
+        """Return the outcome of an intent that was mined before, with its logs where the provider has them."""
+        assert intent.tx_hash is not None
+        receipt = self.port.receipt(intent.tx_hash)
+        gas, price = intent.gas_used or 0, intent.gas_price or 0
+        return Outcome(
+            key=intent.key,
+            label=intent.call.label,
+            tx_hash=intent.tx_hash,
+            block_number=intent.block_number,
+            block_hash=intent.block_hash,
+            gas_used=gas,
+            fee=gas * price,
+            logs=() if receipt is None else receipt.logs,
+            repeated=True,
+        )
+
+    # ---- reconciliation ----
+
+    def _recheck(self, intent: Intent) -> int:
+        """Move a mined intent to final, or back to pending where a reorg took it out; return 1 for the latter."""
+        receipt = self._receipt_of(intent)
+        head = self.port.head()
+        if receipt is None:
+            if intent.block_number is not None and head.number < intent.block_number:
+                return 0  # a lagging provider
+            self.journal.unmined(intent)
+            return 1
+        if receipt.block_hash != intent.block_hash:
+            intent = self.journal.mined(intent, receipt, self._failure(intent, receipt))
+        if receipt.ok and head.number - receipt.block_number >= self.config.finality:
+            self.journal.final(intent)
+            fp("m10.final", intent.call.label)
+        return 0
+
+    def _settle_fate(self, intent: Intent) -> str:
+        """Find out what became of signed bytes; rebroadcast them where nothing did."""
+        receipt = self._receipt_of(intent)
+        if receipt is not None:
+            failure = self._failure(intent, receipt)
+            self.journal.mined(intent, receipt, failure)
+            return "mined" if failure is None else "failed"
+        attempts = self.journal.attempts(intent)
+        known = any(self.port.transaction(attempt.hash) is not None for attempt in attempts)
+        if not known and self._nonce_is_used(intent):
+            self.journal.replaced(intent, "another transaction used the nonce")
+            return "replaced"
+        try:
+            if time.time() - attempts[-1].at >= self.config.replace_after:
+                self._replace(Pending(intent))
+            else:
+                self._broadcast(Pending(intent), attempts[-1])
+        except (FundsError, RefusedError):
+            return "failed"
+        return "rebroadcast"
+
+
+def _cancel(address: str) -> Call:
+    """Return the call that does nothing but use up a nonce."""
+    return Call(address, b"", 0, "cancel")
+
+
+def _bumped(fee: int) -> int:
+    """Raise a fee by an eighth, rounded up."""
+    return fee + max(1, -(-fee // 8))
+
+
+def _outcome(intent: Intent, receipt: Receipt) -> Outcome:
+    return Outcome(
+        key=intent.key,
+        label=intent.call.label,
+        tx_hash=receipt.tx_hash,
+        block_number=receipt.block_number,
+        block_hash=receipt.block_hash,
+        gas_used=receipt.gas_used,
+        fee=receipt.fee,
+        logs=receipt.logs,
+    )
+
+
+def _unsent(key: str, call: Call) -> Intent:
+    return Intent(0, key, call, TxState.INTENT, None, "dry run", None, None, None, None, None)

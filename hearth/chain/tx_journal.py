@@ -1,0 +1,374 @@
+"""The transaction journal: what was signed is on disk before it is broadcast, so no crash can lose or double it.
+
+An intent moves intent -> signed -> broadcast -> mined -> final, or ends failed (reverted, or never sent) or replaced
+(another transaction used its nonce). Its key names the effect, such as "job/0x..../0/submit/1": while an intent of a
+key is alive or done, the key is never signed for again. SQLite in WAL mode with synchronous=FULL, so that a commit
+outlives a power cut. A lost journal loses no money: the nonce is adopted from the chain, contracts refuse repeats, and
+every send is simulated first. Source: SAFETY section 4, "Nonces" and "Crash consistency".
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from hearth.base.errors import ConfigError
+from hearth.chain.port import Call, Receipt
+
+_KEEP: Final = 30 * 86_400
+"""Seconds that finished intents stay in the journal."""
+
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS intents (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL,
+    label TEXT NOT NULL,
+    target TEXT,
+    data BLOB NOT NULL,
+    value TEXT NOT NULL,
+    state TEXT NOT NULL,
+    nonce INTEGER,
+    note TEXT NOT NULL DEFAULT '',
+    block_number INTEGER,
+    block_hash BLOB,
+    tx_hash BLOB,
+    gas_used INTEGER,
+    gas_price INTEGER,
+    at REAL NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS one_live_intent ON intents (key) WHERE state NOT IN ('failed', 'replaced');
+CREATE INDEX IF NOT EXISTS by_state ON intents (state);
+CREATE TABLE IF NOT EXISTS attempts (
+    hash BLOB PRIMARY KEY,
+    intent INTEGER NOT NULL REFERENCES intents (id) ON DELETE CASCADE,
+    raw BLOB NOT NULL,
+    gas INTEGER NOT NULL,
+    max_fee INTEGER NOT NULL,
+    priority_fee INTEGER NOT NULL,
+    cancels INTEGER NOT NULL,
+    at REAL NOT NULL
+);
+CREATE INDEX IF NOT EXISTS by_intent ON attempts (intent);
+"""
+
+
+class TxState(StrEnum):
+    """Where an intent is."""
+
+    INTENT = "intent"
+    SIGNED = "signed"
+    BROADCAST = "broadcast"
+    MINED = "mined"
+    FINAL = "final"
+    FAILED = "failed"
+    REPLACED = "replaced"
+
+    @property
+    def live(self) -> bool:
+        """Say whether bytes are signed whose fate is open."""
+        return self in (TxState.SIGNED, TxState.BROADCAST)
+
+    @property
+    def done(self) -> bool:
+        """Say whether the effect happened (MINED can still be undone by a reorg)."""
+        return self in (TxState.MINED, TxState.FINAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """One effect that was decided on, and what became of it. `note` says why it failed or was replaced."""
+
+    id: int
+    key: str
+    call: Call
+    state: TxState
+    nonce: int | None
+    note: str
+    block_number: int | None
+    block_hash: bytes | None
+    tx_hash: bytes | None
+    gas_used: int | None
+    gas_price: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One signed transaction for an intent; replacements share its nonce. Fees are wei per gas.
+
+    One that `cancels` only uses the nonce up, since the intent's call had become pointless. `at` is Unix time.
+    """
+
+    hash: bytes
+    raw: bytes
+    gas: int
+    max_fee: int
+    priority_fee: int
+    cancels: bool = False
+    at: float = 0.0
+
+
+class Journal:
+    """The journal of one key on one chain. One process holds it at a time; its threads share it."""
+
+    def __init__(self, path: Path, *, chain_id: int, genesis_hash: bytes, address: str) -> None:
+        """Open or make the journal at `path`.
+
+        Raises ConfigError where another process holds it, or it belongs to another chain or key.
+        """
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._lease = _take_lease(path.with_name(path.name + ".lock"))
+        self._lock = threading.RLock()
+        try:
+            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            os.chmod(path, 0o600)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.execute("PRAGMA foreign_keys=ON")
+            self._db.executescript(_SCHEMA)
+            self._claim({"chain_id": str(chain_id), "genesis": genesis_hash.hex(), "address": address.lower()})
+            self._prune()
+        except sqlite3.DatabaseError as error:
+            os.close(self._lease)
+            raise ConfigError(
+                f"the transaction journal {path} is damaged ({error})",
+                code="BAD_JOURNAL",
+                hint="move the file away: it is rebuilt from the chain; then hearth doctor",
+            ) from error
+        except ConfigError:
+            os.close(self._lease)
+            raise
+
+    def close(self) -> None:
+        """Close the file and give up the lease."""
+        with self._lock:
+            self._db.close()
+            os.close(self._lease)
+
+    def _claim(self, facts: dict[str, str]) -> None:
+        """Write whose journal this is, or refuse one of another chain or key."""
+        with self._transaction():
+            for name, value in facts.items():
+                self._db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
+                (found,) = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+                if found != value:
+                    raise ConfigError(
+                        f"the journal {self.path} belongs to another {name.replace('_', ' ')} ({found}, not {value})",
+                        code="WRONG_JOURNAL",
+                        hint="use another state folder for each network and account",
+                    )
+
+    def _prune(self) -> None:
+        with self._transaction():
+            self._db.execute(
+                "DELETE FROM intents WHERE state IN ('final', 'failed', 'replaced') AND at < ?", (time.time() - _KEEP,)
+            )
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Run one transition: all of it is on disk at the end, or nothing."""
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+    @staticmethod
+    def path_in(folder: Path, chain_id: int, genesis_hash: bytes, address: str) -> Path:
+        """Name the journal of one key on one chain, so that a chain made anew starts with a new one."""
+        return folder / f"tx-{chain_id}-{genesis_hash.hex()[:8]}-{address.lower()[2:10]}.db"
+
+    # ---- reading ----
+
+    def find(self, key: str) -> Intent | None:
+        """Return the intent of a key that is alive or done, else the newest failed one, else None."""
+        with self._lock:
+            row = self._db.execute(
+                f"SELECT {_COLUMNS} FROM intents WHERE key = ? "
+                "ORDER BY state IN ('failed', 'replaced'), id DESC LIMIT 1",
+                (key,),
+            ).fetchone()
+        return None if row is None else _intent(row)
+
+    def intents(self, *states: TxState) -> list[Intent]:
+        """List the intents in some states, by nonce."""
+        marks = ",".join("?" * len(states))
+        with self._lock:
+            rows = self._db.execute(
+                f"SELECT {_COLUMNS} FROM intents WHERE state IN ({marks}) ORDER BY nonce, id", states
+            ).fetchall()
+        return [_intent(row) for row in rows]
+
+    def attempts(self, intent: Intent) -> list[Attempt]:
+        """List what was signed for an intent, oldest first."""
+        with self._lock:
+            rows = self._db.execute(
+                "SELECT hash, raw, gas, max_fee, priority_fee, cancels, at FROM attempts WHERE intent = ? "
+                "ORDER BY rowid",
+                (intent.id,),
+            ).fetchall()
+        return [Attempt(h, raw, gas, fee, tip, bool(cancels), at) for h, raw, gas, fee, tip, cancels, at in rows]
+
+    def next_nonce(self) -> int:
+        """Return one more than the highest nonce that is signed for or used; 0 for none.
+
+        An intent that failed without being sent gave its nonce back.
+        """
+        with self._lock:
+            (nonce,) = self._db.execute(
+                "SELECT max(nonce) FROM intents WHERE state != 'failed' OR tx_hash IS NOT NULL"
+            ).fetchone()
+        return 0 if nonce is None else int(nonce) + 1
+
+    # ---- transitions ----
+
+    def intend(self, key: str, call: Call) -> Intent:
+        """Write down what is about to be sent. Raises ValueError where the key is alive or done."""
+        try:
+            with self._transaction():
+                self._db.execute(
+                    "INSERT INTO intents (key, label, target, data, value, state, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (key, call.label, call.to, call.data, str(call.value), TxState.INTENT, time.time()),
+                )
+        except sqlite3.IntegrityError as error:
+            raise ValueError(f"an intent of key {key} is alive or done") from error
+        found = self.find(key)
+        assert found is not None
+        return found
+
+    def signed(self, intent: Intent, nonce: int, attempt: Attempt) -> Intent:
+        """Record signed bytes, before they are broadcast; a replacement keeps the intent's state."""
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (hash) DO UPDATE SET intent = excluded.intent, at = excluded.at",
+                (
+                    attempt.hash,
+                    intent.id,
+                    attempt.raw,
+                    attempt.gas,
+                    attempt.max_fee,
+                    attempt.priority_fee,
+                    attempt.cancels,
+                    time.time(),
+                ),
+            )
+            self._db.execute(
+                "UPDATE intents SET nonce = ?, state = CASE state WHEN 'intent' THEN 'signed' ELSE state END "
+                "WHERE id = ?",
+                (nonce, intent.id),
+            )
+        return self._get(intent.id)
+
+    def broadcast(self, intent: Intent) -> Intent:
+        """Record that a node took the bytes."""
+        return self._move(intent, TxState.BROADCAST)
+
+    def mined(self, intent: Intent, receipt: Receipt, failure: str | None = None) -> Intent:
+        """Record the receipt: MINED, or FAILED where `failure` says why the effect did not happen."""
+        state = TxState.MINED if failure is None else TxState.FAILED
+        with self._transaction():
+            self._db.execute(
+                "UPDATE intents SET state = ?, note = ?, tx_hash = ?, block_number = ?, block_hash = ?, gas_used = ?, "
+                "gas_price = ?, at = ? WHERE id = ?",
+                (
+                    *(
+                        state,
+                        failure or "",
+                        receipt.tx_hash,
+                        receipt.block_number,
+                        receipt.block_hash,
+                        receipt.gas_used,
+                    ),
+                    *(receipt.gas_price, time.time(), intent.id),
+                ),
+            )
+        return self._get(intent.id)
+
+    def unmined(self, intent: Intent) -> Intent:
+        """Record that a reorg took the transaction out of the chain; it waits for another block."""
+        with self._transaction():
+            self._db.execute(
+                "UPDATE intents SET state = 'broadcast', tx_hash = NULL, block_number = NULL, block_hash = NULL "
+                "WHERE id = ?",
+                (intent.id,),
+            )
+        return self._get(intent.id)
+
+    def current(self, intent: Intent) -> Intent:
+        """Return the intent as it stands now; another thread may have moved it."""
+        return self._get(intent.id)
+
+    def final(self, intent: Intent) -> Intent:
+        """Record that no reorg can undo the transaction any more."""
+        return self._move(intent, TxState.FINAL)
+
+    def failed(self, intent: Intent, note: str) -> Intent:
+        """Record that the intent was never sent. Its key and its nonce are free again."""
+        return self._move(intent, TxState.FAILED, note)
+
+    def replaced(self, intent: Intent, note: str) -> Intent:
+        """Record that another transaction used the nonce. The key is free again."""
+        return self._move(intent, TxState.REPLACED, note)
+
+    def _move(self, intent: Intent, state: TxState, note: str = "") -> Intent:
+        with self._transaction():
+            self._db.execute(
+                "UPDATE intents SET state = ?, note = ?, at = ? WHERE id = ?", (state, note, time.time(), intent.id)
+            )
+        return self._get(intent.id)
+
+    def _get(self, identity: int) -> Intent:
+        with self._lock:
+            row = self._db.execute(f"SELECT {_COLUMNS} FROM intents WHERE id = ?", (identity,)).fetchone()
+        return _intent(row)
+
+
+_COLUMNS: Final = (
+    "id, key, target, data, value, label, state, nonce, note, block_number, block_hash, tx_hash, gas_used, gas_price"
+)
+
+
+def _intent(row: tuple[Any, ...]) -> Intent:
+    identity, key, target, data, value, label, state, nonce, note, block_number, block_hash, tx_hash, gas, price = row
+    return Intent(
+        id=identity,
+        key=key,
+        call=Call(target, data, int(value), label),
+        state=TxState(state),
+        nonce=nonce,
+        note=note,
+        block_number=block_number,
+        block_hash=block_hash,
+        tx_hash=tx_hash,
+        gas_used=gas,
+        gas_price=price,
+    )
+
+
+def _take_lease(path: Path) -> int:
+    """Lock a file for this process's life. Raises ConfigError where another process holds it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        raise ConfigError(
+            f"another process uses the journal {path.with_suffix('')}",
+            code="KEY_IN_USE",
+            hint="stop the other process; one key signs in one process",
+        ) from error
+    return handle

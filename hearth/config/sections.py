@@ -1,0 +1,151 @@
+"""What worker.toml and keeper.toml have in common: fields that are checked as text, sections, and how a file is read.
+
+Every refusal names the file and each field at fault, an unknown key with the nearest known one. Durations, sizes and
+gas prices stay the text that the owner wrote until they are used.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
+
+from hearth.base.errors import ConfigError, HearthError
+from hearth.protocol import units
+from hearth.protocol.units import Asset
+
+_ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+_GWEI: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?gwei")
+_LISTEN: Final = re.compile(r"(.+):(\d{1,5})")
+
+
+class Section(BaseModel):
+    """A table of a settings file: an unknown key is a mistake, and nothing changes after the reading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+S = TypeVar("S", bound=Section)
+
+
+def gas_price(text: str) -> int:
+    """Return the wei of a price per gas such as "50.5 gwei". Raises ConfigError."""
+    match = _GWEI.fullmatch(text)
+    if match is None:
+        raise ConfigError(f'"{text}" is not a gas price', hint='write "200 gwei"')
+    return units.parse_amount(match[1], Asset("gwei", 9))
+
+
+def reads(parse: Callable[[str], object]) -> AfterValidator:
+    """Check a text with a parser that raises HearthError, whose message becomes the field's."""
+
+    def check(text: str) -> str:
+        try:
+            parse(text)
+        except HearthError as error:
+            raise ValueError(f"{error.message} ({error.hint})") from error
+        return text
+
+    return AfterValidator(check)
+
+
+def _address(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError(f'"{text}" is not an address: 0x and 40 hex digits')
+    return text.lower()
+
+
+Address = Annotated[str, AfterValidator(_address)]
+Duration = Annotated[str, reads(units.parse_duration)]
+Size = Annotated[str, reads(units.parse_size)]
+GasPrice = Annotated[str, reads(gas_price)]
+
+
+class Metrics(Section):
+    """Where Prometheus metrics and probes are served; an empty address serves none."""
+
+    listen: str = ""
+
+    @field_validator("listen")
+    @classmethod
+    def _host_and_port(cls, text: str) -> str:
+        match = _LISTEN.fullmatch(text)
+        if text and (match is None or int(match[2]) > 65_535):
+            raise ValueError(f'"{text}" is not HOST:PORT')
+        return text
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Return (host, port), or None where nothing is served."""
+        host, _, port = self.listen.rpartition(":")
+        return (host, int(port)) if self.listen else None
+
+
+def amount(text: str, asset: Asset, field: str, *, hint: str) -> int:
+    """Return the base units of a field, once the market's asset is known. Raises ConfigError that names the field."""
+    try:
+        return units.parse_amount(text, asset)
+    except HearthError as error:
+        raise refusal(field, f"{error.message} ({error.hint})", hint=hint) from error
+
+
+def refusal(field: str, why: str, *, hint: str) -> ConfigError:
+    """Return the error of a field that is at fault only beside the machine or the market."""
+    return ConfigError(f"{field}: {why}", hint=hint, field=field)
+
+
+def absolute(path: Path, folder: Path) -> Path:
+    """Return a path of a settings file that lies in `folder`; ~ is the user's home."""
+    return folder / path.expanduser()
+
+
+def with_absolute(section: S, folder: Path, *names: str) -> S:
+    """Return a section whose paths of these names are absolute; one that was left out stays so."""
+    paths = {name: path for name in names if (path := getattr(section, name)) is not None}
+    return section.model_copy(update={name: absolute(path, folder) for name, path in paths.items()})
+
+
+def network_of(text: str, folder: Path) -> str:
+    """Return a network's name as it is, the path of a network file as an absolute one."""
+    return str(absolute(Path(text), folder)) if "/" in text or text.endswith(".json") else text
+
+
+def read_toml(path: Path, *, hint: str) -> dict[str, Any]:
+    """Return a settings file as it stands. Raises ConfigError, NO_CONFIG where there is none."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no {path}", hint=hint, code="NO_CONFIG") from error
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}", hint=hint) from error
+
+
+def check(model: type[S], data: dict[str, Any], path: Path, *, hint: str) -> S:
+    """Return the checked content of the settings file at `path`. Raises ConfigError with every field at fault."""
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        problems = [_problem(model, item) for item in error.errors(include_url=False)]
+        raise ConfigError(f"{path}: {'; '.join(problems)}", hint=hint, problems=problems) from error
+
+
+def _problem(model: type[Section], item: Any) -> str:
+    """Say in one clause what is wrong with a field."""
+    where = ".".join(str(part) for part in item["loc"])
+    if item["type"] != "extra_forbidden":
+        return f"{where or 'the file'}: {item['msg'].removeprefix('Value error, ')}"
+    near = difflib.get_close_matches(str(item["loc"][-1]), _keys(model, item["loc"][:-1]), n=1)
+    return f"{where}: there is no such key" + (f", did you mean {near[0]}?" if near else "")
+
+
+def _keys(model: Any, path: tuple[Any, ...]) -> list[str]:
+    """Return the keys of the section at `path`; one that may be left out is annotated as `Section | None`."""
+    for part in path:
+        kind = model.model_fields[part].annotation
+        model = next((one for one in getattr(kind, "__args__", ()) if one is not type(None)), kind)
+    return list(model.model_fields)

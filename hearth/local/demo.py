@@ -1,0 +1,406 @@
+"""The market at work, in real time on a local chain: `make demo`, or `hearth demo`.
+
+Three workers and a keeper run as processes of their own, jobs are posted by the command line, one worker is stopped in
+the middle of a unit, which is reclaimed and finished by another. At the end the whole chain is verified. Everything is
+stopped again, also after a failure.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hearth.base.errors import ConfigError, HearthError
+from hearth.protocol.units import format_amount
+
+if TYPE_CHECKING:
+    from hearth.client import Client
+    from hearth.client.session import Tell
+    from hearth.market.events import Event
+
+EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+WORKERS: Final = ("worker", "worker2", "worker3")
+VICTIM: Final = "worker3"
+"""The worker that is stopped in the middle of a unit."""
+SLOTS: Final = 2
+STAKE: Final = "20"
+NUMPY_IMAGE: Final = "HEARTH_TEST_IMAGE_PYTHON_NUMPY"
+"""Names an image with python3 and numpy by digest, where a container engine is (make services-up)."""
+START_SECONDS: Final = 60.0
+RUN_SECONDS: Final = 300.0
+STILL_SECONDS: Final = 2.5
+"""How long a stopped worker's unit must stay RUNNING before it counts as stopped in the middle."""
+ACCOUNTS: Final = ("dev", "provider", "keeper", *WORKERS)
+
+
+@dataclass
+class Stage:
+    """What the demo started and found out."""
+
+    client: Client
+    folder: Path
+    tell: Tell
+    began: float
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    nodes: dict[str, int] = field(default_factory=dict)
+    submits: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    seen: int = 0
+    gas: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    names: dict[str, str] = field(default_factory=dict)
+    running: dict[tuple[str, int], int] = field(default_factory=dict)
+    reclaimed: int = 0
+
+    def say(self, text: str) -> None:
+        """Write a line of the timeline."""
+        self.tell("note", {"text": f"{time.monotonic() - self.began:6.1f}s  {text}"})
+
+
+def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> dict[str, Any]:
+    """Run the demo and return what `net_verify` says of its chain. Raises HearthError where a part of it fails."""
+    if not (EXAMPLES / "digits" / "digits.wasm").is_file():
+        raise ConfigError(
+            "the examples are not beside this program: the demo runs in a clone", hint="make demo", code="NO_EXAMPLES"
+        )
+    from hearth.local.devnet import free_port
+
+    with ExitStack() as stack:
+        folder = Path(tempfile.mkdtemp(prefix="hearth-demo-"))
+        if not keep:
+            stack.callback(shutil.rmtree, folder, ignore_errors=True)
+        stage = Stage(_client(folder), folder, tell, time.monotonic())
+        stack.enter_context(_signals_end_it())
+        stack.callback(stage.client.close)
+        stack.callback(_stop_chain, stage)
+        stack.callback(_stop_processes, stage)
+        _set_up(stage, port or free_port())
+        before = _balances(stage)
+        _post(stage)
+        _watch(stage)
+        _collect(stage)
+        _show_money(stage, before, _balances(stage))
+        stage.say("verifying: replaying every event, reading every result again")
+        report = stage.client.net_verify()
+        if keep:
+            stage.say(f"kept in {folder}: HEARTH_HOME={folder} hearth devnet up")
+        return report
+
+
+# ---- set-up ----
+
+
+def _client(folder: Path, account: str | None = None) -> Client:
+    from hearth.client import Client
+    from hearth.config.settings import Settings
+
+    return Client(Settings(home=folder, account=account, timeout=int(RUN_SECONDS)))
+
+
+def _set_up(stage: Stage, port: int) -> None:
+    stage.say(f"starting a local chain on port {port} and deploying the market (devnet profile, real time)")
+    stage.client.devnet_up(port=port)
+    docker = bool(os.environ.get(NUMPY_IMAGE)) and _engine_answers()
+    for name in WORKERS:
+        config = stage.folder / f"{name}.toml"
+        client = _client(stage.folder, name)
+        client.worker_init(
+            config=config,
+            price={"worker": "0.60/h", "worker2": "0.65/h", "worker3": "0.70/h"}[name],
+            country="de",
+            payout=stage.client.key("owner").address,
+            slots=SLOTS,
+            runtimes=("wasm", "docker") if docker and name != VICTIM else ("wasm",),
+            gpus="none",
+            cores=1,
+            memory="1GiB",
+            disk="2GiB",
+        )
+        registered = stage.client.worker_register(config=config, stake=STAKE)
+        stage.nodes[name] = int(registered["node"])
+        stage.say(f"{name} is node {registered['node']} with {registered['stake_text']} of stake")
+        _start(stage, name, ["-m", "worker", "--config", str(config)])
+    _start(stage, "keeper", ["-m", "keeper", "--config", str(_keeper_file(stage))])
+    _wait_for_workers(stage)
+
+
+def _keeper_file(stage: Stage) -> Path:
+    """Write the keeper's settings; a local chain has nobody to share the work with."""
+    path = stage.folder / "keeper.toml"
+    settings = stage.client.settings
+    path.write_text(
+        f"""\
+network = "{settings.home / "networks" / "devnet.json"}"
+home = "keeper"
+poll = 0.2
+
+[account]
+keystore = "keys/keeper.json"
+password_file = "keys/keeper.password"
+
+[work]
+jitter = "0s"
+latency = "0s"
+max_loss = "unlimited"
+
+[metrics]
+listen = ""
+""",
+        encoding="utf-8",
+    )
+    return path
+
+
+def _start(stage: Stage, name: str, arguments: Sequence[str]) -> None:
+    with (stage.folder / f"{name}.log").open("wb") as log:
+        stage.processes[name] = subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env=_environment(stage),
+            start_new_session=True,
+        )
+
+
+def _environment(stage: Stage) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_") or "TEST" in name}
+    docker = {name: os.environ[name] for name in ("HEARTH_DOCKER_HOST",) if name in os.environ}
+    return {**kept, **docker, "HEARTH_HOME": str(stage.folder), "PYTHONUNBUFFERED": "1"}
+
+
+def _wait_for_workers(stage: Stage) -> None:
+    end = time.monotonic() + START_SECONDS
+    while True:
+        rows = {row["node"]: row["status"] for row in stage.client.net_workers()["workers"]}
+        if all(rows.get(node) == "active" for node in stage.nodes.values()):
+            stage.say("all workers beat")
+            return
+        for name, process in stage.processes.items():
+            if process.poll() is not None:
+                raise HearthError(f"{name} ended at its start: {_last_words(stage, name)}", hint="hearth worker doctor")
+        if time.monotonic() > end:
+            raise HearthError(f"the workers do not all beat: {rows}", code="DEMO_START", hint="hearth doctor")
+        time.sleep(0.5)
+
+
+def _engine_answers() -> bool:
+    from worker.runtimes.docker import DockerRuntime
+
+    return DockerRuntime().available()[0]
+
+
+# ---- the run ----
+
+
+def _post(stage: Stage) -> None:
+    """Post every job from the command line, each in a process that waits for its end."""
+    arguments: dict[str, tuple[str, ...]] = {"digits": (), "wordcount-array": (), "failing": ()}
+    if os.environ.get(NUMPY_IMAGE) and _engine_answers():
+        arguments["numpy-train"] = ("--var", f"IMAGE={os.environ[NUMPY_IMAGE]}")
+    for name, extra in arguments.items():
+        stage.say(f"$ hearth submit examples/{name}/job.yaml --wait")
+        command = ["-m", "hearth.cli", "submit", str(EXAMPLES / name / "job.yaml"), "--wait", "--json"]
+        command += ["--results", str(stage.folder / "results" / name), "--timeout", f"{RUN_SECONDS:.0f}s", *extra]
+        out = (stage.folder / f"{name}.json").open("wb")
+        with out, (stage.folder / f"{name}.log").open("wb") as log:
+            stage.submits[name] = subprocess.Popen(
+                [sys.executable, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=log,
+                env=_environment(stage),
+                start_new_session=True,
+            )
+
+
+def _watch(stage: Stage) -> None:
+    """Show the timeline, stop one worker in the middle of a unit, and go on until every job has ended."""
+    stage.seen = stage.client.market.port.head().number
+    end = time.monotonic() + RUN_SECONDS
+    stopped_at = 0.0
+    confirmed = False
+    while any(process.poll() is None for process in stage.submits.values()) or (confirmed and not stage.reclaimed):
+        _read_events(stage)
+        busy = [unit for unit, node in stage.running.items() if node == stage.nodes[VICTIM]]
+        if not stopped_at and busy:
+            _signal(stage.processes[VICTIM], signal.SIGSTOP)
+            stopped_at = time.monotonic()
+        elif stopped_at and not confirmed and not busy:
+            # Its result was on its way already: let it go on, and try again at its next unit.
+            _signal(stage.processes[VICTIM], signal.SIGCONT)
+            stopped_at = 0.0
+        elif stopped_at and not confirmed and time.monotonic() - stopped_at > STILL_SECONDS:
+            confirmed = True
+            stage.say(f"{VICTIM} was stopped in the middle of {_unit_name(stage, busy[0])}: it beats no more")
+        if time.monotonic() > end:
+            raise HearthError(
+                "the jobs of the demo do not end", code="DEMO_TIMEOUT", hint="hearth demo --keep", retryable=True
+            )
+        time.sleep(0.3)
+    _read_events(stage)
+    if not confirmed:
+        raise HearthError(f"{VICTIM} never ran a unit", code="DEMO_NO_VICTIM", hint="hearth demo", retryable=True)
+
+
+def _read_events(stage: Stage) -> None:
+    """Print the registry's events since the last look, and note who runs what."""
+    from hearth.client.views import event_facts
+    from hearth.market.events import JobPosted, NodeUnitEvent, Reclaimed, Started, UnitEvent, decode_all
+
+    client = stage.client
+    market = client.market
+    head = market.port.head().number
+    if head <= stage.seen:
+        return
+    logs = market.port.logs([client.network.jobs], from_block=stage.seen + 1, to_block=head)
+    stage.seen = head
+    used: dict[bytes, Event] = {}
+    for event in decode_all(logs):
+        used.setdefault(event.log.tx_hash, event)
+        if isinstance(event, JobPosted):
+            stage.names["0x" + event.job_id.hex()] = _job_name(stage, event)
+        facts = event_facts(event, client.asset)
+        name = stage.names.get(str(facts.get("job")), "?")
+        unit = f" unit {facts['unit']}" if "unit" in facts else ""
+        stage.say(f"{name}{unit}: {facts['text']}")
+        if isinstance(event, UnitEvent):
+            key = (str(facts["job"]), event.index)
+            stage.running.pop(key, None)
+            if isinstance(event, Started):
+                stage.running[key] = event.node
+            if isinstance(event, Reclaimed) and isinstance(event, NodeUnitEvent):
+                stage.reclaimed += 1
+    for tx_hash, event in used.items():
+        receipt = market.port.receipt(tx_hash)
+        if receipt is not None:
+            stage.gas[type(event).__name__].append(receipt.gas_used)
+
+
+def _job_name(stage: Stage, event: Any) -> str:
+    from hearth.protocol.words import unpack_terms
+
+    terms = unpack_terms(event.terms)
+    return str(stage.client.store.get_json(terms.spec)["name"])
+
+
+def _unit_name(stage: Stage, unit: tuple[str, int]) -> str:
+    return f"{stage.names.get(unit[0], unit[0][:10])} unit {unit[1]}"
+
+
+# ---- results and books ----
+
+
+def _collect(stage: Stage) -> None:
+    """Show what each job's command printed, check the exit codes, and add the array up."""
+    for name, process in stage.submits.items():
+        expected = 100 if name == "failing" else 0
+        report = json.loads((stage.folder / f"{name}.json").read_text(encoding="utf-8") or "{}")
+        if process.returncode != expected:
+            raise HearthError(
+                f"hearth submit of {name} ended with {process.returncode}, not {expected}: "
+                f"{report.get('error', {}).get('message') or _last_words(stage, name)}",
+                code="DEMO_RESULT",
+                hint="hearth demo --keep",
+            )
+        results = report["results"]
+        folder = stage.folder / "results" / name
+        stage.say(
+            f"{name}: {results['verdict']}, exit code {process.returncode}, {results['verified']} results verified"
+        )
+        if name == "digits":
+            stage.say(f"  accuracy.json: {(folder / 'accuracy.json').read_text(encoding='utf-8').strip()}")
+        elif name == "numpy-train":
+            stage.say(f"  metrics.json: {(folder / 'metrics.json').read_text(encoding='utf-8').strip()}")
+        elif name == "failing":
+            stage.say(f"  its last words: {str(results['failure']['stderr_tail']).strip()[-120:]}")
+        else:
+            counted = stage.client.job_get(
+                report["job"], folder=stage.folder / "counted", reduce=EXAMPLES / name / "reduce.py"
+            )
+            for line in str(counted["reduced"]).splitlines()[-4:]:
+                stage.say(f"  {line.strip()}")
+
+
+def _balances(stage: Stage) -> dict[str, tuple[int, int]]:
+    """Return (coin, credit in Escrow) by account."""
+    from hearth.local import devnet
+
+    keys = {row["name"]: row["address"] for row in stage.client.wallet_list()["keys"]}
+    keys["treasury"] = devnet.account(devnet.TREASURY).address.lower()
+    market = stage.client.market
+    return {name: (market.port.balance(keys[name]), market.credit(keys[name])) for name in (*ACCOUNTS, "treasury")}
+
+
+def _show_money(stage: Stage, before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> None:
+    asset = stage.client.asset
+    stage.say("balances: coin and credit before, after, change")
+    for name, (coin, credit) in before.items():
+        now_coin, now_credit = after[name]
+        change = format_amount(now_coin + now_credit - coin - credit, asset, places=9)
+        shown = [
+            format_amount(value, asset, places=6, symbol=False) for value in (coin + credit, now_coin + now_credit)
+        ]
+        stage.say(f"  {name:10} {shown[0]:>14} {shown[1]:>14}  {change}")
+    stage.say("gas per transaction, mean (the same keeper transaction may hold several units)")
+    for name, used in sorted(stage.gas.items()):
+        stage.say(f"  {name:10} {sum(used) // len(used):>8,} x {len(used)}")
+
+
+# ---- the end ----
+
+
+@contextmanager
+def _signals_end_it() -> Iterator[None]:
+    """Turn SIGTERM into the end of the demo, so that what it started is stopped."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    old = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, old)
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    """Signal a process and its children: each has a session of its own."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+def _stop_processes(stage: Stage) -> None:
+    everything = [*stage.submits.values(), *stage.processes.values()]
+    for process in everything:
+        if process.poll() is None:
+            _signal(process, signal.SIGCONT)
+            _signal(process, signal.SIGTERM)
+    end = time.monotonic() + 10
+    for process in everything:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(max(0.1, end - time.monotonic()))
+        # Children of a worker that was killed in between run on otherwise.
+        _signal(process, signal.SIGKILL)
+        process.wait()
+
+
+def _stop_chain(stage: Stage) -> None:
+    from hearth.local import devnet
+
+    devnet.down(stage.folder)
+
+
+def _last_words(stage: Stage, name: str) -> str:
+    text = (stage.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace").strip()
+    return text.splitlines()[-1] if text else "it said nothing"

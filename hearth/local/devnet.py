@@ -1,0 +1,459 @@
+"""A local chain with the market on it, for one machine: `hearth devnet up|down`.
+
+Runs anvil in real time with one block per second, keeps its state in a home folder, deploys the devnet profile with
+the same plan and checks as any deployment, and writes the network file there. `up` may be called again at any time:
+it finds what runs, starts what stopped, and deploys only where no market is. The accounts are the ones that every
+anvil prints; their keys are public and worth nothing.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import platform
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hearth.base.errors import ChainError, ConfigError, HearthError
+from hearth.chain.port import Call
+from hearth.chain.rpc import Web3Chain
+from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx_journal import Journal
+from hearth.market.deployment import TxDeployer, carry_out, make_plan
+from hearth.market.network import Network, load_network, save_network
+from hearth.market.profiles import DEVNET
+from hearth.market.reads import Market
+from hearth.protocol.units import Asset
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
+
+CHAIN_ID: Final = 31337
+HARDFORK: Final = "cancun"
+"""What the contracts are compiled for."""
+NATIVE: Final = Asset("ETH", 18)
+TOKEN_SYMBOL: Final = "DEV"
+TOKENS_EACH: Final = 10**6
+"""Whole tokens that each account gets on an ERC-20 devnet."""
+
+KEYS: Final = (
+    "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80",
+    "0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d",
+    "0x5de4111afa1a4b94908f83103eb1f1706367c2e68ca870fc3fb9a804cdab365a",
+    "0x7c852118294e51e653712a81e05800f419141751be58f605c371e15141b007a6",
+    "0x47e179ec197488593b187f80a00eb0da91f1b9d0b13f8733639f19c30a34926a",
+    "0x8b3a350cf5c34c9194ca85829a2df0ec3153be0318b5e2d3348e872092edffba",
+    "0x92db14e403b83dfe3df233f83dfa3a0d7096f21ca9b0d6d6b8d88b2b4ec1564e",
+    "0x4bbbf85ce3377467afe5d46f804f221813b2bb87f24d81f60f1fcdbf7cbf4356",
+    "0xdbda1821b80551c9d65939329250298aa3472ba22feea921c0cf5d620ea67b97",
+    "0x2a871d0798f97d79848a013d4936a73bf4cc922c825d33c1cf7073dff6d409c6",
+)
+"""The keys that anvil derives from "test test test test test test test test test test test junk"."""
+DEPLOYER: Final = 0
+"""Index of the account that deploys and governs."""
+TREASURY: Final = 9
+"""Index of the account that earns the fees."""
+RELEASE_SECONDS: Final = 2.0
+"""How long a port may still be held by a chain that was just killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Devnet:
+    """A running devnet."""
+
+    network: Network
+    url: str
+    pid: int
+    network_file: Path
+    started: bool
+    """Whether this `up` started the chain, rather than finding it."""
+    deployed: bool
+    """Whether this `up` deployed the market."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevnetStatus:
+    """What is known of a home folder's devnet; `pid`, `url` and `head` are None where it does not run."""
+
+    running: bool
+    pid: int | None = None
+    url: str | None = None
+    head: int | None = None
+    network_file: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    pid: int
+    port: int
+    binary: str
+
+
+def account(index: int) -> LocalAccount:
+    """Return one of the ten public accounts."""
+    from eth_account import Account
+
+    made: LocalAccount = Account.from_key(KEYS[index])
+    return made
+
+
+def find_anvil(home: Path | None = None) -> Path:
+    """Find anvil: HEARTH_ANVIL, this checkout's or the home folder's node_modules, the PATH.
+
+    Raises ConfigError NO_ANVIL with the command that installs it.
+    """
+    named = os.environ.get("HEARTH_ANVIL")
+    if named:
+        if not Path(named).is_file():
+            raise ConfigError(f"HEARTH_ANVIL names {named}, which is no file", code="NO_ANVIL", hint="unset it")
+        return _native(Path(named))
+    folders = [Path(__file__).parents[2], *([home] if home else [])]
+    for folder in folders:
+        found = folder / "node_modules" / ".bin" / "anvil"
+        if found.exists():
+            return _native(found)
+    on_path = shutil.which("anvil")
+    if on_path:
+        return _native(Path(on_path))
+    where = home or Path.home()
+    raise ConfigError(
+        "anvil, the local chain, is not installed",
+        code="NO_ANVIL",
+        hint=f"npm install --prefix {where} @foundry-rs/anvil@1.7.1; then hearth devnet up",
+    )
+
+
+def _native(program: Path) -> Path:
+    """Return the binary behind npm's wrapper, so that the process that is stopped is the chain itself."""
+    package = program.resolve().parent
+    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    binary = package.parent / f"anvil-{platform.system().lower()}-{machine}" / "bin" / "anvil"
+    return binary if package.name == "anvil" and binary.is_file() else program.resolve()
+
+
+def up(
+    home: Path,
+    port: int = 8545,
+    *,
+    block_time: int = 1,
+    erc20: bool = False,
+    host: str = "127.0.0.1",
+    name: str = "devnet",
+    timeout: float = 60.0,
+) -> Devnet:
+    """Start the chain under `home` where it does not run, deploy the market where there is none.
+
+    `erc20` deploys a market whose asset is a test token of 18 decimals, minted to every account. Raises ConfigError
+    PORT_BUSY where something else listens, ChainError DEVNET_START where anvil does not come up within `timeout`
+    seconds.
+    """
+    with _one_at_a_time(home):
+        return _up(home, port, block_time, erc20, host, name, timeout)
+
+
+def _up(home: Path, port: int, block_time: int, erc20: bool, host: str, name: str, timeout: float) -> Devnet:
+    url = f"http://{host}:{port}"
+    process = _running(home)
+    started = process is None
+    if process is None:
+        _refuse_busy(host, port)
+        process = _start(home, host, port, block_time)
+    elif process.port != port:
+        raise ConfigError(
+            f"the devnet in {home} runs already, on port {process.port}",
+            code="DEVNET_RUNS",
+            hint=f"use --port {process.port}, or hearth devnet down first",
+        )
+    chain = Web3Chain([url], timeout=10.0, attempts=2)
+    _wait_ready(home, chain, process, timeout)
+    path = home / "networks" / f"{name}.json"
+    network = _existing(path, chain, erc20)
+    deployed = network is None
+    if network is None:
+        network = _deploy(home, chain, url, name, erc20)
+        save_network(network, path)
+    return Devnet(network, url, process.pid, path, started, deployed)
+
+
+def down(home: Path, *, timeout: float = 30.0) -> bool:
+    """Stop the chain under `home`, its state kept. Returns False where it did not run."""
+    process = _running(home)
+    if process is None:
+        return False
+    os.kill(process.pid, signal.SIGTERM)
+    end = time.monotonic() + timeout
+    while _alive(process):
+        if time.monotonic() > end:
+            raise ChainError(
+                f"the devnet (process {process.pid}) does not stop", code="DEVNET_STOP", hint="hearth devnet down"
+            )
+        _reap(process.pid)
+        time.sleep(0.05)
+    _pid_file(home).unlink(missing_ok=True)
+    return True
+
+
+def wipe(home: Path) -> None:
+    """Forget a stopped devnet: its chain, its network files and its journals. Raises ConfigError where it runs."""
+    if _running(home) is not None:
+        raise ConfigError(f"the devnet in {home} runs", code="DEVNET_RUNS", hint="hearth devnet down")
+    for part in ("chain.json", "anvil.log", "anvil.json"):
+        (home / part).unlink(missing_ok=True)
+    for folder in ("networks", "devnet-state"):
+        shutil.rmtree(home / folder, ignore_errors=True)
+
+
+def status(home: Path, *, host: str = "127.0.0.1") -> DevnetStatus:
+    """Say what runs under `home`."""
+    process = _running(home)
+    if process is None:
+        return DevnetStatus(running=False)
+    url = f"http://{host}:{process.port}"
+    files = sorted((home / "networks").glob("*.json"))
+    try:
+        head: int | None = Web3Chain([url], timeout=3.0, attempts=1).head().number
+    except ChainError:
+        head = None
+    return DevnetStatus(True, process.pid, url, head, files[0] if files else None)
+
+
+def fund(chain: Web3Chain, network: Network, address: str, *, wei: int = 0, tokens: int = 0) -> None:
+    """Give an account native coin and, on an ERC-20 devnet, base units of the token; both are added."""
+    if wei:
+        chain.rpc("anvil_setBalance", address, hex(chain.balance(address) + wei))
+    token = network.asset.address
+    if tokens and token is not None:
+        _mint(chain, token, [address], tokens)
+
+
+# ---- the process ----
+
+
+@contextmanager
+def _one_at_a_time(home: Path) -> Iterator[None]:
+    """Let one `up` of a home folder work at a time; the next one finds what it made."""
+    home.mkdir(parents=True, exist_ok=True)
+    with (home / "devnet.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _pid_file(home: Path) -> Path:
+    return home / "anvil.json"
+
+
+def _running(home: Path) -> _Process | None:
+    """Return the process that the home folder names, None (and the stale file gone) where it is not ours or ended."""
+    file = _pid_file(home)
+    try:
+        raw = json.loads(file.read_text(encoding="utf-8"))
+        process = _Process(int(raw["pid"]), int(raw["port"]), str(raw["binary"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        file.unlink(missing_ok=True)
+        return None
+    if _alive(process):
+        return process
+    file.unlink(missing_ok=True)
+    return None
+
+
+def _reap(pid: int) -> None:
+    """Collect a child that ended; another process's child is not ours to collect."""
+    with suppress(ChildProcessError):
+        os.waitpid(pid, os.WNOHANG)
+
+
+def _alive(process: _Process) -> bool:
+    """Say whether the process runs and is the anvil that was started: ids are used again."""
+    try:
+        os.kill(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return False  # somebody else's process has the id now
+    try:
+        line = Path(f"/proc/{process.pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        # No /proc on this system: ask ps.
+        shown = subprocess.run(["ps", "-o", "args=", "-p", str(process.pid)], capture_output=True, check=False)
+        line = shown.stdout.split()
+    return str(process.port).encode() in line and any(b"anvil" in part for part in line[:2])
+
+
+def free_port() -> int:
+    """Return a loopback port that nothing listens on right now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _refuse_busy(host: str, port: int) -> None:
+    """Refuse a port that somebody holds; a chain that was just killed is given the time to let go of its own."""
+    end = time.monotonic() + RELEASE_SECONDS
+    while _listens(host, port):
+        if time.monotonic() >= end:
+            raise ConfigError(
+                f"something else listens on {host}:{port}",
+                code="PORT_BUSY",
+                hint=f"hearth devnet up --port {port + 1}",
+            )
+        time.sleep(0.05)
+
+
+def _listens(host: str, port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex((host, port)) == 0
+
+
+def _start(home: Path, host: str, port: int, block_time: int) -> _Process:
+    """Start anvil in a session of its own, so that Ctrl-C in this terminal does not stop it."""
+    binary = find_anvil(home)
+    command = [
+        str(binary),
+        *("--host", host, "--port", str(port)),
+        *("--chain-id", str(CHAIN_ID), "--hardfork", HARDFORK, "--accounts", str(len(KEYS))),
+        *("--block-time", str(block_time), "--state", str(home / "chain.json"), "--state-interval", "30"),
+    ]
+    with (home / "anvil.log").open("ab") as log:
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, close_fds=True
+        )
+    process = _Process(child.pid, port, str(binary))
+    draft = _pid_file(home).with_suffix(".tmp")
+    draft.write_text(json.dumps(asdict(process)) + "\n", encoding="utf-8")
+    draft.replace(_pid_file(home))
+    return process
+
+
+def _wait_ready(home: Path, chain: Web3Chain, process: _Process, timeout: float) -> None:
+    end = time.monotonic() + timeout
+    while True:
+        try:
+            served = chain.chain_id()
+        except ChainError:
+            served = None
+        if served == CHAIN_ID:
+            return
+        _reap(process.pid)
+        if not _alive(process) or time.monotonic() > end:
+            raise ChainError(
+                f"anvil did not come up on port {process.port}: {_last_words(home)}",
+                code="DEVNET_START",
+                hint=f"see {home / 'anvil.log'}; then hearth devnet up",
+            )
+        time.sleep(0.05)
+
+
+def _last_words(home: Path) -> str:
+    try:
+        lines = (home / "anvil.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    except OSError:
+        lines = []
+    return lines[-1] if lines else "it said nothing"
+
+
+# ---- the market on it ----
+
+
+def _existing(path: Path, chain: Web3Chain, erc20: bool) -> Network | None:
+    """Return the market that the network file names, None where this chain does not hold it.
+
+    Raises ConfigError where it holds one of the other asset.
+    """
+    if not path.exists():
+        return None
+    network = load_network(path)
+    try:
+        Market(chain, network).check()
+    except ChainError as error:
+        if error.code in ("WRONG_CHAIN", "WRONG_CONTRACTS"):
+            return None
+        raise
+    if (network.asset.address is not None) != erc20:
+        raise ConfigError(
+            f"the devnet's market pays in {network.asset.symbol}",
+            code="DEVNET_ASSET",
+            hint="use --home FOLDER for the other one, or hearth devnet down",
+        )
+    return network
+
+
+def _deploy(home: Path, chain: Web3Chain, url: str, name: str, erc20: bool) -> Network:
+    deployer = account(DEPLOYER)
+    genesis = chain.genesis_hash()
+    journal = Journal(
+        Journal.path_in(home / "devnet-state", CHAIN_ID, genesis, deployer.address),
+        chain_id=CHAIN_ID,
+        genesis_hash=genesis,
+        address=deployer.address,
+    )
+    try:
+        sender = Sender(chain, deployer, journal, SenderConfig(poll=0.1, timeout=60.0))
+        sender.reconcile()
+        asset = _deploy_token(chain, sender) if erc20 else NATIVE
+        plan = make_plan(
+            DEVNET,
+            asset,
+            deployer=sender.address,
+            nonce=chain.nonce(sender.address, pending=True),
+            treasury=account(TREASURY).address,
+        )
+        return carry_out(plan, TxDeployer(sender, chain), chain, name=name, rpc=(url,))
+    finally:
+        journal.close()
+
+
+@lru_cache(maxsize=1)
+def token_artifact() -> dict[str, Any]:
+    """Return the test token's ABI-free artifact: creation code with its arguments applied."""
+    file = resources.files("hearth.local") / "devnet_token.json"
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+def _deploy_token(chain: Web3Chain, sender: Sender) -> Asset:
+    from eth_abi.abi import encode
+
+    code = bytes.fromhex(token_artifact()["bytecode"][2:])
+    code += encode(["string", "string", "uint8"], ["Devnet token", TOKEN_SYMBOL, 18])
+    nonce = chain.nonce(sender.address, pending=True)
+    outcome = sender.send(Call(None, code, 0, "deploy.token"), key=f"deploy/token/{nonce}")
+    assert outcome.tx_hash is not None
+    receipt = chain.receipt(outcome.tx_hash)
+    if receipt is None or receipt.contract is None:
+        raise HearthError("the test token has no address", code="DEVNET_TOKEN", hint="hearth devnet up")
+    _mint(chain, receipt.contract, [account(i).address for i in range(len(KEYS))], TOKENS_EACH * 10**18)
+    return Asset(TOKEN_SYMBOL, 18, receipt.contract)
+
+
+def _mint(chain: Web3Chain, token: str, accounts: Sequence[str], amount: int) -> None:
+    """Mint test tokens by an unlocked account of the local chain; anybody may."""
+    from eth_abi.abi import encode
+    from eth_utils.crypto import keccak
+
+    selector = keccak(text="mint(address,uint256)")[:4]
+    waiting: list[bytes] = []
+    for to in accounts:
+        data = selector + encode(["address", "uint256"], [to, amount])
+        request = {"from": account(TREASURY).address, "to": token, "data": "0x" + data.hex()}
+        waiting.append(bytes.fromhex(chain.rpc("eth_sendTransaction", request)[2:]))
+    end = time.monotonic() + 30
+    for tx_hash in waiting:
+        while (receipt := chain.receipt(tx_hash)) is None:
+            if time.monotonic() > end:
+                raise ChainError("minting test tokens is not mined", code="TX_PENDING", hint="hearth devnet up")
+            time.sleep(0.1)
+        if not receipt.ok:
+            raise ChainError("minting test tokens failed", code="DEVNET_TOKEN", hint="hearth devnet up")

@@ -1,0 +1,246 @@
+"""Plan a deployment, carry it out through any sender, and refuse what does not read back as planned.
+
+The plan is pure: from a deployer and its nonce follow all four addresses, so that the fixed pair of registries can name
+each other. `scripts/deploy.py` carries it out with ape, `hearth devnet up` with hearth.chain.tx. Constructor arguments
+are taken by parameter name from the committed ABIs, and every constant and immutable that a contract exposes must have
+an expected value here: a new one that nobody checks is refused. Source: SPEC section "Deployment".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from hearth.base.errors import ChainError, ConfigError
+from hearth.chain.port import Call, ChainPort
+from hearth.chain.tx import Sender
+from hearth.market.abi import CONTRACTS, artifact, codec
+from hearth.market.network import Network
+from hearth.market.profiles import Profile
+from hearth.market.reads import Market
+from hearth.protocol import words
+from hearth.protocol.types import ZERO_ADDRESS
+from hearth.protocol.units import Asset
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One contract to create: creation code with its encoded arguments, and the address that it must get."""
+
+    name: str
+    code: bytes
+    address: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole deployment. `expected` holds, by contract and getter, what must be read back."""
+
+    profile: Profile
+    asset: Asset
+    treasury: str
+    deployer: str
+    nonce: int
+    steps: tuple[Step, ...]
+    expected: Mapping[str, Mapping[str, Any]] = field(hash=False)
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Return the addresses by contract name."""
+        return {step.name: step.address for step in self.steps}
+
+
+class Deployer(Protocol):
+    """The account that deploys, whatever signs for it."""
+
+    address: str
+
+    def nonce(self) -> int:
+        """Return the account's next nonce."""
+
+    def deploy(self, step: Step) -> tuple[str, int]:
+        """Create a contract and return (its address, the block that holds it)."""
+
+
+def create_address(deployer: str, nonce: int) -> str:
+    """Return the address of the contract that `deployer` creates at `nonce` (yellow paper, section 7)."""
+    from eth_utils.crypto import keccak
+
+    account = b"\x94" + bytes.fromhex(deployer[2:])
+    if nonce < 0x80:
+        number = bytes([nonce]) if nonce else b"\x80"
+    else:
+        raw = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
+        number = bytes([0x80 + len(raw)]) + raw
+    payload = account + number
+    return "0x" + keccak(bytes([0xC0 + len(payload)]) + payload)[12:].hex()
+
+
+def make_plan(profile: Profile, asset: Asset, *, deployer: str, nonce: int, treasury: str) -> Plan:
+    """Return the plan of a deployment whose first transaction has `nonce`; amounts are scaled to the asset."""
+    if int(treasury, 16) == 0:
+        raise ConfigError("the treasury is the zero address", code="BAD_TREASURY", hint="use --treasury ADDRESS")
+    profile = profile.for_decimals(asset.decimals)
+    parameters, policy = profile.node_parameters, words.pack_policy(profile.policy)
+    order = CONTRACTS  # Escrow, NodeRegistry, JobRegistry, Lens: each needs only those before it, by call
+    addresses = {name: create_address(deployer, nonce + i) for i, name in enumerate(order)}
+    token = asset.address or ZERO_ADDRESS
+    arguments: dict[str, Any] = {
+        "asset": token,
+        "escrow": addresses["Escrow"],
+        "nodes": addresses["NodeRegistry"],
+        "jobs": addresses["JobRegistry"],
+        "treasury": treasury,
+        "policy": policy,
+        "dead_after": parameters.dead_after,
+        "ask_notice": parameters.ask_notice,
+        "unbonding": parameters.unbonding,
+        "minimum_stake": parameters.minimum_stake,
+        "fee_reference": parameters.fee_reference,
+        "liveness_fee": parameters.liveness_fee,
+        "ration_bps": parameters.ration_bps,
+    }
+    steps = tuple(
+        Step(name, artifact(name).bytecode + codec(name).encode_constructor(arguments), addresses[name])
+        for name in order
+    )
+    pair = {"ESCROW": addresses["Escrow"], "ASSET": token, "DEAD_AFTER": parameters.dead_after}
+    governed = {"governor": deployer.lower(), "offered_governor": ZERO_ADDRESS, "paused_until": 0}
+    expected: dict[str, dict[str, Any]] = {
+        "Escrow": {"ASSET": token, "tracked": 0},
+        "NodeRegistry": {
+            **pair,
+            **governed,
+            "JOBS": addresses["JobRegistry"],
+            "ASK_NOTICE": parameters.ask_notice,
+            "UNBONDING": parameters.unbonding,
+            "MINIMUM_STAKE": parameters.minimum_stake,
+            "FEE_REFERENCE": parameters.fee_reference,
+            "LIVENESS_FEE": parameters.liveness_fee,
+            "RATION_BPS": parameters.ration_bps,
+            "minimum_stake": parameters.minimum_stake,
+        },
+        "JobRegistry": {
+            **pair,
+            **governed,
+            "NODES": addresses["NodeRegistry"],
+            "TREASURY": treasury.lower(),
+            "policies": (policy, 0, 0, 0, 0),
+        },
+        "Lens": {"JOBS": addresses["JobRegistry"], "NODES": addresses["NodeRegistry"]},
+    }
+    return Plan(profile, asset, treasury.lower(), deployer.lower(), nonce, steps, expected)
+
+
+def carry_out(
+    plan: Plan,
+    deployer: Deployer,
+    port: ChainPort,
+    *,
+    name: str,
+    rpc: tuple[str, ...] = (),
+    explorer: str | None = None,
+    gateways: tuple[str, ...] = (),
+) -> Network:
+    """Create the contracts, read everything back, and return the network.
+
+    Raises ChainError where an address is not the predicted one or a value does not read back: the contracts are then
+    useless (they name addresses without code) and hold nothing.
+    """
+    if deployer.address.lower() != plan.deployer or deployer.nonce() != plan.nonce:
+        raise ChainError(
+            f"the deployer's next nonce is not {plan.nonce}: it sent something since the plan was made",
+            code="DEPLOY_NONCE",
+            hint="run the deployment again, with nothing else signing for the account",
+        )
+    first_block = 0
+    for step in plan.steps:
+        address, block = deployer.deploy(step)
+        first_block = first_block or block
+        if address.lower() != step.address:
+            raise _mismatch(f"{step.name}'s address", step.address, address)
+    network = Network(
+        name=name,
+        chain_id=port.chain_id(),
+        genesis_hash=port.genesis_hash(),
+        escrow=plan.addresses["Escrow"],
+        nodes=plan.addresses["NodeRegistry"],
+        jobs=plan.addresses["JobRegistry"],
+        lens=plan.addresses["Lens"],
+        asset=plan.asset,
+        policy=words.pack_policy(plan.profile.policy),
+        deploy_block=first_block,
+        node_parameters=plan.profile.node_parameters,
+        code_hashes=read_back(plan, port),
+        rpc=rpc,
+        explorer=explorer,
+        gateways=gateways,
+    )
+    Market(port, network).check()
+    return network
+
+
+def read_back(plan: Plan, port: ChainPort) -> dict[str, bytes]:
+    """Compare code, constants, immutables and first state with the plan; return the code hashes.
+
+    Raises ChainError WRONG_CONTRACTS naming what differs, or a getter that the plan has no value for.
+    """
+    from eth_utils.crypto import keccak
+
+    hashes: dict[str, bytes] = {}
+    for name, address in plan.addresses.items():
+        code = port.code(address)
+        size = artifact(name).runtime_size
+        if len(code) < size or code[:size] not in artifact(name).bytecode:
+            raise _mismatch(f"{name}'s code", f"{size} bytes of the artifact", f"{len(code)} other bytes")
+        hashes[name] = keccak(code)
+        values = plan.expected[name]
+        unchecked = sorted(constants(name) - set(values))
+        if unchecked:
+            raise _mismatch(f"{name}.{unchecked[0]}", "an expected value in the plan", "none")
+        for getter, wanted in values.items():
+            data = port.call(Call(address, codec(name).encode(getter), label=f"{name}.{getter}"))
+            found: Any = codec(name).decode_output(getter, 0, data)
+            found = found[0] if len(found) == 1 else tuple(found)
+            if found != wanted:
+                raise _mismatch(f"{name}.{getter}", wanted, found)
+    return hashes
+
+
+def constants(name: str) -> set[str]:
+    """Return the getters of a contract's public constants and immutables: the UPPER_CASE ones without arguments."""
+    return {
+        entry["name"]
+        for entry in artifact(name).abi
+        if entry["type"] == "function" and not entry["inputs"] and entry["name"].isupper()
+    }
+
+
+def _mismatch(what: str, wanted: Any, found: Any) -> ChainError:
+    return ChainError(
+        f"{what} does not read back: planned {wanted}, found {found}",
+        code="WRONG_CONTRACTS",
+        retryable=False,
+        hint="rebuild the artifacts, then deploy anew",
+    )
+
+
+class TxDeployer:
+    """Deploy through the one transaction path."""
+
+    def __init__(self, sender: Sender, port: ChainPort) -> None:
+        self.address = sender.address
+        self._sender = sender
+        self._port = port
+
+    def nonce(self) -> int:
+        """Return the account's next nonce."""
+        return self._port.nonce(self.address, pending=True)
+
+    def deploy(self, step: Step) -> tuple[str, int]:
+        """Create a contract and wait for its receipt."""
+        outcome = self._sender.send(Call(None, step.code, 0, f"deploy.{step.name}"), key=f"deploy/{step.address}")
+        assert outcome.tx_hash is not None and outcome.block_number is not None
+        receipt = self._port.receipt(outcome.tx_hash)
+        return (receipt.contract or "") if receipt else "", outcome.block_number

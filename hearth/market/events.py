@@ -1,0 +1,479 @@
+"""The events of the four contracts: log to frozen value, and the fast path from log to a unit's new word.
+
+Layouts come from the committed ABIs at first use and must match the classes below, name by name. Every JobRegistry
+event after JobPosted carries the unit's new word, so a reader needs nothing else: `unit_row` reads just that, at a
+fixed offset. Addresses are in lower case. Source: contracts/interfaces/*.vyi.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, fields
+from functools import cache, lru_cache
+from typing import Any, Final, NamedTuple
+
+from hearth.base.errors import ChainError, HearthError
+from hearth.chain.port import Log
+from hearth.market.abi import CONTRACTS, codec, signature_of, type_of
+from hearth.protocol.types import JobId, NodeId
+from hearth.protocol.words import TermsWords
+
+TERMS_BYTES: Final = 9 * 32
+"""The nine words of the terms, at the start of JobPosted's data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A decoded log; `log` says which contract emitted it, and where in the chain."""
+
+    log: Log
+
+
+# ---- JobRegistry ----
+
+
+@dataclass(frozen=True, slots=True)
+class JobPosted(Event):
+    """A job was posted and funded. The id is recomputed from the terms by `Market`, never trusted."""
+
+    job_id: JobId
+    submitter: str
+    terms: TermsWords
+    parents: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitEvent(Event):
+    """A unit moved; `word` is its new 256-bit word, for index ALL the array's header."""
+
+    job_id: JobId
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUnitEvent(UnitEvent):
+    """A unit moved by or for a node."""
+
+    node: NodeId
+    word: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed(NodeUnitEvent):
+    """A better proposal; `best` is the packed best proposal."""
+
+    best: int
+
+
+@dataclass(frozen=True, slots=True)
+class Started(NodeUnitEvent):
+    """A node acked or claimed."""
+
+    session_key: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted(NodeUnitEvent):
+    """A node submitted a result; both digests are sha2-256."""
+
+    result: bytes
+    report: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Declined(NodeUnitEvent):
+    """A node declined."""
+
+    report: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Settled(NodeUnitEvent):
+    """A unit was settled; `pay` includes `fee`."""
+
+    pay: int
+    fee: int
+
+
+@dataclass(frozen=True, slots=True)
+class Closing(NodeUnitEvent):
+    """The submitter gave notice to a running unit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closed(NodeUnitEvent):
+    """A unit whose notice ran out was closed; `pay` includes `fee`."""
+
+    pay: int
+    fee: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaimed(NodeUnitEvent):
+    """A unit was taken from a node that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled(UnitEvent):
+    """A unit, or for index ALL the untouched rest of an array, was cancelled."""
+
+    word: int
+    refund: int
+
+
+@dataclass(frozen=True, slots=True)
+class Expired(UnitEvent):
+    """A unit, or for index ALL the untouched rest of an array, expired."""
+
+    word: int
+    refund: int
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChanged(Event):
+    """New jobs take `policy`; the previous one is accepted until `until`."""
+
+    policy: int
+    previous: int
+    until: int
+
+
+# ---- both registries ----
+
+
+@dataclass(frozen=True, slots=True)
+class Paused(Event):
+    """Posts or registrations are paused until `until`."""
+
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class GovernorOffered(Event):
+    """A new governor was named and has yet to accept."""
+
+    governor: str
+
+
+@dataclass(frozen=True, slots=True)
+class GovernorChanged(Event):
+    """A governor accepted."""
+
+    governor: str
+
+
+# ---- NodeRegistry ----
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEvent(Event):
+    """Something about a node changed."""
+
+    node: NodeId
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRegistered(NodeEvent):
+    """A node was registered."""
+
+    owner: str
+    operator: str
+    offer: int
+    stake: int
+    manifest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OfferChanged(NodeEvent):
+    """A node's offer or manifest changed."""
+
+    offer: int
+    manifest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AskChanged(NodeEvent):
+    """A node's ask changes at `at`."""
+
+    ask: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorChanged(NodeEvent):
+    """A node has a new operator."""
+
+    operator: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerOffered(NodeEvent):
+    """A node's owner named a new one, which has yet to accept."""
+
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerChanged(NodeEvent):
+    """A node has a new owner."""
+
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class StakeAdded(NodeEvent):
+    """Somebody added stake."""
+
+    payer: str
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExitStarted(NodeEvent):
+    """A node leaves; its exit can finish from `at` on."""
+
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExitCancelled(NodeEvent):
+    """A node stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitFinished(NodeEvent):
+    """A node left with its stake."""
+
+    stake: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLapsed(NodeEvent):
+    """Somebody was paid for showing that a node is silent."""
+
+    payee: str
+    fee: int
+
+
+@dataclass(frozen=True, slots=True)
+class Slashed(NodeEvent):
+    """A node paid for a failed lease."""
+
+    payee: str
+    reward: int
+    burnt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined(NodeEvent):
+    """A node's breaker tripped."""
+
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
+class MinimumStakeChanged(Event):
+    """New registrations need this stake."""
+
+    amount: int
+
+
+# ---- Escrow ----
+
+
+@dataclass(frozen=True, slots=True)
+class Locked(Event):
+    """A controller locked money under a key."""
+
+    controller: str
+    key: bytes
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class CreditLocked(Event):
+    """A controller locked its own credit under a key."""
+
+    controller: str
+    key: bytes
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split(Event):
+    """A controller split a lock; each share is amount << 160 | account."""
+
+    controller: str
+    key: bytes
+    shares: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn(Event):
+    """An account withdrew."""
+
+    account: str
+    to: str
+    amount: int
+
+
+_CLASSES: Final[tuple[type[Event], ...]] = (
+    *(JobPosted, Proposed, Started, Submitted, Declined, Settled, Closing, Closed, Reclaimed, Cancelled, Expired),
+    *(PolicyChanged, Paused, GovernorOffered, GovernorChanged),
+    *(NodeRegistered, OfferChanged, AskChanged, OperatorChanged, OwnerOffered, OwnerChanged, StakeAdded),
+    *(ExitStarted, ExitCancelled, ExitFinished, NodeLapsed, Slashed, Quarantined, MinimumStakeChanged),
+    *(Locked, CreditLocked, Split, Withdrawn),
+)
+EVENTS: Final[dict[str, type[Event]]] = {cls.__name__: cls for cls in _CLASSES}
+"""Every event class by its name in the contracts."""
+
+_Read = Callable[[Log], Any]
+
+
+class _Decoder(NamedTuple):
+    cls: type[Event]
+    topics: int
+    size: int
+    reads: tuple[_Read, ...]
+
+
+def _topic_reader(kind: str, position: int) -> _Read:
+    if kind == "address":
+        return lambda log: "0x" + log.topics[position].hex()[24:]
+    if kind == "uint256":
+        return lambda log: int.from_bytes(log.topics[position], "big")
+    if kind == "bytes32":
+        return lambda log: log.topics[position]
+    raise HearthError(f"no event has an indexed {kind}")
+
+
+def _word(data: bytes, offset: int) -> int:
+    return int.from_bytes(data[offset : offset + 32], "big")
+
+
+def _array_reader(offset: int) -> _Read:
+    """Read a bytes32[] whose head word at `offset` points at it."""
+
+    def read(log: Log) -> tuple[bytes, ...]:
+        start = _word(log.data, offset)
+        count = _word(log.data, start)
+        end = start + 32 + 32 * count
+        if end > len(log.data):
+            raise _malformed(log)
+        return tuple(log.data[at : at + 32] for at in range(start + 32, end, 32))
+
+    return read
+
+
+def _data_reader(kind: str, offset: int) -> tuple[_Read, int]:
+    """Return the reader of a value at `offset` of the data, and the bytes of its head."""
+    if kind == "uint256":
+        return (lambda log: _word(log.data, offset)), 32
+    if kind == "bytes32":
+        return (lambda log: log.data[offset : offset + 32]), 32
+    if kind == "address":
+        return (lambda log: "0x" + log.data[offset + 12 : offset + 32].hex()), 32
+    if kind == "bytes32[]":
+        return _array_reader(offset), 32
+    if kind.startswith("uint256[") and kind.endswith("]"):
+        count = int(kind[8:-1])
+        return (lambda log: tuple(_word(log.data, offset + 32 * i) for i in range(count))), 32 * count
+    if kind.startswith("("):
+        parts = kind[1:-1].split(",")
+        reads = tuple(_data_reader(part, offset + 32 * i)[0] for i, part in enumerate(parts))
+        return (lambda log: tuple([read(log) for read in reads])), 32 * len(parts)
+    raise HearthError(f"no event carries a {kind}")
+
+
+def _decoder_of(entry: dict[str, Any]) -> _Decoder:
+    cls = EVENTS.get(entry["name"])
+    names = [p["name"] for p in entry["inputs"]]
+    if cls is None or names != [f.name for f in fields(cls) if f.name != "log"]:
+        raise HearthError(f"hearth.market.events does not know the event {signature_of(entry)} of the committed ABI")
+    reads: list[_Read] = []
+    topics, size = 1, 0
+    for parameter in entry["inputs"]:
+        kind = type_of(parameter)
+        if parameter["indexed"]:
+            reads.append(_topic_reader(kind, topics))
+            topics += 1
+        else:
+            read, width = _data_reader(kind, size)
+            reads.append(read)
+            size += width
+    return _Decoder(cls, topics, size, tuple(reads))
+
+
+@lru_cache(maxsize=1)
+def _decoders() -> dict[bytes, _Decoder]:
+    from eth_utils.crypto import keccak
+
+    table: dict[bytes, _Decoder] = {}
+    for name in CONTRACTS:
+        for entry in codec(name).abi:
+            if entry["type"] == "event":
+                table[keccak(text=signature_of(entry))] = _decoder_of(dict(entry))
+    return table
+
+
+@cache
+def topic_of(cls: type[Event]) -> bytes:
+    """Return an event's first topic."""
+    return next(topic for topic, decoder in _decoders().items() if decoder.cls is cls)
+
+
+def _malformed(log: Log) -> ChainError:
+    return ChainError(
+        f"log {log.log_index} of block {log.block_number} is malformed", code="RPC_BROKEN", hint="hearth doctor"
+    )
+
+
+def decode(log: Log) -> Event | None:
+    """Decode a log; None for a topic that no contract of Hearth emits. Raises ChainError for a malformed one."""
+    decoder = _decoders().get(log.topics[0]) if log.topics else None
+    if decoder is None:
+        return None
+    if len(log.topics) != decoder.topics or len(log.data) < decoder.size:
+        raise _malformed(log)
+    return decoder.cls(log, *[read(log) for read in decoder.reads])
+
+
+def decode_all(logs: Iterable[Log]) -> Iterator[Event]:
+    """Decode logs in their order, leaving out what no contract of Hearth emits."""
+    for log in logs:
+        event = decode(log)
+        if event is not None:
+            yield event
+
+
+class UnitRow(NamedTuple):
+    """A unit's new word, as a columnar reader wants it.
+
+    `lease` is the event's index; `node` is 0 where it names none.
+    """
+
+    event: type[Event]
+    job_id: bytes
+    lease: int
+    node: int
+    word: int
+
+
+@lru_cache(maxsize=1)
+def _unit_events() -> dict[bytes, tuple[type[Event], int]]:
+    """Map the first topic of every unit event to its class and its number of topics."""
+    return {t: (d.cls, d.topics) for t, d in _decoders().items() if issubclass(d.cls, UnitEvent)}
+
+
+def unit_row(log: Log) -> UnitRow | None:
+    """Read a unit event's keys and new word without decoding the rest; None for any other log."""
+    known = _unit_events().get(log.topics[0]) if log.topics else None
+    if known is None:
+        return None
+    cls, count = known
+    topics = log.topics
+    if len(topics) != count or len(log.data) < 32:
+        raise _malformed(log)
+    lease = int.from_bytes(topics[2], "big")
+    node = int.from_bytes(topics[3], "big") if count == 4 else 0
+    return UnitRow(cls, topics[1], lease, node, int.from_bytes(log.data[:32], "big"))

@@ -1,0 +1,169 @@
+"""The network file: which contracts on which chain make a market, and what was read back from them at deployment.
+
+Written by the deployment (hearth.market.deployment), read by everything else. Source: SPEC section "Network file".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from hearth.base.errors import ConfigError
+from hearth.protocol.types import ZERO_ADDRESS
+from hearth.protocol.units import Asset
+
+PROTOCOL_VERSION: Final = 1
+CONTRACT_NAMES: Final = ("Escrow", "NodeRegistry", "JobRegistry", "Lens")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeParameters:
+    """The immutables of NodeRegistry: times in seconds, amounts in base units, the ration in bps of total stake."""
+
+    dead_after: int
+    ask_notice: int
+    unbonding: int
+    minimum_stake: int
+    fee_reference: int
+    liveness_fee: int
+    ration_bps: int
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """One market. Addresses are in lower case; `policy` is the word at deployment (a later one is on the chain)."""
+
+    name: str
+    chain_id: int
+    genesis_hash: bytes
+    escrow: str
+    nodes: str
+    jobs: str
+    lens: str
+    asset: Asset
+    policy: int
+    deploy_block: int
+    node_parameters: NodeParameters
+    code_hashes: Mapping[str, bytes] = field(default_factory=dict)
+    rpc: tuple[str, ...] = ()
+    explorer: str | None = None
+    gateways: tuple[str, ...] = ()
+    protocol_version: int = PROTOCOL_VERSION
+
+    @property
+    def contracts(self) -> dict[str, str]:
+        """Return the addresses by contract name."""
+        return dict(zip(CONTRACT_NAMES, (self.escrow, self.nodes, self.jobs, self.lens), strict=True))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        parameters = self.node_parameters
+        return {
+            "name": self.name,
+            "chain_id": self.chain_id,
+            "genesis_hash": "0x" + self.genesis_hash.hex(),
+            "protocol_version": self.protocol_version,
+            "contracts": self.contracts,
+            "asset": {
+                "symbol": self.asset.symbol,
+                "decimals": self.asset.decimals,
+                "address": self.asset.address,
+            },
+            "policy": f"{self.policy:#066x}",
+            "deploy_block": self.deploy_block,
+            "explorer": self.explorer,
+            "gateways": list(self.gateways),
+            "rpc": list(self.rpc),
+            "code_hashes": {name: "0x" + value.hex() for name, value in self.code_hashes.items()},
+            # Amounts are strings: they pass 2**53.
+            "node_parameters": {
+                "dead_after": parameters.dead_after,
+                "ask_notice": parameters.ask_notice,
+                "unbonding": parameters.unbonding,
+                "minimum_stake": str(parameters.minimum_stake),
+                "fee_reference": str(parameters.fee_reference),
+                "liveness_fee": str(parameters.liveness_fee),
+                "ration_bps": parameters.ration_bps,
+            },
+        }
+
+
+def network_of(raw: Mapping[str, Any], source: str = "the network file") -> Network:
+    """Parse the JSON form. Raises ConfigError naming `source` and what is wrong."""
+    try:
+        version = int(raw["protocol_version"])
+        contracts = {name: _address(raw["contracts"][name]) for name in CONTRACT_NAMES}
+        asset = raw["asset"]
+        token = asset["address"]
+        network = Network(
+            name=str(raw["name"]),
+            chain_id=int(raw["chain_id"]),
+            genesis_hash=_hash(raw["genesis_hash"]),
+            escrow=contracts["Escrow"],
+            nodes=contracts["NodeRegistry"],
+            jobs=contracts["JobRegistry"],
+            lens=contracts["Lens"],
+            asset=Asset(str(asset["symbol"]), int(asset["decimals"]), None if token is None else _address(token)),
+            policy=int(raw["policy"], 16),
+            deploy_block=int(raw["deploy_block"]),
+            node_parameters=NodeParameters(**{key: int(value) for key, value in raw["node_parameters"].items()}),
+            code_hashes={str(name): _hash(value) for name, value in raw.get("code_hashes", {}).items()},
+            rpc=tuple(str(url) for url in raw.get("rpc", ())),
+            explorer=None if raw.get("explorer") is None else str(raw["explorer"]),
+            gateways=tuple(str(url) for url in raw.get("gateways", ())),
+            protocol_version=version,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ConfigError(
+            f"{source} is no network file: {error!r}", code="BAD_NETWORK", hint="use --network FILE"
+        ) from error
+    if version != PROTOCOL_VERSION:
+        raise ConfigError(
+            f"{source} is for protocol version {version}; this program speaks {PROTOCOL_VERSION}",
+            code="WRONG_VERSION",
+            hint="hearth --version",
+        )
+    return network
+
+
+def load_network(path: Path) -> Network:
+    """Read a network file. Raises ConfigError where it is missing or malformed."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"the network file {path} cannot be read: {error.strerror}", code="NO_NETWORK", hint="use --network NAME"
+        ) from error
+    try:
+        raw = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{path} is no JSON: {error}", code="BAD_NETWORK", hint="use --network FILE") from error
+    return network_of(raw, str(path))
+
+
+def save_network(network: Network, path: Path) -> None:
+    """Write a network file, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(network.as_dict(), indent=2) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def _address(raw: str) -> str:
+    value = bytes.fromhex(raw.removeprefix("0x"))
+    if len(value) != 20:
+        raise ValueError(f"{raw} is no address")
+    address = "0x" + value.hex()
+    if address == ZERO_ADDRESS:
+        raise ValueError("an address is zero")
+    return address
+
+
+def _hash(raw: str) -> bytes:
+    value = bytes.fromhex(raw.removeprefix("0x"))
+    if len(value) != 32:
+        raise ValueError(f"{raw} is no hash")
+    return value

@@ -1,0 +1,629 @@
+"""Typed reads of one market, each pinned to a block, and the builders of every call that it takes.
+
+Reads name a block by number, hash or tag; readers that must agree with each other name one block by its hash, so that
+a reorg between two of them is an error and not a mixture. Terms come from logs and are believed only after their id
+was recomputed. Builders return `Call` values, which the one transaction path (hearth.chain.tx) simulates and sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, Final
+
+from hearth.base.errors import ChainError, NotFoundError
+from hearth.chain.port import BlockRef, Call, ChainPort, Log, Topics
+from hearth.market.abi import codec, no_answer
+from hearth.market.events import JobPosted, decode, topic_of
+from hearth.market.network import Network
+from hearth.protocol import formulas, words
+from hearth.protocol.types import (
+    SENTINEL,
+    ZERO_ADDRESS,
+    ZERO_HASH,
+    Best,
+    Gate,
+    Header,
+    JobId,
+    Node,
+    NodeId,
+    Offer,
+    Outcome,
+    Policy,
+    State,
+    Terms,
+    Unit,
+)
+from hearth.protocol.words import TermsWords
+
+PAGE: Final = 256
+"""Nodes, jobs or units that Lens returns at once."""
+NODE_WORDS: Final = 7
+NODE_BYTES: Final = 32 * NODE_WORDS
+"""A node in a Lens page: owner, operator, stake, offer, hot, next_ask, exit_at."""
+
+_NO_TERMS: Final[TermsWords] = (0, ZERO_HASH, 0, 0, 0, 0, 0, 0, ZERO_HASH)
+_ERC20: Final = {
+    "balanceOf": ("address",),
+    "allowance": ("address", "address"),
+    "approve": ("address", "uint256"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnitView:
+    """A unit as stored: its lapse is not applied (`protocol.with_lapse` does)."""
+
+    unit: Unit
+    second: int
+    accused: int
+
+    @property
+    def best(self) -> Best:
+        """Return the best proposal; meaningful only while the unit is OPEN with a proposal (`unit.mark` set)."""
+        if self.unit.state != State.OPEN or self.unit.mark == 0:
+            return Best()
+        return words.unpack_best(self.second)
+
+    @property
+    def result(self) -> bytes:
+        """Return the result digest of a unit with STORE from SUBMITTED on."""
+        return self.second.to_bytes(32, "big")
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A job as its log posted it, its id recomputed."""
+
+    job_id: JobId
+    terms: Terms
+    packed: TermsWords
+    parents: tuple[bytes, ...]
+    log: Log
+
+
+class UpkeepOp(IntEnum):
+    """What a piece of upkeep does."""
+
+    SETTLE = 1
+    CLOSE = 2
+    RECLAIM = 3
+    EXPIRE = 4
+    LIVENESS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """One piece of upkeep: a unit of `terms`, or for LIVENESS the nodes index .. index + count - 1 (terms None)."""
+
+    op: UpkeepOp
+    terms: TermsWords | None
+    index: int
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Policies:
+    """What a post may name: `word`, and `previous` while `now < until`. Posts are paused while `now < paused_until`."""
+
+    word: int
+    previous: int
+    until: int
+    paused_until: int
+
+    @property
+    def policy(self) -> Policy:
+        """Return the parameters of new jobs."""
+        return words.unpack_policy(self.word)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The registry's counters: ids are 1 .. next_id - 1; burnt and total stake in base units."""
+
+    next_id: int
+    hour: int
+    burnt: int
+    total: int
+
+
+def node_of(node: NodeId, record: bytes) -> Node:
+    """Decode one 224-byte record of a Lens page."""
+    at = [int.from_bytes(record[i : i + 32], "big") for i in range(0, NODE_BYTES, 32)]
+    owner, operator, stake, offer, hot, next_ask, exit_at = at
+    return Node(
+        id=node,
+        owner=f"0x{owner:040x}",
+        operator=f"0x{operator:040x}",
+        stake=stake,
+        offer=words.unpack_offer(offer),
+        hot=words.unpack_hot(hot),
+        next_ask=next_ask & (1 << 80) - 1,
+        next_ask_at=next_ask >> 80,
+        exit_at=exit_at,
+    )
+
+
+class Market:
+    """Read one market over a chain port. `calls` builds what can be sent to it."""
+
+    def __init__(self, port: ChainPort, network: Network) -> None:
+        self.port = port
+        self.network = network
+        self.calls = Calls(network)
+
+    # ---- identity ----
+
+    def check(self) -> None:
+        """Refuse a wrong chain, and contracts whose code is not what the network file says.
+
+        Raises ChainError with code WRONG_CHAIN or WRONG_CONTRACTS, neither of which a retry helps.
+        """
+        from eth_utils.crypto import keccak
+
+        network = self.network
+        served = self.port.chain_id()
+        if served != network.chain_id or self.port.genesis_hash() != network.genesis_hash:
+            raise ChainError(
+                f"the RPC serves chain {served} with another genesis or id than network {network.name} "
+                f"({network.chain_id})",
+                code="WRONG_CHAIN",
+                retryable=False,
+                hint="use --network NAME or --rpc URL",
+            )
+        for name, address in network.contracts.items():
+            code = self.port.code(address)
+            expected = network.code_hashes.get(name)
+            if not code or (expected is not None and keccak(code) != expected):
+                what = "holds other code than" if code else "holds no code, unlike"
+                raise ChainError(
+                    f"{name} at {address} {what} the one that network {network.name} names",
+                    code="WRONG_CONTRACTS",
+                    retryable=False,
+                    hint="use --network NAME or --rpc URL",
+                )
+
+    def job_id(self, terms: Terms | TermsWords) -> JobId:
+        """Return the id that these terms have on this market."""
+        return formulas.job_id_of_words(self.network.chain_id, self.network.jobs, _packed(terms))
+
+    # ---- jobs ----
+
+    def posted(
+        self, *, from_block: int, to_block: int, job_id: JobId | None = None, submitter: str | None = None
+    ) -> list[Posted]:
+        """Return the jobs posted in a range, their ids recomputed, oldest first."""
+        topics: Topics = (topic_of(JobPosted), job_id, None if submitter is None else _topic_address(submitter))
+        logs = self.port.logs([self.network.jobs], topics, from_block=from_block, to_block=to_block)
+        return [posted for log in logs if (posted := self.posted_in(log)) is not None]
+
+    def posted_in(self, log: Log) -> Posted | None:
+        """Return the job that a log posts; None for any other log. Raises ChainError where its id is not its own."""
+        event = decode(log)
+        if not isinstance(event, JobPosted):
+            return None
+        if self.job_id(event.terms) != event.job_id:
+            raise ChainError(
+                f"the RPC serves a job 0x{event.job_id.hex()} whose terms have another id",
+                code="RPC_LIES",
+                hint="hearth doctor",
+            )
+        return Posted(event.job_id, words.unpack_terms(event.terms), event.terms, event.parents, log)
+
+    def terms_of(self, job_id: JobId, *, from_block: int | None = None, to_block: int | None = None) -> Posted:
+        """Return a job's terms from its log. Raises NotFoundError where it was never posted in the range."""
+        first = self.network.deploy_block if from_block is None else from_block
+        last = self.port.head().number if to_block is None else to_block
+        found = self.posted(from_block=first, to_block=last, job_id=job_id)
+        if not found:
+            raise NotFoundError(f"there is no job 0x{job_id.hex()} on {self.network.name}", hint="hearth jobs --all")
+        return found[0]
+
+    def load(self, job_id: JobId, index: int, block: BlockRef = "latest") -> tuple[int, int, int, int]:
+        """Return (job word, unit word, second slot, accused) as stored."""
+        job, unit, second, accused = self._view("JobRegistry", "load", job_id, index, block=block)
+        return job, unit, second, accused
+
+    def job_word(self, job_id: JobId, block: BlockRef = "latest") -> int:
+        """Return a job's word: a unit's, an array's header, or 0 for a job that was never posted."""
+        return self.load(job_id, 0, block)[0]
+
+    def header(self, job_id: JobId, block: BlockRef = "latest") -> Header | None:
+        """Return an array's header, None for a one-lease job. Raises NotFoundError for an unknown job."""
+        word = self.job_word(job_id, block)
+        if word == 0:
+            raise _no_job(job_id)
+        return words.unpack_header(word) if words.is_header(word) else None
+
+    def unit(self, job_id: JobId, index: int = 0, block: BlockRef = "latest") -> UnitView:
+        """Return a unit, its lapse not applied.
+
+        An untouched lease of an array is OPEN since the header's time, or CANCELLED once the array is closed.
+        Raises NotFoundError for an unknown job. Whether the index exists only the terms can say.
+        """
+        job, unit, second, accused = self.load(job_id, index, block)
+        if job == 0:
+            raise _no_job(job_id)
+        if not words.is_header(job):
+            return UnitView(words.unpack_unit(job), second, accused)
+        return _lease(words.unpack_header(job), index, unit, second, accused)
+
+    def units(self, job_id: JobId, first: int, count: int, block: BlockRef = "latest") -> list[UnitView]:
+        """Return `count` leases of an array from `first` on, in pages through Lens."""
+        header = self.header(job_id, block)
+        if header is None:
+            return [self.unit(job_id, 0, block)]
+        found: list[UnitView] = []
+        while len(found) < count:
+            start = first + len(found)
+            wanted = min(PAGE, count - len(found))
+            (page,) = self._view("Lens", "units", job_id, start, wanted, block=block)
+            if len(page) != wanted:
+                raise no_answer("Lens.units", b"")
+            found.extend(_lease(header, start + i, *view) for i, view in enumerate(page))
+        return found
+
+    def unit_now(self, terms: Terms | TermsWords, index: int, block: BlockRef = "latest") -> UnitView:
+        """Return a unit with its lapse applied at the block's time, as every guard reads it."""
+        (view,) = self._view("Lens", "unit", _packed(terms), index, block=block)
+        word, second, accused = view
+        return UnitView(words.unpack_unit(word), second, accused)
+
+    def job_words(self, job_ids: Sequence[JobId], block: BlockRef = "latest") -> list[int]:
+        """Return many jobs' words, in pages through Lens."""
+        found: list[int] = []
+        for start in range(0, len(job_ids), PAGE):
+            (page,) = self._view("Lens", "jobs", list(job_ids[start : start + PAGE]), block=block)
+            found.extend(page)
+        return found
+
+    def fit(
+        self, terms: Terms | TermsWords, index: int, node: NodeId, *, claim: bool = False, block: BlockRef = "latest"
+    ) -> Gate:
+        """Return the first gate that keeps a node from proposing (or claiming) a unit."""
+        (code,) = self._view("Lens", "fit", _packed(terms), index, node, claim, block=block)
+        return Gate(code)
+
+    def score(
+        self, terms: Terms | TermsWords, index: int, node: NodeId, block: BlockRef = "latest"
+    ) -> tuple[int, int, int]:
+        """Return (rate in force, score, key) of a node for a unit, whatever the gates say."""
+        rate, score, key = self._view("Lens", "score", _packed(terms), index, node, block=block)
+        return rate, score, key
+
+    def policies(self, block: BlockRef = "latest") -> Policies:
+        """Return the parameters that new jobs may name."""
+        current, held, previous, until, paused_until = self._view("JobRegistry", "policies", block=block)
+        return Policies(current or held, previous, until, paused_until)
+
+    def policy(self, block: BlockRef = "latest") -> Policy:
+        """Return the current parameters of new jobs."""
+        return self.policies(block).policy
+
+    # ---- nodes ----
+
+    def totals(self, block: BlockRef = "latest") -> Totals:
+        """Return the registry's counters."""
+        (word,) = self._view("NodeRegistry", "totals", block=block)
+        return Totals(**words.unpack(words.TOTALS, word))
+
+    def node(self, node: NodeId, block: BlockRef = "latest") -> Node:
+        """Return one node. Raises NotFoundError for an id that was never given out."""
+        data = self._raw("NodeRegistry", "get", node, block=block)
+        if len(data) != NODE_BYTES:
+            raise no_answer("NodeRegistry.get", data)
+        found = node_of(node, data)
+        if found.owner == ZERO_ADDRESS:
+            raise NotFoundError(f"there is no node {node} on {self.network.name}", hint="hearth net workers")
+        return found
+
+    def node_pages(self, block: BlockRef) -> Iterator[tuple[NodeId, bytes]]:
+        """Yield (first id, records) for every node: 224 bytes each, for readers that keep columns."""
+        end = self.totals(block).next_id
+        for first in range(1, end, PAGE):
+            count = min(PAGE, end - first)
+            data = self._raw("Lens", "nodes", first, count, block=block)
+            if len(data) != 64 + count * NODE_BYTES or int.from_bytes(data[32:64], "big") != count:
+                raise no_answer("Lens.nodes", data)
+            yield NodeId(first), data[64:]
+
+    def nodes(self, block: BlockRef) -> list[Node]:
+        """Return every node, those that left included (their owner is kept, their operator is zero)."""
+        found: list[Node] = []
+        for first, records in self.node_pages(block):
+            for i in range(len(records) // NODE_BYTES):
+                found.append(node_of(NodeId(first + i), records[i * NODE_BYTES : (i + 1) * NODE_BYTES]))
+        return found
+
+    def last_seen(self, node: NodeId, block: BlockRef = "latest") -> int:
+        """Return the time of a node's last beat, 0 for never."""
+        (beat,) = self._view("NodeRegistry", "last_seen", node, block=block)
+        return int(beat)
+
+    def check_upkeep(self, candidates: Iterable[Upkeep], block: BlockRef = "latest") -> list[Upkeep]:
+        """Return the candidates that are due."""
+        _, due = self._view("Lens", "checkUpkeep", [_candidate(c) for c in candidates], block=block)
+        return [
+            Upkeep(UpkeepOp(op), None if op == UpkeepOp.LIVENESS else terms, index, count)
+            for op, terms, index, count in due
+        ]
+
+    # ---- money ----
+
+    def credit(self, account: str, block: BlockRef = "latest") -> int:
+        """Return what an account can withdraw, in base units."""
+        (amount,) = self._view("Escrow", "credit", account, block=block)
+        return int(amount)
+
+    def locked(self, controller: str, key: bytes, block: BlockRef = "latest") -> int:
+        """Return what is locked under (controller, key), in base units."""
+        (amount,) = self._view("Escrow", "locked", controller, key, block=block)
+        return int(amount)
+
+    def tracked(self, block: BlockRef = "latest") -> int:
+        """Return the sum of all locks and credits as Escrow keeps it on an ERC-20 market; 0 on a native one."""
+        (amount,) = self._view("Escrow", "tracked", block=block)
+        return int(amount)
+
+    def asset_balance(self, account: str, block: BlockRef = "latest") -> int:
+        """Return an account's balance of the market's asset, in base units."""
+        token = self.network.asset.address
+        if token is None:
+            return self.port.balance(account, block)
+        return self._token_view("balanceOf", account, block=block)
+
+    def allowance(self, owner: str, spender: str, block: BlockRef = "latest") -> int:
+        """Return what `spender` may take of an owner's tokens; unlimited for the native coin."""
+        if self.network.asset.address is None:
+            return SENTINEL
+        return self._token_view("allowance", owner, spender, block=block)
+
+    # ---- calling ----
+
+    def immutable(self, contract: str, name: str, block: BlockRef = "latest") -> Any:
+        """Return a constant or immutable of a contract through its getter."""
+        (value,) = self._view(contract, name, block=block)
+        return value
+
+    def _raw(self, contract: str, name: str, *args: Any, block: BlockRef) -> bytes:
+        call = Call(self.network.contracts[contract], codec(contract).encode(name, *args), label=f"{contract}.{name}")
+        data = self.port.call(call, block)
+        if not data:
+            raise no_answer(call.label, data)
+        return data
+
+    def _view(self, contract: str, name: str, *args: Any, block: BlockRef) -> tuple[Any, ...]:
+        data = self._raw(contract, name, *args, block=block)
+        return codec(contract).decode_output(name, len(args), data)
+
+    def _token_view(self, name: str, *args: str, block: BlockRef) -> int:
+        token = self.network.asset.address or ZERO_ADDRESS
+        data = self.port.call(Call(token, _token_call(name, *args), label=f"token.{name}"), block)
+        if len(data) < 32:
+            raise no_answer(f"token.{name}", data)
+        return int.from_bytes(data[:32], "big")
+
+
+class Calls:
+    """Build every call that a market takes. Amounts are base units; a `payee` of None is the sender."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._native = network.asset.address is None
+
+    def _build(self, contract: str, name: str, *args: Any, value: int = 0) -> Call:
+        label = {"JobRegistry": "jobs", "NodeRegistry": "nodes", "Escrow": "escrow", "Lens": "lens"}[contract]
+        data = codec(contract).encode(name, *args)
+        return Call(self._network.contracts[contract], data, value if self._native else 0, f"{label}.{name}")
+
+    # ---- submitters ----
+
+    def post(self, terms: Terms, parents: Sequence[bytes] = ()) -> Call:
+        """Post a job; the value funds it exactly."""
+        value = formulas.escrow_at_post(terms)
+        return self._build("JobRegistry", "post", _packed(terms), list(parents), value=value)
+
+    def accept(self, terms: Terms | TermsWords, index: int) -> Call:
+        """Accept a submitted result."""
+        return self._build("JobRegistry", "accept", _packed(terms), index)
+
+    def cancel(self, terms: Terms | TermsWords, index: int) -> Call:
+        """Cancel a unit, or with ALL (`SENTINEL`) the untouched rest of an array."""
+        return self._build("JobRegistry", "cancel", _packed(terms), index)
+
+    # ---- operators ----
+
+    def ack(self, terms: Terms | TermsWords, index: int, session_key: bytes = ZERO_HASH, resume_from: int = 0) -> Call:
+        """Take the unit that the node won."""
+        return self._build("JobRegistry", "ack", _packed(terms), index, session_key, resume_from)
+
+    def claim(
+        self,
+        terms: Terms | TermsWords,
+        index: int,
+        node: NodeId,
+        session_key: bytes = ZERO_HASH,
+        resume_from: int = 0,
+    ) -> Call:
+        """Take an open unit; `SENTINEL` takes an array's next untouched one."""
+        return self._build("JobRegistry", "claim", _packed(terms), index, node, session_key, resume_from)
+
+    def submit(self, job_id: JobId, index: int, result: bytes, report: bytes, outcome: Outcome, used: int = 0) -> Call:
+        """Submit a result; `used` is fuel seconds, at least 1 where the job bills fuel."""
+        return self._build("JobRegistry", "submit", job_id, index, result, report, int(outcome), used)
+
+    def decline(self, terms: Terms | TermsWords, index: int, outcome: Outcome, report: bytes = ZERO_HASH) -> Call:
+        """Give a unit back for a fault of the job."""
+        return self._build("JobRegistry", "decline", _packed(terms), index, int(outcome), report)
+
+    # ---- anyone ----
+
+    def propose(self, terms: Terms | TermsWords, index: int, node: NodeId, payee: str | None = None) -> Call:
+        """Propose a node for a unit."""
+        return self._build("JobRegistry", "propose", _packed(terms), index, node, _payee(payee))
+
+    def settle(self, terms: Terms | TermsWords, index: int, payee: str | None = None) -> Call:
+        """Pay a submitted unit."""
+        return self._build("JobRegistry", "settle", _packed(terms), index, _payee(payee))
+
+    def settle_batch(self, items: Iterable[tuple[Terms | TermsWords, int]], payee: str | None = None) -> Call:
+        """Pay up to 64 submitted units."""
+        packed = [(_packed(terms), index) for terms, index in items]
+        return self._build("JobRegistry", "settle_batch", packed, _payee(payee))
+
+    def close(self, terms: Terms | TermsWords, index: int, payee: str | None = None) -> Call:
+        """End a unit whose notice ran out."""
+        return self._build("JobRegistry", "close", _packed(terms), index, _payee(payee))
+
+    def reclaim(self, terms: Terms | TermsWords, index: int, payee: str | None = None) -> Call:
+        """Take a unit from a node that is late or dead."""
+        return self._build("JobRegistry", "reclaim", _packed(terms), index, _payee(payee))
+
+    def expire(self, terms: Terms | TermsWords, index: int, payee: str | None = None) -> Call:
+        """Refund a unit that can no longer be run in time, or with ALL the untouched rest of an array."""
+        return self._build("JobRegistry", "expire", _packed(terms), index, _payee(payee))
+
+    def check_liveness(self, nodes: Sequence[NodeId], payee: str | None = None) -> Call:
+        """Record that nodes are silent."""
+        return self._build("NodeRegistry", "check_liveness", list(nodes), _payee(payee))
+
+    # ---- owners and operators of nodes ----
+
+    def register(self, operator: str, offer: Offer, manifest: bytes, stake: int) -> Call:
+        """Register a node with its stake."""
+        return self._build("NodeRegistry", "register", operator, words.pack_offer(offer), manifest, stake, value=stake)
+
+    def add_stake(self, node: NodeId, amount: int) -> Call:
+        """Add stake to a node."""
+        return self._build("NodeRegistry", "add_stake", node, amount, value=amount)
+
+    def update_offer(self, node: NodeId, offer: Offer, manifest: bytes) -> Call:
+        """Replace an idle node's offer, its ask aside: that has its own call and its own notice."""
+        sizes = replace(offer, ask=0, pending=False)
+        return self._build("NodeRegistry", "update_offer", node, words.pack_offer(sizes), manifest)
+
+    def set_ask(self, node: NodeId, ask: int) -> Call:
+        """Change a node's ask after its notice."""
+        return self._build("NodeRegistry", "set_ask", node, ask)
+
+    def set_operator(self, node: NodeId, operator: str) -> Call:
+        """Replace a node's operator."""
+        return self._build("NodeRegistry", "set_operator", node, operator)
+
+    def offer_owner(self, node: NodeId, owner: str) -> Call:
+        """Offer a node to another owner."""
+        return self._build("NodeRegistry", "offer_owner", node, owner)
+
+    def accept_owner(self, node: NodeId) -> Call:
+        """Accept an offered node."""
+        return self._build("NodeRegistry", "accept_owner", node)
+
+    def exit_start(self, node: NodeId) -> Call:
+        """Start a node's exit."""
+        return self._build("NodeRegistry", "exit_start", node)
+
+    def exit_cancel(self, node: NodeId) -> Call:
+        """Stay after all."""
+        return self._build("NodeRegistry", "exit_cancel", node)
+
+    def exit_finish(self, node: NodeId) -> Call:
+        """Finish an exit; the stake becomes the owner's credit."""
+        return self._build("NodeRegistry", "exit_finish", node)
+
+    def beat(self, node: NodeId) -> Call:
+        """Show that a node lives."""
+        return self._build("NodeRegistry", "beat", node)
+
+    def heartbeat(self, nodes: Sequence[NodeId]) -> Call:
+        """Show that several nodes of one operator live."""
+        return self._build("NodeRegistry", "heartbeat", list(nodes))
+
+    # ---- money ----
+
+    def withdraw(self, to: str, amount: int) -> Call:
+        """Withdraw the sender's credit to any address."""
+        return self._build("Escrow", "withdraw", to, amount)
+
+    def approve(self, spender: str, amount: int) -> Call:
+        """Let `spender` take exactly `amount` tokens. Raises ValueError on a native market."""
+        token = self._network.asset.address
+        if token is None:
+            raise ValueError("the native coin needs no approval")
+        return Call(token, _token_call("approve", spender, amount), 0, "token.approve")
+
+    def approve_post(self, terms: Terms) -> Call:
+        """Approve what posting `terms` takes."""
+        return self.approve(self._network.jobs, formulas.escrow_at_post(terms))
+
+    def approve_stake(self, amount: int) -> Call:
+        """Approve what registering with, or adding, `amount` of stake takes."""
+        return self.approve(self._network.nodes, amount)
+
+    # ---- governance ----
+
+    def set_policy(self, policy: Policy) -> Call:
+        """Change the parameters of new jobs."""
+        return self._build("JobRegistry", "set_policy", words.pack_policy(policy))
+
+    def drop_previous_policy(self) -> Call:
+        """Stop accepting the previous parameters at once."""
+        return self._build("JobRegistry", "drop_previous_policy")
+
+    def set_minimum_stake(self, amount: int) -> Call:
+        """Change what new registrations need."""
+        return self._build("NodeRegistry", "set_minimum_stake", amount)
+
+    def pause(self, contract: str) -> Call:
+        """Pause posts ("JobRegistry") or registrations ("NodeRegistry") for 7 days."""
+        return self._build(contract, "pause")
+
+    def offer_governor(self, contract: str, governor: str) -> Call:
+        """Offer a registry's defaults to another governor."""
+        return self._build(contract, "offer_governor", governor)
+
+    def accept_governor(self, contract: str) -> Call:
+        """Accept a registry's defaults."""
+        return self._build(contract, "accept_governor")
+
+    # ---- automation ----
+
+    def perform_upkeep(self, candidates: Iterable[Upkeep]) -> Call:
+        """Run what `Market.check_upkeep` returned; the candidates' terms tell what each needs."""
+        return self._build("Lens", "performUpkeep", [_candidate(c) for c in candidates])
+
+
+def _packed(terms: Terms | TermsWords) -> TermsWords:
+    return words.pack_terms(terms) if isinstance(terms, Terms) else terms
+
+
+def _candidate(upkeep: Upkeep) -> tuple[int, TermsWords, int, int]:
+    return int(upkeep.op), upkeep.terms or _NO_TERMS, upkeep.index, upkeep.count
+
+
+def _payee(payee: str | None) -> str:
+    return ZERO_ADDRESS if payee is None else payee
+
+
+def _topic_address(address: str) -> bytes:
+    return bytes(12) + bytes.fromhex(address[2:])
+
+
+def _no_job(job_id: JobId) -> NotFoundError:
+    return NotFoundError(f"there is no job 0x{job_id.hex()}", hint="hearth jobs --all")
+
+
+def _lease(header: Header, index: int, word: int, second: int, accused: int) -> UnitView:
+    """Read a lease of an array: an untouched one is open since the header's time, or gone with a closed array."""
+    if word:
+        return UnitView(words.unpack_unit(word), second, accused)
+    state = State.CANCELLED if header.closed and index >= header.touched else State.OPEN
+    return UnitView(Unit(state=state, started=header.opened), 0, 0)
+
+
+def _token_call(name: str, *args: Any) -> bytes:
+    from eth_abi.abi import encode
+    from eth_utils.crypto import keccak
+
+    types = _ERC20[name]
+    return bytes(keccak(text=f"{name}({','.join(types)})")[:4]) + encode(types, args)

@@ -1,0 +1,1 @@
+"""What the chain says, as pure code: types, words, formulas, zones, GPU tiers, units."""

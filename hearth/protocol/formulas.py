@@ -1,0 +1,439 @@
+"""The market's arithmetic, exact integers, pure: the normative twin of the contracts.
+
+The contracts follow this file bit for bit (tests/contracts/test_twin.py). Times are chain seconds, amounts base
+units, rates base units x 1e6 per second, shares bps. Rounding: prices, bonds and fuel seconds up, fees and payouts
+down. Source: SPEC sections "Terms", "Money", "Matching" and "Reputation"; mirrors contracts/JobRegistry.vy,
+contracts/NodeRegistry.vy, contracts/scoring.vy and contracts/reputation.vy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from eth_abi.abi import encode
+from eth_utils.crypto import keccak
+
+from hearth.protocol import words
+from hearth.protocol.types import (
+    Best,
+    Billing,
+    Gate,
+    Hot,
+    HotStatus,
+    JobId,
+    Needs,
+    Node,
+    NodeId,
+    Offer,
+    Policy,
+    State,
+    Status,
+    Terms,
+    TermsFlag,
+    Unit,
+    UnitFlag,
+)
+from hearth.protocol.zones import zone_distance
+
+VERSION: Final = 1
+"""The protocol version, the lowest byte of every policy word."""
+
+RATE_SCALE: Final = 10**6
+BPS: Final = 10_000
+ONE: Final = 2**20
+"""One observation's weight in the reputation lanes."""
+MEMORY: Final = 50 * ONE
+HALF_LIFE: Final = 30 * 86_400
+SEASONED_AT: Final = 5 * ONE
+BREAKER: Final = 12
+QUARANTINE_BASE: Final = 3_600
+QUARANTINE_MAX: Final = 7 * 86_400
+MAX_EXTENSIONS: Final = 3
+MAX_LAPSES: Final = 2
+BUCKET: Final = 500_000
+SLASH_DIVISOR: Final = 10
+
+TERMS_TYPE: Final = "(uint256,bytes32,uint256,uint256,uint256,uint256,uint256,uint256,bytes32)"
+
+
+# ---- ids ----
+
+
+def job_id(chain_id: int, registry: str, terms: Terms) -> JobId:
+    """Return keccak256(abi_encode(chain_id, registry, terms)), the id of a job."""
+    return job_id_of_words(chain_id, registry, words.pack_terms(terms))
+
+
+def job_id_of_words(chain_id: int, registry: str, packed: words.TermsWords) -> JobId:
+    """Return the id of a job from its nine packed words."""
+    return JobId(keccak(encode(["uint256", "address", TERMS_TYPE], [chain_id, registry, packed])))
+
+
+def unit_key(job: JobId, index: int, leases: int) -> bytes:
+    """Return the storage key of a lease: the job's own id for a one-lease job, else keccak256(job_id, index)."""
+    return job if leases == 1 else keccak(encode(["bytes32", "uint256"], [job, index]))
+
+
+# ---- money ----
+
+
+def ceil_div(a: int, b: int) -> int:
+    """Divide non-negative integers, rounding up."""
+    return -(-a // b)
+
+
+def unit_price(terms: Terms) -> int:
+    """Return p', the most that one unit can pay: ceil(ceiling x max_seconds / 1e6)."""
+    return ceil_div(terms.ceiling * terms.max_seconds, RATE_SCALE)
+
+
+def price(terms: Terms) -> int:
+    """Return a lease's price, chunk x p'."""
+    return terms.chunk * unit_price(terms)
+
+
+def lease_budget(terms: Terms) -> int:
+    """Return what a fresh lease holds in escrow: its price and every keeper fee it may need."""
+    return price(terms) + terms.max_attempts * terms.keeper_fee
+
+
+def escrow_at_post(terms: Terms) -> int:
+    """Return the exact funding of a job."""
+    unlock = terms.keeper_fee if terms.parents_hash != bytes(32) else 0
+    return terms.leases * lease_budget(terms) + unlock
+
+
+def unit_holds(terms: Terms, unit: Unit) -> int:
+    """Return what an unended unit holds: its budget less the tips already paid; zero once it has ended."""
+    if unit.state.terminal:
+        return 0
+    return lease_budget(terms) - unit.tips * tip(terms)
+
+
+def tip(terms: Terms) -> int:
+    """Return what a proposer earns when its proposal is acked."""
+    return terms.keeper_fee // 2
+
+
+def grace(terms: Terms, policy: Policy) -> int:
+    """Return the seconds that a lease has beyond max_seconds."""
+    return max(policy.grace_floor, terms.max_seconds // 10) * terms.chunk
+
+
+def lease_seconds(terms: Terms) -> int:
+    """Return T, the seconds that a lease may bill."""
+    return terms.max_seconds * terms.chunk
+
+
+def bond(terms: Terms, policy: Policy) -> int:
+    """Return the stake that a lease reserves: max(ceil(share x price), 8 keeper fees). No court exists: J = 0."""
+    return max(ceil_div(policy.bond_none_bps * price(terms), BPS), 8 * terms.keeper_fee)
+
+
+def slash_of(lease_bond: int) -> int:
+    """Return what a failed lease costs the node, its caller's reward included."""
+    return lease_bond // SLASH_DIVISOR
+
+
+def ramp(base: int, overdue: int) -> int:
+    """Grow a keeper's pay from 1x to 4x over 600 s since the action became valid, rounding down."""
+    return base * (1000 + min(3000, 5 * overdue)) // 1000
+
+
+def settle_reward(terms: Terms, overdue: int) -> int:
+    """Return the settler's and the closer's pay."""
+    return ramp(terms.keeper_fee // 8, overdue)
+
+
+def reclaim_reward(terms: Terms, slash: int, overdue: int) -> int:
+    """Return the reclaimer's pay, which comes out of the slash."""
+    return min(slash // 4, ramp(terms.keeper_fee // 8, overdue))
+
+
+def expire_reward(terms: Terms, overdue: int) -> int:
+    """Return the expirer's pay, once per call."""
+    return min(terms.keeper_fee, ramp(terms.keeper_fee // 4, overdue))
+
+
+def billed_seconds(terms: Terms, policy: Policy, unit: Unit) -> int:
+    """Return the seconds that a SUBMITTED unit bills; its mark is when it was submitted."""
+    elapsed = unit.mark - unit.started
+    limit = lease_seconds(terms)
+    if terms.billing == Billing.FUEL:
+        seconds = min(unit.seconds, limit)
+    elif terms.billing == Billing.METERED:
+        seconds = min(elapsed, limit)
+    else:
+        seconds = limit
+    if unit.flags & UnitFlag.NOTICED:
+        seconds = min(seconds, elapsed + policy.start_fee_seconds)
+    return seconds
+
+
+def pay_at_settle(terms: Terms, policy: Policy, unit: Unit) -> int:
+    """Return a SUBMITTED unit's pay before the fee."""
+    return min(price(terms), unit.rate * billed_seconds(terms, policy, unit) // RATE_SCALE)
+
+
+def pay_at_close(terms: Terms, policy: Policy, unit: Unit) -> int:
+    """Return the pay of a CLOSING unit whose notice is over (its mark), before the fee."""
+    seconds = min(unit.mark - unit.started, lease_seconds(terms)) + policy.start_fee_seconds
+    return min(price(terms), unit.rate * seconds // RATE_SCALE)
+
+
+def fee_of(pay: int, policy: Policy) -> int:
+    """Return the treasury's share of a pay, rounding down."""
+    return pay * policy.fee_bps // BPS
+
+
+# ---- the life of a unit ----
+
+
+def has_live_proposal(unit: Unit, policy: Policy, now: int) -> bool:
+    """Say whether an OPEN unit holds a proposal whose ack time has not run out."""
+    return unit.state == State.OPEN and unit.mark != 0 and now < unit.mark + policy.ack_time
+
+
+def with_lapse(unit: Unit, best: Best, policy: Policy, now: int) -> Unit:
+    """Return the unit as every guard reads it: a proposal that nobody acked in time is dropped and counted."""
+    if unit.state != State.OPEN or unit.mark == 0 or now < unit.mark + policy.ack_time:
+        return unit
+    return replace(unit, node=best.node, lapses=unit.lapses + 1, rate=0, mark=0)
+
+
+def claimable(terms: Terms, policy: Policy, unit: Unit, now: int) -> bool:
+    """Say whether an OPEN unit (its lapse applied) takes claims now."""
+    if unit.state != State.OPEN or has_live_proposal(unit, policy, now):
+        return False
+    return terms.match_window == 0 or unit.lapses >= MAX_LAPSES or now >= unit.started + policy.open_claim_after
+
+
+def proposable(terms: Terms, unit: Unit, now: int) -> bool:
+    """Say whether an OPEN unit (its lapse applied) takes a proposal now, the key aside."""
+    if unit.state != State.OPEN or terms.match_window == 0 or unit.lapses >= MAX_LAPSES:
+        return False
+    return unit.mark == 0 or now < unit.mark
+
+
+def has_time(terms: Terms, policy: Policy, now: int) -> bool:
+    """Say whether an attempt that starts now can end before the deadline."""
+    return now + lease_seconds(terms) + grace(terms, policy) <= terms.deadline
+
+
+def expirable_from(terms: Terms, policy: Policy) -> int:
+    """Return the first second at which `expire` is valid."""
+    return terms.deadline - lease_seconds(terms) - grace(terms, policy) + 1
+
+
+def reclaimable_from(unit: Unit, beat: int, dead_after: int) -> int:
+    """Return the first second at which a RUNNING unit can be reclaimed: lease over, or node dead."""
+    return min(unit.mark, max(beat, unit.started) + dead_after)
+
+
+# ---- matching ----
+
+_SIZE_GATES: Final = (
+    (Gate.GPU_COUNT, "gpu_count"),
+    (Gate.VRAM, "vram_gib"),
+    (Gate.CORES, "cores"),
+    (Gate.RAM, "ram_gib"),
+    (Gate.DISK, "disk_gib"),
+    (Gate.TIER, "tier"),
+)
+
+
+class Ask(NamedTuple):
+    """What a job asks of a node (`INodeRegistry.Ask`): needs, highest rate, bond, and the probation mode."""
+
+    needs: Needs
+    ceiling: int
+    bond: int
+    probation: int
+
+
+def ask_of(terms: Terms, policy: Policy) -> Ask:
+    """Derive from the terms what the matching gates compare a node with."""
+    if terms.flags & TermsFlag.NEWCOMERS:
+        probation = 0
+    else:
+        probation = 1 if price(terms) <= policy.probation_price else 2
+    return Ask(terms.needs, terms.ceiling, bond(terms, policy), probation)
+
+
+def ask_in_force(node: Node, now: int) -> int:
+    """Return the node's rate: the pending ask once its notice is over, else the offer's."""
+    if node.offer.pending and now >= node.next_ask_at:
+        return node.next_ask
+    return node.offer.ask
+
+
+def status(node: Node, now: int, dead_after: int, minimum_stake: int) -> Status:
+    """Compute a node's status at `now`."""
+    if int(node.operator, 16) == 0:
+        return Status.EXITED
+    if node.exit_at:
+        return Status.EXITING
+    if node.hot.status & HotStatus.SLASHED and now < node.hot.quarantine:
+        return Status.SLASHED
+    if node.hot.beat == 0 or node.stake < minimum_stake:
+        return Status.PENDING
+    return Status.ACTIVE if now < node.hot.beat + dead_after else Status.INACTIVE
+
+
+def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: int) -> Gate:
+    """Return the first gate that keeps a node from a lease (mirrors `NodeRegistry.gate`)."""
+    hot, offer, needs = node.hot, node.offer, ask.needs
+    if hot.beat == 0 or now >= hot.beat + dead_after:
+        return Gate.NOT_LIVE
+    if node.stake < minimum_stake:
+        return Gate.NOT_ACTIVE
+    if hot.status & HotStatus.EXITING:
+        return Gate.EXITING
+    if now < hot.quarantine:
+        return Gate.QUARANTINED
+    if hot.busy >= offer.slots:
+        return Gate.NO_SLOT
+    if node.stake - hot.bond < ask.bond:
+        return Gate.STAKE_SHORT
+    if needs.runtimes & ~offer.runtimes:
+        return Gate.RUNTIME
+    for gate, size in _SIZE_GATES:
+        if getattr(offer, size) < getattr(needs, size):
+            return gate
+    if needs.zone_mask and not needs.zone_mask >> offer.zone & 1:
+        return Gate.ZONE
+    if ask_in_force(node, now) > ask.ceiling:
+        return Gate.PRICE
+    if not hot.seasoned and (ask.probation == 2 or (ask.probation == 1 and hot.busy > 0)):
+        return Gate.PROBATION
+    return Gate.FITS
+
+
+class Market(NamedTuple):
+    """The immutables of NodeRegistry that matching reads."""
+
+    dead_after: int
+    minimum_stake: int
+
+
+def fit(
+    terms: Terms, policy: Policy, unit: Unit, best: Best, node: Node, now: int, market: Market, *, claim: bool = False
+) -> Gate:
+    """Return the first gate that keeps a node from proposing (or claiming) a unit (mirrors `Lens.fit`).
+
+    `unit` and `best` are as stored; the lapse is applied here. An untouched lease is `Unit(state=State.OPEN)`.
+    """
+    read = with_lapse(unit, best, policy, now)
+    if read.state != State.OPEN:
+        return Gate.NOT_OPEN
+    gate = node_gate(node, ask_of(terms, policy), now, market.dead_after, market.minimum_stake)
+    if gate:
+        return gate
+    if node.operator.lower() == terms.submitter.lower():
+        return Gate.SUBMITTER
+    if read.node == node.id and not (claim and read.lapses > 0):
+        return Gate.EXCLUDED
+    return Gate.FITS if has_time(terms, policy, now) else Gate.NO_TIME
+
+
+def score(needs: Needs, ceiling: int, rate: int, offer: Offer, hot: Hot) -> int:
+    """Return S, 0..1e8: price 40 %, reputation 30 %, hardware 20 %, distance 10 %, less the load penalty."""
+    p = (ceiling - rate) * BPS // ceiling
+    r = reputation(hot.r, hot.s)
+    h = (
+        4 * _share(needs.vram_gib, offer.vram_gib)
+        + 2 * max(0, BPS - 2500 * (offer.tier - needs.tier))
+        + _share(needs.ram_gib, offer.ram_gib)
+        + _share(needs.cores, offer.cores)
+    ) // 8
+    g = BPS - 666 * zone_distance(needs.home, offer.zone) if needs.zone_mask else BPS
+    load = 300 * (hot.busy * BPS // offer.slots)
+    return max(0, 4000 * p + 3000 * r + 2000 * h + 1000 * g - load)
+
+
+def _share(need: int, offer: int) -> int:
+    return BPS if offer == 0 else need * BPS // offer
+
+
+def seed(job: JobId, index: int, attempts: int) -> bytes:
+    """Return the seed of a unit's lot."""
+    return keccak(encode(["bytes32", "uint256", "uint256"], [job, index, attempts]))
+
+
+def lot(unit_seed: bytes, node: NodeId) -> int:
+    """Return a node's 40-bit lot."""
+    return int.from_bytes(keccak(encode(["bytes32", "uint256"], [unit_seed, node]))[-5:], "big")
+
+
+def key(unit_score: int, unit_seed: bytes, node: NodeId) -> int:
+    """Return the 48-bit key of a proposal: the score's bucket, then the lot. The strictly larger key wins."""
+    return unit_score // BUCKET << 40 | lot(unit_seed, node)
+
+
+# ---- reputation ----
+
+
+def decay(value: int, seconds: int) -> int:
+    """Halve a lane every 30 days, with a quadratic approximation of 2**-x between (error < 0.3 %)."""
+    halvings, rest = divmod(seconds, HALF_LIFE)
+    if halvings >= 32:
+        return 0
+    x = (rest << 16) // HALF_LIFE
+    factor = 65_536 - ((43_908 * x) >> 16) + ((11_140 * ((x * x) >> 16)) >> 16)
+    return ((value >> halvings) * factor) >> 16
+
+
+def reputation(r: int, s: int) -> int:
+    """Return a node's reputation in bps: the mean of Beta(1 + r, 1 + s), as stored."""
+    return BPS * (r + ONE) // (r + s + 2 * ONE)
+
+
+def observe(hot: Hot, ok: bool, weight: int, now: int) -> Hot:
+    """Return the hot word after one observation of `weight` (ONE = 2**20).
+
+    The breaker moves only for weights of at least ONE, so that cheap work can neither trip nor heal it.
+    """
+    passed = now - hot.rep_time
+    r, s = decay(hot.r, passed), decay(hot.s, passed)
+    if ok:
+        r += weight
+    else:
+        s += weight
+    total = r + s
+    if total > MEMORY:
+        r, s = r * MEMORY // total, s * MEMORY // total
+    cusum, trips, count, quarantine = hot.cusum, hot.trips, hot.count, hot.quarantine
+    if weight >= ONE:
+        if ok:
+            cusum = max(0, cusum - 1)
+            count = (count + 1) % 64
+            if count == 0:
+                trips = max(0, trips - 1)
+        else:
+            cusum = min(255, cusum + 4)
+            if cusum >= BREAKER:
+                quarantine = max(quarantine, now + min(QUARANTINE_MAX, QUARANTINE_BASE << trips))
+                trips = min(15, trips + 1)
+                cusum = 8
+    return replace(
+        hot,
+        r=r,
+        s=s,
+        rep_time=now,
+        cusum=cusum,
+        trips=trips,
+        count=count,
+        quarantine=quarantine,
+        seasoned=hot.seasoned or r >= SEASONED_AT,
+    )
+
+
+def success_weight(fee: int, fee_reference: int) -> int:
+    """Return the weight of a paid success: ONE x min(1, fee / fee_reference), so that washing costs fees."""
+    return min(ONE, ONE * fee // fee_reference)
+
+
+def negligence_weight(rationed: bool) -> int:
+    """Return the weight of a failed lease; half above the hour's burn ration."""
+    return ONE // 2 if rationed else ONE

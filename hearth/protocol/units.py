@@ -1,0 +1,171 @@
+"""Read and write human units exactly: amounts, rates, durations and sizes, in integers from end to end.
+
+Amounts are base units of the market's asset, rates are base units x 1e6 per second and per unit of work (PROTOCOL
+section 0, rule 8), durations are seconds, sizes are bytes. No float is made on the way, in or out.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from hearth.base.errors import UsageError
+
+RATE_SCALE = 10**6
+"""A rate is base units times this, per second."""
+
+KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
+
+_SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_PER = {"h": 3_600, "min": 60, "s": 1, "d": 86_400}
+_BYTES = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": TIB, "Ki": KIB, "Mi": MIB, "Gi": GIB, "Ti": TIB}
+
+_AMOUNT = re.compile(r"([0-9]{1,40})(?:\.([0-9]{1,40}))?(?: ?([A-Za-z][A-Za-z0-9.]{0,15}))?")
+_DURATION = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?")
+_SIZE = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,12}))? ?([A-Za-z]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """Name the one asset of a deployment: its symbol, its decimals 0..36, its token address or None for native."""
+
+    symbol: str
+    decimals: int
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.decimals <= 36:
+            raise ValueError(f"asset {self.symbol} has {self.decimals} decimals, outside 0..36")
+
+
+def parse_amount(text: str, asset: Asset) -> int:
+    """Return base units of `asset` for text such as "0.60" or "0.60 ETH".
+
+    Raises UsageError BAD_AMOUNT for a sign, an exponent, more decimals than the asset has, or another symbol.
+    """
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
+        raise _bad_amount(text, "is not an amount", f'write it as "0.60" or "0.60 {asset.symbol}"')
+    whole, fraction, symbol = match[1], (match[2] or ""), match[3]
+    if symbol is not None and symbol.lower() != asset.symbol.lower():
+        raise _bad_amount(
+            text, f"is in {symbol}, and this market pays in {asset.symbol}", f'write "{whole} {asset.symbol}"'
+        )
+    digits = fraction.rstrip("0")
+    if len(digits) > asset.decimals:
+        raise _bad_amount(
+            text,
+            f"has {len(digits)} decimals, and {asset.symbol} has {asset.decimals}",
+            f"the smallest amount is {format_amount(1, asset)}",
+        )
+    scale: int = 10**asset.decimals
+    return int(whole) * scale + int(digits.ljust(asset.decimals, "0") or "0")
+
+
+def format_amount(base_units: int, asset: Asset, *, places: int | None = None, symbol: bool = True) -> str:
+    """Return an amount in human units, exact by default and without trailing zeros: "0.6 ETH".
+
+    With `places`, round half up to that many decimals and mark an inexact figure with a leading "~".
+    """
+    sign, value, decimals = ("-" if base_units < 0 else ""), abs(base_units), asset.decimals
+    inexact = False
+    if places is not None and places < decimals:
+        step = 10 ** (decimals - places)
+        inexact = value % step != 0
+        value, decimals = (value + step // 2) // step, places
+    whole, fraction = divmod(value, 10**decimals)
+    digits = str(fraction).rjust(decimals, "0").rstrip("0") if decimals else ""
+    number = f"{'~' if inexact else ''}{sign}{whole}{'.' + digits if digits else ''}"
+    return f"{number} {asset.symbol}" if symbol else number
+
+
+def parse_rate(text: str, asset: Asset, *, round_up: bool = False) -> int:
+    """Return base units x 1e6 per second for text such as "1.20/h" or "1.20 ETH/h" (also /min, /s, /d).
+
+    Rounds down, so that a ceiling never pays more than its text; an ask passes `round_up` and never earns less.
+    One base unit per day is still a rate of 11, so no rate above zero rounds to zero.
+    Raises UsageError BAD_RATE without a time unit.
+    """
+    amount, slash, per = text.strip().rpartition("/")
+    if not slash or per.strip() not in _PER:
+        raise UsageError(
+            f'"{text}" is not a rate: it names no time unit', hint='write it per hour, as "1.20/h"', code="BAD_RATE"
+        )
+    base = parse_amount(amount, asset)
+    seconds = _PER[per.strip()]
+    return -(-base * RATE_SCALE // seconds) if round_up else base * RATE_SCALE // seconds
+
+
+def format_rate(rate: int, asset: Asset, *, places: int | None = None) -> str:
+    """Return a rate per hour, to the nearest base unit: "1.2 ETH/h"; undoes `parse_rate` for whole base units."""
+    per_hour = (rate * _PER["h"] + RATE_SCALE // 2) // RATE_SCALE
+    return f"{format_amount(per_hour, asset, places=places)}/h"
+
+
+def parse_duration(text: str) -> int:
+    """Return seconds for text such as "30m", "6h", "90s", "2h30m" or "1d12h"; "0s" is zero.
+
+    Raises UsageError BAD_DURATION for a number without a unit, fractions, or units out of order.
+    """
+    stripped = text.strip()
+    match = _DURATION.fullmatch(stripped)
+    if match is None or not any(match.groups()):
+        hint = f'did you mean "{stripped}s"?' if re.fullmatch("[0-9]{1,9}", stripped) else 'write "2h30m", "90s", "7d"'
+        raise UsageError(f'"{text}" is not a duration', hint=hint, code="BAD_DURATION")
+    return sum(int(part) * scale for part, scale in zip(match.groups(), _SECONDS.values(), strict=True) if part)
+
+
+def format_duration(seconds: int) -> str:
+    """Return a duration as `parse_duration` reads it: "2h30m"; negative ones keep their sign."""
+    if seconds == 0:
+        return "0s"
+    rest, parts = abs(seconds), []
+    for unit, scale in _SECONDS.items():
+        count, rest = divmod(rest, scale)
+        if count:
+            parts.append(f"{count}{unit}")
+    return ("-" if seconds < 0 else "") + "".join(parts)
+
+
+def parse_size(text: str) -> int:
+    """Return bytes for text such as "16GiB", "1.5 GiB", "512MiB", "16Gi" or "100B".
+
+    Raises UsageError BAD_SIZE for decimal units ("16GB" names another number on every system), a missing unit, or a
+    fraction that is not a whole number of bytes.
+    """
+    stripped = text.strip()
+    match = _SIZE.fullmatch(stripped)
+    if match is None or match[3] not in _BYTES:
+        number = re.match(r"[0-9.]+", stripped)
+        letter = stripped[number.end() :].strip()[:1].upper() if number else ""
+        unit = f"{letter}iB" if letter and letter in "KMGT" else "GiB"
+        hint = f'did you mean "{number[0]}{unit}"?' if number else 'write "16GiB" or "512MiB"'
+        raise UsageError(f'"{text}" is not a size: the units are B, KiB, MiB, GiB, TiB', hint=hint, code="BAD_SIZE")
+    whole, fraction, scale = match[1], match[2] or "", _BYTES[match[3]]
+    denominator: int = 10 ** len(fraction)
+    part, rest = divmod(int(fraction or "0") * scale, denominator)
+    if rest:
+        raise UsageError(f'"{text}" is not a whole number of bytes', hint="use a smaller unit", code="BAD_SIZE")
+    return int(whole) * scale + part
+
+
+def format_size(size: int) -> str:
+    """Return bytes in the largest unit that holds them as a whole number: "16GiB", "1536MiB", "100B"."""
+    for unit in ("TiB", "GiB", "MiB", "KiB"):
+        if size and size % _BYTES[unit] == 0:
+            return f"{size // _BYTES[unit]}{unit}"
+    return f"{size}B"
+
+
+def gib_ceil(size: int) -> int:
+    """Return bytes in whole GiB, rounded up."""
+    return -(-size // GIB)
+
+
+def mib_ceil(size: int) -> int:
+    """Return bytes in whole MiB, rounded up."""
+    return -(-size // MIB)
+
+
+def _bad_amount(text: str, why: str, hint: str) -> UsageError:
+    return UsageError(f'"{text}" {why}', hint=hint, code="BAD_AMOUNT")

@@ -1,0 +1,1 @@
+"""Content-addressed files: CIDs, canonical documents, UnixFS, ignore rules, stores."""

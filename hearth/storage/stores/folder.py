@@ -1,0 +1,195 @@
+"""The embedded store: one file per block in a folder, safe for several processes and against crashes.
+
+Layout: `blocks/<first byte of the digest, hex>/<digest, hex>` | `pins/<CID>` (empty files) | `tmp/` | `lock`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from hearth.base.errors import BlockCorrupt, BlockMissing
+from hearth.storage import cid as cids
+from hearth.storage import unixfs
+from hearth.storage.cid import SHA2_256, Cid
+from hearth.storage.stores.base import StoreBase, StoreStatus
+from hearth.storage.unixfs import Limits
+
+COLLECT_GRACE_SECONDS: Final = 3600.0
+"""Blocks put within this time are never collected: they may belong to an import that has not pinned its root yet."""
+_UNBOUNDED: Final = Limits(max_bytes=2**63, max_entries=2**63, max_blocks=2**63)
+"""For walks over our own pins: what is here already has been accepted before."""
+
+
+class FolderStore(StoreBase):
+    """Keep blocks as files named by their sha2-256 digest; the folder is made by the first write.
+
+    A block is written under a temporary name, flushed, renamed, and its directory flushed: it is whole or not there.
+    What the disk spoils later is found on reading (BlockCorrupt) and healed by putting the block again.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = Path(os.path.abspath(root))
+        super().__init__(self.root.as_uri().replace("file:", "folder:", 1), writable=True)
+
+    def _path(self, cid: Cid) -> Path:
+        name = cid.digest.hex()
+        return self.root / "blocks" / name[:2] / name
+
+    def _pin_path(self, cid: Cid) -> Path:
+        return self.root / "pins" / str(cid)
+
+    def _read(self, cid: Cid, timeout: float) -> bytes:
+        if cid.hash_code != SHA2_256:
+            raise self._missing(cid)
+        try:
+            with open(self._path(cid), "rb") as file:
+                return file.read(cids.MAX_BLOCK_BYTES + 1)
+        except FileNotFoundError as error:
+            raise self._missing(cid) from error
+        except OSError as error:
+            raise self._down(f"reading {self._path(cid)}: {error.strerror}") from error
+
+    def _write(self, cid: Cid, data: bytes) -> None:
+        path = self._path(cid)
+        try:
+            with self._locked(fcntl.LOCK_SH):
+                if self._same(path, data):
+                    os.utime(path)  # young again for the collector
+                    return
+                self._make(path.parent)
+                self._place(path, data)
+        except OSError as error:
+            raise self._down(f"writing {path}: {error.strerror}") from error
+
+    @staticmethod
+    def _same(path: Path, data: bytes) -> bool:
+        try:
+            return path.stat().st_size == len(data) and path.read_bytes() == data
+        except FileNotFoundError:
+            return False
+
+    def _place(self, path: Path, data: bytes) -> None:
+        temporary = self.root / "tmp" / f"{os.getpid()}-{secrets.token_hex(8)}"
+        try:
+            with open(temporary, "xb", buffering=0) as file:
+                view = memoryview(data)
+                while view:
+                    view = view[file.write(view) :]
+                os.fsync(file.fileno())
+            os.rename(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _flush_directory(path.parent)
+
+    def _make(self, directory: Path) -> None:
+        """Make a directory of the store, flushed in its parent so that it outlives a power loss."""
+        if not directory.is_dir():
+            if directory != self.root:
+                self._make(directory.parent)
+            directory.mkdir(mode=0o700, parents=directory == self.root, exist_ok=True)
+            _flush_directory(directory.parent)
+
+    @contextmanager
+    def _locked(self, operation: int) -> Iterator[None]:
+        """Hold the folder's lock: shared to write, alone to collect."""
+        self._make(self.root / "tmp")
+        with open(self.root / "lock", "ab") as lock:
+            fcntl.flock(lock, operation)
+            yield
+
+    def has(self, cid: Cid) -> bool:
+        """Return whether the block's file is here; its bytes are checked when they are read."""
+        return cid.hash_code == SHA2_256 and self._path(cid).is_file()
+
+    def pin(self, cid: Cid) -> None:
+        """Keep a DAG through collections, after checking that all of it is here."""
+        for _ in unixfs.blocks_of(cid, _Present(self), _UNBOUNDED):
+            pass
+        try:
+            with self._locked(fcntl.LOCK_SH):
+                self._make(self.root / "pins")
+                self._place(self._pin_path(cid), b"")
+        except OSError as error:
+            raise self._down(f"pinning {cid}: {error.strerror}") from error
+
+    def unpin(self, cid: Cid) -> None:
+        """Let a DAG go at the next collection."""
+        try:
+            self._pin_path(cid).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._down(f"unpinning {cid}: {error.strerror}") from error
+
+    def pins(self) -> list[Cid]:
+        """Return the pinned roots."""
+        folder = self.root / "pins"
+        return [cids.parse(path.name) for path in sorted(folder.iterdir())] if folder.is_dir() else []
+
+    def collect(self, grace_seconds: float = COLLECT_GRACE_SECONDS) -> int:
+        """Remove blocks that no pin reaches and that are older than the grace; return the bytes freed."""
+        freed = 0
+        try:
+            with self._locked(fcntl.LOCK_EX):
+                keep = {cid.digest.hex() for cid in self._reachable()}
+                before = time.time() - grace_seconds
+                for path in [*(self.root / "blocks").glob("??/*"), *(self.root / "tmp").iterdir()]:
+                    found = path.stat()
+                    if found.st_mtime < before and path.name not in keep:
+                        path.unlink()
+                        freed += found.st_size
+        except OSError as error:
+            raise self._down(f"collecting: {error.strerror}") from error
+        return freed
+
+    def _reachable(self) -> set[Cid]:
+        """Return what the pins reach; a block that is lost or spoilt counts as one without children."""
+        keep: set[Cid] = set()
+        stack = self.pins()
+        while stack:
+            cid = stack.pop()
+            if cid in keep:
+                continue
+            keep.add(cid)
+            if cid.codec == cids.DAG_PB:
+                with suppress(BlockMissing, BlockCorrupt):
+                    stack.extend(unixfs.links_of(cid, self.get_block(cid)))
+        return keep
+
+    def status(self) -> StoreStatus:
+        """Return how much is stored, and whether the folder can be written."""
+        here = self.root
+        try:
+            while not here.exists():
+                here = here.parent
+            sizes = [path.stat().st_size for path in (self.root / "blocks").glob("??/*")]
+        except OSError as error:
+            return StoreStatus(self.url, False, False, f"{here}: {error.strerror}")
+        writable = os.access(here, os.W_OK | os.X_OK)
+        detail = f"{len(sizes)} blocks, {sum(sizes)} bytes" if writable else f"{here} cannot be written"
+        return StoreStatus(self.url, os.access(here, os.R_OK), writable, detail)
+
+
+class _Present:
+    """Give inner nodes, and for leaves only look whether they are there."""
+
+    def __init__(self, store: FolderStore) -> None:
+        self._store = store
+
+    def get_block(self, cid: Cid) -> bytes:
+        if cid.codec == cids.RAW and self._store.has(cid):
+            return b""
+        return self._store.get_block(cid)
+
+
+def _flush_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

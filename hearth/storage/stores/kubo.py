@@ -1,0 +1,172 @@
+"""A Kubo node through its RPC API, with ipfshttpclient.
+
+`ipfshttpclient.connect()` refuses daemons >= 0.8.0; its `Client` skips that check, and the calls used here (block,
+pin, version) still are what Kubo answers, which the tests show against a current one. Blocks are put and read one by
+one, so that every CID is computed and checked on our side. The RPC API controls the whole node: never expose it.
+"""
+
+from __future__ import annotations
+
+import io
+import ipaddress
+import threading
+import warnings
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from hearth.base.errors import BlockCorrupt, HearthError
+from hearth.storage import cid as cids
+from hearth.storage.cid import CODECS, Cid
+from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, StoreBase, StoreStatus
+
+CONNECT_SECONDS: Final = 5.0
+PIN_SECONDS: Final = 600.0
+_GRACE_SECONDS: Final = 2.0
+"""What our own clock leaves Kubo's for its answer that time is up."""
+
+T = TypeVar("T")
+
+
+class KuboStore(StoreBase):
+    """Keep blocks in a Kubo node; `block_seconds` bounds a block's way and `pin_seconds` a pin's."""
+
+    def __init__(self, host: str, port: int = 5001, *, pin_seconds: float = PIN_SECONDS) -> None:
+        super().__init__(f"kubo://{f'[{host}]' if ':' in host else host}:{port}", writable=True)
+        self._address = f"/{_host_kind(host)}/{host}/tcp/{port}/http"
+        self._pin_seconds = pin_seconds
+        self._client: Any = None
+        self._opening = threading.Lock()
+
+    def _connected(self) -> Any:
+        with self._opening:
+            if self._client is None:
+                import ipfshttpclient
+
+                # It passes urllib3 an old parameter; the user can do nothing about that.
+                warnings.filterwarnings("ignore", message="The 'strict' parameter", category=FutureWarning)
+                self._client = ipfshttpclient.Client(self._address, session=True)
+        return self._client
+
+    def _call(self, timeout: float, call: Callable[[Any, dict[str, Any]], T], what: str) -> T:
+        """Run one API call and wait `timeout` seconds for all of it.
+
+        The client's own timeouts are per read, so an answer that drips would never end; the call therefore runs on a
+        thread that is left behind when the time is up.
+        """
+        from ipfshttpclient import exceptions
+
+        client = self._connected()
+        box: list[T] = []
+        failure: list[Exception] = []
+
+        def run() -> None:
+            limits = {"timeout": (CONNECT_SECONDS, timeout + _GRACE_SECONDS)}
+            try:
+                box.append(call(client, limits))
+            except Exception as error:  # noqa: BLE001 - the waiting thread raises it
+                failure.append(error)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        thread.join(timeout + _GRACE_SECONDS)
+        if box:
+            return box[0]
+        if not failure:
+            raise self._down(f"{what} took more than {timeout:g} s")
+        if isinstance(failure[0], exceptions.ErrorResponse):
+            raise _Refused(str(failure[0]))
+        if isinstance(failure[0], (exceptions.Error, OSError)):  # requests' own errors are OSErrors
+            raise self._down(f"{what}: {failure[0]}") from failure[0]
+        raise failure[0]
+
+    def _read(self, cid: Cid, timeout: float) -> bytes:
+        def get(client: Any, limits: dict[str, Any]) -> bytes:
+            data = bytearray()
+            with client.block.get(str(cid), opts={"timeout": f"{timeout:g}s"}, stream=True, **limits) as pieces:
+                for piece in pieces:
+                    data += piece
+                    if len(data) > cids.MAX_BLOCK_BYTES:
+                        break  # verify() refuses it by its size
+            return bytes(data)
+
+        try:
+            return self._call(timeout, get, f"reading {cid}")
+        except _Refused as error:
+            raise self._missing(cid, str(error)) from error
+
+    def _write(self, cid: Cid, data: bytes) -> None:
+        opts = {"cid-codec": CODECS[cid.codec], "mhtype": "sha2-256"}
+        try:
+            answer = self._call(
+                BLOCK_TIMEOUT_SECONDS,
+                lambda client, limits: client.block.put(io.BytesIO(data), opts=opts, **limits),
+                f"storing {cid}",
+            )
+        except _Refused as error:
+            raise self._down(f"it refuses block {cid}: {error}") from error
+        if cids.parse(answer["Key"]) != cid:
+            raise BlockCorrupt(
+                f"the store {self.url} answers {answer['Key']} for block {cid}", hint="hearth doctor", store=self.url
+            )
+
+    def has(self, cid: Cid) -> bool:
+        """Return whether the block is in the node's own repository."""
+        try:
+            self._call(
+                BLOCK_TIMEOUT_SECONDS,
+                lambda client, limits: client.block.stat(str(cid), opts={"offline": "true"}, **limits),
+                f"looking for {cid}",
+            )
+        except _Refused:
+            return False
+        return True
+
+    def pin(self, cid: Cid) -> None:
+        """Pin the DAG recursively; the node fetches from its peers what it lacks."""
+        opts = {"timeout": f"{self._pin_seconds:g}s"}
+        try:
+            self._call(
+                self._pin_seconds,
+                lambda client, limits: client.pin.add(str(cid), opts=dict(opts), **limits),
+                f"pinning {cid}",
+            )
+        except _Refused as error:
+            raise self._missing(cid, str(error)) from error
+
+    def unpin(self, cid: Cid) -> None:
+        """Remove the recursive pin, if there is one."""
+        try:
+            self._call(
+                BLOCK_TIMEOUT_SECONDS,
+                lambda client, limits: client.pin.rm(str(cid), **limits),
+                f"unpinning {cid}",
+            )
+        except _Refused as error:
+            if "not pinned" not in str(error):
+                raise self._down(f"it refuses to unpin {cid}: {error}") from error
+
+    def status(self) -> StoreStatus:
+        """Return the node's version."""
+        try:
+            answer = self._call(CONNECT_SECONDS, lambda client, limits: client.version(**limits), "asking its version")
+        except (HearthError, _Refused) as error:
+            return StoreStatus(self.url, False, False, str(error))
+        return StoreStatus(self.url, True, True, f"Kubo {answer['Version']}")
+
+    def close(self) -> None:
+        """Close the connections to the node."""
+        with self._opening:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+
+class _Refused(Exception):
+    """Carry the message of an error that the node itself answered."""
+
+
+def _host_kind(host: str) -> str:
+    try:
+        return f"ip{ipaddress.ip_address(host).version}"
+    except ValueError:
+        return "dns"
