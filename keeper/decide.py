@@ -18,7 +18,7 @@ from eth_utils.crypto import keccak
 
 from hearth.protocol import formulas
 from hearth.protocol.formulas import Ask
-from hearth.protocol.types import Best, Gate, Header, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.types import BPS, Best, Gate, Header, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
 from keeper.match import Bucket, Match, Nodes, best_bucket, draw, gates
 
 ALL: Final = -1
@@ -385,7 +385,7 @@ class _Cycle:
             return Skip(name, f"node {row.best.node} is the best proposal until {read.mark}")
         gas = config.gas.improve if live else config.gas.propose_next if untouched else config.gas.propose
         own = live and row.best.payee.lower() == config.payee.lower()
-        reward = 0 if own else formulas.tip(terms) * config.ack_bps // formulas.BPS
+        reward = 0 if own else formulas.tip(terms) * config.ack_bps // BPS
         refused = self.worth(name, reward, gas)
         if refused:
             return refused

@@ -27,9 +27,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from hearth.protocol import formulas, words
+from hearth.protocol import formulas, reputation, words
 from hearth.protocol.formulas import Ask, Market
-from hearth.protocol.types import Best, Gate, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.types import BPS, Best, Gate, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
 from hearth.protocol.zones import ZONE_COUNT, zone_distance
 from keeper.lots import lots
 
@@ -179,10 +179,10 @@ class Fleet:
         column["turns_at"][:] = np.where(column["pending"] != 0, starts.astype(np.int64), _NEVER)
         column["leaves"][:] = limbs[:, EXIT_AT].any(axis=1)
         column["exited"][:] = ~limbs[:, OPERATOR].any(axis=1)
-        r, s, one = column["r"], column["s"], formulas.ONE
-        column["reputation"][:] = formulas.BPS * (r + one) // (r + s + 2 * one)
+        r, s, one = column["r"], column["s"], reputation.ONE
+        column["reputation"][:] = BPS * (r + one) // (r + s + 2 * one)
         slots = np.maximum(column["slots"], 1)  # a row of zeros: no slots, never ready
-        column["load"][:] = 300 * (column["busy"] * formulas.BPS // slots)
+        column["load"][:] = 300 * (column["busy"] * BPS // slots)
         self._size = max(self._size, start + count)
 
     def node(self, node: NodeId) -> Node:
@@ -347,13 +347,13 @@ def scores(nodes: Nodes, ask: Ask, rows: I64) -> I64:
     hardware += _size_share(needs.ram_gib, column["ram_gib"][rows])
     hardware += _size_share(needs.cores, column["cores"][rows])
     gap = column["tier"][rows].astype(np.int64) - needs.tier
-    hardware += 2 * np.maximum(0, formulas.BPS - 2_500 * gap)
+    hardware += 2 * np.maximum(0, BPS - 2_500 * gap)
     total += 2_000 * (hardware >> 3)
     if needs.zone_mask:
         distance = np.array([zone_distance(needs.home, zone) for zone in range(ZONE_COUNT)], np.int64)
-        total += (1_000 * (formulas.BPS - 666 * distance))[column["zone"][rows]]
+        total += (1_000 * (BPS - 666 * distance))[column["zone"][rows]]
     else:
-        total += 1_000 * formulas.BPS
+        total += 1_000 * BPS
     total -= column["load"][rows]
     kept: I64 = np.maximum(total, 0)
     return kept
@@ -361,13 +361,13 @@ def scores(nodes: Nodes, ask: Ask, rows: I64) -> I64:
 
 def _price_share(rate: F64, rate_low: U64, ceiling: int) -> I64:
     """Return floor((ceiling - rate) * 10000 / ceiling), exactly (see the module's note)."""
-    share = (float(ceiling) - rate) * (formulas.BPS / float(ceiling))
+    share = (float(ceiling) - rate) * (BPS / float(ceiling))
     whole: F64 = np.rint(share)
     edge = np.abs(share - whole) < _EDGE
     result: I64 = np.floor(share).astype(np.int64)
     if edge.any():
         m = whole[edge].astype(np.int64)
-        numerator = (np.uint64(ceiling & _LOW) - rate_low[edge]) * np.uint64(formulas.BPS)
+        numerator = (np.uint64(ceiling & _LOW) - rate_low[edge]) * np.uint64(BPS)
         remainder = (numerator - m.astype(np.uint64) * np.uint64(ceiling & _LOW)).view(np.int64)
         result[edge] = m - (remainder < 0)
     return result
@@ -376,8 +376,8 @@ def _price_share(rate: F64, rate_low: U64, ceiling: int) -> I64:
 def _size_share(need: int, offer: Whole) -> I64:
     """Return need * 10000 // offer, 10000 where the offer is 0; the gates make need <= offer."""
     if need == 0:
-        return np.where(offer == 0, formulas.BPS, 0)
-    share: F64 = np.floor(need * float(formulas.BPS) / offer)
+        return np.where(offer == 0, BPS, 0)
+    share: F64 = np.floor(need * float(BPS) / offer)
     return share.astype(np.int64)
 
 

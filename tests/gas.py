@@ -13,7 +13,7 @@ from typing import Any
 
 from hearth.protocol import formulas, words
 from hearth.protocol.gpu_tiers import TIERS
-from hearth.protocol.types import SENTINEL, NodeId, Terms, TermsFlag
+from hearth.protocol.types import RATE_SCALE, SENTINEL, NodeId, Terms, TermsFlag
 from hearth.protocol.units import Asset
 from hearth.spec import (
     Blob,
@@ -98,7 +98,7 @@ class Bench:
     def __init__(self, world: w.World) -> None:
         self.world = world
         self.figures: dict[str, int] = {}
-        ask = 10**18 * formulas.RATE_SCALE // 3_600
+        ask = 10**18 * RATE_SCALE // 3_600
         self.ask = ask
         self.node = world.register(ask=ask)
         self.other_owner = world.evm.account("owner b")

@@ -14,7 +14,7 @@ from typing import Any
 from eth_utils import to_checksum_address
 
 from hearth.market.network import NodeParameters
-from hearth.protocol import formulas
+from hearth.protocol import formulas, reputation
 from hearth.protocol.types import (
     SENTINEL,
     ZERO_ADDRESS,
@@ -542,16 +542,16 @@ class Model:
         hot = replace(hot, bond=hot.bond - self._bond(job))
         if unit.outcome == Outcome.OK:
             fee = formulas.fee_of(pay, self.policy)
-            hot = formulas.observe(hot, True, formulas.success_weight(fee, self.parameters.fee_reference), self.now)
+            hot = reputation.observe(hot, True, reputation.success_weight(fee, self.parameters.fee_reference), self.now)
         self._hot(unit.node, hot)
         if unit.outcome == Outcome.OK and unit.flags & UnitFlag.ACCUSED and job.accused[at] != unit.node:
-            self._fail(job.accused[at], formulas.ONE)
+            self._fail(job.accused[at], reputation.ONE)
         self._pay_out(job, at, unit, State.SETTLED, pay, settler, reward)
         return True
 
     def _fail(self, node: NodeId, weight: int) -> None:
         if node in self.nodes:
-            self._hot(node, formulas.observe(self.nodes[node].hot, False, weight, self.now))
+            self._hot(node, reputation.observe(self.nodes[node].hot, False, weight, self.now))
 
     def _slash(self, node: NodeId, bond: int, slash: int, reward: int, payee: str) -> None:
         hour = self.now // 3600
@@ -563,7 +563,7 @@ class Model:
         record = self.nodes[node]
         hot = replace(record.hot, busy=record.hot.busy - 1, bond=record.hot.bond - bond)
         self._node(node, stake=record.stake - reward - burn, hot=hot)
-        self._fail(node, formulas.negligence_weight(rationed))
+        self._fail(node, reputation.negligence_weight(rationed))
         self.credits[payee] += reward
         self.credits[DEAD] += burn
 

@@ -90,7 +90,7 @@ class Net(Keepers):
 
     def net_workers(self) -> dict[str, Any]:
         """Return every node that was not left, with its computed status."""
-        from hearth.protocol import formulas, zones
+        from hearth.protocol import formulas, reputation, zones
         from hearth.protocol.units import format_rate
 
         head = self.market.port.head()
@@ -112,7 +112,7 @@ class Net(Keepers):
                     "busy": node.hot.busy,
                     "slots": node.offer.slots,
                     "zone": zones.ZONES[node.offer.zone].slug,
-                    "reputation_bps": formulas.reputation(node.hot.r, node.hot.s),
+                    "reputation_bps": reputation.reputation(node.hot.r, node.hot.s),
                     "last_beat": node.hot.beat,
                     "quarantined": node.hot.quarantine > head.timestamp,
                 }

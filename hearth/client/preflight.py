@@ -70,7 +70,7 @@ class Preflight(Results):
         self, *, gpu: str | None = None, vram: str | None = None, max_price: str | None = None
     ) -> dict[str, Any]:
         """Return the live workers' offers, cheapest first, optionally of a GPU tier, memory and price."""
-        from hearth.protocol import formulas, zones
+        from hearth.protocol import formulas, reputation, zones
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.protocol.types import Runtime, Status
         from hearth.protocol.units import gib_ceil, parse_rate, parse_size
@@ -107,7 +107,7 @@ class Preflight(Results):
                     "zone": zones.ZONES[offer.zone].slug,
                     "slots": offer.slots,
                     "free": max(0, offer.slots - node.hot.busy),
-                    "reputation_bps": formulas.reputation(node.hot.r, node.hot.s),
+                    "reputation_bps": reputation.reputation(node.hot.r, node.hot.s),
                 }
             )
         rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))

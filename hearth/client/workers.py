@@ -316,7 +316,7 @@ class Workers(Local):
 
     def worker_status(self, *, config: Path = DEFAULT_CONFIG) -> dict[str, Any]:
         """Return what the chain and the running worker say of this machine's node."""
-        from hearth.protocol import formulas
+        from hearth.protocol import formulas, reputation
         from worker.settings import load
         from worker.shell import read_mode, read_status
 
@@ -340,7 +340,7 @@ class Workers(Local):
             "ask_text": format_rate(formulas.ask_in_force(node, head.timestamp), self.asset, places=9),
             "last_beat": node.hot.beat,
             "seconds_since_beat": head.timestamp - node.hot.beat if node.hot.beat else None,
-            "reputation_bps": formulas.reputation(node.hot.r, node.hot.s),
+            "reputation_bps": reputation.reputation(node.hot.r, node.hot.s),
             "quarantined_until": node.hot.quarantine if node.hot.quarantine > head.timestamp else None,
             "exit_at": node.exit_at or None,
             "mode": read_mode(settings.home),

@@ -14,8 +14,10 @@ from typing import Final, NamedTuple
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from hearth.protocol import words
+from hearth.protocol import reputation, words
 from hearth.protocol.types import (
+    BPS,
+    RATE_SCALE,
     Best,
     Billing,
     Gate,
@@ -39,16 +41,6 @@ from hearth.protocol.zones import zone_distance
 VERSION: Final = 1
 """The protocol version, the lowest byte of every policy word."""
 
-RATE_SCALE: Final = 10**6
-BPS: Final = 10_000
-ONE: Final = 2**20
-"""One observation's weight in the reputation lanes."""
-MEMORY: Final = 50 * ONE
-HALF_LIFE: Final = 30 * 86_400
-SEASONED_AT: Final = 5 * ONE
-BREAKER: Final = 12
-QUARANTINE_BASE: Final = 3_600
-QUARANTINE_MAX: Final = 7 * 86_400
 MAX_EXTENSIONS: Final = 3
 MAX_LAPSES: Final = 2
 BUCKET: Final = 500_000
@@ -340,7 +332,7 @@ def fit(
 def score(needs: Needs, ceiling: int, rate: int, offer: Offer, hot: Hot) -> int:
     """Return S, 0..1e8: price 40 %, reputation 30 %, hardware 20 %, distance 10 %, less the load penalty."""
     p = (ceiling - rate) * BPS // ceiling
-    r = reputation(hot.r, hot.s)
+    r = reputation.reputation(hot.r, hot.s)
     h = (
         4 * _share(needs.vram_gib, offer.vram_gib)
         + 2 * max(0, BPS - 2500 * (offer.tier - needs.tier))
@@ -369,71 +361,3 @@ def lot(unit_seed: bytes, node: NodeId) -> int:
 def key(unit_score: int, unit_seed: bytes, node: NodeId) -> int:
     """Return the 48-bit key of a proposal: the score's bucket, then the lot. The strictly larger key wins."""
     return unit_score // BUCKET << 40 | lot(unit_seed, node)
-
-
-# ---- reputation ----
-
-
-def decay(value: int, seconds: int) -> int:
-    """Halve a lane every 30 days, with a quadratic approximation of 2**-x between (error < 0.3 %)."""
-    halvings, rest = divmod(seconds, HALF_LIFE)
-    if halvings >= 32:
-        return 0
-    x = (rest << 16) // HALF_LIFE
-    factor = 65_536 - ((43_908 * x) >> 16) + ((11_140 * ((x * x) >> 16)) >> 16)
-    return ((value >> halvings) * factor) >> 16
-
-
-def reputation(r: int, s: int) -> int:
-    """Return a node's reputation in bps: the mean of Beta(1 + r, 1 + s), as stored."""
-    return BPS * (r + ONE) // (r + s + 2 * ONE)
-
-
-def observe(hot: Hot, ok: bool, weight: int, now: int) -> Hot:
-    """Return the hot word after one observation of `weight` (ONE = 2**20).
-
-    The breaker moves only for weights of at least ONE, so that cheap work can neither trip nor heal it.
-    """
-    passed = now - hot.rep_time
-    r, s = decay(hot.r, passed), decay(hot.s, passed)
-    if ok:
-        r += weight
-    else:
-        s += weight
-    total = r + s
-    if total > MEMORY:
-        r, s = r * MEMORY // total, s * MEMORY // total
-    cusum, trips, count, quarantine = hot.cusum, hot.trips, hot.count, hot.quarantine
-    if weight >= ONE:
-        if ok:
-            cusum = max(0, cusum - 1)
-            count = (count + 1) % 64
-            if count == 0:
-                trips = max(0, trips - 1)
-        else:
-            cusum = min(255, cusum + 4)
-            if cusum >= BREAKER:
-                quarantine = max(quarantine, now + min(QUARANTINE_MAX, QUARANTINE_BASE << trips))
-                trips = min(15, trips + 1)
-                cusum = 8
-    return replace(
-        hot,
-        r=r,
-        s=s,
-        rep_time=now,
-        cusum=cusum,
-        trips=trips,
-        count=count,
-        quarantine=quarantine,
-        seasoned=hot.seasoned or r >= SEASONED_AT,
-    )
-
-
-def success_weight(fee: int, fee_reference: int) -> int:
-    """Return the weight of a paid success: ONE x min(1, fee / fee_reference), so that washing costs fees."""
-    return min(ONE, ONE * fee // fee_reference)
-
-
-def negligence_weight(rationed: bool) -> int:
-    """Return the weight of a failed lease; half above the hour's burn ration."""
-    return ONE // 2 if rationed else ONE

@@ -21,6 +21,11 @@ ZERO_HASH = bytes(32)
 SENTINEL = 2**256 - 1
 """NEXT for propose and claim, ALL for cancel and expire."""
 
+RATE_SCALE = 10**6
+"""A rate is base units times this, per second."""
+BPS = 10_000
+"""One, in basis points."""
+
 
 class State(IntEnum):
     """The eleven states of a unit. `Header.STATE` marks an array's header instead."""

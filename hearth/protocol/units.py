@@ -10,9 +10,7 @@ import re
 from dataclasses import dataclass
 
 from hearth.base.errors import UsageError
-
-RATE_SCALE = 10**6
-"""A rate is base units times this, per second."""
+from hearth.protocol.types import RATE_SCALE
 
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from hearth.base.errors import HearthError, SpecError
-from hearth.protocol.types import Billing, Needs, Policy, Terms, TermsFlag
-from hearth.protocol.units import RATE_SCALE, Asset, format_amount, parse_amount, parse_duration, parse_rate
+from hearth.protocol.types import RATE_SCALE, Billing, Needs, Policy, Terms, TermsFlag
+from hearth.protocol.units import Asset, format_amount, parse_amount, parse_duration, parse_rate
 from hearth.spec import rules
 from hearth.spec.model import JobSpec
 

@@ -16,7 +16,7 @@ from eth_utils import keccak
 from hearth.base import errors
 from hearth.market import profiles
 from hearth.market.network import Network, NodeParameters
-from hearth.protocol import formulas, gpu_tiers, words
+from hearth.protocol import formulas, gpu_tiers, reputation, words
 from hearth.protocol.types import (
     SENTINEL,
     Billing,
@@ -308,10 +308,10 @@ def test_money__worked_example__is_what_the_twin_computes() -> None:
 def test_matching__worked_example__is_what_the_twin_computes() -> None:
     needs = Needs(tier=17, vram_gib=10, ram_gib=16, cores=4, zone_mask=1 << 4, home=5)
     offer = Offer(tier=19, vram_gib=24, ram_gib=64, cores=12, zone=4, slots=3, ask=400_000)
-    hot = Hot(r=3 * formulas.ONE, s=formulas.ONE, busy=1)
+    hot = Hot(r=3 * reputation.ONE, s=reputation.ONE, busy=1)
     score = formulas.score(needs, 1_000_000, 400_000, offer, hot)
     shown = by_name(tables(section("Matching"))[1])
-    assert shown["R"] == formulas.reputation(hot.r, hot.s)
+    assert shown["R"] == reputation.reputation(hot.r, hot.s)
     assert shown["S"] == score
     seed = formulas.seed(w.JobId(bytes(32)), 0, 0)
     assert shown["bucket"] == formulas.key(score, seed, NodeId(1)) >> 40
@@ -327,24 +327,24 @@ def test_matching__worked_example__is_what_the_twin_computes() -> None:
 
 
 def test_reputation__worked_example__is_what_the_twin_computes() -> None:
-    one, day = formulas.ONE, 86_400
+    one, day = reputation.ONE, 86_400
     failed = [Hot()]
     for _ in range(4):
-        failed.append(formulas.observe(failed[-1], False, one, 0))
-    success = formulas.observe(Hot(), True, one, 0)
-    full = formulas.observe(Hot(r=50 * one), False, one, 0)
+        failed.append(reputation.observe(failed[-1], False, one, 0))
+    success = reputation.observe(Hot(), True, one, 0)
+    full = reputation.observe(Hot(r=50 * one), False, one, 0)
     expected = {
-        "decay(2^20, 15 d)": formulas.decay(one, 15 * day),
-        "decay(2^20, 30 d)": formulas.decay(one, 30 * day),
-        "decay(2^20, 45 d)": formulas.decay(one, 45 * day),
-        "decay(2^20, 960 d)": formulas.decay(one, 960 * day),
-        "score of a new node": formulas.reputation(0, 0),
-        "score after one success": formulas.reputation(success.r, success.s),
-        "score after three failures": formulas.reputation(failed[3].r, failed[3].s),
+        "decay(2^20, 15 d)": reputation.decay(one, 15 * day),
+        "decay(2^20, 30 d)": reputation.decay(one, 30 * day),
+        "decay(2^20, 45 d)": reputation.decay(one, 45 * day),
+        "decay(2^20, 960 d)": reputation.decay(one, 960 * day),
+        "score of a new node": reputation.reputation(0, 0),
+        "score after one success": reputation.reputation(success.r, success.s),
+        "score after three failures": reputation.reputation(failed[3].r, failed[3].s),
         "quarantine after three failures in one second": failed[3].quarantine,
         "quarantine after a fourth": failed[4].quarantine,
         "r at 50 x 2^20 after a failure": full.r,
-        "weight of a fee of half the reference": formulas.success_weight(50, 100),
+        "weight of a fee of half the reference": reputation.success_weight(50, 100),
     }
     assert by_name(tables(section("Reputation"))[0]) == expected
     assert failed[2].quarantine == 0

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from hearth.protocol import formulas, words
+from hearth.protocol import formulas, reputation, words
 from hearth.protocol.formulas import ONE
 from hearth.protocol.types import (
     Best,
@@ -35,7 +35,7 @@ from tests.world import ETHER, POLICY
 
 U = {bits: (1 << bits) - 1 for bits in (4, 5, 6, 8, 10, 12, 14, 16, 17, 24, 26, 32, 40, 48, 80)}
 # A quarantine that starts within the last week of the 32-bit clock (in 2106) does not fit its lane.
-LAST = U[32] - formulas.QUARANTINE_MAX
+LAST = U[32] - reputation.QUARANTINE_MAX
 DEAD_AFTER, MINIMUM = 900, ETHER
 DECAY_ERROR = 0.0028  # of the quadratic approximation of 2**-x
 
@@ -383,17 +383,17 @@ def test_gate__never_beat__is_not_live() -> None:
 # ---- reputation ----
 
 
-@given(_lane(26), st.one_of(st.integers(0, 3 * formulas.HALF_LIFE), st.integers(0, 2**32)))
+@given(_lane(26), st.one_of(st.integers(0, 3 * reputation.HALF_LIFE), st.integers(0, 2**32)))
 @example(U[26], 0)
-@example(U[26], formulas.HALF_LIFE - 1)
-@example(U[26], formulas.HALF_LIFE)
-@example(U[26], 31 * formulas.HALF_LIFE)
-@example(U[26], 32 * formulas.HALF_LIFE - 1)
-@example(U[26], 32 * formulas.HALF_LIFE)
+@example(U[26], reputation.HALF_LIFE - 1)
+@example(U[26], reputation.HALF_LIFE)
+@example(U[26], 31 * reputation.HALF_LIFE)
+@example(U[26], 32 * reputation.HALF_LIFE - 1)
+@example(U[26], 32 * reputation.HALF_LIFE)
 def test_decay__equal(amount: int, passed: int) -> None:
     found = _twin().call.decay(amount, passed)
-    assert found == formulas.decay(amount, passed)
-    exact = amount * 2 ** (-passed / formulas.HALF_LIFE)
+    assert found == reputation.decay(amount, passed)
+    exact = amount * 2 ** (-passed / reputation.HALF_LIFE)
     assert abs(found - exact) <= DECAY_ERROR * exact + 2
 
 
@@ -404,7 +404,7 @@ WEIGHTS = st.one_of(st.sampled_from([0, 1, ONE // 2, ONE - 1, ONE]), st.integers
 def test_observe__equal(hot: Hot, ok: bool, weight: int, passed: int) -> None:
     now = min(hot.rep_time + passed, LAST)
     found = _twin().call.observe(words.pack_hot(hot), ok, weight, now)
-    assert words.unpack_hot(found) == formulas.observe(hot, ok, weight, now)
+    assert words.unpack_hot(found) == reputation.observe(hot, ok, weight, now)
 
 
 @given(st.lists(st.tuples(st.booleans(), WEIGHTS, st.integers(0, 5 * 86_400)), max_size=40), _hots(last=10**9))
@@ -413,7 +413,7 @@ def test_observe__histories__stay_equal(steps: list[tuple[bool, int, int]], star
     word = words.pack_hot(start)
     for ok, weight, passed in steps:
         now += passed
-        hot, word = formulas.observe(hot, ok, weight, now), _twin().call.observe(word, ok, weight, now)
+        hot, word = reputation.observe(hot, ok, weight, now), _twin().call.observe(word, ok, weight, now)
         assert words.unpack_hot(word) == hot
 
 
@@ -425,7 +425,7 @@ def test_observe__every_trip_count_at_the_breaker__equal(ok: bool, trips: int) -
             for weight in (ONE - 1, ONE):
                 hot = Hot(r=U[26], s=U[26], rep_time=LAST, cusum=cusum, trips=trips, count=count, quarantine=LAST)
                 found = _twin().call.observe(words.pack_hot(hot), ok, weight, LAST)
-                assert words.unpack_hot(found) == formulas.observe(hot, ok, weight, LAST)
+                assert words.unpack_hot(found) == reputation.observe(hot, ok, weight, LAST)
 
 
 def test_observe__third_failure__quarantines_for_an_hour_doubling_to_a_week() -> None:
@@ -440,7 +440,7 @@ def test_observe__third_failure__quarantines_for_an_hour_doubling_to_a_week() ->
 @given(_lane(26), _lane(26))
 def test_reputation__equal(r: int, s: int) -> None:
     found = _twin().call.reputation_of(words.pack_hot(Hot(r=r, s=s)))
-    assert found == formulas.reputation(r, s)
+    assert found == reputation.reputation(r, s)
     assert 0 < found < 10_000
 
 

@@ -1,0 +1,82 @@
+"""A node's record: decay, estimate, breaker. Equal bit for bit to contracts/reputation.vy, in integers throughout."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from hearth.protocol.types import BPS, Hot
+
+ONE: Final = 2**20
+"""One observation's weight in the reputation lanes."""
+MEMORY: Final = 50 * ONE
+HALF_LIFE: Final = 30 * 86_400
+SEASONED_AT: Final = 5 * ONE
+BREAKER: Final = 12
+QUARANTINE_BASE: Final = 3_600
+QUARANTINE_MAX: Final = 7 * 86_400
+
+
+def decay(value: int, seconds: int) -> int:
+    """Halve a lane every 30 days, with a quadratic approximation of 2**-x between (error < 0.3 %)."""
+    halvings, rest = divmod(seconds, HALF_LIFE)
+    if halvings >= 32:
+        return 0
+    x = (rest << 16) // HALF_LIFE
+    factor = 65_536 - ((43_908 * x) >> 16) + ((11_140 * ((x * x) >> 16)) >> 16)
+    return ((value >> halvings) * factor) >> 16
+
+
+def reputation(r: int, s: int) -> int:
+    """Return a node's reputation in bps: the mean of Beta(1 + r, 1 + s), as stored."""
+    return BPS * (r + ONE) // (r + s + 2 * ONE)
+
+
+def observe(hot: Hot, ok: bool, weight: int, now: int) -> Hot:
+    """Return the hot word after one observation of `weight` (ONE = 2**20).
+
+    The breaker moves only for weights of at least ONE, so that cheap work can neither trip nor heal it.
+    """
+    passed = now - hot.rep_time
+    r, s = decay(hot.r, passed), decay(hot.s, passed)
+    if ok:
+        r += weight
+    else:
+        s += weight
+    total = r + s
+    if total > MEMORY:
+        r, s = r * MEMORY // total, s * MEMORY // total
+    cusum, trips, count, quarantine = hot.cusum, hot.trips, hot.count, hot.quarantine
+    if weight >= ONE:
+        if ok:
+            cusum = max(0, cusum - 1)
+            count = (count + 1) % 64
+            if count == 0:
+                trips = max(0, trips - 1)
+        else:
+            cusum = min(255, cusum + 4)
+            if cusum >= BREAKER:
+                quarantine = max(quarantine, now + min(QUARANTINE_MAX, QUARANTINE_BASE << trips))
+                trips = min(15, trips + 1)
+                cusum = 8
+    return replace(
+        hot,
+        r=r,
+        s=s,
+        rep_time=now,
+        cusum=cusum,
+        trips=trips,
+        count=count,
+        quarantine=quarantine,
+        seasoned=hot.seasoned or r >= SEASONED_AT,
+    )
+
+
+def success_weight(fee: int, fee_reference: int) -> int:
+    """Return the weight of a paid success: ONE x min(1, fee / fee_reference), so that washing costs fees."""
+    return min(ONE, ONE * fee // fee_reference)
+
+
+def negligence_weight(rationed: bool) -> int:
+    """Return the weight of a failed lease; half above the hour's burn ration."""
+    return ONE // 2 if rationed else ONE

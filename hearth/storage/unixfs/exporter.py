@@ -1,0 +1,125 @@
+"""Content to a destination on disk that appears whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from pathlib import Path
+from typing import Final
+
+from hearth.base.errors import (
+    BadDestination,
+)
+from hearth.storage.cid import Cid
+from hearth.storage.unixfs.codec import TYPE_DIRECTORY, TYPE_SHARD, Node
+from hearth.storage.unixfs.model import DEFAULT_LIMITS, BlockSource, Entry, Limits, Progress
+from hearth.storage.unixfs.reader import Budget, content_of, list_directory, open_node
+
+
+def export(
+    cid: Cid,
+    source: BlockSource,
+    dest: Path,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Progress | None = None,
+) -> Entry:
+    """Write a file or directory tree to `dest`, which must not exist (or be an empty directory).
+
+    Everything is written beside `dest` under a temporary name, flushed, and moved in place at the end: `dest` is
+    either whole or not there, whatever happens. Files are opened relative to their directory's descriptor, created
+    anew, never through a link. Raises BadDestination, UnsafePath, TooLarge, BlockCorrupt and the source's errors.
+    """
+    dest = Path(os.path.abspath(dest))
+    budget = Budget(source, limits)
+    budget.entry()
+    try:
+        _check_destination(dest)
+        opened = open_node(cid, budget)
+        # Only a crash leaves it behind; the prefix says what it is.
+        part = dest.with_name(f"{PART_PREFIX}{secrets.token_hex(8)}")
+        try:
+            parent = os.open(dest.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                entry = _write(cid, opened, part.name, parent, "", budget, progress)
+                os.rename(part, dest)
+                os.fsync(parent)
+            finally:
+                os.close(parent)
+        finally:
+            _remove(part)
+    except OSError as error:
+        raise BadDestination(
+            f"{dest} cannot be written: {error.strerror or error}",
+            hint="choose another path, or free some room",
+            path=str(dest),
+        ) from error
+    return entry
+
+
+PART_PREFIX: Final = ".hearth-part-"
+"""Start of the temporary names that `export` uses beside its destination."""
+
+
+def _check_destination(dest: Path) -> None:
+    if dest.is_symlink() or (dest.exists() and not (dest.is_dir() and not any(dest.iterdir()))):
+        raise BadDestination(f"{dest} exists already", hint="choose a path that does not exist", path=str(dest))
+
+
+def _write(
+    cid: Cid,
+    opened: bytes | Node,
+    name: str,
+    parent: int,
+    path: str,
+    budget: Budget,
+    progress: Progress | None,
+) -> Entry:
+    """Write one entry under `name` in the directory `parent`; `path` is its place in the tree."""
+    if isinstance(opened, Node) and opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
+        return _write_directory(cid, opened, name, parent, path, budget, progress)
+    pieces = iter([budget.content(opened)]) if isinstance(opened, bytes) else content_of(opened, budget)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    size = 0
+    with open(os.open(name, flags, 0o644, dir_fd=parent), "wb", buffering=0) as file:
+        for piece in pieces:
+            view = memoryview(piece)
+            while view:
+                view = view[file.write(view) :]
+            size += len(piece)
+            if progress is not None:
+                progress(path, len(piece))
+        os.fsync(file.fileno())
+    return Entry(cid, "file", size, 0, path=path)
+
+
+def _write_directory(
+    cid: Cid,
+    node: Node,
+    name: str,
+    parent: int,
+    path: str,
+    budget: Budget,
+    progress: Progress | None,
+) -> Entry:
+    os.mkdir(name, 0o755, dir_fd=parent)
+    here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    size = files = 0
+    try:
+        for child, link in list_directory(node, path, budget):
+            child_path = f"{path}/{child}" if path else child
+            entry = _write(link.cid, open_node(link.cid, budget), child, here, child_path, budget, progress)
+            size += entry.size
+            files += entry.files
+        os.fsync(here)
+    finally:
+        os.close(here)
+    return Entry(cid, "directory", size, 0, files, path)
+
+
+def _remove(part: Path) -> None:
+    """Remove what is left of a temporary file or tree; nothing is left after a success."""
+    if part.is_dir() and not part.is_symlink():
+        shutil.rmtree(part)
+    else:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,78 @@
+"""What the parts of UnixFS share: the constants that fix a CID, blocks in and out, entries, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from hearth.storage import cid as cids
+from hearth.storage.cid import Cid
+
+CHUNK_BYTES: Final = 2**20
+"""Bytes of a leaf."""
+LINKS_PER_NODE: Final = 1024
+"""Links of an inner node of a file."""
+DIRECTORY_BLOCK_BYTES: Final = 256 * 1024
+"""A directory whose block is larger would be sharded by Kubo. Its older estimate (names and CIDs alone) is always
+smaller than the block, so what passes here is plain under either rule."""
+MAX_NAME_BYTES: Final = 255
+MAX_PATH_BYTES: Final = 255
+MAX_PATH_DEPTH: Final = 16
+MAX_DAG_HEIGHT: Final = 64
+"""Inner nodes of one file, or shards of one directory, on the way to a leaf."""
+
+Progress = Callable[[str, int], None]
+"""Called with the relative path ("" for a lone file) and the bytes just moved."""
+Ignore = Callable[[str, bool], bool]
+"""Called with a relative path ("a/b") and whether it is a directory; true leaves it out."""
+
+
+class BlockSink(Protocol):
+    """Keep blocks."""
+
+    def put_block(self, data: bytes, codec: int = cids.RAW) -> Cid:
+        """Store a block and return its CID."""
+
+
+class BlockSource(Protocol):
+    """Give blocks that hash to their CIDs."""
+
+    def get_block(self, cid: Cid) -> bytes:
+        """Return the verified bytes of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Describe one file or directory.
+
+    `path` relative, "" for the root; `size` content bytes; `tsize` bytes of all its blocks, repeats counted each time;
+    `files` regular files in it. Readers leave `tsize` 0, and `walk` a directory's `size` and `files`: not known there.
+    """
+
+    cid: Cid
+    kind: Literal["file", "directory"]
+    size: int
+    tsize: int
+    files: int = 1
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bound what a reader accepts from a DAG that somebody else made.
+
+    `max_bytes` content bytes, `max_entries` files and directories, `max_blocks` blocks read; repeats count each time.
+    """
+
+    max_bytes: int = 64 * 2**30
+    max_entries: int = 100_000
+    max_blocks: int = 1_000_000
+
+    @property
+    def max_node_bytes(self) -> int:
+        """Return the bytes of inner nodes to parse at most, far above what any importer needs for such content."""
+        return self.max_bytes // 8 + self.max_entries * 512 + cids.MAX_BLOCK_BYTES
+
+
+DEFAULT_LIMITS: Final = Limits()

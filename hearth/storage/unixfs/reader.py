@@ -1,0 +1,243 @@
+"""Blocks to content, under limits: files, walks, paths, and the blocks of a whole DAG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hearth.base.errors import (
+    BadCid,
+    NotFoundError,
+    TooLarge,
+    UnsafePath,
+)
+from hearth.storage import cid as cids
+from hearth.storage.cid import Cid
+from hearth.storage.unixfs.codec import (
+    TYPE_DIRECTORY,
+    TYPE_FILE,
+    TYPE_METADATA,
+    TYPE_NAMES,
+    TYPE_RAW,
+    TYPE_SHARD,
+    TYPE_SYMLINK,
+    Link,
+    Node,
+    corrupt,
+    decode_dag_pb,
+    decode_node,
+)
+from hearth.storage.unixfs.model import DEFAULT_LIMITS, MAX_DAG_HEIGHT, BlockSource, Entry, Limits
+from hearth.storage.unixfs.names import Names
+
+
+class Budget:
+    """Count what has been read against the limits of one reader."""
+
+    def __init__(self, source: BlockSource, limits: Limits) -> None:
+        self._source = source
+        self._limits = limits
+        self._blocks = self._entries = self._bytes = self._node_bytes = 0
+
+    def node(self, cid: Cid) -> Node:
+        """Read an inner node."""
+        if cid.codec != cids.DAG_PB:
+            raise corrupt(cid, f"a {cids.CODECS[cid.codec]} block is no UnixFS directory or file node")
+        block = self.block(cid)
+        self._node_bytes += len(block)
+        if self._node_bytes > self._limits.max_node_bytes:
+            raise _over("bytes of inner nodes", self._limits.max_node_bytes)
+        return decode_node(cid, block)
+
+    def block(self, cid: Cid) -> bytes:
+        """Read a block, counted each time it is read."""
+        self._blocks += 1
+        if self._blocks > self._limits.max_blocks:
+            raise _over("blocks", self._limits.max_blocks)
+        block = self._source.get_block(cid)
+        cids.check_block_size(block)
+        return block
+
+    def promise(self, size: int) -> None:
+        """Refuse a file that declares more content than is left, before any of it is read."""
+        if self._bytes + size > self._limits.max_bytes:
+            raise _over("bytes", self._limits.max_bytes)
+
+    def content(self, data: bytes) -> bytes:
+        """Count content that is about to be handed on."""
+        self.promise(len(data))
+        self._bytes += len(data)
+        return data
+
+    def entry(self) -> None:
+        """Count a file or directory."""
+        self._entries += 1
+        if self._entries > self._limits.max_entries:
+            raise _over("entries", self._limits.max_entries)
+
+
+def _over(what: str, limit: int) -> TooLarge:
+    return TooLarge(
+        f"the data has more than {limit} {what}, the limit set for it",
+        hint="raise max_size in the spec if this is wanted: hearth check job.yaml",
+        limit=limit,
+        what=what,
+    )
+
+
+def read_file(cid: Cid, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Iterator[bytes]:
+    """Yield the content of a file in pieces of at most MAX_BLOCK_BYTES.
+
+    Raises BlockCorrupt when the root is no file or a part is not as long as its parent says, TooLarge at a limit.
+    """
+    budget = Budget(source, limits)
+    if cid.codec == cids.RAW:
+        yield budget.content(budget.block(cid))
+        return
+    node = budget.node(cid)
+    if node.kind not in (TYPE_FILE, TYPE_RAW):
+        raise corrupt(cid, f"a {TYPE_NAMES[node.kind]} stands where a file is expected")
+    yield from content_of(node, budget)
+
+
+def content_of(node: Node, budget: Budget) -> Iterator[bytes]:
+    """Yield a file's content depth first, without recursion so that no DAG can exhaust the stack."""
+    budget.promise(node.size)
+    if node.data:
+        yield budget.content(node.data)
+    stack = [iter(zip(node.links, node.block_sizes, strict=True))]
+    while stack:
+        step = next(stack[-1], None)
+        if step is None:
+            stack.pop()
+            continue
+        link, declared = step
+        if link.cid.codec == cids.RAW:
+            data = budget.block(link.cid)
+            _check_declared(link.cid, len(data), declared)
+            yield budget.content(data)
+            continue
+        child = budget.node(link.cid)
+        if child.kind not in (TYPE_FILE, TYPE_RAW):
+            raise corrupt(link.cid, f"a {TYPE_NAMES[child.kind]} stands where a part of a file is expected")
+        _check_declared(link.cid, child.size, declared)
+        if len(stack) >= MAX_DAG_HEIGHT:
+            raise TooLarge(f"a file's tree is higher than {MAX_DAG_HEIGHT}", hint="hearth doctor")
+        if child.data:
+            yield budget.content(child.data)
+        stack.append(iter(zip(child.links, child.block_sizes, strict=True)))
+
+
+def _check_declared(cid: Cid, actual: int, declared: int) -> None:
+    if actual != declared:
+        raise corrupt(cid, f"it holds {actual} bytes where its parent declares {declared}")
+
+
+def list_directory(node: Node, path: str, budget: Budget) -> Iterator[tuple[str, Link]]:
+    """Yield the entries of a plain or sharded directory; names are checked, each once.
+
+    A shard's link name starts with its slot in hex; the rest is the entry's name, or nothing when it is a sub-shard.
+    """
+    names = Names(path)
+
+    def entries(shard: Node, height: int) -> Iterator[tuple[str, Link]]:
+        prefix = len(f"{shard.fanout - 1:X}") if shard.kind == TYPE_SHARD else 0
+        for link in shard.links:
+            if not prefix or len(link.name) > prefix:
+                budget.entry()
+                yield names.add(link.name[prefix:]), link
+                continue
+            child = budget.node(link.cid)
+            if child.kind != TYPE_SHARD or len(link.name) != prefix or height >= MAX_DAG_HEIGHT:
+                raise corrupt(link.cid, "it is no part of a sharded directory")
+            yield from entries(child, height + 1)
+
+    return entries(node, 1)
+
+
+def open_node(cid: Cid, budget: Budget) -> bytes | Node:
+    """Return a raw leaf's bytes, or a file's or directory's node."""
+    if cid.codec == cids.RAW:
+        return budget.block(cid)
+    node = budget.node(cid)
+    if node.kind in (TYPE_METADATA, TYPE_SYMLINK):
+        raise UnsafePath(
+            f"{cid} is a UnixFS {TYPE_NAMES[node.kind]}; only files and directories are read",
+            hint="ask for the data without links",
+            cid=str(cid),
+        )
+    return node
+
+
+def walk(cid: Cid, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Iterator[Entry]:
+    """Yield every file and directory below and including `cid`, parents first, sizes as declared by the nodes.
+
+    A child's `tsize` is what its parent declares.
+    """
+    budget = Budget(source, limits)
+    budget.entry()
+    stack = [(cid, "", 0)]
+    while stack:
+        here, path, tsize = stack.pop()
+        opened = open_node(here, budget)
+        if isinstance(opened, bytes) or opened.kind in (TYPE_FILE, TYPE_RAW):
+            size = len(opened) if isinstance(opened, bytes) else opened.size
+            yield Entry(here, "file", size, tsize or size, path=path)
+            continue
+        yield Entry(here, "directory", 0, tsize, 0, path)
+        children = list(list_directory(opened, path, budget))
+        stack.extend((link.cid, f"{path}/{name}" if path else name, link.tsize) for name, link in reversed(children))
+
+
+def resolve(cid: Cid, path: str, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Cid:
+    """Follow a path ("a/b/c") from a directory and return the CID it names. Raises NotFoundError."""
+    budget = Budget(source, limits)
+    here, walked = cid, ""
+    for part in filter(None, path.split("/")):
+        opened = open_node(here, budget)
+        children: dict[str, Link] = {}
+        if isinstance(opened, Node) and opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
+            children = dict(list_directory(opened, walked, budget))
+        if part not in children:
+            raise NotFoundError(f"{cid} has no entry {path!r}", hint="check the path", component="store", path=path)
+        here, walked = children[part].cid, f"{walked}/{part}" if walked else part
+    return here
+
+
+def declared_size(cid: Cid, source: BlockSource) -> int:
+    """Return about how many bytes a fetch will move, by the root's own word: for progress bars, not for limits."""
+    opened = open_node(cid, Budget(source, DEFAULT_LIMITS))
+    if isinstance(opened, bytes):
+        return len(opened)
+    if opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
+        return sum(link.tsize for link in opened.links)
+    return opened.size
+
+
+def links_of(cid: Cid, block: bytes) -> tuple[Cid, ...]:
+    """Return the children that a block links to, in order."""
+    if cid.codec == cids.RAW:
+        return ()
+    if cid.codec != cids.DAG_PB:
+        raise BadCid(
+            f"{cid}: the links of {cids.CODECS[cid.codec]} blocks are not followed",
+            hint="name a UnixFS file or directory",
+        )
+    try:
+        return tuple(link.cid for link in decode_dag_pb(block)[0])
+    except (ValueError, BadCid) as error:
+        raise corrupt(cid, str(error)) from error
+
+
+def blocks_of(cid: Cid, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Iterator[tuple[Cid, bytes]]:
+    """Yield every block of a DAG once, parents first, within the same limits as a reader of its content."""
+    budget = Budget(source, limits)
+    seen = {cid}
+    stack = [cid]
+    while stack:
+        here = stack.pop()
+        block = budget.block(here)
+        budget.content(block)
+        yield here, block
+        fresh = [child for child in dict.fromkeys(links_of(here, block)) if child not in seen]
+        seen.update(fresh)
+        stack.extend(reversed(fresh))
