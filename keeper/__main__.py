@@ -65,9 +65,10 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
     """Build a keeper with its chain port, its key and its pulse; what it holds is released when `stack` ends."""
+    from hearth.base.files import make_private
     from hearth.chain.rpc import Web3Chain
     from hearth.config.settings import Settings as Outer
-    from hearth.config.settings import make_private, open_network, rpc_urls
+    from hearth.config.settings import open_network, rpc_urls
     from keeper.pulse import Pulse
     from keeper.shell import Keeper
 

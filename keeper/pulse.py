@@ -17,6 +17,7 @@ from typing import Any, Final
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from hearth.base.errors import ConfigError
+from hearth.base.files import replace_text
 
 STATUS_FILE: Final = "status.json"
 _CYCLE_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -85,9 +86,7 @@ class Pulse:
         """Record a cycle's end: its status, and why the keeper cannot do its work ("" where it can)."""
         self.status, self._unready, self._last = status, unready, self._clock()
         self.metrics.ready.set(0 if unready else 1)
-        draft = self._file.with_suffix(".tmp")
-        draft.write_text(json.dumps(status, indent=1) + "\n", encoding="utf-8")
-        draft.replace(self._file)
+        replace_text(self._file, json.dumps(status, indent=1) + "\n")
 
     def turn(self, late: str) -> None:
         """Record that the loop waits for a block, and why that is too long ("" where it is not)."""

@@ -21,6 +21,7 @@ from typing import Any, Final
 import structlog
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
+from hearth.base.files import replace_text
 from hearth.chain.follow import Cursor
 from hearth.chain.port import Block, Call, ChainPort, reason_of
 from hearth.chain.tx import Pending, Sender
@@ -81,15 +82,13 @@ class Ledger:
 
     def save(self) -> None:
         """Write the ledger, whole or not at all."""
-        draft = self.path.with_suffix(".tmp")
         body = {
             "gas_paid": str(self.gas_paid),
             "coin_cost": str(self.coin_cost),
             "credited_before": None if self.credited_before is None else str(self.credited_before),
             "mined": dict(self.mined),
         }
-        draft.write_text(json.dumps(body) + "\n", encoding="utf-8")
-        draft.replace(self.path)
+        replace_text(self.path, json.dumps(body) + "\n")
 
 
 @dataclass(slots=True)

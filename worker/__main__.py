@@ -40,11 +40,12 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     """
     from dataclasses import fields, replace
 
+    from hearth.base.files import make_private
     from hearth.chain import keys
     from hearth.chain.rpc import Web3Chain
     from hearth.chain.tx import Sender, SenderConfig
     from hearth.chain.tx_journal import Journal as TxJournal
-    from hearth.config.settings import asset_of, make_private
+    from hearth.config.settings import asset_of
     from hearth.market.reads import Market
     from hearth.protocol.gpu_tiers import TIERS
     from hearth.protocol.types import Runtime

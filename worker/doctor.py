@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import Final
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.base.files import check_private
 from hearth.chain import keys
 from hearth.chain.port import ChainPort
-from hearth.config.settings import asset_of, check_private
+from hearth.config.settings import asset_of
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.types import Offer, Runtime, Status

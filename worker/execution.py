@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import threading
 import time
@@ -25,6 +24,7 @@ from typing import Any, Final, TypeVar
 import structlog
 
 from hearth.base.errors import BadDestination, BadDocument, HearthError, StorageError
+from hearth.base.files import replace_text
 from hearth.protocol.types import Billing, NodeId, Outcome, Terms
 from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.spec import FUEL_PER_SECOND, ResolvedSpec, needs_of, parse_canonical
@@ -331,7 +331,7 @@ class Executor:
             spec = self._fetch(task, work, folder, end)
             run, began = self._sandbox(task, work, folder, spec, end)
             kept = self._judge(task, folder, spec, run, began)
-            _write_json(folder / KEPT, kept.as_dict())
+            replace_text(folder / KEPT, json.dumps(kept.as_dict()), durable=True)
         self._journal.reach(task.key, Moment.RESULT, f"outcome {kept.outcome.name}")
         if not stored:
             self._upload(work, folder, kept, mark)
@@ -536,7 +536,7 @@ class Executor:
                     raise
             if work.cancel.wait(RETRY_SECONDS):
                 raise _Stopped
-        _write_json(folder / PINS, pins)
+        replace_text(folder / PINS, json.dumps(pins), durable=True)
 
     def _upload_once(self, folder: Path, kept: Kept) -> list[str]:
         pins: list[str] = []
@@ -573,7 +573,7 @@ class Executor:
         with suppress(StorageError):
             self._store.put_json(report)
             folder.mkdir(mode=0o700, exist_ok=True)
-            _write_json(folder / PINS, [str(canonical.cid_of_digest(digest))])
+            replace_text(folder / PINS, json.dumps([str(canonical.cid_of_digest(digest))]), durable=True)
         self._journal.finish(task.key, Phase.REFUSED, outcome=outcome, report=digest, detail=why)
 
     def _break(self, task: Task, work: Work, why: str) -> None:
@@ -652,18 +652,3 @@ def _read_pins(folder: Path) -> list[str]:
     except (OSError, ValueError):
         return []
     return [pin for pin in pins if isinstance(pin, str)]
-
-
-def _write_json(path: Path, value: Any) -> None:
-    """Write a file whole or not at all, through a power loss too."""
-    draft = path.with_suffix(".part")
-    with open(draft, "w", encoding="utf-8") as file:
-        json.dump(value, file)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(path)
-    descriptor = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -23,6 +23,7 @@ import structlog
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError, StorageError
 from hearth.base.failpoints import fp
+from hearth.base.files import replace_text
 from hearth.chain.port import Block, Call, reason_of
 from hearth.chain.tx import Sender
 from hearth.chain.tx_journal import TxState
@@ -90,7 +91,7 @@ def set_mode(home: Path, mode: str) -> None:
     if mode not in MODES:
         raise ValueError(f"{mode} is none of {MODES}")
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_json(home / CONTROL_FILE, {"mode": mode})
+    replace_text(home / CONTROL_FILE, json.dumps({"mode": mode}))
 
 
 def read_mode(home: Path) -> str:
@@ -110,13 +111,6 @@ def read_status(home: Path) -> dict[str, Any] | None:
         return None
     status["alive"] = Path(f"/proc/{status.get('pid')}").exists() and status.get("state") != "stopped"
     return status
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Replace a file in one step, so that a reader never sees half of it."""
-    draft = path.with_suffix(".part")
-    draft.write_text(json.dumps(value), encoding="utf-8")
-    draft.replace(path)
 
 
 # ---- transaction keys: the effect that the tx journal signs for once ----
@@ -543,7 +537,7 @@ class Worker:
         if snapshot is not None and status is not None:
             facts |= self._facts_of(snapshot, now, status)
         with suppress(OSError):  # a full disk must not stop a worker from submitting
-            write_json(self._home / STATUS_FILE, facts)
+            replace_text(self._home / STATUS_FILE, json.dumps(facts))
 
     def _facts_of(self, snapshot: Snapshot, now: int, status: Status) -> dict[str, Any]:
         node: Node = snapshot.node

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from hearth.base.errors import ConfigError
-from hearth.config.settings import check_private, make_private
+from hearth.base.files import check_private, make_private
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount

@@ -81,7 +81,8 @@ class Keepers(Workers):
 
     def _keeper_settings(self, config: Path | None, *, signs: bool) -> KeeperSettings:
         """Return the settings of a keeper.toml, or, without one, those that follow from this client's."""
-        from hearth.config.settings import make_private, network_file, rpc_urls
+        from hearth.base.files import make_private
+        from hearth.config.settings import network_file, rpc_urls
         from keeper.settings import load, parse
 
         if config is not None:

@@ -40,7 +40,7 @@ class Local(Wallet):
 
     def devnet_up(self, *, port: int = 8545, erc20: bool = False, block_time: int = 1) -> dict[str, Any]:
         """Start a local chain with the market on it, and keys of its public accounts: dev, worker, keeper and more."""
-        from hearth.config.settings import make_private
+        from hearth.base.files import make_private
         from hearth.local import devnet
 
         home = make_private(self.settings.home)

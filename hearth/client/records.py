@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hearth.config.settings import make_private
+from hearth.base.files import make_private, replace_text
 
 if TYPE_CHECKING:
     from hearth.protocol.types import Terms
@@ -55,9 +55,7 @@ class Records:
     def _write(self, record: dict[str, Any]) -> None:
         make_private(self._home)
         path = make_private(self._folder) / f"{record['job']}.json"
-        draft = path.with_suffix(".tmp")
-        draft.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-        draft.replace(path)
+        replace_text(path, json.dumps(record, indent=2) + "\n")
 
 
 def terms_of(record: Mapping[str, Any]) -> Terms:

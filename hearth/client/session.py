@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, FundsError, HearthError, NotFoundError, UsageError
-from hearth.config.settings import Settings, asset_of, load_settings, make_private, open_network, rpc_urls
+from hearth.base.files import make_private
+from hearth.config.settings import Settings, asset_of, load_settings, open_network, rpc_urls
 from hearth.protocol.units import Asset, format_amount
 
 if TYPE_CHECKING:

@@ -117,8 +117,8 @@ class Wallet(Posting):
         return self.key()
 
     def _made(self, name: str, secret: bytes | None) -> dict[str, Any]:
+        from hearth.base.files import make_private
         from hearth.chain.keys import create_key, read_password
-        from hearth.config.settings import make_private
 
         if self.settings.password_file is not None:
             password = read_password(self.settings.password_file)

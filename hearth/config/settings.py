@@ -14,7 +14,6 @@ from __future__ import annotations
 import difflib
 import os
 import re
-import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.base.files import check_private
 from hearth.protocol.units import Asset, parse_duration
 
 if TYPE_CHECKING:
@@ -129,34 +129,6 @@ def home_folder(environ: Mapping[str, str]) -> Path:
     if not path.is_absolute():
         raise ConfigError(f"HEARTH_HOME={named} is not an absolute path", hint="export HEARTH_HOME=$PWD/...")
     return path
-
-
-def make_private(folder: Path) -> Path:
-    """Create a folder that only its owner can read, or check that an existing one is; return it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    mode = stat.S_IMODE(folder.stat().st_mode)
-    if mode & 0o077:
-        raise ConfigError(
-            f"{folder} can be entered by others (mode {mode:04o})", hint=f"chmod 700 {folder}", code="OPEN_FOLDER"
-        )
-    return folder
-
-
-def check_private(path: Path, what: str) -> None:
-    """Refuse a file with a secret in it that others can read. Raises ConfigError OPEN_FILE, NO_FILE."""
-    try:
-        status = path.stat()
-    except OSError as error:
-        raise ConfigError(
-            f"{what} {path} cannot be read: {error.strerror}", hint=f"ls -l {path}", code="NO_FILE"
-        ) from error
-    if not stat.S_ISREG(status.st_mode):
-        raise ConfigError(f"{what} {path} is not a file", hint=f"ls -l {path}", code="NO_FILE")
-    mode = stat.S_IMODE(status.st_mode)
-    if mode & 0o077:
-        raise ConfigError(
-            f"{what} {path} can be read by others (mode {mode:04o})", hint=f"chmod 600 {path}", code="OPEN_FILE"
-        )
 
 
 def network_file(settings: Settings) -> Path:

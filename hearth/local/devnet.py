@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ChainError, ConfigError, HearthError
+from hearth.base.files import replace_text
 from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
@@ -331,9 +332,7 @@ def _start(home: Path, host: str, port: int, block_time: int) -> _Process:
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, close_fds=True
         )
     process = _Process(child.pid, port, str(binary))
-    draft = _pid_file(home).with_suffix(".tmp")
-    draft.write_text(json.dumps(asdict(process)) + "\n", encoding="utf-8")
-    draft.replace(_pid_file(home))
+    replace_text(_pid_file(home), json.dumps(asdict(process)) + "\n")
     return process
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from hearth.base.errors import ConfigError
+from hearth.base.files import replace_text
 from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset
 
@@ -147,9 +148,7 @@ def load_network(path: Path) -> Network:
 def save_network(network: Network, path: Path) -> None:
     """Write a network file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".tmp")
-    draft.write_text(json.dumps(network.as_dict(), indent=2) + "\n", encoding="utf-8")
-    draft.replace(path)
+    replace_text(path, json.dumps(network.as_dict(), indent=2) + "\n")
 
 
 def _address(raw: str) -> str:

@@ -14,14 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.base.errors import ConfigError
+from hearth.base.files import check_private, make_private
 from hearth.config.settings import (
     DEFAULT_TIMEOUT,
     Settings,
     asset_of,
-    check_private,
     home_folder,
     load_settings,
-    make_private,
     network_file,
     open_network,
     redact_url,

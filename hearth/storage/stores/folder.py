@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import BlockCorrupt, BlockMissing
+from hearth.base.files import flush_folder
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import SHA2_256, Cid
@@ -86,7 +87,7 @@ class FolderStore(StoreBase):
             os.rename(temporary, path)
         finally:
             temporary.unlink(missing_ok=True)
-        _flush_directory(path.parent)
+        flush_folder(path.parent)
 
     def _make(self, directory: Path) -> None:
         """Make a directory of the store, flushed in its parent so that it outlives a power loss."""
@@ -94,7 +95,7 @@ class FolderStore(StoreBase):
             if directory != self.root:
                 self._make(directory.parent)
             directory.mkdir(mode=0o700, parents=directory == self.root, exist_ok=True)
-            _flush_directory(directory.parent)
+            flush_folder(directory.parent)
 
     @contextmanager
     def _locked(self, operation: int) -> Iterator[None]:
@@ -185,11 +186,3 @@ class _Present:
         if cid.codec == cids.RAW and self._store.has(cid):
             return b""
         return self._store.get_block(cid)
-
-
-def _flush_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
