@@ -24,10 +24,11 @@ from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import Journal, TxState
 from hearth.local import devnet
 from hearth.local.devnet import free_port
+from hearth.market.calls import Upkeep, UpkeepOp
 from hearth.market.deployment import read_back
 from hearth.market.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_row
 from hearth.market.network import load_network
-from hearth.market.reads import Market, Upkeep, UpkeepOp
+from hearth.market.reads import Market
 from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
 from hearth.protocol.words import pack_policy, pack_terms

@@ -14,9 +14,10 @@ from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.fake import Event, FakeChain
 from hearth.chain.port import Block, Call
 from hearth.market.abi import artifact, codec, signature_of
+from hearth.market.calls import Calls, Upkeep, UpkeepOp
 from hearth.market.network import Network
 from hearth.market.profiles import DEVNET
-from hearth.market.reads import PAGE, Calls, Market, Upkeep, UpkeepOp
+from hearth.market.reads import PAGE, Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import (
     SENTINEL,

@@ -1,0 +1,262 @@
+"""Builders of every call that a market takes.
+
+They return `Call` values, which the one transaction path (hearth.chain.tx) simulates and sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any, Final
+
+from hearth.chain.port import Call
+from hearth.market.abi import codec
+from hearth.market.network import Network
+from hearth.protocol import formulas, words
+from hearth.protocol.types import (
+    ZERO_ADDRESS,
+    ZERO_HASH,
+    JobId,
+    NodeId,
+    Offer,
+    Outcome,
+    Policy,
+    Terms,
+)
+from hearth.protocol.words import TermsWords
+
+_NO_TERMS: Final[TermsWords] = (0, ZERO_HASH, 0, 0, 0, 0, 0, 0, ZERO_HASH)
+_ERC20: Final = {
+    "balanceOf": ("address",),
+    "allowance": ("address", "address"),
+    "approve": ("address", "uint256"),
+}
+
+
+class UpkeepOp(IntEnum):
+    """What a piece of upkeep does."""
+
+    SETTLE = 1
+    CLOSE = 2
+    RECLAIM = 3
+    EXPIRE = 4
+    LIVENESS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """One piece of upkeep: a unit of `terms`, or for LIVENESS the nodes index .. index + count - 1 (terms None)."""
+
+    op: UpkeepOp
+    terms: TermsWords | None
+    index: int
+    count: int = 0
+
+
+class Calls:
+    """Build every call that a market takes. Amounts are base units; a `payee` of None is the sender."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._native = network.asset.address is None
+
+    def _build(self, contract: str, name: str, *args: Any, value: int = 0) -> Call:
+        label = {"JobRegistry": "jobs", "NodeRegistry": "nodes", "Escrow": "escrow", "Lens": "lens"}[contract]
+        data = codec(contract).encode(name, *args)
+        return Call(self._network.contracts[contract], data, value if self._native else 0, f"{label}.{name}")
+
+    # ---- submitters ----
+
+    def post(self, terms: Terms, parents: Sequence[bytes] = ()) -> Call:
+        """Post a job; the value funds it exactly."""
+        value = formulas.escrow_at_post(terms)
+        return self._build("JobRegistry", "post", packed_terms(terms), list(parents), value=value)
+
+    def accept(self, terms: Terms | TermsWords, index: int) -> Call:
+        """Accept a submitted result."""
+        return self._build("JobRegistry", "accept", packed_terms(terms), index)
+
+    def cancel(self, terms: Terms | TermsWords, index: int) -> Call:
+        """Cancel a unit, or with ALL (`SENTINEL`) the untouched rest of an array."""
+        return self._build("JobRegistry", "cancel", packed_terms(terms), index)
+
+    # ---- operators ----
+
+    def ack(self, terms: Terms | TermsWords, index: int, session_key: bytes = ZERO_HASH, resume_from: int = 0) -> Call:
+        """Take the unit that the node won."""
+        return self._build("JobRegistry", "ack", packed_terms(terms), index, session_key, resume_from)
+
+    def claim(
+        self,
+        terms: Terms | TermsWords,
+        index: int,
+        node: NodeId,
+        session_key: bytes = ZERO_HASH,
+        resume_from: int = 0,
+    ) -> Call:
+        """Take an open unit; `SENTINEL` takes an array's next untouched one."""
+        return self._build("JobRegistry", "claim", packed_terms(terms), index, node, session_key, resume_from)
+
+    def submit(self, job_id: JobId, index: int, result: bytes, report: bytes, outcome: Outcome, used: int = 0) -> Call:
+        """Submit a result; `used` is fuel seconds, at least 1 where the job bills fuel."""
+        return self._build("JobRegistry", "submit", job_id, index, result, report, int(outcome), used)
+
+    def decline(self, terms: Terms | TermsWords, index: int, outcome: Outcome, report: bytes = ZERO_HASH) -> Call:
+        """Give a unit back for a fault of the job."""
+        return self._build("JobRegistry", "decline", packed_terms(terms), index, int(outcome), report)
+
+    # ---- anyone ----
+
+    def propose(self, terms: Terms | TermsWords, index: int, node: NodeId, payee: str | None = None) -> Call:
+        """Propose a node for a unit."""
+        return self._build("JobRegistry", "propose", packed_terms(terms), index, node, _payee(payee))
+
+    def settle(self, terms: Terms | TermsWords, index: int, payee: str | None = None) -> Call:
+        """Pay a submitted unit."""
+        return self._build("JobRegistry", "settle", packed_terms(terms), index, _payee(payee))
+
+    def settle_batch(self, items: Iterable[tuple[Terms | TermsWords, int]], payee: str | None = None) -> Call:
+        """Pay up to 64 submitted units."""
+        packed = [(packed_terms(terms), index) for terms, index in items]
+        return self._build("JobRegistry", "settle_batch", packed, _payee(payee))
+
+    def close(self, terms: Terms | TermsWords, index: int, payee: str | None = None) -> Call:
+        """End a unit whose notice ran out."""
+        return self._build("JobRegistry", "close", packed_terms(terms), index, _payee(payee))
+
+    def reclaim(self, terms: Terms | TermsWords, index: int, payee: str | None = None) -> Call:
+        """Take a unit from a node that is late or dead."""
+        return self._build("JobRegistry", "reclaim", packed_terms(terms), index, _payee(payee))
+
+    def expire(self, terms: Terms | TermsWords, index: int, payee: str | None = None) -> Call:
+        """Refund a unit that can no longer be run in time, or with ALL the untouched rest of an array."""
+        return self._build("JobRegistry", "expire", packed_terms(terms), index, _payee(payee))
+
+    def check_liveness(self, nodes: Sequence[NodeId], payee: str | None = None) -> Call:
+        """Record that nodes are silent."""
+        return self._build("NodeRegistry", "check_liveness", list(nodes), _payee(payee))
+
+    # ---- owners and operators of nodes ----
+
+    def register(self, operator: str, offer: Offer, manifest: bytes, stake: int) -> Call:
+        """Register a node with its stake."""
+        return self._build("NodeRegistry", "register", operator, words.pack_offer(offer), manifest, stake, value=stake)
+
+    def add_stake(self, node: NodeId, amount: int) -> Call:
+        """Add stake to a node."""
+        return self._build("NodeRegistry", "add_stake", node, amount, value=amount)
+
+    def update_offer(self, node: NodeId, offer: Offer, manifest: bytes) -> Call:
+        """Replace an idle node's offer, its ask aside: that has its own call and its own notice."""
+        sizes = replace(offer, ask=0, pending=False)
+        return self._build("NodeRegistry", "update_offer", node, words.pack_offer(sizes), manifest)
+
+    def set_ask(self, node: NodeId, ask: int) -> Call:
+        """Change a node's ask after its notice."""
+        return self._build("NodeRegistry", "set_ask", node, ask)
+
+    def set_operator(self, node: NodeId, operator: str) -> Call:
+        """Replace a node's operator."""
+        return self._build("NodeRegistry", "set_operator", node, operator)
+
+    def offer_owner(self, node: NodeId, owner: str) -> Call:
+        """Offer a node to another owner."""
+        return self._build("NodeRegistry", "offer_owner", node, owner)
+
+    def accept_owner(self, node: NodeId) -> Call:
+        """Accept an offered node."""
+        return self._build("NodeRegistry", "accept_owner", node)
+
+    def exit_start(self, node: NodeId) -> Call:
+        """Start a node's exit."""
+        return self._build("NodeRegistry", "exit_start", node)
+
+    def exit_cancel(self, node: NodeId) -> Call:
+        """Stay after all."""
+        return self._build("NodeRegistry", "exit_cancel", node)
+
+    def exit_finish(self, node: NodeId) -> Call:
+        """Finish an exit; the stake becomes the owner's credit."""
+        return self._build("NodeRegistry", "exit_finish", node)
+
+    def beat(self, node: NodeId) -> Call:
+        """Show that a node lives."""
+        return self._build("NodeRegistry", "beat", node)
+
+    def heartbeat(self, nodes: Sequence[NodeId]) -> Call:
+        """Show that several nodes of one operator live."""
+        return self._build("NodeRegistry", "heartbeat", list(nodes))
+
+    # ---- money ----
+
+    def withdraw(self, to: str, amount: int) -> Call:
+        """Withdraw the sender's credit to any address."""
+        return self._build("Escrow", "withdraw", to, amount)
+
+    def approve(self, spender: str, amount: int) -> Call:
+        """Let `spender` take exactly `amount` tokens. Raises ValueError on a native market."""
+        token = self._network.asset.address
+        if token is None:
+            raise ValueError("the native coin needs no approval")
+        return Call(token, token_call("approve", spender, amount), 0, "token.approve")
+
+    def approve_post(self, terms: Terms) -> Call:
+        """Approve what posting `terms` takes."""
+        return self.approve(self._network.jobs, formulas.escrow_at_post(terms))
+
+    def approve_stake(self, amount: int) -> Call:
+        """Approve what registering with, or adding, `amount` of stake takes."""
+        return self.approve(self._network.nodes, amount)
+
+    # ---- governance ----
+
+    def set_policy(self, policy: Policy) -> Call:
+        """Change the parameters of new jobs."""
+        return self._build("JobRegistry", "set_policy", words.pack_policy(policy))
+
+    def drop_previous_policy(self) -> Call:
+        """Stop accepting the previous parameters at once."""
+        return self._build("JobRegistry", "drop_previous_policy")
+
+    def set_minimum_stake(self, amount: int) -> Call:
+        """Change what new registrations need."""
+        return self._build("NodeRegistry", "set_minimum_stake", amount)
+
+    def pause(self, contract: str) -> Call:
+        """Pause posts ("JobRegistry") or registrations ("NodeRegistry") for 7 days."""
+        return self._build(contract, "pause")
+
+    def offer_governor(self, contract: str, governor: str) -> Call:
+        """Offer a registry's defaults to another governor."""
+        return self._build(contract, "offer_governor", governor)
+
+    def accept_governor(self, contract: str) -> Call:
+        """Accept a registry's defaults."""
+        return self._build(contract, "accept_governor")
+
+    # ---- automation ----
+
+    def perform_upkeep(self, candidates: Iterable[Upkeep]) -> Call:
+        """Run what `Market.check_upkeep` returned; the candidates' terms tell what each needs."""
+        return self._build("Lens", "performUpkeep", [candidate(c) for c in candidates])
+
+
+def packed_terms(terms: Terms | TermsWords) -> TermsWords:
+    return words.pack_terms(terms) if isinstance(terms, Terms) else terms
+
+
+def candidate(upkeep: Upkeep) -> tuple[int, TermsWords, int, int]:
+    return int(upkeep.op), upkeep.terms or _NO_TERMS, upkeep.index, upkeep.count
+
+
+def _payee(payee: str | None) -> str:
+    return ZERO_ADDRESS if payee is None else payee
+
+
+def token_call(name: str, *args: Any) -> bytes:
+    from eth_abi.abi import encode
+    from eth_utils.crypto import keccak
+
+    types = _ERC20[name]
+    return bytes(keccak(text=f"{name}({','.join(types)})")[:4]) + encode(types, args)
