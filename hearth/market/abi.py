@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
-from typing import Any, Final
+from typing import Any
 
 from hearth.base.errors import ChainError, HearthError
 
-CONTRACTS: Final = ("Escrow", "NodeRegistry", "JobRegistry", "Lens")
 """The four contracts of a deployment."""
 
 

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from hearth.chain.port import Call
 from hearth.market.abi import codec
+from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network
 from hearth.protocol import formulas, words
 from hearth.protocol.types import (
@@ -62,9 +63,10 @@ class Calls:
         self._native = network.asset.address is None
 
     def _build(self, contract: str, name: str, *args: Any, value: int = 0) -> Call:
-        label = {"JobRegistry": "jobs", "NodeRegistry": "nodes", "Escrow": "escrow", "Lens": "lens"}[contract]
         data = codec(contract).encode(name, *args)
-        return Call(self._network.contracts[contract], data, value if self._native else 0, f"{label}.{name}")
+        return Call(
+            self._network.contracts[contract], data, value if self._native else 0, f"{CONTRACTS[contract]}.{name}"
+        )
 
     # ---- submitters ----
 

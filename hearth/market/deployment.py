@@ -15,7 +15,8 @@ from typing import Any, Protocol
 from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.port import Call, ChainPort
 from hearth.chain.tx import Sender
-from hearth.market.abi import CONTRACTS, artifact, codec
+from hearth.market.abi import artifact, codec
+from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network
 from hearth.market.profiles import Profile
 from hearth.market.reads import Market
@@ -83,14 +84,11 @@ def make_plan(profile: Profile, asset: Asset, *, deployer: str, nonce: int, trea
         raise ConfigError("the treasury is the zero address", code="BAD_TREASURY", hint="use --treasury ADDRESS")
     profile = profile.for_decimals(asset.decimals)
     parameters, policy = profile.node_parameters, words.pack_policy(profile.policy)
-    order = CONTRACTS  # Escrow, NodeRegistry, JobRegistry, Lens: each needs only those before it, by call
-    addresses = {name: create_address(deployer, nonce + i) for i, name in enumerate(order)}
+    addresses = {name: create_address(deployer, nonce + i) for i, name in enumerate(CONTRACTS)}
     token = asset.address or ZERO_ADDRESS
     arguments: dict[str, Any] = {
         "asset": token,
-        "escrow": addresses["Escrow"],
-        "nodes": addresses["NodeRegistry"],
-        "jobs": addresses["JobRegistry"],
+        **{short: addresses[name] for name, short in CONTRACTS.items()},
         "treasury": treasury,
         "policy": policy,
         "dead_after": parameters.dead_after,
@@ -103,7 +101,7 @@ def make_plan(profile: Profile, asset: Asset, *, deployer: str, nonce: int, trea
     }
     steps = tuple(
         Step(name, artifact(name).bytecode + codec(name).encode_constructor(arguments), addresses[name])
-        for name in order
+        for name in CONTRACTS
     )
     pair = {"ESCROW": addresses["Escrow"], "ASSET": token, "DEAD_AFTER": parameters.dead_after}
     governed = {"governor": deployer.lower(), "offered_governor": ZERO_ADDRESS, "paused_until": 0}
@@ -164,10 +162,7 @@ def carry_out(
         name=name,
         chain_id=port.chain_id(),
         genesis_hash=port.genesis_hash(),
-        escrow=plan.addresses["Escrow"],
-        nodes=plan.addresses["NodeRegistry"],
-        jobs=plan.addresses["JobRegistry"],
-        lens=plan.addresses["Lens"],
+        contracts=plan.addresses,
         asset=plan.asset,
         policy=words.pack_policy(plan.profile.policy),
         deploy_block=first_block,

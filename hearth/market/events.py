@@ -14,7 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from hearth.base.errors import ChainError, HearthError
 from hearth.chain.port import Log
-from hearth.market.abi import CONTRACTS, codec, signature_of, type_of
+from hearth.market.abi import codec, signature_of, type_of
+from hearth.market.contracts import CONTRACTS
 from hearth.protocol.types import JobId, NodeId
 from hearth.protocol.words import TermsWords
 

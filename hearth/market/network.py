@@ -13,11 +13,11 @@ from typing import Any, Final
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import replace_text
+from hearth.market.contracts import CONTRACTS
 from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset
 
 PROTOCOL_VERSION: Final = 1
-CONTRACT_NAMES: Final = ("Escrow", "NodeRegistry", "JobRegistry", "Lens")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +35,12 @@ class NodeParameters:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """One market. Addresses are in lower case; `policy` is the word at deployment (a later one is on the chain)."""
+    """One market. `contracts` are addresses in lower case by name; `policy` is the word at deployment."""
 
     name: str
     chain_id: int
     genesis_hash: bytes
-    escrow: str
-    nodes: str
-    jobs: str
-    lens: str
+    contracts: Mapping[str, str]
     asset: Asset
     policy: int
     deploy_block: int
@@ -55,9 +52,24 @@ class Network:
     protocol_version: int = PROTOCOL_VERSION
 
     @property
-    def contracts(self) -> dict[str, str]:
-        """Return the addresses by contract name."""
-        return dict(zip(CONTRACT_NAMES, (self.escrow, self.nodes, self.jobs, self.lens), strict=True))
+    def escrow(self) -> str:
+        """Return the address of Escrow."""
+        return self.contracts["Escrow"]
+
+    @property
+    def nodes(self) -> str:
+        """Return the address of NodeRegistry."""
+        return self.contracts["NodeRegistry"]
+
+    @property
+    def jobs(self) -> str:
+        """Return the address of JobRegistry."""
+        return self.contracts["JobRegistry"]
+
+    @property
+    def lens(self) -> str:
+        """Return the address of Lens."""
+        return self.contracts["Lens"]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -67,7 +79,7 @@ class Network:
             "chain_id": self.chain_id,
             "genesis_hash": "0x" + self.genesis_hash.hex(),
             "protocol_version": self.protocol_version,
-            "contracts": self.contracts,
+            "contracts": dict(self.contracts),
             "asset": {
                 "symbol": self.asset.symbol,
                 "decimals": self.asset.decimals,
@@ -96,17 +108,14 @@ def network_of(raw: Mapping[str, Any], source: str = "the network file") -> Netw
     """Parse the JSON form. Raises ConfigError naming `source` and what is wrong."""
     try:
         version = int(raw["protocol_version"])
-        contracts = {name: _address(raw["contracts"][name]) for name in CONTRACT_NAMES}
+        contracts = {name: _address(raw["contracts"][name]) for name in CONTRACTS}
         asset = raw["asset"]
         token = asset["address"]
         network = Network(
             name=str(raw["name"]),
             chain_id=int(raw["chain_id"]),
             genesis_hash=_hash(raw["genesis_hash"]),
-            escrow=contracts["Escrow"],
-            nodes=contracts["NodeRegistry"],
-            jobs=contracts["JobRegistry"],
-            lens=contracts["Lens"],
+            contracts=contracts,
             asset=Asset(str(asset["symbol"]), int(asset["decimals"]), None if token is None else _address(token)),
             policy=int(raw["policy"], 16),
             deploy_block=int(raw["deploy_block"]),

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from hearth.market.contracts import CONTRACTS
 from hearth.protocol import words
 from tests import world as w
 from tests.attacks.stages import KINDS, Scene, booked, holding, parties, scene
@@ -22,7 +23,6 @@ from tests.vault import key, share, shares
 
 ANYONE = ""
 BOND = 10**15
-CONTRACTS = ("Escrow", "NodeRegistry", "JobRegistry", "Lens")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from eth_utils import keccak
 
 from hearth.base import errors
 from hearth.market import profiles
+from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network, NodeParameters
 from hearth.protocol import formulas, gpu_tiers, reputation, words
 from hearth.protocol.types import (
@@ -485,7 +486,7 @@ def reasons_in(contract: str) -> set[str]:
     return rows - {"nodes: fits"}
 
 
-@pytest.mark.parametrize("contract", ["JobRegistry", "NodeRegistry", "Escrow", "Lens"])
+@pytest.mark.parametrize("contract", list(CONTRACTS))
 def test_errors__reverts__are_the_sources(contract: str) -> None:
     rows = tables(section(contract, 4))[0]
     shown = [bare(row[0]) for row in rows]
@@ -494,7 +495,7 @@ def test_errors__reverts__are_the_sources(contract: str) -> None:
 
 
 def test_errors__modules__raise_nothing_of_their_own() -> None:
-    listed = {"JobRegistry", "NodeRegistry", "Escrow", "Lens"}
+    listed = set(CONTRACTS)
     others = [path.stem for path in (ROOT / "contracts").glob("*.vy") if path.stem not in listed]
     assert {name: reasons_in(name) for name in others if reasons_in(name)} == {}
 
@@ -527,7 +528,7 @@ def test_errors__narrower_codes__are_raised_with_their_exit_status() -> None:
 
 def test_events__table__is_the_artifacts() -> None:
     expected = set()
-    for contract in ("JobRegistry", "NodeRegistry", "Escrow", "Lens"):
+    for contract in CONTRACTS:
         abi = json.loads((ROOT / "hearth" / "market" / "artifacts" / f"{contract}.json").read_text(encoding="utf-8"))[
             "abi"
         ]
@@ -581,7 +582,7 @@ def test_files__gpu_tiers__are_the_table() -> None:
 
 def test_files__network_keys__are_the_librarys() -> None:
     nodes = profiles.PUBLIC.node_parameters
-    network = Network("x", 1, bytes(32), "", "", "", "", Asset("ETH", 18), 0, 1, nodes)
+    network = Network("x", 1, bytes(32), dict.fromkeys(CONTRACTS, ""), Asset("ETH", 18), 0, 1, nodes)
     listed = " ".join(section("Network file").split()).split(": ", 1)[1].split(". ")[0]
     assert listed.split(", ") == list(network.as_dict())
 

@@ -222,8 +222,8 @@ def test_check__another_market_or_chain__is_refused(stage: Stage) -> None:
     wrong = [
         (replace(network, chain_id=1), "WRONG_CHAIN"),
         (replace(network, genesis_hash=b"\x01" * 32), "WRONG_CHAIN"),
-        (replace(network, lens="0x" + "99" * 20), "WRONG_CONTRACTS"),
-        (replace(network, lens=network.escrow), "WRONG_CONTRACTS"),
+        (replace(network, contracts={**network.contracts, "Lens": "0x" + "99" * 20}), "WRONG_CONTRACTS"),
+        (replace(network, contracts={**network.contracts, "Lens": network.escrow}), "WRONG_CONTRACTS"),
     ]
     for other, code in wrong:
         with pytest.raises(ChainError) as caught:

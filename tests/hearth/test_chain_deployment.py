@@ -13,7 +13,8 @@ from eth_utils.crypto import keccak
 from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call
-from hearth.market.abi import CONTRACTS, artifact, codec
+from hearth.market.abi import artifact, codec
+from hearth.market.contracts import CONTRACTS
 from hearth.market.deployment import Plan, Step, carry_out, constants, create_address, make_plan, read_back
 from hearth.market.network import load_network, network_of, save_network
 from hearth.market.profiles import DEVNET, PROFILES, PUBLIC

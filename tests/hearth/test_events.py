@@ -13,7 +13,8 @@ from eth_utils.crypto import keccak
 from hearth.base.errors import ChainError, HearthError
 from hearth.chain.port import Log
 from hearth.market import events
-from hearth.market.abi import CONTRACTS, Codec, codec, signature_of, type_of
+from hearth.market.abi import Codec, codec, signature_of, type_of
+from hearth.market.contracts import CONTRACTS
 
 ADDRESS = "0x" + "ab" * 20
 

@@ -15,6 +15,7 @@ from hearth.chain.fake import Event, FakeChain
 from hearth.chain.port import Block, Call
 from hearth.market.abi import artifact, codec, signature_of
 from hearth.market.calls import Calls, Upkeep, UpkeepOp
+from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import PAGE, Market
@@ -59,10 +60,12 @@ def network_of(chain: FakeChain, asset: Asset) -> Network:
         name="fake",
         chain_id=chain.chain_id(),
         genesis_hash=chain.genesis_hash(),
-        escrow="0x" + "e0" * 20,
-        nodes="0x" + "a0" * 20,
-        jobs="0x" + "b0" * 20,
-        lens="0x" + "c0" * 20,
+        contracts={
+            "Escrow": "0x" + "e0" * 20,
+            "NodeRegistry": "0x" + "a0" * 20,
+            "JobRegistry": "0x" + "b0" * 20,
+            "Lens": "0x" + "c0" * 20,
+        },
         asset=asset,
         policy=TERMS.policy,
         deploy_block=1,
@@ -347,7 +350,7 @@ BUILT = {
 def writers() -> set[str]:
     return {
         entry["name"]
-        for name in ("Escrow", "NodeRegistry", "JobRegistry", "Lens")
+        for name in CONTRACTS
         for entry in artifact(name).abi
         if entry["type"] == "function" and entry["stateMutability"] in ("nonpayable", "payable")
     }

@@ -11,6 +11,7 @@ from eth_utils.crypto import keccak
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import Journal
+from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network, NodeParameters
 from hearth.protocol import words
 from hearth.protocol.units import Asset
@@ -52,26 +53,21 @@ class LiveMarket:
 
     def network(self, **changes: Any) -> Network:
         world = self.world
-        contracts = {
-            "escrow": world.escrow.address.lower(),
-            "nodes": world.nodes.address.lower(),
-            "jobs": world.jobs.address.lower(),
-            "lens": self.lens.address.lower(),
-        }
-        codes = dict(zip(("Escrow", "NodeRegistry", "JobRegistry", "Lens"), contracts.values(), strict=True))
+        deployed = (world.escrow, world.nodes, world.jobs, self.lens)
+        contracts = {name: one.address.lower() for name, one in zip(CONTRACTS, deployed, strict=True)}
         token = None if world.token is None else world.token.address.lower()
         values: dict[str, Any] = {
             "name": "test",
             "chain_id": CHAIN_ID,
             "genesis_hash": bytes.fromhex(self.evm.rpc("eth_getBlockByNumber", "0x0", False)["hash"][2:]),
-            **contracts,
+            "contracts": contracts,
             "asset": Asset("TOK" if token else "ETH", 18, token),
             "policy": words.pack_policy(world.policy),
             "deploy_block": 0,
             "node_parameters": NodeParameters(
                 DEAD_AFTER, ASK_NOTICE, UNBONDING, MINIMUM_STAKE, FEE_REFERENCE, LIVENESS_FEE, RATION_BPS
             ),
-            "code_hashes": {name: keccak(self.evm.code_at(address)) for name, address in codes.items()},
+            "code_hashes": {name: keccak(self.evm.code_at(address)) for name, address in contracts.items()},
             "rpc": (self.url,),
         }
         return Network(**{**values, **changes})
