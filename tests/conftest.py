@@ -10,7 +10,20 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent
 # Unit tests: no sockets but unix ones, unless marked.
-UNIT_FOLDERS = ("hearth", "keeper", "worker", "checks")
+UNIT_FOLDERS = (
+    "base",
+    "chain",
+    "checks",
+    "cli",
+    "client",
+    "config",
+    "keeper",
+    "market",
+    "protocol",
+    "spec",
+    "storage",
+    "worker",
+)
 LOOPBACK_MARKS = ("net", "docker", "kubo", "e2e")
 LOOPBACK = ["127.0.0.1", "::1"]
 # Tests with one of these marks share an engine, a registry or the machine's two cores: one at a time.

@@ -7,7 +7,7 @@ Distance is a class of network round trip between the zones' main exchange point
 Sao Paulo, London, Frankfurt, Stockholm, Warsaw, Dubai, Marseille, Lagos, Johannesburg, Mumbai, Tokyo, Singapore,
 Sydney), in steps of 20 ms: 0 is the same zone, n covers (20*(n-1), 20*n] ms, 15 is everything above 280 ms. The
 round trips are shortest paths over the cables that carry the traffic, so Lagos to Tokyo goes through Europe; the
-table of cables and the sum over it stand in tests/hearth/test_zones.py, which derives this matrix again.
+table of cables and the sum over it stand in tests/protocol/test_zones.py, which derives this matrix again.
 
 `DISTANCE_WORDS` is the same matrix as the contracts hold it: the nibble of (a, b) is at word a//4, bit
 (a%4*16 + b)*4. Source: SPEC section "Matching".

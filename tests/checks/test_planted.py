@@ -73,9 +73,9 @@ def test_control__tests_red_without_any_bug__says_so() -> None:
     [
         ("tests/attacks/test_x.py", "contracts/x.vy", False),
         ("tests/contracts/x tests/stateful/test_x.py -k fee", "contracts/x.vy", False),
-        ("tests/attacks/test_x.py tests/hearth/test_x.py", "contracts/x.vy", True),
+        ("tests/attacks/test_x.py tests/chain/test_x.py", "contracts/x.vy", True),
         ("-k fee", "contracts/x.vy", True),
-        ("tests/hearth/test_x.py", "hearth/x.py", False),
+        ("tests/chain/test_x.py", "hearth/x.py", False),
     ],
 )
 def test_needs_artifacts__tests_and_diff__builds_only_for_readers(tests: str, path: str, needed: bool) -> None:

@@ -34,7 +34,7 @@ from hearth.storage.stores import (
     open_store,
 )
 from hearth.storage.unixfs import Limits
-from tests.hearth.unixfs_cases import kubo_api
+from tests.storage.unixfs_cases import kubo_api
 
 ROOT = Path(__file__).parents[2]
 ABSENT = cids.of(b"nobody has this")

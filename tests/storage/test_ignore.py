@@ -10,8 +10,8 @@ import pytest
 
 from hearth.base.errors import SpecError
 from hearth.storage import ignore, unixfs
-from tests.hearth.unixfs_cases import Hasher
 from tests.require import require
+from tests.storage.unixfs_cases import Hasher
 
 PATHS = [
     "a.log",

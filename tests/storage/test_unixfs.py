@@ -29,7 +29,7 @@ from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from hearth.storage.stores import MemoryStore
 from hearth.storage.unixfs import Entry, Limits, Link
-from tests.hearth.unixfs_cases import ROOT, Case, Hasher, javascript, kubo, make_directories, make_files, ours
+from tests.storage.unixfs_cases import ROOT, Case, Hasher, javascript, kubo, make_directories, make_files, ours
 
 # ---------------------------------------------------------------- helpers
 
@@ -233,7 +233,7 @@ def test_import_path__entry_swapped_after_the_look__still_refused(
     (tmp_path / "link").symlink_to("/etc/passwd")
     os.mkfifo(tmp_path / "pipe")
     looked = (tmp_path / "plain").stat()
-    monkeypatch.setattr(unixfs.os, "stat", lambda *args, **options: looked)
+    monkeypatch.setattr("hearth.storage.unixfs.importer.os.stat", lambda *args, **options: looked)
     assert ours_of(tmp_path / "plain").size == 0
     with pytest.raises(StorageError):
         ours_of(tmp_path / swapped)
@@ -611,7 +611,7 @@ from hearth.storage import unixfs
 from hearth.base.errors import TooLarge, BlockCorrupt
 from hearth.storage.unixfs import Limits
 from hearth.storage.stores import MemoryStore
-from tests.hearth.test_unixfs import bomb, data, directory, put
+from tests.storage.test_unixfs import bomb, data, directory, put
 store = MemoryStore()
 file = bomb(store, 30)
 liar = put(store, data(2, None, 1, (1,)), (b"", file))
@@ -790,7 +790,7 @@ def test_import_file__hundred_mebibytes__small_memory() -> None:
     script = """
 import resource
 from hearth.storage import unixfs
-from tests.hearth.unixfs_cases import Hasher
+from tests.storage.unixfs_cases import Hasher
 class Zeros:
     left = 100 * 2**20
     def read(self, size):
