@@ -98,7 +98,7 @@ def run(
     """
     options["env"] = _variables(env)
     if run.dry_run and outputs == ("yaml",):
-        from hearth.client.quick import spec_of_run
+        from hearth.client.posting.quick import spec_of_run
         from hearth.spec import dump_spec
 
         spec = spec_of_run(program, command, **options).spec

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import NotFoundError, RefusedError, UsageError, WaitTimeout
-from hearth.client.records import Records
+from hearth.client.posting.records import Records
 from hearth.client.session import Session
 from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, job_hex, moment, next_step
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, FundsError, UsageError
-from hearth.client.post import Posting
+from hearth.client.posting.post import Posting
 from hearth.client.session import NATIVE
 from hearth.protocol.units import format_amount, parse_amount
 

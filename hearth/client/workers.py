@@ -349,7 +349,7 @@ class Workers(Local):
 
     def worker_why(self, job: str, *, config: Path = DEFAULT_CONFIG) -> dict[str, Any]:
         """Say why this node does or does not take a job: the chain's gate per unit, and the worker's reasons."""
-        from hearth.client.preflight import GATE_WORDS
+        from hearth.client.posting.preflight import GATE_WORDS
         from hearth.protocol.types import Gate, State
         from worker.settings import load
         from worker.shell import read_status

@@ -16,9 +16,9 @@ from hearth.base.errors import BadDocument, ConfigError, StorageError, UsageErro
 from hearth.chain.port import Log
 from hearth.client import Client
 from hearth.client.net import Books
-from hearth.client.preflight import GATE_WORDS, workers_in_words
-from hearth.client.quick import RunOptions, _input_of, _name_of, spec_of_run
-from hearth.client.records import Records, terms_of
+from hearth.client.posting.preflight import GATE_WORDS, workers_in_words
+from hearth.client.posting.quick import RunOptions, _input_of, _name_of, spec_of_run
+from hearth.client.posting.records import Records, terms_of
 from hearth.client.results import UnitResult, check_result
 from hearth.client.session import Session
 from hearth.client.views import OUTCOME_WORDS, JobView, moment, next_step, until

@@ -19,7 +19,7 @@ import pytest
 
 from hearth.base.errors import RefusedError
 from hearth.chain import keys
-from hearth.client.sources import resolve_image
+from hearth.client.posting.sources import resolve_image
 from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.storage.stores import FolderStore

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from hearth.base.errors import NoWorkerError
-from hearth.client.preflight import Preflight, escrow_of, takers, workers_in_words
-from hearth.client.quick import RunOptions, spec_of_run
-from hearth.client.records import terms_of
+from hearth.client.posting.preflight import Preflight, escrow_of, takers, workers_in_words
+from hearth.client.posting.quick import RunOptions, spec_of_run
+from hearth.client.posting.records import terms_of
 from hearth.client.views import job_hex
 from hearth.protocol.types import Gate
 
 if TYPE_CHECKING:
     from hearth.chain.tx import Sender
-    from hearth.client.preflight import Plan
+    from hearth.client.posting.preflight import Plan
     from hearth.client.session import Rehearsal
     from hearth.protocol.types import Terms
     from hearth.spec import LoadedSpec

@@ -22,7 +22,7 @@ from hearth.protocol.types import Billing, Gate
 from hearth.protocol.units import format_duration, format_rate
 
 if TYPE_CHECKING:
-    from hearth.client.sources import Sources
+    from hearth.client.posting.sources import Sources
     from hearth.protocol.types import Policy, Terms
     from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
 
@@ -129,7 +129,7 @@ class Preflight(Results):
             yield self._plan(loaded, Path(scratch))
 
     def _plan(self, loaded: LoadedSpec, scratch: Path) -> Plan:
-        from hearth.client.sources import Sources, resolve_image
+        from hearth.client.posting.sources import Sources, resolve_image
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.spec import local_sources, needs_of, plan_prices, resolve, spec_digest, terms_of
 
