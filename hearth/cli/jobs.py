@@ -23,7 +23,7 @@ FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--max-price", metavar="RATE", help="At most this ask, such as 2/h.")
 def offers(run: Run, gpu: str | None, vram: str | None, max_price: str | None) -> None:
     """List the live workers' offers, cheapest first."""
-    report = run.client.offers(gpu=gpu, vram=vram, max_price=max_price)
+    report = run.client.workers.offers(gpu=gpu, vram=vram, max_price=max_price)
     rows = [
         (
             row["node"],
@@ -57,7 +57,7 @@ def _variables(texts: tuple[str, ...]) -> dict[str, str]:
 @click.option("--var", metavar="K=V", multiple=True, help="Fill ${K} in the file; may be repeated.")
 def check(run: Run, file: Path, var: tuple[str, ...]) -> None:
     """Check a job file: its fields, its sources, its price, and who could take it. Sends nothing."""
-    report = run.client.check(file, variables=_variables(var))
+    report = run.client.jobs.check(file, variables=_variables(var))
     run.out.emit(report, lambda: [f"{report['name']}: spec {report['spec']}", *report["text"]], [report["spec"]])
 
 
@@ -107,7 +107,7 @@ def run(
             lambda: [dump_spec(spec).rstrip()],
         )
         return 0
-    report = run.client.run(
+    report = run.client.jobs.run(
         program, command, outputs=outputs, wait=wait, results=results, again=again, anyway=anyway, **options
     )
     return _show_submitted(run, report)
@@ -134,7 +134,7 @@ def submit(
     """Post the job of a file; the same file again finds the pending job instead of paying twice."""
     if results is not None and not (wait or follow):
         raise UsageError("--results needs --wait", hint="hearth submit FILE --wait --results DIR")
-    report = run.client.submit(
+    report = run.client.jobs.submit(
         file, variables=_variables(var), wait=wait or follow, results=results, again=again, anyway=anyway
     )
     return _show_submitted(run, report)
@@ -207,7 +207,7 @@ def _verdict_error(job: str, results: dict[str, Any]) -> HearthError | None:
 @click.option("--mine/--all", default=True, help="This account's jobs (the default), or everybody's.")
 def jobs(run: Run, state: str | None, mine: bool) -> None:
     """List jobs, newest first."""
-    show_jobs(run, run.client.jobs(state=state, everyone=not mine))
+    show_jobs(run, run.client.jobs.list(state=state, everyone=not mine))
 
 
 def show_jobs(run: Run, report: dict[str, Any]) -> None:
@@ -238,7 +238,7 @@ def job() -> None:
 @click.argument("job")
 def job_show(run: Run, job: str) -> None:
     """Show a job's state, its units, and who may act next and until when."""
-    report = run.client.job_show(job)
+    report = run.client.jobs.show(job)
 
     def text() -> list[str]:
         counts = ", ".join(f"{count} {name}" for name, count in report["counts"].items())
@@ -266,7 +266,7 @@ def job_spec(run: Run, job: str) -> None:
     """Print the canonical spec, the document whose hash is on chain."""
     import json
 
-    report = run.client.job_spec(job)
+    report = run.client.jobs.spec(job)
     run.out.emit(report, lambda: [json.dumps(report, indent=2, sort_keys=True)])
 
 
@@ -275,7 +275,7 @@ def job_spec(run: Run, job: str) -> None:
 @click.option("--unit", type=click.IntRange(0), help="Only this unit.")
 def job_logs(run: Run, job: str, unit: int | None) -> None:
     """Print what units wrote to stdout and stderr."""
-    report = run.client.job_logs(job, unit=unit)
+    report = run.client.jobs.logs(job, unit=unit)
 
     def text() -> list[str]:
         lines = []
@@ -296,7 +296,7 @@ def job_logs(run: Run, job: str, unit: int | None) -> None:
 @click.option("--follow", is_flag=True, help="Go on until the job has ended.")
 def job_events(run: Run, job: str, follow: bool) -> None:
     """Print a job's events; with --json one line each."""
-    stream = run.client.follow(job) if follow else run.client.job_events(job)["events"]
+    stream = run.client.jobs.follow(job) if follow else run.client.jobs.events(job)["events"]
     for facts in stream:
         run.out.line(facts, f"block {facts['block']}  {event_line(facts)}")
 
@@ -309,7 +309,7 @@ def job_events(run: Run, job: str, follow: bool) -> None:
 @click.option("--pin", is_flag=True, help="Keep the blocks in this store.")
 def job_get(run: Run, job: str, folder: Path | None, unit: int | None, reduce: Path | None, pin: bool) -> None:
     """Fetch a job's outputs, every block checked against the chain's digest."""
-    report = run.client.job_get(job, folder=folder, unit=unit, reduce=reduce, pin=pin)
+    report = run.client.jobs.get(job, folder=folder, unit=unit, reduce=reduce, pin=pin)
 
     def text() -> list[str]:
         lines = [f"unit {row['unit']}: {row['outcome']}, {row['path'] or 'no outputs'}" for row in report["units"]]
@@ -333,7 +333,7 @@ def _show_action(run: Run, report: dict[str, Any]) -> None:
 @click.option("--unit", type=click.IntRange(0), help="Only this unit.")
 def job_cancel(run: Run, job: str, unit: int | None) -> None:
     """Cancel a job: what is open is refunded, what runs is given notice."""
-    _show_action(run, run.client.job_cancel(job, unit=unit))
+    _show_action(run, run.client.jobs.cancel(job, unit=unit))
 
 
 @job.command("accept", cls=Leaf)
@@ -341,7 +341,7 @@ def job_cancel(run: Run, job: str, unit: int | None) -> None:
 @click.option("--unit", type=click.IntRange(0), help="Only this unit.")
 def job_accept(run: Run, job: str, unit: int | None) -> None:
     """Accept submitted results, which settles them at once."""
-    _show_action(run, run.client.job_accept(job, unit=unit))
+    _show_action(run, run.client.jobs.accept(job, unit=unit))
 
 
 @job.command("rerun", cls=Leaf)
@@ -350,14 +350,14 @@ def job_accept(run: Run, job: str, unit: int | None) -> None:
 @click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
 def job_rerun(run: Run, job: str, wait: bool, anyway: bool) -> int:
     """Post a job's terms again, as a new job."""
-    return _show_submitted(run, run.client.job_rerun(job, wait=wait, anyway=anyway))
+    return _show_submitted(run, run.client.jobs.rerun(job, wait=wait, anyway=anyway))
 
 
 @job.command("receipt", cls=Leaf)
 @click.argument("job")
 def job_receipt(run: Run, job: str) -> None:
     """Show where a job's money went, and every transaction with its gas."""
-    report = run.client.job_receipt(job)
+    report = run.client.jobs.receipt(job)
 
     def text() -> list[str]:
         lines = [f"{name}: {amount}" for name, amount in report["text"].items()]

@@ -9,6 +9,7 @@ import click
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import table
 from hearth.cli.root import Group
+from hearth.local.market import LocalMarket
 
 
 @click.command(cls=Leaf)
@@ -18,7 +19,9 @@ def demo(run: Run, keep: bool, port: int) -> int:
     """Show the market at work on a local chain of its own: workers, a keeper, jobs, results, books."""
     import json
 
-    report = run.client.demo(keep=keep, port=port)
+    from hearth.local.demo import run_demo
+
+    report = run_demo(run.client.session.tell, keep=keep, port=port)
     # One JSON line whatever the options: it is what the demo is read by.
     print(json.dumps(report), flush=True)
     return 0 if report["solvent"] else 1
@@ -28,7 +31,9 @@ def demo(run: Run, keep: bool, port: int) -> int:
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 def init(run: Run, folder: Path | None) -> None:
     """Write hearth.toml and a job file to start from; what exists is left alone."""
-    report = run.client.init(folder=folder)
+    from hearth.local.project import write_project
+
+    report = write_project(folder, network=run.client.session.settings.network, dry_run=run.dry_run)
 
     def text() -> list[str]:
         made = "would write" if report["dry_run"] else "wrote"
@@ -60,7 +65,7 @@ def devnet() -> None:
 @click.option("--block-time", type=click.IntRange(1, 60), default=1, show_default=True, help="Seconds per block.")
 def devnet_up(run: Run, port: int, erc20: bool, block_time: int) -> None:
     """Start it, deploy the market, and make keys of its public accounts; again, it finds what runs."""
-    report = run.client.devnet_up(port=port, erc20=erc20, block_time=block_time)
+    report = LocalMarket(run.client.session).up(port=port, erc20=erc20, block_time=block_time)
 
     def text() -> list[str]:
         return [
@@ -77,7 +82,7 @@ def devnet_up(run: Run, port: int, erc20: bool, block_time: int) -> None:
 @click.option("--wipe", is_flag=True, help="Forget the chain as well.")
 def devnet_down(run: Run, wipe: bool) -> None:
     """Stop it; its state is kept."""
-    report = run.client.devnet_down(wipe=wipe)
+    report = LocalMarket(run.client.session).down(wipe=wipe)
     run.out.emit(report, lambda: ["stopped" if report["stopped"] else "it did not run"])
 
 
@@ -85,5 +90,9 @@ def devnet_down(run: Run, wipe: bool) -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(run: Run, shell: str) -> None:
     """Print the completion script of a shell: eval "$(hearth completion bash)"."""
-    script = run.client.completion(shell)
+    from click.shell_completion import get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "click completes every shell of the choice"
+    script = kind(click.get_current_context().find_root().command, {}, "hearth", "_HEARTH_COMPLETE").source()
     run.out.emit({"schema": "hearth.completion/1", "shell": shell, "script": script}, lambda: [script])

@@ -20,7 +20,7 @@ def net() -> None:
 @net.command("status", cls=Leaf)
 def net_status(run: Run) -> None:
     """Show whether the network is alive, what it holds, and how much work there is."""
-    report = run.client.net_status()
+    report = run.client.net.status()
 
     def text() -> list[str]:
         workers = ", ".join(f"{count} {state}" for state, count in report["workers"].items()) or "none"
@@ -38,7 +38,7 @@ def net_status(run: Run) -> None:
 @net.command("workers", cls=Leaf)
 def net_workers(run: Run) -> None:
     """List every node with its status."""
-    report = run.client.net_workers()
+    report = run.client.net.workers()
     rows = [
         (
             row["node"],
@@ -60,13 +60,13 @@ def net_workers(run: Run) -> None:
 @click.option("--state", metavar="STATE", help="Only jobs in this state.")
 def net_jobs(run: Run, state: str | None) -> None:
     """List everybody's jobs."""
-    show_jobs(run, run.client.net_jobs(state=state))
+    show_jobs(run, run.client.net.jobs(state=state))
 
 
 @net.command("params", cls=Leaf)
 def net_params(run: Run) -> None:
     """Show the parameters of new jobs and nodes."""
-    report = run.client.net_params()
+    report = run.client.net.params()
 
     def text() -> list[str]:
         parts = (("new jobs", report["policy"]), ("nodes", report["nodes"]), ("contracts", report["contracts"]))
@@ -82,13 +82,13 @@ def net_params(run: Run) -> None:
 @click.option("--limit", type=click.IntRange(1), default=1_000, show_default=True, help="At most this many.")
 def net_events(run: Run, first: int | None, limit: int) -> None:
     """Print the market's events; with --json one line each."""
-    for facts in run.client.net_events(first=first, limit=limit)["events"]:
+    for facts in run.client.net.events(first=first, limit=limit)["events"]:
         run.out.line(facts, f"block {facts['block']}  {facts['event']}  {event_line(facts)}")
 
 
 @net.command("verify", cls=Leaf)
 def net_verify(run: Run) -> int:
     """Replay all events: every credit, lock, unit and result must be what the contracts and stores hold."""
-    report = run.client.net_verify()
+    report = run.client.net.verify()
     run.out.emit(report, lambda: [json.dumps(report)])
     return 0 if report["solvent"] else 1

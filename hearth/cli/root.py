@@ -5,11 +5,13 @@ from __future__ import annotations
 import difflib
 import importlib
 from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 import click
 
-from hearth.base.errors import UsageError
+from hearth.base.errors import ConfigError, UsageError
 from hearth.cli.leaf import GLOBALS, global_options
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -25,11 +27,11 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "submit": ("jobs", "Post the job of a file."),
     "jobs": ("jobs", "List jobs."),
     "job": ("jobs", "Look at a job, fetch its results, act on it."),
-    "worker": ("worker", "Earn with this machine."),
-    "keeper": ("keeper", "Keep the market moving, and be paid for it."),
     "net": ("net", "Look at the whole market."),
 }
 """Each command's module below hearth.cli and its line in --help."""
+EXTENSIONS: Final = "hearth.commands"
+"""The group of entry points by which another program's commands join: name = "module:click command"."""
 
 
 class Group(click.Group):
@@ -51,25 +53,55 @@ class Group(click.Group):
         raise UsageError(f"{path} has no command {name}", hint=hint, code="UNKNOWN_COMMAND")
 
 
+@cache
+def extensions() -> Mapping[str, EntryPoint]:
+    """Return the entry points of other programs' commands, by name. A name of ours stays ours."""
+    found = sorted(entry_points(group=EXTENSIONS), key=lambda point: point.name)
+    return {point.name: point for point in found if point.name not in COMMANDS}
+
+
 class Root(Group):
     """The `hearth` command: knows its commands' names without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of `COMMANDS`."""
-        return list(COMMANDS)
+        """Return the names: ours in the order of `COMMANDS`, then those of other programs."""
+        return [*COMMANDS, *extensions()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return a command."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"hearth.cli.{COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, cmd_name)
-        return command
+        """Import and return a command. Raises ConfigError BAD_EXTENSION where another program's cannot be had."""
+        if cmd_name in COMMANDS:
+            module = importlib.import_module(f"hearth.cli.{COMMANDS[cmd_name][0]}")
+            command: click.Command = getattr(module, cmd_name)
+            return command
+        point = extensions().get(cmd_name)
+        return None if point is None else _load(point)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing one."""
+        """Write the list of commands; of ours none is imported."""
+        rows = [(name, line) for name, (_, line) in COMMANDS.items()]
+        for name, point in extensions().items():
+            try:
+                rows.append((name, _load(point).get_short_help_str(120)))
+            except ConfigError as error:
+                rows.append((name, error.message))
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl(rows)
+
+
+def _load(point: EntryPoint) -> click.Command:
+    # Whatever another program's module raises at its import is its fault, and is named as such.
+    try:
+        command = point.load()
+    except Exception as error:
+        raise ConfigError(
+            f"the command {point.name} of {point.value} cannot be loaded: {error!r}",
+            hint="hearth --help",
+            code="BAD_EXTENSION",
+            component="cli",
+        ) from error
+    if not isinstance(command, click.Command):
+        raise ConfigError(f"{point.value} is no command", hint="hearth --help", code="BAD_EXTENSION", component="cli")
+    return command
 
 
 def _version(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:

@@ -20,7 +20,7 @@ def wallet() -> None:
 @click.argument("name", default="default")
 def wallet_new(run: Run, name: str) -> None:
     """Make a key, in a file encrypted by its password."""
-    report = run.client.wallet_new(name)
+    report = run.client.wallet.new(name)
     run.out.emit(
         report,
         lambda: [f"{key}: {value}" for key, value in report.items() if key != "schema"],
@@ -33,7 +33,7 @@ def wallet_new(run: Run, name: str) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 def wallet_import(run: Run, name: str, file: Path) -> None:
     """Make a key file of the private key in FILE (mode 600, 64 hex digits)."""
-    report = run.client.wallet_import(name, file)
+    report = run.client.wallet.import_key(name, file)
     run.out.emit(
         report,
         lambda: [f"{key}: {value}" for key, value in report.items() if key != "schema"],
@@ -44,7 +44,7 @@ def wallet_import(run: Run, name: str, file: Path) -> None:
 @wallet.command("list", cls=Leaf)
 def wallet_list(run: Run) -> None:
     """List the keys; none is unlocked."""
-    report = run.client.wallet_list()
+    report = run.client.wallet.list()
     rows = [(key["name"], key["address"]) for key in report["keys"]]
     run.out.emit(
         report, lambda: table(("name", "address"), rows) or ["no keys: hearth wallet new"], [row[1] for row in rows]
@@ -55,7 +55,7 @@ def wallet_list(run: Run) -> None:
 @click.argument("name", required=False)
 def wallet_show(run: Run, name: str | None) -> None:
     """Show a key's name, address and file."""
-    report = run.client.wallet_show(name)
+    report = run.client.wallet.show(name)
     run.out.emit(report, lambda: [f"{key}: {report[key]}" for key in ("name", "address", "file")], [report["address"]])
 
 
@@ -63,7 +63,7 @@ def wallet_show(run: Run, name: str | None) -> None:
 @click.argument("name", required=False)
 def wallet_balance(run: Run, name: str | None) -> None:
     """Show what a key or an address holds: coin, the market's asset, and credit in Escrow."""
-    report = run.client.wallet_balance(name)
+    report = run.client.wallet.balance(name)
     native, asset, credit = (report["text"][part] for part in ("native", "asset", "credit"))
     lines = [report["address"], f"  {native}"]
     if report["asset_symbol"] not in native:
@@ -76,7 +76,7 @@ def wallet_balance(run: Run, name: str | None) -> None:
 @click.option("--to", metavar="ADDRESS", help="Where to; by default the account itself.")
 def wallet_withdraw(run: Run, amount: str | None, to: str | None) -> None:
     """Withdraw credit from Escrow, all of it without AMOUNT."""
-    report = run.client.wallet_withdraw(amount=amount, to=to)
+    report = run.client.wallet.withdraw(amount=amount, to=to)
     run.out.emit(
         report, lambda: [f"withdrew {report['amount_text']} to {report['to']}"], [report["transactions"][0]["tx"]]
     )

@@ -2,84 +2,55 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from collections import Counter
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
-from hearth.base.errors import NotFoundError, StorageError, UsageError
-from hearth.client.keepers import Keepers
-from hearth.client.results import check_result
-from hearth.client.views import event_facts, job_hex
+from hearth.base.errors import UsageError
+from hearth.client.verify import Verifier
+from hearth.client.views import event_facts
 
 if TYPE_CHECKING:
-    from hearth.chain.port import Block, Log
-    from hearth.market.events import Event, Submitted
-    from hearth.market.reads import Posted
-
-MAX_FAULTS: Final = 20
-"""Differences that a verification names."""
-LOG_SPAN: Final = 5_000
+    from hearth.client.jobs import Jobs
 
 
-@dataclass
-class Books:
-    """Escrow's books as its events tell them."""
+class Net:
+    """Look at the whole market: `client.net`."""
 
-    locks: defaultdict[tuple[str, bytes], int] = field(default_factory=lambda: defaultdict(int))
-    credits: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+    def __init__(self, jobs: Jobs) -> None:
+        """Read nothing yet."""
+        self.session = jobs.session
+        self._jobs = jobs
+        self._reads = jobs.reads
 
-    def apply(self, event: Event) -> None:
-        """Book one event."""
-        from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
-
-        if isinstance(event, Locked | CreditLocked):
-            self.locks[event.controller, event.key] += event.amount
-            if isinstance(event, CreditLocked):
-                self.credits[event.controller] -= event.amount
-        elif isinstance(event, Split):
-            for share in event.shares:
-                self.credits[f"0x{share & (1 << 160) - 1:040x}"] += share >> 160
-                self.locks[event.controller, event.key] -= share >> 160
-        elif isinstance(event, Withdrawn):
-            self.credits[event.account] -= event.amount
-
-    @property
-    def total(self) -> int:
-        """Return what Escrow owes: every lock and every credit."""
-        return sum(self.locks.values()) + sum(self.credits.values())
-
-
-class Net(Keepers):
-    """Look at the whole market."""
-
-    def net_status(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """Return whether the network is alive, how much it holds, and how much work there is."""
         from hearth.protocol import formulas
         from hearth.protocol.types import Status
 
-        market = self.market
+        market = self.session.market
         head = market.port.head()
-        parameters = self.network.node_parameters
+        parameters = self.session.network.node_parameters
         nodes = market.nodes(head.hash)
         states = Counter(
             formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake) for node in nodes
         )
-        posted = self._posted(head)
+        posted = self._reads.posted(head)
         counts: Counter[str] = Counter()
-        for view in self._views(posted, head):
+        for view in self._reads.views(posted, head):
             counts.update(view.counts)
         policies = market.policies(head.hash)
-        escrow = market.asset_balance(self.network.escrow, head.hash)
+        escrow = market.asset_balance(self.session.network.escrow, head.hash)
         return {
             "schema": "hearth.net/1",
-            "network": self.network.name,
-            "chain_id": self.network.chain_id,
+            "network": self.session.network.name,
+            "chain_id": self.session.network.chain_id,
             "block": head.number,
             "time": head.timestamp,
-            "protocol_version": self.network.protocol_version,
-            "asset": self.asset.symbol,
+            "protocol_version": self.session.network.protocol_version,
+            "asset": self.session.asset.symbol,
             "escrow_balance": str(escrow),
-            "escrow_text": self.amount(escrow),
+            "escrow_text": self.session.amount(escrow),
             "workers": {status.name.lower(): states[status] for status in Status if states[status]},
             "slots": sum(node.offer.slots for node in nodes if int(node.operator, 16)),
             "busy": sum(node.hot.busy for node in nodes),
@@ -88,15 +59,15 @@ class Net(Keepers):
             "posts_paused": policies.paused_until > head.timestamp,
         }
 
-    def net_workers(self) -> dict[str, Any]:
+    def workers(self) -> dict[str, Any]:
         """Return every node that was not left, with its computed status."""
         from hearth.protocol import formulas, reputation, zones
         from hearth.protocol.units import format_rate
 
-        head = self.market.port.head()
-        parameters = self.network.node_parameters
+        head = self.session.market.port.head()
+        parameters = self.session.network.node_parameters
         rows = []
-        for node in self.market.nodes(head.hash):
+        for node in self.session.market.nodes(head.hash):
             status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
             ask = formulas.ask_in_force(node, head.timestamp)
             rows.append(
@@ -106,9 +77,9 @@ class Net(Keepers):
                     "owner": node.owner,
                     "operator": node.operator,
                     "stake": str(node.stake),
-                    "stake_text": self.amount(node.stake),
+                    "stake_text": self.session.amount(node.stake),
                     "bond": str(node.hot.bond),
-                    "ask_text": format_rate(ask, self.asset, places=9),
+                    "ask_text": format_rate(ask, self.session.asset, places=9),
                     "busy": node.hot.busy,
                     "slots": node.offer.slots,
                     "zone": zones.ZONES[node.offer.zone].slug,
@@ -117,194 +88,57 @@ class Net(Keepers):
                     "quarantined": node.hot.quarantine > head.timestamp,
                 }
             )
-        return {"schema": "hearth.workers/1", "network": self.network.name, "block": head.number, "workers": rows}
+        return {
+            "schema": "hearth.workers/1",
+            "network": self.session.network.name,
+            "block": head.number,
+            "workers": rows,
+        }
 
-    def net_jobs(self, *, state: str | None = None) -> dict[str, Any]:
+    def jobs(self, *, state: str | None = None) -> dict[str, Any]:
         """Return everybody's jobs, newest first."""
-        return self.jobs(state=state, everyone=True)
+        return self._jobs.list(state=state, everyone=True)
 
-    def net_params(self) -> dict[str, Any]:
+    def params(self) -> dict[str, Any]:
         """Return the parameters that new jobs and nodes take."""
-        head = self.market.port.head()
-        policies = self.market.policies(head.hash)
+        head = self.session.market.port.head()
+        policies = self.session.market.policies(head.hash)
         policy = {name: str(value) if value > 2**53 else value for name, value in asdict(policies.policy).items()}
         nodes = {
-            name: str(value) if value > 2**53 else value for name, value in asdict(self.network.node_parameters).items()
+            name: str(value) if value > 2**53 else value
+            for name, value in asdict(self.session.network.node_parameters).items()
         }
         return {
             "schema": "hearth.params/1",
-            "network": self.network.name,
+            "network": self.session.network.name,
             "policy_word": f"{policies.word:#066x}",
             "policy": policy,
             "previous_until": policies.until,
             "paused_until": policies.paused_until,
             "nodes": nodes,
-            "contracts": self.network.contracts,
+            "contracts": self.session.network.contracts,
         }
 
-    def net_events(self, *, first: int | None = None, limit: int = 1_000) -> dict[str, Any]:
+    def events(self, *, first: int | None = None, limit: int = 1_000) -> dict[str, Any]:
         """Return the market's events from a block on, oldest first, at most `limit`."""
         from hearth.market.events import decode_all
 
         if limit < 1:
             raise UsageError("--limit must be at least 1", hint="hearth net events --help")
-        head = self.market.port.head()
-        start = max(self.network.deploy_block, first or 0)
+        head = self.session.market.port.head()
+        start = max(self.session.network.deploy_block, first or 0)
         rows = []
-        for event in decode_all(self._logs(list(self.network.contracts.values()), start, head.number)):
-            rows.append(event_facts(event, self.asset))
+        for event in decode_all(self._reads.logs(list(self.session.network.contracts.values()), start, head.number)):
+            rows.append(event_facts(event, self.session.asset))
             if len(rows) == limit:
                 break
-        return {"schema": "hearth.events/1", "network": self.network.name, "block": head.number, "events": rows}
+        return {"schema": "hearth.events/1", "network": self.session.network.name, "block": head.number, "events": rows}
 
-    def net_verify(self) -> dict[str, Any]:
+    def verify(self) -> dict[str, Any]:
         """Replay all events and compare them with storage, Escrow's balance and every result.
 
         Recomputes every lock and credit, every unit's word, what each job's lock must hold, and re-reads and re-hashes
         every result with its outputs. `solvent` says whether all of the books agree, `faults` what does not.
         Raises StorageError where a block of a result is missing or altered.
         """
-        from hearth.market.events import Reclaimed, Submitted, decode_all
-
-        market = self.market
-        head = market.port.head()
-        books = Books()
-        words_of: dict[tuple[bytes, int], int] = {}
-        submitted: dict[tuple[bytes, int], Submitted] = {}
-        reclaimed = 0
-        contracts = [self.network.escrow, self.network.jobs]
-        posted: list[Posted] = []
-        for event in decode_all(self._logs(contracts, self.network.deploy_block, head.number)):
-            books.apply(event)
-            one = market.posted_in(event.log) if type(event).__name__ == "JobPosted" else None
-            if one is not None:
-                posted.append(one)
-            if isinstance(event, Submitted):
-                submitted[event.job_id, event.index] = event
-            if isinstance(event, Reclaimed):
-                reclaimed += 1
-            word = getattr(event, "word", None)
-            if word is not None:
-                words_of[event.job_id, event.index] = word  # type: ignore[attr-defined]
-        faults = self._compare_books(books, head)
-        for node in market.nodes(head.hash):
-            locked = books.locks[self.network.nodes, int(node.id).to_bytes(32, "big")]
-            if locked != node.stake:
-                faults.append(f"node {node.id} has a stake of {node.stake}, and {locked} is locked for it")
-        settled = failed = units = checked = 0
-        for one in posted:
-            told = self._verify_job(one, head, words_of, faults)
-            units += one.terms.leases
-            settled += told.settled
-            failed += told.failed
-            for index in told.results:
-                self._verify_result(one, index, submitted.get((one.job_id, index)), faults)
-                checked += 1
-        first = market.port.block(posted[0].log.block_hash) if posted else None
-        return {
-            "schema": "hearth.verify/1",
-            "jobs": len(posted),
-            "units": units,
-            "settled": settled,
-            "failed": failed,
-            "reclaimed": reclaimed,
-            "results_checked": checked,
-            "solvent": not faults,
-            "seconds": head.timestamp - first.timestamp if first else 0,
-            **({"faults": faults[:MAX_FAULTS]} if faults else {}),
-        }
-
-    # ---- inside ----
-
-    def _posted(self, head: Block) -> list[Posted]:
-        return self.market.posted(from_block=self.network.deploy_block, to_block=head.number)
-
-    def _logs(self, addresses: list[str], first: int, last: int) -> list[Log]:
-        found: list[Log] = []
-        for start in range(first, last + 1, LOG_SPAN):
-            found += self.market.port.logs(addresses, from_block=start, to_block=min(last, start + LOG_SPAN - 1))
-        return found
-
-    def _compare_books(self, books: Books, head: Block) -> list[str]:
-        """Compare every lock and credit that the events tell with storage, and their sum with what Escrow holds."""
-        market, faults = self.market, []
-        for (controller, key), amount in books.locks.items():
-            stored = market.locked(controller, key, head.hash)
-            if stored != amount:
-                faults.append(f"lock {key.hex()[:16]} of {controller}: events say {amount}, storage {stored}")
-        for account, amount in books.credits.items():
-            stored = market.credit(account, head.hash)
-            if stored != amount:
-                faults.append(f"credit of {account}: events say {amount}, storage {stored}")
-        held = market.asset_balance(self.network.escrow, head.hash)
-        if held < books.total:
-            faults.append(f"Escrow holds {held} and owes {books.total}: short by {books.total - held}")
-        tracked = market.tracked(head.hash)
-        if self.network.asset.address is not None and tracked != books.total:
-            faults.append(f"Escrow tracks {tracked} and owes {books.total}")
-        return faults
-
-    def _verify_job(
-        self, posted: Posted, head: Block, words_of: dict[tuple[bytes, int], int], faults: list[str]
-    ) -> _Told:
-        """Compare a job's words in storage with those of its last events, and its lock with what its units hold."""
-        from hearth.protocol import formulas, words
-        from hearth.protocol.types import Outcome, State
-
-        market, terms, job = self.market, posted.terms, posted.job_id
-        header = market.header(job, head.hash)
-        if header is None:
-            stored = [market.unit(job, 0, head.hash)]
-        else:
-            stored = market.units(job, 0, header.touched, head.hash) if header.touched else []
-        told = _Told()
-        holds = 0
-        for index, one in enumerate(stored):
-            unit = one.unit
-            holds += formulas.unit_holds(terms, unit)
-            if unit.state is State.SETTLED:
-                told.settled += 1
-                told.failed += unit.outcome is not Outcome.OK
-            told.failed += unit.state is State.REFUNDED
-            if unit.state in (State.SETTLED, State.SUBMITTED):
-                told.results.append(index)
-            expected = words_of.get((job, index))
-            if expected is not None and words.unpack_unit(expected) != unit:
-                faults.append(
-                    f"unit {index} of {job_hex(job)[:14]}: its events end in "
-                    f"{words.unpack_unit(expected).state.name}, storage says {unit.state.name}"
-                )
-            if expected is None and unit.state is not State.OPEN and header is not None and not header.closed:
-                faults.append(f"unit {index} of {job_hex(job)[:14]} is {unit.state.name} without an event")
-        if header is not None and not header.closed:
-            holds += (terms.leases - header.touched) * formulas.lease_budget(terms)
-        locked = market.locked(self.network.jobs, job, head.hash)
-        if locked != holds:
-            faults.append(f"lock of job {job_hex(job)[:14]} is {locked}, its units hold {holds}")
-        return told
-
-    def _verify_result(self, posted: Posted, index: int, event: Submitted | None, faults: list[str]) -> None:
-        """Read a unit's result by the digest on chain, and every block of its outputs."""
-        from hearth.storage import cid, unixfs
-
-        if event is None:
-            faults.append(f"unit {index} of {job_hex(posted.job_id)[:14]} has a result that no event names")
-            return
-        unit = self.market.unit(posted.job_id, index).unit
-        try:
-            document = self.store.get_json(event.result)
-            check_result(document, posted.terms.spec, index, unit.outcome)
-            if document["outputs"] is not None:
-                for _ in unixfs.blocks_of(cid.parse(document["outputs"]["cid"]), self.store):
-                    pass
-        except NotFoundError as error:
-            raise StorageError(error.message, hint="hearth doctor") from error
-
-
-@dataclass
-class _Told:
-    """What one job's units came to: settled, failed, and the indices with a result."""
-
-    settled: int = 0
-    failed: int = 0
-    results: list[int] = field(default_factory=list)
+        return Verifier(self._reads).verify()

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import BadDocument, ConfigError, HearthError, NotFoundError, StorageError
-from hearth.client.jobs import Jobs
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
 from hearth.protocol.types import Outcome, State
 
 if TYPE_CHECKING:
+    from hearth.client.reading import JobReader
     from hearth.market.events import Declined, Submitted
 
 REDUCE_SECONDS: Final = 600.0
@@ -39,16 +39,21 @@ class UnitResult:
         return None if outputs is None else str(outputs["cid"])
 
 
-class Results(Jobs):
+class Results:
     """Fetch what jobs left behind."""
 
-    def job_spec(self, job: str) -> dict[str, Any]:
+    def __init__(self, reads: JobReader) -> None:
+        """Fetch nothing yet."""
+        self.session = reads.session
+        self.reads = reads
+
+    def spec(self, job: str) -> dict[str, Any]:
         """Return the canonical spec of a job, the document whose hash is on chain."""
-        view = self._look(self.job_id(job))
-        document: dict[str, Any] = self.store.get_json(view.terms.spec)
+        view = self.reads.look(job)
+        document: dict[str, Any] = self.session.store.get_json(view.terms.spec)
         return document
 
-    def job_get(
+    def get(
         self,
         job: str,
         *,
@@ -64,7 +69,7 @@ class Results(Jobs):
         """
         from hearth.storage import cid
 
-        view = self._look(self.job_id(job))
+        view = self.reads.look(job)
         found = self._results(view, unit)
         if not found:
             raise NotFoundError(
@@ -90,12 +95,12 @@ class Results(Jobs):
                 continue
             root = cid.parse(one.outputs)
             if pin:
-                self.store.pin(root)
-            if self.dry_run:
+                self.session.store.pin(root)
+            if self.session.dry_run:
                 continue
             place.parent.mkdir(parents=True, exist_ok=True)
-            meter = self._meter(f"fetch unit {one.index}", int(one.document["outputs"]["size"]))
-            size += self.store.fetch(root, place, progress=meter, timeout=FETCH_SECONDS).size
+            meter = self.session.meter(f"fetch unit {one.index}", int(one.document["outputs"]["size"]))
+            size += self.session.store.fetch(root, place, progress=meter, timeout=FETCH_SECONDS).size
             row["path"] = str(place)
         report: dict[str, Any] = {
             "schema": "hearth.results/1",
@@ -106,13 +111,13 @@ class Results(Jobs):
             "units": rows,
             "missing": view.terms.leases - len(found) if unit is None else 0,
         }
-        if reduce is not None and not self.dry_run:
+        if reduce is not None and not self.session.dry_run:
             report["reduced"] = _reduce(reduce, target)
         if view.finished:
-            self._records.mark_seen(job_hex(view.posted.job_id))
+            self.session.records.mark_seen(job_hex(view.posted.job_id))
         return report
 
-    def job_logs(self, job: str, *, unit: int | None = None) -> dict[str, Any]:
+    def logs(self, job: str, *, unit: int | None = None) -> dict[str, Any]:
         """Return what units wrote to stdout and stderr, and why one was given back.
 
         Raises NotFoundError NO_LOGS before the first attempt reported.
@@ -120,7 +125,7 @@ class Results(Jobs):
         from hearth.market.events import Declined
         from hearth.storage import cid, unixfs
 
-        view = self._look(self.job_id(job))
+        view = self.reads.look(job)
         last = {index: event for index, event in self._reports(view).items() if unit is None or index == unit}
         if not last:
             raise NotFoundError(
@@ -142,15 +147,15 @@ class Results(Jobs):
                 continue
             root = cid.parse(str(logs.get("cid")))
             for name in ("stdout", "stderr"):
-                here = unixfs.resolve(root, name, self.store)
-                row[name] = b"".join(unixfs.read_file(here, self.store)).decode("utf-8", "replace")
+                here = unixfs.resolve(root, name, self.session.store)
+                row[name] = b"".join(unixfs.read_file(here, self.session.store)).decode("utf-8", "replace")
         return {"schema": "hearth.logs/1", "job": job_hex(view.posted.job_id), "units": rows}
 
-    def results_of(self, job: str, folder: Path | None) -> dict[str, Any]:
+    def summary(self, job: str, folder: Path | None) -> dict[str, Any]:
         """Return how a job's units ended, their last words where they failed, and fetch the outputs into `folder`."""
-        view = self._look(self.job_id(job))
+        view = self.reads.look(job)
         found = self._results(view, None)
-        fetched = self.job_get(job, folder=folder) if folder is not None and found else None
+        fetched = self.get(job, folder=folder) if folder is not None and found else None
         rows: list[dict[str, Any]] = [
             {
                 "unit": one.index,
@@ -177,7 +182,7 @@ class Results(Jobs):
         kept = [reports[one.index].get("kept_until") for one in found[:8] if one.outputs is not None]
         stdout = ""
         if view.terms.leases == 1 and found:
-            stdout = str(self.job_logs(job)["units"][0]["stdout"])
+            stdout = str(self.logs(job)["units"][0]["stdout"])
         return {
             "verdict": view.verdict,
             "ok": view.ok,
@@ -196,7 +201,7 @@ class Results(Jobs):
 
     def _report(self, digest: bytes) -> dict[str, Any]:
         """Return a report. It is its worker's word alone: one that is not of the form says nothing."""
-        document = self.store.get_json(digest)
+        document = self.session.store.get_json(digest)
         return document if isinstance(document, dict) else {}
 
     def _told(self, one: UnitResult) -> dict[str, Any]:
@@ -209,21 +214,21 @@ class Results(Jobs):
         """Return the last event with a report of each unit."""
         from hearth.market.events import Declined, Submitted
 
-        events = self._events(view.posted.job_id, view.posted.log.block_number, view.number)
+        events = self.reads.events(view.posted.job_id, view.posted.log.block_number, view.number)
         return {event.index: event for event in events if isinstance(event, Submitted | Declined)}
 
     def _results(self, view: JobView, unit: int | None) -> list[UnitResult]:
         """Return the result of each unit that has one, its document read by the digest on chain and checked."""
         from hearth.market.events import Submitted
 
-        events = self._events(view.posted.job_id, view.posted.log.block_number, view.number)
+        events = self.reads.events(view.posted.job_id, view.posted.log.block_number, view.number)
         last = {event.index: event for event in events if isinstance(event, Submitted)}
         found = []
         for index in range(len(view.units)) if unit is None else [unit]:
             event = last.get(index)
             if event is None or view.units[index].state not in (State.SUBMITTED, State.SETTLED):
                 continue
-            document = self.store.get_json(event.result)
+            document = self.session.store.get_json(event.result)
             check_result(document, view.terms.spec, index, view.units[index].outcome)
             found.append(
                 UnitResult(

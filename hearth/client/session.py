@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
     from hearth.chain.port import Call, ChainPort
     from hearth.chain.tx import Outcome, Sender
+    from hearth.client.posting.records import Records
     from hearth.market.network import Network
     from hearth.market.reads import Market
     from hearth.protocol.types import JobId
@@ -40,12 +41,12 @@ Tell = Callable[[str, Mapping[str, Any]], None]
 """Hears of progress: a kind ("note", "tx", "progress", "step") and its facts."""
 
 
-def _silent(kind: str, facts: Mapping[str, Any]) -> None:
+def silent(kind: str, facts: Mapping[str, Any]) -> None:
     """Hear nothing."""
 
 
-class Rehearsal:
-    """Simulate what a sender would send: no password, no file, no signature."""
+class DryRun:
+    """A dry run: simulate what a sender would send: no password, no file, no signature."""
 
     def __init__(self, port: ChainPort, address: str) -> None:
         self.address = address
@@ -67,7 +68,7 @@ class Session:
         self,
         settings: Settings | None = None,
         *,
-        tell: Tell = _silent,
+        tell: Tell = silent,
         dry_run: bool = False,
         ask_password: Callable[[str], str] | None = None,
         port: ChainPort | None = None,
@@ -79,7 +80,7 @@ class Session:
         self.settings = load_settings() if settings is None else settings
         self.tell = tell
         self.dry_run = dry_run
-        self._ask_password = ask_password
+        self.ask_password = ask_password
         self._given_port = port
         self._checked = False
         self._accounts: dict[str, LocalAccount] = {}
@@ -97,7 +98,7 @@ class Session:
         return asset_of(self.network)
 
     @cached_property
-    def _market(self) -> Market:
+    def unchecked_market(self) -> Market:
         from hearth.chain.rpc import Web3Chain
         from hearth.market.reads import Market
 
@@ -115,7 +116,7 @@ class Session:
     @property
     def market(self) -> Market:
         """Return the market, once its chain and contracts were checked against the network file. Raises ChainError."""
-        market = self._market
+        market = self.unchecked_market
         if not self._checked:
             market.check()
             self._checked = True
@@ -133,6 +134,13 @@ class Session:
         return (
             self.settings.home / "state" / f"{network.chain_id}-{network.genesis_hash.hex()[:8]}-{network.jobs[2:10]}"
         )
+
+    @property
+    def records(self) -> Records:
+        """Return the journal of the jobs that were posted from here."""
+        from hearth.client.posting.records import Records
+
+        return Records(self.settings.home, self.state / "jobs")
 
     def amount(self, base_units: int) -> str:
         """Return an amount of the market's asset for people."""
@@ -182,14 +190,30 @@ class Session:
         beside = key.path.with_suffix(".password")
         if beside.is_file():
             return read_password(beside)
-        if self._ask_password is None:
+        if self.ask_password is None:
             raise ConfigError(
                 f"the key {key.name} needs its password, and there is no terminal to ask on",
                 hint="use --password-file FILE",
                 code="NO_PASSWORD",
                 component="wallet",
             )
-        return self._ask_password(f"password of {key.name} ({key.address})")
+        return self.ask_password(f"password of {key.name} ({key.address})")
+
+    def password_file(self, key: KeyFile, reader: str) -> Path:
+        """Return the file that `reader`, a program without a terminal, takes a key's password from.
+
+        Raises ConfigError NO_PASSWORD.
+        """
+        beside = key.path.with_suffix(".password")
+        password = self.settings.password_file or (beside if beside.is_file() else None)
+        if password is None:
+            raise ConfigError(
+                f"{reader} reads the password of {key.name} from a file",
+                hint="use --password-file FILE",
+                code="NO_PASSWORD",
+                component="wallet",
+            )
+        return password
 
     def unlocked(self, key: KeyFile) -> LocalAccount:
         """Return a key's signing account; the password is taken once."""
@@ -200,7 +224,7 @@ class Session:
         return self._accounts[key.address]
 
     @contextmanager
-    def sender(self, role: str = "submitter") -> Iterator[Sender | Rehearsal]:
+    def sender(self, role: str = "submitter") -> Iterator[Sender | DryRun]:
         """Unlock a key and hold it for this process while the context is open; a dry run only simulates."""
         from hearth.chain.keys import SignerLock
         from hearth.chain.tx import Sender, SenderConfig
@@ -209,7 +233,7 @@ class Session:
         market, network = self.market, self.network
         key = self.key(role)
         if self.dry_run:
-            yield Rehearsal(market.port, key.address)
+            yield DryRun(market.port, key.address)
             return
         account = self.unlocked(key)
         folder = make_private(self.settings.home) / "state"
@@ -229,7 +253,7 @@ class Session:
             finally:
                 journal.close()
 
-    def send(self, sender: Sender | Rehearsal, call: Call, key: str) -> dict[str, Any]:
+    def send(self, sender: Sender | DryRun, call: Call, key: str) -> dict[str, Any]:
         """Send a call and return its receipt as plain facts; progress hears of it too."""
         self.tell("step", {"text": f"{call.label}: sending"})
         facts = self.receipt_of(sender.send(call, key=key), dry_run=self.dry_run)
@@ -251,7 +275,7 @@ class Session:
             "dry_run": dry_run,
         }
 
-    def _meter(self, what: str, total: int) -> Callable[[str, int], None]:
+    def meter(self, what: str, total: int) -> Callable[[str, int], None]:
         """Return a progress function that adds bytes up and tells of them."""
         done = 0
 

@@ -6,77 +6,83 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, FundsError, UsageError
-from hearth.client.posting.post import Posting
 from hearth.client.session import NATIVE
 from hearth.protocol.units import format_amount, parse_amount
 
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
+    from hearth.client.session import Session
 
 WITHDRAW_GAS: Final = 100_000
 
 
-class Wallet(Posting):
-    """Keys of this home folder and what they hold."""
+class Wallet:
+    """Keys of this home folder and what they hold: `client.wallet`."""
 
-    def wallet_new(self, name: str = "default") -> dict[str, Any]:
+    def __init__(self, session: Session) -> None:
+        """Open nothing yet."""
+        self.session = session
+
+    def new(self, name: str = "default") -> dict[str, Any]:
         """Write a new encrypted key file and return its name and address."""
         return self._made(name, None)
 
-    def wallet_import(self, name: str, file: Path) -> dict[str, Any]:
+    def import_key(self, name: str, file: Path) -> dict[str, Any]:
         """Write a key file for the private key in a file of mode 600 (64 hex digits)."""
         from hearth.chain.keys import read_secret
 
         return self._made(name, read_secret(file))
 
-    def wallet_list(self) -> dict[str, Any]:
+    def list(self) -> dict[str, Any]:
         """Return the keys by name; none is unlocked."""
         from hearth.chain.keys import list_keys
 
         return {
             "schema": "hearth.wallets/1",
-            "folder": str(self.settings.keys_folder),
-            "keys": [{"name": key.name, "address": key.address} for key in list_keys(self.settings.keys_folder)],
+            "folder": str(self.session.settings.keys_folder),
+            "keys": [
+                {"name": key.name, "address": key.address} for key in list_keys(self.session.settings.keys_folder)
+            ],
         }
 
-    def wallet_show(self, name: str | None = None) -> dict[str, Any]:
+    def show(self, name: str | None = None) -> dict[str, Any]:
         """Return one key's name, address and file."""
         key = self._named(name)
         return {"schema": "hearth.wallet/1", "name": key.name, "address": key.address, "file": str(key.path)}
 
-    def wallet_balance(self, name: str | None = None) -> dict[str, Any]:
+    def balance(self, name: str | None = None) -> dict[str, Any]:
         """Return what an account holds: native coin, the market's asset, and credit in Escrow."""
         from eth_utils.address import is_address
 
         address = name.lower() if name is not None and is_address(name) else self._named(name).address
-        market = self.market
+        market = self.session.market
         coin, credit = market.port.balance(address), market.credit(address)
         asset = market.asset_balance(address)
         return {
             "schema": "hearth.balance/1",
-            "network": self.network.name,
+            "network": self.session.network.name,
             "address": address,
             "native": str(coin),
-            "asset_symbol": self.asset.symbol,
+            "asset_symbol": self.session.asset.symbol,
             "asset": str(asset),
             "credit": str(credit),
             "text": {
                 "native": format_amount(coin, NATIVE, places=9),
-                "asset": self.amount(asset),
-                "credit": self.amount(credit),
+                "asset": self.session.amount(asset),
+                "credit": self.session.amount(credit),
             },
         }
 
-    def wallet_withdraw(self, *, amount: str | None = None, to: str | None = None) -> dict[str, Any]:
+    def withdraw(self, *, amount: str | None = None, to: str | None = None) -> dict[str, Any]:
         """Withdraw credit from Escrow, all of it by default, to the account itself or to `to`.
 
         Raises FundsError NO_CREDIT where there is less than asked for.
         """
         from eth_utils.address import is_address
 
-        key = self.key()
-        credit = self.market.credit(key.address)
-        wanted = credit if amount is None else parse_amount(amount, self.asset)
+        key = self.session.key()
+        credit = self.session.market.credit(key.address)
+        wanted = credit if amount is None else parse_amount(amount, self.session.asset)
         target = key.address if to is None else to.lower()
         if not is_address(target):
             raise UsageError(
@@ -84,25 +90,25 @@ class Wallet(Posting):
             )
         if wanted == 0 or wanted > credit:
             raise FundsError(
-                f"{key.address} has {self.amount(credit)} of credit in Escrow"
-                + (f", and {self.amount(wanted)} is asked for" if wanted else ": there is nothing to withdraw"),
+                f"{key.address} has {self.session.amount(credit)} of credit in Escrow"
+                + (f", and {self.session.amount(wanted)} is asked for" if wanted else ": there is nothing to withdraw"),
                 hint="hearth wallet balance",
                 code="NO_CREDIT",
                 credit=str(credit),
             )
-        self.require_funds(key.address, asset_units=0, gas=WITHDRAW_GAS, what="withdrawing")
-        self.tell("confirm", {"text": f"withdraw {self.amount(wanted)} to {target}?", "needed": False})
-        nonce = self.market.port.nonce(key.address)
-        with self.sender() as sender:
-            sent = self.send(sender, self.market.calls.withdraw(target, wanted), f"withdraw/{nonce}")
+        self.session.require_funds(key.address, asset_units=0, gas=WITHDRAW_GAS, what="withdrawing")
+        self.session.tell("confirm", {"text": f"withdraw {self.session.amount(wanted)} to {target}?", "needed": False})
+        nonce = self.session.market.port.nonce(key.address)
+        with self.session.sender() as sender:
+            sent = self.session.send(sender, self.session.market.calls.withdraw(target, wanted), f"withdraw/{nonce}")
         return {
             "schema": "hearth.action/1",
             "action": "withdraw",
             "amount": str(wanted),
-            "amount_text": self.amount(wanted),
+            "amount_text": self.session.amount(wanted),
             "to": target,
             "transactions": [sent],
-            "dry_run": self.dry_run,
+            "dry_run": self.session.dry_run,
         }
 
     # ---- inside ----
@@ -111,20 +117,20 @@ class Wallet(Posting):
         from hearth.chain.keys import find_key
 
         if name is not None:
-            return find_key(self.settings.keys_folder, name)
-        if self.settings.account is None and not (self.settings.keys_folder / "dev.json").is_file():
-            return find_key(self.settings.keys_folder, None)
-        return self.key()
+            return find_key(self.session.settings.keys_folder, name)
+        if self.session.settings.account is None and not (self.session.settings.keys_folder / "dev.json").is_file():
+            return find_key(self.session.settings.keys_folder, None)
+        return self.session.key()
 
     def _made(self, name: str, secret: bytes | None) -> dict[str, Any]:
         from hearth.base.files import make_private
         from hearth.chain.keys import create_key, read_password
 
-        if self.settings.password_file is not None:
-            password = read_password(self.settings.password_file)
-        elif self._ask_password is not None:
-            password = self._ask_password(f"new password of {name}")
-            if self._ask_password(f"new password of {name}, once more") != password:
+        if self.session.settings.password_file is not None:
+            password = read_password(self.session.settings.password_file)
+        elif self.session.ask_password is not None:
+            password = self.session.ask_password(f"new password of {name}")
+            if self.session.ask_password(f"new password of {name}, once more") != password:
                 raise ConfigError(
                     "the two passwords differ", hint="hearth wallet new", code="WRONG_PASSWORD", component="wallet"
                 )
@@ -135,8 +141,8 @@ class Wallet(Posting):
                 code="NO_PASSWORD",
                 component="wallet",
             )
-        if self.dry_run:
+        if self.session.dry_run:
             return {"schema": "hearth.wallet/1", "name": name, "dry_run": True}
-        make_private(self.settings.home)
-        key = create_key(self.settings.keys_folder, name, password, secret=secret)
+        make_private(self.session.settings.home)
+        key = create_key(self.session.settings.keys_folder, name, password, secret=secret)
         return {"schema": "hearth.wallet/1", "name": key.name, "address": key.address, "file": str(key.path)}

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.local.market import LocalMarket
 from hearth.protocol.units import format_amount
 
 if TYPE_CHECKING:
@@ -31,9 +32,11 @@ if TYPE_CHECKING:
     from hearth.market.events import Event
 
 EXAMPLES: Final = Path(__file__).parents[2] / "examples"
-WORKERS: Final = ("worker", "worker2", "worker3")
+PRICES: Final = {"worker": "0.60/h", "worker2": "0.65/h", "worker3": "0.70/h"}
+WORKERS: Final = tuple(PRICES)
 VICTIM: Final = "worker3"
 """The worker that is stopped in the middle of a unit."""
+HEARTH: Final = (sys.executable, "-m", "hearth.cli")
 SLOTS: Final = 2
 STAKE: Final = "20"
 NUMPY_IMAGE: Final = "HEARTH_TEST_IMAGE_PYTHON_NUMPY"
@@ -68,7 +71,7 @@ class Stage:
 
 
 def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> dict[str, Any]:
-    """Run the demo and return what `net_verify` says of its chain. Raises HearthError where a part of it fails."""
+    """Run the demo and return what `hearth net verify` says of its chain. Raises HearthError where a part fails."""
     if not (EXAMPLES / "digits" / "digits.wasm").is_file():
         raise ConfigError(
             "the examples are not beside this program: the demo runs in a clone", hint="make demo", code="NO_EXAMPLES"
@@ -91,7 +94,7 @@ def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> dict[str, Any]
         _collect(stage)
         _show_money(stage, before, _balances(stage))
         stage.say("verifying: replaying every event, reading every result again")
-        report = stage.client.net_verify()
+        report = stage.client.net.verify()
         if keep:
             stage.say(f"kept in {folder}: HEARTH_HOME={folder} hearth devnet up")
         return report
@@ -100,44 +103,36 @@ def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> dict[str, Any]
 # ---- set-up ----
 
 
-def _client(folder: Path, account: str | None = None) -> Client:
+def _client(folder: Path) -> Client:
     from hearth.client import Client
     from hearth.config.settings import Settings
 
-    return Client(Settings(home=folder, account=account, timeout=int(RUN_SECONDS)))
+    return Client(Settings(home=folder, timeout=int(RUN_SECONDS)))
 
 
 def _set_up(stage: Stage, port: int) -> None:
     stage.say(f"starting a local chain on port {port} and deploying the market (devnet profile, real time)")
-    stage.client.devnet_up(port=port)
+    LocalMarket(stage.client.session).up(port=port)
     docker = bool(os.environ.get(NUMPY_IMAGE)) and _engine_answers()
+    payout = stage.client.session.key("owner").address
     for name in WORKERS:
-        config = stage.folder / f"{name}.toml"
-        client = _client(stage.folder, name)
-        client.worker_init(
-            config=config,
-            price={"worker": "0.60/h", "worker2": "0.65/h", "worker3": "0.70/h"}[name],
-            country="de",
-            payout=stage.client.key("owner").address,
-            slots=SLOTS,
-            runtimes=("wasm", "docker") if docker and name != VICTIM else ("wasm",),
-            gpus="none",
-            cores=1,
-            memory="1GiB",
-            disk="2GiB",
-        )
-        registered = stage.client.worker_register(config=config, stake=STAKE)
+        config = str(stage.folder / f"{name}.toml")
+        runtimes = "wasm,docker" if docker and name != VICTIM else "wasm"
+        size = ("--slots", str(SLOTS), "--cores", "1", "--memory", "1GiB", "--disk", "2GiB", "--gpus", "none")
+        place = ("--country", "de", "--payout", payout, "--runtimes", runtimes)
+        _hearth(stage, "worker", "init", "--config", config, "--account", name, "--price", PRICES[name], *place, *size)
+        registered = _hearth(stage, "worker", "register", "--config", config, "--stake", STAKE)
         stage.nodes[name] = int(registered["node"])
         stage.say(f"{name} is node {registered['node']} with {registered['stake_text']} of stake")
-        _start(stage, name, ["-m", "worker", "--config", str(config)])
-    _start(stage, "keeper", ["-m", "keeper", "--config", str(_keeper_file(stage))])
+        _start(stage, name, ["worker", "start", "--config", config])
+    _start(stage, "keeper", ["keeper", "run", "--config", str(_keeper_file(stage))])
     _wait_for_workers(stage)
 
 
 def _keeper_file(stage: Stage) -> Path:
     """Write the keeper's settings; a local chain has nobody to share the work with."""
     path = stage.folder / "keeper.toml"
-    settings = stage.client.settings
+    settings = stage.client.session.settings
     path.write_text(
         f"""\
 network = "{settings.home / "networks" / "devnet.json"}"
@@ -161,10 +156,33 @@ listen = ""
     return path
 
 
+def _hearth(stage: Stage, *arguments: str) -> dict[str, Any]:
+    """Run a command of the demo's user and return what it reports. Raises HearthError with the command's own error."""
+    done = subprocess.run(
+        [*HEARTH, *arguments, "--json", "--yes"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        env=_environment(stage),
+        timeout=RUN_SECONDS,
+        check=False,
+    )
+    try:
+        report: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        report = {"error": {"message": done.stderr.decode(errors="replace").strip()[-400:], "hint": "hearth doctor"}}
+    if done.returncode:
+        error = report["error"]
+        raise HearthError(
+            f"hearth {' '.join(arguments[:2])}: {error['message']}", hint=error["hint"], code="DEMO_START"
+        )
+    return report
+
+
 def _start(stage: Stage, name: str, arguments: Sequence[str]) -> None:
+    """Start a command that runs until it is stopped."""
     with (stage.folder / f"{name}.log").open("wb") as log:
         stage.processes[name] = subprocess.Popen(
-            [sys.executable, *arguments],
+            [*HEARTH, *arguments],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
@@ -182,7 +200,7 @@ def _environment(stage: Stage) -> dict[str, str]:
 def _wait_for_workers(stage: Stage) -> None:
     end = time.monotonic() + START_SECONDS
     while True:
-        rows = {row["node"]: row["status"] for row in stage.client.net_workers()["workers"]}
+        rows = {row["node"]: row["status"] for row in stage.client.net.workers()["workers"]}
         if all(rows.get(node) == "active" for node in stage.nodes.values()):
             stage.say("all workers beat")
             return
@@ -195,9 +213,13 @@ def _wait_for_workers(stage: Stage) -> None:
 
 
 def _engine_answers() -> bool:
-    from worker.runtimes.docker import DockerRuntime
+    from hearth.client.doctor import see_engine
 
-    return DockerRuntime().available()[0]
+    try:
+        see_engine()
+    except ConfigError:
+        return False
+    return True
 
 
 # ---- the run ----
@@ -210,12 +232,12 @@ def _post(stage: Stage) -> None:
         arguments["numpy-train"] = ("--var", f"IMAGE={os.environ[NUMPY_IMAGE]}")
     for name, extra in arguments.items():
         stage.say(f"$ hearth submit examples/{name}/job.yaml --wait")
-        command = ["-m", "hearth.cli", "submit", str(EXAMPLES / name / "job.yaml"), "--wait", "--json"]
+        command = ["submit", str(EXAMPLES / name / "job.yaml"), "--wait", "--json"]
         command += ["--results", str(stage.folder / "results" / name), "--timeout", f"{RUN_SECONDS:.0f}s", *extra]
         out = (stage.folder / f"{name}.json").open("wb")
         with out, (stage.folder / f"{name}.log").open("wb") as log:
             stage.submits[name] = subprocess.Popen(
-                [sys.executable, *command],
+                [*HEARTH, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=log,
@@ -226,7 +248,7 @@ def _post(stage: Stage) -> None:
 
 def _watch(stage: Stage) -> None:
     """Show the timeline, stop one worker in the middle of a unit, and go on until every job has ended."""
-    stage.seen = stage.client.market.port.head().number
+    stage.seen = stage.client.session.market.port.head().number
     end = time.monotonic() + RUN_SECONDS
     stopped_at = 0.0
     confirmed = False
@@ -259,18 +281,18 @@ def _read_events(stage: Stage) -> None:
     from hearth.market.events import JobPosted, NodeUnitEvent, Reclaimed, Started, UnitEvent, decode_all
 
     client = stage.client
-    market = client.market
+    market = client.session.market
     head = market.port.head().number
     if head <= stage.seen:
         return
-    logs = market.port.logs([client.network.jobs], from_block=stage.seen + 1, to_block=head)
+    logs = market.port.logs([client.session.network.jobs], from_block=stage.seen + 1, to_block=head)
     stage.seen = head
     used: dict[bytes, Event] = {}
     for event in decode_all(logs):
         used.setdefault(event.log.tx_hash, event)
         if isinstance(event, JobPosted):
             stage.names["0x" + event.job_id.hex()] = _job_name(stage, event)
-        facts = event_facts(event, client.asset)
+        facts = event_facts(event, client.session.asset)
         name = stage.names.get(str(facts.get("job")), "?")
         unit = f" unit {facts['unit']}" if "unit" in facts else ""
         stage.say(f"{name}{unit}: {facts['text']}")
@@ -291,7 +313,7 @@ def _job_name(stage: Stage, event: Any) -> str:
     from hearth.protocol.words import unpack_terms
 
     terms = unpack_terms(event.terms)
-    return str(stage.client.store.get_json(terms.spec)["name"])
+    return str(stage.client.session.store.get_json(terms.spec)["name"])
 
 
 def _unit_name(stage: Stage, unit: tuple[str, int]) -> str:
@@ -325,7 +347,7 @@ def _collect(stage: Stage) -> None:
         elif name == "failing":
             stage.say(f"  its last words: {str(results['failure']['stderr_tail']).strip()[-120:]}")
         else:
-            counted = stage.client.job_get(
+            counted = stage.client.jobs.get(
                 report["job"], folder=stage.folder / "counted", reduce=EXAMPLES / name / "reduce.py"
             )
             for line in str(counted["reduced"]).splitlines()[-4:]:
@@ -336,14 +358,14 @@ def _balances(stage: Stage) -> dict[str, tuple[int, int]]:
     """Return (coin, credit in Escrow) by account."""
     from hearth.local import devnet
 
-    keys = {row["name"]: row["address"] for row in stage.client.wallet_list()["keys"]}
+    keys = {row["name"]: row["address"] for row in stage.client.wallet.list()["keys"]}
     keys["treasury"] = devnet.account(devnet.TREASURY).address.lower()
-    market = stage.client.market
+    market = stage.client.session.market
     return {name: (market.port.balance(keys[name]), market.credit(keys[name])) for name in (*ACCOUNTS, "treasury")}
 
 
 def _show_money(stage: Stage, before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> None:
-    asset = stage.client.asset
+    asset = stage.client.session.asset
     stage.say("balances: coin and credit before, after, change")
     for name, (coin, credit) in before.items():
         now_coin, now_credit = after[name]

@@ -5,21 +5,38 @@ from __future__ import annotations
 import ast
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import Any
 
 import click
+import click.shell_completion
 import pytest
 
 from hearth import Client
 from hearth.base.errors import UsageError
 from hearth.cli.__main__ import main
 from hearth.cli.output import Output
-from hearth.cli.root import COMMANDS, root
+from hearth.cli.root import COMMANDS, EXTENSIONS, extensions, root
 from hearth.client import Client as Real
+from hearth.client.jobs import Jobs
+from hearth.client.net import Net
+from hearth.client.posting.post import Posting
+from hearth.client.results import Results
+from hearth.client.wallet import Wallet
+from hearth.client.workers import Workers
+from hearth.config.settings import Settings
+from hearth.local.demo import run_demo
+from hearth.local.market import LocalMarket
+from hearth.local.project import write_project
+from keeper.manage import Keeping
+from worker.manage import Provider, selftest
+from worker.scaffold import write_settings
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("web3", "docker", "wasmtime", "numpy", "pydantic", "ipfshttpclient", "rich", "eth_account", "vyper", "ape")
@@ -50,15 +67,108 @@ def test_client__imported_from_the_package__is_the_client() -> None:
     assert Client is Real
 
 
+def _served_by(path: str) -> tuple[Callable[..., Any], str]:
+    """Return what serves a command, and how its callback spells the call."""
+    single: dict[str, tuple[Callable[..., Any], str]] = {
+        "demo": (run_demo, "run_demo("),
+        "init": (write_project, "write_project("),
+        "doctor": (Real.doctor, "run.client.doctor("),
+        "completion": (click.shell_completion.ShellComplete.source, ".source("),
+        "offers": (Workers.offers, "run.client.workers.offers("),
+        "jobs": (Jobs.list, "run.client.jobs.list("),
+        "wallet import": (Wallet.import_key, "run.client.wallet.import_key("),
+        "worker init": (write_settings, "write_settings(run.client, config, "),
+        "worker selftest": (selftest, "selftest(config)"),
+    }
+    if path in single:
+        return single[path]
+    group, _, name = path.rpartition(" ")
+    owner: Any
+    owner, call = {
+        "": (Posting, "run.client.jobs"),
+        "job": (
+            Posting if name == "rerun" else Results if name in ("spec", "get", "logs") else Jobs,
+            "run.client.jobs",
+        ),
+        "wallet": (Wallet, "run.client.wallet"),
+        "net": (Net, "run.client.net"),
+        "devnet": (LocalMarket, "LocalMarket(run.client.session)"),
+        "worker": (Provider, "rovider"),
+        "keeper": (Keeping, "Keeping(run.client, config)"),
+    }[group]
+    return getattr(owner, name), f".{name}(" if group == "worker" else f"{call}.{name}("
+
+
 @pytest.mark.parametrize("path", TREE)
-def test_command__every_leaf__calls_the_client_method_of_its_name(path: str) -> None:
-    name = re.sub("[ -]", "_", path)
-    method = getattr(Client, name)
-    assert inspect.getdoc(method), f"Client.{name} says nothing of itself"
+def test_command__every_leaf__calls_one_documented_function_of_its_name(path: str) -> None:
+    function, call = _served_by(path)
+    assert inspect.getdoc(function), f"{function} says nothing of itself"
     callback = TREE[path].callback
     assert callback is not None
-    # `hearth run` hides behind the argument `run`.
-    assert f"run.client.{name}(" in inspect.getsource(callback)
+    assert call in inspect.getsource(callback)
+
+
+def test_jobs__what_other_classes_serve__are_members_too(tmp_path: Path) -> None:
+    jobs = Real(Settings(home=tmp_path)).jobs
+    assert {name for name in vars(jobs) if callable(getattr(jobs, name)) and name != "reads"} == {
+        *("check", "submit", "run", "rerun", "spec", "get", "logs")
+    }
+
+
+def test_import_client__a_users_own_worker_and_keeper_beside_the_script__are_not_touched(tmp_path: Path) -> None:
+    for name in ("worker", "keeper"):
+        (tmp_path / f"{name}.py").write_text('raise SystemExit("not yours to import")\n')
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys\nfrom hearth import Client\nClient()\n"
+        "import hearth.local.demo, hearth.local.market, hearth.cli.root\n"
+        'print(sorted(name for name in sys.modules if name.split(".")[0] in ("worker", "keeper")))\n'
+    )
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "HEARTH_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, env=environ, capture_output=True, text=True, check=True
+    )
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+# ---- other programs' commands ----
+
+
+def _extend(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    point = EntryPoint(name, value, EXTENSIONS)
+    monkeypatch.setattr("hearth.cli.root.extensions", lambda: {name: point})
+
+
+def test_extension__of_another_program__is_a_command_and_stands_in_the_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _extend(monkeypatch, "echo", "hearth.cli.local:completion")
+    assert main(["echo", "bash"]) == 0
+    assert "_HEARTH_COMPLETE" in capsys.readouterr().out
+    assert main(["--help"]) == 0
+    assert "  echo        Print the completion script" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("value", ["nowhere.at_all:command", "hearth.cli.root:COMMANDS", "hearth.cli.root:nothing"])
+def test_extension__that_cannot_be_loaded__is_named_and_harms_no_other_command(
+    value: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _extend(monkeypatch, "broken", value)
+    assert main(["broken", "--json"]) == 3
+    assert json.loads(capsys.readouterr().out)["error"]["code"] == "BAD_EXTENSION"
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    assert value in shown and "  demo " in shown
+
+
+def test_extension__with_a_name_of_ours__does_not_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = EntryPoint("submit", "hearth.cli.local:completion", EXTENSIONS)
+    monkeypatch.setattr("hearth.cli.root.entry_points", lambda group: (mine,))
+    extensions.cache_clear()
+    try:
+        assert "submit" not in extensions()
+    finally:
+        extensions.cache_clear()
 
 
 def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() -> None:
@@ -224,11 +334,11 @@ def test_main__interrupted_while_waiting__130_and_the_job_is_alive(
 ) -> None:
     job = "0x" + "ab" * 32
 
-    def submit(self: Client, *arguments: object, **options: object) -> None:
-        self.tell("posted", {"job": job, "text": job})
+    def submit(self: Posting, *arguments: object, **options: object) -> None:
+        self.session.tell("posted", {"job": job, "text": job})
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Real, "submit", submit)
+    monkeypatch.setattr(Posting, "submit", submit)
     assert main(["submit", "job.yaml", "--wait"]) == 130
     shown = capsys.readouterr().err
     assert "is alive" in shown and f"hearth job show {job[:14]}" in shown

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import BadDocument, ConfigError, StorageError, UsageError
 from hearth.chain.port import Log
-from hearth.client import Client
-from hearth.client.net import Books
-from hearth.client.posting.preflight import GATE_WORDS, workers_in_words
+from hearth.client.posting.preflight import GATE_WORDS, Preflight, workers_in_words
 from hearth.client.posting.quick import RunOptions, _input_of, _name_of, spec_of_run
 from hearth.client.posting.records import Records, terms_of
-from hearth.client.results import UnitResult, check_result
+from hearth.client.reading import JobReader
+from hearth.client.results import Results, UnitResult, check_result
 from hearth.client.session import Session
+from hearth.client.verify import Books
 from hearth.client.views import OUTCOME_WORDS, JobView, moment, next_step, until
 from hearth.config.settings import Settings
 from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
@@ -137,13 +137,14 @@ def test_workers_in_words__mixed_fleet__counts_each_gate_and_the_takers() -> Non
 
 
 def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> None:
-    client = Client(Settings(home=tmp_path))
-    client.__dict__["network"] = SimpleNamespace(chain_id=1, jobs="0x" + "aa" * 20)
+    session = Session(Settings(home=tmp_path))
+    session.__dict__["network"] = SimpleNamespace(chain_id=1, jobs="0x" + "aa" * 20)
+    fingerprint = Preflight(session).fingerprint
     dear = _terms(ceiling=2 * 10**18, keeper_fee=10**13, salt=8, deadline=NOW + 9_999)
-    assert client._fingerprint(_terms(), None, True) == client._fingerprint(dear, None, True)
-    assert client._fingerprint(_terms(), None, False) != client._fingerprint(dear, None, False)
-    assert client._fingerprint(_terms(), None, False) == client._fingerprint(_terms(salt=9), None, False)
-    assert client._fingerprint(_terms(), None, True) != client._fingerprint(_terms(max_seconds=61), None, True)
+    assert fingerprint(_terms(), None, True) == fingerprint(dear, None, True)
+    assert fingerprint(_terms(), None, False) != fingerprint(dear, None, False)
+    assert fingerprint(_terms(), None, False) == fingerprint(_terms(salt=9), None, False)
+    assert fingerprint(_terms(), None, True) != fingerprint(_terms(max_seconds=61), None, True)
 
 
 def test_words__every_gate_of_a_node_and_every_outcome__has_some() -> None:
@@ -211,17 +212,18 @@ def test_check_result__another_units_or_malformed__refused(document: Any) -> Non
 
 
 def test_report__that_is_none_or_is_missing__says_nothing(tmp_path: Path) -> None:
-    client = Client(Settings(home=tmp_path))
-    store = client.__dict__["store"] = MemoryStore()
+    session = Session(Settings(home=tmp_path))
+    store = session.__dict__["store"] = MemoryStore()
+    results = Results(JobReader(session))
 
     def told(digest: bytes) -> dict[str, Any]:
-        return client._told(UnitResult(0, Outcome.OK, State.SETTLED, bytes(32), digest, _document()))
+        return results._told(UnitResult(0, Outcome.OK, State.SETTLED, bytes(32), digest, _document()))
 
     assert told(store.put_json({"kept_until": 5})) == {"kept_until": 5}
     assert told(store.put_json([1])) == told(bytes(32)) == {}
-    assert client._report(store.put_json("words")) == {}
+    assert results._report(store.put_json("words")) == {}
     with pytest.raises(StorageError):
-        client._report(bytes(32))
+        results._report(bytes(32))
 
 
 def test_records__written_terms__are_found_until_their_end_is_seen(tmp_path: Path) -> None:

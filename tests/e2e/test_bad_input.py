@@ -13,12 +13,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from unittest import mock
 from urllib.request import Request, urlopen
 
 import pytest
 
-from hearth.base.errors import RefusedError
+from hearth.base.errors import RefusedError, SpecError
 from hearth.chain import keys
+from hearth.client.posting.post import Posting
 from hearth.client.posting.sources import resolve_image
 from hearth.local import devnet
 from hearth.local.devnet import free_port
@@ -43,9 +45,9 @@ STATEFUL = ("chain.json", "devnet.lock", "status.json", ".lock", ".log")
 
 def _key(place: Town, name: str, *, wei: int = 0) -> keys.KeyFile:
     key = keys.create_key(place.home / "keys", name, PASSWORD, devnet=True)
-    market = place.client.market
+    market = place.session.market
     if wei:
-        devnet.fund(market.port, place.client.network, key.address, wei=wei)  # type: ignore[arg-type]
+        devnet.fund(market.port, place.session.network, key.address, wei=wei)  # type: ignore[arg-type]
     return key
 
 
@@ -100,7 +102,7 @@ def names(place: Town) -> dict[str, str]:
     idle = place.worker_file("worker2")
     poor = folder / "poor.toml"
     address = keys.find_key(place.home / "keys", "poor").address
-    poor.write_text(idle.read_text().replace(place.client.key("owner").address, address))
+    poor.write_text(idle.read_text().replace(place.session.key("owner").address, address))
     return {
         "job": str(job),
         "corrupt_job": str(folder / "corrupt.yaml"),
@@ -116,7 +118,7 @@ def names(place: Town) -> dict[str, str]:
 
 def _state(place: Town) -> dict[str, Any]:
     """Return balances, credits and nonces of the users, the locks, and every file that a command could touch."""
-    market = place.client.market
+    market = place.session.market
     facts: dict[str, Any] = {}
     for key in keys.list_keys(place.home / "keys"):
         if key.name not in place.processes:  # these beat and settle meanwhile
@@ -206,10 +208,10 @@ def test_submit__job_that_fails__exit_100_with_its_status_and_books_that_add_up(
     place: Town, posted: dict[str, Path], row: Ran
 ) -> None:
     # The same file again finds the posted job, waits for it, and pays nothing.
-    nonce = place.client.market.port.nonce(place.client.key().address)
+    nonce = place.session.market.port.nonce(place.session.key().address)
     told = place.hearth("submit", str(posted[row.name]), "--wait", "--json", "--timeout", "4m")
     assert told.code == 100, told.out + told.err
-    assert place.client.market.port.nonce(place.client.key().address) == nonce
+    assert place.session.market.port.nonce(place.session.key().address) == nonce
     error = told.error
     assert error["code"] == "JOB_FAILED" and error["details"]["status"] in row.statuses, told.out
     assert error["hint"].startswith("hearth job logs 0x")
@@ -380,7 +382,7 @@ def test_submit__rpc_cut_while_posting__exit_4_and_the_same_file_pays_once(place
     proxy = _Cut(place.url)
     Thread(target=proxy.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{proxy.server_address[1]}"
-    market, address = place.client.market, place.client.key().address
+    market, address = place.session.market, place.session.key().address
     before = (market.port.nonce(address), market.port.balance(address))
     try:
         told = place.hearth("submit", str(file), "--anyway", "--rpc", url, "--timeout", "5s", "--json")
@@ -402,38 +404,35 @@ def test_submit__rpc_cut_while_posting__exit_4_and_the_same_file_pays_once(place
 def test_post__the_same_terms_twice__refused_by_the_contract(place: Town, names: dict[str, str]) -> None:
     file = _cheap(names, "twice")
     job = place.hearth("submit", str(file), "--anyway", "-q").out.strip()
-    client = place.client
-    terms = client.market.terms_of(client.job_id(job)).terms
-    before = (client.market.port.balance(terms.submitter), client.market.port.nonce(terms.submitter))
-    with client.sender() as sender, pytest.raises(RefusedError) as refused:
-        sender.send(client.market.calls.post(terms), key="post/once-more")
+    session = place.session
+    terms = session.market.terms_of(session.job_id(job)).terms
+    before = (session.market.port.balance(terms.submitter), session.market.port.nonce(terms.submitter))
+    with session.sender() as sender, pytest.raises(RefusedError) as refused:
+        sender.send(session.market.calls.post(terms), key="post/once-more")
     assert refused.value.exit_code == 5 and "jobs:" in refused.value.message
-    assert (client.market.port.balance(terms.submitter), client.market.port.nonce(terms.submitter)) == before
+    assert (session.market.port.balance(terms.submitter), session.market.port.nonce(terms.submitter)) == before
     assert place.hearth("job", "cancel", job).code == 0
-    with client.sender() as sender, pytest.raises(RefusedError):
-        sender.send(client.market.calls.post(terms), key="post/after-its-end")
+    with session.sender() as sender, pytest.raises(RefusedError):
+        sender.send(session.market.calls.post(terms), key="post/after-its-end")
 
 
 def test_submit__source_that_grows_meanwhile__refused(place: Town, names: dict[str, str]) -> None:
     file = Path(names["job"])
-    client = place.client
-    upload = client._upload
+    client, upload = place.client, Posting._upload
     module = file.with_name("good.wasm")
     kept = module.read_bytes()
 
-    def late(plan: Any) -> None:
+    def late(posting: Posting, plan: Any) -> None:
         module.write_bytes(kept + b"\0")
-        upload(plan)
+        upload(posting, plan)
 
-    client._upload = late  # type: ignore[method-assign]
-    nonce = client.market.port.nonce(client.key().address)
+    nonce = client.session.market.port.nonce(client.session.key().address)
     try:
-        with pytest.raises(Exception, match="changed while it was read"):
-            client.submit(file)
+        with mock.patch.object(Posting, "_upload", late), pytest.raises(SpecError, match="changed while it was read"):
+            client.jobs.submit(file)
     finally:
         module.write_bytes(kept)
-        del client._upload
-    assert client.market.port.nonce(client.key().address) == nonce
+    assert client.session.market.port.nonce(client.session.key().address) == nonce
 
 
 @pytest.mark.parametrize(
@@ -453,7 +452,7 @@ def test_submit__source_that_grows_meanwhile__refused(place: Town, names: dict[s
 def test_dry_run__what_would_change_something__changes_nothing_and_asks_no_password(
     place: Town, names: dict[str, str], command: tuple[str, ...]
 ) -> None:
-    if "withdraw" in command and not int(place.client.wallet_balance("provider")["credit"]):
+    if "withdraw" in command and not int(place.client.wallet.balance("provider")["credit"]):
         assert place.hearth("submit", names["job"], "--wait", "--again", "--timeout", "3m").code == 0
     hidden = [path.rename(path.with_suffix(".hidden")) for path in (place.home / "keys").glob("*.password")]
     try:

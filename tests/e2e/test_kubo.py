@@ -67,7 +67,7 @@ def test_submit__store_down_in_the_middle_of_the_upload__exit_9_and_nothing_char
     # The job brings 292 KiB: the line dies within the upload, long after the store was looked at.
     line = _Cut((host, port), after=100_000)
     with town(tmp_path / "home", _port()) as place:
-        chain, address = place.client.market.port, place.client.key().address
+        chain, address = place.session.market.port, place.session.key().address
         before = (chain.nonce(address, pending=True), chain.balance(address))
         job = str(EXAMPLES / "digits" / "job.yaml")
         arguments = ("submit", job, "--anyway", "--json", "--timeout", "1m")

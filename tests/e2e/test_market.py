@@ -12,6 +12,7 @@ from eth_utils.crypto import keccak
 
 from hearth.chain.port import ChainPort, Log, Topics
 from hearth.client import Client
+from hearth.client.results import Results
 from hearth.config.settings import Settings
 from hearth.local.devnet import free_port
 from hearth.market.events import Settled, Split, topic_of
@@ -66,9 +67,8 @@ def test_submit__failing_job__exit_100_with_last_words(done: dict[str, Any]) -> 
 
 def test_submit__good_job__says_how_long_its_worker_keeps_the_outputs(place: Town, done: dict[str, Any]) -> None:
     job = done["digits"]["job"]
-    document = place.client.store.get_json(
-        place.client._reports(place.client._look(place.client.job_id(job)))[0].report
-    )
+    reads = place.client.jobs.reads
+    document = place.session.store.get_json(Results(reads)._reports(reads.look(job))[0].report)
     assert done["digits"]["results"]["kept_until"] == document["kept_until"] == document["ended"] + 7 * 86_400
 
 
@@ -87,9 +87,9 @@ def test_submit__same_file_while_pending__finds_the_job_and_pays_once(place: Tow
     )
     first = place.hearth("submit", str(job), "--anyway", "-q")
     assert first.code == 0, first.err
-    before = place.client.wallet_balance()
+    before = place.client.wallet.balance()
     second = place.hearth("submit", str(job), "--anyway", "-q")
-    after = place.client.wallet_balance()
+    after = place.client.wallet.balance()
     assert (second.code, second.out) == (0, first.out)
     assert "posted already" not in second.out
     assert before == after
@@ -105,10 +105,10 @@ def test_submit__same_file_while_pending__finds_the_job_and_pays_once(place: Tow
 def test_run__module_without_a_price__asks_first_then_runs(place: Town, done: dict[str, Any], tmp_path: Path) -> None:
     program = str(EXAMPLES / "digits" / "digits.wasm")
     command = ("run", program, "-i", f"{EXAMPLES / 'digits' / 'digits.csv'}:/in/digits.csv", "-o", "/out/accuracy.json")
-    nonce = place.client.market.port.nonce(place.client.key().address)
+    nonce = place.session.market.port.nonce(place.session.key().address)
     asked = place.hearth(*command, "--json", "--", "--epochs", "1")
     assert (asked.code, asked.error["code"], asked.error["hint"]) == (3, "NOT_CONFIRMED", "use --yes")
-    assert place.client.market.port.nonce(place.client.key().address) == nonce
+    assert place.session.market.port.nonce(place.session.key().address) == nonce
     results = tmp_path / "out"
     told = place.hearth(*command, "--yes", "--timeout", "3m", "--results", str(results), "--", "--epochs", "1")
     assert told.code == 0, told.out + told.err
@@ -257,7 +257,7 @@ class Hiding:
 
 
 def _verify(place: Town, port: Any = None) -> dict[str, Any]:
-    return Client(Settings(home=place.home), port=port).net_verify()
+    return Client(Settings(home=place.home), port=port).net.verify()
 
 
 def test_net_verify__honest_chain__solvent(place: Town, done: dict[str, Any]) -> None:
@@ -273,7 +273,7 @@ def test_net_verify__honest_chain__solvent(place: Town, done: dict[str, Any]) ->
 
 @pytest.mark.parametrize("event", [Settled, Split])
 def test_net_verify__one_event_hidden__not_solvent(place: Town, done: dict[str, Any], event: Any) -> None:
-    port = Hiding(place.client.market.port, topic_of(event))
+    port = Hiding(place.session.market.port, topic_of(event))
     report = _verify(place, port)
     assert port.hidden == 1
     assert report["solvent"] is False and report["faults"]
@@ -296,8 +296,8 @@ def _set(place: Town, contract: str, slot: str, value: int) -> None:
 def test_net_verify__escrow_one_short__not_solvent_and_donation_changes_nothing(
     place: Town, done: dict[str, Any]
 ) -> None:
-    escrow, token = place.client.network.escrow, place.client.network.asset.address
-    held = place.client.market.asset_balance(escrow)
+    escrow, token = place.session.network.escrow, place.session.network.asset.address
+    held = place.session.market.asset_balance(escrow)
     slot = _asset_slot(place, escrow, token, held) if token else ""
 
     def hold(amount: int) -> None:
@@ -321,8 +321,8 @@ def test_net_verify__escrow_one_short__not_solvent_and_donation_changes_nothing(
 def test_net_verify__one_credit_raised__not_solvent(place: Town, done: dict[str, Any]) -> None:
     from hearth.local import devnet
 
-    escrow, treasury = place.client.network.escrow, devnet.account(devnet.TREASURY).address.lower()
-    credit = place.client.market.credit(treasury)
+    escrow, treasury = place.session.network.escrow, devnet.account(devnet.TREASURY).address.lower()
+    credit = place.session.market.credit(treasury)
     assert credit > 0
     slot = _asset_slot(place, treasury, escrow, credit)
     try:
@@ -344,7 +344,7 @@ def test_net_verify__result_block_damaged__exit_9(place: Town, done: dict[str, A
     events = place.hearth("job", "events", done["digits"]["job"], "--json").out.splitlines()
     submitted = [json.loads(line) for line in events if '"Submitted"' in line][-1]
     wanted = outputs if block == "outputs" else canonical.cid_of_digest(bytes.fromhex(submitted["result"]))
-    store = place.client.store
+    store = place.session.store
     assert isinstance(store, FolderStore)
     path = next(path for path in (place.home / "store").rglob("*") if path.is_file() and _is(path, wanted))
     kept = path.read_bytes()

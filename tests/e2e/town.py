@@ -70,6 +70,7 @@ class Town:
         assert told.code == 0, told.err + told.out
         self.url = str(told.json["url"])
         self.client = Client(Settings(home=home))
+        self.session = self.client.session
 
     def hearth(self, *arguments: str, environ: dict[str, str] | None = None) -> Said:
         """Run a command of this town's user."""
@@ -82,7 +83,7 @@ class Town:
         path = self.home / f"{name}.toml"
         told = self.hearth(
             *("worker", "init", "--account", name, "--config", str(path), "--price", price, "--country", "de"),
-            *("--payout", self.client.key("owner").address, "--slots", str(slots), "--runtimes", "wasm"),
+            *("--payout", self.session.key("owner").address, "--slots", str(slots), "--runtimes", "wasm"),
             *("--gpus", "none", "--cores", "1", "--memory", "1GiB", "--disk", "2GiB", *extra),
         )
         assert told.code == 0, told.err
@@ -120,7 +121,7 @@ class Town:
         """Wait until a node is active."""
         end = time.monotonic() + START_SECONDS
         while True:
-            rows = {row["node"]: row["status"] for row in self.client.net_workers()["workers"]}
+            rows = {row["node"]: row["status"] for row in self.client.net.workers()["workers"]}
             if rows.get(node) == "active":
                 return
             assert time.monotonic() < end, f"node {node} never beat: {rows}"
@@ -128,7 +129,7 @@ class Town:
 
     def rpc(self, method: str, *parameters: object) -> Any:
         """Call the chain's node directly."""
-        port: Any = self.client.market.port
+        port: Any = self.session.market.port
         return port.rpc(method, *parameters)
 
     def stop(self, name: str) -> None:

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hearth.client import Client
-from hearth.config.settings import Settings
 from tests.require import require
+from worker import manage
 from worker import selftest as subject
 from worker.runtimes.base import Level
 from worker.runtimes.docker import DockerRuntime
@@ -44,7 +43,7 @@ def test_worker_selftest__engine_of_a_settings_file__is_the_one_tried(tmp_path: 
 
     file = tmp_path / "worker.toml"
     file.write_text(TEXT + '\n[docker]\nhost = "unix:///nowhere.sock"\n')
-    told = Client(Settings(home=tmp_path / "home")).worker_selftest(config=file)
+    told = manage.selftest(file)
     assert told["result"] == "PASS"
     assert [(row["name"], row["level"]) for row in told["checks"]] == [("wasm", "PASS"), ("docker", "WARN")]
 

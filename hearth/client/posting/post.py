@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from hearth.base.errors import NoWorkerError
+from hearth.client.following import wait as wait_for
 from hearth.client.posting.preflight import Preflight, escrow_of, takers, workers_in_words
 from hearth.client.posting.quick import RunOptions, spec_of_run
 from hearth.client.posting.records import terms_of
@@ -18,7 +19,9 @@ from hearth.protocol.types import Gate
 if TYPE_CHECKING:
     from hearth.chain.tx import Sender
     from hearth.client.posting.preflight import Plan
-    from hearth.client.session import Rehearsal
+    from hearth.client.reading import JobReader
+    from hearth.client.results import Results
+    from hearth.client.session import DryRun
     from hearth.protocol.types import Terms
     from hearth.spec import LoadedSpec
 
@@ -26,8 +29,22 @@ POST_GAS: Final = 160_000
 APPROVE_GAS: Final = 70_000
 
 
-class Posting(Preflight):
-    """Submit and rerun jobs."""
+class Posting:
+    """Check, submit and rerun jobs."""
+
+    def __init__(self, reads: JobReader, results: Results) -> None:
+        """Post nothing yet."""
+        self.session = reads.session
+        self._reads = reads
+        self._results = results
+        self._preflight = Preflight(self.session)
+
+    def check(self, file: Path, *, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Check a job file down to its price and who could take it; writes and sends nothing."""
+        from hearth.spec import load_spec
+
+        with self._preflight.planned(load_spec(file, variables)) as plan:
+            return self._preflight.facts(plan)
 
     def submit(
         self,
@@ -63,23 +80,23 @@ class Posting(Preflight):
         """Run an image or a WASM module as a job of one unit; without a price, at the cheapest fitting ask and half."""
         return self._submit(spec_of_run(program, command, **options), again, anyway, wait, results)
 
-    def job_rerun(self, job: str, *, anyway: bool = False, wait: bool = False) -> dict[str, Any]:
+    def rerun(self, job: str, *, anyway: bool = False, wait: bool = False) -> dict[str, Any]:
         """Post a job's terms again under a new salt, with a deadline as far away as the old one was."""
-        view = self._look(self.job_id(job))
-        block = self.market.port.block(view.posted.log.block_hash)
+        view = self._reads.look(job)
+        block = self.session.market.port.block(view.posted.log.block_hash)
         allowed = view.terms.deadline - (block.timestamp if block else view.now)
-        policies = self.market.policies()
+        policies = self.session.market.policies()
         terms = replace(
             view.terms,
-            submitter=self.key().address,
+            submitter=self.session.key().address,
             salt=secrets.randbits(96),
             deadline=view.now + allowed,
             policy=policies.word,
         )
-        gates = self._gates(terms, policies.policy)
+        gates = self._preflight.gates(terms, policies.policy)
         self._require_taker(gates, terms, anyway)
         self._require_price(terms)
-        if self.dry_run:
+        if self.session.dry_run:
             return {"schema": "hearth.plan/1", "dry_run": True, "escrow": str(escrow_of(terms)), "rerun_of": job}
         posted = self._post(terms, fingerprint=f"rerun/{secrets.token_hex(8)}", note=f"rerun of {job}")
         return self._finish(posted, wait, None)
@@ -89,25 +106,28 @@ class Posting(Preflight):
     def _submit(
         self, loaded: LoadedSpec, again: bool, anyway: bool, wait: bool, results: Path | None
     ) -> dict[str, Any]:
-        with self._planned(loaded) as plan:
+        with self._preflight.planned(loaded) as plan:
             for line in plan.lines:
-                self.tell("note", {"text": line})
+                self.session.tell("note", {"text": line})
             known = None if again else self._pending(plan.fingerprint)
             if known is not None:
-                self.tell(
+                self.session.tell(
                     "note", {"text": f"this job was posted already: {known['job'][:14]}; --again posts a new one"}
                 )
             else:
                 self._require_taker(plan.gates, plan.terms, anyway)
                 self._require_price(plan.terms)
-            if self.dry_run:
-                return {**self._plan_facts(plan), "pending": known["job"] if known else None}
+            if self.session.dry_run:
+                return {**self._preflight.facts(plan), "pending": known["job"] if known else None}
             if known is None:
-                self.tell(
+                self.session.tell(
                     "confirm",
-                    {"text": f"post it for at most {self.amount(escrow_of(plan.terms))}?", "needed": plan.auto_price},
+                    {
+                        "text": f"post it for at most {self.session.amount(escrow_of(plan.terms))}?",
+                        "needed": plan.auto_price,
+                    },
                 )
-                self.unlocked(self.key())
+                self.session.unlocked(self.session.key())
                 self._upload(plan)
                 terms = replace(plan.terms, salt=secrets.randbits(96))
                 posted = self._post(terms, plan.fingerprint, str(loaded.source.name))
@@ -130,42 +150,42 @@ class Posting(Preflight):
         )
 
     def _require_price(self, terms: Terms) -> None:
-        native = self.network.asset.address is None
+        native = self.session.network.asset.address is None
         gas = POST_GAS + (0 if native else APPROVE_GAS)
-        self.require_funds(terms.submitter, asset_units=escrow_of(terms), gas=gas, what="this job")
+        self.session.require_funds(terms.submitter, asset_units=escrow_of(terms), gas=gas, what="this job")
 
     def _upload(self, plan: Plan) -> None:
         """Store every local source, and refuse one that changed since it was read."""
         from hearth.spec import canonical, local_sources
 
         for where, src in local_sources(plan.loaded.spec):
-            meter = self._meter(f"upload {src}", plan.sources.blobs[src].size)
+            meter = self.session.meter(f"upload {src}", plan.sources.blobs[src].size)
             plan.sources.store(src, workdir=where[0] == "workdir", progress=meter)
-        digest = self.store.put_json(canonical(plan.resolved))
+        digest = self.session.store.put_json(canonical(plan.resolved))
         assert digest == plan.terms.spec, "the store named the spec otherwise than we did"
 
     def _post(self, terms: Terms, fingerprint: str, note: str) -> dict[str, Any]:
         """Journal terms, then approve and post them."""
-        with self.sender() as sender:
-            record = self._records.write(job_hex(self.market.job_id(terms)), fingerprint, note, terms)
+        with self.session.sender() as sender:
+            record = self.session.records.write(job_hex(self.session.market.job_id(terms)), fingerprint, note, terms)
             sent = self._send_post(sender, terms)
         return {**record, "transactions": sent}
 
-    def _send_post(self, sender: Sender | Rehearsal, terms: Terms) -> list[dict[str, Any]]:
-        market = self.market
+    def _send_post(self, sender: Sender | DryRun, terms: Terms) -> list[dict[str, Any]]:
+        market = self.session.market
         job_id = market.job_id(terms)
         sent = []
-        if market.allowance(terms.submitter, self.network.jobs) < escrow_of(terms):
-            sent.append(self.send(sender, market.calls.approve_post(terms), f"approve/{job_id.hex()}"))
-        sent.append(self.send(sender, market.calls.post(terms), f"post/{job_id.hex()}"))
+        if market.allowance(terms.submitter, self.session.network.jobs) < escrow_of(terms):
+            sent.append(self.session.send(sender, market.calls.approve_post(terms), f"approve/{job_id.hex()}"))
+        sent.append(self.session.send(sender, market.calls.post(terms), f"post/{job_id.hex()}"))
         return sent
 
     def _repost(self, record: dict[str, Any]) -> dict[str, Any]:
         """Make sure that a journalled job is on the chain: posted already, or posted now with the same terms."""
         terms = terms_of(record)
-        if self.market.job_word(self.market.job_id(terms)):
+        if self.session.market.job_word(self.session.market.job_id(terms)):
             return {**record, "transactions": []}
-        with self.sender() as sender:
+        with self.session.sender() as sender:
             return {**record, "transactions": self._send_post(sender, terms)}
 
     def _finish(self, record: dict[str, Any], wait: bool, results: Path | None) -> dict[str, Any]:
@@ -179,18 +199,18 @@ class Posting(Preflight):
         }
         if not wait:
             return report
-        self.tell("posted", {"job": job, "text": f"job {job}"})
-        report["end"] = self.wait(job)
-        report["results"] = self.results_of(job, results)
-        self._records.mark_seen(job)
+        self.session.tell("posted", {"job": job, "text": f"job {job}"})
+        report["end"] = wait_for(self._reads, job)
+        report["results"] = self._results.summary(job, results)
+        self.session.records.mark_seen(job)
         return report
 
     def _pending(self, fingerprint: str) -> dict[str, Any] | None:
         """Return the journalled job of a fingerprint whose end nobody saw, if it is posted or can still be."""
         from hearth.protocol import formulas, words
 
-        market = self.market
-        for record in self._records.unseen(fingerprint):
+        market = self.session.market
+        for record in self.session.records.unseen(fingerprint):
             terms = terms_of(record)
             if market.job_word(market.job_id(terms)):
                 return record

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import NoWorkerError, SpecError
-from hearth.client.results import Results
 from hearth.client.views import moment
 from hearth.protocol.types import Billing, Gate
 from hearth.protocol.units import format_duration, format_rate
 
 if TYPE_CHECKING:
     from hearth.client.posting.sources import Sources
+    from hearth.client.session import Session
     from hearth.protocol.types import Policy, Terms
     from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
 
@@ -63,67 +63,15 @@ class Plan:
     auto_price: bool
 
 
-class Preflight(Results):
-    """Look at offers and check jobs."""
+class Preflight:
+    """Check jobs, without writing, uploading or signing anything."""
 
-    def offers(
-        self, *, gpu: str | None = None, vram: str | None = None, max_price: str | None = None
-    ) -> dict[str, Any]:
-        """Return the live workers' offers, cheapest first, optionally of a GPU tier, memory and price."""
-        from hearth.protocol import formulas, reputation, zones
-        from hearth.protocol.gpu_tiers import TIERS
-        from hearth.protocol.types import Runtime, Status
-        from hearth.protocol.units import gib_ceil, parse_rate, parse_size
-        from hearth.spec import tier_number
-
-        tier = tier_number(gpu, TIERS) if gpu else 0
-        least = gib_ceil(parse_size(vram if not vram.isdigit() else f"{vram}GiB")) if vram else 0
-        most = parse_rate(max_price, self.asset) if max_price else None
-        head = self.market.port.head()
-        parameters = self.network.node_parameters
-        slugs = {number: slug for slug, number in TIERS.items()}
-        rows = []
-        for node in self.market.nodes(head.hash):
-            status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
-            ask = formulas.ask_in_force(node, head.timestamp)
-            offer = node.offer
-            if status is not Status.ACTIVE or offer.tier < tier or offer.vram_gib < least:
-                continue
-            if most is not None and ask > most:
-                continue
-            rows.append(
-                {
-                    "node": node.id,
-                    "owner": node.owner,
-                    "ask": str(ask),
-                    "ask_text": format_rate(ask, self.asset, places=9),
-                    "runtimes": [flag.name.lower() for flag in Runtime if flag & offer.runtimes and flag.name],
-                    "gpus": offer.gpu_count,
-                    "tier": slugs.get(offer.tier, "") if offer.gpu_count else "",
-                    "vram_gib": offer.vram_gib,
-                    "cores": offer.cores,
-                    "ram_gib": offer.ram_gib,
-                    "disk_gib": offer.disk_gib,
-                    "zone": zones.ZONES[offer.zone].slug,
-                    "slots": offer.slots,
-                    "free": max(0, offer.slots - node.hot.busy),
-                    "reputation_bps": reputation.reputation(node.hot.r, node.hot.s),
-                }
-            )
-        rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
-        return {"schema": "hearth.offers/1", "network": self.network.name, "block": head.number, "offers": rows}
-
-    def check(self, file: Path, *, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Check a job file down to its price and who could take it; writes and sends nothing."""
-        from hearth.spec import load_spec
-
-        with self._planned(load_spec(file, variables)) as plan:
-            return self._plan_facts(plan)
-
-    # ---- from file to plan ----
+    def __init__(self, session: Session) -> None:
+        """Check nothing yet."""
+        self.session = session
 
     @contextmanager
-    def _planned(self, loaded: LoadedSpec) -> Iterator[Plan]:
+    def planned(self, loaded: LoadedSpec) -> Iterator[Plan]:
         """Check a spec against files, market and workers; fetched inputs live while the context is open."""
         with tempfile.TemporaryDirectory(prefix="hearth-") as scratch:
             yield self._plan(loaded, Path(scratch))
@@ -133,9 +81,9 @@ class Preflight(Results):
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.spec import local_sources, needs_of, plan_prices, resolve, spec_digest, terms_of
 
-        sources = Sources(loaded, self.store, scratch)
+        sources = Sources(loaded, self.session.store, scratch)
         for where, src in local_sources(loaded.spec):
-            self.tell("step", {"text": f"reading {src}"})
+            self.session.tell("step", {"text": f"reading {src}"})
             sources.name(src, field=str(where[0]), workdir=where[0] == "workdir")
         spec = loaded.spec
         image = resolve_image(spec.image) if spec.image is not None and "@" not in spec.image else None
@@ -143,18 +91,18 @@ class Preflight(Results):
             resolved = resolve(spec, sources.blobs, image=image, tiers=TIERS)
         except SpecError as error:
             raise loaded.located(error) from error
-        policies = self.market.policies()
+        policies = self.session.market.policies()
         policy = policies.policy
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
-        head = self.market.port.head()
+        head = self.session.market.port.head()
         auto = spec.price.max_total is None and spec.price.max_rate is None and loaded.source.name == "command line"
         if auto:
             spec = self._with_auto_price(spec, needs, policy)
         try:
-            prices = plan_prices(spec, self.asset, policy)
+            prices = plan_prices(spec, self.session.asset, policy)
             terms = terms_of(
                 spec,
-                submitter=self.key().address,
+                submitter=self.session.key().address,
                 salt=0,
                 digest=spec_digest(resolved),
                 needs=needs,
@@ -165,8 +113,8 @@ class Preflight(Results):
             )
         except SpecError as error:
             raise loaded.located(error) from error
-        gates = self._gates(terms, policy)
-        fingerprint = self._fingerprint(terms, spec.limits.deadline, auto)
+        gates = self.gates(terms, policy)
+        fingerprint = self.fingerprint(terms, spec.limits.deadline, auto)
         lines = tuple(self._words(terms, policy, resolved, gates, loaded.notes, auto))
         return Plan(loaded, resolved, sources, terms, fingerprint, gates, lines, auto)
 
@@ -174,12 +122,12 @@ class Preflight(Results):
         """Return a spec whose ceiling is half above the cheapest live ask that has what the job needs."""
         from hearth.protocol import formulas
 
-        parameters = self.network.node_parameters
-        head = self.market.port.head()
+        parameters = self.session.network.node_parameters
+        head = self.session.market.port.head()
         ask = formulas.Ask(needs, (1 << 80) - 1, 0, 0)
         fitting = [
             formulas.ask_in_force(node, head.timestamp)
-            for node in self.market.nodes(head.hash)
+            for node in self.session.market.nodes(head.hash)
             if formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
             in (Gate.FITS, *PASSING)
         ]
@@ -188,19 +136,19 @@ class Preflight(Results):
                 "no live worker has what the job needs, so there is no price to go by",
                 hint="hearth offers; or name a price with --max-rate",
             )
-        rate = format_rate(min(fitting) * 3 // 2, self.asset).replace(f" {self.asset.symbol}", "")
+        rate = format_rate(min(fitting) * 3 // 2, self.session.asset).replace(f" {self.session.asset.symbol}", "")
         return spec.model_copy(update={"price": spec.price.model_copy(update={"max_rate": rate})})
 
-    def _gates(self, terms: Terms, policy: Policy) -> Counter[Gate]:
+    def gates(self, terms: Terms, policy: Policy) -> Counter[Gate]:
         """Count the workers by the first gate that keeps them from the job."""
         from hearth.protocol import formulas
         from hearth.protocol.types import ZERO_ADDRESS
 
-        parameters = self.network.node_parameters
-        head = self.market.port.head()
+        parameters = self.session.network.node_parameters
+        head = self.session.market.port.head()
         ask = formulas.ask_of(terms, policy)
         found: Counter[Gate] = Counter()
-        for node in self.market.nodes(head.hash):
+        for node in self.session.market.nodes(head.hash):
             if node.operator == ZERO_ADDRESS:
                 continue
             gate = formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
@@ -228,15 +176,16 @@ class Preflight(Results):
 
         lines = list(notes)
         escrow = escrow_of(terms)
+        fee = self.session.amount(terms.keeper_fee)
         price = formulas.unit_price(terms)
         many = f"{terms.units} units, " if terms.units > 1 else ""
         lines.append(
-            f"costs at most {self.amount(escrow)}: {many}{self.amount(price)} of work each, and {terms.max_attempts} "
-            f"attempts' keeper fees of {self.amount(terms.keeper_fee)}; what is not used comes back"
+            f"costs at most {self.session.amount(escrow)}: {many}{self.session.amount(price)} of work each, "
+            f"and {terms.max_attempts} attempts' keeper fees of {fee}; what is not used comes back"
         )
         chosen = " (half above the cheapest fitting ask)" if auto else ""
         lines.append(
-            f"pays at most {format_rate(terms.ceiling, self.asset, places=9)} per unit{chosen}, "
+            f"pays at most {format_rate(terms.ceiling, self.session.asset, places=9)} per unit{chosen}, "
             f"{_billing_words(terms.billing)}, for at most {format_duration(terms.max_seconds)}"
         )
         lines.append(
@@ -247,7 +196,7 @@ class Preflight(Results):
         lines.append(workers_in_words(gates))
         return lines
 
-    def _fingerprint(self, terms: Terms, deadline: str | None, auto: bool) -> str:
+    def fingerprint(self, terms: Terms, deadline: str | None, auto: bool) -> str:
         """Name what a user would call the same job: everything but salt, clock, policy, and a price of our choice."""
         from hearth.protocol import words
 
@@ -255,20 +204,25 @@ class Preflight(Results):
         if auto:
             same = replace(same, ceiling=0, keeper_fee=0)
         text = json.dumps(
-            [self.network.chain_id, self.network.jobs, deadline, [str(word) for word in words.pack_terms(same)]]
+            [
+                self.session.network.chain_id,
+                self.session.network.jobs,
+                deadline,
+                [str(word) for word in words.pack_terms(same)],
+            ]
         )
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def _plan_facts(self, plan: Plan) -> dict[str, Any]:
+    def facts(self, plan: Plan) -> dict[str, Any]:
         terms = plan.terms
         return {
             "schema": "hearth.plan/1",
-            "network": self.network.name,
+            "network": self.session.network.name,
             "name": plan.resolved.name,
             "spec": terms.spec.hex(),
             "runtime": plan.resolved.runtime,
             "units": terms.units,
-            "asset": self.asset.symbol,
+            "asset": self.session.asset.symbol,
             "escrow": str(escrow_of(terms)),
             "ceiling": str(terms.ceiling),
             "keeper_fee": str(terms.keeper_fee),
@@ -280,7 +234,7 @@ class Preflight(Results):
             "can_take": takers(plan.gates),
             "auto_price": plan.auto_price,
             "text": list(plan.lines),
-            "dry_run": self.dry_run,
+            "dry_run": self.session.dry_run,
         }
 
 

@@ -12,6 +12,8 @@ import click
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import table, tx_line
 from hearth.cli.root import Group
+from worker.manage import Provider, selftest
+from worker.scaffold import write_settings
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 _CONFIG = click.option("--config", type=FILE, default=Path("worker.toml"), show_default=True, help="The settings file.")
@@ -22,6 +24,11 @@ def _owner_options(function: Callable[..., Any]) -> Callable[..., Any]:
     function = click.option("--tx", type=FILE, help="Send what --print-tx wrote on the worker's machine.")(function)
     function = click.option("--print-tx", is_flag=True, help="Print the transaction for the owner's machine.")(function)
     return _CONFIG(function)
+
+
+def _owner(run: Run, tx: Path | None, act: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Send what was prepared on the worker's machine, or act with what this machine knows."""
+    return act() if tx is None else run.client.workers.send_prepared(tx)
 
 
 @click.group(cls=Group)
@@ -52,14 +59,14 @@ def _show_action(run: Run, report: dict[str, Any], line: str) -> None:
 @_CONFIG
 def worker_doctor(run: Run, config: Path) -> int:
     """Check everything that a worker needs, with the fix for what is missing."""
-    return _show_checks(run, run.client.worker_doctor(config=config))
+    return _show_checks(run, Provider(run.client, config).doctor())
 
 
 @worker.command("selftest", cls=Leaf)
 @click.option("--config", type=FILE, help="A worker.toml, whose container engine is tried; by default the system's.")
 def worker_selftest(run: Run, config: Path | None) -> int:
     """Run a real program in each runtime of this machine."""
-    return _show_checks(run, run.client.worker_selftest(config=config))
+    return _show_checks(run, selftest(config))
 
 
 @worker.command("init", cls=Leaf)
@@ -75,10 +82,10 @@ def worker_selftest(run: Run, config: Path | None) -> int:
 @click.option("--memory", metavar="SIZE", help="Memory of a slot.")
 @click.option("--disk", metavar="SIZE", help="Disk of a slot.")
 @click.option("--listen", metavar="HOST:PORT", help="Where metrics are served; empty for nowhere.")
-def worker_init(run: Run, runtimes: str | None, **options: Any) -> None:
+def worker_init(run: Run, config: Path, runtimes: str | None, **options: Any) -> None:
     """Write worker.toml for this machine and this account's key."""
     chosen = tuple(part.strip() for part in runtimes.split(",")) if runtimes else ()
-    report = run.client.worker_init(runtimes=chosen, **options)
+    report = write_settings(run.client, config, runtimes=chosen, **options)
     run.out.emit(
         report,
         lambda: [f"wrote {report['config']} for {report['operator']}", "  next: hearth worker register"],
@@ -91,7 +98,7 @@ def worker_init(run: Run, runtimes: str | None, **options: Any) -> None:
 @click.option("--stake", metavar="AMOUNT", help="The stake; by default the market's minimum.")
 def worker_register(run: Run, config: Path, stake: str | None, print_tx: bool, tx: Path | None) -> None:
     """Register this machine's offer with a stake."""
-    report = run.client.worker_register(config=config, stake=stake, print_tx=print_tx, tx=tx)
+    report = _owner(run, tx, lambda: Provider(run.client, config).register(stake=stake, print_tx=print_tx))
     _show_action(run, report, f"node {report.get('node')}: next: hearth worker start")
 
 
@@ -99,7 +106,8 @@ def worker_register(run: Run, config: Path, stake: str | None, print_tx: bool, t
 @_owner_options
 def worker_update(run: Run, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Replace an idle node's offer by what settings and machine say now."""
-    _show_action(run, run.client.worker_update(config=config, print_tx=print_tx, tx=tx), "the offer is replaced")
+    report = _owner(run, tx, lambda: Provider(run.client, config).update(print_tx=print_tx))
+    _show_action(run, report, "the offer is replaced")
 
 
 @worker.command("price", cls=Leaf)
@@ -107,7 +115,7 @@ def worker_update(run: Run, config: Path, print_tx: bool, tx: Path | None) -> No
 @_owner_options
 def worker_price(run: Run, rate: str, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Change the ask, such as 0.60/h; it counts after the market's notice."""
-    report = run.client.worker_price(rate, config=config, print_tx=print_tx, tx=tx)
+    report = _owner(run, tx, lambda: Provider(run.client, config).price(rate, print_tx=print_tx))
     _show_action(run, report, f"node {report.get('node')} will ask {report.get('ask_text')}")
 
 
@@ -116,7 +124,7 @@ def worker_price(run: Run, rate: str, config: Path, print_tx: bool, tx: Path | N
 @_owner_options
 def worker_stake(run: Run, amount: str, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Add stake; it leaves only by exit."""
-    report = run.client.worker_stake(amount, config=config, print_tx=print_tx, tx=tx)
+    report = _owner(run, tx, lambda: Provider(run.client, config).stake(amount, print_tx=print_tx))
     _show_action(run, report, f"node {report.get('node')} has {report.get('added_text')} more stake")
 
 
@@ -126,7 +134,8 @@ def worker_stake(run: Run, amount: str, config: Path, print_tx: bool, tx: Path |
 @click.option("--finish", is_flag=True, help="After the unbonding time: credit the stake.")
 def worker_exit(run: Run, config: Path, cancel: bool, finish: bool, print_tx: bool, tx: Path | None) -> None:
     """Leave the market: matching stops at once, the stake comes back after the unbonding time."""
-    report = run.client.worker_exit(config=config, cancel=cancel, finish=finish, print_tx=print_tx, tx=tx)
+    provider = Provider(run.client, config)
+    report = _owner(run, tx, lambda: provider.exit(cancel=cancel, finish=finish, print_tx=print_tx))
     line = (
         f"{report['action']}ed"
         if cancel or finish
@@ -139,7 +148,7 @@ def worker_exit(run: Run, config: Path, cancel: bool, finish: bool, print_tx: bo
 @_CONFIG
 def worker_start(run: Run, config: Path) -> None:
     """Run the worker until it is told to stop."""
-    run.client.worker_start(config=config)
+    Provider(run.client, config).start()
 
 
 def _show_mode(run: Run, report: dict[str, Any]) -> None:
@@ -151,28 +160,28 @@ def _show_mode(run: Run, report: dict[str, Any]) -> None:
 @_CONFIG
 def worker_pause(run: Run, config: Path) -> None:
     """Take nothing new and end what runs; an idle worker that is paused does not beat, and is not matched."""
-    _show_mode(run, run.client.worker_pause(config=config))
+    _show_mode(run, Provider(run.client, config).pause())
 
 
 @worker.command("resume", cls=Leaf)
 @_CONFIG
 def worker_resume(run: Run, config: Path) -> None:
     """Take work again."""
-    _show_mode(run, run.client.worker_resume(config=config))
+    _show_mode(run, Provider(run.client, config).resume())
 
 
 @worker.command("drain", cls=Leaf)
 @_CONFIG
 def worker_drain(run: Run, config: Path) -> None:
     """End what runs, then stop."""
-    _show_mode(run, run.client.worker_drain(config=config))
+    _show_mode(run, Provider(run.client, config).drain())
 
 
 @worker.command("status", cls=Leaf)
 @_CONFIG
 def worker_status(run: Run, config: Path) -> None:
     """Show what the chain and the running worker say of this machine."""
-    report = run.client.worker_status(config=config)
+    report = Provider(run.client, config).status()
 
     def text() -> list[str]:
         said = report["process"]
@@ -198,7 +207,7 @@ def worker_status(run: Run, config: Path) -> None:
 @_CONFIG
 def worker_why(run: Run, job: str, config: Path) -> None:
     """Say why this machine does or does not take a job."""
-    report = run.client.worker_why(job, config=config)
+    report = Provider(run.client, config).why(job)
 
     def text() -> list[str]:
         lines = [f"unit {row['unit']}: {row['text']}" for row in report["units"]]
@@ -212,7 +221,7 @@ def worker_why(run: Run, job: str, config: Path) -> None:
 @_CONFIG
 def worker_earnings(run: Run, config: Path) -> None:
     """Show the node's books: paid, failed, declined, timed out, slashed."""
-    report = run.client.worker_earnings(config=config)
+    report = Provider(run.client, config).earnings()
     counts = ("paid", "failed_theirs", "declined", "closed", "timed_out")
     run.out.emit(
         report,

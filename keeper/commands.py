@@ -10,6 +10,7 @@ import click
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import table
 from hearth.cli.root import Group
+from keeper.manage import Keeping
 
 _CONFIG = click.option(
     "--config", type=click.Path(dir_okay=False, path_type=Path), help="A keeper.toml; by default this account's own."
@@ -25,7 +26,7 @@ def keeper() -> None:
 @_CONFIG
 def keeper_list(run: Run, config: Path | None) -> None:
     """List the work that there is for a keeper now."""
-    report = run.client.keeper_list(config=config)
+    report = Keeping(run.client, config).list()
     rows = [(row["does"], ", ".join(row["ids"])[:60], row["earns_text"]) for row in report["work"]]
     run.out.emit(
         report,
@@ -48,7 +49,7 @@ def keeper_run(run: Run, config: Path | None, cycles: int | None) -> None:
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
-    report = run.client.keeper_run(config=config, cycles=cycles)
+    report = Keeping(run.client, config).run(cycles=cycles)
     run.out.emit(report, lambda: [f"profit {report['profit_and_loss']['profit']} {report['profit_and_loss']['asset']}"])
 
 
@@ -56,7 +57,7 @@ def keeper_run(run: Run, config: Path | None, cycles: int | None) -> None:
 @_CONFIG
 def keeper_status(run: Run, config: Path | None) -> None:
     """Show what the keeper last said: readiness, profit and loss, what it did."""
-    report = run.client.keeper_status(config=config)
+    report = Keeping(run.client, config).status()
 
     def text() -> list[str]:
         books = report["profit_and_loss"]
@@ -75,7 +76,7 @@ def keeper_status(run: Run, config: Path | None) -> None:
 @_CONFIG
 def keeper_explain(run: Run, job: str, config: Path | None) -> None:
     """Say what a keeper would do about a job, and why."""
-    report = run.client.keeper_explain(job, config=config)
+    report = Keeping(run.client, config).explain(job)
 
     def text() -> list[str]:
         fits = ", ".join(f"{count} {gate}" for gate, count in report["nodes"].items()) or "no live node"

@@ -1,4 +1,7 @@
-"""Run and question a keeper: list, run, status, explain."""
+"""What a keeper's operator does with it: list the work, run it, ask what it said and why.
+
+`Keeping(client)` is what `hearth keeper ...` calls; from Python it serves the same.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +9,26 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hearth.base.errors import ConfigError
-from hearth.client.views import job_hex
-from hearth.client.workers import Workers
-
 if TYPE_CHECKING:
-    from keeper.settings import Settings as KeeperSettings
+    from hearth.client import Client
+    from keeper.settings import Settings
 
 
-class Keepers(Workers):
-    """A keeper of this home folder, or of a keeper.toml."""
+class Keeping:
+    """The keeper of a keeper.toml, or, without one, of a client's home folder."""
 
-    def keeper_list(self, *, config: Path | None = None) -> dict[str, Any]:
+    def __init__(self, client: Client, config: Path | None = None) -> None:
+        """Read nothing yet."""
+        self.session = client.session
+        self._config = config
+
+    def list(self) -> dict[str, Any]:
         """Return the work that there is for a keeper now: what would be sent, and what it would earn."""
         from keeper.__main__ import open_keeper
         from keeper.decide import Skip, decide, ids_of, verb_of
 
         with ExitStack() as stack:
-            keeper = open_keeper(self._keeper_settings(config, signs=False), stack)
+            keeper = open_keeper(self._settings(signs=False), stack)
             keeper.market.check()
             head = keeper.sync()
             said = decide(keeper.snapshot(head), keeper.config, head.timestamp)
@@ -32,7 +37,7 @@ class Keepers(Workers):
                     "does": verb_of(one),
                     "ids": list(ids_of(one)),
                     "earns": str(one.reward),
-                    "earns_text": self.amount(one.reward),
+                    "earns_text": self.session.amount(one.reward),
                 }
                 for one in said
                 if not isinstance(one, Skip)
@@ -40,14 +45,14 @@ class Keepers(Workers):
             skips = [{"id": one.id, "why": one.reason} for one in said if isinstance(one, Skip)]
         return {"schema": "hearth.keeper.list/1", "block": head.number, "work": rows, "waiting": skips}
 
-    def keeper_run(self, *, config: Path | None = None, cycles: int | None = None) -> dict[str, Any]:
+    def run(self, *, cycles: int | None = None) -> dict[str, Any]:
         """Keep the market moving until SIGTERM, SIGINT or a number of cycles; with `dry_run` nothing is sent."""
         import signal
 
         from keeper.__main__ import open_keeper
         from keeper.pulse import Server
 
-        settings = self._keeper_settings(config, signs=not self.dry_run)
+        settings = self._settings(signs=not self.session.dry_run)
         with ExitStack() as stack:
             keeper = open_keeper(settings, stack)
             keeper.start()
@@ -56,60 +61,50 @@ class Keepers(Workers):
                 stack.callback(server.close)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: keeper.stop())
-            self.tell("note", {"text": f"keeping {self.network.name} as {keeper.address}"})
+            self.session.tell("note", {"text": f"keeping {self.session.network.name} as {keeper.address}"})
             keeper.run(cycles)
-        return self.keeper_status(config=config)
+        return self.status()
 
-    def keeper_status(self, *, config: Path | None = None) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """Return what the keeper last said of itself: readiness, profit and loss, what it did."""
         from keeper.shell import status
 
-        return status(self._keeper_settings(config, signs=False).home)
+        return status(self._settings(signs=False).home)
 
-    def keeper_explain(self, job: str, *, config: Path | None = None) -> dict[str, Any]:
+    def explain(self, job: str) -> dict[str, Any]:
         """Return what a keeper would do about a job and why, and how many nodes fit it."""
         from keeper.__main__ import open_keeper
         from keeper.shell import explain
 
-        job_id = self.job_id(job)
+        job_id = self.session.job_id(job)
         with ExitStack() as stack:
-            keeper = open_keeper(self._keeper_settings(config, signs=False), stack)
+            keeper = open_keeper(self._settings(signs=False), stack)
             keeper.market.check()
-            told = explain(keeper, job_id)
-        assert told["job"] == job_hex(job_id)
-        return told
+            return explain(keeper, job_id)
 
-    def _keeper_settings(self, config: Path | None, *, signs: bool) -> KeeperSettings:
+    def _settings(self, *, signs: bool) -> Settings:
         """Return the settings of a keeper.toml, or, without one, those that follow from this client's."""
         from hearth.base.files import make_private
         from hearth.config.settings import network_file, rpc_urls
         from keeper.settings import load, parse
 
-        if config is not None:
-            settings = load(config)
+        if self._config is not None:
+            settings = load(self._config)
             return settings if signs else settings.model_copy(update={"account": None})
-        home = make_private(self.settings.home) / "keeper"
+        home = make_private(self.session.settings.home) / "keeper"
         data: dict[str, Any] = {
-            "network": str(network_file(self.settings).resolve()),
+            "network": str(network_file(self.session.settings).resolve()),
             "home": str(home),
-            "rpc": rpc_urls(self.settings, self.network),
+            "rpc": rpc_urls(self.session.settings, self.session.network),
         }
-        if self.local:
+        if self.session.local:
             # A local chain has blocks of a second and nobody to share the work with.
             data |= {"poll": 0.2, "work": {"jitter": "0s", "latency": "0s", "max_loss": "unlimited"}}
             data |= {"metrics": {"listen": ""}}
-            if self.network.asset.address is not None:
+            if self.session.network.asset.address is not None:
                 data["price"] = {"coin": "1"}
         if signs:
-            key = self.key("keeper")
-            beside = key.path.with_suffix(".password")
-            password = self.settings.password_file or (beside if beside.is_file() else None)
-            if password is None:
-                raise ConfigError(
-                    f"a keeper reads the password of {key.name} from a file",
-                    hint="use --password-file FILE",
-                    code="NO_PASSWORD",
-                    component="wallet",
-                )
+            key = self.session.key("keeper")
+            password = self.session.password_file(key, "a keeper")
             data["account"] = {"keystore": key.path, "password_file": password}
         return parse(data, home / "keeper.toml")

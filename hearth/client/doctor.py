@@ -1,0 +1,77 @@
+"""A look at what submitting needs: settings, network, RPC, contracts, account, store, container engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from hearth.base.errors import ConfigError, HearthError
+
+if TYPE_CHECKING:
+    from hearth.client.session import Session
+    from hearth.client.wallet import Wallet
+
+
+class Doctor:
+    """Look at one session's needs."""
+
+    def __init__(self, session: Session, wallet: Wallet) -> None:
+        """Look at nothing yet."""
+        self.session = session
+        self._wallet = wallet
+
+    def diagnose(self) -> dict[str, Any]:
+        """Return each finding with PASS, WARN or FAIL and what mends it."""
+        rows: list[dict[str, str]] = []
+
+        def look(name: str, part: Callable[[], str], level: str = "FAIL") -> bool:
+            try:
+                rows.append({"name": name, "level": "PASS", "detail": part(), "fix": ""})
+            except HearthError as error:
+                rows.append({"name": name, "level": level, "detail": error.message, "fix": error.hint})
+                return False
+            return True
+
+        look("settings", lambda: ", ".join(f"{k}={v}" for k, v in self.session.settings.shown().items() if v))
+        if look("network", lambda: f"{self.session.network.name}, chain {self.session.network.chain_id}") and look(
+            "rpc", self._see_rpc
+        ):
+            look("account", self._see_account, "WARN")
+        look("store", self._see_store)
+        look("docker", see_engine, "WARN")
+        worst = next((level for level in ("FAIL", "WARN") if any(row["level"] == level for row in rows)), "PASS")
+        return {"schema": "hearth.doctor/1", "result": worst, "checks": rows}
+
+    # ---- inside ----
+
+    def _see_rpc(self) -> str:
+        head = self.session.market.port.head()
+        return f"the contracts are the network file's; block {head.number}"
+
+    def _see_account(self) -> str:
+        balance = self._wallet.balance()
+        return f"{balance['address']} holds {balance['text']['native']}, {balance['text']['credit']} of credit"
+
+    def _see_store(self) -> str:
+        status = self.session.store.status()
+        if not status.reachable:
+            raise ConfigError(f"{status.url}: {status.detail}", hint="hearth init", code="STORE_DOWN")
+        return f"{status.url}: {status.detail}"
+
+
+def see_engine() -> str:
+    """Return the version of this machine's container engine. Raises ConfigError NO_DOCKER."""
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        engine = docker.from_env(timeout=10)
+        version = str(engine.version().get("Version", "?"))
+        engine.close()
+    except DockerException as error:
+        raise ConfigError(
+            f"no container engine answers here ({error}): tags cannot be resolved, name images by digest",
+            hint="start Docker",
+            code="NO_DOCKER",
+        ) from error
+    return f"engine {version}"

@@ -1,0 +1,88 @@
+"""A job's plain facts, ready for JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step
+
+if TYPE_CHECKING:
+    from hearth.client.session import Session
+
+SHOWN_UNITS: Final = 200
+"""Leases that are listed one by one."""
+
+
+def job_row(view: JobView) -> dict[str, Any]:
+    """Return a job in a list: its state, its counts, who posted it and until when."""
+    terms = view.terms
+    return {
+        "job": job_hex(view.posted.job_id),
+        "state": view.state,
+        "verdict": view.verdict,
+        "units": terms.leases,
+        "counts": view.counts,
+        "submitter": terms.submitter,
+        "block": view.posted.log.block_number,
+        "deadline": terms.deadline,
+    }
+
+
+def job_facts(session: Session, view: JobView) -> dict[str, Any]:
+    """Return everything that the chain knows of a job, with who may act next and until when."""
+    from hearth.protocol import formulas
+    from hearth.protocol.units import format_rate
+
+    terms, posted = view.terms, view.posted
+    nodes = {unit.node for unit in view.units if unit.node and not unit.state.terminal}
+    seen = {node: session.market.last_seen(node) for node in nodes}
+    dead_after = session.network.node_parameters.dead_after
+    leases = []
+    order = sorted(range(len(view.units)), key=lambda i: (view.units[i].state.terminal, i))
+    for index in sorted(order[:SHOWN_UNITS]):
+        unit = view.units[index]
+        leases.append(
+            {
+                "unit": index,
+                "state": unit.state.name.lower(),
+                "outcome": unit.outcome.name.lower(),
+                "outcome_text": OUTCOME_WORDS.get(unit.outcome, ""),
+                "node": unit.node or None,
+                "attempts": unit.attempts,
+                "lapses": unit.lapses,
+                "started": unit.started,
+                "mark": unit.mark,
+                "next": next_step(view, index, seen, dead_after),
+            }
+        )
+    escrow = formulas.escrow_at_post(terms)
+    return {
+        "schema": "hearth.job/1",
+        **job_row(view),
+        "network": session.network.name,
+        "at_block": view.number,
+        "at_time": view.now,
+        "finished": view.finished,
+        "ok": view.ok,
+        "failed": view.failed,
+        "untouched": view.untouched,
+        "posted": {
+            "block": posted.log.block_number,
+            "tx": "0x" + posted.log.tx_hash.hex(),
+            "explorer": session.explorer("0x" + posted.log.tx_hash.hex()),
+        },
+        "spec": terms.spec.hex(),
+        "max_seconds": terms.max_seconds,
+        "max_attempts": terms.max_attempts,
+        "match_window": terms.match_window,
+        "billing": terms.billing.name.lower(),
+        "deadline_text": moment(terms.deadline),
+        "asset": session.asset.symbol,
+        "escrow": str(escrow),
+        "escrow_text": session.amount(escrow),
+        "ceiling": str(terms.ceiling),
+        "ceiling_text": format_rate(terms.ceiling, session.asset, places=9),
+        "keeper_fee": str(terms.keeper_fee),
+        "verify": "none: nobody can challenge this result",
+        "leases": leases,
+    }

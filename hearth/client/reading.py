@@ -1,0 +1,92 @@
+"""Jobs as they stand at a block: what every part of the client reads before it shows or does something."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hearth.client.views import JobView
+
+if TYPE_CHECKING:
+    from hearth.chain.port import Block, Log
+    from hearth.client.session import Session
+    from hearth.market.events import Event
+    from hearth.market.reads import Posted
+    from hearth.protocol.types import JobId
+
+LOG_SPAN = 5_000
+"""Blocks of logs that are asked for at once."""
+
+
+class JobReader:
+    """Read jobs of a session's market."""
+
+    def __init__(self, session: Session) -> None:
+        """Read nothing yet."""
+        self.session = session
+
+    def look(self, job: str) -> JobView:
+        """Return the job that an id, or the beginning of one, names, as it stands now."""
+        market = self.session.market
+        return self.view(market.terms_of(self.session.job_id(job)), market.port.head())
+
+    def view(self, posted: Posted, head: Block) -> JobView:
+        """Read a job at a block, every lapse applied."""
+        from hearth.market.reads import UnitView
+        from hearth.protocol import formulas, words
+        from hearth.protocol.types import JobId
+
+        market, terms = self.session.market, posted.terms
+        policy = words.unpack_policy(terms.policy)
+        header = None
+        if terms.leases > 1:
+            header = market.header(JobId(posted.job_id), head.hash)
+            stored = market.units(posted.job_id, 0, header.touched, head.hash) if header and header.touched else []
+        else:
+            stored = [market.unit(posted.job_id, 0, head.hash)]
+        now = head.timestamp
+        units = tuple(formulas.with_lapse(one.unit, one.best, policy, now) for one in stored)
+        best = tuple(UnitView(replace(one.unit), one.second, one.accused) for one in stored)
+        return JobView(posted, policy, header, units, best, head.number, now)
+
+    def views(self, posted: list[Posted], head: Block) -> list[JobView]:
+        """Read many jobs at a block, one-lease jobs in pages."""
+        from hearth.market.reads import UnitView
+        from hearth.protocol import words
+        from hearth.protocol.types import State
+
+        found = []
+        for one, word in zip(
+            posted, self.session.market.job_words([one.job_id for one in posted], head.hash), strict=True
+        ):
+            unit = None if words.is_header(word) else words.unpack_unit(word)
+            if unit is None or (unit.state is State.OPEN and unit.mark):
+                # An array's leases, and a proposal's node that a lapse names, lie in other slots.
+                found.append(self.view(one, head))
+                continue
+            policy = words.unpack_policy(one.terms.policy)
+            seen = (UnitView(unit, 0, 0),)
+            found.append(JobView(one, policy, None, (unit,), seen, head.number, head.timestamp))
+        return found
+
+    def events(self, job_id: JobId, first: int, last: int) -> list[Event]:
+        """Return a job's events of the blocks `first` to `last`, oldest first."""
+        from hearth.market.events import decode_all
+
+        logs = self.session.market.port.logs(
+            [self.session.network.jobs], (None, job_id), from_block=first, to_block=last
+        )
+        return list(decode_all(logs))
+
+    def posted(self, head: Block) -> list[Posted]:
+        """Return every job of the market up to a block, oldest first."""
+        market = self.session.market
+        return market.posted(from_block=market.network.deploy_block, to_block=head.number)
+
+    def logs(self, addresses: list[str], first: int, last: int) -> list[Log]:
+        """Return all logs of some contracts in the blocks `first` to `last`, in spans that a provider answers."""
+        found: list[Log] = []
+        for start in range(first, last + 1, LOG_SPAN):
+            end = min(last, start + LOG_SPAN - 1)
+            found += self.session.market.port.logs(addresses, from_block=start, to_block=end)
+        return found

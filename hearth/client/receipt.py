@@ -1,0 +1,106 @@
+"""Where a job's money went, by its events and the transactions that held them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from hearth.client.views import job_hex
+
+if TYPE_CHECKING:
+    from hearth.chain.port import Log
+    from hearth.client.reading import JobReader
+    from hearth.market.events import Event
+
+
+def receipt(reads: JobReader, job: str) -> dict[str, Any]:
+    """Return where a job's money went: paid, fees, tips, keepers, refunds, and every transaction with its gas."""
+    from hearth.market.events import Closed, Settled
+    from hearth.protocol import formulas
+
+    session = reads.session
+    view = reads.look(job)
+    market = session.market
+    events = reads.events(view.posted.job_id, view.posted.log.block_number, view.number)
+    ends = [event for event in events if isinstance(event, Settled | Closed)]
+    pay = sum(event.pay for event in ends)
+    fee = sum(event.fee for event in ends)
+    receipts: dict[bytes, dict[str, Any]] = {}
+    refunded = keepers = 0
+    for event in events:
+        if event.log.tx_hash in receipts:
+            continue
+        receipt = market.port.receipt(event.log.tx_hash)
+        if receipt is None:
+            continue
+        receipts[event.log.tx_hash] = {
+            "tx": "0x" + event.log.tx_hash.hex(),
+            "event": type(event).__name__,
+            "block": receipt.block_number,
+            "from": receipt.sender,
+            "gas": receipt.gas_used,
+            "fee": str(receipt.fee),
+            "explorer": session.explorer("0x" + event.log.tx_hash.hex()),
+        }
+        back, paid = _shares(receipt.logs, session.network.escrow, view.posted.job_id)
+        refunded += back
+        keepers += paid
+    escrow = formulas.escrow_at_post(view.terms)
+    locked = market.locked(session.network.jobs, view.posted.job_id)
+    return {
+        "schema": "hearth.receipt/1",
+        "job": job_hex(view.posted.job_id),
+        "state": view.state,
+        "asset": session.asset.symbol,
+        "escrow": str(escrow),
+        "still_locked": str(locked),
+        "workers": str(pay - fee),
+        "market_fee": str(fee),
+        "keepers": str(keepers),
+        "refunded": str(refunded),
+        "text": {
+            name: session.amount(value)
+            for name, value in {
+                "escrow": escrow,
+                "still locked": locked,
+                "workers": pay - fee,
+                "market fee": fee,
+                "keepers": keepers,
+                "refunded": refunded,
+            }.items()
+        },
+        "transactions": list(receipts.values()),
+    }
+
+
+def _shares(logs: tuple[Log, ...], escrow: str, job: bytes) -> tuple[int, int]:
+    """Return what a transaction gave back to a job's submitter, and what it gave to keepers.
+
+    The place of a share says whose it is (contracts/JobRegistry.vy), an account may be several parties at once.
+    """
+    from hearth.market.events import (
+        Cancelled,
+        Closed,
+        Declined,
+        Expired,
+        Reclaimed,
+        Settled,
+        Split,
+        UnitEvent,
+        decode_all,
+    )
+
+    refunded = keepers = 0
+    last: Event | None = None
+    for event in decode_all(logs):
+        if isinstance(event, UnitEvent) and event.job_id == job:
+            last = event
+        if not isinstance(event, Split) or event.log.address != escrow or event.key != job:
+            continue
+        shares = [share >> 160 for share in event.shares]
+        if isinstance(last, Settled | Closed):
+            refunded, keepers = refunded + shares[3], keepers + shares[2]
+        elif isinstance(last, Cancelled | Declined | Reclaimed | Expired):
+            refunded, keepers = refunded + shares[0], keepers + shares[1]
+        else:
+            keepers += shares[0]
+    return refunded, keepers

@@ -1,0 +1,195 @@
+"""The proof that the books hold: every event replayed, and compared with storage, balances and results."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from hearth.base.errors import NotFoundError, StorageError
+from hearth.client.reading import JobReader
+from hearth.client.results import check_result
+from hearth.client.views import job_hex
+
+if TYPE_CHECKING:
+    from hearth.chain.port import Block
+    from hearth.market.events import Event, Submitted
+    from hearth.market.reads import Posted
+
+MAX_FAULTS: Final = 20
+"""Differences that a verification names."""
+
+
+@dataclass
+class Books:
+    """Escrow's books as its events tell them."""
+
+    locks: defaultdict[tuple[str, bytes], int] = field(default_factory=lambda: defaultdict(int))
+    credits: defaultdict[str, int] = field(default_factory=lambda: defaultdict(int))
+
+    def apply(self, event: Event) -> None:
+        """Book one event."""
+        from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
+
+        if isinstance(event, Locked | CreditLocked):
+            self.locks[event.controller, event.key] += event.amount
+            if isinstance(event, CreditLocked):
+                self.credits[event.controller] -= event.amount
+        elif isinstance(event, Split):
+            for share in event.shares:
+                self.credits[f"0x{share & (1 << 160) - 1:040x}"] += share >> 160
+                self.locks[event.controller, event.key] -= share >> 160
+        elif isinstance(event, Withdrawn):
+            self.credits[event.account] -= event.amount
+
+    @property
+    def total(self) -> int:
+        """Return what Escrow owes: every lock and every credit."""
+        return sum(self.locks.values()) + sum(self.credits.values())
+
+
+@dataclass
+class _Told:
+    """What one job's units came to: settled, failed, and the indices with a result."""
+
+    settled: int = 0
+    failed: int = 0
+    results: list[int] = field(default_factory=list)
+
+
+class Verifier:
+    """Verify a whole market."""
+
+    def __init__(self, reads: JobReader) -> None:
+        """Read nothing yet."""
+        self.session = reads.session
+        self._reads = reads
+
+    def verify(self) -> dict[str, Any]:
+        """Return the report of `client.net.verify`."""
+        from hearth.market.events import Reclaimed, Submitted, decode_all
+
+        market = self.session.market
+        head = market.port.head()
+        books = Books()
+        words_of: dict[tuple[bytes, int], int] = {}
+        submitted: dict[tuple[bytes, int], Submitted] = {}
+        reclaimed = 0
+        contracts = [self.session.network.escrow, self.session.network.jobs]
+        posted: list[Posted] = []
+        for event in decode_all(self._reads.logs(contracts, self.session.network.deploy_block, head.number)):
+            books.apply(event)
+            one = market.posted_in(event.log) if type(event).__name__ == "JobPosted" else None
+            if one is not None:
+                posted.append(one)
+            if isinstance(event, Submitted):
+                submitted[event.job_id, event.index] = event
+            if isinstance(event, Reclaimed):
+                reclaimed += 1
+            word = getattr(event, "word", None)
+            if word is not None:
+                words_of[event.job_id, event.index] = word  # type: ignore[attr-defined]
+        faults = self._compare_books(books, head)
+        for node in market.nodes(head.hash):
+            locked = books.locks[self.session.network.nodes, int(node.id).to_bytes(32, "big")]
+            if locked != node.stake:
+                faults.append(f"node {node.id} has a stake of {node.stake}, and {locked} is locked for it")
+        settled = failed = units = checked = 0
+        for one in posted:
+            told = self._verify_job(one, head, words_of, faults)
+            units += one.terms.leases
+            settled += told.settled
+            failed += told.failed
+            for index in told.results:
+                self._verify_result(one, index, submitted.get((one.job_id, index)), faults)
+                checked += 1
+        first = market.port.block(posted[0].log.block_hash) if posted else None
+        return {
+            "schema": "hearth.verify/1",
+            "jobs": len(posted),
+            "units": units,
+            "settled": settled,
+            "failed": failed,
+            "reclaimed": reclaimed,
+            "results_checked": checked,
+            "solvent": not faults,
+            "seconds": head.timestamp - first.timestamp if first else 0,
+            **({"faults": faults[:MAX_FAULTS]} if faults else {}),
+        }
+
+    # ---- inside ----
+
+    def _compare_books(self, books: Books, head: Block) -> list[str]:
+        """Compare every lock and credit that the events tell with storage, and their sum with what Escrow holds."""
+        market, faults = self.session.market, []
+        for (controller, key), amount in books.locks.items():
+            stored = market.locked(controller, key, head.hash)
+            if stored != amount:
+                faults.append(f"lock {key.hex()[:16]} of {controller}: events say {amount}, storage {stored}")
+        for account, amount in books.credits.items():
+            stored = market.credit(account, head.hash)
+            if stored != amount:
+                faults.append(f"credit of {account}: events say {amount}, storage {stored}")
+        held = market.asset_balance(self.session.network.escrow, head.hash)
+        if held < books.total:
+            faults.append(f"Escrow holds {held} and owes {books.total}: short by {books.total - held}")
+        tracked = market.tracked(head.hash)
+        if self.session.network.asset.address is not None and tracked != books.total:
+            faults.append(f"Escrow tracks {tracked} and owes {books.total}")
+        return faults
+
+    def _verify_job(
+        self, posted: Posted, head: Block, words_of: dict[tuple[bytes, int], int], faults: list[str]
+    ) -> _Told:
+        """Compare a job's words in storage with those of its last events, and its lock with what its units hold."""
+        from hearth.protocol import formulas, words
+        from hearth.protocol.types import Outcome, State
+
+        market, terms, job = self.session.market, posted.terms, posted.job_id
+        header = market.header(job, head.hash)
+        if header is None:
+            stored = [market.unit(job, 0, head.hash)]
+        else:
+            stored = market.units(job, 0, header.touched, head.hash) if header.touched else []
+        told = _Told()
+        holds = 0
+        for index, one in enumerate(stored):
+            unit = one.unit
+            holds += formulas.unit_holds(terms, unit)
+            if unit.state is State.SETTLED:
+                told.settled += 1
+                told.failed += unit.outcome is not Outcome.OK
+            told.failed += unit.state is State.REFUNDED
+            if unit.state in (State.SETTLED, State.SUBMITTED):
+                told.results.append(index)
+            expected = words_of.get((job, index))
+            if expected is not None and words.unpack_unit(expected) != unit:
+                faults.append(
+                    f"unit {index} of {job_hex(job)[:14]}: its events end in "
+                    f"{words.unpack_unit(expected).state.name}, storage says {unit.state.name}"
+                )
+            if expected is None and unit.state is not State.OPEN and header is not None and not header.closed:
+                faults.append(f"unit {index} of {job_hex(job)[:14]} is {unit.state.name} without an event")
+        if header is not None and not header.closed:
+            holds += (terms.leases - header.touched) * formulas.lease_budget(terms)
+        locked = market.locked(self.session.network.jobs, job, head.hash)
+        if locked != holds:
+            faults.append(f"lock of job {job_hex(job)[:14]} is {locked}, its units hold {holds}")
+        return told
+
+    def _verify_result(self, posted: Posted, index: int, event: Submitted | None, faults: list[str]) -> None:
+        """Read a unit's result by the digest on chain, and every block of its outputs."""
+        from hearth.storage import cid, unixfs
+
+        if event is None:
+            faults.append(f"unit {index} of {job_hex(posted.job_id)[:14]} has a result that no event names")
+            return
+        unit = self.session.market.unit(posted.job_id, index).unit
+        try:
+            document = self.session.store.get_json(event.result)
+            check_result(document, posted.terms.spec, index, unit.outcome)
+            if document["outputs"] is not None:
+                for _ in unixfs.blocks_of(cid.parse(document["outputs"]["cid"]), self.session.store):
+                    pass
+        except NotFoundError as error:
+            raise StorageError(error.message, hint="hearth doctor") from error

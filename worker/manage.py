@@ -1,0 +1,238 @@
+"""What a provider does with the worker of a worker.toml: look at it, register it, steer it, read its books.
+
+`Provider(client, Path("worker.toml"))` is what `hearth worker ...` calls; from Python it serves the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hearth.base.errors import NotFoundError, RefusedError
+
+if TYPE_CHECKING:
+    from hearth.client import Client
+    from hearth.protocol.types import Node, Offer
+    from worker.settings import Settings
+
+
+class Provider:
+    """The worker of one settings file, by a client of its market."""
+
+    def __init__(self, client: Client, config: Path) -> None:
+        """Read nothing yet; the file is read, and refused, at the first call."""
+        self.session = client.session
+        self._workers = client.workers
+        self._config = config
+
+    @cached_property
+    def settings(self) -> Settings:
+        """Return the settings of the file. Raises ConfigError."""
+        from worker.settings import load
+
+        return load(self._config)
+
+    @cached_property
+    def operator(self) -> str:
+        """Return the address of the key that works."""
+        from hearth.chain.keys import read_key
+
+        return read_key(self.settings.account.keystore).address
+
+    def node(self) -> Node:
+        """Return this worker's node as it stands. Raises NotFoundError NO_NODE."""
+        from worker.watch import find_node
+
+        market = self.session.market
+        node = find_node(market, self.settings.node, self.operator, market.port.head().hash)
+        if node is None:
+            raise NotFoundError(
+                f"no node of {self.session.network.name} is operated by {self.operator}",
+                hint="hearth worker register",
+                code="NO_NODE",
+                component="worker",
+            )
+        return node
+
+    # ---- the machine ----
+
+    def doctor(self) -> dict[str, Any]:
+        """Look at everything that a worker needs; PASS, WARN or FAIL, with the fix."""
+        from worker.doctor import diagnose
+
+        session = self.session
+        found = diagnose(self.settings, session.network, session.unchecked_market.port)
+        rows = [asdict(row) | {"level": row.level.value} for row in found]
+        worst = next((level for level in ("FAIL", "WARN") if any(row["level"] == level for row in rows)), "PASS")
+        return {"schema": "hearth.doctor/1", "result": worst, "checks": rows}
+
+    # ---- the owner's actions ----
+
+    def register(self, *, stake: str | None = None, print_tx: bool = False) -> dict[str, Any]:
+        """Register this machine with a stake, by default the market's minimum.
+
+        Raises ConfigError UNSAFE_ENGINE where it would offer containers in an engine with known holes, RefusedError,
+        FundsError.
+        """
+        from worker.watch import find_node
+
+        market, settings = self.session.market, self.settings
+        found = find_node(market, None, self.operator, market.port.head().hash)
+        if found is not None:
+            raise RefusedError(
+                f"the key {self.operator} operates node {found.id} already",
+                hint="hearth worker update; hearth worker status",
+                code="REGISTERED",
+                component="worker",
+                node=found.id,
+            )
+        offer, manifest = self._offer()
+        payout = settings.account.payout
+        report = self._workers.register(self.operator, offer, manifest, payout=payout, stake=stake, print_tx=print_tx)
+        if not print_tx and not self.session.dry_run:
+            node = find_node(market, None, self.operator, "latest")
+            report["node"] = None if node is None else node.id
+        return report
+
+    def update(self, *, print_tx: bool = False) -> dict[str, Any]:
+        """Replace the idle node's offer by what the settings and the machine say now. Raises RefusedError BUSY."""
+        node = self.node()
+        offer, manifest = self._offer()
+        return self._workers.update_offer(node, offer, manifest, print_tx=print_tx)
+
+    def price(self, rate: str, *, print_tx: bool = False) -> dict[str, Any]:
+        """Change the node's ask; it takes effect after the market's notice."""
+        return self._workers.set_ask(self.node(), rate, print_tx=print_tx)
+
+    def stake(self, amount: str, *, print_tx: bool = False) -> dict[str, Any]:
+        """Add stake to the node; stake leaves only by exit."""
+        return self._workers.add_stake(self.node(), amount, print_tx=print_tx)
+
+    def exit(self, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> dict[str, Any]:
+        """Start the node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""
+        return self._workers.exit(self.node(), cancel=cancel, finish=finish, print_tx=print_tx)
+
+    def _offer(self) -> tuple[Offer, bytes]:
+        """Return what the machine offers and the digest of its stored manifest. Raises ConfigError UNSAFE_ENGINE."""
+        from worker.doctor import refuse_unsafe
+        from worker.settings import probe_offer
+
+        offer = probe_offer(self.settings, self.session.asset)
+        refuse_unsafe(self.settings, self.session.network.chain_id, offer)
+        return offer, self._manifest()
+
+    def _manifest(self) -> bytes:
+        """Store the manifest, the details of the offer that the chain only names, and return its digest."""
+        from hearth import __version__
+        from hearth.storage import canonical
+        from hearth.storage.stores import open_store
+        from worker import gpu
+
+        settings = self.settings
+        found = () if settings.offer.gpus == "none" else gpu.probe().gpus
+        document = {
+            "version": 1,
+            "software": f"hearth {__version__}",
+            "country": settings.offer.country,
+            "gpus": [{"name": one.name, "driver": one.driver, "vram_gib": one.vram_gib} for one in found],
+        }
+        if self.session.dry_run:
+            return canonical.digest(document)
+        store = open_store(settings.stores[0])
+        try:
+            return store.put_json(document)
+        finally:
+            store.close()
+
+    # ---- the process ----
+
+    def start(self) -> None:
+        """Run the worker in this process until it is told to stop."""
+        from worker.__main__ import configure_logs, harden, start
+
+        configure_logs(False)
+        harden()
+        start(self._config)
+
+    def pause(self) -> dict[str, Any]:
+        """Tell the worker to take nothing new and to end what it runs; idle and paused, it does not beat."""
+        return self._mode("pause")
+
+    def resume(self) -> dict[str, Any]:
+        """Tell a paused worker to take work again."""
+        return self._mode("run")
+
+    def drain(self) -> dict[str, Any]:
+        """Tell the worker to end what it runs and then stop."""
+        return self._mode("drain")
+
+    def _mode(self, mode: str) -> dict[str, Any]:
+        from worker.shell import read_status, set_mode
+
+        home, dry_run = self.settings.home, self.session.dry_run
+        if not dry_run:
+            set_mode(home, mode)
+        said = read_status(home)
+        alive = bool(said and said["alive"])
+        return {"schema": "hearth.worker.mode/1", "mode": mode, "alive": alive, "dry_run": dry_run}
+
+    # ---- what is known of it ----
+
+    def status(self) -> dict[str, Any]:
+        """Return what the chain and the running worker say of this machine's node."""
+        from worker.shell import read_mode, read_status
+
+        home = self.settings.home
+        told = self._workers.status(self.node())
+        return {"schema": "hearth.worker.status/1", **told, "mode": read_mode(home), "process": read_status(home)}
+
+    def why(self, job: str) -> dict[str, Any]:
+        """Say why this node does or does not take a job: the chain's gate per unit, and the worker's reasons."""
+        from worker.shell import read_status
+
+        told = self._workers.gates(job, self.node())
+        said = read_status(self.settings.home) or {}
+        return {
+            "schema": "hearth.worker.why/1",
+            **told,
+            "worker": said.get("reasons", {}).get(told["job"].removeprefix("0x"), []),
+            "worker_alive": bool(said.get("alive")),
+        }
+
+    def earnings(self) -> dict[str, Any]:
+        """Return the node's books, read from the chain: paid, failed, declined, timed out, slashed."""
+        from worker.watch import Watcher
+
+        session, node = self.session, self.node()
+        watcher = Watcher(session.market, node.id)
+        watcher.sync()
+        books = asdict(watcher.earnings)
+        amounts = ("income", "fees", "slashed", "liveness_fees")
+        credit = session.market.credit(node.owner)
+        text = {name: session.amount(books[name]) for name in amounts}
+        return {
+            "schema": "hearth.earnings/1",
+            "node": node.id,
+            "owner": node.owner,
+            "asset": session.asset.symbol,
+            **{name: str(value) if name in amounts else value for name, value in books.items()},
+            "owner_credit": str(credit),
+            "text": text | {"owner's credit": session.amount(credit)},
+        }
+
+
+def selftest(config: Path | None = None) -> dict[str, Any]:
+    """Run a real program in each runtime of this machine, end to end through its sandbox, and check it.
+
+    Without a worker.toml the container engine is the default one. Raises ConfigError.
+    """
+    from worker.runtimes.docker import DockerRuntime
+    from worker.selftest import selftest as run_all
+    from worker.settings import docker_of, load
+
+    runtime = DockerRuntime() if config is None else docker_of(load(config))
+    rows = [asdict(row) | {"level": row.level.value} for row in run_all(runtime)]
+    worst = "FAIL" if any(row["level"] == "FAIL" for row in rows) else "PASS"
+    return {"schema": "hearth.selftest/1", "result": worst, "checks": rows}

@@ -1,0 +1,103 @@
+"""Write a first worker.toml, for this machine and the operator's key."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from hearth.base.errors import ConfigError
+
+if TYPE_CHECKING:
+    from hearth.client import Client
+
+_TOML: Final = """\
+# A worker's settings: hearth worker doctor checks them, hearth worker register and start use them.
+network = {network}
+home = {home}
+rpc = {rpc}
+stores = {stores}
+
+[account]
+payout = {payout}                # who owns the stake and is paid: a cold address is best
+keystore = {keystore}            # the hot key that works
+password_file = {password_file}
+
+[offer]
+price = {price}                  # what one slot asks per hour
+country = {country}
+slots = {slots}
+gpus = {gpus}
+{sizes}
+[accept]
+confirmations = {confirmations}
+
+[storage]
+reserve = {reserve}
+
+[metrics]
+listen = {listen}
+"""
+
+
+def write_settings(
+    client: Client,
+    config: Path,
+    *,
+    price: str,
+    country: str,
+    payout: str | None = None,
+    home: Path | None = None,
+    slots: int = 1,
+    runtimes: tuple[str, ...] = (),
+    gpus: str = "all",
+    cores: int | None = None,
+    memory: str | None = None,
+    disk: str | None = None,
+    listen: str | None = None,
+) -> dict[str, Any]:
+    """Write a worker.toml that the worker will take, and report it. Raises ConfigError CONFIG_EXISTS, NO_PASSWORD."""
+    from hearth.config.settings import network_file, rpc_urls
+    from worker.settings import parse
+
+    if config.exists():
+        raise ConfigError(f"{config} exists already", hint="use --config FILE for another worker", code="CONFIG_EXISTS")
+    session = client.session
+    key = session.key("operator")
+    password = session.password_file(key, "a worker")
+    sizes = {"runtimes": list(runtimes) or None, "cores": cores, "memory": memory, "disk": disk}
+    local = session.local
+    text = _TOML.format(
+        network=_toml(str(network_file(session.settings).resolve())),
+        home=_toml(str((home or session.settings.home / "workers" / key.name).absolute())),
+        rpc=_toml(list(rpc_urls(session.settings, session.network))),
+        stores=_toml(list(session.store_urls[:1])),
+        payout=_toml((payout or session.key("owner").address).lower()),
+        keystore=_toml(str(key.path.absolute())),
+        password_file=_toml(str(password.absolute())),
+        price=_toml(price),
+        country=_toml(country),
+        slots=slots,
+        gpus=_toml(gpus),
+        sizes="".join(f"{name} = {_toml(value)}\n" for name, value in sizes.items() if value is not None),
+        confirmations=0 if local else 2,
+        reserve=_toml("256MiB" if local else "2GiB"),
+        listen=_toml(listen if listen is not None else "" if local else "127.0.0.1:9464"),
+    )
+    # Refuse what the worker would refuse before a file stands there.
+    parse(tomllib.loads(text), config).ask(session.asset)
+    if not client.dry_run:
+        config.parent.mkdir(parents=True, exist_ok=True)
+        config.write_text(text, encoding="utf-8")
+    return {
+        "schema": "hearth.worker.init/1",
+        "config": str(config),
+        "operator": key.address,
+        "dry_run": client.dry_run,
+    }
+
+
+def _toml(value: object) -> str:
+    """Return a string, a number or a list of strings as TOML, whose basic strings are JSON's."""
+    return json.dumps(value)
