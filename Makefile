@@ -38,7 +38,7 @@ ifndef FUZZ_SEED
 FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
-.PHONY: help setup check lint types contracts-format contracts-bytes contracts-forms artifacts-check test demo fuzz \
+.PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms artifacts-check test demo fuzz \
 	planted bench bench-gas chaos artifacts lock format clean services-up services-down
 
 help: ## list the commands
@@ -83,7 +83,7 @@ node_modules/.stamp: package.json package-lock.json .npmrc $(NODE_STAMP)
 
 # ---- checks ----
 
-check: lint types contracts-format contracts-bytes contracts-forms artifacts-check ## every static check
+check: lint types rooms contracts-format contracts-bytes contracts-forms artifacts-check ## every static check
 
 lint: .venv/.stamp-project
 	$(PY) -m ruff check --quiet .
@@ -91,6 +91,9 @@ lint: .venv/.stamp-project
 
 types: .venv/.stamp-project
 	$(PY) -m mypy
+
+rooms: .venv/.stamp-project
+	$(PY) -m tools.check_rooms
 
 contracts-format: .venv-format/.stamp
 	@test -z "$(VYPER_FILES)" || $(MAMUSHI) --check $(VYPER_FILES)

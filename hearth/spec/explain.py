@@ -5,12 +5,23 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING, Any, get_args
 
-from hearth.spec.model import JobSpec, Model
+from hearth.spec.model import JobSpec, Model, problems_of, unbuilt_in
 from hearth.spec.problems import Location, Problem
 from hearth.spec.sugar import OLDER_KEYS
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+
+def spec_problems(data: dict[str, Any]) -> tuple[JobSpec | None, list[Problem]]:
+    """Return the spec that plain values describe, or every problem that keeps them from being one."""
+    from pydantic import ValidationError
+
+    try:
+        spec = JobSpec.model_validate(data)
+    except ValidationError as error:
+        return None, [explain(detail) for detail in error.errors(include_url=False)]
+    return spec, [*problems_of(spec), *unbuilt_in(spec)]
 
 
 def explain(detail: ErrorDetails) -> Problem:

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import NotFoundError, SpecError
-from hearth.spec.model import JobSpec, spec_problems
+from hearth.spec.explain import spec_problems
+from hearth.spec.model import JobSpec
 from hearth.spec.problems import Location, Problem, Source
 from hearth.spec.sugar import desugar
 from hearth.spec.text import MAX_BYTES, escape_unprintable, read_text

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -406,16 +406,3 @@ def _verify(verify: Verify) -> Iterator[Problem]:
     if verify.verifier is not None and verify.mode not in ("proof", "attested"):
         yield Problem(("verify", "verifier"), "only modes proof and attested name a verifier", "remove verifier")
     yield from rules.compare(verify.compare.model_dump(exclude_none=True), ("verify", "compare"))
-
-
-def spec_problems(data: dict[str, Any]) -> tuple[JobSpec | None, list[Problem]]:
-    """Return the spec that plain values describe, or every problem that keeps them from being one."""
-    from pydantic import ValidationError
-
-    try:
-        spec = JobSpec.model_validate(data)
-    except ValidationError as error:
-        from hearth.spec.explain import explain
-
-        return None, [explain(detail) for detail in error.errors(include_url=False)]
-    return spec, [*problems_of(spec), *unbuilt_in(spec)]

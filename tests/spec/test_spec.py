@@ -50,7 +50,7 @@ from hearth.spec import (
     tier_slug,
 )
 from hearth.spec.__main__ import main, schema_text
-from hearth.spec.model import spec_problems
+from hearth.spec.explain import spec_problems
 from hearth.spec.text import MAX_BYTES, read_text
 from hearth.spec.workdir import workdir_rules
 from hearth.storage import canonical as documents
