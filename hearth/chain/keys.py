@@ -24,6 +24,8 @@ from hearth.base.files import check_private, make_private
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
+MIN_PASSWORD = 8
+"""Characters; the least that NIST SP 800-63B lets a user choose."""
 SCRYPT_N = 1 << 18
 """Work factor of a key that can hold money: about a second and 256 MiB to try one password."""
 DEVNET_SCRYPT_N = 1 << 10
@@ -65,10 +67,12 @@ def create_key(folder: Path, name: str, password: str, *, secret: bytes | None =
             code="BAD_NAME",
             component="wallet",
         )
-    if not password:
+    if len(password) < (1 if devnet else MIN_PASSWORD):
         raise ConfigError(
-            "an empty password protects nothing",
-            hint="write one to a file and use --password-file",
+            f"a password of {len(password)} characters protects little: {MIN_PASSWORD} are the least"
+            if password
+            else "an empty password protects nothing",
+            hint="write a longer one to a file and use --password-file",
             code="WEAK_PASSWORD",
         )
     make_private(folder)

@@ -14,6 +14,8 @@ from hearth.cli.root import Group
 from hearth.client.views import moment
 
 FILE = click.Path(dir_okay=False, path_type=Path)
+SHOWN_LINES = 20
+"""Lines of a program's output that a report of its job shows."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -32,7 +34,7 @@ def offers(run: Run, gpu: str | None, vram: str | None, max_price: str | None) -
             row["cores"],
             f"{row['ram_gib']} GiB",
             row["zone"],
-            f"{row['free']}/{row['slots']}",
+            f"{row['free']}/{row['slots']}" + (" (probation)" if row["probation"] else ""),
             f"{row['reputation_bps'] / 100:.0f} %",
             "+".join(row["runtimes"]),
         )
@@ -79,6 +81,7 @@ def check(run: Run, file: Path, var: tuple[str, ...]) -> None:
 @click.option("--wait/--detach", default=True, help="Wait for the end (the default), or return once it is posted.")
 @click.option("--again", is_flag=True, help="Post a new job even if the same one is pending.")
 @click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
+@click.option("--use-credit", is_flag=True, help="Pay from this account's credit in Escrow first.")
 def run(
     run: Run,
     program: str,
@@ -89,6 +92,7 @@ def run(
     wait: bool,
     again: bool,
     anyway: bool,
+    use_credit: bool,
     **options: Any,
 ) -> int:
     """Run a container image or a WASM module as a job, and wait for it.
@@ -108,7 +112,15 @@ def run(
         )
         return 0
     report = run.client.jobs.run(
-        program, command, outputs=outputs, wait=wait, results=results, again=again, anyway=anyway, **options
+        program,
+        command,
+        outputs=outputs,
+        wait=wait,
+        results=results,
+        again=again,
+        anyway=anyway,
+        use_credit=use_credit,
+        **options,
     )
     return _show_submitted(run, report)
 
@@ -121,6 +133,7 @@ def run(
 @click.option("--results", metavar="DIR", type=FOLDER, help="Fetch the outputs into this folder (with --wait).")
 @click.option("--again", is_flag=True, help="Post a new job even if one of the same file is pending.")
 @click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
+@click.option("--use-credit", is_flag=True, help="Pay from this account's credit in Escrow first.")
 def submit(
     run: Run,
     file: Path,
@@ -130,12 +143,19 @@ def submit(
     results: Path | None,
     again: bool,
     anyway: bool,
+    use_credit: bool,
 ) -> int:
     """Post the job of a file; the same file again finds the pending job instead of paying twice."""
     if results is not None and not (wait or follow):
         raise UsageError("--results needs --wait", hint="hearth submit FILE --wait --results DIR")
     report = run.client.jobs.submit(
-        file, variables=_variables(var), wait=wait or follow, results=results, again=again, anyway=anyway
+        file,
+        variables=_variables(var),
+        wait=wait or follow,
+        results=results,
+        again=again,
+        anyway=anyway,
+        use_credit=use_credit,
     )
     return _show_submitted(run, report)
 
@@ -167,7 +187,10 @@ def _show_submitted(run: Run, report: dict[str, Any]) -> int:
         if results["kept_until"] and not fetched:
             lines.append(f"  its worker keeps them until {moment(results['kept_until'])}; --pin keeps them here")
         if results["stdout"]:
-            lines += ["  stdout:", *(f"    {line}" for line in results["stdout"].rstrip().splitlines()[-20:])]
+            said = results["stdout"].rstrip().splitlines()
+            cut = f" (the last {SHOWN_LINES} of {len(said)} lines; hearth job logs {job[:14]})"
+            lines.append("  stdout:" + (cut if len(said) > SHOWN_LINES else ""))
+            lines += [f"    {line}" for line in said[-SHOWN_LINES:]]
         return lines
 
     run.out.emit(report, text, [job])
@@ -301,6 +324,14 @@ def job_events(run: Run, job: str, follow: bool) -> None:
         run.out.line(facts, f"block {facts['block']}  {event_line(facts)}")
 
 
+@job.command("wait", cls=Leaf)
+@click.argument("job")
+@click.option("--results", metavar="DIR", type=FOLDER, help="Fetch the outputs into this folder.")
+def job_wait(run: Run, job: str, results: Path | None) -> int:
+    """Wait for a job's end and show it, as submit --wait does; several may wait for one job."""
+    return _show_submitted(run, run.client.jobs.attach(job, results=results))
+
+
 @job.command("get", cls=Leaf)
 @click.argument("job")
 @click.option("-o", "--output", "folder", metavar="DIR", type=FOLDER, help="The folder to write; it must not exist.")
@@ -348,9 +379,10 @@ def job_accept(run: Run, job: str, unit: int | None) -> None:
 @click.argument("job")
 @click.option("--wait/--detach", default=False, help="Wait for the end.")
 @click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
-def job_rerun(run: Run, job: str, wait: bool, anyway: bool) -> int:
+@click.option("--use-credit", is_flag=True, help="Pay from this account's credit in Escrow first.")
+def job_rerun(run: Run, job: str, wait: bool, anyway: bool, use_credit: bool) -> int:
     """Post a job's terms again, as a new job."""
-    return _show_submitted(run, run.client.jobs.rerun(job, wait=wait, anyway=anyway))
+    return _show_submitted(run, run.client.jobs.rerun(job, wait=wait, anyway=anyway, use_credit=use_credit))
 
 
 @job.command("receipt", cls=Leaf)
@@ -364,6 +396,8 @@ def job_receipt(run: Run, job: str) -> None:
         rows = [
             (one["event"], one["tx"], one["block"], f"{one['gas']:,}", one["from"]) for one in report["transactions"]
         ]
+        if int(report["refunded"]):
+            lines.append("refunds are credit in Escrow: hearth wallet withdraw, or --use-credit with the next job")
         return [*lines, *table(("event", "transaction", "block", "gas", "sender"), rows)]
 
     run.out.emit(report, text, [one["tx"] for one in report["transactions"]])

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from hearth.base.errors import WaitTimeout
+from hearth.base.errors import ChainError, NoWorkerError, WaitTimeout
 from hearth.client.facts import job_facts
-from hearth.client.views import event_facts, job_hex
+from hearth.client.gates import count_gates, takers, workers_in_words
+from hearth.client.views import JobView, event_facts, job_hex, moment
+from hearth.protocol.types import State
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
 
 POLL_SECONDS: Final = 0.5
+LOOK_SECONDS: Final = 5
+"""How often a waiting job's chances are looked at, chain seconds."""
+PATIENCE_SECONDS: Final = 30
+"""How long nobody may be able to take a waiting job before waiting for it ends: a restart of a worker is shorter."""
 
 
-def follow(reads: JobReader, job: str, *, timeout: float | None = None) -> Iterator[dict[str, Any]]:
-    """Yield a job's events as they come, from its posting to its end.
+def follow(
+    reads: JobReader, job: str, *, timeout: float | None = None, look: Callable[[JobView], None] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield a job's events as they come, from its posting to its end; `look` sees the job after each block.
 
-    Raises WaitTimeout after `timeout` seconds (by default the settings'); the job is alive then.
+    A chain that does not answer is asked again. Raises WaitTimeout after `timeout` seconds (by default the settings');
+    the job is alive then.
     """
     session = reads.session
     job_id = session.job_id(job)
@@ -28,25 +37,87 @@ def follow(reads: JobReader, job: str, *, timeout: float | None = None) -> Itera
     limit = float(session.settings.timeout) if timeout is None else timeout
     end = time.monotonic() + limit
     first = posted.log.block_number
+    silent = ""
     while True:
-        head = market.port.head()
-        if head.number >= first:
-            for event in reads.events(job_id, first, head.number):
-                yield event_facts(event, session.asset)
-            first = head.number + 1
-            if reads.view(posted, head).finished:
-                return
+        try:
+            head = market.port.head()
+            if head.number >= first:
+                events = reads.events(job_id, first, head.number)
+                view = reads.view(posted, head)
+                yield from (event_facts(event, session.asset) for event in events)
+                first = head.number + 1
+                if view.finished:
+                    return
+                if look is not None:
+                    look(view)
+            silent = ""
+        except ChainError as error:
+            if not error.retryable:
+                raise
+            if not silent:
+                text = f"the chain does not answer ({error.message}); the job is alive, its money in Escrow"
+                session.tell("note", {"text": text})
+            silent = f" ({error.message})"
         if time.monotonic() >= end:
             raise WaitTimeout(
-                f"job {job_hex(job_id)} has not ended after {limit:.0f} s; it is alive",
-                hint=f"hearth job show {job_hex(job_id)[:14]}",
+                f"job {job_hex(job_id)} has not ended after {limit:.0f} s{silent}; it is alive, its money in Escrow",
+                hint=f"hearth job wait {job_hex(job_id)[:14]}; hearth job show {job_hex(job_id)[:14]}",
                 job=job_hex(job_id),
             )
         time.sleep(POLL_SECONDS)
 
 
-def wait(reads: JobReader, job: str, *, timeout: float | None = None) -> dict[str, Any]:
-    """Wait for a job's end, telling its timeline, and return what `job_show` does. Raises WaitTimeout."""
-    for facts in follow(reads, job, timeout=timeout):
+def wait(reads: JobReader, job: str, *, timeout: float | None = None, anyway: bool = False) -> dict[str, Any]:
+    """Wait for a job's end, telling its timeline, and return its facts.
+
+    Raises WaitTimeout, and unless `anyway` NoWorkerError NO_WORKER_LEFT where nothing of it runs and for
+    PATIENCE_SECONDS no worker could take what waits: given back by the only one that fits, say. The job is alive then.
+    """
+    watch = None if anyway else _Chances(reads).look
+    for facts in follow(reads, job, timeout=timeout, look=watch):
         reads.session.tell("event", facts)
     return job_facts(reads.session, reads.look(job))
+
+
+class _Chances:
+    """Watch whether anybody is left to take a waiting job."""
+
+    def __init__(self, reads: JobReader) -> None:
+        self._session = reads.session
+        self._looked = 0
+        self._alone_since: int | None = None
+
+    def look(self, view: JobView) -> None:
+        if view.now < self._looked + LOOK_SECONDS:
+            return
+        self._looked = view.now
+        words = self._nobody(view)
+        if words is None:
+            self._alone_since = None
+            return
+        if self._alone_since is None:
+            self._alone_since = view.now
+        if view.now < self._alone_since + PATIENCE_SECONDS:
+            return
+        job = job_hex(view.posted.job_id)
+        raise NoWorkerError(
+            f"job {job[:14]} waits, and no worker is left that could take it: {words}; it is alive until "
+            f"{moment(view.terms.deadline)}, its money in Escrow",
+            hint=f"hearth job cancel {job[:14]} refunds it; hearth job wait {job[:14]} waits on",
+            code="NO_WORKER_LEFT",
+            job=job,
+        )
+
+    def _nobody(self, view: JobView) -> str | None:
+        """Return who there is where nobody can take any of the open units and nothing else of the job moves."""
+        waiting = [unit for unit in view.units if not unit.state.terminal]
+        if any(unit.state is not State.OPEN or unit.mark for unit in waiting):
+            return None
+        excluded = {unit.node for unit in waiting} | ({0} if view.untouched else set())
+        words = ""
+        for node in excluded:
+            gates = count_gates(self._session, view.terms, view.policy, excluded=node)
+            if takers(gates):
+                return None
+            words = workers_in_words(gates)
+        return words

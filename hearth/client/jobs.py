@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from hearth.base.errors import NotFoundError, RefusedError, UsageError
+from hearth.base.errors import RefusedError, UsageError
+from hearth.client import cancelling
+from hearth.client.cancelling import indices
 from hearth.client.facts import job_facts, job_row
 from hearth.client.following import follow, wait
 from hearth.client.posting.post import Posting
@@ -34,6 +36,7 @@ class Jobs:
         self.submit = posting.submit
         self.run = posting.run
         self.rerun = posting.rerun
+        self.attach = posting.attach
         self.spec = results.spec
         self.get = results.get
         self.logs = results.logs
@@ -83,28 +86,21 @@ class Jobs:
     def cancel(self, job: str, *, unit: int | None = None) -> dict[str, Any]:
         """Cancel a job, or one unit of it: what is open is refunded, what runs is given notice.
 
-        Raises RefusedError NOTHING_TO_CANCEL where everything has ended or awaits its settlement.
+        A unit that a proposal holds is waited for: it can be cancelled once it runs or the proposal has lapsed. Raises
+        RefusedError NOTHING_TO_CANCEL where everything has ended or awaits its settlement, WaitTimeout where something
+        could not be cancelled in the settings' time; what was cancelled stays so.
         """
-        from hearth.protocol.types import SENTINEL, State
-
         view = self.reads.look(job)
         self._require_own(view)
-        sent: list[dict[str, Any]] = []
-        wanted = _indices(view, unit, (State.OPEN, State.RUNNING))
-        rest = unit is None and view.header is not None and view.untouched > 0
-        if not wanted and not rest:
+        name = job_hex(view.posted.job_id)[:14]
+        if not cancelling.wanted(view, unit):
             raise RefusedError(
-                f"nothing in job {job_hex(view.posted.job_id)[:14]} can be cancelled: it is {view.state}",
-                hint=f"hearth job show {job_hex(view.posted.job_id)[:14]}",
+                f"nothing in job {name} can be cancelled: it is {view.state}",
+                hint=f"hearth job show {name}",
                 code="NOTHING_TO_CANCEL",
             )
-        calls = self.session.market.calls
         self.session.require_funds(view.terms.submitter, asset_units=0, gas=CANCEL_GAS, what="cancelling")
-        with self.session.sender() as sender:
-            for index in [SENTINEL] * rest + wanted:
-                attempt = 0 if index == SENTINEL else view.units[index].attempts
-                key = f"cancel/{view.posted.job_id.hex()}/{index}/{attempt}"
-                sent.append(self.session.send(sender, calls.cancel(view.posted.packed, index), key))
+        sent = cancelling.cancel(self.reads, view, unit)
         if unit is None and not self.session.dry_run:
             self.session.records.mark_seen(job_hex(view.posted.job_id))
         return _acted("cancel", view, sent, dry_run=self.session.dry_run)
@@ -115,7 +111,7 @@ class Jobs:
 
         view = self.reads.look(job)
         self._require_own(view)
-        wanted = _indices(view, unit, (State.SUBMITTED,))
+        wanted = indices(view, unit, (State.SUBMITTED,))
         if not wanted:
             raise RefusedError(
                 f"job {job_hex(view.posted.job_id)[:14]} has no submitted result to accept: it is {view.state}",
@@ -144,17 +140,6 @@ class Jobs:
                 hint="use --account NAME; hearth wallet list",
                 code="NOT_YOURS",
             )
-
-
-def _indices(view: JobView, unit: int | None, states: tuple[Any, ...]) -> list[int]:
-    if unit is not None:
-        if not 0 <= unit < view.terms.leases:
-            raise NotFoundError(
-                f"job {job_hex(view.posted.job_id)[:14]} has no unit {unit}: 0 to {view.terms.leases - 1}",
-                hint=f"hearth job show {job_hex(view.posted.job_id)[:14]}",
-            )
-        return [unit] if unit < len(view.units) and view.units[unit].state in states else []
-    return [index for index, one in enumerate(view.units) if one.state in states]
 
 
 def _acted(action: str, view: JobView, sent: list[dict[str, Any]], *, dry_run: bool) -> dict[str, Any]:

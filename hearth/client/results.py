@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from contextlib import suppress
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hearth.base.errors import BadDocument, ConfigError, HearthError, NotFoundError, StorageError
+from hearth.base.errors import BadDestination, BadDocument, ConfigError, HearthError, NotFoundError, StorageError
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
 from hearth.protocol.types import Outcome, State
 
@@ -78,6 +79,8 @@ class Results:
                 code="NO_RESULT",
             )
         target = folder or Path(f"results-{view.posted.job_id.hex()[:8]}")
+        if not self.session.dry_run:
+            refuse_folder(target)
         many = view.terms.leases > 1 and unit is None
         rows = []
         size = 0
@@ -236,6 +239,21 @@ class Results:
                 )
             )
         return found
+
+
+def refuse_folder(folder: Path) -> None:
+    """Refuse a folder for results that could not be written there later. Raises BadDestination."""
+    from hearth.storage import unixfs
+
+    try:
+        unixfs.check_destination(folder)
+        parent = next(one for one in folder.absolute().parents if one.exists())
+        if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
+            raise BadDestination(f"{folder} cannot be made in {parent}", hint="choose another path", path=str(folder))
+    except OSError as error:
+        raise BadDestination(
+            f"{folder} cannot be looked at: {error.strerror}", hint="choose another path", path=str(folder)
+        ) from error
 
 
 def check_result(document: Any, spec: bytes, index: int, outcome: Outcome) -> None:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from hearth.base.errors import ConfigError, FundsError, UsageError
+from hearth.client.posting.post import WITHDRAW_GAS
 from hearth.client.session import NATIVE
 from hearth.protocol.units import format_amount, parse_amount
 
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
     from hearth.client.session import Session
-
-WITHDRAW_GAS: Final = 100_000
 
 
 class Wallet:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
-from hearth.client.posting.preflight import GATE_WORDS
+from hearth.client.gates import GATE_WORDS
 from hearth.client.views import job_hex
 from hearth.protocol.units import format_rate, parse_amount, parse_rate
 
@@ -73,7 +73,8 @@ class Workers:
                     "disk_gib": offer.disk_gib,
                     "zone": zones.ZONES[offer.zone].slug,
                     "slots": offer.slots,
-                    "free": max(0, offer.slots - node.hot.busy),
+                    "free": _free(node),
+                    "probation": not node.hot.seasoned,
                     "reputation_bps": reputation.reputation(node.hot.r, node.hot.s),
                 }
             )
@@ -269,6 +270,12 @@ class Workers:
             if not (self.session.dry_run and sent):
                 sent.append(self.session.send(sender, call, key))
         return {**report, "transactions": sent}
+
+
+def _free(node: Node) -> int:
+    """Count the slots that a job could take now: on probation a node holds one lease at a time."""
+    slots = node.offer.slots if node.hot.seasoned else 1
+    return max(0, min(node.offer.slots, slots) - node.hot.busy)
 
 
 def _plain(argument: object) -> str:

@@ -47,7 +47,9 @@ def parse_amount(text: str, asset: Asset) -> int:
     whole, fraction, symbol = match[1], (match[2] or ""), match[3]
     if symbol is not None and symbol.lower() != asset.symbol.lower():
         raise _bad_amount(
-            text, f"is in {symbol}, and this market pays in {asset.symbol}", f'write "{whole} {asset.symbol}"'
+            text,
+            f"is in {symbol}, and this market pays in {asset.symbol}",
+            f'write "{whole}{"." + fraction if fraction else ""} {asset.symbol}", if you mean that much of it',
         )
     digits = fraction.rstrip("0")
     if len(digits) > asset.decimals:
@@ -98,6 +100,18 @@ def format_rate(rate: int, asset: Asset, *, places: int | None = None) -> str:
     """Return a rate per hour, to the nearest base unit: "1.2 ETH/h"; undoes `parse_rate` for whole base units."""
     per_hour = (rate * _PER["h"] + RATE_SCALE // 2) // RATE_SCALE
     return f"{format_amount(per_hour, asset, places=places)}/h"
+
+
+def amount_at_least(base_units: int, asset: Asset, *, digits: int | None = 6) -> str:
+    """Return the smallest amount of at most `digits` significant digits (None: any) that covers `base_units`."""
+    step: int = 1 if digits is None else 10 ** max(0, len(str(base_units)) - digits)
+    return format_amount(-(-base_units // step) * step, asset)
+
+
+def rate_at_least(rate: int, asset: Asset, *, digits: int | None = 6) -> str:
+    """Return the smallest rate per hour of at most `digits` digits that `parse_rate` reads as not below `rate`."""
+    per_hour = -(-rate * _PER["h"] // RATE_SCALE)
+    return f"{amount_at_least(per_hour, asset, digits=digits)}/h"
 
 
 def parse_duration(text: str) -> int:

@@ -6,7 +6,7 @@ digest = spec_digest(resolved)                                 # the 32 bytes on
 prices = plan_prices(loaded.spec, asset, policy)
 """
 
-from hearth.spec.load import LoadedSpec, dump_spec, load_spec, parse_spec, spec_from
+from hearth.spec.load import AnyJob, LoadedSpec, dump_spec, load_spec, parse_spec, spec_from, spec_of
 from hearth.spec.model import JobSpec, local_sources
 from hearth.spec.plan import Prices, billing_of, deadline_of, lease_seconds, match_window_of, plan_prices, terms_of
 from hearth.spec.resolved import (
@@ -28,6 +28,7 @@ from hearth.spec.resolved import (
 
 __all__ = [
     "FUEL_PER_SECOND",
+    "AnyJob",
     "Blob",
     "JobSpec",
     "LoadedSpec",
@@ -52,6 +53,7 @@ __all__ = [
     "resolve",
     "spec_digest",
     "spec_from",
+    "spec_of",
     "terms_of",
     "tier_number",
     "tier_slug",

@@ -67,6 +67,29 @@ def spec_from(data: Mapping[str, Any], name: str = "command line", folder: Path 
     return _check(dict(data), Source(name, {}), folder)
 
 
+AnyJob = str | Path | Mapping[str, Any] | JobSpec | LoadedSpec
+"""A job as a caller has it: a file's path, plain values as a file holds them, or a checked spec."""
+
+
+def spec_of(job: AnyJob, variables: Mapping[str, str] | None = None) -> LoadedSpec:
+    """Return a job in whatever form it is given: a file's path, plain values, or a checked spec.
+
+    Relative paths in plain values and in a `JobSpec` start from the working folder. Raises what `load_spec` raises, and
+    TypeError for any other form.
+    """
+    if isinstance(job, LoadedSpec):
+        return job
+    if isinstance(job, str | Path):
+        return load_spec(Path(job), variables)
+    if variables:
+        raise TypeError("variables are filled into a file's text; plain values are final")
+    if isinstance(job, JobSpec):
+        return LoadedSpec(job, Source("job", {}), Path())
+    if isinstance(job, Mapping):
+        return spec_from(job, "job")
+    raise TypeError(f"a job is a path, a mapping or a JobSpec, not {type(job).__name__}")
+
+
 def dump_spec(spec: JobSpec) -> str:
     """Return a spec as YAML that `parse_spec` reads back equal; what has its default value is left out."""
     import json

@@ -11,7 +11,14 @@ from datetime import UTC, datetime, timedelta
 
 from hearth.base.errors import HearthError, SpecError
 from hearth.protocol.types import RATE_SCALE, Billing, Needs, Policy, Terms, TermsFlag
-from hearth.protocol.units import Asset, format_amount, parse_amount, parse_duration, parse_rate
+from hearth.protocol.units import (
+    Asset,
+    format_amount,
+    parse_amount,
+    parse_duration,
+    parse_rate,
+    rate_at_least,
+)
 from hearth.spec import rules
 from hearth.spec.model import JobSpec
 
@@ -89,7 +96,7 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
             raise _refuse(
                 "price.max_rate",
                 f"{spec.price.max_rate} is too small for units of {spec.limits.runtime}",
-                f'the smallest that works is "{_hourly(least, asset)}"',
+                f'the smallest that works is "{rate_at_least(least, asset, digits=None)}"',
                 "PRICE_TOO_SMALL",
             )
         ceilings.append(rate)
@@ -133,9 +140,10 @@ def deadline_of(spec: JobSpec, policy: Policy, now: int) -> int:
     else:
         raise _refuse("limits.deadline", f'"{text}" is neither a duration nor a time', 'write "6h"', "BAD_DEADLINE")
     if moment < now + lease:
+        left = f"leaves {moment - now} s" if moment > now else "is over"
         raise _refuse(
             "limits.deadline",
-            f"{text} leaves {max(0, moment - now)} s, and one attempt takes {lease} s with its grace",
+            f"{text} {left}, and one attempt takes {lease} s with its grace",
             "raise limits.deadline or lower limits.runtime",
             "BAD_DEADLINE",
         )
@@ -205,12 +213,6 @@ def _largest_price(budget: int, cost: Callable[[int], int]) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if cost(middle) <= budget else (low, middle - 1)
     return low
-
-
-def _hourly(least: int, asset: Asset) -> str:
-    """Return the smallest whole amount per hour whose rate reaches `least`."""
-    amount = -(-least * 3600 // RATE_SCALE)
-    return f"{format_amount(amount, asset)}/h"
 
 
 def _amount(text: str, asset: Asset, field: str) -> int:

@@ -81,8 +81,15 @@ def test_create_key__random__each_key_is_its_own(folder: Path) -> None:
 
 @pytest.mark.parametrize(("devnet", "cost"), [(True, DEVNET_SCRYPT_N), (False, SCRYPT_N)])
 def test_create_key__devnet_or_not__work_factor(folder: Path, devnet: bool, cost: int) -> None:
-    key = create_key(folder, "k", "p", devnet=devnet)
+    key = create_key(folder, "k", "pass word", devnet=devnet)
     assert json.loads(key.path.read_text())["crypto"]["kdfparams"]["n"] == cost
+
+
+def test_create_key__seven_characters__refused_and_eight_taken(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="7 characters protects little") as caught:
+        create_key(folder, "k", "seven77")
+    assert caught.value.code == "WEAK_PASSWORD" and not list(folder.glob("*"))
+    assert create_key(folder, "k", "eight888").path.is_file()
 
 
 def test_create_key__file_of_other_tools__reads_with_eth_account_alone(key: KeyFile) -> None:

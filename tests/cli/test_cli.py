@@ -77,6 +77,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         "offers": (Workers.offers, "run.client.workers.offers("),
         "jobs": (Jobs.list, "run.client.jobs.list("),
         "wallet import": (Wallet.import_key, "run.client.wallet.import_key("),
+        "job wait": (Posting.attach, "run.client.jobs.attach("),
         "worker init": (write_settings, "write_settings(run.client, config, "),
         "worker selftest": (selftest, "selftest(config)"),
     }
@@ -111,7 +112,7 @@ def test_command__every_leaf__calls_one_documented_function_of_its_name(path: st
 def test_jobs__what_other_classes_serve__are_members_too(tmp_path: Path) -> None:
     jobs = Real(Settings(home=tmp_path)).jobs
     assert {name for name in vars(jobs) if callable(getattr(jobs, name)) and name != "reads"} == {
-        *("check", "submit", "run", "rerun", "spec", "get", "logs")
+        *("check", "submit", "run", "rerun", "attach", "spec", "get", "logs")
     }
 
 
@@ -175,7 +176,7 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     wanted = """
     demo init doctor completion offers check run submit jobs|devnet up devnet down
     |wallet new wallet import wallet list wallet show wallet balance wallet withdraw
-    |job show job spec job logs job events job get job cancel job accept job rerun job receipt
+    |job show job spec job logs job events job wait job get job cancel job accept job rerun job receipt
     |worker doctor worker selftest worker init worker register worker update worker start worker pause worker resume
     |worker drain worker status worker why worker earnings worker stake worker price worker exit
     |keeper list keeper run keeper status keeper explain

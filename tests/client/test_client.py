@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import BadDocument, ConfigError, StorageError, UsageError
 from hearth.chain.port import Log
-from hearth.client.posting.preflight import GATE_WORDS, Preflight, workers_in_words
+from hearth.client.gates import GATE_WORDS, workers_in_words
+from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.quick import RunOptions, _input_of, _name_of, spec_of_run
 from hearth.client.posting.records import Records, terms_of
 from hearth.client.reading import JobReader
@@ -148,7 +149,7 @@ def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> N
 
 
 def test_words__every_gate_of_a_node_and_every_outcome__has_some() -> None:
-    node_gates = set(Gate) - {Gate.FITS, Gate.EXCLUDED, Gate.NO_TIME, Gate.NOT_OPEN}
+    node_gates = set(Gate) - {Gate.FITS, Gate.NO_TIME, Gate.NOT_OPEN}
     assert node_gates == set(GATE_WORDS)
     assert set(OUTCOME_WORDS) == set(Outcome) - {Outcome.NONE}
 

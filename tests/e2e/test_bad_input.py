@@ -75,6 +75,7 @@ def names(place: Town) -> dict[str, str]:
         ("password", PASSWORD, 0o600),
         ("wrong_password", "not it", 0o600),
         ("open_password", PASSWORD, 0o644),
+        ("weak_password", "secret", 0o600),
     ):
         (folder / name).write_text(text + "\n")
         (folder / name).chmod(mode)
@@ -96,6 +97,14 @@ def names(place: Town) -> dict[str, str]:
             path.chmod(0o600)
             path.write_bytes(b"an input that has rot!")
     (folder / "corrupt.yaml").write_text(GOOD + f'inputs: [{{src: "ipfs://{cid}", dst: /in/x}}]\n')
+    full = folder / "full"
+    full.mkdir()
+    (full / "kept").write_text("mine")
+    # Nobody asks this little: the jobs stay open.
+    cheap = folder / "cheap.yaml"
+    cheap.write_text(GOOD.replace("1.20/h", "0.01/h"))
+    waiting, cancelled = (place.hearth("submit", str(cheap), "--anyway", "--again", "-q").out.strip() for _ in range(2))
+    assert place.hearth("job", "cancel", cancelled).code == 0
     running = place.home / "worker.toml"
     second = folder / "second.toml"
     second.write_text(running.read_text().replace("/workers/worker", "/workers/second"))
@@ -105,13 +114,16 @@ def names(place: Town) -> dict[str, str]:
     poor.write_text(idle.read_text().replace(place.session.key("owner").address, address))
     return {
         "job": str(job),
+        "full_folder": str(full),
+        "open_job": waiting,
+        "cancelled_job": cancelled,
         "corrupt_job": str(folder / "corrupt.yaml"),
         "idle_worker": str(idle),
         "poor_worker": str(poor),
         "running_worker": str(running),
         "second_worker": str(second),
         "gone": str(folder / "gone.toml"),
-        **{name: str(folder / name) for name in ("password", "wrong_password", "open_password")},
+        **{name: str(folder / name) for name in ("password", "wrong_password", "open_password", "weak_password")},
         **{name: str(folder / f"{name}.json") for name in ("other_chain", "other_code", "other_version")},
     }
 

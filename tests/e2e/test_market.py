@@ -116,6 +116,57 @@ def test_run__module_without_a_price__asks_first_then_runs(place: Town, done: di
     assert "nobody can challenge this result" in told.err and "costs at most" in told.err
 
 
+def test_submit__plain_values__post_the_same_job_as_the_file(place: Town, tmp_path: Path) -> None:
+    values = {
+        "version": 1,
+        "name": "values",
+        "runtime": "wasm",
+        "module": str(EXAMPLES / "failing" / "failing.wasm"),
+        "resources": {"cpus": 1, "memory": "64MiB"},
+        "limits": {"runtime": "10s", "deadline": "1h"},
+        # Nobody asks this little, so the job stays open.
+        "price": {"max_rate": "0.01/h"},
+    }
+    first = place.client.jobs.submit(values, anyway=True)
+    file = tmp_path / "job.json"
+    file.write_text(json.dumps(values))
+    again = place.client.jobs.submit(str(file), anyway=True)
+    assert (first["already_posted"], again["already_posted"], again["job"]) == (False, True, first["job"])
+    with pytest.raises(TypeError, match="not int"):
+        place.client.jobs.submit(7)  # type: ignore[arg-type]
+    assert place.hearth("job", "cancel", first["job"]).code == 0
+
+
+def test_submit__credit_of_a_refund__pays_for_the_next_job(place: Town, tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    text = (EXAMPLES / "failing" / "job.yaml").read_text()
+    module = str(EXAMPLES / "failing" / "failing.wasm")
+    file.write_text(text.replace("./failing.wasm", module).replace("1.20/h", "0.01/h"))
+    job = place.hearth("submit", str(file), "--anyway", "--again", "-q").out.strip()
+    assert place.hearth("job", "cancel", job).code == 0
+    receipt = place.hearth("job", "receipt", job)
+    assert "refunds are credit in Escrow" in receipt.out
+    credit = int(place.client.wallet.balance()["credit"])
+    assert credit > 0
+    named = place.hearth("submit", str(file), "--anyway", "--again", "--dry-run")
+    assert "more is your credit in Escrow; --use-credit" in named.err
+    paid = place.hearth("submit", str(file), "--anyway", "--again", "--use-credit", "--json")
+    assert paid.code == 0, paid.err
+    escrow = int(place.hearth("job", "show", paid.json["job"], "--json").json["escrow"])
+    assert [one["action"] for one in paid.json["transactions"]] == ["escrow.withdraw", "jobs.post"]
+    assert int(place.client.wallet.balance()["credit"]) == credit - min(credit, escrow)
+    assert place.hearth("job", "cancel", paid.json["job"]).code == 0
+
+
+def test_job_wait__ended_job__shows_what_submit_shows(place: Town, done: dict[str, Any], tmp_path: Path) -> None:
+    told = place.hearth("job", "wait", done["digits"]["job"], "--results", str(tmp_path / "out"), "--json")
+    assert told.code == 0, told.err
+    assert told.json["results"]["units"] == done["digits"]["results"]["units"]
+    assert (tmp_path / "out" / "accuracy.json").is_file()
+    failed = place.hearth("job", "wait", done["failing"]["job"], "--json")
+    assert (failed.code, failed.error["code"]) == (100, "JOB_FAILED")
+
+
 def test_job_rerun__good_job__same_outputs_as_a_new_job(place: Town, done: dict[str, Any]) -> None:
     first = done["digits"]
     told = place.hearth("job", "rerun", first["job"], "--wait", "--json", "--timeout", "3m")

@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from hearth.base.errors import NoWorkerError
+from hearth.base.errors import FundsError, NoWorkerError
 from hearth.client.following import wait as wait_for
-from hearth.client.posting.preflight import Preflight, escrow_of, takers, workers_in_words
+from hearth.client.gates import count_gates, takers, workers_in_words
+from hearth.client.posting.preflight import Preflight, escrow_of
 from hearth.client.posting.quick import RunOptions, spec_of_run
-from hearth.client.posting.records import terms_of
+from hearth.client.posting.records import credit_of, terms_of
+from hearth.client.results import refuse_folder
 from hearth.client.views import job_hex
 from hearth.protocol.types import Gate
 
@@ -23,10 +25,11 @@ if TYPE_CHECKING:
     from hearth.client.results import Results
     from hearth.client.session import DryRun
     from hearth.protocol.types import Terms
-    from hearth.spec import LoadedSpec
+    from hearth.spec import AnyJob, LoadedSpec
 
 POST_GAS: Final = 160_000
 APPROVE_GAS: Final = 70_000
+WITHDRAW_GAS: Final = 100_000
 
 
 class Posting:
@@ -39,32 +42,34 @@ class Posting:
         self._results = results
         self._preflight = Preflight(self.session)
 
-    def check(self, file: Path, *, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Check a job file down to its price and who could take it; writes and sends nothing."""
-        from hearth.spec import load_spec
+    def check(self, job: AnyJob, *, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Check a job down to its price and who could take it; writes and sends nothing."""
+        from hearth.spec import spec_of
 
-        with self._preflight.planned(load_spec(file, variables)) as plan:
+        with self._preflight.planned(spec_of(job, variables)) as plan:
             return self._preflight.facts(plan)
 
     def submit(
         self,
-        file: Path,
+        job: AnyJob,
         *,
         variables: Mapping[str, str] | None = None,
         again: bool = False,
         anyway: bool = False,
         wait: bool = False,
         results: Path | None = None,
+        use_credit: bool = False,
     ) -> dict[str, Any]:
-        """Post the job of a file, or find the one that was posted from it and whose end nobody saw yet.
+        """Post a job, or find the one that was posted from the same and whose end nobody saw yet (`already_posted`).
 
+        `job` is a file's path, plain values as a file holds them, or a checked spec; `variables` fill a file's text.
         `again` posts a new one in any case, `anyway` posts without a worker that could take it, `wait` waits for the
-        end, `results` is a folder for the outputs. Raises whatever HearthError says why not, before anything is
-        written or signed.
+        end, `results` is a folder for the outputs, `use_credit` pays from the account's credit in Escrow first.
+        Raises whatever HearthError says why not, before anything is written or signed.
         """
-        from hearth.spec import load_spec
+        from hearth.spec import spec_of
 
-        return self._submit(load_spec(file, variables), again, anyway, wait, results)
+        return self._submit(spec_of(job, variables), again, anyway, wait, results, use_credit)
 
     def run(
         self,
@@ -75,12 +80,14 @@ class Posting:
         anyway: bool = False,
         wait: bool = True,
         results: Path | None = None,
+        use_credit: bool = False,
         **options: Unpack[RunOptions],
     ) -> dict[str, Any]:
         """Run an image or a WASM module as a job of one unit; without a price, at the cheapest fitting ask and half."""
-        return self._submit(spec_of_run(program, command, **options), again, anyway, wait, results)
+        spec = spec_of_run(program, command, **options)
+        return self._submit(spec, again, anyway, wait, results, use_credit)
 
-    def rerun(self, job: str, *, anyway: bool = False, wait: bool = False) -> dict[str, Any]:
+    def rerun(self, job: str, *, anyway: bool = False, wait: bool = False, use_credit: bool = False) -> dict[str, Any]:
         """Post a job's terms again under a new salt, with a deadline as far away as the old one was."""
         view = self._reads.look(job)
         block = self.session.market.port.block(view.posted.log.block_hash)
@@ -93,30 +100,46 @@ class Posting:
             deadline=view.now + allowed,
             policy=policies.word,
         )
-        gates = self._preflight.gates(terms, policies.policy)
+        gates = count_gates(self.session, terms, policies.policy)
         self._require_taker(gates, terms, anyway)
-        self._require_price(terms)
+        credit = self._require_price(terms, use_credit)
         if self.session.dry_run:
             return {"schema": "hearth.plan/1", "dry_run": True, "escrow": str(escrow_of(terms)), "rerun_of": job}
-        posted = self._post(terms, fingerprint=f"rerun/{secrets.token_hex(8)}", note=f"rerun of {job}")
-        return self._finish(posted, wait, None)
+        posted = self._post(terms, fingerprint=f"rerun/{secrets.token_hex(8)}", note=f"rerun of {job}", credit=credit)
+        return self._finish(posted, wait, None, anyway=anyway)
+
+    def attach(self, job: str, *, results: Path | None = None) -> dict[str, Any]:
+        """Wait for a posted job's end and report it as `submit` does, its outputs in the folder `results`."""
+        if results is not None:
+            refuse_folder(results)
+        record = {"job": job_hex(self._reads.look(job).posted.job_id), "transactions": []}
+        return self._finish(record, True, results, already_posted=True)
 
     # ---- from plan to chain ----
 
     def _submit(
-        self, loaded: LoadedSpec, again: bool, anyway: bool, wait: bool, results: Path | None
+        self,
+        loaded: LoadedSpec,
+        again: bool,
+        anyway: bool,
+        wait: bool,
+        results: Path | None,
+        use_credit: bool,
     ) -> dict[str, Any]:
+        if results is not None:
+            refuse_folder(results)
         with self._preflight.planned(loaded) as plan:
             for line in plan.lines:
                 self.session.tell("note", {"text": line})
             known = None if again else self._pending(plan.fingerprint)
+            credit = 0
             if known is not None:
                 self.session.tell(
                     "note", {"text": f"this job was posted already: {known['job'][:14]}; --again posts a new one"}
                 )
             else:
-                self._require_taker(plan.gates, plan.terms, anyway)
-                self._require_price(plan.terms)
+                self._require_taker(plan.gates, plan.terms, anyway, plan)
+                credit = self._require_price(plan.terms, use_credit)
             if self.session.dry_run:
                 return {**self._preflight.facts(plan), "pending": known["job"] if known else None}
             if known is None:
@@ -130,17 +153,20 @@ class Posting:
                 self.session.unlocked(self.session.key())
                 self._upload(plan)
                 terms = replace(plan.terms, salt=secrets.randbits(96))
-                posted = self._post(terms, plan.fingerprint, str(loaded.source.name))
+                posted = self._post(terms, plan.fingerprint, str(loaded.source.name), credit)
             else:
                 posted = self._repost(known)
-        return self._finish(posted, wait, results)
+        return self._finish(posted, wait, results, already_posted=known is not None, anyway=anyway)
 
-    def _require_taker(self, gates: Mapping[Gate, int], terms: Terms, anyway: bool) -> None:
+    def _require_taker(self, gates: Mapping[Gate, int], terms: Terms, anyway: bool, plan: Plan | None = None) -> None:
         if takers(gates) or anyway:
             return
         text = workers_in_words(gates)
         priced = gates.get(Gate.PRICE, 0)
-        hint = "raise the price; hearth offers shows the asks" if priced else "hearth offers; or post it with --anyway"
+        hint = "hearth offers; or post it with --anyway"
+        if priced:
+            enough = self._preflight.enough(plan) if plan is not None else None
+            hint = enough or "raise the price; hearth offers shows the asks"
         raise NoWorkerError(
             f"no worker can take this job: {text}",
             hint=hint,
@@ -149,10 +175,30 @@ class Posting:
             ceiling=str(terms.ceiling),
         )
 
-    def _require_price(self, terms: Terms) -> None:
-        native = self.session.network.asset.address is None
-        gas = POST_GAS + (0 if native else APPROVE_GAS)
-        self.session.require_funds(terms.submitter, asset_units=escrow_of(terms), gas=gas, what="this job")
+    def _require_price(self, terms: Terms, use_credit: bool) -> int:
+        """Refuse what the account cannot pay, and return how much of its credit in Escrow pays. Raises FundsError."""
+        session, escrow = self.session, escrow_of(terms)
+        gas = POST_GAS + (0 if session.network.asset.address is None else APPROVE_GAS)
+        owned = session.market.credit(terms.submitter)
+        credit = min(owned, escrow) if use_credit else 0
+        try:
+            session.require_funds(
+                terms.submitter,
+                asset_units=escrow - credit,
+                gas=gas + (WITHDRAW_GAS if credit else 0),
+                what="this job" if not credit else f"this job, after {session.amount(credit)} of credit,",
+            )
+        except FundsError as error:
+            if owned and not use_credit:
+                error.message += f"; {session.amount(owned)} more is its credit in Escrow"
+                error.hint = f"add --use-credit, which pays from it first; {error.hint}"
+                error.details["credit"] = str(owned)
+            raise
+        if owned and not use_credit:
+            self.session.tell(
+                "note", {"text": f"{session.amount(owned)} of credit in Escrow; --use-credit pays from it"}
+            )
+        return credit
 
     def _upload(self, plan: Plan) -> None:
         """Store every local source, and refuse one that changed since it was read."""
@@ -164,17 +210,23 @@ class Posting:
         digest = self.session.store.put_json(canonical(plan.resolved))
         assert digest == plan.terms.spec, "the store named the spec otherwise than we did"
 
-    def _post(self, terms: Terms, fingerprint: str, note: str) -> dict[str, Any]:
-        """Journal terms, then approve and post them."""
+    def _post(self, terms: Terms, fingerprint: str, note: str, credit: int) -> dict[str, Any]:
+        """Journal terms, then withdraw the credit that pays for them, approve and post them."""
         with self.session.sender() as sender:
-            record = self.session.records.write(job_hex(self.session.market.job_id(terms)), fingerprint, note, terms)
-            sent = self._send_post(sender, terms)
+            record = self.session.records.write(
+                job_hex(self.session.market.job_id(terms)), fingerprint, note, terms, credit
+            )
+            sent = self._send_post(sender, terms, credit)
         return {**record, "transactions": sent}
 
-    def _send_post(self, sender: Sender | DryRun, terms: Terms) -> list[dict[str, Any]]:
+    def _send_post(self, sender: Sender | DryRun, terms: Terms, credit: int) -> list[dict[str, Any]]:
+        """Send what posts these terms. Each is keyed by the job, so that a repetition sends none of them twice."""
         market = self.session.market
         job_id = market.job_id(terms)
         sent = []
+        if credit:
+            call = market.calls.withdraw(terms.submitter, credit)
+            sent.append(self.session.send(sender, call, f"credit/{job_id.hex()}"))
         if market.allowance(terms.submitter, self.session.network.jobs) < escrow_of(terms):
             sent.append(self.session.send(sender, market.calls.approve_post(terms), f"approve/{job_id.hex()}"))
         sent.append(self.session.send(sender, market.calls.post(terms), f"post/{job_id.hex()}"))
@@ -186,21 +238,30 @@ class Posting:
         if self.session.market.job_word(self.session.market.job_id(terms)):
             return {**record, "transactions": []}
         with self.session.sender() as sender:
-            return {**record, "transactions": self._send_post(sender, terms)}
+            return {**record, "transactions": self._send_post(sender, terms, credit_of(record))}
 
-    def _finish(self, record: dict[str, Any], wait: bool, results: Path | None) -> dict[str, Any]:
+    def _finish(
+        self,
+        record: dict[str, Any],
+        wait: bool,
+        results: Path | None,
+        *,
+        already_posted: bool = False,
+        anyway: bool = False,
+    ) -> dict[str, Any]:
         """Report a posted job; with `wait`, after its end and with its results."""
         job = str(record["job"])
         report: dict[str, Any] = {
             "schema": "hearth.submitted/1",
             "job": job,
+            "already_posted": already_posted,
             "transactions": record["transactions"],
             "waited": wait,
         }
         if not wait:
             return report
         self.session.tell("posted", {"job": job, "text": f"job {job}"})
-        report["end"] = wait_for(self._reads, job)
+        report["end"] = wait_for(self._reads, job, anyway=anyway)
         report["results"] = self._results.summary(job, results)
         self.session.records.mark_seen(job)
         return report

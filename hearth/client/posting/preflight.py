@@ -8,14 +8,15 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from hearth.base.errors import NoWorkerError, SpecError
+from hearth.client.gates import PASSING, count_gates, takers, workers_in_words
+from hearth.client.posting.quick import COMMAND_LINE
 from hearth.client.views import moment
 from hearth.protocol.types import Billing, Gate
 from hearth.protocol.units import format_duration, format_rate
@@ -25,28 +26,6 @@ if TYPE_CHECKING:
     from hearth.client.session import Session
     from hearth.protocol.types import Policy, Terms
     from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
-
-GATE_WORDS: Final = {
-    Gate.NOT_LIVE: "silent",
-    Gate.NOT_ACTIVE: "short of the minimum stake",
-    Gate.EXITING: "leaving",
-    Gate.QUARANTINED: "in quarantine",
-    Gate.NO_SLOT: "busy",
-    Gate.STAKE_SHORT: "short of free stake for the bond",
-    Gate.RUNTIME: "without the runtime",
-    Gate.GPU_COUNT: "with too few GPUs",
-    Gate.VRAM: "short of VRAM",
-    Gate.CORES: "short of cores",
-    Gate.RAM: "short of memory",
-    Gate.DISK: "short of disk",
-    Gate.TIER: "with weaker GPUs",
-    Gate.ZONE: "in other regions",
-    Gate.PRICE: "above your price",
-    Gate.PROBATION: "on probation",
-    Gate.SUBMITTER: "your own",
-}
-PASSING: Final = (Gate.NO_SLOT, Gate.QUARANTINED)
-"""Gates that open again by themselves: such a worker counts as one that can take the job later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +74,7 @@ class Preflight:
         policy = policies.policy
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
         head = self.session.market.port.head()
-        auto = spec.price.max_total is None and spec.price.max_rate is None and loaded.source.name == "command line"
+        auto = spec.price.max_total is None and spec.price.max_rate is None and loaded.source.name == COMMAND_LINE
         if auto:
             spec = self._with_auto_price(spec, needs, policy)
         try:
@@ -113,7 +92,7 @@ class Preflight:
             )
         except SpecError as error:
             raise loaded.located(error) from error
-        gates = self.gates(terms, policy)
+        gates = count_gates(self.session, terms, policy)
         fingerprint = self.fingerprint(terms, spec.limits.deadline, auto)
         lines = tuple(self._words(terms, policy, resolved, gates, loaded.notes, auto))
         return Plan(loaded, resolved, sources, terms, fingerprint, gates, lines, auto)
@@ -139,28 +118,33 @@ class Preflight:
         rate = format_rate(min(fitting) * 3 // 2, self.session.asset).replace(f" {self.session.asset.symbol}", "")
         return spec.model_copy(update={"price": spec.price.model_copy(update={"max_rate": rate})})
 
-    def gates(self, terms: Terms, policy: Policy) -> Counter[Gate]:
-        """Count the workers by the first gate that keeps them from the job."""
-        from hearth.protocol import formulas
-        from hearth.protocol.types import ZERO_ADDRESS
+    def enough(self, plan: Plan) -> str | None:
+        """Return the price at which the cheapest fitting worker would take the job, as the user would write it."""
+        from hearth.protocol import formulas, words
+        from hearth.protocol.units import amount_at_least, rate_at_least
+        from hearth.spec import plan_prices
 
-        parameters = self.session.network.node_parameters
-        head = self.session.market.port.head()
-        ask = formulas.ask_of(terms, policy)
-        found: Counter[Gate] = Counter()
-        for node in self.session.market.nodes(head.hash):
-            if node.operator == ZERO_ADDRESS:
-                continue
+        market, parameters = self.session.market, self.session.network.node_parameters
+        head = market.port.head()
+        policy = words.unpack_policy(plan.terms.policy)
+        rates = []
+        for node in market.nodes(head.hash):
+            rate = formulas.ask_in_force(node, head.timestamp)
+            ask = formulas.ask_of(replace(plan.terms, ceiling=max(rate, plan.terms.ceiling)), policy)
             gate = formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
-            if gate is Gate.FITS and node.operator == terms.submitter:
-                gate = Gate.SUBMITTER
-            # Both open again when the node's other leases end.
-            if gate is Gate.PROBATION and ask.probation == 1:
-                gate = Gate.NO_SLOT
-            if gate is Gate.STAKE_SHORT and node.stake >= ask.bond:
-                gate = Gate.NO_SLOT
-            found[gate] += 1
-        return found
+            if gate in (Gate.FITS, *PASSING):
+                rates.append(rate)
+        if not rates:
+            return None
+        asset = self.session.asset
+        rate_text = rate_at_least(min(rates), asset)
+        price = {"max_rate": rate_text, "max_total": None}
+        spec = plan.loaded.spec
+        dear = spec.model_copy(update={"price": spec.price.model_copy(update=price)})
+        total = amount_at_least(plan_prices(dear, asset, policy).total, asset)
+        if plan.loaded.source.name == COMMAND_LINE:
+            return f'use --max-total "{total}", or --max-rate "{rate_text}"; hearth offers shows the asks'
+        return f'write max_total: "{total}", or max_rate: "{rate_text}"; hearth offers shows the asks'
 
     def _words(
         self,
@@ -236,23 +220,6 @@ class Preflight:
             "text": list(plan.lines),
             "dry_run": self.session.dry_run,
         }
-
-
-def takers(gates: Mapping[Gate, int]) -> int:
-    """Count the workers that can take a job now, or when they are free again."""
-    return gates.get(Gate.FITS, 0) + sum(gates.get(gate, 0) for gate in PASSING)
-
-
-def workers_in_words(gates: Mapping[Gate, int]) -> str:
-    """Return "14 workers: 9 short of VRAM, 2 above your price -> 3 can take it"."""
-    total = sum(gates.values())
-    if not total:
-        return "no worker is registered on this network"
-    kept = ", ".join(
-        f"{count} {GATE_WORDS[gate]}" for gate, count in sorted(gates.items()) if gate is not Gate.FITS and count
-    )
-    noun = "worker" if total == 1 else "workers"
-    return f"{total} {noun}{': ' + kept if kept else ''} -> {takers(gates)} can take it"
 
 
 def _about(size: int) -> str:

@@ -12,6 +12,8 @@ from hearth.base.errors import UsageError
 if TYPE_CHECKING:
     from hearth.spec import LoadedSpec
 
+COMMAND_LINE: Final = "command line"
+"""Where a spec of `hearth run` says that it comes from."""
 SMALL_OUTPUT: Final = "256MiB"
 """What each output may hold, so that a small job fits a small disk."""
 
@@ -62,7 +64,7 @@ def spec_of_run(program: str, command: tuple[str, ...] = (), **options: Unpack[R
         "limits": {"runtime": options.get("runtime", "10m")},
         "price": _said(options, "max_total", "max_rate"),
     }
-    return spec_from(data, "command line", Path())
+    return spec_from(data, COMMAND_LINE, Path())
 
 
 def _said(options: RunOptions, *names: str) -> dict[str, Any]:

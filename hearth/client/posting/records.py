@@ -24,8 +24,11 @@ class Records:
         self._home = home
         self._folder = folder
 
-    def write(self, job: str, fingerprint: str, note: str, terms: Terms) -> dict[str, Any]:
-        """Journal terms that are about to be posted, and return the record; `note` says what they came from."""
+    def write(self, job: str, fingerprint: str, note: str, terms: Terms, credit: int = 0) -> dict[str, Any]:
+        """Journal terms that are about to be posted, and return the record.
+
+        `note` says what they came from, `credit` how many base units of credit in Escrow are withdrawn for them.
+        """
         from hearth.protocol import words
 
         record = {
@@ -34,6 +37,7 @@ class Records:
             "fingerprint": fingerprint,
             "from": note,
             "terms": [value.hex() if isinstance(value, bytes) else str(value) for value in words.pack_terms(terms)],
+            "credit": str(credit),
             "seen": False,
         }
         self._write(record)
@@ -65,6 +69,11 @@ def terms_of(record: Mapping[str, Any]) -> Terms:
     raw = record["terms"]
     packed = [bytes.fromhex(raw[i]) if i in (1, 8) else int(raw[i]) for i in range(9)]
     return words.unpack_terms(tuple(packed))  # type: ignore[arg-type]
+
+
+def credit_of(record: Mapping[str, Any]) -> int:
+    """Return the credit that pays for a record's job, base units; records of older versions name none."""
+    return int(record.get("credit", 0))
 
 
 def _read(path: Path) -> dict[str, Any] | None:

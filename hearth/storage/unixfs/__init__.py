@@ -11,7 +11,7 @@ Sources: https://specs.ipfs.tech/unixfs/ and https://ipld.io/specs/codecs/dag-pb
 """
 
 from hearth.storage.unixfs.codec import Link, Node, decode_node, encode_node
-from hearth.storage.unixfs.exporter import PART_PREFIX, export
+from hearth.storage.unixfs.exporter import PART_PREFIX, check_destination, export
 from hearth.storage.unixfs.importer import encode_directory, import_file, import_path, name_path
 from hearth.storage.unixfs.model import (
     CHUNK_BYTES,
@@ -51,6 +51,7 @@ __all__ = [
     "Node",
     "Progress",
     "blocks_of",
+    "check_destination",
     "check_name",
     "declared_size",
     "decode_node",

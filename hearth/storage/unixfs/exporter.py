@@ -34,7 +34,7 @@ def export(
     budget = Budget(source, limits)
     budget.entry()
     try:
-        _check_destination(dest)
+        check_destination(dest)
         opened = open_node(cid, budget)
         # Only a crash leaves it behind; the prefix says what it is.
         part = dest.with_name(f"{PART_PREFIX}{secrets.token_hex(8)}")
@@ -61,7 +61,8 @@ PART_PREFIX: Final = ".hearth-part-"
 """Start of the temporary names that `export` uses beside its destination."""
 
 
-def _check_destination(dest: Path) -> None:
+def check_destination(dest: Path) -> None:
+    """Refuse a destination that holds something already. Raises BadDestination, OSError."""
     if dest.is_symlink() or (dest.exists() and not (dest.is_dir() and not any(dest.iterdir()))):
         raise BadDestination(f"{dest} exists already", hint="choose a path that does not exist", path=str(dest))
 

@@ -1,0 +1,129 @@
+"""Waiting for a job: a silent chain is asked again, and waiting ends where nobody is left to take the job."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hearth.base.errors import ChainError, NoWorkerError, WaitTimeout
+from hearth.client import following
+from hearth.protocol.types import Gate, State, Unit
+
+JOB = bytes([7]) * 32
+
+
+class Reads:
+    """A job reader whose chain answers by a script: a view, or an error."""
+
+    def __init__(self, answers: list[Any]) -> None:
+        self.answers = answers
+        self.told: list[str] = []
+        posted = SimpleNamespace(log=SimpleNamespace(block_number=1), job_id=JOB)
+        self.session: Any = SimpleNamespace(
+            job_id=lambda job: JOB,
+            asset=None,
+            settings=SimpleNamespace(timeout=60),
+            tell=lambda kind, facts: self.told.append(facts["text"]),
+            market=SimpleNamespace(port=SimpleNamespace(head=self._head), terms_of=lambda job_id: posted),
+        )
+        self._block = 1
+
+    def _head(self) -> Any:
+        if isinstance(self.answers[0], Exception):
+            raise self.answers.pop(0)
+        self._block += 1
+        return SimpleNamespace(number=self._block)
+
+    def events(self, job_id: bytes, first: int, last: int) -> list[Any]:
+        return []
+
+    def view(self, posted: Any, head: Any) -> Any:
+        return self.answers.pop(0)
+
+
+def view(now: int, *units: Unit, untouched: int = 0, finished: bool = False) -> Any:
+    terms = SimpleNamespace(deadline=10_000)
+    return SimpleNamespace(
+        posted=SimpleNamespace(job_id=JOB), terms=terms, policy=None, units=units, untouched=untouched, now=now,
+        finished=finished,
+    )  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _no_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "POLL_SECONDS", 0.0)
+
+
+def test_follow__chain_falls_silent__asks_again_and_says_once_that_the_job_lives() -> None:
+    silent = [ChainError("refused", retryable=True) for _ in range(3)]
+    reads: Any = Reads([view(1), *silent, view(2, finished=True)])
+    assert list(following.follow(reads, "0x07")) == []
+    assert reads.told == ["the chain does not answer (refused); the job is alive, its money in Escrow"]
+
+
+def test_follow__silent_to_the_end__says_where_the_money_is_and_what_attaches_again() -> None:
+    reads: Any = Reads([ChainError("refused", retryable=True)])
+    with pytest.raises(WaitTimeout, match=r"\(refused\); it is alive, its money in Escrow") as caught:
+        list(following.follow(reads, "0x07", timeout=0.0))
+    assert "hearth job wait 0x0707" in caught.value.hint and caught.value.exit_code == 10
+
+
+def test_follow__fault_that_no_retry_helps__is_raised() -> None:
+    reads: Any = Reads([ChainError("wrong chain", retryable=False)])
+    with pytest.raises(ChainError, match="wrong chain"):
+        list(following.follow(reads, "0x07"))
+
+
+@pytest.fixture
+def takers(monkeypatch: pytest.MonkeyPatch) -> dict[int, Gate]:
+    """One worker; by excluded node, its gate."""
+    gates = {0: Gate.FITS}
+
+    def count(session: object, terms: object, policy: object, *, excluded: int) -> Counter[Gate]:
+        return Counter({gates.get(excluded, Gate.FITS): 1})
+
+    monkeypatch.setattr(following, "count_gates", count)
+    return gates
+
+
+OPEN = Unit(state=State.OPEN, node=3)
+
+
+def test_wait__given_back_by_the_only_worker__ends_and_says_why(takers: dict[int, Gate]) -> None:
+    takers[3] = Gate.EXCLUDED
+    watch = following._Chances(Reads([]))  # type: ignore[arg-type]
+    for now in (100, 104, 129):
+        watch.look(view(now, OPEN))
+    with pytest.raises(NoWorkerError, match="1 worker: 1 excluded, since it had the unit last -> 0") as caught:
+        watch.look(view(135, OPEN))
+    assert (caught.value.code, caught.value.exit_code) == ("NO_WORKER_LEFT", 8)
+    assert "hearth job cancel 0x0707" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "busy",
+    [
+        view(100, OPEN, Unit(state=State.RUNNING, node=1)),
+        view(100, OPEN, Unit(state=State.SUBMITTED, node=1)),
+        view(100, Unit(state=State.OPEN, node=3, mark=105)),
+        view(100, OPEN, untouched=2),
+    ],
+)
+def test_wait__something_moves_or_somebody_fits__goes_on(busy: Any, takers: dict[int, Gate]) -> None:
+    takers[3] = Gate.EXCLUDED
+    watch = following._Chances(Reads([]))  # type: ignore[arg-type]
+    for now in range(100, 1_000, 7):
+        busy.now = now
+        watch.look(busy)
+
+
+def test_wait__a_worker_comes_back_in_time__counts_anew(takers: dict[int, Gate]) -> None:
+    watch = following._Chances(Reads([]))  # type: ignore[arg-type]
+    for now, gate in ((100, Gate.NOT_LIVE), (125, Gate.FITS), (131, Gate.NOT_LIVE), (160, Gate.NOT_LIVE)):
+        takers[3] = gate
+        watch.look(view(now, OPEN))
+    with pytest.raises(NoWorkerError):
+        watch.look(view(166, OPEN))
