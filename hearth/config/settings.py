@@ -134,15 +134,17 @@ def home_folder(environ: Mapping[str, str]) -> Path:
 def network_file(settings: Settings) -> Path:
     """Return the file of the chosen network: a path as given, else <name>.json of the first folder that has it.
 
-    The folders are networks/ in the home folder, beside the project's hearth.toml, and in the program's own data.
+    The folders are networks/ in the home folder, beside the project's hearth.toml, and in the working folder (a clone's,
+    where scripts/deploy.py writes).
     Raises ConfigError NO_NETWORK with the names that exist.
     """
     name = settings.network
     if name.endswith(".json") or "/" in name:
         return Path(name)
-    folders = [settings.home / "networks", Path(__file__).parent / "networks"]
+    folders = [settings.home / "networks"]
     if settings.project is not None:
-        folders.insert(1, settings.project.parent / "networks")
+        folders.append(settings.project.parent / "networks")
+    folders.append(Path("networks").absolute())
     for folder in folders:
         if (folder / f"{name}.json").is_file():
             return folder / f"{name}.json"

@@ -378,6 +378,17 @@ def test_network_file__home_then_project__first_found(place: Path) -> None:
     assert network_file(load(place)) == in_home
 
 
+def test_network_file__working_folder_of_a_clone__is_looked_at_last(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "clone").mkdir()
+    monkeypatch.chdir(place / "clone")
+    deployed = write_network(place / "clone" / "networks", "mymarket")
+    assert network_file(load(place, network="mymarket")) == deployed
+    in_home = write_network(place / "home" / "networks", "mymarket")
+    assert network_file(load(place, network="mymarket")) == in_home
+
+
 def test_network_file__path__as_given(place: Path) -> None:
     path = write_network(place / "elsewhere", "x")
     assert open_network(load(place, network=str(path))).chain_id == 31_337
