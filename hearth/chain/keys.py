@@ -76,7 +76,7 @@ def create_key(folder: Path, name: str, password: str, *, secret: bytes | None =
             code="WEAK_PASSWORD",
         )
     make_private(folder)
-    raw = _random_secret() if secret is None else _checked(secret)
+    raw = _random_secret() if secret is None else checked_secret(secret)
     account = Account.from_key(raw)
     address = str(account.address).lower()
     for known in list_keys(folder):
@@ -101,7 +101,7 @@ def list_keys(folder: Path) -> tuple[KeyFile, ...]:
 
 def read_key(path: Path) -> KeyFile:
     """Return what a key file says of itself. Raises ConfigError NO_ACCOUNT, BAD_KEY_FILE."""
-    return KeyFile(path.stem, "0x" + _document(path)["address"], path)
+    return KeyFile(path.stem, "0x" + read_keystore(path)["address"], path)
 
 
 def find_key(folder: Path, account: str | None = None) -> KeyFile:
@@ -136,7 +136,7 @@ def unlock(key: KeyFile, password: str) -> LocalAccount:
     from eth_account import Account
 
     check_private(key.path, "the key file")
-    document = _document(key.path)
+    document = read_keystore(key.path)
     try:
         raw = Account.decrypt(document, password)
     except ValueError as error:
@@ -174,19 +174,6 @@ def read_password(path: Path) -> str:
             f"the password file {path} does not hold one line of text", hint=f"ls -l {path}", code="BAD_PASSWORD_FILE"
         )
     return text
-
-
-def read_secret(path: Path) -> bytes:
-    """Return the private key that a file of mode 600 holds as 64 hex digits, with or without 0x, for an import.
-
-    Raises ConfigError OPEN_FILE, NO_FILE, BAD_SECRET; no error repeats what the file holds.
-    """
-    check_private(path, "the file to import")
-    with path.open("rb") as file:
-        text = file.read(200).strip().removeprefix(b"0x")
-    if not re.fullmatch(b"[0-9a-fA-F]{64}", text):
-        raise ConfigError(f"{path} does not hold 64 hex digits", hint="hearth wallet new", code="BAD_SECRET")
-    return _checked(bytes.fromhex(text.decode()))
 
 
 class SignerLock:
@@ -255,8 +242,11 @@ class SignerLock:
             time.sleep(_POLL_SECONDS)
 
 
-def _document(path: Path) -> dict[str, Any]:
-    """Read a keystore and check all of it that decrypting relies on."""
+def read_keystore(path: Path) -> dict[str, Any]:
+    """Return a keystore, after a check of all of it that decrypting relies on.
+
+    Raises ConfigError NO_ACCOUNT, BAD_KEY_FILE.
+    """
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_FILE_BYTES + 1)
@@ -297,7 +287,8 @@ def _random_secret() -> bytes:
             return raw
 
 
-def _checked(secret: bytes) -> bytes:
+def checked_secret(secret: bytes) -> bytes:
+    """Return 32 bytes that are a private key. Raises ConfigError BAD_SECRET."""
     if len(secret) != 32 or not 0 < int.from_bytes(secret, "big") < _SECP256K1_ORDER:
         raise ConfigError("this is no private key of secp256k1", hint="hearth wallet new", code="BAD_SECRET")
     return secret

@@ -31,9 +31,15 @@ def wallet_new(run: Run, name: str) -> None:
 @wallet.command("import", cls=Leaf)
 @click.argument("name")
 @click.argument("file", type=click.Path(path_type=Path))
-def wallet_import(run: Run, name: str, file: Path) -> None:
-    """Make a key file of the private key in FILE (mode 600, 64 hex digits)."""
-    report = run.client.wallet.import_key(name, file)
+@click.option("--index", type=click.IntRange(0, 2**31 - 1), default=0, help="Which account of a recovery phrase.")
+@click.option("--old-password-file", metavar="FILE", type=click.Path(path_type=Path), help="A keystore's own password.")
+def wallet_import(run: Run, name: str, file: Path, index: int, old_password_file: Path | None) -> None:
+    """Make a key file of the key in FILE (mode 600), or on stdin for -.
+
+    \b
+    FILE holds 64 hex digits, the keystore of another tool, or a recovery phrase (BIP-39).
+    """
+    report = run.client.wallet.import_key(name, file, index=index, old_password_file=old_password_file)
     run.out.emit(
         report,
         lambda: [f"{key}: {value}" for key, value in report.items() if key != "schema"],

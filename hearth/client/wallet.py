@@ -26,11 +26,30 @@ class Wallet:
         """Write a new encrypted key file and return its name and address."""
         return self._made(name, None)
 
-    def import_key(self, name: str, file: Path) -> dict[str, Any]:
-        """Write a key file for the private key in a file of mode 600 (64 hex digits)."""
-        from hearth.chain.keys import read_secret
+    def import_key(
+        self, name: str, file: Path, *, index: int = 0, old_password_file: Path | None = None
+    ) -> dict[str, Any]:
+        """Write a key file for a key from elsewhere: a file of mode 600, or stdin for "-".
 
-        return self._made(name, read_secret(file))
+        It holds 64 hex digits, a keystore (its password is in `old_password_file`, or asked for), or a recovery phrase
+        of which account `index` is taken. Raises ConfigError.
+        """
+        from hearth.chain.key_import import read_secret
+        from hearth.chain.keys import read_password
+
+        def password(question: str) -> str:
+            if old_password_file is not None:
+                return read_password(old_password_file)
+            if self.session.ask_password is None:
+                raise ConfigError(
+                    "a keystore needs its password, and there is no terminal to ask on",
+                    hint="use --old-password-file FILE",
+                    code="NO_PASSWORD",
+                    component="wallet",
+                )
+            return self.session.ask_password(question)
+
+        return self._made(name, read_secret(file, password=password, index=index))
 
     def list(self) -> dict[str, Any]:
         """Return the keys by name; none is unlocked."""

@@ -134,8 +134,8 @@ def home_folder(environ: Mapping[str, str]) -> Path:
 def network_file(settings: Settings) -> Path:
     """Return the file of the chosen network: a path as given, else <name>.json of the first folder that has it.
 
-    The folders are networks/ in the home folder, beside the project's hearth.toml, and in the working folder (a clone's,
-    where scripts/deploy.py writes).
+    The folders are networks/ in the home folder, beside the project's hearth.toml, and in the working folder: that of a
+    clone is where scripts/deploy.py writes.
     Raises ConfigError NO_NETWORK with the names that exist.
     """
     name = settings.network

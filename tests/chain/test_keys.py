@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hearth.base.errors import ConfigError
+from hearth.chain.key_import import read_secret
 from hearth.chain.keys import (
     DEVNET_SCRYPT_N,
     SCRYPT_N,
@@ -30,7 +31,6 @@ from hearth.chain.keys import (
     list_keys,
     read_key,
     read_password,
-    read_secret,
     unlock,
 )
 
@@ -395,7 +395,7 @@ def test_read_password__not_one_line__refused(secret_file: Callable[[bytes], Pat
     assert caught.value.code == "BAD_PASSWORD_FILE"
 
 
-@pytest.mark.parametrize("read", [read_password, read_secret])
+@pytest.mark.parametrize("read", [read_password, lambda path: read_secret(path, password=str)])
 def test_read_password_and_secret__open_to_others_or_missing__refused(
     secret_file: Callable[[bytes], Path], read: Callable[[Path], object]
 ) -> None:
@@ -409,19 +409,6 @@ def test_read_password_and_secret__open_to_others_or_missing__refused(
     assert caught.value.code == "NO_FILE"
     with pytest.raises(ConfigError, match="is not a file"):
         read(path.parent)
-
-
-@pytest.mark.parametrize("form", ["{}", "0x{}", "0x{}\n", "{}\r\n"])
-def test_read_secret__hex__the_key(secret_file: Callable[[bytes], Path], form: str) -> None:
-    assert read_secret(secret_file(form.format(SECRET.hex()).encode())) == SECRET
-
-
-@pytest.mark.parametrize("raw", [b"", b"0x" + b"00" * 32, b"hunter2", b"ff" * 32, b"ab" * 31, b"ab" * 33, b"zz" * 32])
-def test_read_secret__not_a_key__refused_without_repeating_it(secret_file: Callable[[bytes], Path], raw: bytes) -> None:
-    with pytest.raises(ConfigError) as caught:
-        read_secret(secret_file(raw))
-    assert caught.value.code == "BAD_SECRET"
-    assert not raw or raw.decode() not in str(caught.value.as_dict())
 
 
 # ---- one signer per key ----
