@@ -71,7 +71,7 @@ SPEC_ROWS = (
     _spec("rate in another asset", "BAD_AMOUNT", 'write "0.01 ETH"', '"1.20/h"', '"0.01 USDC/h"'),
     _spec("deadline in the past", "BAD_DEADLINE", "raise limits.deadline", "deadline: 1h",
           'deadline: "2020-01-01T00:00:00Z"'),
-    _spec("output larger than any disk", "NO_WORKER", "--anyway", "max_size: 1MiB", "max_size: 900TiB", 8),
+    _spec("output larger than any disk", "NO_WORKER", "--anyway", "max_size: 1MiB", "max_size: 100TiB", 8),
     _spec("decimal size", "BAD_SIZE", "did you mean", "64MiB", "64MB"),
     # every field of the terms, out of range
     _spec("runtime zero", "BAD_SPEC", "", "runtime: 10s", "runtime: 0s"),

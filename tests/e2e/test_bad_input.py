@@ -102,7 +102,7 @@ def names(place: Town) -> dict[str, str]:
     (full / "kept").write_text("mine")
     # Nobody asks this little: the jobs stay open.
     cheap = folder / "cheap.yaml"
-    cheap.write_text(GOOD.replace("1.20/h", "0.01/h"))
+    cheap.write_text(GOOD.replace("1.20/h", "0.01/h").replace("name: good", "name: cheap"))
     waiting, cancelled = (place.hearth("submit", str(cheap), "--anyway", "--again", "-q").out.strip() for _ in range(2))
     assert place.hearth("job", "cancel", cancelled).code == 0
     running = place.home / "worker.toml"

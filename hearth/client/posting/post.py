@@ -195,9 +195,8 @@ class Posting:
                 error.details["credit"] = str(owned)
             raise
         if owned and not use_credit:
-            self.session.tell(
-                "note", {"text": f"{session.amount(owned)} of credit in Escrow; --use-credit pays from it"}
-            )
+            text = f"{session.amount(owned)} more is your credit in Escrow; --use-credit pays from it first"
+            session.tell("note", {"text": text})
         return credit
 
     def _upload(self, plan: Plan) -> None:
