@@ -1,10 +1,9 @@
-"""Match a unit with the fleet: the formulas of `hearth.protocol.formulas` over columns, bit for bit.
+"""Match a unit with the fleet, pure: the formulas of `hearth.protocol.formulas` over columns, bit for bit.
 
 A `Fleet` holds every node's seven words and the columns derived from them, written by the page; `Fleet.at` freezes
 what holds at one block (rates in force, nodes that can take anything at all), and `winner` names the node with the
 largest key for one unit. The score is the same integer as `hearth.protocol.formulas.score` and the winner the same node
-as a loop over `hearth.protocol.formulas.fit` and `key` would name (tests/keeper/test_match.py). Pure: numbers in,
-numbers out.
+as a loop over `hearth.protocol.formulas.fit` and `key` would name (tests/keeper/test_match.py).
 
 Exactness. Rates, stakes and bonds have up to 80 bits, more than an int64 column holds. Each such value is kept
 twice: as a float64 (relative error below 2**-51) and as its low 64 bits. A comparison is decided by the floats where
