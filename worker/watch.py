@@ -38,7 +38,6 @@ from hearth.protocol import words
 from hearth.protocol.formulas import Ask, ask_of, node_gate
 from hearth.protocol.formulas import Market as Immutables
 from hearth.protocol.types import (
-    SENTINEL,
     Gate,
     Header,
     HotStatus,
@@ -347,8 +346,3 @@ def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef
             component="worker",
         )
     return mine[0] if mine else None
-
-
-def index_of(text: str) -> int:
-    """Return a lease's index as a transaction key spells it; "next" is the sentinel."""
-    return SENTINEL if text == "next" else int(text)

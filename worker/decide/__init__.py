@@ -15,9 +15,11 @@ from worker.decide.actions import (
     Ack,
     Action,
     Beat,
+    Caller,
     Claim,
     Close,
     Decline,
+    LocalStep,
     Propose,
     ReadSpec,
     SetAside,
@@ -25,6 +27,7 @@ from worker.decide.actions import (
     Skip,
     StartRun,
     SubmitResult,
+    Transaction,
     Withdraw,
 )
 from worker.decide.open import take
@@ -55,6 +58,7 @@ __all__ = [
     "Ack",
     "Action",
     "Beat",
+    "Caller",
     "Claim",
     "Close",
     "Config",
@@ -65,6 +69,7 @@ __all__ = [
     "Kind",
     "Lease",
     "LeaseKey",
+    "LocalStep",
     "Propose",
     "ReadSpec",
     "Reason",
@@ -76,6 +81,7 @@ __all__ = [
     "Stage",
     "StartRun",
     "SubmitResult",
+    "Transaction",
     "Withdraw",
     "decide",
     "explain",
@@ -90,7 +96,7 @@ def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
     """
     actions: list[Action | Skip] = []
     if _beat_due(snapshot, config, now):
-        actions.append(Beat())
+        actions.append(Beat(snapshot.node.id, snapshot.node.hot.beat))
     own = own_leases(snapshot)
     executions = {e.key: e for e in snapshot.executions}
     room = project(snapshot, config, own, executions)
@@ -98,31 +104,19 @@ def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
     actions += finish(snapshot, config, now, own, executions, room)
     actions += left
     if config.withdraw_at and snapshot.credit >= config.withdraw_at and not _flying(snapshot, Kind.WITHDRAW):
-        actions.append(Withdraw(snapshot.credit))
+        actions.append(Withdraw(snapshot.credit, snapshot.block))
     actions += take(snapshot, config, now, room)
     return actions
 
 
 def explain(snapshot: Snapshot, config: Config, job: JobId, now: int) -> list[Action | Skip]:
     """Return what `decide` would do about one job, and why; a job that is not watched says so."""
-    found = [a for a in decide(snapshot, config, now) if _concerns(a, job)]
+    found = [a for a in decide(snapshot, config, now) if a.concerns(job)]
     if found:
         return found
     if any(row.id == job for row in snapshot.jobs):
         return [Skip(job, None, Reason.ENDED, "no lease of this job is open, and none is this node's")]
     return [Skip(job, None, Reason.NOT_WATCHED, "the worker follows no such job; it may have ended")]
-
-
-def _concerns(action: Action | Skip, job: JobId) -> bool:
-    match action:
-        case Settle(items):
-            return any(item[0] == job for item in items)
-        case StartRun(key) | SubmitResult(key) | Decline(key) | Abort(key) | SetAside(key):
-            return key.job == job
-        case Beat() | Withdraw():
-            return False
-        case _:
-            return action.job == job
 
 
 def _flying(snapshot: Snapshot, kind: Kind) -> bool:
