@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from hearth.base.errors import HearthError, SpecError
+from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import RATE_SCALE, Billing, Needs, Policy, Terms, TermsFlag
 from hearth.protocol.units import Asset, format_amount, parse_amount, parse_duration, parse_rate
 from hearth.spec import rules
@@ -102,12 +103,12 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
 
 
 def billing_of(spec: JobSpec) -> Billing:
-    """Return how seconds are counted; auto is metered with checkpoints, else fuel for WASM, else fixed."""
+    """Return how seconds are counted; auto is metered with checkpoints, else fuel where it is counted, else fixed."""
     if spec.price.billing != "auto":
         return Billing[spec.price.billing.upper()]
     if spec.checkpoint is not None:
         return Billing.METERED
-    return Billing.FUEL if spec.kind == "wasm" else Billing.FIXED
+    return Billing.FUEL if RUNTIMES[spec.kind].meters_fuel else Billing.FIXED
 
 
 def lease_seconds(spec: JobSpec, policy: Policy) -> int:

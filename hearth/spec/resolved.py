@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.base.errors import BadCid, BadDocument, SpecError, TooLarge
+from hearth.protocol.runtimes import RUNTIMES, RuntimeName
 from hearth.protocol.types import Needs, Runtime
 from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_size
 from hearth.protocol.zones import zone_mask, zone_of
@@ -115,7 +116,7 @@ class ResolvedSpec(Canonical):
 
     version: One
     name: Annotated[str, Field(pattern=rules.NAME.pattern)]
-    runtime: Literal["docker", "wasm"]
+    runtime: RuntimeName
     image: Annotated[str, Field(max_length=350)]
     module: Blob | None
     command: Annotated[tuple[Text, ...], Field(max_length=rules.MAX_ITEMS)]
@@ -129,6 +130,12 @@ class ResolvedSpec(Canonical):
     units: Annotated[int, Field(ge=1, le=MAX_UNITS)]
     chunk: One
     verify: ResolvedVerify
+
+    @property
+    def target(self) -> str:
+        """Return the name of the program: the module's CID, or the image with its digest."""
+        program: Blob | str = getattr(self, RUNTIMES[self.runtime].program)
+        return program.cid if isinstance(program, Blob) else program
 
     @property
     def download_bytes(self) -> int:
@@ -270,7 +277,7 @@ def needs_of(resources: ResolvedResources, runtime: str, tiers: Mapping[str, int
 
     `home`, from which distances count, is the zone of the first region.
     """
-    runtimes = Runtime.WASM if runtime == "wasm" else Runtime.DOCKER
+    runtimes = RUNTIMES[runtime].flag
     return Needs(
         runtimes=runtimes | Runtime.GPU if resources.gpus else runtimes,
         tier=tier_number(resources.tier, tiers),
@@ -333,18 +340,17 @@ def _digest_image(written: str, resolved: str | None) -> str:
 
 def _faults(spec: ResolvedSpec) -> Iterator[Problem]:
     """Yield what the types cannot say of a document from outside."""
-    if spec.runtime == "docker":
-        if spec.module is not None:
-            yield Problem(("module",), "runtime docker has no module")
-        if not rules.DIGEST_IMAGE.fullmatch(spec.image):
-            yield Problem(("image",), "is not a digest reference")
-    else:
-        if spec.module is None:
-            yield Problem(("module",), "runtime wasm needs a module")
-        if spec.image:
-            yield Problem(("image",), "runtime wasm has no image")
-        if spec.resources.gpus:
-            yield Problem(("resources", "gpus"), "runtime wasm has no GPU")
+    kind = RUNTIMES[spec.runtime]
+    if kind.program != "module" and spec.module is not None:
+        yield Problem(("module",), f"runtime {kind.name} has no module")
+    if kind.program == "module" and spec.module is None:
+        yield Problem(("module",), f"runtime {kind.name} needs a module")
+    if kind.program != "image" and spec.image:
+        yield Problem(("image",), f"runtime {kind.name} has no image")
+    if kind.program == "image" and not rules.DIGEST_IMAGE.fullmatch(spec.image):
+        yield Problem(("image",), "is not a digest reference")
+    if spec.resources.gpus and not kind.takes_gpu:
+        yield Problem(("resources", "gpus"), f"runtime {kind.name} has no GPU")
     if not spec.resources.gpus and (spec.resources.tier or spec.resources.vram_gib):
         yield Problem(("resources", "gpus"), "tier and vram say nothing of 0 GPUs")
     yield from rules.env(spec.env, ("env",))

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from hearth.protocol import formulas, words
+from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import (
     SENTINEL,
     ZERO_ADDRESS,
@@ -137,7 +138,7 @@ def job_refusal(job: Job, config: Config, now: int, node: Node) -> Skip | None:
         return Skip(job.id, None, Reason.SPEC_BAD, job.spec.bad)
     if job.spec.runtime not in config.runtimes:
         return Skip(job.id, None, Reason.NOT_SUPPORTED, f"runtime {job.spec.runtime} is not available here")
-    allowed = config.images if job.spec.runtime == "docker" else config.modules
+    allowed = config.patterns(RUNTIMES[job.spec.runtime].program)
     if not any(fnmatchcase(job.spec.target, pattern) for pattern in allowed):
         return Skip(job.id, None, Reason.IMAGE_REFUSED, job.spec.target)
     if job.spec.output_bytes > config.max_output_bytes:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Final
 
 from hearth.protocol import formulas
+from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Best, Header, JobId, Node, Outcome, State, Terms, Unit
 
 HELD: Final = frozenset({State.RUNNING, State.CLOSING})
@@ -94,8 +95,8 @@ class LeaseKey:
 class SpecFacts:
     """What the worker must know of a spec before it risks a bond on it.
 
-    `runtime` is "wasm" or "docker", `target` the module's CID or the image with its digest, `bad` says why the document
-    cannot be run at all (empty: it can). Sizes are bytes: inputs as far as the spec names them, outputs as capped.
+    `runtime` is a name of the table of runtimes, `target` the module's CID or the image with its digest, `output_bytes`
+    the cap of all outputs together. `bad` says why the document cannot be run at all (empty: it can).
     """
 
     runtime: str = ""
@@ -194,4 +195,8 @@ class Config:
     settle_after: int = 0
     max_tries: int = 3
     withdraw_at: int = 0
-    runtimes: frozenset[str] = frozenset({"wasm", "docker"})
+    runtimes: frozenset[str] = frozenset(RUNTIMES)
+
+    def patterns(self, program: str) -> tuple[str, ...]:
+        """Return which programs are accepted, of the field of a job that names them. Raises KeyError for another."""
+        return {"image": self.images, "module": self.modules}[program]
