@@ -63,37 +63,26 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
     # The chain takes a fee above its minimum only up to the price, and no price below the policy's.
     floor = policy.min_price if fee is None or fee <= policy.min_keeper_fee else max(policy.min_price, fee)
     least = _least_ceiling(floor, seconds)
-    if spec.price.max_total is None and spec.price.max_rate is None:
-        smallest = format_amount(units * unit_cost(_price(least, seconds)), asset)
+    smallest = format_amount(units * unit_cost(_price(least, seconds)), asset)
+    ceilings = []
+    if spec.price.max_total is not None:
+        affordable = _largest_price(_amount(spec.price.max_total, asset, "price.max_total") // units, unit_cost)
+        if affordable < _price(least, seconds):
+            raise _too_small("max_total", spec.price.max_total, f"{units} unit(s) of {spec.limits.runtime}", smallest)
+        ceilings.append(affordable * RATE_SCALE // seconds)
+    if spec.price.max_rate is not None:
+        rate = _rate(spec.price.max_rate, asset)
+        if rate < least:
+            hourly = _hourly(least, asset)
+            raise _too_small("max_rate", spec.price.max_rate, f"units of {spec.limits.runtime}", hourly)
+        ceilings.append(rate)
+    if not ceilings:
         raise _refuse(
             "price",
             "neither max_total nor max_rate is given: a job needs a price",
             f'add price: {{max_total: "..."}} or pass --max-total; the smallest that works is {smallest}',
             "NO_PRICE",
         )
-    ceilings = []
-    if spec.price.max_total is not None:
-        total = _amount(spec.price.max_total, asset, "price.max_total")
-        affordable = _largest_price(total // units, unit_cost)
-        if affordable < _price(least, seconds):
-            smallest = format_amount(units * unit_cost(_price(least, seconds)), asset)
-            raise _refuse(
-                "price.max_total",
-                f"{spec.price.max_total} is too small for {units} unit(s) of {spec.limits.runtime}",
-                f'the smallest that works is "{smallest}"',
-                "PRICE_TOO_SMALL",
-            )
-        ceilings.append(affordable * RATE_SCALE // seconds)
-    if spec.price.max_rate is not None:
-        rate = _rate(spec.price.max_rate, asset)
-        if rate < least:
-            raise _refuse(
-                "price.max_rate",
-                f"{spec.price.max_rate} is too small for units of {spec.limits.runtime}",
-                f'the smallest that works is "{_hourly(least, asset)}"',
-                "PRICE_TOO_SMALL",
-            )
-        ceilings.append(rate)
     ceiling = min(ceilings)
     price = _price(ceiling, seconds)
     total = units * unit_cost(price)
@@ -206,6 +195,15 @@ def _largest_price(budget: int, cost: Callable[[int], int]) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if cost(middle) <= budget else (low, middle - 1)
     return low
+
+
+def _too_small(name: str, given: str, what: str, smallest: str) -> SpecError:
+    return _refuse(
+        f"price.{name}",
+        f"{given} is too small for {what}",
+        f'the smallest that works is "{smallest}"',
+        "PRICE_TOO_SMALL",
+    )
 
 
 def _hourly(least: int, asset: Asset) -> str:

@@ -20,7 +20,7 @@ from hearth.protocol.types import Needs, Runtime
 from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_size
 from hearth.protocol.zones import zone_mask, zone_of
 from hearth.spec import rules
-from hearth.spec.model import MAX_RUNTIME, MAX_UNITS, Input, JobSpec
+from hearth.spec.model import MAX_RUNTIME, MAX_UNITS, Compare, Input, JobSpec, Resources
 from hearth.spec.problems import Problem, Source, field_name
 from hearth.storage import canonical as documents
 from hearth.storage import cid
@@ -163,33 +163,16 @@ def resolve(
     Raises SpecError, with the field in its details, where something is missing.
     """
 
-    def blob(field: str, src: str) -> Blob:
-        if src not in blobs:
-            raise _refuse(field, f'"{src}" was not uploaded', "hearth submit job.yaml")
-        return blobs[src]
-
-    def entry(index: int, item: Input) -> ResolvedInput:
-        data = blob(f"inputs[{index}].src", item.src)
-        return ResolvedInput(cid=data.cid, dst=item.dst, size=data.size)
-
-    need = spec.resources
-    inputs = tuple(entry(index, item) for index, item in enumerate(spec.inputs))
-    module = blob("module", spec.module) if spec.module is not None else None
-    workdir = blob("workdir", spec.workdir) if spec.workdir is not None else None
+    inputs = tuple(_input(index, item, blobs) for index, item in enumerate(spec.inputs))
+    module = _blob("module", spec.module, blobs) if spec.module is not None else None
+    workdir = _blob("workdir", spec.workdir, blobs) if spec.workdir is not None else None
     outputs = tuple(
         ResolvedOutput(path=item.path, required=item.required, max_size=parse_size(item.max_size))
         for item in spec.outputs
     )
     taken = sum(data.size for data in (module, workdir) if data is not None) + sum(item.size for item in inputs)
     written = sum(item.max_size for item in outputs)
-    disk = parse_size(need.disk) if need.disk is not None else max(taken + written, 1)
-    if disk < taken + written:
-        raise _refuse(
-            "resources.disk", f"{need.disk} is less than inputs and outputs need", f"use {gib_ceil(taken + written)}GiB"
-        )
-    if gib_ceil(disk) > 131_071:
-        raise _refuse("resources.disk", "inputs and outputs need more than 131071GiB", "lower max_size")
-    compare = spec.verify.compare
+    disk_gib = _disk_gib(spec.resources.disk, taken + written)
     resolved = ResolvedSpec(
         version=1,
         name=spec.name,
@@ -201,33 +184,62 @@ def resolve(
         env=dict(spec.env),
         inputs=inputs,
         outputs=outputs,
-        resources=ResolvedResources(
-            gpus=need.gpu.count,
-            tier=tier_slug(need.gpu.tier, tiers) if need.gpu.tier is not None else "",
-            vram_gib=gib_ceil(parse_size(need.gpu.vram)) if need.gpu.vram is not None else 0,
-            cpus=need.cpus,
-            memory_mib=mib_ceil(parse_size(need.memory)),
-            disk_gib=gib_ceil(disk),
-            regions=tuple(country.lower() for country in need.regions),
-        ),
+        resources=_resources(spec.resources, disk_gib, tiers),
         runtime_seconds=spec.max_seconds,
         fuel_per_second=FUEL_PER_SECOND,
         units=spec.array.units,
         chunk=1,
-        verify=ResolvedVerify(
-            mode="none",
-            compare=ResolvedCompare(
-                kind=compare.kind,
-                file=compare.file or "",
-                atol=compare.atol or "",
-                rtol=compare.rtol or "",
-                minimum=compare.minimum or "",
-                field=compare.field or "",
-            ),
-        ),
+        verify=ResolvedVerify(mode="none", compare=_compare(spec.verify.compare)),
     )
     canonical_bytes(resolved)
     return resolved
+
+
+def _blob(field: str, src: str, blobs: Mapping[str, Blob]) -> Blob:
+    """Return what a source became. Raises SpecError where it was not uploaded."""
+    if src not in blobs:
+        raise _refuse(field, f'"{src}" was not uploaded', "hearth submit job.yaml")
+    return blobs[src]
+
+
+def _input(index: int, item: Input, blobs: Mapping[str, Blob]) -> ResolvedInput:
+    data = _blob(f"inputs[{index}].src", item.src, blobs)
+    return ResolvedInput(cid=data.cid, dst=item.dst, size=data.size)
+
+
+def _disk_gib(asked: str | None, needed: int) -> int:
+    """Return the disk that a unit gets, whole GiB: what is asked, else the bytes that inputs and outputs need."""
+    disk = parse_size(asked) if asked is not None else max(needed, 1)
+    if disk < needed:
+        raise _refuse("resources.disk", f"{asked} is less than inputs and outputs need", f"use {gib_ceil(needed)}GiB")
+    if gib_ceil(disk) > 131_071:
+        raise _refuse("resources.disk", "inputs and outputs need more than 131071GiB", "lower max_size")
+    return gib_ceil(disk)
+
+
+def _resources(need: Resources, disk_gib: int, tiers: Mapping[str, int]) -> ResolvedResources:
+    """Return resources in whole units; sizes round up."""
+    return ResolvedResources(
+        gpus=need.gpu.count,
+        tier=tier_slug(need.gpu.tier, tiers) if need.gpu.tier is not None else "",
+        vram_gib=gib_ceil(parse_size(need.gpu.vram)) if need.gpu.vram is not None else 0,
+        cpus=need.cpus,
+        memory_mib=mib_ceil(parse_size(need.memory)),
+        disk_gib=disk_gib,
+        regions=tuple(country.lower() for country in need.regions),
+    )
+
+
+def _compare(compare: Compare) -> ResolvedCompare:
+    """Return a comparator with every field present, empty where it is not used."""
+    return ResolvedCompare(
+        kind=compare.kind,
+        file=compare.file or "",
+        atol=compare.atol or "",
+        rtol=compare.rtol or "",
+        minimum=compare.minimum or "",
+        field=compare.field or "",
+    )
 
 
 def canonical(spec: ResolvedSpec) -> dict[str, Any]:
