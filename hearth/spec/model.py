@@ -1,7 +1,7 @@
 """The job spec as a user writes it: paths, human units, one schema for YAML and JSON.
 
 Structure is pydantic's; what fields mean together is `problems_of`, and what this version cannot do yet is
-`unbuilt_in`. Both name the field, so that every refusal carries a line. Source: PRODUCT section 4.
+`unbuilt_in`. Both name the field, so that every refusal carries a line. Source: SPEC section "Job spec".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_CHUNK = 256
 MAX_ATTEMPTS = 8
 MAX_MATCH_WINDOW = 300
 MAX_TRIES = 1 << 24
-"""Leases times attempts stay below this (PROTOCOL section 3)."""
+"""Leases times attempts stay below this, though the chain would take more."""
 
 
 def refusal(message: str, hint: str = "", code: str = "BAD_SPEC") -> PydanticCustomError:
