@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench import fleets, plain
@@ -180,6 +180,8 @@ def test_cases__most_fleets__have_several_fitting_nodes() -> None:
     """The strategies above would prove nothing about fleets in which no node fits."""
     several: list[bool] = []
 
+    # Of 100 cases the share moves between 22 and 37 percent with the seed, which follows this function's own text.
+    @settings(max_examples=400)
     @given(cases())
     def look(case: tuple[list[Node], Terms, Policy, Unit, Best, Market]) -> None:
         nodes, terms, policy, unit, best, market = case
