@@ -25,7 +25,7 @@ MAX_CHUNK = 256
 MAX_ATTEMPTS = 8
 MAX_MATCH_WINDOW = 300
 MAX_TRIES = 1 << 24
-"""Leases times attempts stay below this, though the chain would take more."""
+"""Leases times attempts stay below this."""
 
 
 def refusal(message: str, hint: str = "", code: str = "BAD_SPEC") -> PydanticCustomError:
