@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hearth.protocol import formulas, reputation, words
-from hearth.protocol.formulas import Ask, Market
+from hearth.protocol.formulas import Ask, Immutables
 from hearth.protocol.types import BPS, Best, Gate, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
 from hearth.protocol.zones import ZONE_COUNT, zone_distance
 from keeper.lots import lots
@@ -194,7 +194,7 @@ class Fleet:
         """Return a whole column (read only by convention): see `_WHOLE` for the names."""
         return self._whole[name][: self._size]
 
-    def at(self, now: int, market: Market) -> Nodes:
+    def at(self, now: int, market: Immutables) -> Nodes:
         """Freeze what holds at chain second `now`: rates in force, and the nodes that can take a lease at all."""
         live, column = slice(0, self._size), {name: values[: self._size] for name, values in self._whole.items()}
         ready = column["beat"] != 0
@@ -261,7 +261,7 @@ class Nodes:
 
     fleet: Fleet
     now: int
-    market: Market
+    market: Immutables
     ids: I64
     rate: F64
     rate_low: U64
@@ -418,7 +418,7 @@ def winner(
     return None if bucket is None else draw(bucket, formulas.seed(job, index, unit.attempts))
 
 
-def gates(fleet: Fleet, terms: Terms, policy: Policy, now: int, market: Market) -> dict[Gate, int]:
+def gates(fleet: Fleet, terms: Terms, policy: Policy, now: int, market: Immutables) -> dict[Gate, int]:
     """Count the registered nodes by the first gate that keeps them from a fresh unit of the job (FITS: they can).
 
     Exited nodes are left out. This answers "why is nothing happening" for one job at a time, node by node.

@@ -430,7 +430,7 @@ class Worker:
     def _record(self, snapshot: Snapshot, now: int) -> None:
         """Tell the metrics and the status file how things stand."""
         node, earnings = snapshot.node, self._watcher.earnings
-        status = formulas.status(node, now, snapshot.market.dead_after, snapshot.market.minimum_stake)
+        status = formulas.status(node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
         metrics = self.metrics
         metrics.pulse()
         metrics.ready = status is Status.ACTIVE and self._hold is None

@@ -35,8 +35,7 @@ from hearth.market.events import (
 )
 from hearth.market.reads import Market, UnitView
 from hearth.protocol import words
-from hearth.protocol.formulas import Ask, ask_of, node_gate
-from hearth.protocol.formulas import Market as Immutables
+from hearth.protocol.formulas import Ask, Immutables, ask_of, node_gate
 from hearth.protocol.types import (
     Gate,
     Header,
@@ -312,14 +311,14 @@ class Watcher:
         return {row.id: row.gate for row in self.rows.values() if row.ended is None and row.gate is not Gate.FITS}
 
 
-def never_fits(terms: Terms, policy: Policy, node: Node, market: Immutables) -> Gate:
+def never_fits(terms: Terms, policy: Policy, node: Node, immutables: Immutables) -> Gate:
     """Return the gate that the node's offer fails whatever its state: sizes, runtimes, zone or price; else FITS."""
     ask: Ask = ask_of(terms, policy)._replace(bond=0, probation=0)
     hot = replace(node.hot, beat=1, busy=0, bond=0, quarantine=0, status=HotStatus(0))
     # A price that is pending may fit later, so the lower of the two asks counts.
     offer = replace(node.offer, pending=False, ask=min(node.offer.ask, node.next_ask or node.offer.ask))
-    able = replace(node, hot=hot, offer=offer, stake=max(node.stake, market.minimum_stake))
-    return node_gate(able, ask, 1, market.dead_after, market.minimum_stake)
+    able = replace(node, hot=hot, offer=offer, stake=max(node.stake, immutables.minimum_stake))
+    return node_gate(able, ask, 1, immutables.dead_after, immutables.minimum_stake)
 
 
 def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef) -> Node | None:

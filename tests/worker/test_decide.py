@@ -62,7 +62,7 @@ from worker.decide import (
 )
 
 NOW = 1_800_000_000
-MARKET = formulas.Market(dead_after=900, minimum_stake=10**18)
+MARKET = formulas.Immutables(dead_after=900, minimum_stake=10**18)
 ME, OTHER = NodeId(3), NodeId(7)
 POLICY = replace(PUBLIC.policy, min_price=0, min_keeper_fee=0)
 NODE = Node(

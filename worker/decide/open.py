@@ -69,7 +69,7 @@ def _hold(snapshot: Snapshot, config: Config, now: int) -> Skip | None:
     """Return why no new lease is taken at all, as a skip without a job, or None."""
     if config.hold is not None:
         return Skip(JobId(b""), None, config.hold)
-    status = formulas.status(snapshot.node, now, snapshot.market.dead_after, snapshot.market.minimum_stake)
+    status = formulas.status(snapshot.node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
     if status != Status.ACTIVE:
         return Skip(JobId(b""), None, Reason.NODE_STATUS, f"the node is {status.name}")
     return None
@@ -173,7 +173,7 @@ def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, ro
     claim = not on.leading and formulas.claimable(job.terms, on.policy, unit, now)
     if job.header is not None and job.header.closed and not on.leading:
         return Skip(*where, Reason.ARRAY_CLOSED)
-    gate = formulas.fit(job.terms, on.policy, lease.unit, lease.best, room.node, now, snapshot.market, claim=claim)
+    gate = formulas.fit(job.terms, on.policy, lease.unit, lease.best, room.node, now, snapshot.immutables, claim=claim)
     if gate:
         return Skip(*where, gate)
     if room.free <= 0:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from hearth.protocol import formulas
+from hearth.protocol.formulas import Immutables
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Best, Header, JobId, Node, Outcome, State, Terms, Unit
 
@@ -164,7 +164,7 @@ class Snapshot:
     block: int
     timestamp: int
     node: Node
-    market: formulas.Market
+    immutables: Immutables
     jobs: tuple[Job, ...] = ()
     executions: tuple[Execution, ...] = ()
     flights: tuple[Flight, ...] = ()
