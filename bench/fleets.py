@@ -12,14 +12,14 @@ from typing import Final, Literal
 
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import words
-from hearth.protocol.formulas import Market
+from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import Hot, JobId, Needs, Node, NodeId, Offer, Runtime, Terms, TermsFlag
 
 Kind = Literal["random", "all equal", "one tier"]
 KINDS: Final[tuple[Kind, ...]] = ("random", "all equal", "one tier")
 
 NOW: Final = 1_700_000_000
-MARKET: Final = Market(dead_after=900, minimum_stake=10**17)
+MARKET: Final = Immutables(dead_after=900, minimum_stake=10**17)
 COIN: Final = 10**18
 RATE_PER_HOUR: Final = COIN * 10**6 // 3_600
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from hearth.protocol import formulas
-from hearth.protocol.formulas import Market
+from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import Best, JobId, Node, Policy, Terms, Unit
 from keeper.match import Match
 
@@ -19,7 +19,7 @@ def winner(
     unit: Unit,
     best: Best,
     now: int,
-    market: Market,
+    market: Immutables,
 ) -> Match | None:
     """Return the fitting node with the largest key; the lot is drawn only for the best bucket, as the columns do."""
     bucket, level = -1, list[Node]()

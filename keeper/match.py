@@ -1,10 +1,9 @@
-"""Match a unit with the fleet: the formulas of `hearth.protocol.formulas` over columns, bit for bit.
+"""Match a unit with the fleet, pure: the formulas of `hearth.protocol.formulas` over columns, bit for bit.
 
 A `Fleet` holds every node's seven words and the columns derived from them, written by the page; `Fleet.at` freezes
 what holds at one block (rates in force, nodes that can take anything at all), and `winner` names the node with the
 largest key for one unit. The score is the same integer as `hearth.protocol.formulas.score` and the winner the same node
-as a loop over `hearth.protocol.formulas.fit` and `key` would name (tests/keeper/test_match.py). Pure: numbers in,
-numbers out.
+as a loop over `hearth.protocol.formulas.fit` and `key` would name (tests/keeper/test_match.py).
 
 Exactness. Rates, stakes and bonds have up to 80 bits, more than an int64 column holds. Each such value is kept
 twice: as a float64 (relative error below 2**-51) and as its low 64 bits. A comparison is decided by the floats where
@@ -28,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hearth.protocol import formulas, reputation, words
-from hearth.protocol.formulas import Ask, Market
+from hearth.protocol.formulas import Ask, Immutables
 from hearth.protocol.types import BPS, Best, Gate, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
 from hearth.protocol.zones import ZONE_COUNT, zone_distance
 from keeper.lots import lots
@@ -195,7 +194,7 @@ class Fleet:
         """Return a whole column (read only by convention): see `_WHOLE` for the names."""
         return self._whole[name][: self._size]
 
-    def at(self, now: int, market: Market) -> Nodes:
+    def at(self, now: int, market: Immutables) -> Nodes:
         """Freeze what holds at chain second `now`: rates in force, and the nodes that can take a lease at all."""
         live, column = slice(0, self._size), {name: values[: self._size] for name, values in self._whole.items()}
         ready = column["beat"] != 0
@@ -262,7 +261,7 @@ class Nodes:
 
     fleet: Fleet
     now: int
-    market: Market
+    market: Immutables
     ids: I64
     rate: F64
     rate_low: U64
@@ -419,7 +418,7 @@ def winner(
     return None if bucket is None else draw(bucket, formulas.seed(job, index, unit.attempts))
 
 
-def gates(fleet: Fleet, terms: Terms, policy: Policy, now: int, market: Market) -> dict[Gate, int]:
+def gates(fleet: Fleet, terms: Terms, policy: Policy, now: int, market: Immutables) -> dict[Gate, int]:
     """Count the registered nodes by the first gate that keeps them from a fresh unit of the job (FITS: they can).
 
     Exited nodes are left out. This answers "why is nothing happening" for one job at a time, node by node.

@@ -30,7 +30,7 @@ from hearth.config.settings import asset_of
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import units
-from hearth.protocol.formulas import Market as Immutables
+from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import SENTINEL, ZERO_ADDRESS, JobId
 from keeper import decide as core
 from keeper.decide import ALL, Action, CheckLiveness, Config, JobRow, Propose, Settle, Skip, Snapshot

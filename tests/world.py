@@ -45,7 +45,7 @@ MINIMUM_STAKE = NODES.minimum_stake
 FEE_REFERENCE = NODES.fee_reference
 LIVENESS_FEE = NODES.liveness_fee
 RATION_BPS = NODES.ration_bps
-MARKET = formulas.Market(DEAD_AFTER, MINIMUM_STAKE)
+MARKET = formulas.Immutables(DEAD_AFTER, MINIMUM_STAKE)
 
 OFFER = Offer(
     runtimes=Runtime.WASM | Runtime.DOCKER | Runtime.GPU,

@@ -48,15 +48,13 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     from hearth.config.settings import asset_of
     from hearth.market.reads import Market
     from hearth.protocol.gpu_tiers import TIERS
-    from hearth.protocol.types import Runtime
+    from hearth.protocol.runtimes import RUNTIMES
     from worker import gpu
     from worker.decide import Config
     from worker.execution import Bounds, Executor
     from worker.journal import Journal
     from worker.metrics import Metrics
-    from worker.runtimes.base import Runtime as Sandbox
-    from worker.runtimes.wasm import WasmRuntime
-    from worker.settings import chosen_gpus, docker_of
+    from worker.settings import chosen_gpus, runtimes_of
     from worker.shell import LOCAL_CHAIN_ID, Told, Worker
     from worker.watch import find_node
 
@@ -94,12 +92,15 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     stack.callback(store.close)
     scratch = home / "tmp"
     scratch.mkdir(mode=0o700, exist_ok=True)
-    everything: tuple[Sandbox, ...] = (WasmRuntime(scratch), docker_of(settings))
     wished = settings.offer.runtimes
-    runtimes = {r.name: r for r in everything if (wished is None or r.name in wished) and r.available()[0]}
+    runtimes = {
+        name: sandbox
+        for name, sandbox in runtimes_of(settings, scratch).items()
+        if (wished is None or name in wished) and sandbox.available()[0]
+    }
     gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
-    for flag, name in ((Runtime.WASM, "wasm"), (Runtime.DOCKER, "docker")):
-        if node.offer.runtimes & flag and name not in runtimes:
+    for name, kind in RUNTIMES.items():
+        if node.offer.runtimes & kind.flag and name not in runtimes:
             log.warning("the node offers a runtime that does not work here", runtime=name, fix="hearth worker doctor")
     attempts = Journal(home / "work.db")
     stack.callback(attempts.close)

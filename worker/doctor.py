@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from hearth.base.errors import ConfigError, HearthError
@@ -20,13 +21,22 @@ from hearth.chain.port import ChainPort
 from hearth.config.settings import asset_of
 from hearth.market.network import Network
 from hearth.market.reads import Market
-from hearth.protocol.types import Offer, Runtime, Status
+from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
+from hearth.protocol.types import Offer, Status
 from hearth.protocol.units import Asset, format_amount, format_duration, format_size
 from hearth.storage.stores import Store, open_store
 from worker import gpu
 from worker.runtimes.base import Check, Level
 from worker.runtimes.wasm import WasmRuntime
-from worker.settings import Settings, chosen_gpus, docker_of, free_disk_bytes, memory_bytes, probe_offer
+from worker.settings import (
+    Settings,
+    chosen_gpus,
+    docker_of,
+    free_disk_bytes,
+    memory_bytes,
+    probe_offer,
+    runtimes_of,
+)
 from worker.shell import LOCAL_CHAIN_ID, MAX_SKEW_SECONDS
 
 GAS_DAYS: Final = 30
@@ -45,8 +55,7 @@ def diagnose(settings: Settings, network: Network, port: ChainPort) -> list[Chec
     market = Market(port, network)
     looks: tuple[tuple[str, Callable[[], list[Check]]], ...] = (
         ("key file", lambda: look_at_keys(settings)),
-        ("wasm", look_at_wasm),
-        ("docker", lambda: look_at_docker(settings, network.chain_id)),
+        *((name, partial(look_at_runtime, name, settings, network.chain_id)) for name in RUNTIMES),
         ("gpu", lambda: look_at_gpus(settings, network.chain_id)),
         ("offer", lambda: look_at_offer(settings, asset_of(network))),
         ("disk", lambda: look_at_disk(settings)),
@@ -85,6 +94,16 @@ def look_at_keys(settings: Settings) -> list[Check]:
     return rows
 
 
+def look_at_runtime(name: str, settings: Settings, chain_id: int) -> list[Check]:
+    """Check a runtime by its own look, or where it has none by what its sandbox says of itself."""
+    if name == WASM.name:
+        return look_at_wasm()
+    if name == DOCKER.name:
+        return look_at_docker(settings, chain_id)
+    works, detail = runtimes_of(settings)[name].available()
+    return [Check(name, Level.PASS if works else Level.FAIL, detail, "" if works else "take it out of offer.runtimes")]
+
+
 def look_at_wasm() -> list[Check]:
     """Check the WebAssembly engine."""
     works, detail = WasmRuntime().available()
@@ -94,7 +113,7 @@ def look_at_wasm() -> list[Check]:
 def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
     """Check the container engine and every flag of the sandbox, where docker is offered or present."""
     wished = settings.offer.runtimes
-    if wished is not None and "docker" not in wished:
+    if wished is not None and DOCKER.name not in wished:
         return [Check("docker", Level.PASS, "not offered")]
     runtime = docker_of(settings)
     works, detail = runtime.available()
@@ -131,14 +150,15 @@ def look_at_gpus(settings: Settings, chain_id: int) -> list[Check]:
 
 
 def refuse_unsafe(settings: Settings, chain_id: int, offer: Offer) -> None:
-    """Refuse to offer containers through programs whose known holes let a job out of them.
+    """Refuse to offer a runtime through programs whose known holes let a job out of them.
 
     On a local chain, whose jobs are the provider's own, such a program is only a warning. Raises ConfigError.
     """
     rows: list[Check] = []
-    if offer.runtimes & Runtime.DOCKER:
-        rows += look_at_docker(settings, chain_id)
-        rows += look_at_gpus(settings, chain_id) if offer.gpu_count else []
+    for name, kind in RUNTIMES.items():
+        if offer.runtimes & kind.flag:
+            rows += look_at_runtime(name, settings, chain_id)
+            rows += look_at_gpus(settings, chain_id) if offer.gpu_count and kind.takes_gpu else []
     unsafe = next((row for row in rows if row.level is Level.FAIL and row.name in UNSAFE), None)
     if unsafe is not None:
         raise ConfigError(

@@ -115,8 +115,7 @@ def read_spec(store: Store, terms: Terms, tiers: Mapping[str, int], timeout: flo
         return SpecFacts(bad=error.message)
     except HearthError as error:
         return SpecFacts(bad=error.message)
-    target = spec.image if spec.module is None else spec.module.cid
-    return SpecFacts(spec.runtime, target, spec.output_bytes)
+    return SpecFacts(spec.runtime, spec.target, spec.output_bytes)
 
 
 def check_terms(spec: ResolvedSpec, terms: Terms, tiers: Mapping[str, int]) -> None:

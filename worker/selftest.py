@@ -14,9 +14,11 @@ import tempfile
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from worker.runtimes.base import Check, Level, Limits, OutputRule, RunRequest, RunResult
 from worker.runtimes.docker import DockerRuntime
 from worker.runtimes.wasm import WasmRuntime
@@ -45,7 +47,12 @@ _LIMITS: Final = Limits(wall_seconds=30, memory_bytes=64 << 20, out_bytes=1 << 2
 
 def selftest(docker: DockerRuntime) -> list[Check]:
     """Return one row per runtime: PASS, WARN for one that is not here, FAIL for one that does not do its work."""
-    return [_wasm(), _docker(docker)]
+    tests: dict[str, Callable[[], Check]] = {WASM.name: _wasm, DOCKER.name: partial(_docker, docker)}
+    return [tests[name]() if name in tests else _untested(name) for name in RUNTIMES]
+
+
+def _untested(name: str) -> Check:
+    return Check(name, Level.WARN, "there is no test program for it", "run a job of yours: hearth submit job.yaml")
 
 
 def _wasm() -> Check:

@@ -19,6 +19,7 @@ from hearth.base.errors import ConfigError, HearthError
 from hearth.config import sections
 from hearth.config.sections import Address, Duration, GasPrice, Section, Size
 from hearth.protocol import units
+from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM, RuntimeName
 from hearth.protocol.types import Offer
 from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.protocol.units import GIB, Asset
@@ -26,6 +27,7 @@ from hearth.protocol.zones import zone_of
 
 if TYPE_CHECKING:
     from worker.gpu import GpuInfo, GpuProbe
+    from worker.runtimes.base import Runtime
     from worker.runtimes.docker import DockerRuntime
 
 HINT: Final = "hearth worker doctor"
@@ -59,7 +61,7 @@ class OfferSettings(Section):
     gpus: Literal["all", "none"] | tuple[str, ...] = "all"
     gpus_per_slot: Annotated[int, Field(ge=0, le=63)] | None = None
     country: str
-    runtimes: tuple[Literal["wasm", "docker"], ...] | None = None
+    runtimes: tuple[RuntimeName, ...] | None = None
     cores: Annotated[int, Field(ge=1, le=1023)] | None = None
     memory: Size | None = None
     disk: Size | None = None
@@ -219,6 +221,13 @@ def docker_of(settings: Settings) -> DockerRuntime:
     return DockerRuntime(settings.docker.host or None, runtime=settings.docker.runtime)
 
 
+def runtimes_of(settings: Settings, scratch: Path | None = None) -> dict[str, Runtime]:
+    """Return the sandbox of every runtime by its name; `scratch` is a folder for what one run needs."""
+    from worker.runtimes.wasm import WasmRuntime
+
+    return {WASM.name: WasmRuntime(scratch), DOCKER.name: docker_of(settings)}
+
+
 def accepting_at(schedule: str, minute: int) -> bool:
     """Say whether a minute of the day (0..1439, local time) is inside a schedule; an empty one holds always.
 
@@ -297,12 +306,12 @@ def wanted_runtimes(wish: OfferSettings, working: Mapping[str, tuple[bool, str]]
     `working` says of each runtime whether it works and why not. Raises ConfigError for a named one that does not.
     """
     flags = RuntimeFlag(0)
-    for name, flag in (("wasm", RuntimeFlag.WASM), ("docker", RuntimeFlag.DOCKER)):
+    for name, kind in RUNTIMES.items():
         works, why = working.get(name, (False, "it is not built in"))
         if wish.runtimes is not None and name in wish.runtimes and not works:
             raise _refuse("offer.runtimes", f"{name} does not work here: {why}")
         if works and (wish.runtimes is None or name in wish.runtimes):
-            flags |= flag
+            flags |= kind.flag
     if not flags:
         raise _refuse("offer.runtimes", "no runtime works on this machine")
     return flags
@@ -351,9 +360,8 @@ def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
 def probe_offer(settings: Settings, asset: Asset) -> Offer:
     """Return the offer of one slot of this machine, for `hearth worker register`. Raises ConfigError."""
     from worker import gpu
-    from worker.runtimes.wasm import WasmRuntime
 
-    working = {"wasm": WasmRuntime().available(), "docker": docker_of(settings).available()}
+    working = {name: runtime.available() for name, runtime in runtimes_of(settings).items()}
     machine = Machine(
         cores=usable_cores(),
         memory=memory_bytes(),

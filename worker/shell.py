@@ -4,7 +4,7 @@ One thread reads the chain, decides and signs, and the same thread beats, so tha
 hangs or is gone. Attempts and spec reads run in daemon threads that end with the process. Contract state is the truth:
 events only wake the loop and say where to look. Every send goes through `hearth.chain.tx.Sender`, whose journal also
 says which transactions are under way. RPC and store failures are retried for as long as they last, while running
-attempts go on; anything that no rule foresees ends the process. Source: STYLE section 3; SAFETY section 4.
+attempts go on; anything that no rule foresees ends the process. Source: SPEC section "Worker".
 """
 
 from __future__ import annotations
@@ -24,45 +24,35 @@ import structlog
 from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError, StorageError
 from hearth.base.failpoints import fp
 from hearth.base.files import replace_text
-from hearth.chain.port import Block, Call, reason_of
+from hearth.chain.port import Block, reason_of
 from hearth.chain.tx import Sender
 from hearth.chain.tx_journal import TxState
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.types import SENTINEL, Gate, JobId, Node, NodeId, Status
+from hearth.protocol.types import Gate, JobId, Node, NodeId, Status
 from hearth.storage.stores import FolderStore, Store
 from worker import execution
 from worker.decide import (
     ENGAGING,
-    Abort,
-    Ack,
     Action,
-    Beat,
-    Claim,
-    Close,
+    Caller,
     Config,
-    Decline,
     Flight,
-    Kind,
     LeaseKey,
-    Propose,
-    ReadSpec,
+    LocalStep,
     Reason,
-    SetAside,
-    Settle,
     Skip,
     Snapshot,
     SpecFacts,
-    StartRun,
-    SubmitResult,
-    Withdraw,
+    Transaction,
     decide,
 )
 from worker.execution import Executor, Task
+from worker.flights import GAP, read_call
 from worker.journal import Journal, Moment, Phase
 from worker.metrics import Metrics
 from worker.settings import Settings, accepting_at, free_disk_bytes
-from worker.watch import Watcher, index_of
+from worker.watch import Watcher
 
 log = structlog.get_logger("worker")
 
@@ -113,48 +103,6 @@ def read_status(home: Path) -> dict[str, Any] | None:
     return status
 
 
-# ---- transaction keys: the effect that the tx journal signs for once ----
-
-
-def tx_key(action: Action, snapshot: Snapshot) -> str:
-    """Return the key of an action's transaction: the same effect has the same key, also after a restart."""
-    match action:
-        case Beat():
-            return f"{Kind.BEAT}/{snapshot.node.id}/{snapshot.node.hot.beat}"
-        case Propose(job, index, attempts, lapses):
-            return f"{Kind.PROPOSE}/{job.hex()}/{index}/{attempts}/{lapses}"
-        case Ack(job, index, attempts):
-            return f"{Kind.ACK}/{job.hex()}/{index}/{attempts}"
-        case Claim(job, index, attempts, _, call_index):
-            where = "next" if call_index == SENTINEL else str(index)
-            return f"{Kind.CLAIM}/{job.hex()}/{where}/{index}/{attempts}"
-        case SubmitResult(key):
-            return f"{Kind.SUBMIT}/{key.job.hex()}/{key.index}/{key.attempts}"
-        case Decline(key):
-            return f"{Kind.DECLINE}/{key.job.hex()}/{key.index}/{key.attempts}"
-        case Settle(items):
-            return f"{Kind.SETTLE}/" + ",".join(f"{job.hex()}:{index}" for job, index in items)
-        case Close(job, index):
-            return f"{Kind.CLOSE}/{job.hex()}/{index}"
-        case Withdraw(amount):
-            return f"{Kind.WITHDRAW}/{snapshot.block}/{amount}"
-    raise ValueError(f"{action!r} sends nothing")
-
-
-def flights_of(key: str) -> list[tuple[Kind, JobId | None, int]]:
-    """Return (kind, job, index) of what a transaction key is about; a settle batch is about several leases."""
-    kind, _, rest = key.partition("/")
-    if kind not in Kind.__members__.values():
-        return []
-    if kind in (Kind.BEAT, Kind.WITHDRAW):
-        return [(Kind(kind), None, 0)]
-    if kind == Kind.SETTLE:
-        pairs = [item.partition(":") for item in rest.split(",")]
-        return [(Kind.SETTLE, JobId(bytes.fromhex(job)), int(index)) for job, _, index in pairs]
-    job, index, *_ = rest.split("/")
-    return [(Kind(kind), JobId(bytes.fromhex(job)), index_of(index))]
-
-
 @dataclass(frozen=True, slots=True)
 class Told:
     """What the loop must know that does not change: who works for whom, and how."""
@@ -196,6 +144,8 @@ class Worker:
         self._tiers = tiers
         self._clock = clock
         self._watcher = Watcher(market, told.node)
+        payout = sender.address if told.native else told.settings.account.payout
+        self._caller = Caller(market.calls, told.node, payout, self._terms)
         self._head: Block | None = None
         self._head_seen = 0.0
         self._chain: Snapshot | None = None
@@ -272,7 +222,7 @@ class Worker:
         self._hold = self._why_hold(head)
         self._last = decide(snapshot, replace(self._told.config, hold=self._hold), now)
         try:
-            self._act(snapshot, now)
+            self._act(now)
         finally:
             self._housekeep()
             self._record(snapshot, now)
@@ -303,8 +253,8 @@ class Worker:
             after = self._sender.journal.find(intent.key)
             if after is None or after.id != intent.id or after.state.live:
                 continue
-            kind = intent.key.partition("/")[0]
-            self.metrics.transactions.labels(kind, after.state.value).inc()
+            read = read_call(intent.call, self._market)
+            self.metrics.transactions.labels(read[0].value if read else GAP, after.state.value).inc()
             if after.gas_used and after.gas_price:
                 self.metrics.gas_spent.inc(after.gas_used * after.gas_price)
             if after.state.done:
@@ -318,8 +268,14 @@ class Worker:
         """Return what is signed and not mined, as the tx journal knows it."""
         flights: list[Flight] = []
         for intent in self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST):
-            for kind, job, index in flights_of(intent.key):
-                row = self._watcher.rows.get(job) if job is not None else None
+            read = read_call(intent.call, self._market)
+            if read is None:
+                continue
+            kind, leases = read
+            if not leases:
+                flights.append(Flight(kind))
+            for job, index in leases:
+                row = self._watcher.rows.get(job)
                 bond = formulas.bond(row.terms, row.policy) if row is not None and kind in ENGAGING else 0
                 flights.append(Flight(kind, job, index, bond))
         return tuple(flights)
@@ -342,51 +298,46 @@ class Worker:
 
     # ---- acting ----
 
-    def _act(self, snapshot: Snapshot, now: int) -> None:
+    def _act(self, now: int) -> None:
         """Carry out what was decided: first what needs no chain, so that no outage or fee spike holds it up."""
-        sends: list[Action] = []
         for step in self._last:
-            match step:
-                case Skip():
-                    pass
-                case ReadSpec(job):
-                    self._read_spec(job)
-                case StartRun(key, mark, tries):
-                    self._start(key, mark - now, tries)
-                case Abort(key, why):
-                    log.warning("attempt stopped", attempt=str(key), why=why)
-                    self._executor.stop(key, why)
-                case SetAside(key, why):
-                    self._executor.set_aside(key, why)
-                case _:
-                    sends.append(step)
-        for action in sends:
-            self._send(action, snapshot)
+            if isinstance(step, LocalStep):
+                step.perform(self, now)
+        for step in self._last:
+            if isinstance(step, Transaction):
+                self._send(step)
 
-    def _start(self, key: LeaseKey, seconds: int, tries: int) -> None:
-        row = self._watcher.rows[key.job]
+    def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int) -> None:
+        """Begin to execute a held lease, which has `seconds` left."""
+        row = self._watcher.rows[attempt.job]
         # Upload and submit need time at the end; a third of the grace, which the lease has beyond the run itself.
         margin = max(1.0, min(120.0, formulas.grace(row.terms, row.policy) / 3))
-        log.info("attempt starts", attempt=str(key), tries=tries, seconds=seconds)
-        self._executor.start(Task(key, row.terms, float(seconds), margin, tries))
+        log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)
+        self._executor.start(Task(attempt, row.terms, float(seconds), margin, tries))
 
-    def _send(self, action: Action, snapshot: Snapshot) -> None:
+    def stop_attempt(self, attempt: LeaseKey, why: str) -> None:
+        """Stop an execution."""
+        log.warning("attempt stopped", attempt=str(attempt), why=why)
+        self._executor.stop(attempt, why)
+
+    def set_aside(self, attempt: LeaseKey, why: str) -> None:
+        """Put an attempt's files aside."""
+        self._executor.set_aside(attempt, why)
+
+    def _send(self, action: Transaction) -> None:
         """Send one action. A refusal by a contract is a lost race: the next cycle decides anew."""
-        key = tx_key(action, snapshot)
+        key, begins = action.key(), action.begins
         again_at, _ = self._backoff.get(key, (0.0, 0.0))
         if time.monotonic() < again_at:
             return
-        match action:
-            case Ack(job, index, attempts) | Claim(job, index, attempts):
-                wanted = LeaseKey(job, index, attempts + 1)
-                if self._journal.entry(wanted) is None:
-                    self._journal.intend(wanted, Moment.SEEN)
-                self._journal.intend(wanted, Moment.INTENT, key)
-        kind = key.partition("/")[0]
+        if begins is not None:
+            if self._journal.entry(begins) is None:
+                self._journal.intend(begins, Moment.SEEN)
+            self._journal.intend(begins, Moment.INTENT, key)
         try:
-            pending = self._sender.start(self._call(action), key=key)
+            pending = self._sender.start(action.call(self._caller), key=key)
         except RefusedError as error:
-            self.metrics.refused.labels(kind, reason_of(error) or "no reason").inc()
+            self.metrics.refused.labels(action.kind.value, reason_of(error) or "no reason").inc()
             log.info("refused", key=_short(key), why=error.message)
             self._back_off(key)
         except FundsError as error:
@@ -400,33 +351,6 @@ class Worker:
             if not pending.intent.state.done:
                 log.info("sent", key=_short(key))
 
-    def _call(self, action: Action) -> Call:
-        """Build an action's call. Tips and settle rewards go to the operator, whose gas they pay."""
-        calls, terms = self._market.calls, self._terms
-        match action:
-            case Beat():
-                return calls.beat(self._told.node)
-            case Propose(job, index):
-                return calls.propose(terms(job), index, self._told.node)
-            case Ack(job, index):
-                return calls.ack(terms(job), index)
-            case Claim(job, _, _, _, call_index):
-                return calls.claim(terms(job), call_index, self._told.node)
-            case SubmitResult(key, result, report, outcome, used):
-                return calls.submit(key.job, key.index, result, report, outcome, used)
-            case Decline(key, report, outcome):
-                return calls.decline(terms(key.job), key.index, outcome, report)
-            case Settle(((job, index),)):
-                return calls.settle(terms(job), index)
-            case Settle(items):
-                return calls.settle_batch([(terms(job), index) for job, index in items])
-            case Close(job, index):
-                return calls.close(terms(job), index)
-            case Withdraw(amount):
-                to = self._sender.address if self._told.native else self._told.settings.account.payout
-                return calls.withdraw(to, amount)
-        raise ValueError(f"{action!r} sends nothing")
-
     def _terms(self, job: JobId) -> words.TermsWords:
         return words.pack_terms(self._watcher.rows[job].terms)
 
@@ -438,7 +362,7 @@ class Worker:
 
     # ---- specs ----
 
-    def _read_spec(self, job: JobId) -> None:
+    def read_spec(self, job: JobId) -> None:
         """Read a job's spec in a thread: a slow store must not hold up a beat."""
         if job in self._reading or len(self._reading) >= MAX_READERS:
             return
@@ -506,7 +430,7 @@ class Worker:
     def _record(self, snapshot: Snapshot, now: int) -> None:
         """Tell the metrics and the status file how things stand."""
         node, earnings = snapshot.node, self._watcher.earnings
-        status = formulas.status(node, now, snapshot.market.dead_after, snapshot.market.minimum_stake)
+        status = formulas.status(node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
         metrics = self.metrics
         metrics.pulse()
         metrics.ready = status is Status.ACTIVE and self._hold is None

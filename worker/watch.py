@@ -2,7 +2,7 @@
 
 Logs only say where to look: every fact that a decision uses is read again at one block, named by its hash. Nothing is
 kept on disk: at start the logs are read from the market's first block on, so a deleted state folder loses nothing.
-Source: SAFETY section 4 ("Reorg", "RPC").
+Source: SPEC sections "Worker" and "Events".
 """
 
 from __future__ import annotations
@@ -35,10 +35,8 @@ from hearth.market.events import (
 )
 from hearth.market.reads import Market, UnitView
 from hearth.protocol import words
-from hearth.protocol.formulas import Ask, ask_of, node_gate
-from hearth.protocol.formulas import Market as Immutables
+from hearth.protocol.formulas import Ask, Immutables, ask_of, node_gate
 from hearth.protocol.types import (
-    SENTINEL,
     Gate,
     Header,
     HotStatus,
@@ -313,14 +311,14 @@ class Watcher:
         return {row.id: row.gate for row in self.rows.values() if row.ended is None and row.gate is not Gate.FITS}
 
 
-def never_fits(terms: Terms, policy: Policy, node: Node, market: Immutables) -> Gate:
+def never_fits(terms: Terms, policy: Policy, node: Node, immutables: Immutables) -> Gate:
     """Return the gate that the node's offer fails whatever its state: sizes, runtimes, zone or price; else FITS."""
     ask: Ask = ask_of(terms, policy)._replace(bond=0, probation=0)
     hot = replace(node.hot, beat=1, busy=0, bond=0, quarantine=0, status=HotStatus(0))
     # A price that is pending may fit later, so the lower of the two asks counts.
     offer = replace(node.offer, pending=False, ask=min(node.offer.ask, node.next_ask or node.offer.ask))
-    able = replace(node, hot=hot, offer=offer, stake=max(node.stake, market.minimum_stake))
-    return node_gate(able, ask, 1, market.dead_after, market.minimum_stake)
+    able = replace(node, hot=hot, offer=offer, stake=max(node.stake, immutables.minimum_stake))
+    return node_gate(able, ask, 1, immutables.dead_after, immutables.minimum_stake)
 
 
 def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef) -> Node | None:
@@ -347,8 +345,3 @@ def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef
             component="worker",
         )
     return mine[0] if mine else None
-
-
-def index_of(text: str) -> int:
-    """Return a lease's index as a transaction key spells it; "next" is the sentinel."""
-    return SENTINEL if text == "next" else int(text)

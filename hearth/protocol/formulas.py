@@ -302,7 +302,7 @@ def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: in
     return Gate.FITS
 
 
-class Market(NamedTuple):
+class Immutables(NamedTuple):
     """The immutables of NodeRegistry that matching reads."""
 
     dead_after: int
@@ -310,7 +310,15 @@ class Market(NamedTuple):
 
 
 def fit(
-    terms: Terms, policy: Policy, unit: Unit, best: Best, node: Node, now: int, market: Market, *, claim: bool = False
+    terms: Terms,
+    policy: Policy,
+    unit: Unit,
+    best: Best,
+    node: Node,
+    now: int,
+    immutables: Immutables,
+    *,
+    claim: bool = False,
 ) -> Gate:
     """Return the first gate that keeps a node from proposing (or claiming) a unit (mirrors `Lens.fit`).
 
@@ -319,7 +327,7 @@ def fit(
     read = with_lapse(unit, best, policy, now)
     if read.state != State.OPEN:
         return Gate.NOT_OPEN
-    gate = node_gate(node, ask_of(terms, policy), now, market.dead_after, market.minimum_stake)
+    gate = node_gate(node, ask_of(terms, policy), now, immutables.dead_after, immutables.minimum_stake)
     if gate:
         return gate
     if node.operator.lower() == terms.submitter.lower():

@@ -1,7 +1,7 @@
 """The job spec as a user writes it: paths, human units, one schema for YAML and JSON.
 
 Structure is pydantic's; what fields mean together is `problems_of`, and what this version cannot do yet is
-`unbuilt_in`. Both name the field, so that every refusal carries a line. Source: PRODUCT section 4.
+`unbuilt_in`. Both name the field, so that every refusal carries a line. Source: SPEC section "Job spec".
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic_core import PydanticCustomError
 
 from hearth.base.errors import HearthError
+from hearth.protocol.runtimes import DEFAULT, RUNTIMES, RuntimeKind, RuntimeName
 from hearth.protocol.units import parse_duration, parse_size
 from hearth.spec import rules
 from hearth.spec.problems import Location, Problem
@@ -24,7 +25,7 @@ MAX_CHUNK = 256
 MAX_ATTEMPTS = 8
 MAX_MATCH_WINDOW = 300
 MAX_TRIES = 1 << 24
-"""Leases times attempts stay below this (PROTOCOL section 3)."""
+"""Leases times attempts stay below this."""
 
 
 def refusal(message: str, hint: str = "", code: str = "BAD_SPEC") -> PydanticCustomError:
@@ -227,9 +228,7 @@ class JobSpec(Model):
 
     version: Annotated[int, Field(ge=1, le=1), _DIGITS] = 1
     name: Annotated[str, Field(pattern=rules.NAME.pattern), BeforeValidator(_text)] = "job"
-    runtime: Literal["docker", "wasm"] | None = Field(
-        default=None, description="docker with `image`, wasm with `module`"
-    )
+    runtime: RuntimeName | None = Field(default=None, description="docker with `image`, wasm with `module`")
     image: Text | None = None
     module: Text | None = Field(default=None, description="a path or ipfs://CID")
     command: list[Text] = Field(default=[], max_length=rules.MAX_ITEMS)
@@ -250,9 +249,15 @@ class JobSpec(Model):
     checkpoint: Checkpoint | None = None
 
     @property
-    def kind(self) -> Literal["docker", "wasm"]:
-        """Return the runtime, which `module` implies where it is left out."""
-        return self.runtime or ("wasm" if self.module is not None else "docker")
+    def kind(self) -> RuntimeName:
+        """Return the runtime, which the program implies where it is left out."""
+        if self.runtime is not None:
+            return self.runtime
+        return next((kind.name for kind in RUNTIMES.values() if self.has_program(kind)), DEFAULT.name)
+
+    def has_program(self, kind: RuntimeKind) -> bool:
+        """Say whether the spec names a program such as a runtime runs."""
+        return getattr(self, kind.program) is not None
 
     @property
     def max_seconds(self) -> int:
@@ -324,28 +329,30 @@ def local_sources(spec: JobSpec) -> Iterator[tuple[Location, str]]:
 
 
 def _program(spec: JobSpec) -> Iterator[Problem]:
+    kind = RUNTIMES[spec.kind]
     if spec.image is not None and spec.module is not None:
         yield Problem(("module",), "image and module exclude each other", "keep the one that fits the runtime")
-    elif spec.kind == "wasm" and spec.module is None:
-        yield Problem(("runtime",), "runtime wasm needs module", "add module: a path or ipfs://CID")
-    elif spec.kind == "docker" and spec.image is None:
-        hint = 'add image: "name@sha256:...", or module: for a WASM job'
-        yield Problem(("runtime",) if spec.runtime else (), "runtime docker needs image", hint)
-    elif spec.kind == "docker" and spec.module is not None:
-        yield Problem(("runtime",), "runtime docker takes image, not module", "use runtime: wasm")
-    elif spec.kind == "wasm" and spec.image is not None:
-        yield Problem(("runtime",), "runtime wasm takes module, not image", "use runtime: docker")
+    elif not spec.has_program(kind):
+        hint = f"add {kind.program}: {kind.example}"
+        if kind is DEFAULT:
+            # Nothing that the spec says tells which runtime was meant.
+            others = (other for other in RUNTIMES.values() if other.program != kind.program)
+            hint += "".join(f", or {other.program}: for a {other.title} job" for other in others)
+        yield Problem(("runtime",) if spec.runtime else (), f"runtime {kind.name} needs {kind.program}", hint)
     if spec.image is not None and not rules.IMAGE.fullmatch(spec.image):
         yield Problem(("image",), f'"{spec.image}" is not an image reference', 'write "name:tag" or "name@sha256:..."')
-    if spec.kind == "docker" and spec.price.billing == "fuel":
-        yield Problem(("price", "billing"), "fuel is counted in WASM only", "use billing: fixed or metered")
+    if spec.price.billing == "fuel" and not kind.meters_fuel:
+        metered = " and ".join(other.title for other in RUNTIMES.values() if other.meters_fuel)
+        yield Problem(("price", "billing"), f"fuel is counted in {metered} only", "use billing: fixed or metered")
 
 
 def _resources(spec: JobSpec) -> Iterator[Problem]:
     need = spec.resources
     where: Location = ("resources",)
-    if spec.kind == "wasm" and need.gpu.count:
-        yield Problem((*where, "gpu"), "runtime wasm computes on the CPU", "remove gpu, or use runtime: docker")
+    if need.gpu.count and not RUNTIMES[spec.kind].takes_gpu:
+        able = " or ".join(other.name for other in RUNTIMES.values() if other.takes_gpu)
+        hint = f"remove gpu, or use runtime: {able}"
+        yield Problem((*where, "gpu"), f"runtime {spec.kind} computes on the CPU", hint)
     if not need.gpu.count and (need.gpu.tier is not None or need.gpu.vram is not None):
         yield Problem((*where, "gpu", "count"), "tier and vram say nothing of 0 GPUs", "use count: 1")
     for name, size, most in (

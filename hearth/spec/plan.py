@@ -1,6 +1,6 @@
 """Derive the money and the times of a job's terms from its spec: pure, in integers.
 
-Source: PROTOCOL section 3 (ranges, billing, escrow at post); PRODUCT section 4 (what `price` means).
+Source: SPEC sections "Terms" (ranges) and "Money" (billing, escrow at post).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from hearth.base.errors import HearthError, SpecError
+from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import RATE_SCALE, Billing, Needs, Policy, Terms, TermsFlag
 from hearth.protocol.units import (
     Asset,
@@ -69,37 +70,26 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
     # The chain takes a fee above its minimum only up to the price, and no price below the policy's.
     floor = policy.min_price if fee is None or fee <= policy.min_keeper_fee else max(policy.min_price, fee)
     least = _least_ceiling(floor, seconds)
-    if spec.price.max_total is None and spec.price.max_rate is None:
-        smallest = format_amount(units * unit_cost(_price(least, seconds)), asset)
+    smallest = format_amount(units * unit_cost(_price(least, seconds)), asset)
+    ceilings = []
+    if spec.price.max_total is not None:
+        affordable = _largest_price(_amount(spec.price.max_total, asset, "price.max_total") // units, unit_cost)
+        if affordable < _price(least, seconds):
+            raise _too_small("max_total", spec.price.max_total, f"{units} unit(s) of {spec.limits.runtime}", smallest)
+        ceilings.append(affordable * RATE_SCALE // seconds)
+    if spec.price.max_rate is not None:
+        rate = _rate(spec.price.max_rate, asset)
+        if rate < least:
+            hourly = rate_at_least(least, asset, digits=None)
+            raise _too_small("max_rate", spec.price.max_rate, f"units of {spec.limits.runtime}", hourly)
+        ceilings.append(rate)
+    if not ceilings:
         raise _refuse(
             "price",
             "neither max_total nor max_rate is given: a job needs a price",
             f'add price: {{max_total: "..."}} or pass --max-total; the smallest that works is {smallest}',
             "NO_PRICE",
         )
-    ceilings = []
-    if spec.price.max_total is not None:
-        total = _amount(spec.price.max_total, asset, "price.max_total")
-        affordable = _largest_price(total // units, unit_cost)
-        if affordable < _price(least, seconds):
-            smallest = format_amount(units * unit_cost(_price(least, seconds)), asset)
-            raise _refuse(
-                "price.max_total",
-                f"{spec.price.max_total} is too small for {units} unit(s) of {spec.limits.runtime}",
-                f'the smallest that works is "{smallest}"',
-                "PRICE_TOO_SMALL",
-            )
-        ceilings.append(affordable * RATE_SCALE // seconds)
-    if spec.price.max_rate is not None:
-        rate = _rate(spec.price.max_rate, asset)
-        if rate < least:
-            raise _refuse(
-                "price.max_rate",
-                f"{spec.price.max_rate} is too small for units of {spec.limits.runtime}",
-                f'the smallest that works is "{rate_at_least(least, asset, digits=None)}"',
-                "PRICE_TOO_SMALL",
-            )
-        ceilings.append(rate)
     ceiling = min(ceilings)
     price = _price(ceiling, seconds)
     total = units * unit_cost(price)
@@ -109,12 +99,12 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
 
 
 def billing_of(spec: JobSpec) -> Billing:
-    """Return how seconds are counted; auto is metered with checkpoints, else fuel for WASM, else fixed."""
+    """Return how seconds are counted; auto is metered with checkpoints, else fuel where it is counted, else fixed."""
     if spec.price.billing != "auto":
         return Billing[spec.price.billing.upper()]
     if spec.checkpoint is not None:
         return Billing.METERED
-    return Billing.FUEL if spec.kind == "wasm" else Billing.FIXED
+    return Billing.FUEL if RUNTIMES[spec.kind].meters_fuel else Billing.FIXED
 
 
 def lease_seconds(spec: JobSpec, policy: Policy) -> int:
@@ -213,6 +203,15 @@ def _largest_price(budget: int, cost: Callable[[int], int]) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if cost(middle) <= budget else (low, middle - 1)
     return low
+
+
+def _too_small(name: str, given: str, what: str, smallest: str) -> SpecError:
+    return _refuse(
+        f"price.{name}",
+        f"{given} is too small for {what}",
+        f'the smallest that works is "{smallest}"',
+        "PRICE_TOO_SMALL",
+    )
 
 
 def _amount(text: str, asset: Asset, field: str) -> int:

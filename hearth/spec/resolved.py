@@ -2,7 +2,7 @@
 
 It holds no path, no human unit and no float: data are CIDs with their sizes, an image is a digest, resources and times
 are integers, decimals are strings. Every key is always there, so that one job has one document. Price, salt and parents
-are not in it: they are terms. Source: PROTOCOL section 3, SPEC section "Job spec".
+are not in it: they are terms. Source: SPEC section "Job spec".
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from hearth.base.errors import BadCid, BadDocument, SpecError, TooLarge
+from hearth.protocol.runtimes import RUNTIMES, RuntimeName
 from hearth.protocol.types import Needs, Runtime
 from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_size
 from hearth.protocol.zones import zone_mask, zone_of
 from hearth.spec import rules
-from hearth.spec.model import MAX_RUNTIME, MAX_UNITS, Input, JobSpec
+from hearth.spec.model import MAX_RUNTIME, MAX_UNITS, Compare, Input, JobSpec, Resources
 from hearth.spec.problems import Problem, Source, field_name
 from hearth.storage import canonical as documents
 from hearth.storage import cid
 
 FUEL_PER_SECOND = 1_000_000_000
-"""WASM fuel that is billed as one second (PROTOCOL section 3, billing 1): a constant of spec version 1."""
+"""WASM fuel that is billed as one second (SPEC section "Job spec"): a constant of spec version 1."""
 
 MAX_SIZE = (1 << 53) - 1
 """Sizes are JSON numbers, which are exact up to here."""
@@ -115,7 +116,7 @@ class ResolvedSpec(Canonical):
 
     version: One
     name: Annotated[str, Field(pattern=rules.NAME.pattern)]
-    runtime: Literal["docker", "wasm"]
+    runtime: RuntimeName
     image: Annotated[str, Field(max_length=350)]
     module: Blob | None
     command: Annotated[tuple[Text, ...], Field(max_length=rules.MAX_ITEMS)]
@@ -129,6 +130,12 @@ class ResolvedSpec(Canonical):
     units: Annotated[int, Field(ge=1, le=MAX_UNITS)]
     chunk: One
     verify: ResolvedVerify
+
+    @property
+    def target(self) -> str:
+        """Return the name of the program: the module's CID, or the image with its digest."""
+        program: Blob | str = getattr(self, RUNTIMES[self.runtime].program)
+        return program.cid if isinstance(program, Blob) else program
 
     @property
     def download_bytes(self) -> int:
@@ -156,33 +163,16 @@ def resolve(
     Raises SpecError, with the field in its details, where something is missing.
     """
 
-    def blob(field: str, src: str) -> Blob:
-        if src not in blobs:
-            raise _refuse(field, f'"{src}" was not uploaded', "hearth submit job.yaml")
-        return blobs[src]
-
-    def entry(index: int, item: Input) -> ResolvedInput:
-        data = blob(f"inputs[{index}].src", item.src)
-        return ResolvedInput(cid=data.cid, dst=item.dst, size=data.size)
-
-    need = spec.resources
-    inputs = tuple(entry(index, item) for index, item in enumerate(spec.inputs))
-    module = blob("module", spec.module) if spec.module is not None else None
-    workdir = blob("workdir", spec.workdir) if spec.workdir is not None else None
+    inputs = tuple(_input(index, item, blobs) for index, item in enumerate(spec.inputs))
+    module = _blob("module", spec.module, blobs) if spec.module is not None else None
+    workdir = _blob("workdir", spec.workdir, blobs) if spec.workdir is not None else None
     outputs = tuple(
         ResolvedOutput(path=item.path, required=item.required, max_size=parse_size(item.max_size))
         for item in spec.outputs
     )
     taken = sum(data.size for data in (module, workdir) if data is not None) + sum(item.size for item in inputs)
     written = sum(item.max_size for item in outputs)
-    disk = parse_size(need.disk) if need.disk is not None else max(taken + written, 1)
-    if disk < taken + written:
-        raise _refuse(
-            "resources.disk", f"{need.disk} is less than inputs and outputs need", f"use {gib_ceil(taken + written)}GiB"
-        )
-    if gib_ceil(disk) > 131_071:
-        raise _refuse("resources.disk", "inputs and outputs need more than 131071GiB", "lower max_size")
-    compare = spec.verify.compare
+    disk_gib = _disk_gib(spec.resources.disk, taken + written)
     resolved = ResolvedSpec(
         version=1,
         name=spec.name,
@@ -194,33 +184,62 @@ def resolve(
         env=dict(spec.env),
         inputs=inputs,
         outputs=outputs,
-        resources=ResolvedResources(
-            gpus=need.gpu.count,
-            tier=tier_slug(need.gpu.tier, tiers) if need.gpu.tier is not None else "",
-            vram_gib=gib_ceil(parse_size(need.gpu.vram)) if need.gpu.vram is not None else 0,
-            cpus=need.cpus,
-            memory_mib=mib_ceil(parse_size(need.memory)),
-            disk_gib=gib_ceil(disk),
-            regions=tuple(country.lower() for country in need.regions),
-        ),
+        resources=_resources(spec.resources, disk_gib, tiers),
         runtime_seconds=spec.max_seconds,
         fuel_per_second=FUEL_PER_SECOND,
         units=spec.array.units,
         chunk=1,
-        verify=ResolvedVerify(
-            mode="none",
-            compare=ResolvedCompare(
-                kind=compare.kind,
-                file=compare.file or "",
-                atol=compare.atol or "",
-                rtol=compare.rtol or "",
-                minimum=compare.minimum or "",
-                field=compare.field or "",
-            ),
-        ),
+        verify=ResolvedVerify(mode="none", compare=_compare(spec.verify.compare)),
     )
     canonical_bytes(resolved)
     return resolved
+
+
+def _blob(field: str, src: str, blobs: Mapping[str, Blob]) -> Blob:
+    """Return what a source became. Raises SpecError where it was not uploaded."""
+    if src not in blobs:
+        raise _refuse(field, f'"{src}" was not uploaded', "hearth submit job.yaml")
+    return blobs[src]
+
+
+def _input(index: int, item: Input, blobs: Mapping[str, Blob]) -> ResolvedInput:
+    data = _blob(f"inputs[{index}].src", item.src, blobs)
+    return ResolvedInput(cid=data.cid, dst=item.dst, size=data.size)
+
+
+def _disk_gib(asked: str | None, needed: int) -> int:
+    """Return the disk that a unit gets, whole GiB: what is asked, else the bytes that inputs and outputs need."""
+    disk = parse_size(asked) if asked is not None else max(needed, 1)
+    if disk < needed:
+        raise _refuse("resources.disk", f"{asked} is less than inputs and outputs need", f"use {gib_ceil(needed)}GiB")
+    if gib_ceil(disk) > 131_071:
+        raise _refuse("resources.disk", "inputs and outputs need more than 131071GiB", "lower max_size")
+    return gib_ceil(disk)
+
+
+def _resources(need: Resources, disk_gib: int, tiers: Mapping[str, int]) -> ResolvedResources:
+    """Return resources in whole units; sizes round up."""
+    return ResolvedResources(
+        gpus=need.gpu.count,
+        tier=tier_slug(need.gpu.tier, tiers) if need.gpu.tier is not None else "",
+        vram_gib=gib_ceil(parse_size(need.gpu.vram)) if need.gpu.vram is not None else 0,
+        cpus=need.cpus,
+        memory_mib=mib_ceil(parse_size(need.memory)),
+        disk_gib=disk_gib,
+        regions=tuple(country.lower() for country in need.regions),
+    )
+
+
+def _compare(compare: Compare) -> ResolvedCompare:
+    """Return a comparator with every field present, empty where it is not used."""
+    return ResolvedCompare(
+        kind=compare.kind,
+        file=compare.file or "",
+        atol=compare.atol or "",
+        rtol=compare.rtol or "",
+        minimum=compare.minimum or "",
+        field=compare.field or "",
+    )
 
 
 def canonical(spec: ResolvedSpec) -> dict[str, Any]:
@@ -270,7 +289,7 @@ def needs_of(resources: ResolvedResources, runtime: str, tiers: Mapping[str, int
 
     `home`, from which distances count, is the zone of the first region.
     """
-    runtimes = Runtime.WASM if runtime == "wasm" else Runtime.DOCKER
+    runtimes = RUNTIMES[runtime].flag
     return Needs(
         runtimes=runtimes | Runtime.GPU if resources.gpus else runtimes,
         tier=tier_number(resources.tier, tiers),
@@ -333,18 +352,17 @@ def _digest_image(written: str, resolved: str | None) -> str:
 
 def _faults(spec: ResolvedSpec) -> Iterator[Problem]:
     """Yield what the types cannot say of a document from outside."""
-    if spec.runtime == "docker":
-        if spec.module is not None:
-            yield Problem(("module",), "runtime docker has no module")
-        if not rules.DIGEST_IMAGE.fullmatch(spec.image):
-            yield Problem(("image",), "is not a digest reference")
-    else:
-        if spec.module is None:
-            yield Problem(("module",), "runtime wasm needs a module")
-        if spec.image:
-            yield Problem(("image",), "runtime wasm has no image")
-        if spec.resources.gpus:
-            yield Problem(("resources", "gpus"), "runtime wasm has no GPU")
+    kind = RUNTIMES[spec.runtime]
+    if kind.program != "module" and spec.module is not None:
+        yield Problem(("module",), f"runtime {kind.name} has no module")
+    if kind.program == "module" and spec.module is None:
+        yield Problem(("module",), f"runtime {kind.name} needs a module")
+    if kind.program != "image" and spec.image:
+        yield Problem(("image",), f"runtime {kind.name} has no image")
+    if kind.program == "image" and not rules.DIGEST_IMAGE.fullmatch(spec.image):
+        yield Problem(("image",), "is not a digest reference")
+    if spec.resources.gpus and not kind.takes_gpu:
+        yield Problem(("resources", "gpus"), f"runtime {kind.name} has no GPU")
     if not spec.resources.gpus and (spec.resources.tier or spec.resources.vram_gib):
         yield Problem(("resources", "gpus"), "tier and vram say nothing of 0 GPUs")
     yield from rules.env(spec.env, ("env",))

@@ -2,7 +2,7 @@
 
 The reader is strict where YAML is generous, because a spec carries ids, digests and money: a value that YAML would
 turn into a number other than a plain integer must be quoted, a key stands once, anchors, aliases, tags and more than
-one document are refused, and size and nesting are bounded. Source: PRODUCT section 4.
+one document are refused, and size and nesting are bounded. Source: YAML 1.2.2.
 """
 
 from __future__ import annotations

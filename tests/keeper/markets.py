@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bench import fleets
 from hearth.protocol import formulas
-from hearth.protocol.formulas import Market
+from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import (
     Best,
     Header,
@@ -29,7 +29,7 @@ from keeper import match
 from keeper.decide import JobRow, Snapshot, UnitRow
 
 NOW = 1_700_000_000
-MARKET = Market(dead_after=900, minimum_stake=100)
+MARKET = Immutables(dead_after=900, minimum_stake=100)
 KEEPER = "0x" + "ee" * 20
 OTHER = "0x" + "dd" * 20
 RATE = 10**6

@@ -9,7 +9,7 @@ import pytest
 
 from hearth.base.errors import ChainError
 from hearth.protocol import formulas, words
-from hearth.protocol.formulas import Market
+from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
 from keeper import decide as d
 from keeper.decide import ALL, Action, CheckLiveness, Config, Propose, Settle, Skip, Snapshot, decide
@@ -32,7 +32,7 @@ def config_of(world: World, **changes: object) -> Config:
 
 def snapshot_of(follower: Follower) -> Snapshot:
     now = follower.evm.now
-    nodes = follower.index.fleet.at(now, Market(DEAD_AFTER, MINIMUM_STAKE))
+    nodes = follower.index.fleet.at(now, Immutables(DEAD_AFTER, MINIMUM_STAKE))
     return Snapshot(follower.evm.block, now, nodes, follower.index.rows(), LIVENESS_FEE, gas_price=0)
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bench import fleets, plain
 from hearth.protocol import formulas
-from hearth.protocol.formulas import Ask, Market
+from hearth.protocol.formulas import Ask, Immutables
 from hearth.protocol.types import (
     Best,
     Gate,
@@ -136,7 +136,7 @@ TWISTS: list[Twist] = [
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[list[Node], Terms, Policy, Unit, Best, Market]:
+def cases(draw: st.DrawFn) -> tuple[list[Node], Terms, Policy, Unit, Best, Immutables]:
     terms = Terms(
         submitter=f"0x{0x77:040x}",
         salt=1,
@@ -173,15 +173,17 @@ def cases(draw: st.DrawFn) -> tuple[list[Node], Terms, Policy, Unit, Best, Marke
     minimum = draw(st.sampled_from([0, 10**18, 2**78 + 1]))
     bond = formulas.bond(terms, policy)
     nodes = [draw(nodes_of(i, terms, bond, minimum)) for i in range(1, draw(st.integers(1, 6)) + 1)]
-    return nodes, terms, policy, unit, best, Market(dead_after=900, minimum_stake=minimum)
+    return nodes, terms, policy, unit, best, Immutables(dead_after=900, minimum_stake=minimum)
 
 
 def test_cases__most_fleets__have_several_fitting_nodes() -> None:
     """The strategies above would prove nothing about fleets in which no node fits."""
     several: list[bool] = []
 
+    # Of 100 cases the share moves between 22 and 37 percent with the seed, which follows this function's own text.
+    @settings(max_examples=400)
     @given(cases())
-    def look(case: tuple[list[Node], Terms, Policy, Unit, Best, Market]) -> None:
+    def look(case: tuple[list[Node], Terms, Policy, Unit, Best, Immutables]) -> None:
         nodes, terms, policy, unit, best, market = case
         fits = [n for n in nodes if not formulas.fit(terms, policy, unit, best, n, NOW, market)]
         several.append(len(fits) > 1)
@@ -191,7 +193,9 @@ def test_cases__most_fleets__have_several_fitting_nodes() -> None:
 
 
 @given(cases())
-def test_winner__awkward_fleets__equals_plain_loop(case: tuple[list[Node], Terms, Policy, Unit, Best, Market]) -> None:
+def test_winner__awkward_fleets__equals_plain_loop(
+    case: tuple[list[Node], Terms, Policy, Unit, Best, Immutables],
+) -> None:
     nodes, terms, policy, unit, best, market = case
     view = build_fleet(nodes).at(NOW, market)
     job = JobId(b"\x07" * 32)
@@ -201,10 +205,10 @@ def test_winner__awkward_fleets__equals_plain_loop(case: tuple[list[Node], Terms
 
 @given(cases())
 def test_scores__every_ready_node_below_the_ceiling__equal_protocol(
-    case: tuple[list[Node], Terms, Policy, Unit, Best, Market],
+    case: tuple[list[Node], Terms, Policy, Unit, Best, Immutables],
 ) -> None:
     nodes, terms, _, _, _, _ = case
-    view = build_fleet(nodes).at(NOW, Market(dead_after=900, minimum_stake=0))
+    view = build_fleet(nodes).at(NOW, Immutables(dead_after=900, minimum_stake=0))
     ask = Ask(terms.needs, terms.ceiling, 0, 0)
     rows = match.candidates(view, ask, f"0x{0:040x}")
     got = dict(zip(view.ids[rows].tolist(), match.scores(view, ask, rows).tolist(), strict=True))
@@ -275,7 +279,7 @@ def test_gates__mixed_fleet__counts_each_node_once() -> None:
 
 @given(cases())
 def test_node__written_and_read__is_the_same(
-    case: tuple[list[Node], Terms, Policy, Unit, Best, Market],
+    case: tuple[list[Node], Terms, Policy, Unit, Best, Immutables],
 ) -> None:
     fleet = build_fleet(case[0])
     assert [fleet.node(node.id) for node in case[0]] == case[0]

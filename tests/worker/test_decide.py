@@ -62,7 +62,7 @@ from worker.decide import (
 )
 
 NOW = 1_800_000_000
-MARKET = formulas.Market(dead_after=900, minimum_stake=10**18)
+MARKET = formulas.Immutables(dead_after=900, minimum_stake=10**18)
 ME, OTHER = NodeId(3), NodeId(7)
 POLICY = replace(PUBLIC.policy, min_price=0, min_keeper_fee=0)
 NODE = Node(
@@ -125,12 +125,12 @@ def busy(count: int) -> Node:
 @pytest.mark.parametrize(("age", "due"), [(299, False), (300, True), (301, True)])
 def test_decide__beat_age__beats_from_the_interval_on(age: int, due: bool) -> None:
     node = replace(NODE, hot=replace(NODE.hot, beat=NOW - age))
-    assert (Beat() in decide(snapshot_of(node=node), CONFIG, NOW)) is due
+    assert (Beat(ME, NOW - age) in decide(snapshot_of(node=node), CONFIG, NOW)) is due
 
 
 def test_decide__beat_in_flight__beats_not_again() -> None:
     node = replace(NODE, hot=replace(NODE.hot, beat=0))
-    assert decide(snapshot_of(node=node), CONFIG, NOW) == [Beat()]
+    assert decide(snapshot_of(node=node), CONFIG, NOW) == [Beat(ME, 0)]
     assert decide(snapshot_of(node=node, flights=(Flight(Kind.BEAT),)), CONFIG, NOW) == []
 
 
@@ -138,7 +138,8 @@ def test_decide__paused_and_idle__beats_no_more_but_does_while_busy() -> None:
     paused = replace(CONFIG, hold=Reason.PAUSED)
     old = replace(NODE.hot, beat=NOW - 400)
     assert decide(snapshot_of(node=replace(NODE, hot=old)), paused, NOW) == []
-    assert decide(snapshot_of(node=replace(NODE, hot=replace(old, busy=1))), paused, NOW) == [Beat()]
+    busy_one = snapshot_of(node=replace(NODE, hot=replace(old, busy=1)))
+    assert decide(busy_one, paused, NOW) == [Beat(ME, NOW - 400)]
 
 
 def test_decide__exited_node__never_beats() -> None:
@@ -414,7 +415,7 @@ def test_decide__credit_above_threshold__withdraws_once() -> None:
     rich = snapshot_of(credit=10**16)
     assert decide(rich, CONFIG, NOW) == []
     collects = replace(CONFIG, withdraw_at=10**16)
-    assert decide(rich, collects, NOW) == [Withdraw(10**16)]
+    assert decide(rich, collects, NOW) == [Withdraw(10**16, 100)]
     assert decide(replace(rich, flights=(Flight(Kind.WITHDRAW),)), collects, NOW) == []
 
 
@@ -601,7 +602,7 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
     for key, lease in own.items():
         if lease.unit.state != State.RUNNING or (key.job, key.index) in flying or lease.unit.mark <= NOW:
             continue
-        starts = sum(1 for a in actions if isinstance(a, StartRun) and a.key == key)
+        starts = sum(1 for a in actions if isinstance(a, StartRun) and a.attempt == key)
         present = key in executions and executions[key].stage != Stage.BROKEN
         waits = any(
             isinstance(a, Skip)
@@ -609,7 +610,7 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
             and a.reason in (Reason.AWAITS_CONFIRMATIONS, Reason.STOPPING)
             for a in actions
         )
-        declines = any(isinstance(a, Decline) and a.key == key for a in actions)
+        declines = any(isinstance(a, Decline) and a.attempt == key for a in actions)
         assert starts + present + (waits and not present) + (declines and not present) == 1
 
     # Everything that is open, or ours, is spoken of: silence is no answer to `hearth worker why`.

@@ -11,6 +11,7 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.chain import keys
+from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Runtime
 from hearth.protocol.units import GIB, Asset
 from tests.chaos.market import PASSWORD
@@ -180,6 +181,49 @@ def test_look_at_wasm__engine_installed__passes() -> None:
 
 def test_look_at_docker__not_offered__is_not_looked_for(tmp_path: Path) -> None:
     assert levels(doctor.look_at_docker(told(tmp_path, offer__runtimes=["wasm"]), 1)) == {"docker": "PASS"}
+
+
+class Third:
+    """A runtime that no look of its own knows."""
+
+    def __init__(self, works: bool) -> None:
+        self.works = works
+
+    def available(self) -> tuple[bool, str]:
+        return self.works, "vm 3"
+
+
+@pytest.mark.parametrize(("works", "level"), [(True, Level.PASS), (False, Level.FAIL)])
+def test_look_at_runtime__third_kind__says_what_its_sandbox_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, works: bool, level: Level
+) -> None:
+    monkeypatch.setattr(doctor, "runtimes_of", lambda _: {"vm": Third(works)})
+    (row,) = doctor.look_at_runtime("vm", told(tmp_path), 1)
+    assert (row.name, row.level, row.detail) == ("vm", level, "vm 3")
+
+
+@pytest.mark.parametrize(("offered", "looked"), [(Runtime.WASM, ["wasm"]), (Runtime.DOCKER, ["docker"])])
+def test_refuse_unsafe__offer__looks_at_what_it_offers_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, offered: Runtime, looked: list[str]
+) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(doctor, "look_at_wasm", lambda: seen.append("wasm") or [])
+    monkeypatch.setattr(
+        doctor, "look_at_docker", lambda *_: seen.append("docker") or [Check("runc", Level.FAIL, "old", "update it")]
+    )
+    offer = make_offer(told(tmp_path), ETH, replace(MACHINE, runtimes=offered))
+    if offered is Runtime.DOCKER:
+        with pytest.raises(ConfigError, match="runc: old") as caught:
+            doctor.refuse_unsafe(told(tmp_path), 1, offer)
+        assert caught.value.code == "UNSAFE_ENGINE"
+    else:
+        doctor.refuse_unsafe(told(tmp_path), 1, offer)
+    assert seen == looked
+
+
+def test_runtimes_of__any_settings__opens_every_runtime_of_the_table(tmp_path: Path) -> None:
+    found = settings.runtimes_of(told(tmp_path), tmp_path)
+    assert {name: sandbox.name for name, sandbox in found.items()} == {name: name for name in RUNTIMES}
 
 
 # ---- on a chain ----

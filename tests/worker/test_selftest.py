@@ -24,6 +24,12 @@ def test_selftest__no_engine__wasm_passes_and_docker_warns() -> None:
     assert (docker.name, docker.level) == ("docker", Level.WARN) and docker.fix
 
 
+def test_selftest__runtime_without_a_test_program__warns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "RUNTIMES", ("vm",))
+    (row,) = subject.selftest(NOWHERE)
+    assert (row.name, row.level) == ("vm", Level.WARN) and row.fix
+
+
 def test_selftest__program_that_says_something_else__fails(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "WORDS", b"other words\n")
     wasm, _ = subject.selftest(NOWHERE)

@@ -41,12 +41,13 @@ class RunOptions(TypedDict, total=False):
 
 def spec_of_run(program: str, command: tuple[str, ...] = (), **options: Unpack[RunOptions]) -> LoadedSpec:
     """Return the spec of an image or a WASM module with a command. Raises SpecError, UsageError, TypeError."""
+    from hearth.protocol.runtimes import runtime_of_program
     from hearth.spec import spec_from
 
     unknown = set(options) - set(RunOptions.__annotations__)
     if unknown:
         raise TypeError(f"{', '.join(sorted(unknown))}: a run has no such option")
-    wasm = program.endswith(".wasm") or program.startswith("ipfs://")
+    kind = runtime_of_program(program)
     resources: dict[str, Any] = {"cpus": options.get("cpus", 1), "memory": options.get("memory", "1GiB")}
     if count := options.get("gpu", 0):
         resources["gpu"] = {"count": count, **_said(options, "vram", "tier")}
@@ -54,8 +55,8 @@ def spec_of_run(program: str, command: tuple[str, ...] = (), **options: Unpack[R
     data: dict[str, Any] = {
         "version": 1,
         "name": _name_of(program),
-        "runtime": "wasm" if wasm else "docker",
-        "module" if wasm else "image": program,
+        "runtime": kind.name,
+        kind.program: program,
         "command": list(command),
         "env": dict(options.get("env", {})),
         "inputs": [_input_of(text) for text in options.get("inputs", ())],

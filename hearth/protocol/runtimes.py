@@ -1,0 +1,70 @@
+"""The runtimes, one row each: what depends on the runtime that a job asks for reads this table, or fails loudly.
+
+A further runtime whose program is an image or a module touches four files: its flag in `hearth/protocol/types.py`, its
+row here, its sandbox in `worker/runtimes/`, and its opening (with its section, if it has settings) in
+`worker/settings.py`. `hearth worker doctor` and `selftest` then report what its sandbox says of itself, and
+`hearth/spec/job.schema.json` is generated anew.
+Source: SPEC sections "Words" (the flags) and "Job spec".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Final, Literal
+
+from hearth.protocol.types import Runtime
+
+RuntimeName = Literal["docker", "wasm"]
+"""A runtime as job files, their canonical documents and worker.toml spell it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeKind:
+    """What is particular to a runtime.
+
+    `title` names it in sentences, `flag` on chain. `program` is the field of a job that names what it runs, `example`
+    shows such a name, and `spelled` are the shell patterns by which one is told on a command line. Fuel is counted
+    where `meters_fuel`; only where `takes_gpu` may a job ask for GPUs.
+    """
+
+    name: RuntimeName
+    title: str
+    flag: Runtime
+    program: Literal["image", "module"]
+    example: str
+    spelled: tuple[str, ...]
+    meters_fuel: bool = False
+    takes_gpu: bool = False
+
+
+WASM: Final = RuntimeKind(
+    name="wasm",
+    title="WASM",
+    flag=Runtime.WASM,
+    program="module",
+    example="a path or ipfs://CID",
+    spelled=("*.wasm", "ipfs://*"),
+    meters_fuel=True,
+)
+DOCKER: Final = RuntimeKind(
+    name="docker",
+    title="Docker",
+    flag=Runtime.DOCKER,
+    program="image",
+    example='"name@sha256:..."',
+    spelled=("*",),
+    takes_gpu=True,
+)
+
+RUNTIMES: Final[Mapping[str, RuntimeKind]] = MappingProxyType({kind.name: kind for kind in (WASM, DOCKER)})
+"""Every runtime by its name, in the order in which a program's spelling is compared."""
+DEFAULT: Final = DOCKER
+"""The runtime of a job that names neither a runtime nor a program."""
+
+
+def runtime_of_program(program: str) -> RuntimeKind:
+    """Return the runtime for a program on a command line, by how it is spelled: the first row that fits."""
+    return next(kind for kind in RUNTIMES.values() if any(fnmatchcase(program, each) for each in kind.spelled))

@@ -1,0 +1,133 @@
+"""Decide what a worker does next, from one block's state: pure, without I/O, clock or randomness.
+
+The shell reads a `Snapshot` pinned to one block, calls `decide`, and performs the actions. The chain decides what a
+node holds; the journal only says how far this machine has come with it. Every lease that is left alone yields a
+`Skip` with a named reason, which `hearth worker why JOB` shows. Guards are those of `hearth.protocol.formulas`, so an
+action offered here is one that the contracts accept at this block. Source: SPEC sections "States", "Matching" and
+"Worker".
+"""
+
+from __future__ import annotations
+
+from hearth.protocol.types import JobId
+from worker.decide.actions import (
+    Abort,
+    Ack,
+    Action,
+    Beat,
+    Caller,
+    Claim,
+    Close,
+    Decline,
+    LocalStep,
+    Propose,
+    ReadSpec,
+    SetAside,
+    Settle,
+    Skip,
+    StartRun,
+    SubmitResult,
+    Transaction,
+    Withdraw,
+)
+from worker.decide.open import take
+from worker.decide.own import finish, leftovers
+from worker.decide.room import own_leases, project
+from worker.decide.snapshot import (
+    ENGAGING,
+    HELD,
+    OURS,
+    Config,
+    Execution,
+    Flight,
+    Job,
+    Kind,
+    Lease,
+    LeaseKey,
+    Reason,
+    Snapshot,
+    SpecFacts,
+    Stage,
+)
+
+__all__ = [
+    "ENGAGING",
+    "HELD",
+    "OURS",
+    "Abort",
+    "Ack",
+    "Action",
+    "Beat",
+    "Caller",
+    "Claim",
+    "Close",
+    "Config",
+    "Decline",
+    "Execution",
+    "Flight",
+    "Job",
+    "Kind",
+    "Lease",
+    "LeaseKey",
+    "LocalStep",
+    "Propose",
+    "ReadSpec",
+    "Reason",
+    "SetAside",
+    "Settle",
+    "Skip",
+    "Snapshot",
+    "SpecFacts",
+    "Stage",
+    "StartRun",
+    "SubmitResult",
+    "Transaction",
+    "Withdraw",
+    "decide",
+    "explain",
+]
+
+
+def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
+    """Return what to do now, most urgent first: beat, own leases by their mark, then new leases.
+
+    `now` is chain seconds, at least the pinned block's. At most one transaction names a lease, and at most as many
+    leases are taken as slots are free. Nothing is ever submitted at or after a lease's mark.
+    """
+    actions: list[Action | Skip] = []
+    if _beat_due(snapshot, config, now):
+        actions.append(Beat(snapshot.node.id, snapshot.node.hot.beat))
+    own = own_leases(snapshot)
+    executions = {e.key: e for e in snapshot.executions}
+    room = project(snapshot, config, own, executions)
+    left = leftovers(own, executions, room)
+    actions += finish(snapshot, config, now, own, executions, room)
+    actions += left
+    if config.withdraw_at and snapshot.credit >= config.withdraw_at and not _flying(snapshot, Kind.WITHDRAW):
+        actions.append(Withdraw(snapshot.credit, snapshot.block))
+    actions += take(snapshot, config, now, room)
+    return actions
+
+
+def explain(snapshot: Snapshot, config: Config, job: JobId, now: int) -> list[Action | Skip]:
+    """Return what `decide` would do about one job, and why; a job that is not watched says so."""
+    found = [a for a in decide(snapshot, config, now) if a.concerns(job)]
+    if found:
+        return found
+    if any(row.id == job for row in snapshot.jobs):
+        return [Skip(job, None, Reason.ENDED, "no lease of this job is open, and none is this node's")]
+    return [Skip(job, None, Reason.NOT_WATCHED, "the worker follows no such job; it may have ended")]
+
+
+def _flying(snapshot: Snapshot, kind: Kind) -> bool:
+    return any(f.kind == kind for f in snapshot.flights)
+
+
+def _beat_due(snapshot: Snapshot, config: Config, now: int) -> bool:
+    """Say whether to beat: only while work is wanted or held, since an idle node that beats is proposed in vain."""
+    node = snapshot.node
+    if int(node.operator, 16) == 0 or _flying(snapshot, Kind.BEAT):
+        return False
+    if config.hold is not None and node.hot.busy == 0:
+        return False
+    return now >= node.hot.beat + config.beat_every

@@ -1,0 +1,399 @@
+"""What a decision says, pure: the actions of a worker, and why a lease is left alone.
+
+An action knows its own effect. A `Transaction` has a kind, a key and a call, and names the leases that it concerns; a
+`LocalStep` needs no chain and is carried out by the worker's own hands.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+
+from hearth.protocol.types import SENTINEL, Gate, JobId, NodeId, Outcome
+from hearth.protocol.words import TermsWords
+from worker.decide.snapshot import Kind, LeaseKey, Reason
+
+if TYPE_CHECKING:
+    from hearth.chain.port import Call
+    from hearth.market.calls import Calls
+
+MAX_BATCH: Final = 64
+"""The most leases that one `settle_batch` takes."""
+
+Where = tuple[JobId, int]
+"""A lease: its job and its index. The index of a claim of an array's next lease is `SENTINEL`, as in its call."""
+
+
+# ---- what one transaction performs ----
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """What a call needs besides its action.
+
+    `calls` builds the market's calls, `node` is this worker's, `payout` the account that credit is paid out to, and
+    `terms` returns the packed terms of a job that the worker follows.
+    """
+
+    calls: Calls
+    node: NodeId
+    payout: str
+    terms: Callable[[JobId], TermsWords]
+
+
+class Transaction(ABC):
+    """An action that is one transaction. Tips and settle rewards go to its sender, the operator, whose gas they pay."""
+
+    __slots__ = ()
+    kind: ClassVar[Kind]
+
+    @property
+    @abstractmethod
+    def leases(self) -> tuple[Where, ...]:
+        """Return the leases that it concerns, as its call names them."""
+
+    def concerns(self, job: JobId) -> bool:
+        """Say whether it is about a job."""
+        return any(of == job for of, _ in self.leases)
+
+    @property
+    def begins(self) -> LeaseKey | None:
+        """Return the attempt that begins when it is mined, None where none does."""
+        return None
+
+    @abstractmethod
+    def key(self) -> str:
+        """Return the effect's key in the transaction journal: the same effect has the same key, after a restart too.
+
+        Journals on disk hold these strings, so they never change.
+        """
+
+    @abstractmethod
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+
+
+@dataclass(frozen=True, slots=True)
+class Beat(Transaction):
+    """Tell the chain that this node is alive. `last` is the chain second of the beat before, 0 for none."""
+
+    kind = Kind.BEAT
+    node: NodeId
+    last: int
+
+    @property
+    def leases(self) -> tuple[Where, ...]:
+        """Return none."""
+        return ()
+
+    def key(self) -> str:
+        """Name the node and its last beat."""
+        return f"{self.kind}/{self.node}/{self.last}"
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        return by.calls.beat(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class _OnLease(Transaction):
+    """A transaction about one lease."""
+
+    job: JobId
+    index: int
+
+    @property
+    def leases(self) -> tuple[Where, ...]:
+        """Return the one lease."""
+        return ((self.job, self.index),)
+
+
+@dataclass(frozen=True, slots=True)
+class Propose(_OnLease):
+    """Propose this node for a lease: its key wins. `lapses` tells a second proposal for one attempt from the first."""
+
+    kind = Kind.PROPOSE
+    attempts: int
+    lapses: int
+
+    def key(self) -> str:
+        """Name the lease, its attempts and its lapses."""
+        return f"{self.kind}/{self.job.hex()}/{self.index}/{self.attempts}/{self.lapses}"
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        return by.calls.propose(by.terms(self.job), self.index, by.node)
+
+
+@dataclass(frozen=True, slots=True)
+class Ack(_OnLease):
+    """Take a lease whose window this node won."""
+
+    kind = Kind.ACK
+    attempts: int
+    bond: int
+
+    @property
+    def begins(self) -> LeaseKey:
+        """Return the lease's next attempt."""
+        return LeaseKey(self.job, self.index, self.attempts + 1)
+
+    def key(self) -> str:
+        """Name the lease and its attempts."""
+        return f"{self.kind}/{self.job.hex()}/{self.index}/{self.attempts}"
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        return by.calls.ack(by.terms(self.job), self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(_OnLease):
+    """Take an open lease, first come. `call_index` is NEXT for an array's next lease, which no rival can take away."""
+
+    kind = Kind.CLAIM
+    attempts: int
+    bond: int
+    call_index: int
+
+    @property
+    def leases(self) -> tuple[Where, ...]:
+        """Return the lease as the call names it: which one NEXT is, the chain decides."""
+        return ((self.job, self.call_index),)
+
+    @property
+    def begins(self) -> LeaseKey:
+        """Return the lease's next attempt."""
+        return LeaseKey(self.job, self.index, self.attempts + 1)
+
+    def key(self) -> str:
+        """Name the lease, how the call names it, and its attempts."""
+        where = "next" if self.call_index == SENTINEL else str(self.index)
+        return f"{self.kind}/{self.job.hex()}/{where}/{self.index}/{self.attempts}"
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        return by.calls.claim(by.terms(self.job), self.call_index, by.node)
+
+
+@dataclass(frozen=True, slots=True)
+class Close(_OnLease):
+    """End a lease whose cancel notice is over: the node is paid for its time and the slot is free."""
+
+    kind = Kind.CLOSE
+
+    def key(self) -> str:
+        """Name the lease."""
+        return f"{self.kind}/{self.job.hex()}/{self.index}"
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        return by.calls.close(by.terms(self.job), self.index)
+
+
+@dataclass(frozen=True, slots=True)
+class _EndsAttempt(Transaction):
+    """A transaction that ends an attempt of this node."""
+
+    attempt: LeaseKey
+
+    @property
+    def leases(self) -> tuple[Where, ...]:
+        """Return the attempt's lease."""
+        return ((self.attempt.job, self.attempt.index),)
+
+    def key(self) -> str:
+        """Name the attempt."""
+        return f"{self.kind}/{self.attempt.job.hex()}/{self.attempt.index}/{self.attempt.attempts}"
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitResult(_EndsAttempt):
+    """Submit the result of a finished attempt."""
+
+    kind = Kind.SUBMIT
+    result: bytes
+    report: bytes
+    outcome: Outcome
+    used: int
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        attempt = self.attempt
+        return by.calls.submit(attempt.job, attempt.index, self.result, self.report, self.outcome, self.used)
+
+
+@dataclass(frozen=True, slots=True)
+class Decline(_EndsAttempt):
+    """Give a lease back that cannot be run: bad input, bad key or no image."""
+
+    kind = Kind.DECLINE
+    report: bytes
+    outcome: Outcome
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        return by.calls.decline(by.terms(self.attempt.job), self.attempt.index, self.outcome, self.report)
+
+
+@dataclass(frozen=True, slots=True)
+class Settle(Transaction):
+    """Settle own submitted leases, at most 64: (job, index) each."""
+
+    kind = Kind.SETTLE
+    items: tuple[Where, ...]
+
+    @property
+    def leases(self) -> tuple[Where, ...]:
+        """Return all of them."""
+        return self.items
+
+    def key(self) -> str:
+        """Name all of them."""
+        return f"{self.kind}/" + ",".join(f"{job.hex()}:{index}" for job, index in self.items)
+
+    def call(self, by: Caller) -> Call:
+        """Build the call; a single lease has a cheaper one."""
+        if len(self.items) == 1:
+            job, index = self.items[0]
+            return by.calls.settle(by.terms(job), index)
+        return by.calls.settle_batch([(by.terms(job), index) for job, index in self.items])
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw(Transaction):
+    """Pay the operator's own credit out: it is the gas money. `block` is the one at which it was read."""
+
+    kind = Kind.WITHDRAW
+    amount: int
+    block: int
+
+    @property
+    def leases(self) -> tuple[Where, ...]:
+        """Return none."""
+        return ()
+
+    def key(self) -> str:
+        """Name the block and the amount."""
+        return f"{self.kind}/{self.block}/{self.amount}"
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        return by.calls.withdraw(by.payout, self.amount)
+
+
+# ---- what needs no chain ----
+
+
+class Hands(Protocol):
+    """What a worker can do by itself."""
+
+    def read_spec(self, job: JobId) -> None:
+        """Begin to read a job's spec."""
+
+    def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int) -> None:
+        """Begin to execute a held lease, which has `seconds` left."""
+
+    def stop_attempt(self, attempt: LeaseKey, why: str) -> None:
+        """Stop an execution."""
+
+    def set_aside(self, attempt: LeaseKey, why: str) -> None:
+        """Put an attempt's files aside."""
+
+
+class LocalStep(ABC):
+    """An action that sends nothing."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def concerns(self, job: JobId) -> bool:
+        """Say whether it is about a job."""
+
+    @abstractmethod
+    def perform(self, hands: Hands, now: int) -> None:
+        """Carry it out; `now` is chain seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSpec(LocalStep):
+    """Fetch and parse a job's spec, which no bond is risked without."""
+
+    job: JobId
+
+    def concerns(self, job: JobId) -> bool:
+        """Say whether it is this job's spec."""
+        return self.job == job
+
+    def perform(self, hands: Hands, now: int) -> None:
+        """Read it."""
+        hands.read_spec(self.job)
+
+
+@dataclass(frozen=True, slots=True)
+class _OnAttempt(LocalStep):
+    """A step of one attempt."""
+
+    attempt: LeaseKey
+
+    def concerns(self, job: JobId) -> bool:
+        """Say whether it is an attempt of this job."""
+        return self.attempt.job == job
+
+
+@dataclass(frozen=True, slots=True)
+class StartRun(_OnAttempt):
+    """Start (or start again) the execution of a held lease. `mark` is the first second that is too late to submit."""
+
+    mark: int
+    tries: int
+
+    def perform(self, hands: Hands, now: int) -> None:
+        """Start it with the seconds that are left."""
+        hands.start_attempt(self.attempt, self.mark - now, self.tries)
+
+
+@dataclass(frozen=True, slots=True)
+class Abort(_OnAttempt):
+    """Stop an execution whose lease this node no longer holds."""
+
+    why: str
+
+    def perform(self, hands: Hands, now: int) -> None:
+        """Stop it."""
+        hands.stop_attempt(self.attempt, self.why)
+
+
+@dataclass(frozen=True, slots=True)
+class SetAside(_OnAttempt):
+    """Put the files of an attempt that has ended on chain aside; they are deleted when they are old."""
+
+    why: str
+
+    def perform(self, hands: Hands, now: int) -> None:
+        """Put them aside."""
+        hands.set_aside(self.attempt, self.why)
+
+
+Action = Transaction | LocalStep
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Say why a lease is left alone. `index` is None where the reason holds for the whole job."""
+
+    job: JobId
+    index: int | None
+    reason: Reason | Gate
+    detail: str = ""
+
+    @property
+    def name(self) -> str:
+        """Return the reason's stable name, in lower case."""
+        return self.reason.name.lower()
+
+    def concerns(self, job: JobId) -> bool:
+        """Say whether it is about a job."""
+        return self.job == job

@@ -1,0 +1,209 @@
+"""Decide about the leases that the node could take, pure: acks, open claims and proposals of itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Final
+
+from hearth.protocol import formulas, words
+from hearth.protocol.runtimes import RUNTIMES
+from hearth.protocol.types import (
+    SENTINEL,
+    ZERO_ADDRESS,
+    JobId,
+    Node,
+    NodeId,
+    Policy,
+    State,
+    Status,
+    Terms,
+    TermsFlag,
+    Unit,
+)
+from worker.decide.actions import Ack, Action, Claim, Propose, ReadSpec, Skip
+from worker.decide.room import Room
+from worker.decide.snapshot import Config, Job, Lease, Reason, Snapshot
+
+_MASK64: Final = (1 << 64) - 1
+
+
+def take(snapshot: Snapshot, config: Config, now: int, room: Room) -> list[Action | Skip]:
+    """Decide about open leases: acks that are due, then windows that this node leads, then the rest by lot.
+
+    The lot makes workers who see the same leases start at different ones.
+    """
+    hold = _hold(snapshot, config, now)
+    actions: list[Action | Skip] = []
+    ranked: list[tuple[int, int, _Candidate]] = []
+    for job in snapshot.jobs:
+        leases = _open_leases(job, room)
+        if not leases:
+            continue
+        refusal = replace(hold, job=job.id) if hold else job_refusal(job, config, now, snapshot.node)
+        if refusal is not None:
+            actions.append(refusal)
+            continue
+        policy = words.unpack_policy(job.terms.policy)
+        for lease, untouched in leases:
+            unit = formulas.with_lapse(lease.unit, lease.best, policy, now)
+            live = formulas.has_live_proposal(unit, policy, now)
+            leading = live and lease.best.node == snapshot.node.id
+            rank = 2 if not leading else 1 if now < unit.mark else 0
+            lot = _lot(job.id, lease.index, snapshot.node.id)
+            ranked.append((rank, lot, _Candidate(job, policy, lease, unit, untouched, live, leading)))
+    reading: set[JobId] = set()
+    for _, _, candidate in sorted(ranked, key=lambda r: (r[0], r[1], r[2].job.id, r[2].lease.index)):
+        step = _take_lease(snapshot, config, now, candidate, room)
+        if isinstance(step, ReadSpec):
+            if step.job in reading:
+                # One spec serves every lease of the job.
+                step = Skip(step.job, candidate.lease.index, Reason.SPEC_UNREAD)
+            else:
+                reading.add(step.job)
+        actions.append(step)
+    return actions
+
+
+def _hold(snapshot: Snapshot, config: Config, now: int) -> Skip | None:
+    """Return why no new lease is taken at all, as a skip without a job, or None."""
+    if config.hold is not None:
+        return Skip(JobId(b""), None, config.hold)
+    status = formulas.status(snapshot.node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
+    if status != Status.ACTIVE:
+        return Skip(JobId(b""), None, Reason.NODE_STATUS, f"the node is {status.name}")
+    return None
+
+
+def _lot(job: JobId, index: int, node: NodeId) -> int:
+    """Return this node's place for a lease among others: ids are hashes, so a little mixing spreads nodes apart."""
+    mixed = (int.from_bytes(job[:8], "big") ^ (index + 1) * 0x9E3779B97F4A7C15 ^ node * 0xC2B2AE3D27D4EB4F) & _MASK64
+    return mixed * 0xD6E8FEB86659FD93 & _MASK64
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """An OPEN lease, read with its lapse applied (`unit`; `lease` is as stored)."""
+
+    job: Job
+    policy: Policy
+    lease: Lease
+    unit: Unit
+    untouched: bool
+    live: bool
+    leading: bool
+
+
+def _open_leases(job: Job, room: Room) -> list[tuple[Lease, bool]]:
+    """Return the OPEN leases that no other rule has spoken for, and whether each is the array's untouched next."""
+    leases = [
+        (lease, False)
+        for lease in job.leases
+        if lease.unit.state == State.OPEN and (job.id, lease.index) not in room.taken
+    ]
+    untouched = next_lease(job)
+    if untouched is not None and (job.id, untouched.index) not in room.taken:
+        leases.append((untouched, True))
+    return leases
+
+
+def next_lease(job: Job) -> Lease | None:
+    """Return the array's next untouched lease, which is open since the header was, or None."""
+    header = job.header
+    if header is None or header.closed or header.touched >= job.terms.leases:
+        return None
+    return Lease(header.touched, Unit(state=State.OPEN, started=header.opened))
+
+
+def job_refusal(job: Job, config: Config, now: int, node: Node) -> Skip | None:
+    """Return why this worker wants nothing of a job whatever its leases' state, or None. The spec comes later."""
+    terms = job.terms
+    if now < job.retry_at:
+        return Skip(job.id, None, Reason.RETRY_LATER, f"until {job.retry_at}")
+    if terms.submitter.lower() in config.submitters_refused:
+        return Skip(job.id, None, Reason.SUBMITTER_REFUSED, terms.submitter)
+    unsupported = _unsupported(terms)
+    if unsupported:
+        return Skip(job.id, None, Reason.NOT_SUPPORTED, unsupported)
+    if terms.verifier != ZERO_ADDRESS and terms.verifier.lower() not in config.verifiers:
+        return Skip(job.id, None, Reason.VERIFIER_UNKNOWN, terms.verifier)
+    if formulas.lease_seconds(terms) > config.max_seconds:
+        return Skip(job.id, None, Reason.TOO_LONG, f"{formulas.lease_seconds(terms)} s > {config.max_seconds} s")
+    rate = formulas.ask_in_force(node, now)
+    if rate < config.min_rate:
+        return Skip(job.id, None, Reason.RATE_BELOW_MINIMUM, f"the node's ask {rate} < {config.min_rate}")
+    if job.spec is None:
+        return None
+    if job.spec.bad:
+        return Skip(job.id, None, Reason.SPEC_BAD, job.spec.bad)
+    if job.spec.runtime not in config.runtimes:
+        return Skip(job.id, None, Reason.NOT_SUPPORTED, f"runtime {job.spec.runtime} is not available here")
+    allowed = config.patterns(RUNTIMES[job.spec.runtime].program)
+    if not any(fnmatchcase(job.spec.target, pattern) for pattern in allowed):
+        return Skip(job.id, None, Reason.IMAGE_REFUSED, job.spec.target)
+    if job.spec.output_bytes > config.max_output_bytes:
+        return Skip(job.id, None, Reason.TOO_BIG, f"outputs of {job.spec.output_bytes} bytes")
+    return None
+
+
+def _unsupported(terms: Terms) -> str:
+    """Name the terms that this version of the worker cannot serve; the contracts refuse them at post as well."""
+    if terms.replicas > 1:
+        return "replicas"
+    if terms.chunk > 1:
+        return "chunk"
+    if terms.checkpoint_every:
+        return "checkpoints"
+    if terms.flags & TermsFlag.CONFIDENTIAL:
+        return "confidential inputs"
+    return ""
+
+
+def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Room) -> Action | Skip:
+    """Decide about one OPEN lease."""
+    job, lease, unit = on.job, on.lease, on.unit
+    where = (job.id, lease.index)
+    if where in room.flying or job.id in room.flying_jobs:
+        return Skip(*where, Reason.TX_PENDING)
+    bond = formulas.bond(job.terms, on.policy)
+    if on.leading and now < unit.mark:
+        # The slot that an ack will need is kept free: nothing else may promise it meanwhile.
+        room.engage(bond)
+        return Skip(*where, Reason.LEADING, f"the window ends at {unit.mark}")
+    claim = not on.leading and formulas.claimable(job.terms, on.policy, unit, now)
+    if job.header is not None and job.header.closed and not on.leading:
+        return Skip(*where, Reason.ARRAY_CLOSED)
+    gate = formulas.fit(job.terms, on.policy, lease.unit, lease.best, room.node, now, snapshot.immutables, claim=claim)
+    if gate:
+        return Skip(*where, gate)
+    if room.free <= 0:
+        return Skip(*where, Reason.SLOTS_FULL)
+    if not (on.leading or claim or formulas.proposable(job.terms, unit, now)):
+        # Either the winner of the window, another node, has its time to ack, or open claims have not begun.
+        return Skip(*where, Reason.AWAITS_ACK if on.live else Reason.AWAITS_OPEN_CLAIM)
+    if job.spec is None:
+        return ReadSpec(job.id)
+    if not (on.leading or claim):
+        return _propose(snapshot, config, now, on, room)
+    room.engage(bond)
+    if on.leading:
+        return Ack(*where, unit.attempts, bond)
+    # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.
+    return Claim(*where, unit.attempts, bond, SENTINEL if on.untouched else lease.index)
+
+
+def _propose(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Room) -> Action | Skip:
+    """Propose this node where its key is strictly larger than the best one."""
+    terms, unit, best = on.job.terms, on.unit, on.lease.best
+    where = (on.job.id, on.lease.index)
+    if not config.propose or now < unit.started + config.propose_after:
+        return Skip(*where, Reason.AWAITS_KEEPER)
+    # The chain scores the node as it is, not as it will be.
+    node = snapshot.node
+    rate = formulas.ask_in_force(node, now)
+    score = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.hot)
+    key = formulas.key(score, formulas.seed(*where, unit.attempts), node.id)
+    if on.live and key <= best.key:
+        return Skip(*where, Reason.OUTBID, f"node {best.node} leads")
+    room.engage(formulas.bond(terms, on.policy))
+    return Propose(*where, unit.attempts, unit.lapses)

@@ -1,0 +1,68 @@
+"""The node as it will be, pure: its own leases, and its slots and bonds past everything that is under way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from hearth.protocol.types import SENTINEL, JobId, Node
+from worker.decide.snapshot import ENGAGING, HELD, OURS, Config, Execution, Job, Lease, LeaseKey, Snapshot, Stage
+
+
+@dataclass(slots=True)
+class Room:
+    """The node as it will be once everything in flight and decided so far is mined."""
+
+    node: Node
+    free: int
+    flying: frozenset[tuple[JobId, int]]
+    flying_jobs: frozenset[JobId]
+    # (job, index) of leases that another rule has spoken for, and of those whose old execution is being stopped.
+    taken: set[tuple[JobId, int]] = field(default_factory=set)
+    stopping: set[tuple[JobId, int]] = field(default_factory=set)
+
+    def engage(self, bond: int) -> None:
+        """Count one more lease."""
+        hot = self.node.hot
+        # The lane has 6 bits; what exceeds it cannot be engaged anyway.
+        self.node = replace(self.node, hot=replace(hot, busy=min(63, hot.busy + 1), bond=hot.bond + bond))
+        self.free -= 1
+
+
+def own_leases(snapshot: Snapshot) -> dict[LeaseKey, tuple[Job, Lease]]:
+    """Return the leases that the chain says are this node's."""
+    return {
+        LeaseKey(job.id, lease.index, lease.unit.attempts): (job, lease)
+        for job in snapshot.jobs
+        for lease in job.leases
+        if lease.unit.state in OURS and lease.unit.node == snapshot.node.id
+    }
+
+
+def project(
+    snapshot: Snapshot,
+    config: Config,
+    own: Mapping[LeaseKey, tuple[Job, Lease]],
+    executions: Mapping[LeaseKey, Execution],
+) -> Room:
+    """Project the node past its flights. An execution without a lease still fills a slot of the machine."""
+    node = snapshot.node
+    held = sum(1 for _, lease in own.values() if lease.unit.state in HELD)
+    strays = sum(1 for key, e in executions.items() if e.stage == Stage.WORKING and not is_held(own, key))
+    busy = max(held, node.hot.busy)
+    # Leases on chain that this snapshot does not show (jobs not yet read) still count in node.hot.busy.
+    slots = min(config.max_slots, node.offer.slots)
+    room = Room(
+        node=replace(node, hot=replace(node.hot, busy=busy)),
+        free=slots - busy - strays,
+        flying=frozenset((f.job, f.index) for f in snapshot.flights if f.job is not None),
+        flying_jobs=frozenset(f.job for f in snapshot.flights if f.job and f.index == SENTINEL),
+    )
+    for flight in snapshot.flights:
+        if flight.kind in ENGAGING:
+            room.engage(flight.bond)
+    return room
+
+
+def is_held(own: Mapping[LeaseKey, tuple[Job, Lease]], key: LeaseKey) -> bool:
+    return key in own and own[key][1].unit.state in HELD

@@ -1,0 +1,202 @@
+"""What a decision reads, pure: a node, its jobs and leases at one block, and what the provider allows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from hearth.protocol.formulas import Immutables
+from hearth.protocol.runtimes import RUNTIMES
+from hearth.protocol.types import Best, Header, JobId, Node, Outcome, State, Terms, Unit
+
+HELD: Final = frozenset({State.RUNNING, State.CLOSING})
+"""The states in which a lease occupies a slot of its node."""
+OURS: Final = HELD | {State.SUBMITTED}
+"""The states in which a lease still belongs to its node."""
+
+
+class Reason(StrEnum):
+    """Name why the worker leaves a lease alone for now. A `Gate` is the reason where the chain itself would refuse."""
+
+    PAUSED = "paused"
+    OUTSIDE_SCHEDULE = "outside_schedule"
+    DRAINING = "draining"
+    CLOCK_SKEW = "clock_skew"
+    NOT_READY = "not_ready"
+    NODE_STATUS = "node_status"
+    TX_PENDING = "tx_pending"
+    SLOTS_FULL = "slots_full"
+    SUBMITTER_REFUSED = "submitter_refused"
+    RATE_BELOW_MINIMUM = "rate_below_minimum"
+    TOO_LONG = "too_long"
+    NOT_SUPPORTED = "not_supported"
+    VERIFIER_UNKNOWN = "verifier_unknown"
+    SPEC_UNREAD = "spec_unread"
+    SPEC_BAD = "spec_bad"
+    IMAGE_REFUSED = "image_refused"
+    TOO_BIG = "too_big"
+    OUTBID = "outbid"
+    LEADING = "leading"
+    AWAITS_ACK = "awaits_ack"
+    AWAITS_OPEN_CLAIM = "awaits_open_claim"
+    AWAITS_KEEPER = "awaits_keeper"
+    AWAITS_CONFIRMATIONS = "awaits_confirmations"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    NOTICE = "notice"
+    LEASE_OVER = "lease_over"
+    AWAITS_WINDOW = "awaits_window"
+    ARRAY_CLOSED = "array_closed"
+    ENDED = "ended"
+    RETRY_LATER = "retry_later"
+    NOT_WATCHED = "not_watched"
+
+
+class Stage(StrEnum):
+    """Say how far this machine has come with an attempt."""
+
+    WORKING = "working"
+    DONE = "done"
+    REFUSED = "refused"
+    BROKEN = "broken"
+
+
+class Kind(StrEnum):
+    """Name the transactions of a worker, as the tx journal knows them."""
+
+    BEAT = "beat"
+    PROPOSE = "propose"
+    ACK = "ack"
+    CLAIM = "claim"
+    SUBMIT = "submit"
+    DECLINE = "decline"
+    SETTLE = "settle"
+    CLOSE = "close"
+    WITHDRAW = "withdraw"
+
+
+ENGAGING: Final = frozenset({Kind.ACK, Kind.CLAIM})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LeaseKey:
+    """Name one attempt: the job's id, the lease's index, and the attempt, counted from 1 at the first ack or claim."""
+
+    job: JobId
+    index: int
+    attempts: int
+
+    def __str__(self) -> str:
+        return f"{self.job.hex()}-{self.index}-{self.attempts}"
+
+
+@dataclass(frozen=True, slots=True)
+class SpecFacts:
+    """What the worker must know of a spec before it risks a bond on it.
+
+    `runtime` is a name of the table of runtimes, `target` the module's CID or the image with its digest, `output_bytes`
+    the cap of all outputs together. `bad` says why the document cannot be run at all (empty: it can).
+    """
+
+    runtime: str = ""
+    target: str = ""
+    output_bytes: int = 0
+    bad: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A lease as stored at the pinned block. `since` is the first block at which this process saw this attempt."""
+
+    index: int
+    unit: Unit
+    best: Best = field(default_factory=Best)
+    since: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job that the worker watches: terms, header (arrays only) and the touched leases that are not ended.
+
+    `retry_at` is a chain second before which nothing new is tried on the job (a lost race, a refusal, a store that is
+    down); 0 = any time.
+    """
+
+    id: JobId
+    terms: Terms
+    leases: tuple[Lease, ...] = ()
+    header: Header | None = None
+    spec: SpecFacts | None = None
+    retry_at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """An attempt as the journal knows it. `result`, `report`, `used` and `outcome` count from DONE or REFUSED on."""
+
+    key: LeaseKey
+    stage: Stage
+    outcome: Outcome = Outcome.NONE
+    result: bytes = bytes(32)
+    report: bytes = bytes(32)
+    used: int = 0
+    tries: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Flight:
+    """A transaction that was signed and is not yet mined. `bond` counts for acks and claims."""
+
+    kind: Kind
+    job: JobId | None = None
+    index: int = 0
+    bond: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything that one decision reads, all of it at one block.
+
+    `credit` is the operator's own credit in Escrow (tips and settle rewards), base units.
+    """
+
+    block: int
+    timestamp: int
+    node: Node
+    immutables: Immutables
+    jobs: tuple[Job, ...] = ()
+    executions: tuple[Execution, ...] = ()
+    flights: tuple[Flight, ...] = ()
+    credit: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the provider allows. Rates are base units x 1e6 per second, times seconds, sizes bytes, amounts base units.
+
+    `hold` is why nothing new is accepted (None: it is). `images` and `modules` are shell patterns. `margin` is what an
+    attempt needs from its end to a mined submit. `withdraw_at` 0 never withdraws.
+    """
+
+    beat_every: int
+    hold: Reason | None = None
+    max_slots: int = 63
+    min_rate: int = 0
+    max_seconds: int = 30 * 86_400
+    max_output_bytes: int = 1 << 63
+    images: tuple[str, ...] = ("*",)
+    modules: tuple[str, ...] = ("*",)
+    submitters_refused: frozenset[str] = frozenset()
+    verifiers: frozenset[str] = frozenset()
+    confirmations: int = 0
+    propose: bool = True
+    propose_after: int = 0
+    settle_after: int = 0
+    max_tries: int = 3
+    withdraw_at: int = 0
+    runtimes: frozenset[str] = frozenset(RUNTIMES)
+
+    def patterns(self, program: str) -> tuple[str, ...]:
+        """Return which programs are accepted, of the field of a job that names them. Raises KeyError for another."""
+        return {"image": self.images, "module": self.modules}[program]
