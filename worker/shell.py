@@ -31,7 +31,8 @@ from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import SENTINEL, Gate, JobId, Node, NodeId, Status
 from hearth.storage.stores import FolderStore, Store
-from worker import execution
+from worker.attempt import executor
+from worker.attempt.executor import Executor, Task
 from worker.decide import (
     ENGAGING,
     Abort,
@@ -58,7 +59,6 @@ from worker.decide import (
     Withdraw,
     decide,
 )
-from worker.execution import Executor, Task
 from worker.journal import Journal, Moment, Phase
 from worker.metrics import Metrics
 from worker.settings import Settings, accepting_at, free_disk_bytes
@@ -450,7 +450,7 @@ class Worker:
         row = self._watcher.rows.get(job)
         try:
             if row is not None:
-                answer = execution.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
+                answer = executor.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
         except HearthError as error:
             answer = error.message
         except Exception as error:  # the top of a thread: a reader that is lost would never be free again

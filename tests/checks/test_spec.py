@@ -39,7 +39,7 @@ from hearth.storage.canonical import MAX_DOCUMENT_BYTES
 from tests import world as w
 from tests.evm import Evm, Reverted
 from tests.stateful.test_market import ALLOWED
-from worker import results
+from worker.attempt import results
 from worker.runtimes import wasi
 from worker.runtimes.base import RunResult, Status
 

@@ -1,4 +1,4 @@
-"""worker.execution: real modules in the real sandbox, a real store on disk; each way to end, and every restart."""
+"""worker.attempt.executor: real modules in the real sandbox, a real store on disk; each end, and every restart."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore
 from tests.worker import wasm_tools
-from worker import execution
+from worker.attempt import executor
+from worker.attempt.executor import Bounds, Executor, GpuPool, Task, check_terms, fuel_seconds, read_spec
 from worker.decide import LeaseKey
-from worker.execution import Bounds, Executor, GpuPool, Task, check_terms, fuel_seconds, read_spec
 from worker.journal import Entry, Journal, Moment, Phase
 from worker.runtimes.base import LogSink, RunRequest, RunResult, Status
 from worker.runtimes.wasm import WasmRuntime
@@ -293,7 +293,7 @@ class Down(FolderStore):
 
 
 def test_start__store_that_is_down_for_a_while__is_asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(executor, "RETRY_SECONDS", 0.01)
     terms = world.terms(world.spec("env"))
     world.store = Down(world.store.root, reads=2, writes=2)
     world.open()

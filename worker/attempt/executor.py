@@ -34,7 +34,7 @@ from hearth.storage.cid import Cid
 from hearth.storage.stores import Store
 from hearth.storage.unixfs import Entry
 from hearth.storage.unixfs import Limits as FetchLimits
-from worker import results
+from worker.attempt import results
 from worker.decide import LeaseKey, SpecFacts
 from worker.journal import Journal, Moment, Phase
 from worker.runtimes.base import Limits, OutputRule, RunRequest, RunResult, Runtime, Status

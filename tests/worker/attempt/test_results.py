@@ -9,7 +9,7 @@ import pytest
 import rfc8785
 
 from hearth.protocol.types import Outcome
-from worker import results
+from worker.attempt import results
 from worker.runtimes.base import RunResult, Status
 
 
