@@ -32,8 +32,7 @@ from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores import Store
-from hearth.storage.unixfs import Entry
-from hearth.storage.unixfs import Limits as FetchLimits
+from hearth.storage.unixfs import Entry, ReadLimits
 from worker.attempt import results
 from worker.decide import LeaseKey, SpecFacts
 from worker.journal import Journal, Moment, Phase
@@ -388,7 +387,7 @@ class Executor:
         """Fetch one file or tree of at most the `size` bytes that the spec names."""
         work.phase = f"fetching {name}"
         dest.parent.mkdir(parents=True, exist_ok=True)
-        limits = FetchLimits(max_bytes=size, max_entries=MAX_INPUT_ENTRIES)
+        limits = ReadLimits(max_bytes=size, max_entries=MAX_INPUT_ENTRIES)
         before = work.done
 
         def moved(_: str, count: int) -> None:
