@@ -36,7 +36,7 @@ from hearth.storage.unixfs import Entry, ReadLimits
 from worker.attempt import results
 from worker.decide import LeaseKey, SpecFacts
 from worker.journal import Journal, Moment, Phase
-from worker.runtimes.base import Limits, OutputRule, RunRequest, RunResult, Runtime, Status
+from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, Runtime, SandboxLimits
 
 log = structlog.get_logger("worker.execution")
 
@@ -434,7 +434,7 @@ class Executor:
         if work.cancel.is_set():
             raise _Stopped
         if refusal is not None:
-            if refusal.status is Status.BROKEN:
+            if refusal.status is RunStatus.BROKEN:
                 raise _Broken(refusal.detail)
             outcome = results.OUTCOMES.get(refusal.status, Outcome.BAD_INPUT)
             raise _Refused(Outcome.BAD_INPUT if outcome.is_result else outcome, refusal.detail)
@@ -452,7 +452,7 @@ class Executor:
                 job_dir=folder / "job",
                 in_dir=folder / "in",
                 out_dir=folder / "out",
-                limits=Limits(
+                limits=SandboxLimits(
                     wall_seconds=seconds,
                     memory_bytes=spec.resources.memory_mib << 20,
                     cpus=spec.resources.cpus,
@@ -475,14 +475,14 @@ class Executor:
             result = runtime.run(request, work.cancel)
         finally:
             self._gpus.give(gpus)
-        if result.status is Status.CANCELLED or work.cancel.is_set():
+        if result.status is RunStatus.CANCELLED or work.cancel.is_set():
             raise _Stopped
-        if result.status is Status.BROKEN:
+        if result.status is RunStatus.BROKEN:
             raise _Broken(result.detail)
         outcome = results.OUTCOMES[result.status]
         if not outcome.is_result:
             raise _Refused(outcome, result.detail)
-        if outcome is Outcome.TIMEOUT and seconds < task.terms.max_seconds and result.status is Status.TIMEOUT:
+        if outcome is Outcome.TIMEOUT and seconds < task.terms.max_seconds and result.status is RunStatus.TIMEOUT:
             # It had less than it paid for; calling that the program's time-out would be a lie.
             raise _Refused(
                 Outcome.BAD_INPUT, f"the inputs came late: {seconds} of {task.terms.max_seconds} s were left"
@@ -498,7 +498,7 @@ class Executor:
         logs.mkdir()
         for name, text in (("stdout", run.stdout), ("stderr", run.stderr)):
             (logs / name).write_bytes(text)
-        outputs = None if run.status is Status.OUTPUT_OVER_CAP else _name_tree(folder / "out")
+        outputs = None if run.status is RunStatus.OUTPUT_OVER_CAP else _name_tree(folder / "out")
         used = 0
         if task.terms.billing == Billing.FUEL:
             used = fuel_seconds(

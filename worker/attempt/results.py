@@ -13,25 +13,25 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from hearth.protocol.types import Outcome
-from worker.runtimes.base import RunResult, Status
+from worker.runtimes.base import RunResult, RunStatus
 
 VERSION: Final = 1
 STDERR_TAIL_BYTES: Final = 2048
 DETAIL_CHARACTERS: Final = 1000
 
-OUTCOMES: Final[Mapping[Status, Outcome]] = MappingProxyType(
+OUTCOMES: Final[Mapping[RunStatus, Outcome]] = MappingProxyType(
     {
-        Status.OK: Outcome.OK,
-        Status.EXIT: Outcome.EXIT,
+        RunStatus.OK: Outcome.OK,
+        RunStatus.EXIT: Outcome.EXIT,
         # A required output that is missing, empty or too large is a failure of the program, never a success.
-        Status.OUTPUT_MISSING: Outcome.EXIT,
-        Status.OUTPUT_OVER_CAP: Outcome.EXIT,
-        Status.TRAP: Outcome.TRAP,
-        Status.OOM: Outcome.OUT_OF_MEMORY,
-        Status.TIMEOUT: Outcome.TIMEOUT,
-        Status.OUT_OF_FUEL: Outcome.TIMEOUT,
-        Status.BAD_INPUT: Outcome.BAD_INPUT,
-        Status.IMAGE_MISSING: Outcome.IMAGE_MISSING,
+        RunStatus.OUTPUT_MISSING: Outcome.EXIT,
+        RunStatus.OUTPUT_OVER_CAP: Outcome.EXIT,
+        RunStatus.TRAP: Outcome.TRAP,
+        RunStatus.OOM: Outcome.OUT_OF_MEMORY,
+        RunStatus.TIMEOUT: Outcome.TIMEOUT,
+        RunStatus.OUT_OF_FUEL: Outcome.TIMEOUT,
+        RunStatus.BAD_INPUT: Outcome.BAD_INPUT,
+        RunStatus.IMAGE_MISSING: Outcome.IMAGE_MISSING,
     }
 )
 """What the chain is told of each way in which a run can end; the others (cancelled, broken) are told to nobody."""

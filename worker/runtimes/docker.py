@@ -28,7 +28,7 @@ from worker.runtimes.base import (
     LogSink,
     RunRequest,
     RunResult,
-    Status,
+    RunStatus,
     check_outputs,
     guest_env,
     measure,
@@ -169,7 +169,9 @@ class DockerRuntime:
 
         parsed = parse_image(target)
         if parsed is None:
-            return RunResult(Status.IMAGE_MISSING, f"the image {target!r} is not pinned: name@sha256:<64 hex digits>")
+            return RunResult(
+                RunStatus.IMAGE_MISSING, f"the image {target!r} is not pinned: name@sha256:<64 hex digits>"
+            )
         name, digest = parsed
         try:
             with self._connect() as api:
@@ -181,22 +183,22 @@ class DockerRuntime:
                         return problem
                     facts = api.inspect_image(f"{name}@{digest}")
         except NotFound:
-            return RunResult(Status.IMAGE_MISSING, f"the registry gave another image than {digest}")
+            return RunResult(RunStatus.IMAGE_MISSING, f"the registry gave another image than {digest}")
         except (APIError, DockerException, RequestException) as failed:
-            return RunResult(Status.BROKEN, f"the engine could not prepare {name}: {_first_line(failed)}")
+            return RunResult(RunStatus.BROKEN, f"the engine could not prepare {name}: {_first_line(failed)}")
         return refuse_image(facts)
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
         """Run one unit and judge its outputs; never raises for anything that the job does."""
         if request.image is None or parse_image(request.image) is None:
-            return RunResult(Status.IMAGE_MISSING, f"the image {request.image!r} is not pinned by digest")
+            return RunResult(RunStatus.IMAGE_MISSING, f"the image {request.image!r} is not pinned by digest")
         try:
             env = guest_env(request)
         except HearthError as refused:
-            return RunResult(Status.BAD_INPUT, refused.message)
+            return RunResult(RunStatus.BAD_INPUT, refused.message)
         wrong = [uuid for uuid in request.gpus if not GPU_UUID.match(uuid)]
         if wrong:
-            return RunResult(Status.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
+            return RunResult(RunStatus.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
         return self.prepare(request.image) or self._run(request, env, cancel, on_log)
 
     def run_archive(self, archive: bytes, request: RunRequest) -> RunResult:
@@ -215,7 +217,7 @@ class DockerRuntime:
                 finally:
                     api.remove_image(image, force=True)
         except (DockerException, RequestException, KeyError, ValueError) as failed:
-            return RunResult(Status.BROKEN, f"the engine took no image: {_first_line(failed)}")
+            return RunResult(RunStatus.BROKEN, f"the engine took no image: {_first_line(failed)}")
 
     def _run(
         self, request: RunRequest, env: Mapping[str, str], cancel: threading.Event, on_log: LogSink | None
@@ -228,11 +230,11 @@ class DockerRuntime:
             with self._connect() as api:
                 version = api.version()
                 if request.gpus and engine_major(version) < CDI_ENGINE_MAJOR:
-                    return RunResult(Status.BROKEN, _no_cdi(version))
+                    return RunResult(RunStatus.BROKEN, _no_cdi(version))
                 run = _Run(api, request, env, cancel, on_log, self._runtime)
                 result = run.to_end()
         except (DockerException, RequestException) as failed:
-            return RunResult(Status.BROKEN, f"the engine failed: {_first_line(failed)}")
+            return RunResult(RunStatus.BROKEN, f"the engine failed: {_first_line(failed)}")
         if result.ok:
             status, detail = check_outputs(request.out_dir, request.outputs, request.limits.out_bytes)
             result = replace(result, status=status, detail=detail)
@@ -288,7 +290,7 @@ class DockerRuntime:
         try:
             lines = list(api.pull(name, tag=digest, stream=True, decode=True))
         except NotFound as failed:
-            return RunResult(Status.IMAGE_MISSING, f"{name}@{digest}: {_first_line(failed)}")
+            return RunResult(RunStatus.IMAGE_MISSING, f"{name}@{digest}: {_first_line(failed)}")
         except APIError as failed:
             return name_pull_failure(name, digest, _first_line(failed))
         errors = [str(line["error"]) for line in lines if "error" in line]
@@ -349,7 +351,7 @@ class _Run:
             api.remove_container(container, force=True, v=True)
             wiped = take_output(request.out_dir)
         if wiped and result.ok:
-            result = RunResult(Status.OUTPUT_OVER_CAP, wiped)
+            result = RunResult(RunStatus.OUTPUT_OVER_CAP, wiped)
         return replace(
             result,
             wall_seconds=time.monotonic() - began,
@@ -376,11 +378,11 @@ class _Run:
             reason = None
             excess = over_cap(measure(self._request.out_dir), limits.out_bytes)
             if self._cancel.is_set():
-                reason = RunResult(Status.CANCELLED, "cancelled")
+                reason = RunResult(RunStatus.CANCELLED, "cancelled")
             elif time.monotonic() - began > limits.wall_seconds:
-                reason = RunResult(Status.TIMEOUT, f"not done after {limits.wall_seconds} s")
+                reason = RunResult(RunStatus.TIMEOUT, f"not done after {limits.wall_seconds} s")
             elif excess:
-                reason = RunResult(Status.OUTPUT_OVER_CAP, excess)
+                reason = RunResult(RunStatus.OUTPUT_OVER_CAP, excess)
             if reason is not None:
                 self._kill(container)
                 return reason
@@ -405,28 +407,28 @@ def name_end(state: Mapping[str, Any], stopped: RunResult | None, request: RunRe
     code = int(state["ExitCode"])
     if state.get("OOMKilled") and code != 0:
         return RunResult(
-            Status.OOM, f"killed at its memory limit of {request.limits.memory_bytes} bytes", exit_code=code
+            RunStatus.OOM, f"killed at its memory limit of {request.limits.memory_bytes} bytes", exit_code=code
         )
     if code == 0:
-        return RunResult(Status.OK, exit_code=0)
-    return RunResult(Status.EXIT, f"the program exited with {code}", exit_code=code)
+        return RunResult(RunStatus.OK, exit_code=0)
+    return RunResult(RunStatus.EXIT, f"the program exited with {code}", exit_code=code)
 
 
 def name_start_failure(message: str) -> RunResult:
     """Tell a command that the image does not have, which is the job's fault, from an engine that cannot start."""
     if "executable file not found" in message or ("no such file or directory" in message and "exec" in message):
-        return RunResult(Status.EXIT, f"the command was not found in the image: {message}", exit_code=127)
+        return RunResult(RunStatus.EXIT, f"the command was not found in the image: {message}", exit_code=127)
     if "permission denied" in message and "exec" in message:
-        return RunResult(Status.EXIT, f"the command cannot be executed: {message}", exit_code=126)
-    return RunResult(Status.BROKEN, f"the engine could not start the container: {message}")
+        return RunResult(RunStatus.EXIT, f"the command cannot be executed: {message}", exit_code=126)
+    return RunResult(RunStatus.BROKEN, f"the engine could not start the container: {message}")
 
 
 def name_pull_failure(name: str, digest: str, message: str) -> RunResult:
     """Tell an image that a registry does not have, or not for us, from a registry that cannot answer now."""
     gone = ("manifest unknown", "not found", "denied", "unauthorized", "name unknown", "no matching manifest", "404")
     if any(word in message.lower() for word in gone):
-        return RunResult(Status.IMAGE_MISSING, f"{name}@{digest}: {message}")
-    return RunResult(Status.BROKEN, f"{name}@{digest} could not be pulled: {message}")
+        return RunResult(RunStatus.IMAGE_MISSING, f"{name}@{digest}: {message}")
+    return RunResult(RunStatus.BROKEN, f"{name}@{digest} could not be pulled: {message}")
 
 
 def refuse_image(facts: Mapping[str, Any]) -> RunResult | None:
@@ -434,7 +436,7 @@ def refuse_image(facts: Mapping[str, Any]) -> RunResult | None:
     for item in facts["Config"].get("Env") or []:
         if item.partition("=")[0] in IMAGE_ENV_REFUSED:
             return RunResult(
-                Status.IMAGE_MISSING, f"the image sets {item.partition('=')[0]}, which this worker refuses"
+                RunStatus.IMAGE_MISSING, f"the image sets {item.partition('=')[0]}, which this worker refuses"
             )
     return None
 

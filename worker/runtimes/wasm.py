@@ -23,7 +23,16 @@ from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import HearthError
-from worker.runtimes.base import Limits, LogBuffer, LogSink, RunRequest, RunResult, Status, check_outputs, guest_env
+from worker.runtimes.base import (
+    LogBuffer,
+    LogSink,
+    RunRequest,
+    RunResult,
+    RunStatus,
+    SandboxLimits,
+    check_outputs,
+    guest_env,
+)
 
 CHILD = "worker.runtimes.wasm_child"
 PROGRAM_NAME = "main"  # argv[0]; the module's file name is the worker's business and would differ between machines
@@ -34,7 +43,7 @@ POLL_SECONDS = 0.1
 MAX_RESULT_BYTES = 64 * 1024
 WASM32_BYTES = 1 << 32
 TMP_PREFIX = "hearth-wasm-"
-_CHECK_LIMITS = Limits(wall_seconds=1, memory_bytes=WASM32_BYTES, out_bytes=0, tmp_bytes=0)
+_CHECK_LIMITS = SandboxLimits(wall_seconds=1, memory_bytes=WASM32_BYTES, out_bytes=0, tmp_bytes=0)
 
 
 class WasmRuntime:
@@ -93,11 +102,11 @@ class WasmRuntime:
         self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None, *, check_only: bool
     ) -> RunResult:
         if request.module is None or not request.module.is_file():
-            return RunResult(Status.BAD_INPUT, f"the module file {request.module} does not exist")
+            return RunResult(RunStatus.BAD_INPUT, f"the module file {request.module} does not exist")
         try:
             env = guest_env(request)
         except HearthError as refused:
-            return RunResult(Status.BAD_INPUT, refused.message)
+            return RunResult(RunStatus.BAD_INPUT, refused.message)
         limits = request.limits
         tmp = tempfile.mkdtemp(prefix=f"{TMP_PREFIX}{request.unit}-", dir=self._scratch)
         message = {
@@ -148,7 +157,7 @@ class WasmRuntime:
         answers = b""
         deadline = begun + COMPILE_SECONDS
         running_since: float | None = None
-        killed: Status | None = None
+        killed: RunStatus | None = None
         with child, selectors.DefaultSelector() as pipes:
             pipes.register(child.stdout, selectors.EVENT_READ, "stdout")
             pipes.register(child.stderr, selectors.EVENT_READ, "stderr")
@@ -159,7 +168,7 @@ class WasmRuntime:
                     child.stdin.close()
                 while pipes.get_map():
                     if killed is None and (cancel.is_set() or time.monotonic() > deadline):
-                        killed = Status.CANCELLED if cancel.is_set() else Status.TIMEOUT
+                        killed = RunStatus.CANCELLED if cancel.is_set() else RunStatus.TIMEOUT
                         child.kill()
                     for key, _ in pipes.select(POLL_SECONDS):
                         chunk = os.read(key.fd, 1 << 16)
@@ -181,11 +190,11 @@ class WasmRuntime:
                 os.close(read_fd)
         wall = time.monotonic() - (running_since or begun)
         answer = _last_answer(answers)
-        if killed is Status.CANCELLED:
-            result = RunResult(Status.CANCELLED, "cancelled")
+        if killed is RunStatus.CANCELLED:
+            result = RunResult(RunStatus.CANCELLED, "cancelled")
         elif answer is not None:
             result = RunResult(
-                Status(answer["status"]),
+                RunStatus(answer["status"]),
                 answer["detail"],
                 exit_code=answer.get("exit_code"),
                 fuel_used=answer.get("fuel_used"),
@@ -220,24 +229,24 @@ def _last_answer(lines: bytes) -> dict[str, Any] | None:
     return None
 
 
-def _name_death(code: int, killed: Status | None, running: bool, request: RunRequest) -> RunResult:
+def _name_death(code: int, killed: RunStatus | None, running: bool, request: RunRequest) -> RunResult:
     """Name the end of a child that gave no answer.
 
     A compiler that dies or takes too long is the module's fault. A running guest that takes the engine down is
     a trap. SIGKILL that we did not send, or a Python error, is the machine's trouble and says nothing about the job.
     """
-    if killed is Status.TIMEOUT:
+    if killed is RunStatus.TIMEOUT:
         if running:
-            return RunResult(Status.TIMEOUT, f"not done after {request.limits.wall_seconds} s")
-        return RunResult(Status.BAD_INPUT, f"the module was not compiled after {COMPILE_SECONDS} s")
+            return RunResult(RunStatus.TIMEOUT, f"not done after {request.limits.wall_seconds} s")
+        return RunResult(RunStatus.BAD_INPUT, f"the module was not compiled after {COMPILE_SECONDS} s")
     how = f"died by {signal.Signals(-code).name}" if code < 0 else f"ended with {code} and no answer"
     if -code == signal.SIGXCPU:
-        return RunResult(Status.TIMEOUT, f"the sandbox process {how}")
+        return RunResult(RunStatus.TIMEOUT, f"the sandbox process {how}")
     if -code in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP):
         if running:
-            return RunResult(Status.TRAP, f"the sandbox process {how}")
-        return RunResult(Status.BAD_INPUT, f"the module took the compiler down: the process {how}")
-    return RunResult(Status.BROKEN, f"the sandbox process {how}")
+            return RunResult(RunStatus.TRAP, f"the sandbox process {how}")
+        return RunResult(RunStatus.BAD_INPUT, f"the module took the compiler down: the process {how}")
+    return RunResult(RunStatus.BROKEN, f"the sandbox process {how}")
 
 
 def children() -> Iterator[tuple[int, str]]:

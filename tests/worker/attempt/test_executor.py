@@ -28,7 +28,7 @@ from worker.attempt import executor
 from worker.attempt.executor import Bounds, Executor, GpuPool, Task, check_terms, fuel_seconds, read_spec
 from worker.decide import LeaseKey
 from worker.journal import Entry, Journal, Moment, Phase
-from worker.runtimes.base import LogSink, RunRequest, RunResult, Status
+from worker.runtimes.base import LogSink, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
 
 # Of this process alone: a sweep of another one must not meet our sandboxes.
@@ -310,7 +310,7 @@ class Hung:
 
     name = "wasm"
 
-    def __init__(self, status: Status | None = None) -> None:
+    def __init__(self, status: RunStatus | None = None) -> None:
         self.status = status
         self.requests: list[RunRequest] = []
         self.running = threading.Event()
@@ -328,7 +328,7 @@ class Hung:
         if self.status is not None:
             return RunResult(self.status, "scripted")
         cancel.wait(30)
-        return RunResult(Status.CANCELLED)
+        return RunResult(RunStatus.CANCELLED)
 
     def sweep(self, prefix: str = "") -> int:
         self.swept.append(prefix)
@@ -391,7 +391,7 @@ def test_start__twice__runs_once(world: World, hung: Hung) -> None:
 
 
 def test_run__label_and_limits__are_those_of_the_lease(world: World, hung: Hung) -> None:
-    hung.status = Status.OK
+    hung.status = RunStatus.OK
     world.run(world.terms(world.spec("env"), billing=Billing.FUEL), key=LeaseKey(KEY.job, 4, 2))
     (request,) = hung.requests
     assert request.unit == LABEL + "aaaaaaaaaaaa-4-2"
@@ -402,7 +402,7 @@ def test_run__label_and_limits__are_those_of_the_lease(world: World, hung: Hung)
 
 
 def test_start__sandbox_breaks__says_so_and_keeps_the_try(world: World, hung: Hung) -> None:
-    hung.status = Status.BROKEN
+    hung.status = RunStatus.BROKEN
     world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1, tries=2))
     wait(lambda: any(w.phase.startswith("failed") for w in world.executor.active()))
     world.executor.active()[0].cancel.set()
@@ -461,7 +461,7 @@ def test_start__killed_after_the_result__reuses_it(world: World, moment: Moment)
     terms = world.terms(world.spec("env"))
     expected = world.run(terms, key=LeaseKey(KEY.job, 0, 7)).result
     kill_at(world, terms, moment)
-    world.runtime = Hung(Status.TRAP)
+    world.runtime = Hung(RunStatus.TRAP)
     world.open()
     entry = world.run(terms, tries=2)
     assert (entry.phase, entry.outcome, entry.result) == (Phase.DONE, Outcome.OK, expected)
@@ -503,7 +503,7 @@ def test_start__put_aside_and_held_again__reuses_what_is_stored(world: World) ->
     first = world.run(terms)
     world.executor.set_aside(KEY, "settled")
     assert world.journal.executions() == ()
-    world.executor._runtimes = {"wasm": Hung(Status.TRAP)}
+    world.executor._runtimes = {"wasm": Hung(RunStatus.TRAP)}
     assert world.run(terms).result == first.result
 
 

@@ -10,7 +10,7 @@ import rfc8785
 
 from hearth.protocol.types import Outcome
 from worker.attempt import results
-from worker.runtimes.base import RunResult, Status
+from worker.runtimes.base import RunResult, RunStatus
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Entry:
 
 
 RUN = RunResult(
-    Status.OK,
+    RunStatus.OK,
     exit_code=0,
     fuel_used=123,
     wall_seconds=1.2345,
@@ -67,7 +67,7 @@ def test_result_document__all_that_varies_between_machines__left_out() -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"exit_code": 1}, {"fuel_used": 124}, {"status": Status.OUTPUT_MISSING}, {"engine": "wasmtime 51"}],
+    [{"exit_code": 1}, {"fuel_used": 124}, {"status": RunStatus.OUTPUT_MISSING}, {"engine": "wasmtime 51"}],
 )
 def test_result_document__what_must_be_reproduced__is_in_it(changed: dict[str, Any]) -> None:
     assert result(replace(RUN, **changed)) != result()
@@ -110,16 +110,16 @@ def test_refusal_document__result_outcome__refused(outcome: Outcome) -> None:
 
 
 def test_outcomes__every_status_but_the_silent_two__maps_to_the_chain() -> None:
-    assert set(Status) - set(results.OUTCOMES) == {Status.CANCELLED, Status.BROKEN}
+    assert set(RunStatus) - set(results.OUTCOMES) == {RunStatus.CANCELLED, RunStatus.BROKEN}
     failed = {status for status, outcome in results.OUTCOMES.items() if outcome.is_result and outcome is not Outcome.OK}
-    assert failed == set(Status) - {
-        Status.OK,
-        Status.BAD_INPUT,
-        Status.IMAGE_MISSING,
-        Status.CANCELLED,
-        Status.BROKEN,
+    assert failed == set(RunStatus) - {
+        RunStatus.OK,
+        RunStatus.BAD_INPUT,
+        RunStatus.IMAGE_MISSING,
+        RunStatus.CANCELLED,
+        RunStatus.BROKEN,
     }
-    assert {results.OUTCOMES[Status.BAD_INPUT], results.OUTCOMES[Status.IMAGE_MISSING]} == {
+    assert {results.OUTCOMES[RunStatus.BAD_INPUT], results.OUTCOMES[RunStatus.IMAGE_MISSING]} == {
         Outcome.BAD_INPUT,
         Outcome.IMAGE_MISSING,
     }
