@@ -50,7 +50,8 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     from hearth.protocol.gpu_tiers import TIERS
     from hearth.protocol.types import Runtime
     from worker import gpu
-    from worker.attempt.executor import Bounds, Executor
+    from worker.attempt.executor import Executor
+    from worker.attempt.task import Bounds
     from worker.decide import Config
     from worker.journal import Journal
     from worker.metrics import Metrics

@@ -31,8 +31,9 @@ from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import SENTINEL, Gate, JobId, Node, NodeId, Status
 from hearth.storage.stores import FolderStore, Store
-from worker.attempt import executor
-from worker.attempt.executor import Executor, Task
+from worker.attempt import fetch
+from worker.attempt.executor import Executor
+from worker.attempt.task import Task
 from worker.decide import (
     ENGAGING,
     Abort,
@@ -450,7 +451,7 @@ class Worker:
         row = self._watcher.rows.get(job)
         try:
             if row is not None:
-                answer = executor.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
+                answer = fetch.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
         except HearthError as error:
             answer = error.message
         except Exception as error:  # the top of a thread: a reader that is lost would never be free again

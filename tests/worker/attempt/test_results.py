@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import rfc8785
 
-from hearth.protocol.types import Outcome
+from hearth.protocol.types import Billing, NodeId, Outcome
+from tests.worker.attempt.jobs import KEY, Jobs
 from worker.attempt import results
+from worker.attempt.task import Task
 from worker.runtimes.base import RunResult, RunStatus
 
 
@@ -123,3 +125,47 @@ def test_outcomes__every_status_but_the_silent_two__maps_to_the_chain() -> None:
         Outcome.BAD_INPUT,
         Outcome.IMAGE_MISSING,
     }
+
+
+@pytest.mark.parametrize(("fuel", "used"), [(0, 1), (1, 1), (10**9, 1), (10**9 + 1, 2), (10**30, (1 << 24) - 1)])
+def test_fuel_seconds__rounds_up_within_its_lane(fuel: int, used: int) -> None:
+    assert results.fuel_seconds(fuel) == used
+
+
+@pytest.mark.parametrize(
+    ("billing", "fuel", "used"),
+    [
+        (Billing.FIXED, 5 * 10**9, 0),
+        (Billing.FUEL, 5 * 10**9, 5),
+        # At its deadline a run has no count: it had all that was paid.
+        (Billing.FUEL, None, 20),
+    ],
+)
+def test_used_seconds__terms_that_bill_fuel__count_it(
+    jobs: Jobs, billing: Billing, fuel: int | None, used: int
+) -> None:
+    task = Task(KEY, jobs.terms(jobs.spec("env"), billing=billing), 60, 1)
+    assert results.used_seconds(task, replace(RUN, fuel_used=fuel)) == used
+
+
+@pytest.mark.parametrize("outputs", [OUTPUTS, None])
+def test_conclude__finished_run__says_the_same_to_the_chain_and_in_both_documents(
+    jobs: Jobs, outputs: Entry | None
+) -> None:
+    task = Task(KEY, jobs.terms(jobs.spec("env"), billing=Billing.FUEL), 60, 1)
+    kept = results.conclude(
+        task,
+        replace(RUN, status=RunStatus.OUTPUT_MISSING),
+        node=NodeId(3),
+        outputs=outputs,
+        logs=None,
+        began=1.9,
+        ended=2.1,
+        kept_until=9.0,
+        machine={"cores": 2},
+    )
+    assert (kept.outcome, kept.used, kept.outputs) == (Outcome.EXIT, 1, outputs.cid if outputs else None)
+    assert (kept.result["outcome"], kept.result["status"]) == ("exit", "output_missing")
+    assert kept.result["spec"] == task.terms.spec.hex()
+    assert (kept.report["used"], kept.report["kept_until"], kept.report["machine"]) == (1, 9, {"cores": 2})
+    assert results.Kept.from_dict(kept.as_dict()) == kept
