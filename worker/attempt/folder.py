@@ -70,7 +70,9 @@ class Folder:
         return _name(self.outputs)
 
     def holds(self, kept: Kept) -> bool:
-        """Say whether the outputs on disk still have the CID that the result names."""
+        """Say whether what has to be stored is on disk: logs, and outputs with the CID that the result names."""
+        if not (self.logs.is_dir() and self.outputs.is_dir()):  # deleted with the job's data by `drop_data`
+            return False
         if kept.outputs is None:
             return True
         found = self.name_outputs()

@@ -449,6 +449,20 @@ def test_start__put_aside_and_held_again__reuses_what_is_stored(world: World) ->
     assert world.run(terms).result == first.result
 
 
+def test_start__put_aside_held_again_and_lost_by_the_store__runs_again(world: World) -> None:
+    """Neither the store nor the disk has the outputs: what was put aside cannot be reused, and must not break."""
+    terms = world.terms(world.spec("env"))
+    first = world.run(terms)
+    world.executor.set_aside(KEY, "settled")
+    world.store = FolderStore(world.home.parent / "another")
+    world.module = world.store.add_path(wasm_tools.from_c("probe"))
+    world.store.add_bytes(b"rows\n")
+    world.store.add_path(world.home.parent / "work")
+    world.open()
+    again = world.run(world.terms(world.spec("env")))
+    assert (again.phase, again.result) == (Phase.DONE, first.result)
+
+
 def test_recover__store_lost_the_result__runs_again(world: World) -> None:
     terms = world.terms(world.spec("env"))
     entry = world.run(terms)

@@ -64,12 +64,15 @@ def test_read_pins__file_that_is_cut__counts_as_none(folder: Folder) -> None:
     assert folder.read_pins() == []
 
 
-def test_holds__output_changed_or_never_stored__says_so(folder: Folder) -> None:
+def test_holds__output_changed_removed_or_never_stored__says_so(folder: Folder) -> None:
     kept = filled(folder)
     assert folder.holds(kept)
     assert folder.holds(replace(kept, outputs=None))
     (folder.outputs / "file").write_bytes(b"else")
     assert not folder.holds(kept)
+    folder.drop_data()
+    assert not folder.holds(kept)
+    assert not folder.holds(replace(kept, outputs=None))
 
 
 def test_name_outputs__link_in_them__has_no_name(folder: Folder) -> None:
