@@ -202,7 +202,7 @@ class Executor:
         folder = self._folders.of(task.key)
         kept = folder.read_kept()
         stored = kept is not None and upload.is_stored(folder.read_pins(), self._store)
-        if kept is None or not (stored or folder.holds(kept)):
+        if kept is None or not (stored or folder.holds(kept, work.stop)):
             stored = False
             folder.renew()
             kept = self._run_unit(task, work, folder, deadline - task.margin)
@@ -236,7 +236,7 @@ class Executor:
             self._journal.reach(task.key, Moment.STARTED, request.unit)
             run = sandbox.run(runtime, request, task.terms.max_seconds, progress=work, stop=work.stop)
         logs = folder.write_logs(run.stdout, run.stderr)
-        outputs = None if run.status is RunStatus.OUTPUT_OVER_CAP else folder.name_outputs()
+        outputs = None if run.status is RunStatus.OUTPUT_OVER_CAP else folder.name_outputs(work.stop)
         ended = time.time()
         return results.conclude(
             task,

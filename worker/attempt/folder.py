@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Collection
 from pathlib import Path
 from typing import Final
@@ -20,8 +21,9 @@ from typing import Final
 from hearth.base.errors import StorageError
 from hearth.base.files import replace_text
 from hearth.storage import unixfs
-from hearth.storage.unixfs import Entry
+from hearth.storage.unixfs import Entry, Progress
 from worker.attempt.results import Kept
+from worker.attempt.task import until_stopped
 from worker.decide import LeaseKey
 
 KEPT: Final = "attempt.json"
@@ -65,17 +67,23 @@ class Folder:
         (self.logs / "stderr").write_bytes(stderr)
         return _name(self.logs)
 
-    def name_outputs(self) -> Entry | None:
-        """Return the CID and size of out/, None where it holds what no store takes (links, devices, bad names)."""
-        return _name(self.outputs)
+    def name_outputs(self, stop: threading.Event) -> Entry | None:
+        """Return the CID and size of out/, None where it holds what no store takes (links, devices, bad names).
 
-    def holds(self, kept: Kept) -> bool:
-        """Say whether what has to be stored is on disk: logs, and outputs with the CID that the result names."""
+        Raises Stopped once `stop` is set: hashing takes minutes where outputs are large.
+        """
+        return _name(self.outputs, until_stopped(stop))
+
+    def holds(self, kept: Kept, stop: threading.Event) -> bool:
+        """Say whether what has to be stored is on disk: logs, and outputs with the CID that the result names.
+
+        Raises Stopped once `stop` is set.
+        """
         if not (self.logs.is_dir() and self.outputs.is_dir()):  # deleted with the job's data by `drop_data`
             return False
         if kept.outputs is None:
             return True
-        found = self.name_outputs()
+        found = self.name_outputs(stop)
         return found is not None and str(found.cid) == kept.outputs
 
     # ---- what a restart must know ----
@@ -128,8 +136,8 @@ class Folders:
         return any(path != folder.path and pin in Folder(path).read_pins() for path in self.root.iterdir())
 
 
-def _name(path: Path) -> Entry | None:
+def _name(path: Path, progress: Progress | None = None) -> Entry | None:
     try:
-        return unixfs.name_path(path)
+        return unixfs.name_path(path, progress=progress)
     except StorageError:
         return None

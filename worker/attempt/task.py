@@ -6,6 +6,8 @@ is gone or the worker ends. A stage returns what it made, or leaves by one of th
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,3 +63,13 @@ class Progress:
     phase: str = "starting"
     done: int = 0
     total: int = 0
+
+
+def until_stopped(stop: threading.Event) -> Callable[[str, int], None]:
+    """Return what a store or a namer calls after every part of the data: it raises Stopped once `stop` is set."""
+
+    def moved(_path: str, _count: int) -> None:
+        if stop.is_set():
+            raise Stopped
+
+    return moved

@@ -13,9 +13,10 @@ from hearth.base.errors import StorageError
 from hearth.storage import canonical
 from hearth.storage import cid as cids
 from hearth.storage.stores import Store
+from hearth.storage.unixfs import Progress
 from worker.attempt.folder import Folder
 from worker.attempt.results import Kept
-from worker.attempt.task import RETRY_SECONDS, Broken, Stopped
+from worker.attempt.task import RETRY_SECONDS, Broken, Stopped, until_stopped
 
 
 def upload(kept: Kept, folder: Folder, store: Store, *, until: float, stop: threading.Event) -> list[str]:
@@ -25,7 +26,7 @@ def upload(kept: Kept, folder: Folder, store: Store, *, until: float, stop: thre
     """
     while True:
         try:
-            return _upload(kept, folder, store)
+            return _upload(kept, folder, store, until_stopped(stop))
         except StorageError as error:
             if not error.retryable or time.monotonic() >= until:
                 raise
@@ -33,13 +34,13 @@ def upload(kept: Kept, folder: Folder, store: Store, *, until: float, stop: thre
             raise Stopped
 
 
-def _upload(kept: Kept, folder: Folder, store: Store) -> list[str]:
+def _upload(kept: Kept, folder: Folder, store: Store, progress: Progress) -> list[str]:
     pins: list[str] = []
     if kept.outputs is not None:
-        pins.append(str(store.add_path(folder.outputs).cid))
+        pins.append(str(store.add_path(folder.outputs, progress=progress).cid))
         if pins[0] != kept.outputs:
             raise Broken("the outputs changed on disk after the run")
-    pins.append(str(store.add_path(folder.logs).cid))
+    pins.append(str(store.add_path(folder.logs, progress=progress).cid))
     for document in (kept.result, kept.report):
         digest = store.put_json(document)
         pins.append(str(canonical.cid_of_digest(digest)))

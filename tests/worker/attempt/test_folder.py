@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,10 @@ from hearth.storage import unixfs
 from tests.worker.attempt.jobs import KEY
 from worker.attempt.folder import Folder, Folders
 from worker.attempt.results import Kept
+from worker.attempt.task import Stopped
+
+GO = threading.Event()
+"""Never set: nobody stops these attempts."""
 
 
 def filled(folder: Folder) -> Kept:
@@ -66,20 +71,30 @@ def test_read_pins__file_that_is_cut__counts_as_none(folder: Folder) -> None:
 
 def test_holds__output_changed_removed_or_never_stored__says_so(folder: Folder) -> None:
     kept = filled(folder)
-    assert folder.holds(kept)
-    assert folder.holds(replace(kept, outputs=None))
+    assert folder.holds(kept, GO)
+    assert folder.holds(replace(kept, outputs=None), GO)
     (folder.outputs / "file").write_bytes(b"else")
-    assert not folder.holds(kept)
+    assert not folder.holds(kept, GO)
     folder.drop_data()
-    assert not folder.holds(kept)
-    assert not folder.holds(replace(kept, outputs=None))
+    assert not folder.holds(kept, GO)
+    assert not folder.holds(replace(kept, outputs=None), GO)
 
 
 def test_name_outputs__link_in_them__has_no_name(folder: Folder) -> None:
     folder.outputs.mkdir()
-    assert folder.name_outputs() is not None
+    assert folder.name_outputs(GO) is not None
     os.symlink("/etc/passwd", folder.outputs / "link")
-    assert folder.name_outputs() is None
+    assert folder.name_outputs(GO) is None
+
+
+def test_name_outputs__attempt_that_is_stopped__ends_the_hashing(folder: Folder) -> None:
+    kept = filled(folder)
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        folder.name_outputs(stop)
+    with pytest.raises(Stopped):
+        folder.holds(kept, stop)
 
 
 def test_drop_data__finished_run__leaves_only_what_a_restart_must_know(folder: Folder) -> None:

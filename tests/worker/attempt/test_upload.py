@@ -49,7 +49,7 @@ def kept(folder: Folder) -> Kept:
     folder.outputs.mkdir()
     (folder.outputs / "answer").write_bytes(b"42")
     folder.write_logs(b"said", b"")
-    outputs = folder.name_outputs()
+    outputs = folder.name_outputs(threading.Event())
     assert outputs is not None
     return Kept(Outcome.OK, 0, {"outcome": "ok"}, {"detail": "fine"}, str(outputs.cid))
 
@@ -122,6 +122,14 @@ def test_upload__stopped_while_the_store_is_down__ends(kept: Kept, folder: Folde
     stop.set()
     with pytest.raises(Stopped):
         upload.upload(kept, folder, Failing(tmp_path / "store", 9, DOWN), until=time.monotonic() + 60, stop=stop)
+
+
+def test_upload__stopped_in_the_middle__stores_no_more(kept: Kept, folder: Folder, store: FolderStore) -> None:
+    stop = threading.Event()
+    stop.set()
+    with pytest.raises(Stopped):
+        upload.upload(kept, folder, store, until=time.monotonic() + 60, stop=stop)
+    assert store.pins() == []
 
 
 def test_is_stored__all_of_it_some_of_it_or_nothing__says_which(kept: Kept, folder: Folder, store: FolderStore) -> None:
