@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from tests.worker.wasm_tools import ROOT, command, from_c, from_text
-from worker.runtimes import wasi, wasm, wasm_child
+from worker.runtimes import wasi, wasi_abi, wasi_files, wasm, wasm_child
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 
 MIB = 1 << 20
@@ -131,9 +131,9 @@ def test_run__same_escapes_with_mounts_writable__succeed(
     box: Box, probe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Control: with the one defence (a mount without quota is read-only) removed, the program destroys its input."""
-    plain = wasi.Mount
+    plain = wasi_files.Mount
     monkeypatch.setattr(
-        wasi, "Mount", lambda guest, host, quota=None: plain(guest, host, quota or wasi.Quota("any", MIB))
+        wasm_child, "Mount", lambda guest, host, quota=None: plain(guest, host, quota or wasi_files.Quota("any", MIB))
     )
     said = run_in_process(box, box.request(probe, "escape")).splitlines()
     for attack in ("write /in", "new in /in", "write /job", "unlink /in", "mkdir /job"):
@@ -233,14 +233,18 @@ def test_run__endless_nesting__stopped_where_tools_can_still_walk(box: Box, prob
         "move down: Not supported",
         "move beside: ok",
     ]
-    assert max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi.MAX_DEPTH
+    assert (
+        max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi_files.MAX_DEPTH
+    )
 
 
 def test_run__folder_that_is_open_while_it_moves__keeps_its_true_depth(box: Box, probe: Path) -> None:
     result = run(box, box.request(probe, "stale"))
     assert result.status is RunStatus.OK, result
     assert result.stdout.decode().splitlines() == ["move down: Not supported", "one number: 1"]
-    assert max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi.MAX_DEPTH
+    assert (
+        max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi_files.MAX_DEPTH
+    )
 
 
 def test_run__same_module_and_input_twice__same_bytes_and_same_fuel(probe: Path, tmp_path: Path) -> None:
@@ -267,7 +271,7 @@ def test_run__network_calls__no_socket_exists(box: Box) -> None:
       (memory (export "memory") 1)
       (func (export "_start") (call $exit (call $accept (i32.const 3) (i32.const 0) (i32.const 0)))))"""
     result = run(box, box.request(from_text(box.root, text)))
-    assert (result.status, result.exit_code) == (RunStatus.EXIT, wasi.NOTSOCK)
+    assert (result.status, result.exit_code) == (RunStatus.EXIT, wasi_abi.NOTSOCK)
 
 
 @pytest.mark.parametrize("module", ["wasi_snapshot_preview1.sock_open", "env.connect", "wasi_unstable.fd_write"])
@@ -291,7 +295,7 @@ def test_run__pointer_outside_memory__fault_and_no_crash(box: Box) -> None:
           (then unreachable))
         (call $exit (call $random (i32.const 65530) (i32.const 7)))))"""
     result = run(box, box.request(from_text(box.root, text)))
-    assert (result.status, result.exit_code) == (RunStatus.EXIT, wasi.FAULT)
+    assert (result.status, result.exit_code) == (RunStatus.EXIT, wasi_abi.FAULT)
 
 
 def test_run__opens_files_without_end__stopped_at_the_descriptor_cap(box: Box, probe: Path) -> None:
@@ -457,8 +461,8 @@ def test_run__writes_within_the_cap__ok(box: Box, probe: Path, args: tuple[str, 
 def test_run__endless_file_names__stopped_at_the_entry_cap(box: Box, probe: Path) -> None:
     result = run(box, box.request(probe, "names"))
     assert result.status is RunStatus.OUTPUT_OVER_CAP
-    assert str(wasi.MAX_ENTRIES) in result.detail
-    assert len(os.listdir(box.root / "out")) == wasi.MAX_ENTRIES
+    assert str(wasi_files.MAX_ENTRIES) in result.detail
+    assert len(os.listdir(box.root / "out")) == wasi_files.MAX_ENTRIES
 
 
 def test_run__log_flood__head_and_tail_kept_within_the_cap(box: Box, probe: Path) -> None:
@@ -638,7 +642,7 @@ def test_child__environment_of_the_worker__not_inherited(canary: str, spinning: 
     limits = Path(f"/proc/{pid}/limits").read_text()
     assert canary.encode() not in seen and b"PYTHONPATH" in seen
     hard = {line[:25].strip(): line[25:].split()[1] for line in limits.splitlines()[1:]}
-    assert (hard["Max core file size"], hard["Max open files"]) == ("0", str(2 * wasi.MAX_FDS))
+    assert (hard["Max core file size"], hard["Max open files"]) == ("0", str(2 * wasi_files.MAX_FDS))
     assert int(hard["Max data size"]) == 64 * MIB + wasm_child.DATA_SLACK
 
 

@@ -20,8 +20,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worker.runtimes import wasi
+from worker.runtimes import wasi, wasi_abi
 from worker.runtimes.base import measure
+from worker.runtimes.wasi_files import MAX_FDS, Mount, OverCap, Quota
 
 if TYPE_CHECKING:
     import wasmtime
@@ -101,7 +102,7 @@ class LinearMemory:
 
     def _at(self, pointer: int, size: int) -> int:
         if pointer + size > self.memory.data_len(self.store):
-            raise wasi.Errno(wasi.FAULT)
+            raise wasi_abi.Errno(wasi_abi.FAULT)
         return ctypes.addressof(self.memory.data_ptr(self.store).contents) + pointer
 
     def read(self, pointer: int, size: int) -> bytes:
@@ -205,11 +206,11 @@ def run(request: dict[str, Any], started: Any) -> dict[str, Any]:
     # A resumed unit starts with what its last attempt left.
     held = measure(Path(request["out_dir"]))
     mounts = [
-        wasi.Mount("/in", request["in_dir"]),
-        wasi.Mount("/job", request["job_dir"]),
-        wasi.Mount(".", request["job_dir"]),
-        wasi.Mount("/out", request["out_dir"], wasi.Quota("/out", request["out_bytes"], held.size, held.entries)),
-        wasi.Mount("/tmp", request["tmp_dir"], wasi.Quota("/tmp", request["tmp_bytes"])),
+        Mount("/in", request["in_dir"]),
+        Mount("/job", request["job_dir"]),
+        Mount(".", request["job_dir"]),
+        Mount("/out", request["out_dir"], Quota("/out", request["out_bytes"], held.size, held.entries)),
+        Mount("/tmp", request["tmp_dir"], Quota("/tmp", request["tmp_bytes"])),
     ]
     host = wasi.Wasi(
         args=request["command"],
@@ -253,7 +254,7 @@ def run(request: dict[str, Any], started: Any) -> dict[str, Any]:
             answer = {"status": "ok", "exit_code": 0, "detail": ""}
         else:
             answer = {"status": "exit", "exit_code": ended.code, "detail": f"the program exited with {ended.code}"}
-    except wasi.OverCap as over:
+    except OverCap as over:
         answer = {"status": "output_over_cap", "detail": str(over)}
     except wasi.OutOfFuel:
         answer = {"status": "out_of_fuel", "detail": f"used all of {limit} fuel"}
@@ -296,7 +297,7 @@ def confine(request: dict[str, Any]) -> None:
     cpu = request["wall_seconds"] + request["compile_seconds"] + 30
     for kind, value in (
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 2 * wasi.MAX_FDS),
+        (resource.RLIMIT_NOFILE, 2 * MAX_FDS),
         (resource.RLIMIT_FSIZE, max(request["out_bytes"], request["tmp_bytes"])),
         (resource.RLIMIT_AS, memory + ADDRESS_SLACK),
         (resource.RLIMIT_DATA, memory + DATA_SLACK),
