@@ -24,6 +24,7 @@ import pytest
 
 from tests.require import require
 from worker.runtimes import docker as subject
+from worker.runtimes import docker_engine, docker_request
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -108,7 +109,7 @@ def bench(runtime: subject.DockerRuntime, api: Any, tmp_path: Path, monkeypatch:
 
 
 def labelled(api: Any, label: str) -> list[str]:
-    found = api.containers(all=True, filters={"label": f"{subject.LABEL}={label}"})
+    found = api.containers(all=True, filters={"label": f"{docker_request.LABEL}={label}"})
     return [container["Id"] for container in found]
 
 
@@ -348,7 +349,7 @@ def test_run__one_huge_file__stopped_by_the_file_size_limit(bench: Bench) -> Non
     request = bench.request("dd if=/dev/zero of=/out/big bs=1M count=500")
     result = bench.runtime.run(request, threading.Event())
     assert result.status in (RunStatus.OUTPUT_OVER_CAP, RunStatus.EXIT)
-    assert (request.out_dir / "big").stat().st_size <= 8 * MIB + subject.FILE_SLACK_BYTES
+    assert (request.out_dir / "big").stat().st_size <= 8 * MIB + docker_request.FILE_SLACK_BYTES
 
 
 def test_run__huge_sparse_file__over_cap(bench: Bench) -> None:
@@ -513,7 +514,7 @@ def test_run__container_removed_under_it__broken(bench: Bench, api: Any) -> None
 
 def test_run__gpu_on_an_engine_without_cdi__refused_with_its_version(bench: Bench, api: Any) -> None:
     version = api.version()
-    if subject.engine_major(version) >= subject.CDI_ENGINE_MAJOR:
+    if docker_engine.engine_major(version) >= docker_engine.CDI_ENGINE_MAJOR:
         pytest.skip("this engine takes CDI requests; the refusal is tested with recorded versions")
     result = bench.run("true", gpus=("GPU-6f0e8f2c-1111-2222-3333-444455556666",))
     assert result.status is RunStatus.BROKEN

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from worker import gpu
-from worker.runtimes import docker
+from worker.runtimes import docker, docker_engine, docker_request
 from worker.runtimes.base import Level, RunRequest, RunStatus, SandboxLimits
 
 DIGEST = "sha256:" + "ab" * 32
@@ -32,12 +32,12 @@ def request(**changes: Any) -> RunRequest:
 
 
 def host(**changes: Any) -> dict[str, Any]:
-    config: dict[str, Any] = docker.container_config(request(**changes), {}, cpus=3)["HostConfig"]
+    config: dict[str, Any] = docker_request.container_config(request(**changes), {}, cpus=3)["HostConfig"]
     return config
 
 
 def test_container_config__every_flag_of_the_sandbox__asked_for() -> None:
-    config = docker.container_config(request(), {"EPOCHS": "3"}, cpus=3)
+    config = docker_request.container_config(request(), {"EPOCHS": "3"}, cpus=3)
     asked = config["HostConfig"]
     assert config["Image"] == f"python@{DIGEST}" and config["Cmd"] == ["python3", "train.py"]
     assert config["User"] == "65534:65534" and config["WorkingDir"] == "/job"
@@ -76,16 +76,16 @@ def test_container_config__gpus__by_uuid_through_cdi() -> None:
 
 
 def test_container_config__no_command__the_images_own() -> None:
-    assert "Cmd" not in docker.container_config(request(command=()), {}, cpus=1)
+    assert "Cmd" not in docker_request.container_config(request(command=()), {}, cpus=1)
 
 
 def test_container_config__runsc__named() -> None:
-    assert docker.container_config(request(), {}, cpus=1, runtime="runsc")["HostConfig"]["Runtime"] == "runsc"
+    assert docker_request.container_config(request(), {}, cpus=1, runtime="runsc")["HostConfig"]["Runtime"] == "runsc"
 
 
 def test_container_config__volumes_of_the_image__capped_tmpfs_but_never_over_ours() -> None:
-    facts = docker.ImageFacts(volumes=("/data", "/out", "/in"))
-    tmpfs = docker.container_config(request(), {}, facts, cpus=1)["HostConfig"]["Tmpfs"]
+    facts = docker_request.ImageFacts(volumes=("/data", "/out", "/in"))
+    tmpfs = docker_request.container_config(request(), {}, facts, cpus=1)["HostConfig"]["Tmpfs"]
     assert set(tmpfs) == {"/tmp", "/data"}
     assert "size=2000" in tmpfs["/data"] and "noexec" in tmpfs["/data"]
 
@@ -107,7 +107,7 @@ def test_container_config__volumes_of_the_image__capped_tmpfs_but_never_over_our
     ],
 )
 def test_parse_image__only_digests__accepted(reference: str, parsed: tuple[str, str] | None) -> None:
-    assert docker.parse_image(reference) == parsed
+    assert docker_request.parse_image(reference) == parsed
 
 
 @pytest.mark.parametrize("image", [None, "python:3.12", "python"])
@@ -204,7 +204,7 @@ GOOD_VERSION: dict[str, Any] = {
 
 
 def levels(version: dict[str, Any], info: dict[str, Any], chain: int = 1, gpus: int = 1) -> dict[str, Level]:
-    rows = docker.judge_engine(version, info, chain, gpus=gpus)
+    rows = docker_engine.judge_engine(version, info, chain, gpus=gpus)
     assert all(bool(row.fix) is (row.level is not Level.PASS) for row in rows)
     return {row.name: row.level for row in rows}
 
