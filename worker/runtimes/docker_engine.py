@@ -36,68 +36,82 @@ def judge_engine(
     patched: frozenset[str] = frozenset(),
 ) -> list[Check]:
     """Grade an engine from its `version` and `info` answers; pure, so that recorded engines are tests."""
-    rows = [Check("docker engine", Level.PASS, engine_name(version, ""))]
     runc = next((str(part["Version"]) for part in version.get("Components", []) if part["Name"] == "runc"), "")
-    rows.append(check_runc(runc, chain_id, patched))
-    for flag, name in (
-        ("MemoryLimit", "memory limit"),
-        ("SwapLimit", "swap limit"),
-        ("PidsLimit", "process limit"),
-        ("CpuCfsQuota", "cpu limit"),
-    ):
-        honoured = bool(info.get(flag))
-        level = Level.PASS if honoured else Level.WARN if flag == "SwapLimit" else Level.FAIL
-        fix = "" if honoured else f"boot a kernel with the {name} cgroup"
-        rows.append(Check(name, level, "honoured" if honoured else "this kernel or engine does not honour it", fix))
     security = [str(option) for option in info.get("SecurityOptions") or []]
-    rows.append(_security_row(security, "seccomp", Level.FAIL, "start the engine with its default seccomp profile"))
-    rows.append(_security_row(security, "apparmor", Level.WARN, "enable AppArmor in the kernel"))
     remapped = any("userns" in option or "rootless" in option for option in security)
-    rows.append(
-        Check(
+    rows = [
+        Check("docker engine", Level.PASS, engine_name(version, "")),
+        check_runc(runc, chain_id, patched),
+        *_limit_rows(info),
+        _security_row(security, "seccomp", Level.FAIL, "start the engine with its default seccomp profile"),
+        _security_row(security, "apparmor", Level.WARN, "enable AppArmor in the kernel"),
+        _row(
             "user namespace",
-            Level.PASS if remapped else Level.WARN,
-            "root in a container is nobody outside" if remapped else "containers share the host's user ids",
-            "" if remapped else "start the engine with --userns-remap=default, or rootless",
-        )
-    )
-    local = "local" in (info.get("Plugins") or {}).get("Log", [])
-    rows.append(
-        Check(
+            remapped,
+            "root in a container is nobody outside",
+            Level.WARN,
+            "containers share the host's user ids",
+            "start the engine with --userns-remap=default, or rootless",
+        ),
+        _row(
             "log driver local",
-            Level.PASS if local else Level.FAIL,
-            "present" if local else "missing: logs of a container could fill the disk",
-            "" if local else "upgrade the engine",
-        )
-    )
-    runsc = "runsc" in (info.get("Runtimes") or {})
-    rows.append(
-        Check(
+            "local" in (info.get("Plugins") or {}).get("Log", []),
+            "present",
+            Level.FAIL,
+            "missing: logs of a container could fill the disk",
+            "upgrade the engine",
+        ),
+        _row(
             "gVisor (runsc)",
-            Level.PASS if runsc else Level.WARN,
-            "registered" if runsc else "not registered: containers share the host's kernel",
-            "" if runsc else 'install gVisor and set docker.runtime = "runsc" in worker.toml',
-        )
-    )
-    rows.append(
+            "runsc" in (info.get("Runtimes") or {}),
+            "registered",
+            Level.WARN,
+            "not registered: containers share the host's kernel",
+            'install gVisor and set docker.runtime = "runsc" in worker.toml',
+        ),
         Check(
             "output quota",
             Level.WARN,
             "/out is watched and its unit killed at the cap, which a burst may pass for a moment",
             "keep the worker's folder on a file system of its own",
-        )
-    )
+        ),
+    ]
     if gpus:
-        able = engine_major(version) >= CDI_ENGINE_MAJOR
         rows.append(
-            Check(
+            _row(
                 "GPU by CDI",
-                Level.PASS if able else Level.FAIL,
-                "the engine takes CDI device requests" if able else no_cdi(version),
-                "" if able else f"upgrade Docker to {CDI_ENGINE_MAJOR} or newer",
+                engine_major(version) >= CDI_ENGINE_MAJOR,
+                "the engine takes CDI device requests",
+                Level.FAIL,
+                no_cdi(version),
+                f"upgrade Docker to {CDI_ENGINE_MAJOR} or newer",
             )
         )
     return rows
+
+
+def _row(name: str, good: bool, found: str, missing: Level, lack: str, fix: str) -> Check:
+    """Return a row that passes with what was `found`, or has the level `missing`, says the `lack`, and its `fix`."""
+    return Check(name, Level.PASS, found) if good else Check(name, missing, lack, fix)
+
+
+def _limit_rows(info: Mapping[str, Any]) -> list[Check]:
+    return [
+        _row(
+            name,
+            bool(info.get(flag)),
+            "honoured",
+            missing,
+            "this kernel or engine does not honour it",
+            f"boot a kernel with the {name} cgroup",
+        )
+        for flag, name, missing in (
+            ("MemoryLimit", "memory limit", Level.FAIL),
+            ("SwapLimit", "swap limit", Level.WARN),
+            ("PidsLimit", "process limit", Level.FAIL),
+            ("CpuCfsQuota", "cpu limit", Level.FAIL),
+        )
+    ]
 
 
 def _security_row(options: list[str], name: str, missing: Level, fix: str) -> Check:
