@@ -36,12 +36,11 @@ def judge_engine(
     patched: frozenset[str] = frozenset(),
 ) -> list[Check]:
     """Grade an engine from its `version` and `info` answers; pure, so that recorded engines are tests."""
-    runc = next((str(part["Version"]) for part in version.get("Components", []) if part["Name"] == "runc"), "")
     security = [str(option) for option in info.get("SecurityOptions") or []]
     remapped = any("userns" in option or "rootless" in option for option in security)
     rows = [
         Check("docker engine", Level.PASS, engine_name(version, "")),
-        check_runc(runc, chain_id, patched),
+        check_runc(_runc_of(version), chain_id, patched),
         *_limit_rows(info),
         _security_row(security, "seccomp", Level.FAIL, "start the engine with its default seccomp profile"),
         _security_row(security, "apparmor", Level.WARN, "enable AppArmor in the kernel"),
@@ -88,6 +87,10 @@ def judge_engine(
             )
         )
     return rows
+
+
+def _runc_of(version: Mapping[str, Any]) -> str:
+    return next((str(part["Version"]) for part in version.get("Components", []) if part["Name"] == "runc"), "")
 
 
 def _row(name: str, good: bool, found: str, missing: Level, lack: str, fix: str) -> Check:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from worker.runtimes.base import RunRequest
+from worker.runtimes.base import RunRequest, SandboxLimits
 
 IMAGE = re.compile(r"(?P<name>[a-z0-9][a-zA-Z0-9._:/-]{0,254}?)(?::[\w.-]{1,128})?@(?P<digest>sha256:[0-9a-f]{64})\Z")
 LABEL = "hearth.unit"
@@ -72,18 +72,10 @@ def container_config(
             "MemorySwap": limits.memory_bytes,
             "NanoCpus": cpus * 10**9,
             "ShmSize": SHM_BYTES,
-            "Ulimits": [
-                _ulimit("nofile", 1024),
-                _ulimit("core", 0),
-                _ulimit("fsize", max(limits.out_bytes, limits.tmp_bytes) + FILE_SLACK_BYTES),
-            ],
+            "Ulimits": _ulimits(limits),
             # A VOLUME of the image would be a writable folder on the host's disk without a cap.
             "Tmpfs": {path: tmpfs for path in ("/tmp", *image.volumes) if path not in ("/in", "/job", "/out")},
-            "Mounts": [
-                _bind(request.job_dir, "/job", read_only=True),
-                _bind(request.in_dir, "/in", read_only=True),
-                _bind(request.out_dir, "/out", read_only=False),
-            ],
+            "Mounts": _mounts(request),
             "LogConfig": {"Type": "local", "Config": {"max-size": "10m", "max-file": "2"}},
             "RestartPolicy": {"Name": "no"},
             "OomScoreAdj": 500,
@@ -101,6 +93,22 @@ def container_config(
 
 def _ulimit(name: str, value: int) -> dict[str, Any]:
     return {"Name": name, "Soft": value, "Hard": value}
+
+
+def _ulimits(limits: SandboxLimits) -> list[dict[str, Any]]:
+    return [
+        _ulimit("nofile", 1024),
+        _ulimit("core", 0),
+        _ulimit("fsize", max(limits.out_bytes, limits.tmp_bytes) + FILE_SLACK_BYTES),
+    ]
+
+
+def _mounts(request: RunRequest) -> list[dict[str, Any]]:
+    return [
+        _bind(request.job_dir, "/job", read_only=True),
+        _bind(request.in_dir, "/in", read_only=True),
+        _bind(request.out_dir, "/out", read_only=False),
+    ]
 
 
 def _bind(source: Path, target: str, *, read_only: bool) -> dict[str, Any]:
