@@ -50,8 +50,9 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     from hearth.protocol.gpu_tiers import TIERS
     from hearth.protocol.runtimes import RUNTIMES
     from worker import gpu
+    from worker.attempt.executor import Executor
+    from worker.attempt.task import Bounds
     from worker.decide import Config
-    from worker.execution import Bounds, Executor
     from worker.journal import Journal
     from worker.metrics import Metrics
     from worker.settings import chosen_gpus, runtimes_of

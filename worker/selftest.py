@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
-from worker.runtimes.base import Check, Level, Limits, OutputRule, RunRequest, RunResult
+from worker.runtimes.base import Check, Level, OutputRule, RunRequest, RunResult, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
 from worker.runtimes.wasm import WasmRuntime
 
@@ -42,7 +42,7 @@ _MACHINE_CODE: Final = bytes.fromhex(
     "2f6f75742f7361696400"  # "/out/said"
 )
 _LOADED_AT: Final = 0x400000
-_LIMITS: Final = Limits(wall_seconds=30, memory_bytes=64 << 20, out_bytes=1 << 20, fuel=10**9)
+_LIMITS: Final = SandboxLimits(wall_seconds=30, memory_bytes=64 << 20, out_bytes=1 << 20, fuel=10**9)
 
 
 def selftest(docker: DockerRuntime) -> list[Check]:

@@ -31,7 +31,9 @@ from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Gate, JobId, Node, NodeId, Status
 from hearth.storage.stores import FolderStore, Store
-from worker import execution
+from worker.attempt import fetch
+from worker.attempt.executor import Executor
+from worker.attempt.task import Task
 from worker.decide import (
     ENGAGING,
     Action,
@@ -47,7 +49,6 @@ from worker.decide import (
     Transaction,
     decide,
 )
-from worker.execution import Executor, Task
 from worker.flights import GAP, read_call
 from worker.journal import Journal, Moment, Phase
 from worker.metrics import Metrics
@@ -374,7 +375,7 @@ class Worker:
         row = self._watcher.rows.get(job)
         try:
             if row is not None:
-                answer = execution.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
+                answer = fetch.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
         except HearthError as error:
             answer = error.message
         except Exception as error:  # the top of a thread: a reader that is lost would never be free again

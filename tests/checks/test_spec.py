@@ -39,9 +39,9 @@ from hearth.storage.canonical import MAX_DOCUMENT_BYTES
 from tests import world as w
 from tests.evm import Evm, Reverted
 from tests.stateful.test_market import ALLOWED
-from worker import results
+from worker.attempt import results
 from worker.runtimes import wasi
-from worker.runtimes.base import RunResult, Status
+from worker.runtimes.base import RunResult, RunStatus
 
 ROOT = Path(__file__).parents[2]
 SPEC = (ROOT / "docs" / "SPEC.md").read_text(encoding="utf-8")
@@ -551,7 +551,7 @@ def test_files__constants__are_the_codes() -> None:
 
 
 def test_files__documents__have_the_named_keys() -> None:
-    run = RunResult(Status.OK)
+    run = RunResult(RunStatus.OK)
     result = results.result_document(spec=bytes(32), index=0, outcome=Outcome.OK, run=run, outputs=None)
     report = results.report_document(
         job=bytes(32),

@@ -33,7 +33,7 @@ from hearth.storage.stores import (
     StoreStatus,
     open_store,
 )
-from hearth.storage.unixfs import Limits
+from hearth.storage.unixfs import ReadLimits
 from tests.storage.unixfs_cases import kubo_api
 
 ROOT = Path(__file__).parents[2]
@@ -145,7 +145,7 @@ def test_fetch__over_a_limit__nothing_written(store: Store, tmp_path: Path) -> N
     entry = store.add_bytes(bytes(100))
     (tmp_path / "out").mkdir()
     with pytest.raises(TooLarge):
-        store.fetch(entry.cid, tmp_path / "out" / "x", Limits(max_bytes=99))
+        store.fetch(entry.cid, tmp_path / "out" / "x", ReadLimits(max_bytes=99))
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -524,7 +524,7 @@ def test_chain__pin__copies_what_only_another_store_has(tmp_path: Path) -> None:
     far.blocks.clear()
     near.fetch(entry.cid, tmp_path / "out")
     with pytest.raises(TooLarge):
-        Chain([FolderStore(tmp_path / "other"), mirror]).pin(entry.cid, Limits(max_bytes=2**20))
+        Chain([FolderStore(tmp_path / "other"), mirror]).pin(entry.cid, ReadLimits(max_bytes=2**20))
 
 
 def test_chain__read_only__refuses_writes() -> None:

@@ -28,7 +28,7 @@ from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from hearth.storage.stores import MemoryStore
-from hearth.storage.unixfs import Entry, Limits, Link
+from hearth.storage.unixfs import Entry, Link, ReadLimits
 from tests.storage.unixfs_cases import ROOT, Case, Hasher, javascript, kubo, make_directories, make_files, ours
 
 # ---------------------------------------------------------------- helpers
@@ -599,7 +599,7 @@ def test_read_file__bomb_that_declares_its_size__refused_before_a_leaf_is_read()
     assert sum(len(block) for block in store.blocks.values()) < 4096
     store.blocks = {root.digest: store.blocks[root.digest]}
     with pytest.raises(TooLarge, match="bytes"):
-        next(unixfs.read_file(root, store, Limits(max_bytes=2**30 - 1)))
+        next(unixfs.read_file(root, store, ReadLimits(max_bytes=2**30 - 1)))
 
 
 def test_export__bombs__refused_in_small_memory(tmp_path: Path) -> None:
@@ -609,7 +609,7 @@ import resource, sys, time
 from pathlib import Path
 from hearth.storage import unixfs
 from hearth.base.errors import TooLarge, BlockCorrupt
-from hearth.storage.unixfs import Limits
+from hearth.storage.unixfs import ReadLimits
 from hearth.storage.stores import MemoryStore
 from tests.storage.test_unixfs import bomb, data, directory, put
 store = MemoryStore()
@@ -624,7 +624,7 @@ for _ in range(8):
 wide = put(store, data(2, None, 0, (0,) * 40000), *[(b"", store.put_block(b""))] * 40000)
 wider = put(store, data(2, None, 0, (0,) * 4000), *[(b"", wide)] * 4000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-limits = Limits(max_bytes=2**28, max_entries=1000, max_blocks=20_000)
+limits = ReadLimits(max_bytes=2**28, max_entries=1000, max_blocks=20_000)
 for root, error in ((file, TooLarge), (liar, BlockCorrupt), (inner, TooLarge), (empties, TooLarge), (wider, TooLarge)):
     try:
         unixfs.export(root, store, Path(sys.argv[1]) / "out", limits)
@@ -655,17 +655,17 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 @pytest.mark.parametrize(
     ("limits", "what"),
     [
-        (Limits(max_bytes=9), "bytes"),
-        (Limits(max_entries=3), "entries"),
-        (Limits(max_blocks=3), "blocks"),
+        (ReadLimits(max_bytes=9), "bytes"),
+        (ReadLimits(max_entries=3), "entries"),
+        (ReadLimits(max_blocks=3), "blocks"),
     ],
 )
-def test_export__one_over_each_limit__refused(tmp_path: Path, limits: Limits, what: str) -> None:
+def test_export__one_over_each_limit__refused(tmp_path: Path, limits: ReadLimits, what: str) -> None:
     store = MemoryStore()
     root = directory(
         *(store, (b"a", store.put_block(b"12345")), (b"b", directory(store, (b"c", store.put_block(b"67890")))))
     )
-    unixfs.export(root, store, tmp_path / "whole", Limits(max_bytes=10, max_entries=4, max_blocks=4))
+    unixfs.export(root, store, tmp_path / "whole", ReadLimits(max_bytes=10, max_entries=4, max_blocks=4))
     with pytest.raises(TooLarge, match=f"more than . {what}"):
         unixfs.export(root, store, tmp_path / "out", limits)
     assert [path.name for path in tmp_path.iterdir()] == ["whole"]
@@ -722,7 +722,7 @@ def test_walk__inner_nodes_larger_than_their_content_needs__refused() -> None:
     here = put(store, data(2, None, 0, (0,) * 20_000), *[(b"", empty)] * 20_000)
     for _ in range(3):
         here = put(store, data(2, None, 0, (0,) * 2), (b"", here), (b"", here))
-    limits = Limits(max_bytes=100, max_entries=1, max_blocks=10**9)
+    limits = ReadLimits(max_bytes=100, max_entries=1, max_blocks=10**9)
     with pytest.raises(TooLarge, match="inner nodes"):
         list(unixfs.read_file(here, store, limits))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import SpecError
 from worker.runtimes import base
-from worker.runtimes.base import OutputRule, Status
+from worker.runtimes.base import OutputRule, RunStatus
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def out(tmp_path: Path) -> Path:
     return folder
 
 
-def judge(out: Path, *rules: OutputRule, cap: int = 1000) -> tuple[Status, str]:
+def judge(out: Path, *rules: OutputRule, cap: int = 1000) -> tuple[RunStatus, str]:
     return base.check_outputs(out, rules or (OutputRule(),), cap)
 
 
@@ -30,23 +30,23 @@ def test_check_outputs__files_within_bounds__ok(out: Path) -> None:
     (out / "a").mkdir()
     (out / "a" / "x").write_bytes(bytes(600))
     (out / "y").write_bytes(bytes(400))
-    assert judge(out, OutputRule("/out/a", max_bytes=600), OutputRule("/out/y", max_bytes=400)) == (Status.OK, "")
+    assert judge(out, OutputRule("/out/a", max_bytes=600), OutputRule("/out/y", max_bytes=400)) == (RunStatus.OK, "")
 
 
 @pytest.mark.parametrize(
     ("rule", "status", "word"),
     [
-        (OutputRule("/out/none"), Status.OUTPUT_MISSING, "missing"),
-        (OutputRule("/out/empty"), Status.OUTPUT_MISSING, "empty"),
-        (OutputRule("/out/folder"), Status.OUTPUT_MISSING, "empty"),
-        (OutputRule("/out/none", required=False), Status.OK, ""),
-        (OutputRule("/out/x", max_bytes=9), Status.OUTPUT_OVER_CAP, "10 bytes"),
-        (OutputRule("/out", max_bytes=9), Status.OUTPUT_OVER_CAP, "10 bytes"),
-        (OutputRule("/in/x"), Status.BAD_INPUT, "not at or below /out"),
-        (OutputRule("/out/../x"), Status.BAD_INPUT, "not at or below /out"),
+        (OutputRule("/out/none"), RunStatus.OUTPUT_MISSING, "missing"),
+        (OutputRule("/out/empty"), RunStatus.OUTPUT_MISSING, "empty"),
+        (OutputRule("/out/folder"), RunStatus.OUTPUT_MISSING, "empty"),
+        (OutputRule("/out/none", required=False), RunStatus.OK, ""),
+        (OutputRule("/out/x", max_bytes=9), RunStatus.OUTPUT_OVER_CAP, "10 bytes"),
+        (OutputRule("/out", max_bytes=9), RunStatus.OUTPUT_OVER_CAP, "10 bytes"),
+        (OutputRule("/in/x"), RunStatus.BAD_INPUT, "not at or below /out"),
+        (OutputRule("/out/../x"), RunStatus.BAD_INPUT, "not at or below /out"),
     ],
 )
-def test_check_outputs__rule__judged(out: Path, rule: OutputRule, status: Status, word: str) -> None:
+def test_check_outputs__rule__judged(out: Path, rule: OutputRule, status: RunStatus, word: str) -> None:
     (out / "x").write_bytes(bytes(10))
     (out / "empty").touch()
     (out / "folder").mkdir()
@@ -57,9 +57,9 @@ def test_check_outputs__rule__judged(out: Path, rule: OutputRule, status: Status
 def test_check_outputs__sum_one_byte_over_the_cap__over(out: Path) -> None:
     (out / "a").write_bytes(bytes(500))
     (out / "b").write_bytes(bytes(500))
-    assert judge(out)[0] is Status.OK
+    assert judge(out)[0] is RunStatus.OK
     (out / "b").write_bytes(bytes(501))
-    assert judge(out)[0] is Status.OUTPUT_OVER_CAP
+    assert judge(out)[0] is RunStatus.OUTPUT_OVER_CAP
 
 
 def plant_symlink(out: Path) -> None:
@@ -92,23 +92,23 @@ def plant_bytes(out: Path) -> None:
 )
 def test_check_outputs__what_means_something_else_at_a_reader__refused(out: Path, plant: Any) -> None:
     (out / "good").write_text("x")
-    assert judge(out)[0] is Status.OK
+    assert judge(out)[0] is RunStatus.OK
     plant(out)
     found, why = judge(out, cap=10**6)
-    assert found is Status.OUTPUT_MISSING and "bad" in why
+    assert found is RunStatus.OUTPUT_MISSING and "bad" in why
 
 
-@pytest.mark.parametrize(("depth", "status"), [(31, Status.OK), (32, Status.OUTPUT_OVER_CAP)])
-def test_check_outputs__nesting__bounded(out: Path, depth: int, status: Status) -> None:
+@pytest.mark.parametrize(("depth", "status"), [(31, RunStatus.OK), (32, RunStatus.OUTPUT_OVER_CAP)])
+def test_check_outputs__nesting__bounded(out: Path, depth: int, status: RunStatus) -> None:
     (out / Path(*["d"] * depth)).mkdir(parents=True)
     assert judge(out)[0] is status
 
 
 def test_check_outputs__long_paths__bounded(out: Path) -> None:
     (out / Path(*["d" * 200] * 4)).mkdir(parents=True)
-    assert judge(out)[0] is Status.OK
+    assert judge(out)[0] is RunStatus.OK
     (out / Path(*["d" * 200] * 6)).mkdir(parents=True)
-    assert judge(out)[0] is Status.OUTPUT_OVER_CAP
+    assert judge(out)[0] is RunStatus.OUTPUT_OVER_CAP
 
 
 def test_measure__sparse_file__counts_in_full(out: Path) -> None:
@@ -133,7 +133,7 @@ def test_log_buffer__any_stream__head_and_tail_of_it_within_the_cap(chunks: list
 
 def request(env: dict[str, str]) -> base.RunRequest:
     here = Path("/")
-    limits = base.Limits(1, 1)
+    limits = base.SandboxLimits(1, 1)
     return base.RunRequest("u", (), here, here, here, limits, env=env, index=2, units=5)
 
 

@@ -24,7 +24,8 @@ import pytest
 
 from tests.require import require
 from worker.runtimes import docker as subject
-from worker.runtimes.base import Limits, OutputRule, RunRequest, RunResult, Status
+from worker.runtimes import docker_engine, docker_request
+from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
@@ -76,7 +77,7 @@ class Bench:
             "job_dir": folder / "job",
             "in_dir": folder / "in",
             "out_dir": folder / "out",
-            "limits": Limits(**{**base, "log_bytes": 256 * 1024, **(limits or {})}),
+            "limits": SandboxLimits(**{**base, "log_bytes": 256 * 1024, **(limits or {})}),
             "image": BUSYBOX,
             "outputs": NO_OUTPUT,
         }
@@ -108,7 +109,7 @@ def bench(runtime: subject.DockerRuntime, api: Any, tmp_path: Path, monkeypatch:
 
 
 def labelled(api: Any, label: str) -> list[str]:
-    found = api.containers(all=True, filters={"label": f"{subject.LABEL}={label}"})
+    found = api.containers(all=True, filters={"label": f"{docker_request.LABEL}={label}"})
     return [container["Id"] for container in found]
 
 
@@ -152,7 +153,7 @@ def test_run__reads_input_and_writes_output__ok_and_owned_by_the_worker(bench: B
     )
     streamed: list[tuple[str, bytes]] = []
     result = bench.runtime.run(request, threading.Event(), lambda stream, chunk: streamed.append((stream, chunk)))
-    assert (result.status, result.exit_code) == (Status.OK, 0), result
+    assert (result.status, result.exit_code) == (RunStatus.OK, 0), result
     assert (result.stdout, result.stderr) == (b"hello\n/job\n", b"oops\n")
     assert b"".join(chunk for name, chunk in streamed if name == "stdout") == result.stdout
     written = request.out_dir / "d" / "x"
@@ -172,7 +173,7 @@ def test_run__environment__only_the_specs_and_the_unit(bench: Bench, monkeypatch
 
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "NVIDIA_VISIBLE_DEVICES", "HEARTH_UNIT"])
 def test_run__env_name_kept_for_the_sandbox__bad_input(bench: Bench, name: str) -> None:
-    assert bench.run("true", env={name: "all"}).status is Status.BAD_INPUT
+    assert bench.run("true", env={name: "all"}).status is RunStatus.BAD_INPUT
 
 
 STATUS = "grep -E '^(Cap|NoNewPrivs|Seccomp:|Uid)' /proc/self/status"
@@ -283,7 +284,7 @@ MEMORY_BOMB = 'awk \'BEGIN { s = "x"; while (length(s) < 200000000) s = s s; pri
 
 def test_run__memory_bomb__oom(bench: Bench) -> None:
     result = bench.run(MEMORY_BOMB)
-    assert result.status is Status.OOM
+    assert result.status is RunStatus.OOM
     assert str(64 * MIB) in result.detail
 
 
@@ -294,18 +295,18 @@ def test_run__memory_bomb_without_limit__succeeds(bench: Bench) -> None:
 
 def test_run__exits_nonzero__exit_with_code_and_stderr(bench: Bench) -> None:
     result = bench.run("echo no rows >&2; exit 3")
-    assert (result.status, result.exit_code, result.stderr) == (Status.EXIT, 3, b"no rows\n")
+    assert (result.status, result.exit_code, result.stderr) == (RunStatus.EXIT, 3, b"no rows\n")
 
 
 @pytest.mark.parametrize(("command", "code"), [(("nosuch",), 127), (("/etc/passwd",), 126)])
 def test_run__command_that_cannot_start__exit_not_broken(bench: Bench, command: tuple[str, ...], code: int) -> None:
     result = bench.run("", command=command)
-    assert (result.status, result.exit_code) == (Status.EXIT, code)
+    assert (result.status, result.exit_code) == (RunStatus.EXIT, code)
 
 
 def test_run__sleeps_forever__timeout(bench: Bench) -> None:
     result = bench.run("trap '' TERM; sleep 1000", {"wall_seconds": 1})
-    assert result.status is Status.TIMEOUT
+    assert result.status is RunStatus.TIMEOUT
     assert result.wall_seconds >= 1
 
 
@@ -319,7 +320,7 @@ def test_run__cancelled__container_gone(bench: Bench, api: Any) -> None:
     assert len(labelled(api, bench.label)) == 1
     cancel.set()
     thread.join(60)
-    assert results[0].status is Status.CANCELLED
+    assert results[0].status is RunStatus.CANCELLED
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
@@ -335,31 +336,31 @@ DISK_BOMB = "i=0; while [ $i -lt 40 ]; do dd if=/dev/zero of=/out/$i bs=1M count
 
 def test_run__disk_bomb__killed_over_its_cap_while_it_runs(bench: Bench) -> None:
     result = bench.run(f"{DISK_BOMB}; sleep 600")
-    assert result.status is Status.OUTPUT_OVER_CAP
+    assert result.status is RunStatus.OUTPUT_OVER_CAP
     assert str(8 * MIB) in result.detail
 
 
 def test_run__disk_bomb_with_a_larger_cap__fills_it(bench: Bench) -> None:
     """Control: the same bytes are no problem where the unit was given them."""
-    assert bench.run(DISK_BOMB, {"out_bytes": 200 * MIB}).status is Status.OK
+    assert bench.run(DISK_BOMB, {"out_bytes": 200 * MIB}).status is RunStatus.OK
 
 
 def test_run__one_huge_file__stopped_by_the_file_size_limit(bench: Bench) -> None:
     request = bench.request("dd if=/dev/zero of=/out/big bs=1M count=500")
     result = bench.runtime.run(request, threading.Event())
-    assert result.status in (Status.OUTPUT_OVER_CAP, Status.EXIT)
-    assert (request.out_dir / "big").stat().st_size <= 8 * MIB + subject.FILE_SLACK_BYTES
+    assert result.status in (RunStatus.OUTPUT_OVER_CAP, RunStatus.EXIT)
+    assert (request.out_dir / "big").stat().st_size <= 8 * MIB + docker_request.FILE_SLACK_BYTES
 
 
 def test_run__huge_sparse_file__over_cap(bench: Bench) -> None:
     bench.change(without_limit("fsize"))
     result = bench.run("dd if=/dev/zero of=/out/sparse bs=1 count=1 seek=100000000000 2>/dev/null")
-    assert result.status is Status.OUTPUT_OVER_CAP
+    assert result.status is RunStatus.OUTPUT_OVER_CAP
 
 
 def test_run__log_bomb__head_and_tail_kept_within_the_cap(bench: Bench) -> None:
     result = bench.run("echo first; yes 0123456789012345678901234567890123456789 | head -c 20000000; echo; echo last")
-    assert result.status is Status.OK and result.stdout_truncated
+    assert result.status is RunStatus.OK and result.stdout_truncated
     assert len(result.stdout) <= 256 * 1024 + 64
     assert result.stdout.startswith(b"first\n") and result.stdout.endswith(b"last\n")
 
@@ -374,7 +375,7 @@ def test_log_driver_local__after_a_flood__bounded_and_still_readable(runtime: su
         folder,
         folder,
         folder,
-        Limits(60, 64 * MIB),
+        SandboxLimits(60, 64 * MIB),
         image=BUSYBOX,
     )
     config = subject.container_config(request, {}, cpus=1)
@@ -393,7 +394,7 @@ def test_log_driver_local__after_a_flood__bounded_and_still_readable(runtime: su
 @pytest.mark.parametrize("script", ["ln -s /etc/passwd /out/x", "mkfifo /out/x", "echo 1 > /out/a; ln /out/a /out/x"])
 def test_run__link_or_pipe_in_the_output__refused(bench: Bench, script: str) -> None:
     result = bench.run(script)
-    assert result.status is Status.OUTPUT_MISSING
+    assert result.status is RunStatus.OUTPUT_MISSING
     assert "/x" in result.detail or "/a" in result.detail
 
 
@@ -403,14 +404,14 @@ def test_run__folders_nested_thousands_deep__over_cap_and_removed(bench: Bench) 
         "cd /out; i=0; while [ $i -lt 3000 ]; do mkdir d && cd -P d || break; i=$((i+1)); done; echo $i"
     )
     result = bench.runtime.run(request, threading.Event())
-    assert result.status is Status.OUTPUT_OVER_CAP, result
+    assert result.status is RunStatus.OUTPUT_OVER_CAP, result
     assert "deeper than" in result.detail and int(result.stdout or b"3000") > 500
     assert list(request.out_dir.iterdir()) == []
 
 
 def test_run__required_output_missing__not_a_success(bench: Bench) -> None:
     result = bench.run("true", outputs=(OutputRule("/out"),))
-    assert (result.status, result.exit_code) == (Status.OUTPUT_MISSING, 0)
+    assert (result.status, result.exit_code) == (RunStatus.OUTPUT_MISSING, 0)
 
 
 # -- images ------------------------------------------------
@@ -426,12 +427,12 @@ def test_prepare__digest_that_the_registry_has__pulled(runtime: subject.DockerRu
 def test_prepare__digest_that_nobody_has__image_missing(runtime: subject.DockerRuntime) -> None:
     name = BUSYBOX.split("@")[0]
     refused = runtime.prepare(f"{name}@sha256:{'0' * 64}")
-    assert refused is not None and refused.status is Status.IMAGE_MISSING, refused
+    assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
 
 
 def test_prepare__registry_that_does_not_answer__broken_not_missing(runtime: subject.DockerRuntime) -> None:
     refused = runtime.prepare(f"127.0.0.1:1/hearth/x@sha256:{'0' * 64}")
-    assert refused is not None and refused.status is Status.BROKEN, refused
+    assert refused is not None and refused.status is RunStatus.BROKEN, refused
 
 
 def published(api: Any, changes: list[str]) -> str:
@@ -451,7 +452,7 @@ def published(api: Any, changes: list[str]) -> str:
 def test_run__image_that_preloads_code__refused(bench: Bench, api: Any) -> None:
     image = published(api, ["ENV LD_PRELOAD=/proc/self/cwd/evil.so"])
     result = bench.run("true", image=image)
-    assert result.status is Status.IMAGE_MISSING and "LD_PRELOAD" in result.detail
+    assert result.status is RunStatus.IMAGE_MISSING and "LD_PRELOAD" in result.detail
 
 
 def test_run__volume_of_the_image__is_a_capped_tmpfs(bench: Bench, api: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,11 +483,11 @@ def test_sweep__worker_killed__its_container_removed_and_no_other(bench: Bench, 
     program = f"""
 import threading
 from pathlib import Path
-from worker.runtimes.base import Limits, RunRequest
+from worker.runtimes.base import SandboxLimits, RunRequest
 from worker.runtimes.docker import DockerRuntime
 DockerRuntime({HOST!r}).run(RunRequest({bench.label + "-orphan"!r}, ("sh", "-c", "touch /out/started; sleep 1000"),
     Path({str(request.job_dir)!r}), Path({str(request.in_dir)!r}), Path({str(request.out_dir)!r}),
-    Limits(600, 64 << 20), image={BUSYBOX!r}), threading.Event())
+    SandboxLimits(600, 64 << 20), image={BUSYBOX!r}), threading.Event())
 """
     worker = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
     wait_for(lambda: (request.out_dir / "started").exists() or worker.poll() is not None)
@@ -508,15 +509,15 @@ def test_run__container_removed_under_it__broken(bench: Bench, api: Any) -> None
     (container,) = labelled(api, bench.label)
     api.remove_container(container, force=True)
     thread.join(60)
-    assert results[0].status is Status.BROKEN
+    assert results[0].status is RunStatus.BROKEN
 
 
 def test_run__gpu_on_an_engine_without_cdi__refused_with_its_version(bench: Bench, api: Any) -> None:
     version = api.version()
-    if subject.engine_major(version) >= subject.CDI_ENGINE_MAJOR:
+    if docker_engine.engine_major(version) >= docker_engine.CDI_ENGINE_MAJOR:
         pytest.skip("this engine takes CDI requests; the refusal is tested with recorded versions")
     result = bench.run("true", gpus=("GPU-6f0e8f2c-1111-2222-3333-444455556666",))
-    assert result.status is Status.BROKEN
+    assert result.status is RunStatus.BROKEN
     assert version["Version"] in result.detail
 
 
@@ -544,7 +545,7 @@ def test_numpy_train__example__reads_nine_of_ten_unseen_digits(bench: Bench) -> 
         outputs=(OutputRule("/out/weights.npy"), OutputRule("/out/metrics.json")),
     )
     result = bench.runtime.run(request, threading.Event())
-    assert result.status is Status.OK, result
+    assert result.status is RunStatus.OK, result
     metrics = json.loads((request.out_dir / "metrics.json").read_text())
     assert metrics["held_out"] == 360 and metrics["correct"] >= 324
     assert re.search(rb"epoch 200 of 200", result.stdout)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from worker import gpu
-from worker.runtimes import docker
-from worker.runtimes.base import Level, Limits, RunRequest, Status
+from worker.runtimes import docker, docker_engine, docker_request
+from worker.runtimes.base import Level, RunRequest, RunStatus, SandboxLimits
 
 DIGEST = "sha256:" + "ab" * 32
 UUID = "GPU-6f0e8f2c-1111-2222-3333-444455556666"
@@ -25,19 +25,19 @@ def request(**changes: Any) -> RunRequest:
         "job_dir": Path("/w/job"),
         "in_dir": Path("/w/in"),
         "out_dir": Path("/w/out"),
-        "limits": Limits(wall_seconds=60, memory_bytes=1 << 30, cpus=3, pids=99, out_bytes=1000, tmp_bytes=2000),
+        "limits": SandboxLimits(wall_seconds=60, memory_bytes=1 << 30, cpus=3, pids=99, out_bytes=1000, tmp_bytes=2000),
         "image": f"python@{DIGEST}",
     }
     return RunRequest(**{**values, **changes})
 
 
 def host(**changes: Any) -> dict[str, Any]:
-    config: dict[str, Any] = docker.container_config(request(**changes), {}, cpus=3)["HostConfig"]
+    config: dict[str, Any] = docker_request.container_config(request(**changes), {}, cpus=3)["HostConfig"]
     return config
 
 
 def test_container_config__every_flag_of_the_sandbox__asked_for() -> None:
-    config = docker.container_config(request(), {"EPOCHS": "3"}, cpus=3)
+    config = docker_request.container_config(request(), {"EPOCHS": "3"}, cpus=3)
     asked = config["HostConfig"]
     assert config["Image"] == f"python@{DIGEST}" and config["Cmd"] == ["python3", "train.py"]
     assert config["User"] == "65534:65534" and config["WorkingDir"] == "/job"
@@ -76,16 +76,16 @@ def test_container_config__gpus__by_uuid_through_cdi() -> None:
 
 
 def test_container_config__no_command__the_images_own() -> None:
-    assert "Cmd" not in docker.container_config(request(command=()), {}, cpus=1)
+    assert "Cmd" not in docker_request.container_config(request(command=()), {}, cpus=1)
 
 
 def test_container_config__runsc__named() -> None:
-    assert docker.container_config(request(), {}, cpus=1, runtime="runsc")["HostConfig"]["Runtime"] == "runsc"
+    assert docker_request.container_config(request(), {}, cpus=1, runtime="runsc")["HostConfig"]["Runtime"] == "runsc"
 
 
 def test_container_config__volumes_of_the_image__capped_tmpfs_but_never_over_ours() -> None:
-    facts = docker.ImageFacts(volumes=("/data", "/out", "/in"))
-    tmpfs = docker.container_config(request(), {}, facts, cpus=1)["HostConfig"]["Tmpfs"]
+    facts = docker_request.ImageFacts(volumes=("/data", "/out", "/in"))
+    tmpfs = docker_request.container_config(request(), {}, facts, cpus=1)["HostConfig"]["Tmpfs"]
     assert set(tmpfs) == {"/tmp", "/data"}
     assert "size=2000" in tmpfs["/data"] and "noexec" in tmpfs["/data"]
 
@@ -107,13 +107,13 @@ def test_container_config__volumes_of_the_image__capped_tmpfs_but_never_over_our
     ],
 )
 def test_parse_image__only_digests__accepted(reference: str, parsed: tuple[str, str] | None) -> None:
-    assert docker.parse_image(reference) == parsed
+    assert docker_request.parse_image(reference) == parsed
 
 
 @pytest.mark.parametrize("image", [None, "python:3.12", "python"])
 def test_run__image_without_digest__image_missing_before_any_engine(image: str | None) -> None:
     result = docker.DockerRuntime("unix:///nowhere.sock").run(request(image=image), threading.Event())
-    assert result.status is Status.IMAGE_MISSING
+    assert result.status is RunStatus.IMAGE_MISSING
 
 
 def test_runtime__no_engine__named_everywhere_and_never_raised() -> None:
@@ -121,8 +121,8 @@ def test_runtime__no_engine__named_everywhere_and_never_raised() -> None:
     able, why = runtime.available()
     assert not able and "no Docker engine answers" in why
     refused = runtime.prepare(f"python@{DIGEST}")
-    assert refused is not None and refused.status is Status.BROKEN
-    assert runtime.run(request(), threading.Event()).status is Status.BROKEN
+    assert refused is not None and refused.status is RunStatus.BROKEN
+    assert runtime.run(request(), threading.Event()).status is RunStatus.BROKEN
     assert runtime.sweep("x") == 0
     assert [row.level for row in runtime.capabilities(1)] == [Level.FAIL]
 
@@ -130,7 +130,7 @@ def test_runtime__no_engine__named_everywhere_and_never_raised() -> None:
 @pytest.mark.parametrize("uuid", ["all", "0", "GPU-1,GPU-2", UUID + "\n", UUID.upper()])
 def test_run__gpu_that_is_no_uuid__refused(uuid: str) -> None:
     result = docker.DockerRuntime("unix:///nowhere.sock").run(request(gpus=(uuid,)), threading.Event())
-    assert result.status is Status.BROKEN and "UUID" in result.detail
+    assert result.status is RunStatus.BROKEN and "UUID" in result.detail
 
 
 def test_refuse_image__ld_preload_in_its_environment__refused() -> None:
@@ -140,22 +140,22 @@ def test_refuse_image__ld_preload_in_its_environment__refused() -> None:
     assert docker.refuse_image(facts("PATH=/bin", "LD_LIBRARY_PATH=/cuda", "NVIDIA_VISIBLE_DEVICES=all")) is None
     for name in ("LD_PRELOAD", "LD_AUDIT"):
         refused = docker.refuse_image(facts(f"{name}=/proc/self/cwd/x.so"))
-        assert refused is not None and refused.status is Status.IMAGE_MISSING and name in refused.detail
+        assert refused is not None and refused.status is RunStatus.IMAGE_MISSING and name in refused.detail
     assert docker.refuse_image({"Config": {"Env": None}}) is None
 
 
 @pytest.mark.parametrize(
     ("state", "status", "code"),
     [
-        ({"ExitCode": 0, "OOMKilled": False}, Status.OK, 0),
-        ({"ExitCode": 3, "OOMKilled": False}, Status.EXIT, 3),
-        ({"ExitCode": 137, "OOMKilled": True}, Status.OOM, 137),
-        ({"ExitCode": 1, "OOMKilled": True}, Status.OOM, 1),
-        ({"ExitCode": 0, "OOMKilled": True}, Status.OK, 0),
-        ({"ExitCode": 137, "OOMKilled": False}, Status.EXIT, 137),
+        ({"ExitCode": 0, "OOMKilled": False}, RunStatus.OK, 0),
+        ({"ExitCode": 3, "OOMKilled": False}, RunStatus.EXIT, 3),
+        ({"ExitCode": 137, "OOMKilled": True}, RunStatus.OOM, 137),
+        ({"ExitCode": 1, "OOMKilled": True}, RunStatus.OOM, 1),
+        ({"ExitCode": 0, "OOMKilled": True}, RunStatus.OK, 0),
+        ({"ExitCode": 137, "OOMKilled": False}, RunStatus.EXIT, 137),
     ],
 )
-def test_name_end__state_of_the_engine__typed(state: dict[str, Any], status: Status, code: int) -> None:
+def test_name_end__state_of_the_engine__typed(state: dict[str, Any], status: RunStatus, code: int) -> None:
     result = docker.name_end(state, None, request())
     assert (result.status, result.exit_code) == (status, code)
 
@@ -163,26 +163,26 @@ def test_name_end__state_of_the_engine__typed(state: dict[str, Any], status: Sta
 @pytest.mark.parametrize(
     ("message", "status"),
     [
-        ('exec: "nosuch": executable file not found in $PATH: unknown', Status.EXIT),
-        ('exec: "/job/x": permission denied: unknown', Status.EXIT),
-        ("exec /job/x: no such file or directory", Status.EXIT),
-        ("failed to create task: cgroup: out of memory", Status.BROKEN),
+        ('exec: "nosuch": executable file not found in $PATH: unknown', RunStatus.EXIT),
+        ('exec: "/job/x": permission denied: unknown', RunStatus.EXIT),
+        ("exec /job/x: no such file or directory", RunStatus.EXIT),
+        ("failed to create task: cgroup: out of memory", RunStatus.BROKEN),
     ],
 )
-def test_name_start_failure__message__whose_fault(message: str, status: Status) -> None:
+def test_name_start_failure__message__whose_fault(message: str, status: RunStatus) -> None:
     assert docker.name_start_failure(message).status is status
 
 
 @pytest.mark.parametrize(
     ("message", "status"),
     [
-        ("manifest for x not found: manifest unknown", Status.IMAGE_MISSING),
-        ("pull access denied for x, repository does not exist", Status.IMAGE_MISSING),
-        ("Get https://r/v2/: dial tcp: connect: connection refused", Status.BROKEN),
-        ("toomanyrequests: You have reached your pull rate limit", Status.BROKEN),
+        ("manifest for x not found: manifest unknown", RunStatus.IMAGE_MISSING),
+        ("pull access denied for x, repository does not exist", RunStatus.IMAGE_MISSING),
+        ("Get https://r/v2/: dial tcp: connect: connection refused", RunStatus.BROKEN),
+        ("toomanyrequests: You have reached your pull rate limit", RunStatus.BROKEN),
     ],
 )
-def test_name_pull_failure__message__missing_or_retried(message: str, status: Status) -> None:
+def test_name_pull_failure__message__missing_or_retried(message: str, status: RunStatus) -> None:
     assert docker.name_pull_failure("x", DIGEST, message).status is status
 
 
@@ -204,7 +204,7 @@ GOOD_VERSION: dict[str, Any] = {
 
 
 def levels(version: dict[str, Any], info: dict[str, Any], chain: int = 1, gpus: int = 1) -> dict[str, Level]:
-    rows = docker.judge_engine(version, info, chain, gpus=gpus)
+    rows = docker_engine.judge_engine(version, info, chain, gpus=gpus)
     assert all(bool(row.fix) is (row.level is not Level.PASS) for row in rows)
     return {row.name: row.level for row in rows}
 

@@ -19,7 +19,7 @@ import pytest
 
 from hearth.spec import FUEL_PER_SECOND
 from hearth.spec.load import load_spec
-from worker.runtimes.base import Limits, OutputRule, RunRequest, RunResult, Status
+from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 from worker.runtimes.wasm import WasmRuntime
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -39,7 +39,7 @@ def run(root: Path, module: str, data: str | None = None, **changes: object) -> 
         "job_dir": root / "job",
         "in_dir": root / "in",
         "out_dir": root / "out",
-        "limits": Limits(wall_seconds=60, memory_bytes=64 * MIB, out_bytes=2 * MIB, fuel=60 * 10**9),
+        "limits": SandboxLimits(wall_seconds=60, memory_bytes=64 * MIB, out_bytes=2 * MIB, fuel=60 * 10**9),
         "module": EXAMPLES / module,
         **changes,
     }
@@ -97,7 +97,7 @@ def test_digits__trained_from_scratch__reads_nine_of_ten_unseen_digits_and_is_re
         run(tmp_path / name, "digits/digits.wasm", "digits/digits.csv", command=("--epochs", "20"), outputs=rules)
         for name in ("first", "second")
     ]
-    assert [result.status for result in runs] == [Status.OK, Status.OK]
+    assert [result.status for result in runs] == [RunStatus.OK, RunStatus.OK]
     report = json.loads((tmp_path / "first/out/accuracy.json").read_text())
     assert report["held_out"] == 360 and report["training_images"] == 1437
     assert report["correct"] / report["held_out"] >= 0.9
@@ -128,7 +128,7 @@ def recount(blob: bytes) -> int:
 def test_digits__broken_row__says_where_and_exits_2(tmp_path: Path) -> None:
     root = tmp_path / "unit"
     result = run(root, "digits/digits.wasm")
-    assert (result.status, result.exit_code) == (Status.EXIT, 2)
+    assert (result.status, result.exit_code) == (RunStatus.EXIT, 2)
     assert b"/in/digits.csv" in result.stderr
     (root / "in" / "digits.csv").write_text("1,2,x\n")
     request_again = run(tmp_path / "again", "digits/digits.wasm", in_dir=root / "in")
@@ -145,9 +145,9 @@ def test_wordcount__units_reduced__equal_to_a_count_of_the_whole_text(tmp_path: 
             index=unit,
             units=UNITS,
             outputs=(OutputRule("/out/counts.tsv", True, MIB),),
-            limits=Limits(wall_seconds=20, memory_bytes=32 * MIB, out_bytes=MIB, fuel=20 * 10**9),
+            limits=SandboxLimits(wall_seconds=20, memory_bytes=32 * MIB, out_bytes=MIB, fuel=20 * 10**9),
         )
-        assert result.status is Status.OK, result
+        assert result.status is RunStatus.OK, result
     total, parts = load("wordcount-array/reduce.py").reduce(tmp_path)
     text = (EXAMPLES / "wordcount-array/text.txt").read_text(encoding="utf-8")
     assert parts == UNITS
@@ -168,5 +168,5 @@ def test_reduce__prints__totals_and_top_words(
 
 def test_failing__run__exit_3_with_its_last_words(tmp_path: Path) -> None:
     result = run(tmp_path / "unit", "failing/failing.wasm", outputs=(OutputRule("/out", required=False),))
-    assert (result.status, result.exit_code) == (Status.EXIT, 3)
+    assert (result.status, result.exit_code) == (RunStatus.EXIT, 3)
     assert result.stderr == b"failing: the input has no rows to train on\n"

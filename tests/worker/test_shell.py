@@ -75,7 +75,7 @@ def test_read_one__spec_that_cannot_be_had__frees_the_reader(
         assert fault is not None
         raise fault
 
-    monkeypatch.setattr("worker.execution.read_spec", read)
+    monkeypatch.setattr("worker.attempt.fetch.read_spec", read)
     worker = Worker.__new__(Worker)
     worker.wake, worker._lock = threading.Event(), threading.Lock()
     worker._store, worker._tiers = MemoryStore(), {}

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from tests.worker.wasm_tools import ROOT, command, from_c, from_text
-from worker.runtimes import wasi, wasm, wasm_child
-from worker.runtimes.base import Limits, OutputRule, RunRequest, RunResult, Status
+from worker.runtimes import wasi, wasi_abi, wasi_files, wasm, wasm_child
+from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 
 MIB = 1 << 20
 ERROFS, EPERM = "Read-only file system", "Operation not permitted"
@@ -46,7 +46,7 @@ class Box:
             job_dir=self.root / "job",
             in_dir=self.root / "in",
             out_dir=self.root / "out",
-            limits=Limits(**{**base, **(limits or {})}),
+            limits=SandboxLimits(**{**base, **(limits or {})}),
             module=module,
         )
         return replace(request, **changes)
@@ -88,7 +88,7 @@ def run(box: Box, request: RunRequest, cancel: threading.Event | None = None) ->
 def test_run__reads_in_and_job_and_writes_out__ok(box: Box, probe: Path) -> None:
     result = run(box, box.request(probe, "files"))
     lines = result.stdout.decode().splitlines()
-    assert (result.status, result.exit_code, result.stderr) == (Status.OK, 0, b"")
+    assert (result.status, result.exit_code, result.stderr) == (RunStatus.OK, 0, b"")
     assert lines[:3] == ["/in/data.txt: hello", "/job/code.txt: code", "code.txt: code"]
     for expected in (
         "mkdir: ok",
@@ -113,7 +113,7 @@ def test_run__tries_to_leave_its_folders__every_try_refused_and_nothing_changed(
     before = box.tree()
     result = run(box, box.request(probe, "escape"))
     said = dict(line.split(": ", 1) for line in result.stdout.decode().splitlines())
-    assert result.status is Status.OK
+    assert result.status is RunStatus.OK
     read_only = "write /in,new in /in,write /job,write cwd,unlink /in,rename /in,steal,mkdir /job,truncate"
     assert {name: said[name] for name in read_only.split(",")} == dict.fromkeys(read_only.split(","), ERROFS)
     assert said["/out/../../etc/passwd"] == said["../../../../etc/passwd"] == said["out of /out"] == EPERM
@@ -131,9 +131,9 @@ def test_run__same_escapes_with_mounts_writable__succeed(
     box: Box, probe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Control: with the one defence (a mount without quota is read-only) removed, the program destroys its input."""
-    plain = wasi.Mount
+    plain = wasi_files.Mount
     monkeypatch.setattr(
-        wasi, "Mount", lambda guest, host, quota=None: plain(guest, host, quota or wasi.Quota("any", MIB))
+        wasm_child, "Mount", lambda guest, host, quota=None: plain(guest, host, quota or wasi_files.Quota("any", MIB))
     )
     said = run_in_process(box, box.request(probe, "escape")).splitlines()
     for attack in ("write /in", "new in /in", "write /job", "unlink /in", "mkdir /job"):
@@ -194,7 +194,7 @@ def test_run__environment_and_arguments__only_the_specs_and_the_unit(
 @pytest.mark.parametrize("name", ["LD_PRELOAD", "NVIDIA_VISIBLE_DEVICES", "HEARTH_UNIT", "1BAD", "A=B", ""])
 def test_run__env_name_kept_for_the_sandbox__bad_input(box: Box, probe: Path, name: str) -> None:
     result = run(box, box.request(probe, "env", env={name: "x"}))
-    assert result.status is Status.BAD_INPUT
+    assert result.status is RunStatus.BAD_INPUT
     assert repr(name)[1:-1] in result.detail
 
 
@@ -227,20 +227,24 @@ def test_run__waits_for_the_clock_in_a_loop__ends_after_a_thousand_steps(box: Bo
 
 def test_run__endless_nesting__stopped_where_tools_can_still_walk(box: Box, probe: Path) -> None:
     result = run(box, box.request(probe, "deep"))
-    assert result.status is Status.OK
+    assert result.status is RunStatus.OK
     assert result.stdout.decode().splitlines() == [
         "mkdir: Filename too long",
         "move down: Not supported",
         "move beside: ok",
     ]
-    assert max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi.MAX_DEPTH
+    assert (
+        max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi_files.MAX_DEPTH
+    )
 
 
 def test_run__folder_that_is_open_while_it_moves__keeps_its_true_depth(box: Box, probe: Path) -> None:
     result = run(box, box.request(probe, "stale"))
-    assert result.status is Status.OK, result
+    assert result.status is RunStatus.OK, result
     assert result.stdout.decode().splitlines() == ["move down: Not supported", "one number: 1"]
-    assert max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi.MAX_DEPTH
+    assert (
+        max(len(p.relative_to(box.root / "out").parts) for p in (box.root / "out").rglob("*")) == wasi_files.MAX_DEPTH
+    )
 
 
 def test_run__same_module_and_input_twice__same_bytes_and_same_fuel(probe: Path, tmp_path: Path) -> None:
@@ -253,7 +257,7 @@ def test_run__same_module_and_input_twice__same_bytes_and_same_fuel(probe: Path,
         result = run(box, box.request(probe, "files", seed=b"s"))
         runs.append((result.status, result.fuel_used, result.stdout, box.tree(), result.engine))
     assert runs[0] == runs[1] == runs[2]
-    assert runs[0][0] is Status.OK and runs[0][1] > 0
+    assert runs[0][0] is RunStatus.OK and runs[0][1] > 0
 
 
 def test_run__nan_arithmetic__canonical(box: Box, probe: Path) -> None:
@@ -267,7 +271,7 @@ def test_run__network_calls__no_socket_exists(box: Box) -> None:
       (memory (export "memory") 1)
       (func (export "_start") (call $exit (call $accept (i32.const 3) (i32.const 0) (i32.const 0)))))"""
     result = run(box, box.request(from_text(box.root, text)))
-    assert (result.status, result.exit_code) == (Status.EXIT, wasi.NOTSOCK)
+    assert (result.status, result.exit_code) == (RunStatus.EXIT, wasi_abi.NOTSOCK)
 
 
 @pytest.mark.parametrize("module", ["wasi_snapshot_preview1.sock_open", "env.connect", "wasi_unstable.fd_write"])
@@ -275,7 +279,7 @@ def test_run__import_that_is_not_offered__bad_input(box: Box, module: str) -> No
     space, name = module.split(".")
     text = f'(module (import "{space}" "{name}" (func)) (memory (export "memory") 1) (func (export "_start")))'
     result = run(box, box.request(from_text(box.root, text)))
-    assert result.status is Status.BAD_INPUT
+    assert result.status is RunStatus.BAD_INPUT
     assert module in result.detail
 
 
@@ -291,7 +295,7 @@ def test_run__pointer_outside_memory__fault_and_no_crash(box: Box) -> None:
           (then unreachable))
         (call $exit (call $random (i32.const 65530) (i32.const 7)))))"""
     result = run(box, box.request(from_text(box.root, text)))
-    assert (result.status, result.exit_code) == (Status.EXIT, wasi.FAULT)
+    assert (result.status, result.exit_code) == (RunStatus.EXIT, wasi_abi.FAULT)
 
 
 def test_run__opens_files_without_end__stopped_at_the_descriptor_cap(box: Box, probe: Path) -> None:
@@ -304,7 +308,7 @@ def test_run__opens_files_without_end__stopped_at_the_descriptor_cap(box: Box, p
 
 def test_run__exits_with_a_code__exit_and_stderr(box: Box, probe: Path) -> None:
     result = run(box, box.request(probe, "exit", "3"))
-    assert (result.status, result.exit_code, result.stderr) == (Status.EXIT, 3, b"exiting with 3\n")
+    assert (result.status, result.exit_code, result.stderr) == (RunStatus.EXIT, 3, b"exiting with 3\n")
 
 
 @pytest.mark.parametrize(
@@ -317,7 +321,7 @@ def test_run__exits_with_a_code__exit_and_stderr(box: Box, probe: Path) -> None:
 )
 def test_run__trap__named(box: Box, body: str, word: str) -> None:
     result = run(box, box.request(from_text(box.root, command(body))))
-    assert result.status is Status.TRAP
+    assert result.status is RunStatus.TRAP
     assert word in result.detail
     assert result.fuel_used is not None
 
@@ -325,19 +329,19 @@ def test_run__trap__named(box: Box, body: str, word: str) -> None:
 def test_run__endless_recursion__trap(box: Box) -> None:
     text = '(module (memory (export "memory") 1) (func $f (export "_start") (call $f) (call $f)))'
     result = run(box, box.request(from_text(box.root, text)))
-    assert result.status is Status.TRAP
+    assert result.status is RunStatus.TRAP
     assert "stack" in result.detail
 
 
 def test_run__trap_in_the_start_section__trap(box: Box) -> None:
     text = '(module (memory (export "memory") 1) (func $s unreachable) (start $s) (func (export "_start")))'
-    assert run(box, box.request(from_text(box.root, text))).status is Status.TRAP
+    assert run(box, box.request(from_text(box.root, text))).status is RunStatus.TRAP
 
 
 def test_run__endless_loop_with_fuel__out_of_fuel_exactly(box: Box) -> None:
     module = from_text(box.root, command("(loop br 0)"))
     result = run(box, box.request(module, limits={"fuel": 1_000_000}))
-    assert (result.status, result.fuel_used) == (Status.OUT_OF_FUEL, 1_000_000)
+    assert (result.status, result.fuel_used) == (RunStatus.OUT_OF_FUEL, 1_000_000)
 
 
 def test_run__host_calls__charged(box: Box) -> None:
@@ -348,13 +352,13 @@ def test_run__host_calls__charged(box: Box) -> None:
           (br_if 0 (i32.lt_u (local.get $i) (i32.const 100))))))"""
     module = from_text(box.root, text)
     result = run(box, box.request(module, outputs=()))
-    assert result.status is Status.OK
+    assert result.status is RunStatus.OK
     assert 0 < result.fuel_used - 100 * wasi.FUEL_PER_CALL < 100 * 20
     limit = result.fuel_used - wasi.FUEL_PER_CALL
     short = run(box, box.request(module, outputs=(), limits={"fuel": limit}))
-    assert (short.status, short.fuel_used) == (Status.OUT_OF_FUEL, limit)
+    assert (short.status, short.fuel_used) == (RunStatus.OUT_OF_FUEL, limit)
     exact = run(box, box.request(module, outputs=(), limits={"fuel": result.fuel_used}))
-    assert exact.status is Status.OK
+    assert exact.status is RunStatus.OK
 
 
 @pytest.mark.parametrize("yields", [False, True])
@@ -362,7 +366,7 @@ def test_run__endless_loop_without_fuel__timeout_by_epoch(box: Box, yields: bool
     text = f"""(module (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
       (memory (export "memory") 1) (func (export "_start") (loop {"(drop (call $yield))" if yields else ""} br 0)))"""
     result = run(box, box.request(from_text(box.root, text), limits={"fuel": None, "wall_seconds": 1}))
-    assert (result.status, result.fuel_used) == (Status.TIMEOUT, None)
+    assert (result.status, result.fuel_used) == (RunStatus.TIMEOUT, None)
     assert "1 s" in result.detail
 
 
@@ -373,7 +377,7 @@ def test_child__endless_loop__ends_itself_by_epoch_without_being_killed(
 
     def capture(self: wasm.WasmRuntime, message: dict[str, Any], *_: Any) -> RunResult:
         messages.append({**message, "tmp_dir": str(box.root / "scratch")})
-        return RunResult(Status.CANCELLED)
+        return RunResult(RunStatus.CANCELLED)
 
     monkeypatch.setattr(wasm.WasmRuntime, "_supervise", capture)
     run(box, box.request(from_text(box.root, command("(loop br 0)")), limits={"fuel": None, "wall_seconds": 1}))
@@ -399,12 +403,12 @@ def test_run__child_that_ignores_its_deadline__killed_and_named_timeout(
     monkeypatch.setattr(wasm, "KILL_AFTER_SECONDS", 0.5)
     module = from_text(box.root, command("nop"))
     result = run(box, box.request(module, limits={"wall_seconds": 1}))
-    assert result.status is Status.TIMEOUT
+    assert result.status is RunStatus.TIMEOUT
 
 
 def test_run__memory_grows_past_the_cap__refused_and_named_out_of_memory(box: Box, probe: Path) -> None:
     result = run(box, box.request(probe, "hog", limits={"memory_bytes": 8 * MIB}))
-    assert result.status is Status.OOM
+    assert result.status is RunStatus.OOM
     assert str(8 * MIB) in result.detail
 
 
@@ -414,13 +418,13 @@ def test_run__memory_bomb_with_a_larger_cap__grows_that_far(box: Box) -> None:
     module = from_text(box.root, command(body))
     allowed = box.request(module, limits={"memory_bytes": 1001 * 65536}, outputs=())
     refused = box.request(module, limits={"memory_bytes": 1000 * 65536}, outputs=())
-    assert run(box, allowed).status is Status.OK
-    assert run(box, refused).status is not Status.OK
+    assert run(box, allowed).status is RunStatus.OK
+    assert run(box, refused).status is not RunStatus.OK
 
 
 def test_run__module_starts_over_the_cap__out_of_memory(box: Box) -> None:
     module = from_text(box.root, command("nop", '(memory (export "memory") 2000)'))
-    assert run(box, box.request(module)).status is Status.OOM
+    assert run(box, box.request(module)).status is RunStatus.OOM
 
 
 @pytest.mark.parametrize(
@@ -437,7 +441,7 @@ def test_run__writes_past_a_cap__stopped_at_that_write(box: Box, probe: Path, ar
     other = make_box(box.root / "other")
     result = run(box, box.request(probe, *args))
     again = run(other, other.request(probe, *args))
-    assert result.status is Status.OUTPUT_OVER_CAP
+    assert result.status is RunStatus.OUTPUT_OVER_CAP
     assert word in result.detail
     assert result.fuel_used == again.fuel_used  # the same write on every machine
     assert sum(p.stat().st_size for p in (box.root / "out").rglob("*")) <= MIB
@@ -445,20 +449,20 @@ def test_run__writes_past_a_cap__stopped_at_that_write(box: Box, probe: Path, ar
 
 def test_run__output_of_an_earlier_attempt__counts(box: Box, probe: Path) -> None:
     (box.root / "out" / "kept").write_bytes(bytes(MIB - 100))
-    assert run(box, box.request(probe, "fill", "/out/x", "200")).status is Status.OUTPUT_OVER_CAP
-    assert run(box, box.request(probe, "fill", "/out/kept", "200")).status is Status.OK
+    assert run(box, box.request(probe, "fill", "/out/x", "200")).status is RunStatus.OUTPUT_OVER_CAP
+    assert run(box, box.request(probe, "fill", "/out/kept", "200")).status is RunStatus.OK
 
 
 @pytest.mark.parametrize("args", [("fill", "/out/x", str(MIB - 1)), ("hold", "not"), ("reuse",)])
 def test_run__writes_within_the_cap__ok(box: Box, probe: Path, args: tuple[str, ...]) -> None:
-    assert run(box, box.request(probe, *args)).status is Status.OK
+    assert run(box, box.request(probe, *args)).status is RunStatus.OK
 
 
 def test_run__endless_file_names__stopped_at_the_entry_cap(box: Box, probe: Path) -> None:
     result = run(box, box.request(probe, "names"))
-    assert result.status is Status.OUTPUT_OVER_CAP
-    assert str(wasi.MAX_ENTRIES) in result.detail
-    assert len(os.listdir(box.root / "out")) == wasi.MAX_ENTRIES
+    assert result.status is RunStatus.OUTPUT_OVER_CAP
+    assert str(wasi_files.MAX_ENTRIES) in result.detail
+    assert len(os.listdir(box.root / "out")) == wasi_files.MAX_ENTRIES
 
 
 def test_run__log_flood__head_and_tail_kept_within_the_cap(box: Box, probe: Path) -> None:
@@ -466,7 +470,7 @@ def test_run__log_flood__head_and_tail_kept_within_the_cap(box: Box, probe: Path
     request = box.request(probe, "flood")
     runtime = wasm.WasmRuntime(box.root / "scratch")
     result = runtime.run(request, threading.Event(), lambda stream, chunk: streamed.append(chunk))
-    assert result.status is Status.OK and result.stdout_truncated and not result.stderr_truncated
+    assert result.status is RunStatus.OK and result.stdout_truncated and not result.stderr_truncated
     assert len(result.stdout) <= 64 * 1024 + 64
     assert result.stdout.startswith(b"first line\n") and result.stdout.endswith(b"last line\n")
     assert b"bytes dropped" in result.stdout
@@ -475,20 +479,20 @@ def test_run__log_flood__head_and_tail_kept_within_the_cap(box: Box, probe: Path
 
 def test_run__no_output_at_all__output_missing(box: Box, probe: Path) -> None:
     result = run(box, box.request(probe, "exit", "0"))
-    assert (result.status, result.exit_code) == (Status.OUTPUT_MISSING, 0)
+    assert (result.status, result.exit_code) == (RunStatus.OUTPUT_MISSING, 0)
     assert "/out is empty" in result.detail
 
 
 def test_run__named_output_missing__output_missing(box: Box, probe: Path) -> None:
     rules = (OutputRule("/out"), OutputRule("/out/weights.bin"))
     result = run(box, box.request(probe, "env", outputs=rules))
-    assert result.status is Status.OUTPUT_MISSING
+    assert result.status is RunStatus.OUTPUT_MISSING
     assert "/out/weights.bin is missing" in result.detail
 
 
 def test_run__named_output_over_its_own_cap__output_over_cap(box: Box, probe: Path) -> None:
     rules = (OutputRule("/out/x", max_bytes=99),)
-    assert run(box, box.request(probe, "fill", "/out/x", "100", outputs=rules)).status is Status.OUTPUT_OVER_CAP
+    assert run(box, box.request(probe, "fill", "/out/x", "100", outputs=rules)).status is RunStatus.OUTPUT_OVER_CAP
 
 
 # -- modules that are refused ------------------------------------------------
@@ -510,7 +514,7 @@ def test_run__named_output_over_its_own_cap__output_over_cap(box: Box, probe: Pa
 )
 def test_run__module_with_a_feature_that_is_off__bad_input(box: Box, text: str, word: str) -> None:
     result = run(box, box.request(from_text(box.root, text)))
-    assert result.status is Status.BAD_INPUT
+    assert result.status is RunStatus.BAD_INPUT
     assert word in result.detail.replace("tail calls", "tail call")
 
 
@@ -519,7 +523,7 @@ def test_prepare__malformed_module__bad_input(box: Box, content: bytes) -> None:
     path = box.root / "bad.wasm"
     path.write_bytes(content)
     refused = wasm.WasmRuntime(box.root / "scratch").prepare(str(path))
-    assert refused is not None and refused.status is Status.BAD_INPUT
+    assert refused is not None and refused.status is RunStatus.BAD_INPUT
 
 
 def test_prepare__module_over_the_size_cap__bad_input_before_it_is_read(box: Box) -> None:
@@ -528,7 +532,7 @@ def test_prepare__module_over_the_size_cap__bad_input_before_it_is_read(box: Box
         huge.write(b"\0asm\1\0\0\0")
         huge.truncate(wasm_child.MAX_MODULE_BYTES + 1)
     refused = wasm.WasmRuntime(box.root / "scratch").prepare(str(path))
-    assert refused is not None and refused.status is Status.BAD_INPUT
+    assert refused is not None and refused.status is RunStatus.BAD_INPUT
     assert str(wasm_child.MAX_MODULE_BYTES) in refused.detail
 
 
@@ -537,7 +541,7 @@ def test_prepare__good_module__nothing_to_say(box: Box, probe: Path) -> None:
 
 
 def test_run__module_file_missing__bad_input(box: Box) -> None:
-    assert run(box, box.request(box.root / "none.wasm")).status is Status.BAD_INPUT
+    assert run(box, box.request(box.root / "none.wasm")).status is RunStatus.BAD_INPUT
 
 
 # -- the child process ------------------------------------------------
@@ -573,7 +577,7 @@ def test_run__cancelled__child_gone_and_named(box: Box, spinning: Spinning) -> N
     thread, results, cancel, pid = spinning
     cancel.set()
     thread.join(30)
-    assert results[0].status is Status.CANCELLED
+    assert results[0].status is RunStatus.CANCELLED
     assert not Path(f"/proc/{pid}").exists()
     assert list((box.root / "scratch").iterdir()) == []
 
@@ -582,7 +586,7 @@ def test_run__child_killed_from_outside__broken_not_the_jobs_fault(box: Box, spi
     thread, results, _, pid = spinning
     os.kill(pid, signal.SIGKILL)
     thread.join(30)
-    assert results[0].status is Status.BROKEN
+    assert results[0].status is RunStatus.BROKEN
     assert "SIGKILL" in results[0].detail
 
 
@@ -590,7 +594,7 @@ def test_run__engine_crashes_under_the_guest__trap(box: Box, spinning: Spinning)
     thread, results, _, pid = spinning
     os.kill(pid, signal.SIGABRT)
     thread.join(30)
-    assert results[0].status is Status.TRAP
+    assert results[0].status is RunStatus.TRAP
     assert "SIGABRT" in results[0].detail
 
 
@@ -600,17 +604,17 @@ def test_sweep__child_of_this_label__killed_others_left(box: Box, spinning: Spin
     assert runtime.sweep("no-such-label") == 0
     assert runtime.sweep(f"test-{os.getpid()}") == 1
     thread.join(30)
-    assert results[0].status is Status.BROKEN
+    assert results[0].status is RunStatus.BROKEN
 
 
 def test_run__worker_killed__child_dies_with_it(box: Box, probe: Path) -> None:
     program = """
 import sys, threading
 from pathlib import Path
-from worker.runtimes.base import Limits, RunRequest
+from worker.runtimes.base import SandboxLimits, RunRequest
 from worker.runtimes.wasm import WasmRuntime
 root = Path(sys.argv[1])
-limits = Limits(wall_seconds=600, memory_bytes=64 << 20)
+limits = SandboxLimits(wall_seconds=600, memory_bytes=64 << 20)
 WasmRuntime(root / "scratch").run(RunRequest("orphan-" + sys.argv[3], ("spin",), root / "job", root / "in",
     root / "out", limits, module=Path(sys.argv[2])), threading.Event())
 """
@@ -638,7 +642,7 @@ def test_child__environment_of_the_worker__not_inherited(canary: str, spinning: 
     limits = Path(f"/proc/{pid}/limits").read_text()
     assert canary.encode() not in seen and b"PYTHONPATH" in seen
     hard = {line[:25].strip(): line[25:].split()[1] for line in limits.splitlines()[1:]}
-    assert (hard["Max core file size"], hard["Max open files"]) == ("0", str(2 * wasi.MAX_FDS))
+    assert (hard["Max core file size"], hard["Max open files"]) == ("0", str(2 * wasi_files.MAX_FDS))
     assert int(hard["Max data size"]) == 64 * MIB + wasm_child.DATA_SLACK
 
 

@@ -1,7 +1,7 @@
 """What a runtime is asked and what it answers, the same for WebAssembly and for containers.
 
 A runtime never touches the chain or a store: it gets folders that are already filled, runs one unit, and says in
-typed form how that ended. Source: SPEC section "Worker"; SAFETY section 4.
+typed form how that ended. Source: SPEC section "Worker".
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LogSink = Callable[[str, bytes], None]
 """Called as `on_log("stdout" | "stderr", chunk)` while a unit runs, from the thread that called `run`."""
 
 
-class Status(StrEnum):
+class RunStatus(StrEnum):
     """Name the ways in which one run of one unit can end."""
 
     OK = "ok"
@@ -77,7 +77,7 @@ class OutputRule:
 
 
 @dataclass(frozen=True)
-class Limits:
+class SandboxLimits:
     """Bound one run: seconds of wall time, bytes, whole CPU cores, processes, and fuel (None: not metered)."""
 
     wall_seconds: int
@@ -106,7 +106,7 @@ class RunRequest:
     job_dir: Path
     in_dir: Path
     out_dir: Path
-    limits: Limits
+    limits: SandboxLimits
     module: Path | None = None
     image: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class RunRequest:
 class RunResult:
     """Report how a run ended. `fuel_used` is exact and the same on any machine; `wall_seconds` is not."""
 
-    status: Status
+    status: RunStatus
     detail: str = ""
     exit_code: int | None = None
     fuel_used: int | None = None
@@ -135,7 +135,7 @@ class RunResult:
     @property
     def ok(self) -> bool:
         """Say whether the job did what it was asked."""
-        return self.status is Status.OK
+        return self.status is RunStatus.OK
 
 
 class Runtime(Protocol):
@@ -299,7 +299,7 @@ def over_cap(tree: Tree, cap: int) -> str:
     return tree.offence if tree.too_deep else ""
 
 
-def check_outputs(out_dir: Path, rules: tuple[OutputRule, ...], cap: int) -> tuple[Status, str]:
+def check_outputs(out_dir: Path, rules: tuple[OutputRule, ...], cap: int) -> tuple[RunStatus, str]:
     """Judge the outputs of a run that ended well: (OK, "") or the failure with its sentence.
 
     Links and devices are refused (they would name other files at the reader), sizes are of contents. An output that is
@@ -308,19 +308,22 @@ def check_outputs(out_dir: Path, rules: tuple[OutputRule, ...], cap: int) -> tup
     tree = measure(out_dir)
     excess = over_cap(tree, cap)
     if excess:
-        return Status.OUTPUT_OVER_CAP, excess
+        return RunStatus.OUTPUT_OVER_CAP, excess
     if tree.offence:
-        return Status.OUTPUT_MISSING, f"output refused: {tree.offence}"
+        return RunStatus.OUTPUT_MISSING, f"output refused: {tree.offence}"
     for rule in rules:
         parts = [part for part in rule.path.split("/") if part]
         if not parts or parts[0] != "out" or ".." in parts:
-            return Status.BAD_INPUT, f"output path {rule.path} is not at or below /out"
+            return RunStatus.BAD_INPUT, f"output path {rule.path} is not at or below /out"
         path = out_dir.joinpath(*parts[1:])
         inside = measure(path).entries if path.is_dir() else 0
         size = measure(path).size if path.is_dir() else path.stat().st_size if path.is_file() else 0
         if rule.required and (not path.exists() or (path.is_dir() and inside == 0) or (path.is_file() and size == 0)):
             what = "missing" if not path.exists() else "empty"
-            return Status.OUTPUT_MISSING, f"required output {rule.path} is {what}"
+            return RunStatus.OUTPUT_MISSING, f"required output {rule.path} is {what}"
         if rule.max_bytes is not None and size > rule.max_bytes:
-            return Status.OUTPUT_OVER_CAP, f"output {rule.path} is {size} bytes, more than its cap of {rule.max_bytes}"
-    return Status.OK, ""
+            return (
+                RunStatus.OUTPUT_OVER_CAP,
+                f"output {rule.path} is {size} bytes, more than its cap of {rule.max_bytes}",
+            )
+    return RunStatus.OK, ""

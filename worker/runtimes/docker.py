@@ -1,26 +1,19 @@
 """The docker runtime: one container per unit, by digest, without network, rights or a writable root.
 
-`container_config` is the whole request to the engine as a pure function, so that a flag which this machine cannot
-honour is still tested as a request. What an engine lacks is a row of `capabilities`, never a silent omission.
-Source: SAFETY section 4, container flags and GPU.
+What the engine is asked is in docker_request, what it can do in docker_engine, the folders it shares in docker_files.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import stat
-import subprocess
 import threading
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from hearth.base.errors import HearthError
-from worker.gpu import check_runc, parse_version
 from worker.runtimes.base import (
     Check,
     Level,
@@ -28,112 +21,21 @@ from worker.runtimes.base import (
     LogSink,
     RunRequest,
     RunResult,
-    Status,
+    RunStatus,
     check_outputs,
     guest_env,
     measure,
     over_cap,
 )
+from worker.runtimes.docker_engine import CDI_ENGINE_MAJOR, engine_major, engine_name, judge_engine, no_cdi
+from worker.runtimes.docker_files import lend_output, share_inputs, take_output
+from worker.runtimes.docker_request import LABEL, ImageFacts, container_config, parse_image
 
-IMAGE = re.compile(r"(?P<name>[a-z0-9][a-zA-Z0-9._:/-]{0,254}?)(?::[\w.-]{1,128})?@(?P<digest>sha256:[0-9a-f]{64})\Z")
 GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
-LABEL = "hearth.unit"
-GUEST_UID = 65534
-CDI_ENGINE_MAJOR = 25
 POLL_SECONDS = 0.25
 ENGINE_SECONDS = 60
-SHM_BYTES = 64 << 20
-# One file may pass the cap by this much, so that the size check sees it and names the reason.
-FILE_SLACK_BYTES = 1 << 20
 # Read by every process that starts in the container, also by the GPU hook outside of it (CVE-2025-23266).
 IMAGE_ENV_REFUSED = ("LD_PRELOAD", "LD_AUDIT")
-
-
-@dataclass(frozen=True)
-class ImageFacts:
-    """Hold what an image brings along that the sandbox must answer: its environment and its declared volumes."""
-
-    env: tuple[str, ...] = ()
-    volumes: tuple[str, ...] = ()
-
-
-def parse_image(reference: str) -> tuple[str, str] | None:
-    """Return (name with registry, digest), or None unless the reference names a digest; a tag beside it is dropped."""
-    found = IMAGE.match(reference)
-    return (found["name"], found["digest"]) if found else None
-
-
-def container_config(
-    request: RunRequest,
-    env: Mapping[str, str],
-    image: ImageFacts = ImageFacts(),
-    *,
-    cpus: int,
-    runtime: str = "",
-) -> dict[str, Any]:
-    """Return the body of the engine's create call for one unit: every flag of the sandbox is here and nowhere else."""
-    limits = request.limits
-    tmpfs = f"rw,noexec,nosuid,nodev,size={limits.tmp_bytes},mode=1777"
-    config: dict[str, Any] = {
-        "Image": request.image,
-        "WorkingDir": "/job",
-        "User": f"{GUEST_UID}:{GUEST_UID}",
-        # void: an engine whose default runtime is NVIDIA's gives an image that asks for all GPUs none.
-        "Env": [f"{name}={value}" for name, value in env.items()] + ["NVIDIA_VISIBLE_DEVICES=void"],
-        "Labels": {LABEL: request.unit},
-        "NetworkDisabled": True,
-        "OpenStdin": False,
-        "Tty": False,
-        "StopTimeout": 5,
-        "Healthcheck": {"Test": ["NONE"]},
-        "HostConfig": {
-            "NetworkMode": "none",
-            "ReadonlyRootfs": True,
-            "Privileged": False,
-            "CapDrop": ["ALL"],
-            "SecurityOpt": ["no-new-privileges"],
-            "IpcMode": "private",
-            "CgroupnsMode": "private",
-            "PidsLimit": limits.pids,
-            "Memory": limits.memory_bytes,
-            "MemorySwap": limits.memory_bytes,
-            "NanoCpus": cpus * 10**9,
-            "ShmSize": SHM_BYTES,
-            "Ulimits": [
-                _ulimit("nofile", 1024),
-                _ulimit("core", 0),
-                _ulimit("fsize", max(limits.out_bytes, limits.tmp_bytes) + FILE_SLACK_BYTES),
-            ],
-            # A VOLUME of the image would be a writable folder on the host's disk without a cap.
-            "Tmpfs": {path: tmpfs for path in ("/tmp", *image.volumes) if path not in ("/in", "/job", "/out")},
-            "Mounts": [
-                _bind(request.job_dir, "/job", read_only=True),
-                _bind(request.in_dir, "/in", read_only=True),
-                _bind(request.out_dir, "/out", read_only=False),
-            ],
-            "LogConfig": {"Type": "local", "Config": {"max-size": "10m", "max-file": "2"}},
-            "RestartPolicy": {"Name": "no"},
-            "OomScoreAdj": 500,
-        },
-    }
-    if request.command:
-        config["Cmd"] = list(request.command)
-    if runtime:
-        config["HostConfig"]["Runtime"] = runtime
-    if request.gpus:
-        ids = [f"nvidia.com/gpu={uuid}" for uuid in request.gpus]
-        config["HostConfig"]["DeviceRequests"] = [{"Driver": "cdi", "DeviceIDs": ids}]
-    return config
-
-
-def _ulimit(name: str, value: int) -> dict[str, Any]:
-    return {"Name": name, "Soft": value, "Hard": value}
-
-
-def _bind(source: Path, target: str, *, read_only: bool) -> dict[str, Any]:
-    options = {"Propagation": "rprivate", "NonRecursive": True}
-    path = os.path.abspath(source)
-    return {"Type": "bind", "Source": path, "Target": target, "ReadOnly": read_only, "BindOptions": options}
 
 
 class DockerRuntime:
@@ -160,7 +62,7 @@ class DockerRuntime:
             return False, f"no Docker engine answers: {_first_line(failed)}"
         if self._runtime and self._runtime not in known:
             return False, f"the engine has no runtime {self._runtime}, only {', '.join(sorted(known))}"
-        return True, _engine_name(version, self._runtime)
+        return True, engine_name(version, self._runtime)
 
     def prepare(self, target: str) -> RunResult | None:
         """Pull an image by digest unless it is there; a result says why it cannot be run."""
@@ -169,7 +71,9 @@ class DockerRuntime:
 
         parsed = parse_image(target)
         if parsed is None:
-            return RunResult(Status.IMAGE_MISSING, f"the image {target!r} is not pinned: name@sha256:<64 hex digits>")
+            return RunResult(
+                RunStatus.IMAGE_MISSING, f"the image {target!r} is not pinned: name@sha256:<64 hex digits>"
+            )
         name, digest = parsed
         try:
             with self._connect() as api:
@@ -181,22 +85,22 @@ class DockerRuntime:
                         return problem
                     facts = api.inspect_image(f"{name}@{digest}")
         except NotFound:
-            return RunResult(Status.IMAGE_MISSING, f"the registry gave another image than {digest}")
+            return RunResult(RunStatus.IMAGE_MISSING, f"the registry gave another image than {digest}")
         except (APIError, DockerException, RequestException) as failed:
-            return RunResult(Status.BROKEN, f"the engine could not prepare {name}: {_first_line(failed)}")
+            return RunResult(RunStatus.BROKEN, f"the engine could not prepare {name}: {_first_line(failed)}")
         return refuse_image(facts)
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
         """Run one unit and judge its outputs; never raises for anything that the job does."""
         if request.image is None or parse_image(request.image) is None:
-            return RunResult(Status.IMAGE_MISSING, f"the image {request.image!r} is not pinned by digest")
+            return RunResult(RunStatus.IMAGE_MISSING, f"the image {request.image!r} is not pinned by digest")
         try:
             env = guest_env(request)
         except HearthError as refused:
-            return RunResult(Status.BAD_INPUT, refused.message)
+            return RunResult(RunStatus.BAD_INPUT, refused.message)
         wrong = [uuid for uuid in request.gpus if not GPU_UUID.match(uuid)]
         if wrong:
-            return RunResult(Status.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
+            return RunResult(RunStatus.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
         return self.prepare(request.image) or self._run(request, env, cancel, on_log)
 
     def run_archive(self, archive: bytes, request: RunRequest) -> RunResult:
@@ -215,7 +119,7 @@ class DockerRuntime:
                 finally:
                     api.remove_image(image, force=True)
         except (DockerException, RequestException, KeyError, ValueError) as failed:
-            return RunResult(Status.BROKEN, f"the engine took no image: {_first_line(failed)}")
+            return RunResult(RunStatus.BROKEN, f"the engine took no image: {_first_line(failed)}")
 
     def _run(
         self, request: RunRequest, env: Mapping[str, str], cancel: threading.Event, on_log: LogSink | None
@@ -228,15 +132,15 @@ class DockerRuntime:
             with self._connect() as api:
                 version = api.version()
                 if request.gpus and engine_major(version) < CDI_ENGINE_MAJOR:
-                    return RunResult(Status.BROKEN, _no_cdi(version))
+                    return RunResult(RunStatus.BROKEN, no_cdi(version))
                 run = _Run(api, request, env, cancel, on_log, self._runtime)
                 result = run.to_end()
         except (DockerException, RequestException) as failed:
-            return RunResult(Status.BROKEN, f"the engine failed: {_first_line(failed)}")
+            return RunResult(RunStatus.BROKEN, f"the engine failed: {_first_line(failed)}")
         if result.ok:
             status, detail = check_outputs(request.out_dir, request.outputs, request.limits.out_bytes)
             result = replace(result, status=status, detail=detail)
-        return replace(result, engine=_engine_name(version, self._runtime))
+        return replace(result, engine=engine_name(version, self._runtime))
 
     def sweep(self, prefix: str = "") -> int:
         """Remove containers of units whose label starts with `prefix`; 0 where no engine answers."""
@@ -288,7 +192,7 @@ class DockerRuntime:
         try:
             lines = list(api.pull(name, tag=digest, stream=True, decode=True))
         except NotFound as failed:
-            return RunResult(Status.IMAGE_MISSING, f"{name}@{digest}: {_first_line(failed)}")
+            return RunResult(RunStatus.IMAGE_MISSING, f"{name}@{digest}: {_first_line(failed)}")
         except APIError as failed:
             return name_pull_failure(name, digest, _first_line(failed))
         errors = [str(line["error"]) for line in lines if "error" in line]
@@ -349,7 +253,7 @@ class _Run:
             api.remove_container(container, force=True, v=True)
             wiped = take_output(request.out_dir)
         if wiped and result.ok:
-            result = RunResult(Status.OUTPUT_OVER_CAP, wiped)
+            result = RunResult(RunStatus.OUTPUT_OVER_CAP, wiped)
         return replace(
             result,
             wall_seconds=time.monotonic() - began,
@@ -376,11 +280,11 @@ class _Run:
             reason = None
             excess = over_cap(measure(self._request.out_dir), limits.out_bytes)
             if self._cancel.is_set():
-                reason = RunResult(Status.CANCELLED, "cancelled")
+                reason = RunResult(RunStatus.CANCELLED, "cancelled")
             elif time.monotonic() - began > limits.wall_seconds:
-                reason = RunResult(Status.TIMEOUT, f"not done after {limits.wall_seconds} s")
+                reason = RunResult(RunStatus.TIMEOUT, f"not done after {limits.wall_seconds} s")
             elif excess:
-                reason = RunResult(Status.OUTPUT_OVER_CAP, excess)
+                reason = RunResult(RunStatus.OUTPUT_OVER_CAP, excess)
             if reason is not None:
                 self._kill(container)
                 return reason
@@ -405,28 +309,28 @@ def name_end(state: Mapping[str, Any], stopped: RunResult | None, request: RunRe
     code = int(state["ExitCode"])
     if state.get("OOMKilled") and code != 0:
         return RunResult(
-            Status.OOM, f"killed at its memory limit of {request.limits.memory_bytes} bytes", exit_code=code
+            RunStatus.OOM, f"killed at its memory limit of {request.limits.memory_bytes} bytes", exit_code=code
         )
     if code == 0:
-        return RunResult(Status.OK, exit_code=0)
-    return RunResult(Status.EXIT, f"the program exited with {code}", exit_code=code)
+        return RunResult(RunStatus.OK, exit_code=0)
+    return RunResult(RunStatus.EXIT, f"the program exited with {code}", exit_code=code)
 
 
 def name_start_failure(message: str) -> RunResult:
     """Tell a command that the image does not have, which is the job's fault, from an engine that cannot start."""
     if "executable file not found" in message or ("no such file or directory" in message and "exec" in message):
-        return RunResult(Status.EXIT, f"the command was not found in the image: {message}", exit_code=127)
+        return RunResult(RunStatus.EXIT, f"the command was not found in the image: {message}", exit_code=127)
     if "permission denied" in message and "exec" in message:
-        return RunResult(Status.EXIT, f"the command cannot be executed: {message}", exit_code=126)
-    return RunResult(Status.BROKEN, f"the engine could not start the container: {message}")
+        return RunResult(RunStatus.EXIT, f"the command cannot be executed: {message}", exit_code=126)
+    return RunResult(RunStatus.BROKEN, f"the engine could not start the container: {message}")
 
 
 def name_pull_failure(name: str, digest: str, message: str) -> RunResult:
     """Tell an image that a registry does not have, or not for us, from a registry that cannot answer now."""
     gone = ("manifest unknown", "not found", "denied", "unauthorized", "name unknown", "no matching manifest", "404")
     if any(word in message.lower() for word in gone):
-        return RunResult(Status.IMAGE_MISSING, f"{name}@{digest}: {message}")
-    return RunResult(Status.BROKEN, f"{name}@{digest} could not be pulled: {message}")
+        return RunResult(RunStatus.IMAGE_MISSING, f"{name}@{digest}: {message}")
+    return RunResult(RunStatus.BROKEN, f"{name}@{digest} could not be pulled: {message}")
 
 
 def refuse_image(facts: Mapping[str, Any]) -> RunResult | None:
@@ -434,160 +338,12 @@ def refuse_image(facts: Mapping[str, Any]) -> RunResult | None:
     for item in facts["Config"].get("Env") or []:
         if item.partition("=")[0] in IMAGE_ENV_REFUSED:
             return RunResult(
-                Status.IMAGE_MISSING, f"the image sets {item.partition('=')[0]}, which this worker refuses"
+                RunStatus.IMAGE_MISSING, f"the image sets {item.partition('=')[0]}, which this worker refuses"
             )
     return None
-
-
-def engine_major(version: Mapping[str, Any]) -> int:
-    """Return the major version of an engine, 0 if it names none."""
-    found = parse_version(str(version.get("Version", "")))
-    return found[0] if found else 0
-
-
-def _no_cdi(version: Mapping[str, Any]) -> str:
-    return f"Docker {version['Version']} cannot give GPUs by CDI: it needs {CDI_ENGINE_MAJOR} or newer"
-
-
-def _engine_name(version: Mapping[str, Any], runtime: str) -> str:
-    return f"docker {version['Version']} {runtime or 'runc'} {version['Os']}/{version['Arch']}"
 
 
 def _first_line(failed: Exception) -> str:
     explanation = getattr(failed, "explanation", None)
     text = str(explanation or failed).strip()
     return text.splitlines()[0][:500] if text else type(failed).__name__
-
-
-def judge_engine(
-    version: Mapping[str, Any],
-    info: Mapping[str, Any],
-    chain_id: int,
-    *,
-    gpus: int = 0,
-    patched: frozenset[str] = frozenset(),
-) -> list[Check]:
-    """Grade an engine from its `version` and `info` answers; pure, so that recorded engines are tests."""
-    rows = [Check("docker engine", Level.PASS, _engine_name(version, ""))]
-    runc = next((str(part["Version"]) for part in version.get("Components", []) if part["Name"] == "runc"), "")
-    rows.append(check_runc(runc, chain_id, patched))
-    for flag, name in (
-        ("MemoryLimit", "memory limit"),
-        ("SwapLimit", "swap limit"),
-        ("PidsLimit", "process limit"),
-        ("CpuCfsQuota", "cpu limit"),
-    ):
-        honoured = bool(info.get(flag))
-        level = Level.PASS if honoured else Level.WARN if flag == "SwapLimit" else Level.FAIL
-        fix = "" if honoured else f"boot a kernel with the {name} cgroup"
-        rows.append(Check(name, level, "honoured" if honoured else "this kernel or engine does not honour it", fix))
-    security = [str(option) for option in info.get("SecurityOptions") or []]
-    rows.append(_security_row(security, "seccomp", Level.FAIL, "start the engine with its default seccomp profile"))
-    rows.append(_security_row(security, "apparmor", Level.WARN, "enable AppArmor in the kernel"))
-    remapped = any("userns" in option or "rootless" in option for option in security)
-    rows.append(
-        Check(
-            "user namespace",
-            Level.PASS if remapped else Level.WARN,
-            "root in a container is nobody outside" if remapped else "containers share the host's user ids",
-            "" if remapped else "start the engine with --userns-remap=default, or rootless",
-        )
-    )
-    local = "local" in (info.get("Plugins") or {}).get("Log", [])
-    rows.append(
-        Check(
-            "log driver local",
-            Level.PASS if local else Level.FAIL,
-            "present" if local else "missing: logs of a container could fill the disk",
-            "" if local else "upgrade the engine",
-        )
-    )
-    runsc = "runsc" in (info.get("Runtimes") or {})
-    rows.append(
-        Check(
-            "gVisor (runsc)",
-            Level.PASS if runsc else Level.WARN,
-            "registered" if runsc else "not registered: containers share the host's kernel",
-            "" if runsc else 'install gVisor and set docker.runtime = "runsc" in worker.toml',
-        )
-    )
-    rows.append(
-        Check(
-            "output quota",
-            Level.WARN,
-            "/out is watched and its unit killed at the cap, which a burst may pass for a moment",
-            "keep the worker's folder on a file system of its own",
-        )
-    )
-    if gpus:
-        able = engine_major(version) >= CDI_ENGINE_MAJOR
-        rows.append(
-            Check(
-                "GPU by CDI",
-                Level.PASS if able else Level.FAIL,
-                "the engine takes CDI device requests" if able else _no_cdi(version),
-                "" if able else f"upgrade Docker to {CDI_ENGINE_MAJOR} or newer",
-            )
-        )
-    return rows
-
-
-def _security_row(options: list[str], name: str, missing: Level, fix: str) -> Check:
-    found = next((option for option in options if name in option), "")
-    unconfined = "unconfined" in found
-    if found and not unconfined:
-        return Check(name, Level.PASS, found)
-    return Check(name, missing, "unconfined" if unconfined else "not active in this engine", fix)
-
-
-def share_inputs(folders: Iterable[Path]) -> None:
-    """Let the guest's user read the input folders: the worker's umask hides them from every other user."""
-    for folder in folders:
-        for here, _, files in os.walk(folder):
-            os.chmod(here, stat.S_IMODE(os.lstat(here).st_mode) | 0o055)
-            for name in files:
-                path = os.path.join(here, name)
-                mode = os.lstat(path).st_mode
-                if stat.S_ISREG(mode):
-                    os.chmod(path, stat.S_IMODE(mode) | 0o044)
-
-
-def lend_output(folder: Path) -> None:
-    """Let the guest's user write the output folder and what an earlier attempt left in it."""
-    if os.geteuid() != 0:
-        os.chmod(folder, 0o777)  # the folder above keeps everyone else out
-        return
-    _own(folder, GUEST_UID, GUEST_UID)
-
-
-def take_output(folder: Path) -> str:
-    """Give the outputs to the worker's user, readable, without set-id bits; links are left for `check_outputs`.
-
-    A tree too deep for tools that go by path names is deleted instead, and the reason returned.
-    """
-    tree = measure(folder)
-    if tree.too_deep:
-        with os.scandir(folder) as found:
-            paths = [entry.path for entry in found]
-        subprocess.run(["rm", "-rf", "--", *paths], check=True)  # unlike shutil, it has no limit on depth
-        return tree.offence
-    if os.geteuid() != 0:
-        return ""
-    _own(folder, os.geteuid(), os.getegid())
-    for here, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            path = os.path.join(here, name)
-            mode = os.lstat(path).st_mode
-            if stat.S_ISDIR(mode):
-                os.chmod(path, 0o700)
-            elif stat.S_ISREG(mode):
-                os.chmod(path, 0o600)
-    os.chmod(folder, 0o700)
-    return ""
-
-
-def _own(folder: Path, uid: int, gid: int) -> None:
-    os.chown(folder, uid, gid)
-    for here, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            os.chown(os.path.join(here, name), uid, gid, follow_symlinks=False)

@@ -1,24 +1,25 @@
-"""WASI preview 1 for one unit, written so that two machines see the same bytes.
+"""WASI preview 1 for one unit, written so that two machines see the same bytes: the table of calls.
 
 Why not the engine's own WASI: it shows inode numbers, times and directory order of the host, and knows no size cap.
 Here the clock starts at a constant and moves by fixed steps, random numbers come from a seed, directories are sorted,
 every call is charged in fuel, and a write past a cap stops the guest at that very write on every machine. No sockets,
-no links: a symbolic link can be neither made nor followed, so `..` can be resolved by name and never leaves a mount.
-Source: https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md (layouts, errno numbers).
+no links. Numbers and layouts are in wasi_abi, files in wasi_files; what a call reads from the guest's memory and writes
+to it is here.
+Source: https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md.
 """
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import stat
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Protocol
 
-from worker.runtimes.base import MAX_OUTPUT_DEPTH, MAX_OUTPUT_ENTRIES
+from worker.runtimes import wasi_abi as abi
+from worker.runtimes import wasi_files
+from worker.runtimes.wasi_abi import Errno, GuestMemory
+from worker.runtimes.wasi_files import Files, Mount, OpenFile, OpenFolder, Place, Stream
 
 CLOCK_START_NS = 1_577_836_800 * 10**9  # 2020-01-01T00:00:00Z
 CLOCK_STEP_NS = 1_000_000
@@ -26,35 +27,10 @@ CLOCK_STEP_NS = 1_000_000
 FUEL_PER_CALL = 20_000
 FUEL_PER_BYTE = 1
 FUEL_PER_RANDOM_BYTE = 16
-MAX_FDS = 256
-MAX_ENTRIES = MAX_OUTPUT_ENTRIES
 MAX_PATH = 4096
-MAX_DEPTH = MAX_OUTPUT_DEPTH - 1  # names below a mount: a tree must stay within what tools can walk and delete
 MAX_IOVS = 1024
 MAX_TRANSFER = 16 << 20
 MAX_SUBSCRIPTIONS = 1024
-
-OK, ACCES, BADF, EXIST, FAULT, ILSEQ, INVAL, ISDIR, LOOP, MFILE = 0, 2, 8, 20, 21, 25, 28, 31, 32, 33
-NAMETOOLONG, NOENT, NOSYS, NOTDIR, NOTEMPTY, NOTSOCK, NOTSUP, PERM, ROFS, SPIPE = 37, 44, 52, 54, 55, 57, 58, 63, 69, 70
-XDEV = 75
-ERRNO = {
-    errno.EACCES: ACCES,
-    errno.EEXIST: EXIST,
-    errno.EINVAL: INVAL,
-    errno.EISDIR: ISDIR,
-    errno.ELOOP: LOOP,
-    errno.ENAMETOOLONG: NAMETOOLONG,
-    errno.ENOENT: NOENT,
-    errno.ENOTDIR: NOTDIR,
-    errno.ENOTEMPTY: NOTEMPTY,
-    errno.EPERM: PERM,
-    errno.EXDEV: XDEV,
-}
-CHARACTER_DEVICE, DIRECTORY, REGULAR_FILE = 2, 3, 4
-RIGHT_READ, RIGHT_SEEK, RIGHT_WRITE = 1 << 1, 1 << 2, 1 << 6
-RIGHTS_ALL = (1 << 30) - 1
-O_CREAT, O_DIRECTORY, O_EXCL, O_TRUNC = 1, 2, 4, 8
-FD_APPEND = 1
 
 
 class GuestExit(Exception):
@@ -65,113 +41,12 @@ class GuestExit(Exception):
         self.code = code
 
 
-class OverCap(Exception):
-    """End the guest because it wrote more than a folder's cap."""
-
-
 class OutOfFuel(Exception):
     """End the guest because a host call cost more fuel than was left."""
 
 
 class TimeUp(Exception):
     """End the guest because its wall time is over."""
-
-
-class Errno(Exception):
-    """Answer a call with a WASI error number."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code = code
-
-
-class GuestMemory(Protocol):
-    """Read and write the guest's linear memory; both raise Errno(FAULT) outside it."""
-
-    def read(self, pointer: int, size: int) -> bytes:
-        """Return `size` bytes at `pointer`."""
-
-    def write(self, pointer: int, data: bytes) -> None:
-        """Store `data` at `pointer`."""
-
-
-@dataclass
-class Quota:
-    """Count the bytes and entries of one writable mount."""
-
-    name: str
-    cap: int
-    used: int = 0
-    entries: int = 0
-
-    def grow(self, size: int) -> None:
-        """Take `size` bytes, or end the guest."""
-        if self.used + size > self.cap:
-            raise OverCap(f"{self.name} would hold {self.used + size} bytes, more than its cap of {self.cap}")
-        self.used += size
-
-    def add_entry(self) -> None:
-        """Take one directory entry, or end the guest."""
-        if self.entries + 1 > MAX_ENTRIES:
-            raise OverCap(f"{self.name} would hold more than {MAX_ENTRIES} entries")
-        self.entries += 1
-
-
-@dataclass(frozen=True)
-class Mount:
-    """Show the host folder `host` to the guest as `guest`; no quota means read-only."""
-
-    guest: str
-    host: str
-    quota: Quota | None = None
-
-
-@dataclass
-class Node:
-    """Follow one written file, so that its bytes count until it is both unlinked and closed."""
-
-    size: int
-    opens: int = 0
-    linked: bool = True
-
-
-@dataclass
-class Stream:
-    """Stand for stdin (no sink, always at its end), stdout or stderr."""
-
-    sink: Callable[[bytes], None] | None
-
-
-@dataclass
-class Folder:
-    """Hold an open directory: its mount, its guest path below the mount, its host descriptor."""
-
-    mount: Mount
-    path: tuple[str, ...]
-    fd: int
-    preopen: bool = False
-    listing: list[tuple[bytes, int, int]] = field(default_factory=list)
-
-
-@dataclass
-class File:
-    """Hold an open regular file with the guest's own offset."""
-
-    mount: Mount
-    path: tuple[str, ...]
-    fd: int
-    key: tuple[int, int]
-    readable: bool
-    writable: bool
-    append: bool
-    offset: int = 0
-
-
-def inode(mount: Mount, path: tuple[str, ...]) -> int:
-    """Return a file number made from the guest path, the same on every machine."""
-    root = "/job" if mount.guest == "." else mount.guest
-    digest = hashlib.sha256("/".join((root, *path)).encode("utf-8", "surrogateescape")).digest()
-    return int.from_bytes(digest[:8], "little") | 1
 
 
 class Wasi:
@@ -195,11 +70,7 @@ class Wasi:
         self._random_left = b""
         self._elapsed_ns = 0
         self._charge = charge
-        self._nodes: dict[tuple[int, int], Node] = {}
-        self._fds: dict[int, Stream | Folder | File] = {0: Stream(None), 1: Stream(stdout), 2: Stream(stderr)}
-        for mount in mounts:
-            fd = os.open(mount.host, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            self._fds[len(self._fds)] = Folder(mount, (), fd, preopen=True)
+        self._files = Files(mounts, stdout, stderr)
         self.memory: GuestMemory | None = None
 
     # -- the table of calls ------------------------------------------------------------------------------------------
@@ -213,46 +84,46 @@ class Wasi:
             "environ_sizes_get": ("ii", lambda count, size: self._sizes(self._env, count, size)),
             "clock_res_get": ("ii", self._clock_res_get),
             "clock_time_get": ("iIi", self._clock_time_get),
-            "fd_advise": ("iIIi", lambda fd, offset, size, advice: self._need_file(fd)),
+            "fd_advise": ("iIIi", lambda fd, offset, size, advice: self._files.need_file(fd)),
             "fd_allocate": ("iII", self._fd_allocate),
-            "fd_close": ("i", self._fd_close),
-            "fd_datasync": ("i", lambda fd: self._need(fd)),
+            "fd_close": ("i", self._files.close),
+            "fd_datasync": ("i", lambda fd: self._files.need(fd)),
             "fd_fdstat_get": ("ii", self._fd_fdstat_get),
             "fd_fdstat_set_flags": ("ii", self._fd_fdstat_set_flags),
-            "fd_fdstat_set_rights": ("iII", lambda fd, base, inheriting: self._need(fd)),
+            "fd_fdstat_set_rights": ("iII", lambda fd, base, inheriting: self._files.need(fd)),
             "fd_filestat_get": ("ii", self._fd_filestat_get),
             "fd_filestat_set_size": ("iI", self._fd_filestat_set_size),
-            "fd_filestat_set_times": ("iIIi", lambda fd, atime, mtime, flags: self._need_file(fd, write=True)),
+            "fd_filestat_set_times": ("iIIi", lambda fd, atime, mtime, flags: self._files.need_file(fd, write=True)),
             "fd_pread": ("iiiIi", self._fd_pread),
             "fd_prestat_get": ("ii", self._fd_prestat_get),
             "fd_prestat_dir_name": ("iii", self._fd_prestat_dir_name),
             "fd_pwrite": ("iiiIi", self._fd_pwrite),
             "fd_read": ("iiii", self._fd_read),
             "fd_readdir": ("iiiIi", self._fd_readdir),
-            "fd_renumber": ("ii", self._fd_renumber),
+            "fd_renumber": ("ii", self._files.renumber),
             "fd_seek": ("iIii", self._fd_seek),
-            "fd_sync": ("i", lambda fd: self._need(fd)),
+            "fd_sync": ("i", lambda fd: self._files.need(fd)),
             "fd_tell": ("ii", self._fd_tell),
             "fd_write": ("iiii", self._fd_write),
             "path_create_directory": ("iii", self._path_create_directory),
             "path_filestat_get": ("iiiii", self._path_filestat_get),
             "path_filestat_set_times": ("iiiiIIi", self._path_filestat_set_times),
-            "path_link": ("iiiiiii", lambda *_: self._refuse(NOTSUP)),
+            "path_link": ("iiiiiii", lambda *_: _refuse(abi.NOTSUP)),
             "path_open": ("iiiiiIIii", self._path_open),
             "path_readlink": ("iiiiii", self._path_readlink),
             "path_remove_directory": ("iii", self._path_remove_directory),
             "path_rename": ("iiiiii", self._path_rename),
-            "path_symlink": ("iiiii", lambda *_: self._refuse(NOTSUP)),
+            "path_symlink": ("iiiii", lambda *_: _refuse(abi.NOTSUP)),
             "path_unlink_file": ("iii", self._path_unlink_file),
             "poll_oneoff": ("iiii", self._poll_oneoff),
             "proc_exit": ("i", self._proc_exit),
-            "proc_raise": ("i", lambda signal: self._refuse(NOSYS)),
+            "proc_raise": ("i", lambda signal: _refuse(abi.NOSYS)),
             "random_get": ("ii", self._random_get),
             "sched_yield": ("", lambda: None),
-            "sock_accept": ("iii", lambda *_: self._refuse(NOTSOCK)),
-            "sock_recv": ("iiiiii", lambda *_: self._refuse(NOTSOCK)),
-            "sock_send": ("iiiii", lambda *_: self._refuse(NOTSOCK)),
-            "sock_shutdown": ("ii", lambda *_: self._refuse(NOTSOCK)),
+            "sock_accept": ("iii", lambda *_: _refuse(abi.NOTSOCK)),
+            "sock_recv": ("iiiiii", lambda *_: _refuse(abi.NOTSOCK)),
+            "sock_send": ("iiiii", lambda *_: _refuse(abi.NOTSOCK)),
+            "sock_shutdown": ("ii", lambda *_: _refuse(abi.NOTSOCK)),
         }
         return {name: (letters, self._entry(letters, body)) for name, (letters, body) in table.items()}
 
@@ -268,10 +139,10 @@ class Wasi:
                 return refused.code
             except OSError as failed:
                 # What is not in the table (disk full, I/O error) is the machine's trouble, no answer to a guest.
-                if failed.errno not in ERRNO:
+                if failed.errno not in abi.ERRNO:
                     raise
-                return ERRNO[failed.errno]
-            return OK
+                return abi.ERRNO[failed.errno]
+            return abi.OK
 
         return call
 
@@ -293,8 +164,8 @@ class Wasi:
 
     def _iovs(self, pointer: int, count: int) -> list[tuple[int, int]]:
         if count > MAX_IOVS:
-            raise Errno(INVAL)
-        return [(at, size) for at, size in struct.iter_unpack("<II", self._read(pointer, 8 * count))]
+            raise Errno(abi.INVAL)
+        return [(at, size) for at, size in abi.IOVEC.iter_unpack(self._read(pointer, abi.IOVEC.size * count))]
 
     def _gather(self, pointer: int, count: int) -> bytes:
         """Read the guest's buffers, at most MAX_TRANSFER bytes (a short write is legal)."""
@@ -314,97 +185,22 @@ class Wasi:
             self._write(at, data[done : done + size])
             done += min(size, len(data) - done)
 
-    # -- descriptors and paths ---------------------------------------------------------------------------------------
-
-    @staticmethod
-    def _refuse(code: int) -> None:
-        raise Errno(code)
-
-    def _need(self, fd: int) -> Stream | Folder | File:
-        found = self._fds.get(fd)
-        if found is None:
-            raise Errno(BADF)
-        return found
-
-    def _need_file(self, fd: int, *, write: bool = False) -> File:
-        found = self._need(fd)
-        if isinstance(found, Stream):
-            raise Errno(SPIPE)
-        if isinstance(found, Folder):
-            raise Errno(ISDIR)
-        if write and not found.writable:
-            raise Errno(ROFS if found.mount.quota is None else BADF)
-        return found
-
-    def _need_folder(self, fd: int) -> Folder:
-        found = self._need(fd)
-        if not isinstance(found, Folder):
-            raise Errno(NOTDIR)
-        return found
-
-    def _free_fd(self) -> int:
-        for fd in range(MAX_FDS):
-            if fd not in self._fds:
-                return fd
-        raise Errno(MFILE)
-
-    def _path(self, pointer: int, size: int) -> str:
+    def _place(self, fd: int, pointer: int, size: int) -> Place:
+        """Read a path from the guest and resolve it below an open folder."""
+        base = self._files.need_folder(fd)
         if size > MAX_PATH:
-            raise Errno(NAMETOOLONG)
+            raise Errno(abi.NAMETOOLONG)
         raw = self._read(pointer, size)
         if b"\0" in raw:
-            raise Errno(INVAL)
+            raise Errno(abi.INVAL)
         try:
-            return raw.decode()
+            path = raw.decode()
         except UnicodeDecodeError:
-            raise Errno(ILSEQ) from None
+            raise Errno(abi.ILSEQ) from None
+        return wasi_files.locate(base, path)
 
-    def _locate(self, fd: int, pointer: int, size: int) -> tuple[Folder, tuple[str, ...], bool]:
-        """Return (base, names below it, whether the path must be a folder); a path that leaves its base is refused."""
-        base = self._need_folder(fd)
-        path = self._path(pointer, size)
-        if not path:
-            raise Errno(NOENT)
-        if path.startswith("/"):
-            raise Errno(PERM)
-        names: list[str] = []
-        for name in path.split("/"):
-            if name == "..":
-                if not names:
-                    raise Errno(PERM)
-                names.pop()
-            elif name not in ("", "."):
-                names.append(name)
-        if len(base.path) + len(names) > MAX_DEPTH:
-            raise Errno(NAMETOOLONG)
-        return base, tuple(names), path.endswith(("/", "/.", "/.."))
-
-    @staticmethod
-    def _open_parent(base: Folder, names: tuple[str, ...]) -> int:
-        """Open the folder that holds the last name, step by step, following no link; the caller closes it."""
-        here = os.dup(base.fd)
-        for name in names[:-1]:
-            try:
-                below = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=here)
-            finally:
-                os.close(here)
-            here = below
-        return here
-
-    @staticmethod
-    def _quota(folder: Folder) -> Quota:
-        if folder.mount.quota is None:
-            raise Errno(ROFS)
-        return folder.mount.quota
-
-    def _filestat(self, mount: Mount, path: tuple[str, ...], info: os.stat_result) -> bytes:
-        if stat.S_ISDIR(info.st_mode):
-            kind, size = DIRECTORY, 0  # a directory's own size is the host file system's business
-        elif stat.S_ISREG(info.st_mode):
-            kind, size = REGULAR_FILE, info.st_size
-        else:
-            raise Errno(ACCES)
-        return struct.pack("<QQB7xQQQQQ", 1, inode(mount, path), kind, 1, size, *[CLOCK_START_NS] * 3)
+    def _write_filestat(self, pointer: int, number: int, kind: int, size: int) -> None:
+        self._write(pointer, abi.FILESTAT.pack(1, number, kind, 1, size, *[CLOCK_START_NS] * 3))
 
     # -- arguments, clock, random ------------------------------------------------------------------------------------
 
@@ -419,14 +215,14 @@ class Wasi:
             buffer += len(text)
 
     def _clock_res_get(self, clock: int, result: int) -> None:
-        if clock > 3:
-            raise Errno(INVAL)
+        if clock >= abi.CLOCKS:
+            raise Errno(abi.INVAL)
         self._write64(result, CLOCK_STEP_NS)
 
     def _clock_time_get(self, clock: int, _precision: int, result: int) -> None:
-        if clock > 3:
-            raise Errno(INVAL)
-        self._write64(result, self._elapsed_ns + (CLOCK_START_NS if clock == 0 else 0))
+        if clock >= abi.CLOCKS:
+            raise Errno(abi.INVAL)
+        self._write64(result, self._elapsed_ns + (CLOCK_START_NS if clock == abi.CLOCK_REALTIME else 0))
         self._elapsed_ns += CLOCK_STEP_NS  # a loop that waits for time to pass must end
 
     def _random_get(self, pointer: int, size: int) -> None:
@@ -443,24 +239,28 @@ class Wasi:
 
     def _poll_oneoff(self, subscriptions: int, events: int, count: int, stored: int) -> None:
         if not 0 < count <= MAX_SUBSCRIPTIONS:
-            raise Errno(INVAL)
+            raise Errno(abi.INVAL)
         ready: list[bytes] = []
         clocks: list[tuple[int, int]] = []
-        for raw in (self._read(subscriptions + 48 * i, 48) for i in range(count)):
-            userdata, tag = struct.unpack_from("<QB", raw)
-            if tag == 0:
-                clock, timeout, _, flags = struct.unpack_from("<I4xQQH", raw, 16)
-                if flags & 1:  # absolute
-                    timeout = max(0, timeout - self._elapsed_ns - (CLOCK_START_NS if clock == 0 else 0))
+        size = abi.SUBSCRIPTION_BYTES
+        for raw in (self._read(subscriptions + size * i, size) for i in range(count)):
+            userdata, tag = abi.SUBSCRIPTION.unpack_from(raw)
+            if tag == abi.EVENT_CLOCK:
+                clock, timeout, _, flags = abi.SUBSCRIPTION_CLOCK.unpack_from(raw, 16)
+                if flags & abi.CLOCK_ABSOLUTE:
+                    now = self._elapsed_ns + (CLOCK_START_NS if clock == abi.CLOCK_REALTIME else 0)
+                    timeout = max(0, timeout - now)
                 clocks.append((timeout, userdata))
             else:
                 fd = struct.unpack_from("<I", raw, 16)[0]
-                ready.append(struct.pack("<QHB5xQH6x", userdata, OK if fd in self._fds else BADF, tag, 0, 0))
+                ready.append(abi.EVENT.pack(userdata, abi.OK if fd in self._files else abi.BADF, tag, 0, 0))
         if not ready:
             # Nothing but time is waited for: time jumps, so that a sleep costs nobody anything.
             first = min(timeout for timeout, _ in clocks)
             self._elapsed_ns = min(self._elapsed_ns + first, 1 << 62)
-            ready = [struct.pack("<QHB5xQH6x", user, OK, 0, 0, 0) for timeout, user in clocks if timeout == first]
+            ready = [
+                abi.EVENT.pack(user, abi.OK, abi.EVENT_CLOCK, 0, 0) for timeout, user in clocks if timeout == first
+            ]
         self._write(events, b"".join(ready))
         self._write32(stored, len(ready))
 
@@ -469,191 +269,126 @@ class Wasi:
 
     # -- open files --------------------------------------------------------------------------------------------------
 
-    def _fd_close(self, fd: int) -> None:
-        found = self._need(fd)
-        del self._fds[fd]
-        if isinstance(found, Stream):
-            return
-        os.close(found.fd)
-        if isinstance(found, File):
-            self._drop_open(found)
-
-    def _drop_open(self, file: File) -> None:
-        node = self._nodes.get(file.key)
-        if node is None:
-            return
-        node.opens -= 1
-        if node.opens == 0:
-            del self._nodes[file.key]
-            if not node.linked and file.mount.quota is not None:
-                file.mount.quota.used -= node.size
-
-    def _fd_renumber(self, fd: int, target: int) -> None:
-        source = self._need(fd)
-        self._need(target)
-        if fd != target:
-            self._fd_close(target)
-            del self._fds[fd]
-            self._fds[target] = source
-
     def _fd_fdstat_get(self, fd: int, result: int) -> None:
-        found = self._need(fd)
+        found = self._files.need(fd)
         if isinstance(found, Stream):
             # A terminal by WASI's reading: the C library then writes line by line, so logs are live and survive a trap.
-            kind, flags, rights = CHARACTER_DEVICE, FD_APPEND, RIGHT_READ if found.sink is None else RIGHT_WRITE
-        elif isinstance(found, Folder):
-            kind, flags, rights = DIRECTORY, 0, RIGHTS_ALL
+            kind, flags = abi.CHARACTER_DEVICE, abi.FD_APPEND
+            rights = abi.RIGHT_READ if found.sink is None else abi.RIGHT_WRITE
+        elif isinstance(found, OpenFolder):
+            kind, flags, rights = abi.DIRECTORY, 0, abi.RIGHTS_ALL
         else:
-            kind, flags = REGULAR_FILE, FD_APPEND if found.append else 0
-            rights = RIGHTS_ALL & ~(0 if found.writable else RIGHT_WRITE) & ~(0 if found.readable else RIGHT_READ)
-        self._write(result, struct.pack("<BxH4xQQ", kind, flags, rights, RIGHTS_ALL))
+            kind, flags = abi.REGULAR_FILE, abi.FD_APPEND if found.append else 0
+            refused = (0 if found.writable else abi.RIGHT_WRITE) | (0 if found.readable else abi.RIGHT_READ)
+            rights = abi.RIGHTS_ALL & ~refused
+        self._write(result, abi.FDSTAT.pack(kind, flags, rights, abi.RIGHTS_ALL))
 
     def _fd_fdstat_set_flags(self, fd: int, flags: int) -> None:
-        found = self._need(fd)
-        if isinstance(found, File):
-            found.append = bool(flags & FD_APPEND)
+        found = self._files.need(fd)
+        if isinstance(found, OpenFile):
+            found.append = bool(flags & abi.FD_APPEND)
 
     def _fd_filestat_get(self, fd: int, result: int) -> None:
-        found = self._need(fd)
+        found = self._files.need(fd)
         if isinstance(found, Stream):
-            self._write(result, struct.pack("<QQB7xQQQQQ", 1, fd + 1, CHARACTER_DEVICE, 1, 0, *[CLOCK_START_NS] * 3))
+            self._write_filestat(result, fd + 1, abi.CHARACTER_DEVICE, 0)
         else:
-            self._write(result, self._filestat(found.mount, found.path, os.fstat(found.fd)))
-
-    def _resize(self, file: File, size: int) -> None:
-        node, quota = self._nodes[file.key], file.mount.quota
-        assert quota is not None
-        if size > node.size:
-            quota.grow(size - node.size)
-        else:
-            quota.used -= node.size - size
-        node.size = size
+            self._write_filestat(result, *wasi_files.facts_of(found.mount, found.path, os.fstat(found.fd)))
 
     def _fd_filestat_set_size(self, fd: int, size: int) -> None:
-        file = self._need_file(fd, write=True)
-        self._resize(file, size)
-        os.ftruncate(file.fd, size)
+        self._files.resize(self._files.need_file(fd, write=True), size)
 
     def _fd_allocate(self, fd: int, offset: int, size: int) -> None:
-        file = self._need_file(fd, write=True)
-        if offset + size > self._nodes[file.key].size:
-            self._resize(file, offset + size)
-            os.ftruncate(file.fd, offset + size)
+        file = self._files.need_file(fd, write=True)
+        if offset + size > self._files.size_of(file):
+            self._files.resize(file, offset + size)
 
-    def _read_at(self, file: File, iovs: list[tuple[int, int]], offset: int) -> int:
-        if not file.readable:
-            raise Errno(BADF)
-        wanted = min(sum(size for _, size in iovs), MAX_TRANSFER)
-        data = b""
-        if offset < os.fstat(file.fd).st_size:
-            while len(data) < wanted and (more := os.pread(file.fd, wanted - len(data), offset + len(data))):
-                data += more
+    def _read_into(self, file: OpenFile, pointer: int, count: int, offset: int) -> int:
+        """Fill the guest's buffers from a file and return the bytes read."""
+        iovs = self._iovs(pointer, count)
+        data = wasi_files.read_at(file, min(sum(size for _, size in iovs), MAX_TRANSFER), offset)
         self._scatter(iovs, data)
         return len(data)
 
     def _fd_read(self, fd: int, iovs: int, count: int, result: int) -> None:
-        found = self._need(fd)
+        found = self._files.need(fd)
         done = 0
-        if isinstance(found, Folder):
-            raise Errno(ISDIR)
-        if isinstance(found, File):
-            done = self._read_at(found, self._iovs(iovs, count), found.offset)
+        if isinstance(found, OpenFolder):
+            raise Errno(abi.ISDIR)
+        if isinstance(found, OpenFile):
+            done = self._read_into(found, iovs, count, found.offset)
             found.offset += done
         elif found.sink is not None:
-            raise Errno(BADF)
+            raise Errno(abi.BADF)
         self._write32(result, done)
 
     def _fd_pread(self, fd: int, iovs: int, count: int, offset: int, result: int) -> None:
-        self._write32(result, self._read_at(self._need_file(fd), self._iovs(iovs, count), offset))
-
-    def _write_at(self, file: File, data: bytes, offset: int) -> None:
-        if data and offset + len(data) > self._nodes[file.key].size:
-            self._resize(file, offset + len(data))
-        done = 0
-        while done < len(data):
-            done += os.pwrite(file.fd, data[done:], offset + done)
+        self._write32(result, self._read_into(self._files.need_file(fd), iovs, count, offset))
 
     def _fd_write(self, fd: int, iovs: int, count: int, result: int) -> None:
-        found = self._need(fd)
+        found = self._files.need(fd)
         if isinstance(found, Stream):
             if found.sink is None:
-                raise Errno(BADF)
+                raise Errno(abi.BADF)
             data = self._gather(iovs, count)
             found.sink(data)
         else:
-            file = self._need_file(fd, write=True)
+            file = self._files.need_file(fd, write=True)
             data = self._gather(iovs, count)
             if file.append:
-                file.offset = self._nodes[file.key].size
-            self._write_at(file, data, file.offset)
+                file.offset = self._files.size_of(file)
+            self._files.write_at(file, data, file.offset)
             file.offset += len(data)
         self._write32(result, len(data))
 
     def _fd_pwrite(self, fd: int, iovs: int, count: int, offset: int, result: int) -> None:
-        file = self._need_file(fd, write=True)
+        file = self._files.need_file(fd, write=True)
         data = self._gather(iovs, count)
-        self._write_at(file, data, offset)
+        self._files.write_at(file, data, offset)
         self._write32(result, len(data))
 
     def _fd_seek(self, fd: int, delta: int, whence: int, result: int) -> None:
-        file = self._need_file(fd)
+        file = self._files.need_file(fd)
         if whence > 2:
-            raise Errno(INVAL)
+            raise Errno(abi.INVAL)
         signed = delta - (1 << 64) if delta >= 1 << 63 else delta
         start = (0, file.offset, os.fstat(file.fd).st_size)[whence]
         if not 0 <= start + signed < 1 << 62:
-            raise Errno(INVAL)
+            raise Errno(abi.INVAL)
         file.offset = start + signed
         self._write64(result, file.offset)
 
     def _fd_tell(self, fd: int, result: int) -> None:
-        self._write64(result, self._need_file(fd).offset)
+        self._write64(result, self._files.need_file(fd).offset)
 
     # -- folders and paths -------------------------------------------------------------------------------------------
 
     def _fd_prestat_get(self, fd: int, result: int) -> None:
-        found = self._need(fd)
-        if not isinstance(found, Folder) or not found.preopen:
-            raise Errno(BADF)
-        self._write(result, struct.pack("<B3xI", 0, len(found.mount.guest.encode())))
+        found = self._files.need(fd)
+        if not isinstance(found, OpenFolder) or not found.preopen:
+            raise Errno(abi.BADF)
+        self._write(result, abi.PRESTAT.pack(0, len(found.mount.guest.encode())))
 
     def _fd_prestat_dir_name(self, fd: int, pointer: int, size: int) -> None:
-        found = self._need_folder(fd)
+        found = self._files.need_folder(fd)
         name = found.mount.guest.encode()
         if size < len(name):
-            raise Errno(NAMETOOLONG)
+            raise Errno(abi.NAMETOOLONG)
         self._write(pointer, name)
 
     def _fd_readdir(self, fd: int, buffer: int, size: int, cookie: int, result: int) -> None:
-        folder = self._need_folder(fd)
+        folder = self._files.need_folder(fd)
         if cookie == 0:
-            folder.listing = self._list(folder)
+            folder.listing = wasi_files.list_folder(folder)
         data = bytearray()
         size = min(size, MAX_TRANSFER)
         for position, (name, number, kind) in enumerate(folder.listing[cookie:], start=cookie + 1):
-            data += struct.pack("<QQIB3x", position, number, len(name), kind) + name
+            data += abi.DIRENT.pack(position, number, len(name), kind) + name
             if len(data) >= size:
                 break
         self._charge(FUEL_PER_BYTE * len(data))
         self._write(buffer, bytes(data[:size]))
         self._write32(result, min(len(data), size))
-
-    @staticmethod
-    def _list(folder: Folder) -> list[tuple[bytes, int, int]]:
-        found = [
-            (b".", inode(folder.mount, folder.path), DIRECTORY),
-            (b"..", inode(folder.mount, folder.path[:-1]), DIRECTORY),
-        ]
-        with os.scandir(folder.fd) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    kind = DIRECTORY
-                elif entry.is_file(follow_symlinks=False):
-                    kind = REGULAR_FILE
-                else:
-                    continue
-                found.append((os.fsencode(entry.name), inode(folder.mount, (*folder.path, entry.name)), kind))
-        return found[:2] + sorted(found[2:])
 
     def _path_open(
         self,
@@ -667,180 +402,45 @@ class Wasi:
         fdflags: int,
         result: int,
     ) -> None:
-        base, names, as_folder = self._locate(fd, pointer, size)
-        as_folder = as_folder or bool(oflags & O_DIRECTORY)
-        new_fd = self._free_fd()
-        write = bool(rights & RIGHT_WRITE) and not as_folder
-        if write or oflags & (O_CREAT | O_TRUNC):
-            self._quota(base)
-        parent = self._open_parent(base, names)
-        try:
-            leaf = names[-1] if names else "."
-            try:
-                info = os.stat(leaf, dir_fd=parent, follow_symlinks=False)
-            except FileNotFoundError:
-                if not oflags & O_CREAT or as_folder:
-                    raise
-                self._quota(base).add_entry()
-                os.close(os.open(leaf, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o644, dir_fd=parent))
-                info = os.stat(leaf, dir_fd=parent, follow_symlinks=False)
-            else:
-                if oflags & O_CREAT and oflags & O_EXCL:
-                    raise Errno(EXIST)
-            path = base.path + names
-            if stat.S_ISDIR(info.st_mode):
-                if write or oflags & O_TRUNC:
-                    raise Errno(ISDIR)
-                opened = os.open(leaf, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-                self._fds[new_fd] = Folder(base.mount, path, opened)
-            elif stat.S_ISREG(info.st_mode):
-                if as_folder:
-                    raise Errno(NOTDIR)
-                flags = os.O_RDWR if write or oflags & O_TRUNC else os.O_RDONLY
-                opened = os.open(leaf, flags | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-                self._open_file(new_fd, base.mount, path, opened, rights, write, oflags, fdflags)
-            else:
-                raise Errno(LOOP if stat.S_ISLNK(info.st_mode) else ACCES)
-        finally:
-            os.close(parent)
-        self._write32(result, new_fd)
-
-    def _open_file(
-        self,
-        new_fd: int,
-        mount: Mount,
-        path: tuple[str, ...],
-        opened: int,
-        rights: int,
-        write: bool,
-        oflags: int,
-        fdflags: int,
-    ) -> None:
-        info = os.fstat(opened)
-        key = (info.st_dev, info.st_ino)
-        file = File(mount, path, opened, key, bool(rights & RIGHT_READ), write, bool(fdflags & FD_APPEND))
-        if mount.quota is not None:
-            self._nodes.setdefault(key, Node(info.st_size)).opens += 1
-            if oflags & O_TRUNC:
-                self._resize(file, 0)
-                os.ftruncate(opened, 0)
-        self._fds[new_fd] = file
+        opened = self._files.open(
+            self._place(fd, pointer, size),
+            oflags,
+            read=bool(rights & abi.RIGHT_READ),
+            write=bool(rights & abi.RIGHT_WRITE),
+            append=bool(fdflags & abi.FD_APPEND),
+        )
+        self._write32(result, opened)
 
     def _path_filestat_get(self, fd: int, _lookup: int, pointer: int, size: int, result: int) -> None:
-        base, names, as_folder = self._locate(fd, pointer, size)
-        parent = self._open_parent(base, names)
-        try:
-            info = os.stat(names[-1] if names else ".", dir_fd=parent, follow_symlinks=False)
-        finally:
-            os.close(parent)
-        if as_folder and not stat.S_ISDIR(info.st_mode):
-            raise Errno(NOTDIR)
-        self._write(result, self._filestat(base.mount, base.path + names, info))
+        place = self._place(fd, pointer, size)
+        info = wasi_files.look(place)
+        if place.as_folder and not stat.S_ISDIR(info.st_mode):
+            raise Errno(abi.NOTDIR)
+        self._write_filestat(result, *wasi_files.facts_of(place.base.mount, place.path, info))
 
     def _path_filestat_set_times(
         self, fd: int, _lookup: int, pointer: int, size: int, _atime: int, _mtime: int, _flags: int
     ) -> None:
-        base, names, _ = self._locate(fd, pointer, size)
-        self._quota(base)
-        parent = self._open_parent(base, names)
-        try:
-            os.stat(names[-1] if names else ".", dir_fd=parent, follow_symlinks=False)  # times are fixed; it must exist
-        finally:
-            os.close(parent)
+        place = self._place(fd, pointer, size)
+        place.need_quota()
+        wasi_files.look(place)  # times are fixed; it must exist
 
     def _path_readlink(self, fd: int, pointer: int, size: int, _buffer: int, _room: int, _used: int) -> None:
-        base, names, _ = self._locate(fd, pointer, size)
-        parent = self._open_parent(base, names)
-        try:
-            os.stat(names[-1] if names else ".", dir_fd=parent, follow_symlinks=False)
-        finally:
-            os.close(parent)
-        raise Errno(INVAL)  # nothing here is a link
+        wasi_files.look(self._place(fd, pointer, size))
+        raise Errno(abi.INVAL)  # nothing here is a link
 
     def _path_create_directory(self, fd: int, pointer: int, size: int) -> None:
-        base, names, _ = self._locate(fd, pointer, size)
-        quota = self._quota(base)
-        if not names:
-            raise Errno(EXIST)
-        parent = self._open_parent(base, names)
-        try:
-            quota.add_entry()
-            try:
-                os.mkdir(names[-1], 0o755, dir_fd=parent)
-            except OSError:
-                quota.entries -= 1
-                raise
-        finally:
-            os.close(parent)
+        self._files.create_folder(self._place(fd, pointer, size))
 
     def _path_remove_directory(self, fd: int, pointer: int, size: int) -> None:
-        base, names, _ = self._locate(fd, pointer, size)
-        quota = self._quota(base)
-        if not names:
-            raise Errno(INVAL)
-        parent = self._open_parent(base, names)
-        try:
-            os.rmdir(names[-1], dir_fd=parent)
-            quota.entries -= 1
-        finally:
-            os.close(parent)
-
-    def _forget(self, quota: Quota, info: os.stat_result) -> None:
-        """Account for a regular file that lost its name; while it is open its bytes stay counted."""
-        quota.entries -= 1
-        node = self._nodes.get((info.st_dev, info.st_ino))
-        if node is None:
-            quota.used -= info.st_size
-        else:
-            node.linked = False
+        self._files.remove_folder(self._place(fd, pointer, size))
 
     def _path_unlink_file(self, fd: int, pointer: int, size: int) -> None:
-        base, names, as_folder = self._locate(fd, pointer, size)
-        quota = self._quota(base)
-        if not names or as_folder:
-            raise Errno(ISDIR if not names else NOTDIR)
-        parent = self._open_parent(base, names)
-        try:
-            info = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
-            os.unlink(names[-1], dir_fd=parent)
-            self._forget(quota, info)
-        finally:
-            os.close(parent)
-
-    def _follow(self, mount: Mount, source: tuple[str, ...], target: tuple[str, ...]) -> None:
-        """Give what is open the path that it has now: depths are judged by it, and file numbers are made from it."""
-        for found in self._fds.values():
-            if not isinstance(found, Stream) and found.mount is mount and found.path[: len(source)] == source:
-                found.path = target + found.path[len(source) :]
+        self._files.unlink(self._place(fd, pointer, size))
 
     def _path_rename(self, fd: int, pointer: int, size: int, to_fd: int, to_pointer: int, to_size: int) -> None:
-        base, names, _ = self._locate(fd, pointer, size)
-        to_base, to_names, _ = self._locate(to_fd, to_pointer, to_size)
-        quota = self._quota(base)
-        if self._quota(to_base) is not quota:
-            raise Errno(XDEV)
-        if not names or not to_names:
-            raise Errno(INVAL)
-        parent = self._open_parent(base, names)
-        try:
-            to_parent = self._open_parent(to_base, to_names)
-            try:
-                source = os.stat(names[-1], dir_fd=parent, follow_symlinks=False)
-                if stat.S_ISDIR(source.st_mode) and len(to_base.path + to_names) > len(base.path + names):
-                    raise Errno(NOTSUP)  # moved down and down again, a tree would pass MAX_DEPTH
-                try:
-                    target = os.stat(to_names[-1], dir_fd=to_parent, follow_symlinks=False)
-                except FileNotFoundError:
-                    target = None
-                os.rename(names[-1], to_names[-1], src_dir_fd=parent, dst_dir_fd=to_parent)
-                self._follow(base.mount, base.path + names, to_base.path + to_names)
-                if target is None or (target.st_dev, target.st_ino) == (source.st_dev, source.st_ino):
-                    return
-                if stat.S_ISDIR(target.st_mode):
-                    quota.entries -= 1
-                else:
-                    self._forget(quota, target)
-            finally:
-                os.close(to_parent)
-        finally:
-            os.close(parent)
+        self._files.rename(self._place(fd, pointer, size), self._place(to_fd, to_pointer, to_size))
+
+
+def _refuse(code: int) -> None:
+    raise Errno(code)

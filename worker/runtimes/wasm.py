@@ -23,7 +23,16 @@ from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import HearthError
-from worker.runtimes.base import Limits, LogBuffer, LogSink, RunRequest, RunResult, Status, check_outputs, guest_env
+from worker.runtimes.base import (
+    LogBuffer,
+    LogSink,
+    RunRequest,
+    RunResult,
+    RunStatus,
+    SandboxLimits,
+    check_outputs,
+    guest_env,
+)
 
 CHILD = "worker.runtimes.wasm_child"
 PROGRAM_NAME = "main"  # argv[0]; the module's file name is the worker's business and would differ between machines
@@ -34,7 +43,7 @@ POLL_SECONDS = 0.1
 MAX_RESULT_BYTES = 64 * 1024
 WASM32_BYTES = 1 << 32
 TMP_PREFIX = "hearth-wasm-"
-_CHECK_LIMITS = Limits(wall_seconds=1, memory_bytes=WASM32_BYTES, out_bytes=0, tmp_bytes=0)
+_CHECK_LIMITS = SandboxLimits(wall_seconds=1, memory_bytes=WASM32_BYTES, out_bytes=0, tmp_bytes=0)
 
 
 class WasmRuntime:
@@ -93,11 +102,11 @@ class WasmRuntime:
         self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None, *, check_only: bool
     ) -> RunResult:
         if request.module is None or not request.module.is_file():
-            return RunResult(Status.BAD_INPUT, f"the module file {request.module} does not exist")
+            return RunResult(RunStatus.BAD_INPUT, f"the module file {request.module} does not exist")
         try:
             env = guest_env(request)
         except HearthError as refused:
-            return RunResult(Status.BAD_INPUT, refused.message)
+            return RunResult(RunStatus.BAD_INPUT, refused.message)
         limits = request.limits
         tmp = tempfile.mkdtemp(prefix=f"{TMP_PREFIX}{request.unit}-", dir=self._scratch)
         message = {
@@ -126,81 +135,107 @@ class WasmRuntime:
         self, message: dict[str, Any], request: RunRequest, cancel: threading.Event, on_log: LogSink | None
     ) -> RunResult:
         """Start the child, follow its three pipes, kill it on cancel or past its time, and name the end."""
-        read_fd, write_fd = os.pipe()
         begun = time.monotonic()
-        try:
-            child = subprocess.Popen(
-                [sys.executable, "-P", "-m", CHILD, request.unit, str(write_fd)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                pass_fds=(write_fd,),
-                # Nothing of the worker's own environment: no key path, no RPC URL.
-                env={"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "HEARTH_PARENT": str(os.getpid())},
-                cwd="/",
-                start_new_session=True,
-            )
-        finally:
-            os.close(write_fd)
+        child, result_fd = _start(request.unit)
         assert child.stdin and child.stdout and child.stderr
-        logs = {"stdout": LogBuffer(request.limits.log_bytes), "stderr": LogBuffer(request.limits.log_bytes)}
-        sent = {"stdout": 0, "stderr": 0}
-        answers = b""
+        said = _Said(request.limits, on_log)
         deadline = begun + COMPILE_SECONDS
-        running_since: float | None = None
-        killed: Status | None = None
+        killed: RunStatus | None = None
         with child, selectors.DefaultSelector() as pipes:
             pipes.register(child.stdout, selectors.EVENT_READ, "stdout")
             pipes.register(child.stderr, selectors.EVENT_READ, "stderr")
-            pipes.register(read_fd, selectors.EVENT_READ, "result")
+            pipes.register(result_fd, selectors.EVENT_READ, "result")
             try:
                 with suppress(BrokenPipeError):
                     child.stdin.write(json.dumps(message).encode())
                     child.stdin.close()
                 while pipes.get_map():
                     if killed is None and (cancel.is_set() or time.monotonic() > deadline):
-                        killed = Status.CANCELLED if cancel.is_set() else Status.TIMEOUT
+                        killed = RunStatus.CANCELLED if cancel.is_set() else RunStatus.TIMEOUT
                         child.kill()
                     for key, _ in pipes.select(POLL_SECONDS):
                         chunk = os.read(key.fd, 1 << 16)
                         if not chunk:
                             pipes.unregister(key.fileobj)
                         elif key.data == "result":
-                            answers = (answers + chunk)[:MAX_RESULT_BYTES]
-                            if running_since is None and b"\n" in answers:
-                                running_since = time.monotonic()
-                                deadline = running_since + request.limits.wall_seconds + KILL_AFTER_SECONDS
+                            said.answer(chunk)
                         else:
-                            logs[key.data].write(chunk)
-                            room = request.limits.log_bytes - sent[key.data]
-                            if on_log is not None and room > 0:
-                                on_log(key.data, chunk[:room])
-                                sent[key.data] += min(room, len(chunk))
+                            said.log(key.data, chunk)
+                    if said.running_since is not None:
+                        deadline = said.running_since + request.limits.wall_seconds + KILL_AFTER_SECONDS
             finally:
                 child.kill()
-                os.close(read_fd)
-        wall = time.monotonic() - (running_since or begun)
-        answer = _last_answer(answers)
-        if killed is Status.CANCELLED:
-            result = RunResult(Status.CANCELLED, "cancelled")
-        elif answer is not None:
-            result = RunResult(
-                Status(answer["status"]),
-                answer["detail"],
-                exit_code=answer.get("exit_code"),
-                fuel_used=answer.get("fuel_used"),
-            )
-        else:
-            result = _name_death(child.returncode, killed, running_since is not None, request)
+                os.close(result_fd)
+        wall = time.monotonic() - (said.running_since or begun)
+        result = _name_end(said.last_answer(), child.returncode, killed, said.running_since is not None, request)
         return replace(
             result,
             wall_seconds=wall,
-            stdout=logs["stdout"].value(),
-            stderr=logs["stderr"].value(),
-            stdout_truncated=logs["stdout"].truncated,
-            stderr_truncated=logs["stderr"].truncated,
+            stdout=said.logs["stdout"].value(),
+            stderr=said.logs["stderr"].value(),
+            stdout_truncated=said.logs["stdout"].truncated,
+            stderr_truncated=said.logs["stderr"].truncated,
             engine=_engine_id(),
         )
+
+
+def _start(unit: str) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a child; return it and the descriptor from which its answers are read, which the caller closes."""
+    read_fd, write_fd = os.pipe()
+    try:
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-m", CHILD, unit, str(write_fd)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=(write_fd,),
+            # Nothing of the worker's own environment: no key path, no RPC URL.
+            env={"PYTHONPATH": str(Path(__file__).resolve().parents[2]), "HEARTH_PARENT": str(os.getpid())},
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError:
+        os.close(read_fd)
+        raise
+    finally:
+        os.close(write_fd)
+    return child, read_fd
+
+
+class _Said:
+    """What a child said on its three pipes, within bounds, and when it began to run its guest."""
+
+    def __init__(self, limits: SandboxLimits, on_log: LogSink | None) -> None:
+        self.logs = {"stdout": LogBuffer(limits.log_bytes), "stderr": LogBuffer(limits.log_bytes)}
+        self.running_since: float | None = None
+        self._room = {"stdout": limits.log_bytes, "stderr": limits.log_bytes}
+        self._on_log = on_log
+        self._answers = b""
+
+    def log(self, name: str, chunk: bytes) -> None:
+        """Keep a part of a stream, and pass on what fits in the cap."""
+        self.logs[name].write(chunk)
+        room = self._room[name]
+        if self._on_log is not None and room > 0:
+            self._on_log(name, chunk[:room])
+            self._room[name] = room - min(room, len(chunk))
+
+    def answer(self, chunk: bytes) -> None:
+        """Keep a part of the answers; the first line says that the guest starts."""
+        self._answers = (self._answers + chunk)[:MAX_RESULT_BYTES]
+        if self.running_since is None and b"\n" in self._answers:
+            self.running_since = time.monotonic()
+
+    def last_answer(self) -> dict[str, Any] | None:
+        """Return the line that says how the run ended, None where there is none."""
+        for line in reversed(self._answers.split(b"\n")):
+            if line:
+                try:
+                    answer: dict[str, Any] = json.loads(line)
+                except ValueError:
+                    return None
+                return answer if "status" in answer else None
+        return None
 
 
 def _engine_id() -> str:
@@ -209,35 +244,40 @@ def _engine_id() -> str:
     return engine_id()
 
 
-def _last_answer(lines: bytes) -> dict[str, Any] | None:
-    for line in reversed(lines.split(b"\n")):
-        if line:
-            try:
-                answer: dict[str, Any] = json.loads(line)
-            except ValueError:
-                return None
-            return answer if "status" in answer else None
-    return None
+def _name_end(
+    answer: dict[str, Any] | None, code: int, killed: RunStatus | None, running: bool, request: RunRequest
+) -> RunResult:
+    """Name the end of a child: by its own answer, unless it was cancelled or gave none."""
+    if killed is RunStatus.CANCELLED:
+        return RunResult(RunStatus.CANCELLED, "cancelled")
+    if answer is None:
+        return _name_death(code, killed, running, request)
+    return RunResult(
+        RunStatus(answer["status"]),
+        answer["detail"],
+        exit_code=answer.get("exit_code"),
+        fuel_used=answer.get("fuel_used"),
+    )
 
 
-def _name_death(code: int, killed: Status | None, running: bool, request: RunRequest) -> RunResult:
+def _name_death(code: int, killed: RunStatus | None, running: bool, request: RunRequest) -> RunResult:
     """Name the end of a child that gave no answer.
 
     A compiler that dies or takes too long is the module's fault. A running guest that takes the engine down is
     a trap. SIGKILL that we did not send, or a Python error, is the machine's trouble and says nothing about the job.
     """
-    if killed is Status.TIMEOUT:
+    if killed is RunStatus.TIMEOUT:
         if running:
-            return RunResult(Status.TIMEOUT, f"not done after {request.limits.wall_seconds} s")
-        return RunResult(Status.BAD_INPUT, f"the module was not compiled after {COMPILE_SECONDS} s")
+            return RunResult(RunStatus.TIMEOUT, f"not done after {request.limits.wall_seconds} s")
+        return RunResult(RunStatus.BAD_INPUT, f"the module was not compiled after {COMPILE_SECONDS} s")
     how = f"died by {signal.Signals(-code).name}" if code < 0 else f"ended with {code} and no answer"
     if -code == signal.SIGXCPU:
-        return RunResult(Status.TIMEOUT, f"the sandbox process {how}")
+        return RunResult(RunStatus.TIMEOUT, f"the sandbox process {how}")
     if -code in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP):
         if running:
-            return RunResult(Status.TRAP, f"the sandbox process {how}")
-        return RunResult(Status.BAD_INPUT, f"the module took the compiler down: the process {how}")
-    return RunResult(Status.BROKEN, f"the sandbox process {how}")
+            return RunResult(RunStatus.TRAP, f"the sandbox process {how}")
+        return RunResult(RunStatus.BAD_INPUT, f"the module took the compiler down: the process {how}")
+    return RunResult(RunStatus.BROKEN, f"the sandbox process {how}")
 
 
 def children() -> Iterator[tuple[int, str]]:

@@ -15,13 +15,15 @@ import resource
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from worker.runtimes import wasi
+from worker.runtimes import wasi, wasi_abi
 from worker.runtimes.base import measure
+from worker.runtimes.wasi_files import MAX_FDS, Mount, OverCap, Quota
 
 if TYPE_CHECKING:
     import wasmtime
@@ -101,7 +103,7 @@ class LinearMemory:
 
     def _at(self, pointer: int, size: int) -> int:
         if pointer + size > self.memory.data_len(self.store):
-            raise wasi.Errno(wasi.FAULT)
+            raise wasi_abi.Errno(wasi_abi.FAULT)
         return ctypes.addressof(self.memory.data_ptr(self.store).contents) + pointer
 
     def read(self, pointer: int, size: int) -> bytes:
@@ -167,7 +169,109 @@ def write_all(fd: int, data: bytes) -> None:
         data = data[os.write(fd, data) :]
 
 
-def run(request: dict[str, Any], started: Any) -> dict[str, Any]:
+class Meter:
+    """Bound one run: `fuel` (None: not metered) for the guest's instructions and for host calls, and its wall time."""
+
+    def __init__(self, engine: wasmtime.Engine, store: wasmtime.Store, fuel: int | None, wall_seconds: int) -> None:
+        self.limit = fuel if fuel is not None else NO_LIMIT_FUEL
+        self._engine = engine
+        self._store = store
+        self._expired = threading.Event()
+        self._timer = threading.Timer(wall_seconds, self._expire)
+        self._timer.daemon = True
+        store.set_fuel(self.limit)
+        store.set_epoch_deadline(1)
+
+    def start(self) -> None:
+        """Start the wall clock."""
+        self._timer.start()
+
+    def stop(self) -> None:
+        """Stop the wall clock."""
+        self._timer.cancel()
+
+    def _expire(self) -> None:
+        self._expired.set()
+        self._engine.increment_epoch()
+
+    def charge(self, amount: int) -> None:
+        """Take the fuel of a host call. Raises OutOfFuel, TimeUp."""
+        if self._expired.is_set():
+            raise wasi.TimeUp
+        left = self._store.get_fuel()
+        if left < amount:
+            self._store.set_fuel(0)
+            raise wasi.OutOfFuel
+        self._store.set_fuel(left - amount)
+
+    @property
+    def used(self) -> int:
+        """Return the fuel that was used."""
+        return self.limit - self._store.get_fuel()
+
+
+def mounts_of(request: dict[str, Any]) -> list[Mount]:
+    """Return what the guest sees of the host's folders; a resumed unit starts with what its last attempt left."""
+    held = measure(Path(request["out_dir"]))
+    return [
+        Mount("/in", request["in_dir"]),
+        Mount("/job", request["job_dir"]),
+        Mount(".", request["job_dir"]),
+        Mount("/out", request["out_dir"], Quota("/out", request["out_bytes"], held.size, held.entries)),
+        Mount("/tmp", request["tmp_dir"], Quota("/tmp", request["tmp_bytes"])),
+    ]
+
+
+def link(engine: wasmtime.Engine, host: wasi.Wasi) -> wasmtime.Linker:
+    """Return a linker that offers the host's calls and nothing else."""
+    import wasmtime
+
+    linker = wasmtime.Linker(engine)
+    kinds = {"i": wasmtime.ValType.i32(), "I": wasmtime.ValType.i64()}
+    for name, (letters, call) in host.calls().items():
+        results = [] if name == "proc_exit" else [wasmtime.ValType.i32()]
+        linker.define_func(
+            "wasi_snapshot_preview1", name, wasmtime.FuncType([kinds[x] for x in letters], results), call
+        )
+    return linker
+
+
+def enter(linker: wasmtime.Linker, store: wasmtime.Store, module: wasmtime.Module, host: wasi.Wasi) -> None:
+    """Instantiate a checked module and call its _start; returns where the guest does."""
+    import wasmtime
+
+    exports = linker.instantiate(store, module).exports(store)
+    memory = exports["memory"]
+    assert isinstance(memory, wasmtime.Memory)
+    host.memory = LinearMemory(store, memory)
+    start = exports["_start"]
+    assert isinstance(start, wasmtime.Func)
+    start(store)
+
+
+def end_of(guest: Callable[[], None], host: wasi.Wasi, limit: int, request: dict[str, Any]) -> dict[str, Any]:
+    """Call a guest and return how it ended: {status, detail, exit_code}."""
+    import wasmtime
+
+    try:
+        guest()
+    except wasi.GuestExit as ended:
+        if ended.code != 0:
+            return {"status": "exit", "exit_code": ended.code, "detail": f"the program exited with {ended.code}"}
+    except OverCap as over:
+        return {"status": "output_over_cap", "detail": str(over)}
+    except wasi.OutOfFuel:
+        return {"status": "out_of_fuel", "detail": f"used all of {limit} fuel"}
+    except wasi.TimeUp:
+        return {"status": "timeout", "detail": f"not done after {request['wall_seconds']} s"}
+    except wasmtime.Trap as trap:
+        return name_trap(trap, limit, request, host.memory)
+    except wasmtime.WasmtimeError as failed:
+        return {"status": "trap", "detail": f"not instantiated: {str(failed).strip()[:500]}"}
+    return {"status": "ok", "exit_code": 0, "detail": ""}
+
+
+def run(request: dict[str, Any], started: Callable[[], None]) -> dict[str, Any]:
     """Compile and run one unit; return {status, detail, exit_code, fuel_used}.
 
     `started()` is called when the guest's first instruction is next, and starts the wall clock.
@@ -183,93 +287,33 @@ def run(request: dict[str, Any], started: Any) -> dict[str, Any]:
         return {"status": "oom", "detail": str(short), "fuel_used": 0}
     if request["check_only"]:
         return {"status": "ok", "detail": ""}
-
     store = wasmtime.Store(engine)
     store.set_limits(
         memory_size=request["memory_bytes"], table_elements=MAX_TABLE_ELEMENTS, instances=1, tables=64, memories=1
     )
-    limit = request["fuel"] if request["fuel"] is not None else NO_LIMIT_FUEL
-    store.set_fuel(limit)
-    store.set_epoch_deadline(1)
-    expired = threading.Event()
-
-    def charge(amount: int) -> None:
-        if expired.is_set():
-            raise wasi.TimeUp
-        left = store.get_fuel()
-        if left < amount:
-            store.set_fuel(0)
-            raise wasi.OutOfFuel
-        store.set_fuel(left - amount)
-
-    # A resumed unit starts with what its last attempt left.
-    held = measure(Path(request["out_dir"]))
-    mounts = [
-        wasi.Mount("/in", request["in_dir"]),
-        wasi.Mount("/job", request["job_dir"]),
-        wasi.Mount(".", request["job_dir"]),
-        wasi.Mount("/out", request["out_dir"], wasi.Quota("/out", request["out_bytes"], held.size, held.entries)),
-        wasi.Mount("/tmp", request["tmp_dir"], wasi.Quota("/tmp", request["tmp_bytes"])),
-    ]
+    meter = Meter(engine, store, request["fuel"], request["wall_seconds"])
     host = wasi.Wasi(
         args=request["command"],
         env=request["env"],
-        mounts=mounts,
+        mounts=mounts_of(request),
         seed=bytes.fromhex(request["seed"]),
         stdout=lambda data: write_all(1, data),
         stderr=lambda data: write_all(2, data),
-        charge=charge,
+        charge=meter.charge,
     )
-    linker = wasmtime.Linker(engine)
-    kinds = {"i": wasmtime.ValType.i32(), "I": wasmtime.ValType.i64()}
-    for name, (letters, call) in host.calls().items():
-        results = [] if name == "proc_exit" else [wasmtime.ValType.i32()]
-        linker.define_func(
-            "wasi_snapshot_preview1", name, wasmtime.FuncType([kinds[x] for x in letters], results), call
-        )
-
-    def expire() -> None:
-        expired.set()
-        engine.increment_epoch()
-
-    timer = threading.Timer(request["wall_seconds"], expire)
-    timer.daemon = True
-    memory: LinearMemory | None = None
-    answer: dict[str, Any]
+    linker = link(engine, host)
     started()
-    timer.start()
-    try:
-        instance = linker.instantiate(store, module)
-        exports = instance.exports(store)
-        exported = exports["memory"]
-        assert isinstance(exported, wasmtime.Memory)
-        memory = host.memory = LinearMemory(store, exported)
-        start = exports["_start"]
-        assert isinstance(start, wasmtime.Func)
-        start(store)
-        answer = {"status": "ok", "exit_code": 0, "detail": ""}
-    except wasi.GuestExit as ended:
-        if ended.code == 0:
-            answer = {"status": "ok", "exit_code": 0, "detail": ""}
-        else:
-            answer = {"status": "exit", "exit_code": ended.code, "detail": f"the program exited with {ended.code}"}
-    except wasi.OverCap as over:
-        answer = {"status": "output_over_cap", "detail": str(over)}
-    except wasi.OutOfFuel:
-        answer = {"status": "out_of_fuel", "detail": f"used all of {limit} fuel"}
-    except wasi.TimeUp:
-        answer = {"status": "timeout", "detail": f"not done after {request['wall_seconds']} s"}
-    except wasmtime.Trap as trap:
-        answer = name_trap(trap, limit, request, memory)
-    except wasmtime.WasmtimeError as failed:
-        answer = {"status": "trap", "detail": f"not instantiated: {str(failed).strip()[:500]}"}
-    timer.cancel()
+    meter.start()
+    answer = end_of(lambda: enter(linker, store, module, host), host, meter.limit, request)
+    meter.stop()
     # At the deadline the count of the running loop is in a register and lost; a time is not reproducible anyway.
-    answer["fuel_used"] = None if answer["status"] == "timeout" else limit - store.get_fuel()
+    answer["fuel_used"] = None if answer["status"] == "timeout" else meter.used
     return answer
 
 
-def name_trap(trap: wasmtime.Trap, limit: int, request: dict[str, Any], memory: LinearMemory | None) -> dict[str, Any]:
+def name_trap(
+    trap: wasmtime.Trap, limit: int, request: dict[str, Any], memory: wasi_abi.GuestMemory | None
+) -> dict[str, Any]:
     """Tell out of fuel, the deadline and out of memory from the other traps."""
     import wasmtime
 
@@ -280,7 +324,7 @@ def name_trap(trap: wasmtime.Trap, limit: int, request: dict[str, Any], memory: 
         return {"status": "timeout", "detail": f"not done after {request['wall_seconds']} s"}
     message = trap.message.strip().splitlines()
     text = next((line.split(":", 1)[-1].strip() for line in reversed(message) if "wasm trap" in line), "trap")
-    if memory is not None:
+    if isinstance(memory, LinearMemory):
         size = memory.memory.data_len(memory.store)
         if size + NEARLY_FULL_BYTES > request["memory_bytes"]:
             return {
@@ -296,7 +340,7 @@ def confine(request: dict[str, Any]) -> None:
     cpu = request["wall_seconds"] + request["compile_seconds"] + 30
     for kind, value in (
         (resource.RLIMIT_CORE, 0),
-        (resource.RLIMIT_NOFILE, 2 * wasi.MAX_FDS),
+        (resource.RLIMIT_NOFILE, 2 * MAX_FDS),
         (resource.RLIMIT_FSIZE, max(request["out_bytes"], request["tmp_bytes"])),
         (resource.RLIMIT_AS, memory + ADDRESS_SLACK),
         (resource.RLIMIT_DATA, memory + DATA_SLACK),

@@ -13,7 +13,7 @@ from hearth.base.errors import BlockMissing, StorageError, StoreDown
 from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
-from hearth.storage.unixfs import DEFAULT_LIMITS, Entry, Ignore, Limits, Progress
+from hearth.storage.unixfs import DEFAULT_LIMITS, Entry, Ignore, Progress, ReadLimits
 
 BLOCK_TIMEOUT_SECONDS = 60.0
 """How long one block may take, from the request to its last byte."""
@@ -68,7 +68,7 @@ class Store(Protocol):
         self,
         cid: Cid,
         dest: Path,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: ReadLimits = DEFAULT_LIMITS,
         progress: Progress | None = None,
         timeout: float | None = None,
     ) -> Entry:
@@ -160,7 +160,7 @@ class StoreBase(ABC):
         self,
         cid: Cid,
         dest: Path,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: ReadLimits = DEFAULT_LIMITS,
         progress: Progress | None = None,
         timeout: float | None = None,
     ) -> Entry:

@@ -13,7 +13,7 @@ from hearth.base.errors import BlockCorrupt, BlockMissing, StorageError, StoreDo
 from hearth.storage import unixfs
 from hearth.storage.cid import SHA2_256, Cid
 from hearth.storage.stores.base import Store, StoreBase, StoreStatus
-from hearth.storage.unixfs import DEFAULT_LIMITS, Limits
+from hearth.storage.unixfs import DEFAULT_LIMITS, ReadLimits
 
 COOL_DOWN_SECONDS: Final = 30.0
 """A store that was down is asked last for this long, so that a dead one does not cost its timeout per block."""
@@ -124,7 +124,7 @@ class Chain(StoreBase):
                 self._report(store, error)
         return False
 
-    def pin(self, cid: Cid, limits: Limits = DEFAULT_LIMITS) -> None:
+    def pin(self, cid: Cid, limits: ReadLimits = DEFAULT_LIMITS) -> None:
         """Copy the whole DAG into the store that is written to and its mirrors, and pin it there."""
         writer = self._writer()
         for here, block in unixfs.blocks_of(cid, self, limits):

@@ -20,11 +20,11 @@ from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import SHA2_256, Cid
 from hearth.storage.stores.base import StoreBase, StoreStatus
-from hearth.storage.unixfs import Limits
+from hearth.storage.unixfs import ReadLimits
 
 COLLECT_GRACE_SECONDS: Final = 3600.0
 """Blocks put within this time are never collected: they may belong to an import that has not pinned its root yet."""
-_UNBOUNDED: Final = Limits(max_bytes=2**63, max_entries=2**63, max_blocks=2**63)
+_UNBOUNDED: Final = ReadLimits(max_bytes=2**63, max_entries=2**63, max_blocks=2**63)
 """For walks over our own pins: what is here already has been accepted before."""
 
 

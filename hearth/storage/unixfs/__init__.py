@@ -5,7 +5,7 @@ sha2-256, plain directories. That equals `ipfs add --cid-version 1 --raw-leaves 
 --max-file-links 1024`. Reading takes what other tools write too: dag-pb leaves, inline data, sharded directories.
 
 Whoever gives blocks (`BlockSource`) has checked them against their CIDs. Nothing else in them is trusted: sizes,
-names, counts and depth are checked here, against the node itself and against the reader's `Limits`.
+names, counts and depth are checked here, against the node itself and against the reader's `ReadLimits`.
 
 Sources: https://specs.ipfs.tech/unixfs/ and https://ipld.io/specs/codecs/dag-pb/spec/.
 """
@@ -26,8 +26,8 @@ from hearth.storage.unixfs.model import (
     BlockSource,
     Entry,
     Ignore,
-    Limits,
     Progress,
+    ReadLimits,
 )
 from hearth.storage.unixfs.names import check_name
 from hearth.storage.unixfs.reader import blocks_of, declared_size, links_of, read_file, resolve, walk
@@ -46,10 +46,10 @@ __all__ = [
     "BlockSource",
     "Entry",
     "Ignore",
-    "Limits",
     "Link",
     "Node",
     "Progress",
+    "ReadLimits",
     "blocks_of",
     "check_destination",
     "check_name",

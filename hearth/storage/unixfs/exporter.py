@@ -13,7 +13,7 @@ from hearth.base.errors import (
 )
 from hearth.storage.cid import Cid
 from hearth.storage.unixfs.codec import TYPE_DIRECTORY, TYPE_SHARD, Node
-from hearth.storage.unixfs.model import DEFAULT_LIMITS, BlockSource, Entry, Limits, Progress
+from hearth.storage.unixfs.model import DEFAULT_LIMITS, BlockSource, Entry, Progress, ReadLimits
 from hearth.storage.unixfs.reader import Budget, content_of, list_directory, open_node
 
 
@@ -21,7 +21,7 @@ def export(
     cid: Cid,
     source: BlockSource,
     dest: Path,
-    limits: Limits = DEFAULT_LIMITS,
+    limits: ReadLimits = DEFAULT_LIMITS,
     progress: Progress | None = None,
 ) -> Entry:
     """Write a file or directory tree to `dest`, which must not exist (or be an empty directory).

@@ -156,9 +156,9 @@ class _Namer:
         return cids.of(data, codec)
 
 
-def name_path(path: Path, *, ignore: Ignore | None = None) -> Entry:
+def name_path(path: Path, *, ignore: Ignore | None = None, progress: Progress | None = None) -> Entry:
     """Return what `import_path` would, without keeping a block. Raises what it raises."""
-    return import_path(path, _Namer(), ignore=ignore)
+    return import_path(path, _Namer(), ignore=ignore, progress=progress)
 
 
 def encode_directory(links: list[Link], path: str = "") -> bytes:

@@ -59,7 +59,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ReadLimits:
     """Bound what a reader accepts from a DAG that somebody else made.
 
     `max_bytes` content bytes, `max_entries` files and directories, `max_blocks` blocks read; repeats count each time.
@@ -75,4 +75,4 @@ class Limits:
         return self.max_bytes // 8 + self.max_entries * 512 + cids.MAX_BLOCK_BYTES
 
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_LIMITS: Final = ReadLimits()

@@ -26,14 +26,14 @@ from hearth.storage.unixfs.codec import (
     decode_dag_pb,
     decode_node,
 )
-from hearth.storage.unixfs.model import DEFAULT_LIMITS, MAX_DAG_HEIGHT, BlockSource, Entry, Limits
+from hearth.storage.unixfs.model import DEFAULT_LIMITS, MAX_DAG_HEIGHT, BlockSource, Entry, ReadLimits
 from hearth.storage.unixfs.names import Names
 
 
 class Budget:
     """Count what has been read against the limits of one reader."""
 
-    def __init__(self, source: BlockSource, limits: Limits) -> None:
+    def __init__(self, source: BlockSource, limits: ReadLimits) -> None:
         self._source = source
         self._limits = limits
         self._blocks = self._entries = self._bytes = self._node_bytes = 0
@@ -84,7 +84,7 @@ def _over(what: str, limit: int) -> TooLarge:
     )
 
 
-def read_file(cid: Cid, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Iterator[bytes]:
+def read_file(cid: Cid, source: BlockSource, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[bytes]:
     """Yield the content of a file in pieces of at most MAX_BLOCK_BYTES.
 
     Raises BlockCorrupt when the root is no file or a part is not as long as its parent says, TooLarge at a limit.
@@ -168,7 +168,7 @@ def open_node(cid: Cid, budget: Budget) -> bytes | Node:
     return node
 
 
-def walk(cid: Cid, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Iterator[Entry]:
+def walk(cid: Cid, source: BlockSource, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[Entry]:
     """Yield every file and directory below and including `cid`, parents first, sizes as declared by the nodes.
 
     A child's `tsize` is what its parent declares.
@@ -188,7 +188,7 @@ def walk(cid: Cid, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Iter
         stack.extend((link.cid, f"{path}/{name}" if path else name, link.tsize) for name, link in reversed(children))
 
 
-def resolve(cid: Cid, path: str, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Cid:
+def resolve(cid: Cid, path: str, source: BlockSource, limits: ReadLimits = DEFAULT_LIMITS) -> Cid:
     """Follow a path ("a/b/c") from a directory and return the CID it names. Raises NotFoundError."""
     budget = Budget(source, limits)
     here, walked = cid, ""
@@ -228,7 +228,7 @@ def links_of(cid: Cid, block: bytes) -> tuple[Cid, ...]:
         raise corrupt(cid, str(error)) from error
 
 
-def blocks_of(cid: Cid, source: BlockSource, limits: Limits = DEFAULT_LIMITS) -> Iterator[tuple[Cid, bytes]]:
+def blocks_of(cid: Cid, source: BlockSource, limits: ReadLimits = DEFAULT_LIMITS) -> Iterator[tuple[Cid, bytes]]:
     """Yield every block of a DAG once, parents first, within the same limits as a reader of its content."""
     budget = Budget(source, limits)
     seen = {cid}

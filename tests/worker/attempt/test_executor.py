@@ -1,4 +1,4 @@
-"""worker.execution: real modules in the real sandbox, a real store on disk; each way to end, and every restart."""
+"""worker.attempt.executor: real modules in the real sandbox, a real store on disk; each end, and every restart."""
 
 from __future__ import annotations
 
@@ -8,45 +8,41 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hearth.base.errors import BadDocument, BlockMissing, StoreDown
+from hearth.base.errors import StoreDown
 from hearth.protocol.types import Billing, JobId, NodeId, Outcome, Terms
-from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
-from hearth.spec.resolved import ResolvedCompare, ResolvedInput, ResolvedOutput, ResolvedResources, ResolvedVerify
-from hearth.spec.resolved import canonical as canonical_of
+from hearth.spec import Blob
+from hearth.spec.resolved import ResolvedInput, ResolvedOutput
 from hearth.storage import canonical
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore
 from tests.worker import wasm_tools
-from worker import execution
+from tests.worker.attempt.jobs import KEY, Jobs
+from worker.attempt import fetch, upload
+from worker.attempt.executor import Executor
+from worker.attempt.task import Bounds, Task
 from worker.decide import LeaseKey
-from worker.execution import Bounds, Executor, GpuPool, Task, check_terms, fuel_seconds, read_spec
 from worker.journal import Entry, Journal, Moment, Phase
-from worker.runtimes.base import LogSink, RunRequest, RunResult, Status
+from worker.runtimes.base import LogSink, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
 
 # Of this process alone: a sweep of another one must not meet our sandboxes.
 LABEL = f"test-{os.getpid()}-3-"
-KEY = LeaseKey(JobId(b"\xaa" * 32), 0, 1)
 
 
-class World:
+class World(Jobs):
     """A store with one job in it, and an executor over a folder."""
 
     def __init__(self, tmp_path: Path) -> None:
+        super().__init__(tmp_path)
         self.home = tmp_path / "home"
         self.scratch = tmp_path / "scratch"
         self.scratch.mkdir()
-        self.store = FolderStore(tmp_path / "store")
-        self.module = self.store.add_path(wasm_tools.from_c("probe"))
-        self.data = self.store.add_bytes(b"rows\n")
-        self.code = self.store.add_path(_folder(tmp_path / "work", {"code.txt": b"code"}))
         self.runtime: Any = WasmRuntime(self.scratch)
         self.bounds = Bounds()
         self.open()
@@ -65,49 +61,6 @@ class World:
             keep_seconds=3_600,
         )
 
-    def spec(self, *command: str, **changes: Any) -> ResolvedSpec:
-        values: dict[str, Any] = {
-            "version": 1,
-            "name": "probe",
-            "runtime": "wasm",
-            "image": "",
-            "module": Blob(cid=str(self.module.cid), size=self.module.size),
-            "command": command,
-            "workdir": Blob(cid=str(self.code.cid), size=self.code.size),
-            "env": {"EPOCHS": "3"},
-            "inputs": (ResolvedInput(cid=str(self.data.cid), dst="/in/data.txt", size=self.data.size),),
-            "outputs": (ResolvedOutput(path="/out", required=True, max_size=1 << 20),),
-            "resources": ResolvedResources(gpus=0, tier="", vram_gib=0, cpus=1, memory_mib=64, disk_gib=1, regions=()),
-            "runtime_seconds": 20,
-            "fuel_per_second": 1_000_000_000,
-            "units": 1,
-            "chunk": 1,
-            "verify": ResolvedVerify(
-                mode="none",
-                compare=ResolvedCompare(kind="hash", file="", atol="", rtol="", minimum="", field=""),
-            ),
-        }
-        return ResolvedSpec(**{**values, **changes})
-
-    def terms(self, spec: ResolvedSpec, **changes: Any) -> Terms:
-        self.store.put_json(canonical_of(spec))
-        return self.terms_only(spec_digest(spec), spec, **changes)
-
-    def terms_only(self, digest: bytes, spec: ResolvedSpec, **changes: Any) -> Terms:
-        values: dict[str, Any] = {
-            "submitter": "0x" + "33" * 20,
-            "salt": 1,
-            "spec": digest,
-            "needs": needs_of(spec.resources, spec.runtime, {}),
-            "ceiling": 10**15,
-            "max_seconds": spec.runtime_seconds,
-            "units": spec.units,
-            "deadline": 1 << 39,
-            "keeper_fee": 0,
-            "policy": 0,
-        }
-        return Terms(**{**values, **changes})
-
     def run(self, terms: Terms, *, seconds: float = 60, tries: int = 1, key: LeaseKey = KEY) -> Entry:
         self.executor.start(Task(key, terms, seconds, 1.0, tries))
         return self.finished(key)
@@ -125,13 +78,6 @@ class World:
     def report(self, entry: Entry) -> dict[str, Any]:
         found: dict[str, Any] = self.store.get_json(entry.report)
         return found
-
-
-def _folder(path: Path, files: dict[str, bytes]) -> Path:
-    path.mkdir()
-    for name, content in files.items():
-        (path / name).write_bytes(content)
-    return path
 
 
 def wait(condition: Callable[[], bool], seconds: float = 60) -> None:
@@ -212,11 +158,6 @@ def test_start__fuel_runs_out__is_a_time_out_that_bills_the_maximum(world: World
     assert (entry.outcome, entry.used) == (Outcome.TIMEOUT, 1)
 
 
-@pytest.mark.parametrize(("fuel", "used"), [(0, 1), (1, 1), (10**9, 1), (10**9 + 1, 2), (10**30, (1 << 24) - 1)])
-def test_fuel_seconds__rounds_up_within_its_lane(fuel: int, used: int) -> None:
-    assert fuel_seconds(fuel) == used
-
-
 # ---- what is given back ----
 
 
@@ -293,7 +234,8 @@ class Down(FolderStore):
 
 
 def test_start__store_that_is_down_for_a_while__is_asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(fetch, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(upload, "RETRY_SECONDS", 0.01)
     terms = world.terms(world.spec("env"))
     world.store = Down(world.store.root, reads=2, writes=2)
     world.open()
@@ -310,7 +252,7 @@ class Hung:
 
     name = "wasm"
 
-    def __init__(self, status: Status | None = None) -> None:
+    def __init__(self, status: RunStatus | None = None) -> None:
         self.status = status
         self.requests: list[RunRequest] = []
         self.running = threading.Event()
@@ -328,7 +270,7 @@ class Hung:
         if self.status is not None:
             return RunResult(self.status, "scripted")
         cancel.wait(30)
-        return RunResult(Status.CANCELLED)
+        return RunResult(RunStatus.CANCELLED)
 
     def sweep(self, prefix: str = "") -> int:
         self.swept.append(prefix)
@@ -367,7 +309,7 @@ def test_close__while_a_run_is_prepared__starts_again_and_declines_nothing(
 
     def prepare(target: str) -> None:
         preparing.set()
-        world.executor.active()[0].cancel.wait(10)
+        world.executor.active()[0].stop.wait(10)
 
     monkeypatch.setattr(hung, "prepare", prepare)
     world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1))
@@ -391,7 +333,7 @@ def test_start__twice__runs_once(world: World, hung: Hung) -> None:
 
 
 def test_run__label_and_limits__are_those_of_the_lease(world: World, hung: Hung) -> None:
-    hung.status = Status.OK
+    hung.status = RunStatus.OK
     world.run(world.terms(world.spec("env"), billing=Billing.FUEL), key=LeaseKey(KEY.job, 4, 2))
     (request,) = hung.requests
     assert request.unit == LABEL + "aaaaaaaaaaaa-4-2"
@@ -402,10 +344,10 @@ def test_run__label_and_limits__are_those_of_the_lease(world: World, hung: Hung)
 
 
 def test_start__sandbox_breaks__says_so_and_keeps_the_try(world: World, hung: Hung) -> None:
-    hung.status = Status.BROKEN
+    hung.status = RunStatus.BROKEN
     world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1, tries=2))
     wait(lambda: any(w.phase.startswith("failed") for w in world.executor.active()))
-    world.executor.active()[0].cancel.set()
+    world.executor.active()[0].stop.set()
     entry = world.finished()
     assert (entry.phase, entry.tries, entry.detail) == (Phase.BROKEN, 2, "scripted")
 
@@ -416,7 +358,7 @@ def test_start__fault_of_the_worker_itself__breaks_that_attempt_only(
     monkeypatch.setattr(Hung, "prepare", lambda self, target: 1 / 0)
     world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1))
     wait(lambda: any(w.phase.startswith("failed") for w in world.executor.active()))
-    world.executor.active()[0].cancel.set()
+    world.executor.active()[0].stop.set()
     assert "ZeroDivisionError" in world.finished().detail
     assert world.executor.faults == 1
 
@@ -461,7 +403,7 @@ def test_start__killed_after_the_result__reuses_it(world: World, moment: Moment)
     terms = world.terms(world.spec("env"))
     expected = world.run(terms, key=LeaseKey(KEY.job, 0, 7)).result
     kill_at(world, terms, moment)
-    world.runtime = Hung(Status.TRAP)
+    world.runtime = Hung(RunStatus.TRAP)
     world.open()
     entry = world.run(terms, tries=2)
     assert (entry.phase, entry.outcome, entry.result) == (Phase.DONE, Outcome.OK, expected)
@@ -503,8 +445,22 @@ def test_start__put_aside_and_held_again__reuses_what_is_stored(world: World) ->
     first = world.run(terms)
     world.executor.set_aside(KEY, "settled")
     assert world.journal.executions() == ()
-    world.executor._runtimes = {"wasm": Hung(Status.TRAP)}
+    world.executor._runtimes = {"wasm": Hung(RunStatus.TRAP)}
     assert world.run(terms).result == first.result
+
+
+def test_start__put_aside_held_again_and_lost_by_the_store__runs_again(world: World) -> None:
+    """Neither the store nor the disk has the outputs: what was put aside cannot be reused, and must not break."""
+    terms = world.terms(world.spec("env"))
+    first = world.run(terms)
+    world.executor.set_aside(KEY, "settled")
+    world.store = FolderStore(world.home.parent / "another")
+    world.module = world.store.add_path(wasm_tools.from_c("probe"))
+    world.store.add_bytes(b"rows\n")
+    world.store.add_path(world.home.parent / "work")
+    world.open()
+    again = world.run(world.terms(world.spec("env")))
+    assert (again.phase, again.result) == (Phase.DONE, first.result)
 
 
 def test_recover__store_lost_the_result__runs_again(world: World) -> None:
@@ -547,44 +503,6 @@ def test_sweep__refused_attempt__its_report_goes_with_it(world: World) -> None:
     world.executor.set_aside(KEY, "declined")
     world.executor.sweep(time.time() + 60)
     assert report not in world.store.pins()
-
-
-# ---- specs ----
-
-
-def test_read_spec__good_job__tells_what_a_decision_needs(world: World) -> None:
-    facts = read_spec(world.store, world.terms(world.spec("env")), {}, 5)
-    assert (facts.runtime, facts.target, facts.output_bytes, facts.bad) == ("wasm", str(world.module.cid), 1 << 20, "")
-
-
-def test_read_spec__store_without_it__raises_so_that_it_is_asked_again(world: World) -> None:
-    with pytest.raises(BlockMissing):
-        read_spec(world.store, world.terms_only(b"\x01" * 32, world.spec("env")), {}, 5)
-
-
-@pytest.mark.parametrize("change", ["cores", "ram_gib", "disk_gib"])
-def test_read_spec__asks_more_than_its_terms_pay__is_bad(world: World, change: str) -> None:
-    terms = world.terms(world.spec("env"))
-    cheap = replace(terms, needs=replace(terms.needs, **{change: getattr(terms.needs, change) - 1}))
-    assert change in read_spec(world.store, cheap, {}, 5).bad
-    assert read_spec(world.store, terms, {}, 5).bad == ""
-
-
-@pytest.mark.parametrize("changes", [{"max_seconds": 21}, {"units": 2}])
-def test_check_terms__times_or_units_differ__is_refused(world: World, changes: dict[str, Any]) -> None:
-    spec = world.spec("env")
-    with pytest.raises(BadDocument, match="times or units"):
-        check_terms(spec, world.terms(spec, **changes), {})
-
-
-def test_gpu_pool__two_attempts__never_share_a_gpu() -> None:
-    pool = GpuPool(["GPU-a", "GPU-b"])
-    first = pool.take(1)
-    assert first == ("GPU-a",)
-    assert pool.take(2) is None
-    assert pool.take(1) == ("GPU-b",)
-    pool.give(first)
-    assert pool.take(1) == ("GPU-a",)
 
 
 def test_documents__of_an_attempt__are_canonical(world: World) -> None:

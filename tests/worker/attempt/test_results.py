@@ -8,9 +8,11 @@ from typing import Any
 import pytest
 import rfc8785
 
-from hearth.protocol.types import Outcome
-from worker import results
-from worker.runtimes.base import RunResult, Status
+from hearth.protocol.types import Billing, NodeId, Outcome
+from tests.worker.attempt.jobs import KEY, Jobs
+from worker.attempt import results
+from worker.attempt.task import Task
+from worker.runtimes.base import RunResult, RunStatus
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Entry:
 
 
 RUN = RunResult(
-    Status.OK,
+    RunStatus.OK,
     exit_code=0,
     fuel_used=123,
     wall_seconds=1.2345,
@@ -67,7 +69,7 @@ def test_result_document__all_that_varies_between_machines__left_out() -> None:
 
 @pytest.mark.parametrize(
     "changed",
-    [{"exit_code": 1}, {"fuel_used": 124}, {"status": Status.OUTPUT_MISSING}, {"engine": "wasmtime 51"}],
+    [{"exit_code": 1}, {"fuel_used": 124}, {"status": RunStatus.OUTPUT_MISSING}, {"engine": "wasmtime 51"}],
 )
 def test_result_document__what_must_be_reproduced__is_in_it(changed: dict[str, Any]) -> None:
     assert result(replace(RUN, **changed)) != result()
@@ -110,16 +112,60 @@ def test_refusal_document__result_outcome__refused(outcome: Outcome) -> None:
 
 
 def test_outcomes__every_status_but_the_silent_two__maps_to_the_chain() -> None:
-    assert set(Status) - set(results.OUTCOMES) == {Status.CANCELLED, Status.BROKEN}
+    assert set(RunStatus) - set(results.OUTCOMES) == {RunStatus.CANCELLED, RunStatus.BROKEN}
     failed = {status for status, outcome in results.OUTCOMES.items() if outcome.is_result and outcome is not Outcome.OK}
-    assert failed == set(Status) - {
-        Status.OK,
-        Status.BAD_INPUT,
-        Status.IMAGE_MISSING,
-        Status.CANCELLED,
-        Status.BROKEN,
+    assert failed == set(RunStatus) - {
+        RunStatus.OK,
+        RunStatus.BAD_INPUT,
+        RunStatus.IMAGE_MISSING,
+        RunStatus.CANCELLED,
+        RunStatus.BROKEN,
     }
-    assert {results.OUTCOMES[Status.BAD_INPUT], results.OUTCOMES[Status.IMAGE_MISSING]} == {
+    assert {results.OUTCOMES[RunStatus.BAD_INPUT], results.OUTCOMES[RunStatus.IMAGE_MISSING]} == {
         Outcome.BAD_INPUT,
         Outcome.IMAGE_MISSING,
     }
+
+
+@pytest.mark.parametrize(("fuel", "used"), [(0, 1), (1, 1), (10**9, 1), (10**9 + 1, 2), (10**30, (1 << 24) - 1)])
+def test_fuel_seconds__rounds_up_within_its_lane(fuel: int, used: int) -> None:
+    assert results.fuel_seconds(fuel) == used
+
+
+@pytest.mark.parametrize(
+    ("billing", "fuel", "used"),
+    [
+        (Billing.FIXED, 5 * 10**9, 0),
+        (Billing.FUEL, 5 * 10**9, 5),
+        # At its deadline a run has no count: it had all that was paid.
+        (Billing.FUEL, None, 20),
+    ],
+)
+def test_used_seconds__terms_that_bill_fuel__count_it(
+    jobs: Jobs, billing: Billing, fuel: int | None, used: int
+) -> None:
+    task = Task(KEY, jobs.terms(jobs.spec("env"), billing=billing), 60, 1)
+    assert results.used_seconds(task, replace(RUN, fuel_used=fuel)) == used
+
+
+@pytest.mark.parametrize("outputs", [OUTPUTS, None])
+def test_conclude__finished_run__says_the_same_to_the_chain_and_in_both_documents(
+    jobs: Jobs, outputs: Entry | None
+) -> None:
+    task = Task(KEY, jobs.terms(jobs.spec("env"), billing=Billing.FUEL), 60, 1)
+    kept = results.conclude(
+        task,
+        replace(RUN, status=RunStatus.OUTPUT_MISSING),
+        node=NodeId(3),
+        outputs=outputs,
+        logs=None,
+        began=1.9,
+        ended=2.1,
+        kept_until=9.0,
+        machine={"cores": 2},
+    )
+    assert (kept.outcome, kept.used, kept.outputs) == (Outcome.EXIT, 1, outputs.cid if outputs else None)
+    assert (kept.result["outcome"], kept.result["status"]) == ("exit", "output_missing")
+    assert kept.result["spec"] == task.terms.spec.hex()
+    assert (kept.report["used"], kept.report["kept_until"], kept.report["machine"]) == (1, 9, {"cores": 2})
+    assert results.Kept.from_dict(kept.as_dict()) == kept

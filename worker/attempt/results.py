@@ -1,37 +1,42 @@
-"""The two documents of a finished unit, as plain values for `hearth.storage.canonical.encode`: no floats, no paths, no
-clock.
+"""Stage three: judge a run and write the two documents of a finished unit, as plain values for
+`hearth.storage.canonical.encode`: no floats, no paths, no clock.
 
 The **result** holds only what a second run on another machine must reproduce; its digest is what is compared and
 challenged. The **report** holds the rest: times, engine, logs, the machine. A lease that was given back has a report
-only, the **refusal**. Source: PROTOCOL section 3; SPEC section "Result and report".
+only, the **refusal**. Source: SPEC section "Result and report".
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
-from hearth.protocol.types import Outcome
-from worker.runtimes.base import RunResult, Status
+from hearth.protocol.types import Billing, NodeId, Outcome
+from hearth.spec import FUEL_PER_SECOND
+from worker.attempt.task import Task
+from worker.runtimes.base import RunResult, RunStatus
 
 VERSION: Final = 1
 STDERR_TAIL_BYTES: Final = 2048
 DETAIL_CHARACTERS: Final = 1000
+MAX_USED: Final = (1 << 24) - 1
+"""The most seconds that a unit's word can say were used."""
 
-OUTCOMES: Final[Mapping[Status, Outcome]] = MappingProxyType(
+OUTCOMES: Final[Mapping[RunStatus, Outcome]] = MappingProxyType(
     {
-        Status.OK: Outcome.OK,
-        Status.EXIT: Outcome.EXIT,
+        RunStatus.OK: Outcome.OK,
+        RunStatus.EXIT: Outcome.EXIT,
         # A required output that is missing, empty or too large is a failure of the program, never a success.
-        Status.OUTPUT_MISSING: Outcome.EXIT,
-        Status.OUTPUT_OVER_CAP: Outcome.EXIT,
-        Status.TRAP: Outcome.TRAP,
-        Status.OOM: Outcome.OUT_OF_MEMORY,
-        Status.TIMEOUT: Outcome.TIMEOUT,
-        Status.OUT_OF_FUEL: Outcome.TIMEOUT,
-        Status.BAD_INPUT: Outcome.BAD_INPUT,
-        Status.IMAGE_MISSING: Outcome.IMAGE_MISSING,
+        RunStatus.OUTPUT_MISSING: Outcome.EXIT,
+        RunStatus.OUTPUT_OVER_CAP: Outcome.EXIT,
+        RunStatus.TRAP: Outcome.TRAP,
+        RunStatus.OOM: Outcome.OUT_OF_MEMORY,
+        RunStatus.TIMEOUT: Outcome.TIMEOUT,
+        RunStatus.OUT_OF_FUEL: Outcome.TIMEOUT,
+        RunStatus.BAD_INPUT: Outcome.BAD_INPUT,
+        RunStatus.IMAGE_MISSING: Outcome.IMAGE_MISSING,
     }
 )
 """What the chain is told of each way in which a run can end; the others (cancelled, broken) are told to nobody."""
@@ -47,6 +52,80 @@ class Stored(Protocol):
     @property
     def size(self) -> int:
         """Return the bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How a run ended: what the chain is told, both documents, and the CID of the outputs (None: none are stored)."""
+
+    outcome: Outcome
+    used: int
+    result: dict[str, Any]
+    report: dict[str, Any]
+    outputs: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "outcome": int(self.outcome),
+            "used": self.used,
+            "result": self.result,
+            "report": self.report,
+            "outputs": self.outputs,
+        }
+
+    @classmethod
+    def from_dict(cls, raw: dict[str, Any]) -> Kept:
+        """Read the JSON form. Raises KeyError, TypeError, ValueError."""
+        return cls(Outcome(raw["outcome"]), raw["used"], raw["result"], raw["report"], raw["outputs"])
+
+
+def fuel_seconds(fuel: int) -> int:
+    """Return the seconds that WASM fuel is billed as: rounded up, at least 1, at most what a unit's word holds."""
+    return min(MAX_USED, max(1, -(-fuel // FUEL_PER_SECOND)))
+
+
+def used_seconds(task: Task, run: RunResult) -> int:
+    """Return the seconds that a run is billed as by its fuel, 0 where the terms bill otherwise.
+
+    A run at its deadline has no count of fuel: it is billed as the maximum.
+    """
+    if task.terms.billing != Billing.FUEL:
+        return 0
+    return fuel_seconds(run.fuel_used if run.fuel_used is not None else task.terms.max_seconds * FUEL_PER_SECOND)
+
+
+def conclude(
+    task: Task,
+    run: RunResult,
+    *,
+    node: NodeId,
+    outputs: Stored | None,
+    logs: Stored | None,
+    began: float,
+    ended: float,
+    kept_until: float,
+    machine: Mapping[str, Any],
+) -> Kept:
+    """Judge a run and build its two documents; the arguments are those of `report_document`."""
+    outcome = OUTCOMES[run.status]
+    used = used_seconds(task, run)
+    key = task.key
+    result = result_document(spec=task.terms.spec, index=key.index, outcome=outcome, run=run, outputs=outputs)
+    report = report_document(
+        job=key.job,
+        index=key.index,
+        attempt=key.attempts,
+        node=node,
+        run=run,
+        logs=logs,
+        began=began,
+        ended=ended,
+        kept_until=kept_until,
+        used=used,
+        machine=machine,
+    )
+    return Kept(outcome, used, result, report, None if outputs is None else str(outputs.cid))
 
 
 def result_document(

@@ -1,0 +1,131 @@
+"""Stage two: prepare a runtime, bound a run by the spec and by the time left, run it, and name its end honestly.
+
+Source: SPEC section "Worker".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from hearth.protocol.types import Billing, Outcome
+from hearth.spec import FUEL_PER_SECOND, ResolvedSpec
+from worker.attempt.folder import Folder
+from worker.attempt.results import OUTCOMES
+from worker.attempt.task import Broken, Progress, Refused, Stopped, Task
+from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, Runtime, SandboxLimits
+
+
+class GpuPool:
+    """Hand out GPUs by UUID, each to one attempt at a time."""
+
+    def __init__(self, uuids: Sequence[str] = ()) -> None:
+        self._free = list(uuids)
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> tuple[str, ...] | None:
+        """Return `count` GPUs, or None where fewer are free."""
+        with self._lock:
+            if count > len(self._free):
+                return None
+            taken = tuple(self._free[:count])
+            del self._free[:count]
+            return taken
+
+    def give(self, uuids: Sequence[str]) -> None:
+        """Take GPUs back."""
+        with self._lock:
+            self._free.extend(uuids)
+
+    @contextmanager
+    def lent(self, count: int) -> Iterator[tuple[str, ...]]:
+        """Lend `count` GPUs for a block. Raises Broken where fewer are free."""
+        taken = self.take(count)
+        if taken is None:
+            raise Broken(f"{count} GPUs are asked and fewer are free")
+        try:
+            yield taken
+        finally:
+            self.give(taken)
+
+
+def prepare(
+    spec: ResolvedSpec, folder: Folder, runtimes: Mapping[str, Runtime], *, progress: Progress, stop: threading.Event
+) -> Runtime:
+    """Return the spec's runtime once its module compiles or its image is here. Raises Refused, Broken, Stopped."""
+    runtime = runtimes.get(spec.runtime)
+    if runtime is None:
+        raise Refused(Outcome.IMAGE_MISSING, f"this worker does not run {spec.runtime}")
+    progress.phase = "preparing"
+    refusal = runtime.prepare(str(folder.module) if spec.module else spec.image)
+    # A worker that is told to stop here has nothing against the job: the next process runs it.
+    if stop.is_set():
+        raise Stopped
+    if refusal is not None:
+        if refusal.status is RunStatus.BROKEN:
+            raise Broken(refusal.detail)
+        outcome = OUTCOMES.get(refusal.status, Outcome.BAD_INPUT)
+        raise Refused(Outcome.BAD_INPUT if outcome.is_result else outcome, refusal.detail)
+    return runtime
+
+
+def request_for(
+    task: Task, spec: ResolvedSpec, folder: Folder, *, label: str, gpus: tuple[str, ...], until: float
+) -> RunRequest:
+    """Return the run of a task: what the spec asks, for the seconds paid or those left until a time, if fewer.
+
+    `label` starts the sandbox's name. Raises Refused where no whole second is left.
+    """
+    key, terms = task.key, task.terms
+    seconds = int(min(terms.max_seconds, until - time.monotonic()))
+    if seconds < 1:
+        raise Refused(Outcome.BAD_INPUT, "the inputs came too late to run")
+    return RunRequest(
+        unit=f"{label}{key.job.hex()[:12]}-{key.index}-{key.attempts}",
+        command=tuple(spec.command),
+        job_dir=folder.job,
+        in_dir=folder.inputs,
+        out_dir=folder.outputs,
+        limits=SandboxLimits(
+            wall_seconds=seconds,
+            memory_bytes=spec.resources.memory_mib << 20,
+            cpus=spec.resources.cpus,
+            out_bytes=spec.output_bytes,
+            fuel=terms.max_seconds * FUEL_PER_SECOND if terms.billing == Billing.FUEL else None,
+        ),
+        module=folder.module if spec.module else None,
+        image=spec.image or None,
+        env=dict(spec.env),
+        outputs=tuple(OutputRule(o.path, o.required, o.max_size) for o in spec.outputs),
+        gpus=gpus,
+        index=key.index,
+        units=spec.units,
+        # The same for every attempt and node, so that a seeded program gives the same result everywhere.
+        seed=hashlib.sha256(b"hearth seed" + terms.spec + key.index.to_bytes(4, "big")).digest(),
+    )
+
+
+def run(
+    runtime: Runtime, request: RunRequest, paid_seconds: int, *, progress: Progress, stop: threading.Event
+) -> RunResult:
+    """Run a unit to an end that is a result, good or bad. Raises Refused, Broken, Stopped.
+
+    The run's own deadline is in its request; `paid_seconds` are those that the terms pay for.
+    """
+    seconds = request.limits.wall_seconds
+    progress.phase, progress.done, progress.total = "running", 0, seconds
+    result = runtime.run(request, stop)
+    if result.status is RunStatus.CANCELLED or stop.is_set():
+        raise Stopped
+    if result.status is RunStatus.BROKEN:
+        raise Broken(result.detail)
+    outcome = OUTCOMES[result.status]
+    if not outcome.is_result:
+        raise Refused(outcome, result.detail)
+    if outcome is Outcome.TIMEOUT and seconds < paid_seconds and result.status is RunStatus.TIMEOUT:
+        # It had less than it paid for; calling that the program's time-out would be a lie.
+        raise Refused(Outcome.BAD_INPUT, f"the inputs came late: {seconds} of {paid_seconds} s were left")
+    return result

@@ -1,0 +1,75 @@
+"""What the stages of an attempt share: the task, the bounds of this machine, progress, and the ways out.
+
+Every stage is handed until when it may work, in seconds of `time.monotonic`, and `stop`, which is set where the lease
+is gone or the worker ends. A stage returns what it made, or leaves by one of the three exceptions below.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from hearth.protocol.types import Outcome, Terms
+from worker.decide import LeaseKey
+
+RETRY_SECONDS: Final = 2.0
+"""How long to wait before a store that is down or lacks a block is asked again."""
+
+
+class Stopped(Exception):
+    """The attempt was stopped: say nothing about the job."""
+
+
+class Refused(Exception):
+    """The job cannot be run, whoever tries: the outcome of the decline and the sentence for its report."""
+
+    def __init__(self, outcome: Outcome, why: str) -> None:
+        super().__init__(why)
+        self.outcome = outcome
+        self.why = why
+
+
+class Broken(Exception):
+    """This machine failed; the job may be tried again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """An attempt to carry out. `seconds` are left until the lease's deadline; the last `margin` of them are for upload
+    and submit."""
+
+    key: LeaseKey
+    terms: Terms
+    seconds: float
+    margin: float
+    tries: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a job may bring and leave on this machine, in bytes."""
+
+    max_input: int = 64 << 30
+    max_output: int = 64 << 30
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far an attempt is, as `hearth worker status` shows it: what it does now, and the bytes (of a run: seconds)
+    done and promised in it."""
+
+    phase: str = "starting"
+    done: int = 0
+    total: int = 0
+
+
+def until_stopped(stop: threading.Event) -> Callable[[str, int], None]:
+    """Return what a store or a namer calls after every part of the data: it raises Stopped once `stop` is set."""
+
+    def moved(_path: str, _count: int) -> None:
+        if stop.is_set():
+            raise Stopped
+
+    return moved

@@ -1,0 +1,117 @@
+"""The whole request to a Docker engine for one unit, as a pure function: every flag of the sandbox is here.
+
+A flag that this machine cannot honour is still tested as a request. Source: SPEC section "Worker".
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from worker.runtimes.base import RunRequest, SandboxLimits
+
+IMAGE = re.compile(r"(?P<name>[a-z0-9][a-zA-Z0-9._:/-]{0,254}?)(?::[\w.-]{1,128})?@(?P<digest>sha256:[0-9a-f]{64})\Z")
+LABEL = "hearth.unit"
+GUEST_UID = 65534
+SHM_BYTES = 64 << 20
+# One file may pass the cap by this much, so that the size check sees it and names the reason.
+FILE_SLACK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """Hold what an image brings along that the sandbox must answer: its environment and its declared volumes."""
+
+    env: tuple[str, ...] = ()
+    volumes: tuple[str, ...] = ()
+
+
+def parse_image(reference: str) -> tuple[str, str] | None:
+    """Return (name with registry, digest), or None unless the reference names a digest; a tag beside it is dropped."""
+    found = IMAGE.match(reference)
+    return (found["name"], found["digest"]) if found else None
+
+
+def container_config(
+    request: RunRequest,
+    env: Mapping[str, str],
+    image: ImageFacts = ImageFacts(),
+    *,
+    cpus: int,
+    runtime: str = "",
+) -> dict[str, Any]:
+    """Return the body of the engine's create call for one unit: every flag of the sandbox is here and nowhere else."""
+    limits = request.limits
+    tmpfs = f"rw,noexec,nosuid,nodev,size={limits.tmp_bytes},mode=1777"
+    config: dict[str, Any] = {
+        "Image": request.image,
+        "WorkingDir": "/job",
+        "User": f"{GUEST_UID}:{GUEST_UID}",
+        # void: an engine whose default runtime is NVIDIA's gives an image that asks for all GPUs none.
+        "Env": [f"{name}={value}" for name, value in env.items()] + ["NVIDIA_VISIBLE_DEVICES=void"],
+        "Labels": {LABEL: request.unit},
+        "NetworkDisabled": True,
+        "OpenStdin": False,
+        "Tty": False,
+        "StopTimeout": 5,
+        "Healthcheck": {"Test": ["NONE"]},
+        "HostConfig": {
+            "NetworkMode": "none",
+            "ReadonlyRootfs": True,
+            "Privileged": False,
+            "CapDrop": ["ALL"],
+            "SecurityOpt": ["no-new-privileges"],
+            "IpcMode": "private",
+            "CgroupnsMode": "private",
+            "PidsLimit": limits.pids,
+            "Memory": limits.memory_bytes,
+            "MemorySwap": limits.memory_bytes,
+            "NanoCpus": cpus * 10**9,
+            "ShmSize": SHM_BYTES,
+            "Ulimits": _ulimits(limits),
+            # A VOLUME of the image would be a writable folder on the host's disk without a cap.
+            "Tmpfs": {path: tmpfs for path in ("/tmp", *image.volumes) if path not in ("/in", "/job", "/out")},
+            "Mounts": _mounts(request),
+            "LogConfig": {"Type": "local", "Config": {"max-size": "10m", "max-file": "2"}},
+            "RestartPolicy": {"Name": "no"},
+            "OomScoreAdj": 500,
+        },
+    }
+    if request.command:
+        config["Cmd"] = list(request.command)
+    if runtime:
+        config["HostConfig"]["Runtime"] = runtime
+    if request.gpus:
+        ids = [f"nvidia.com/gpu={uuid}" for uuid in request.gpus]
+        config["HostConfig"]["DeviceRequests"] = [{"Driver": "cdi", "DeviceIDs": ids}]
+    return config
+
+
+def _ulimit(name: str, value: int) -> dict[str, Any]:
+    return {"Name": name, "Soft": value, "Hard": value}
+
+
+def _ulimits(limits: SandboxLimits) -> list[dict[str, Any]]:
+    return [
+        _ulimit("nofile", 1024),
+        _ulimit("core", 0),
+        _ulimit("fsize", max(limits.out_bytes, limits.tmp_bytes) + FILE_SLACK_BYTES),
+    ]
+
+
+def _mounts(request: RunRequest) -> list[dict[str, Any]]:
+    return [
+        _bind(request.job_dir, "/job", read_only=True),
+        _bind(request.in_dir, "/in", read_only=True),
+        _bind(request.out_dir, "/out", read_only=False),
+    ]
+
+
+def _bind(source: Path, target: str, *, read_only: bool) -> dict[str, Any]:
+    options = {"Propagation": "rprivate", "NonRecursive": True}
+    path = os.path.abspath(source)
+    return {"Type": "bind", "Source": path, "Target": target, "ReadOnly": read_only, "BindOptions": options}
