@@ -55,7 +55,7 @@ def choices(tree: ast.AST) -> Iterator[int]:
                 yield node.lineno
             case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) if named(test):
                 yield node.lineno
-            case ast.IfExp(body=ast.Constant() as body, orelse=ast.Constant() as other) if named(body) or named(other):
+            case ast.IfExp(body=ast.Constant() as body, orelse=ast.Constant() as other) if named(body) and named(other):
                 yield node.lineno
             case ast.match_case(pattern=pattern) if named(pattern):
                 yield pattern.lineno

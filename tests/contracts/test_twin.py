@@ -11,7 +11,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from hearth.protocol import formulas, reputation, words
-from hearth.protocol.formulas import ONE
+from hearth.protocol.reputation import ONE
 from hearth.protocol.types import (
     Best,
     Billing,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.protocol.formulas import ONE
+from hearth.protocol.reputation import ONE
 from hearth.protocol.types import SENTINEL, State, Unit, UnitFlag
 from tests.contracts.steps import BOND, BUDGET, LEASE, around, credited, hot, running, submitted
 from tests.evm import reverts

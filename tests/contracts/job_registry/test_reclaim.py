@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.protocol.formulas import ONE
+from hearth.protocol.reputation import ONE
 from hearth.protocol.types import SENTINEL, State, Unit
 from tests.contracts.steps import (
     BUDGET,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol import words
-from hearth.protocol.formulas import ONE
+from hearth.protocol.reputation import ONE
 from hearth.protocol.types import SENTINEL, Billing, NodeId, Outcome, State, Terms
 from tests.contracts.steps import (
     BUDGET,

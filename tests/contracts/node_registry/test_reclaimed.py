@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hearth.protocol import words
-from hearth.protocol.formulas import ONE
+from hearth.protocol.reputation import ONE
 from hearth.protocol.types import NodeId
 from tests.contracts.steps import BOND, DEAD, SLASH, credited, engage, from_jobs, hot
 from tests.evm import reverts

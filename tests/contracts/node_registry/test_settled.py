@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.protocol.formulas import ONE
+from hearth.protocol.reputation import ONE
 from tests.contracts.steps import BOND, engage, from_jobs, hot
 from tests.evm import reverts
 from tests.world import FEE_REFERENCE, UNBONDING, World
