@@ -202,32 +202,21 @@ class Session:
     @contextmanager
     def sender(self, role: str = "submitter") -> Iterator[Sender | Rehearsal]:
         """Unlock a key and hold it for this process while the context is open; a dry run only simulates."""
-        from hearth.chain.keys import SignerLock
-        from hearth.chain.tx import Sender, SenderConfig
-        from hearth.chain.tx_journal import Journal
+        from hearth.daemon.signer import open_sender, sender_config
 
-        market, network = self.market, self.network
+        market = self.market
         key = self.key(role)
         if self.dry_run:
             yield Rehearsal(market.port, key.address)
             return
         account = self.unlocked(key)
-        folder = make_private(self.settings.home) / "state"
-        with SignerLock(key.lock_path, wait_seconds=LOCK_SECONDS):
-            path = Journal.path_in(folder, network.chain_id, network.genesis_hash, key.address)
-            journal = Journal(path, chain_id=network.chain_id, genesis_hash=network.genesis_hash, address=key.address)
-            try:
-                config = SenderConfig(
-                    timeout=float(self.settings.timeout),
-                    replace_after=5.0 if self.local else 30.0,
-                    poll=0.1 if self.local else 0.5,
-                    finality=4 if self.local else 64,
-                )
-                sender = Sender(market.port, account, journal, config, chain_id=network.chain_id)
-                sender.reconcile()
-                yield sender
-            finally:
-                journal.close()
+        home = make_private(self.settings.home) / "state"
+        config = sender_config(self.network, timeout=float(self.settings.timeout))
+        with open_sender(
+            market.port, self.network, key, account, home=home, config=config, wait_seconds=LOCK_SECONDS
+        ) as sender:
+            sender.reconcile()
+            yield sender
 
     def send(self, sender: Sender | Rehearsal, call: Call, key: str) -> dict[str, Any]:
         """Send a call and return its receipt as plain facts; progress hears of it too."""

@@ -296,7 +296,9 @@ class Workers(Local):
 
     def worker_start(self, *, config: Path = DEFAULT_CONFIG) -> None:
         """Run the worker in this process until it is told to stop."""
-        from worker.__main__ import configure_logs, harden, start
+        from hearth.daemon.logs import configure_logs
+        from hearth.daemon.loop import harden
+        from worker.__main__ import start
 
         configure_logs(False)
         harden()
