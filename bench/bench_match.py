@@ -268,7 +268,7 @@ def notes(results: dict[str, Any]) -> list[str]:
         f"aim {AIM_LOGS} logs a second into the columns: {results['logs']['logs_per_second']} "
         f"({results['logs']['logs_per_second_from_json']} with the parsing of a node's JSON)",
         "all equal: every node is in the best bucket, so every node's lot is drawn and hashing is most of the time; "
-        "the hashes run in columns (keeper/lots.py), in the plain loop one by one",
+        "the hashes run in columns (keeper/tie_break.py), in the plain loop one by one",
         "prepare_block_ms is paid once per block and fleet, match_ms per job; a cycle caches the best bucket of "
         "equal asks, so the leases of one array cost only their lots",
     ]

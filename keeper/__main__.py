@@ -64,12 +64,12 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 
 def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
-    """Build a keeper with its chain port, its key and its pulse; what it holds is released when `stack` ends."""
+    """Build a keeper with its chain port, its key and its health; what it holds is released when `stack` ends."""
     from hearth.base.files import make_private
     from hearth.chain.rpc import Web3Chain
     from hearth.config.settings import Settings as Outer
     from hearth.config.settings import open_network, rpc_urls
-    from keeper.pulse import Pulse
+    from keeper.health import Health
     from keeper.shell import Keeper
 
     outer = Outer(home=settings.home, network=settings.network, rpc=settings.rpc)
@@ -77,7 +77,7 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
     make_private(settings.home)
     port = Web3Chain(rpc_urls(outer, network), chain_id=network.chain_id, genesis_hash=network.genesis_hash)
     sender = _sender(settings, network, port, stack)
-    return Keeper(settings, network, port, sender, Pulse(settings.home, STALL_SECONDS))
+    return Keeper(settings, network, port, sender, Health(settings.home, STALL_SECONDS))
 
 
 def _sender(settings: Settings, network: Network, port: Any, stack: ExitStack) -> Sender | None:
@@ -133,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, stack: ExitStack) -> None:
-    from keeper.pulse import Server
+    from keeper.health import Server
 
     settings = settings_of(options)
     if options.explain:
@@ -142,7 +142,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
     keeper = open_keeper(settings, stack)
     keeper.start()
     if settings.metrics.address is not None:
-        server = Server(keeper.pulse, settings.metrics.address)
+        server = Server(keeper.health, settings.metrics.address)
         stack.callback(server.close)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: keeper.stop())

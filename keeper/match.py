@@ -31,7 +31,7 @@ from hearth.protocol import formulas, reputation, words
 from hearth.protocol.formulas import Ask, Market
 from hearth.protocol.types import BPS, Best, Gate, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
 from hearth.protocol.zones import ZONE_COUNT, zone_distance
-from keeper.lots import lots
+from keeper.tie_break import lots
 
 I64 = npt.NDArray[np.int64]
 U64 = npt.NDArray[np.uint64]

@@ -34,8 +34,8 @@ from hearth.protocol.formulas import Market as Immutables
 from hearth.protocol.types import SENTINEL, ZERO_ADDRESS, JobId
 from keeper import decide as core
 from keeper.decide import ALL, Action, CheckLiveness, Config, JobRow, Propose, Settle, Skip, Snapshot
+from keeper.health import STATUS_FILE, Health
 from keeper.index import Index, topics
-from keeper.pulse import STATUS_FILE, Pulse
 from keeper.settings import Settings
 
 SCHEMA: Final = "hearth.keeper/1"
@@ -110,19 +110,19 @@ class Keeper:
         network: Network,
         port: ChainPort,
         sender: Sender | None,
-        pulse: Pulse,
+        health: Health,
         *,
         address: str = ZERO_ADDRESS,
         wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        self.settings, self.network, self.port, self.sender, self.pulse = settings, network, port, sender, pulse
+        self.settings, self.network, self.port, self.sender, self.health = settings, network, port, sender, health
         self.address = address if sender is None else sender.address
         self.market = Market(port, network)
         self.asset = asset_of(network)
         self.config: Config = settings.config(self.asset, self.address)
         self.ledger = Ledger.open(settings.home / LEDGER_FILE)
-        self.metrics = pulse.metrics
+        self.metrics = health.metrics
         self.stopping = False
         self._followed = False
         self._head: Block | None = None
@@ -167,7 +167,7 @@ class Keeper:
                 if failures >= self.settings.limits.max_failures:
                     log.error("keeper.halted", failures=failures)
                     raise
-                self.pulse.stay(error.message)
+                self.health.stay(error.message)
                 self._nap(min(MAX_BACKOFF, self.settings.poll * 2 ** min(failures, 10)))
             self.metrics.failures_in_row.set(failures)
 
@@ -474,7 +474,7 @@ class Keeper:
         metrics.rewards.set(self.rewards)
         metrics.profit.set(self.rewards - self.ledger.coin_cost)
         metrics.balance.set(balance)
-        self.pulse.beat(self._status(cycle, snapshot, balance), cycle.unready)
+        self.health.beat(self._status(cycle, snapshot, balance), cycle.unready)
 
     @property
     def rewards(self) -> int:
@@ -529,7 +529,7 @@ class Keeper:
         """Between blocks the loop turns: the probe must not take a quiet chain for a hanging keeper."""
         lag = int(self._wall()) - (self._head.timestamp if self._head is not None else 0)
         late = f"the newest block is {lag} s old" if self._max_lag and lag > self._max_lag else ""
-        self.pulse.turn(late)
+        self.health.turn(late)
 
     def _nap(self, seconds: float) -> None:
         left = seconds

@@ -45,14 +45,14 @@ class Keepers(Workers):
         import signal
 
         from keeper.__main__ import open_keeper
-        from keeper.pulse import Server
+        from keeper.health import Server
 
         settings = self._keeper_settings(config, signs=not self.dry_run)
         with ExitStack() as stack:
             keeper = open_keeper(settings, stack)
             keeper.start()
             if settings.metrics.address is not None:
-                server = Server(keeper.pulse, settings.metrics.address)
+                server = Server(keeper.health, settings.metrics.address)
                 stack.callback(server.close)
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: keeper.stop())

@@ -18,7 +18,7 @@ from hearth.chain.rpc import Web3Chain
 from hearth.protocol import formulas
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.decide import Propose
-from keeper.pulse import Pulse, Server
+from keeper.health import Health, Server
 from keeper.shell import Cycle, Keeper, explain, status
 from tests.anvil import anvil_path
 from tests.evm import CHAIN_ID
@@ -180,11 +180,11 @@ def test_cycle__no_gas_money__says_so_and_leaves_readiness(market: LiveMarket) -
     cycle = keeper.cycle()
     assert outcomes(cycle) == [("propose", "dry")]
     assert "send it native coin" in cycle.unready
-    assert keeper.pulse.readiness() == (False, cycle.unready)
+    assert keeper.health.readiness() == (False, cycle.unready)
     assert int(market.evm.rpc("eth_getTransactionCount", market.address, "latest"), 16) == 0
     market.evm.set_balance(market.address, ETHER)
     assert outcomes(keeper.cycle()) == [("propose", "mined")]
-    assert keeper.pulse.readiness() == (True, "ready")
+    assert keeper.health.readiness() == (True, "ready")
 
 
 def test_cycle__tip_below_the_gas__is_left(market: LiveMarket) -> None:
@@ -401,7 +401,7 @@ def test_cycle__transaction_not_mined_in_time__sends_nothing_new_until_it_is(mar
     assert outcomes(keeper.cycle()) == [("propose", "pending")]
     later = keeper.cycle()
     assert later.unready == "1 transactions wait to be mined"
-    assert keeper.pulse.readiness()[0] is False
+    assert keeper.health.readiness()[0] is False
     market.evm.rpc("evm_mine")
     done = keeper.cycle()
     assert (done.unready, outcomes(done)) == ("", [])
@@ -475,17 +475,17 @@ def get(server: Server, path: str) -> tuple[int, str]:
 
 def test_server__keeper_that_works_then_hangs__shows_it(tmp_path: Path) -> None:
     now = [100.0]
-    pulse = Pulse(tmp_path, stall=30, clock=lambda: now[0])
-    server = Server(pulse, ("127.0.0.1", 0))
+    health = Health(tmp_path, stall=30, clock=lambda: now[0])
+    server = Server(health, ("127.0.0.1", 0))
     try:
         assert get(server, "/readyz")[0] == 503
-        pulse.beat({"schema": "hearth.keeper/1", "at": 5}, "")
+        health.beat({"schema": "hearth.keeper/1", "at": 5}, "")
         assert get(server, "/readyz") == (200, '{"ok": true, "why": "ready"}')
         assert get(server, "/healthz")[0] == 200
         assert json.loads(get(server, "/status")[1])["at"] == 5
         code, body = get(server, "/metrics")
         assert code == 200 and "hearth_keeper_ready 1.0" in body
-        pulse.stay("the RPC is down")
+        health.stay("the RPC is down")
         assert get(server, "/healthz")[0] == 200
         assert get(server, "/readyz") == (503, '{"ok": false, "why": "the RPC is down"}')
         now[0] += 30
@@ -496,10 +496,10 @@ def test_server__keeper_that_works_then_hangs__shows_it(tmp_path: Path) -> None:
 
 
 def test_server__address_in_use__raises(tmp_path: Path) -> None:
-    server = Server(Pulse(tmp_path, 30), ("127.0.0.1", 0))
+    server = Server(Health(tmp_path, 30), ("127.0.0.1", 0))
     try:
         with pytest.raises(ConfigError, match="cannot be had"):
-            Server(Pulse(tmp_path, 30), ("127.0.0.1", server.port))
+            Server(Health(tmp_path, 30), ("127.0.0.1", server.port))
     finally:
         server.close()
 

@@ -71,7 +71,7 @@ class Metrics:
         )
 
 
-class Pulse:
+class Health:
     """What the keeper says of itself: `beat` at the end of every cycle, read by the file, the probes and people."""
 
     def __init__(self, home: Path, stall: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -112,12 +112,12 @@ class Pulse:
 
 
 class Server:
-    """Serve a pulse over HTTP from a thread of its own. Raises ConfigError where the address cannot be had."""
+    """Serve a health over HTTP from a thread of its own. Raises ConfigError where the address cannot be had."""
 
-    def __init__(self, pulse: Pulse, address: tuple[str, int]) -> None:
+    def __init__(self, health: Health, address: tuple[str, int]) -> None:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                code, kind, body = _answer(pulse, self.path.partition("?")[0])
+                code, kind, body = _answer(health, self.path.partition("?")[0])
                 self.send_response(code)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
@@ -137,7 +137,7 @@ class Server:
             ) from error
         self._server.daemon_threads = True
         self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, name="pulse", daemon=True)
+        self._thread = threading.Thread(target=self._server.serve_forever, name="health", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -147,12 +147,12 @@ class Server:
         self._thread.join()
 
 
-def _answer(pulse: Pulse, path: str) -> tuple[int, str, bytes]:
+def _answer(health: Health, path: str) -> tuple[int, str, bytes]:
     if path == "/metrics":
-        return 200, "text/plain; version=0.0.4; charset=utf-8", generate_latest(pulse.metrics.registry)
+        return 200, "text/plain; version=0.0.4; charset=utf-8", generate_latest(health.metrics.registry)
     if path == "/status":
-        return 200, "application/json", json.dumps(pulse.status).encode()
-    probes = {"/healthz": pulse.health, "/readyz": pulse.readiness}
+        return 200, "application/json", json.dumps(health.status).encode()
+    probes = {"/healthz": health.health, "/readyz": health.readiness}
     if path not in probes:
         return 404, "application/json", b'{"error":"there is /metrics, /healthz, /readyz and /status"}'
     good, why = probes[path]()
