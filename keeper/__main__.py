@@ -8,21 +8,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import signal
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import structlog
-
 from hearth.base.errors import HearthError
+from hearth.daemon.logs import configure_logs
+from hearth.daemon.loop import stop_on_signals
 
 if TYPE_CHECKING:
-    from hearth.chain.tx import Sender
-    from hearth.market.network import Network
     from keeper.settings import Settings
     from keeper.shell import Keeper
 
@@ -69,6 +65,8 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
     from hearth.chain.rpc import Web3Chain
     from hearth.config.settings import Settings as Outer
     from hearth.config.settings import open_network, rpc_urls
+    from hearth.daemon.signer import open_sender, read_account, sender_config
+    from hearth.protocol import units
     from keeper.health import Health
     from keeper.shell import Keeper
 
@@ -76,50 +74,29 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
     network = open_network(outer)
     make_private(settings.home)
     port = Web3Chain(rpc_urls(outer, network), chain_id=network.chain_id, genesis_hash=network.genesis_hash)
-    sender = _sender(settings, network, port, stack)
+    sender = None
+    if settings.account is not None:
+        key, account = read_account(settings.account.keystore, settings.account.password_file)
+        wait = float(units.parse_duration(settings.limits.wait))
+        paying = sender_config(network, max_fee=settings.limits.max_gas_wei, timeout=wait)
+        sender = stack.enter_context(open_sender(port, network, key, account, home=settings.home, config=paying))
     return Keeper(settings, network, port, sender, Health(settings.home, STALL_SECONDS))
 
 
-def _sender(settings: Settings, network: Network, port: Any, stack: ExitStack) -> Sender | None:
-    if settings.account is None:
-        return None
-    from hearth.chain.keys import SignerLock, read_key, read_password, unlock
-    from hearth.chain.tx import Sender, SenderConfig
-    from hearth.chain.tx_journal import Journal
-    from hearth.protocol import units
-
-    key = read_key(settings.account.keystore)
-    account = unlock(key, read_password(settings.account.password_file))
-    # Service managers hand keys over in folders that cannot be written: there the state folder holds the lock.
-    lock = key.lock_path if os.access(key.lock_path.parent, os.W_OK) else settings.home / key.lock_path.name
-    stack.enter_context(SignerLock(lock))
-    path = Journal.path_in(settings.home, network.chain_id, network.genesis_hash, key.address)
-    journal = Journal(path, chain_id=network.chain_id, genesis_hash=network.genesis_hash, address=key.address)
-    stack.callback(journal.close)
-    config = SenderConfig(
-        max_fee=settings.limits.max_gas_wei,
-        timeout=float(units.parse_duration(settings.limits.wait)),
-        poll=min(0.5, settings.poll),
-    )
-    return Sender(port, account, journal, config, chain_id=network.chain_id)
-
-
-def _log_to_stderr(as_json: bool) -> None:
-    render: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            render,
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+def run(keeper: Keeper, stack: ExitStack, cycles: int | None = None) -> None:
+    """Run a keeper until SIGTERM, SIGINT or a number of cycles, with its probes where its settings say."""
+    keeper.start()
+    address = keeper.settings.metrics.address
+    if address is not None:
+        stack.callback(keeper.health.serve(address).close)
+    stop_on_signals(keeper.stop)
+    keeper.run(cycles)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the keeper until it is told to stop; return the exit status."""
     options = _parser().parse_args(argv)
-    _log_to_stderr(options.json)
+    configure_logs(options.json)
     try:
         with ExitStack() as stack:
             _run(options, stack)
@@ -133,20 +110,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, stack: ExitStack) -> None:
-    from keeper.health import Server
-
     settings = settings_of(options)
     if options.explain:
         _explain(settings, options.explain, stack)
         return
-    keeper = open_keeper(settings, stack)
-    keeper.start()
-    if settings.metrics.address is not None:
-        server = Server(keeper.health, settings.metrics.address)
-        stack.callback(server.close)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: keeper.stop())
-    keeper.run(options.cycles)
+    run(open_keeper(settings, stack), stack, options.cycles)
 
 
 def _explain(settings: Settings, job: str, stack: ExitStack) -> None:

@@ -1,23 +1,20 @@
-"""Show that the keeper lives: Prometheus metrics, /healthz, /readyz and /status over HTTP, and the status file.
+"""Show that the keeper lives: its metrics, the status file, and the probes of `hearth.daemon.health` with /status.
 
-/healthz answers 503 when no cycle has ended for too long (the process hangs: restart it). /readyz answers 503 while
-the keeper cannot do its work: behind the chain, without gas money, or without a key. Alert rules: docs/alerts.yml.
+It is not ready while it cannot do its work: behind the chain, without gas money, or without a key.
 """
 
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from hearth.base.errors import ConfigError
 from hearth.base.files import replace_text
+from hearth.daemon import health
 
 STATUS_FILE: Final = "status.json"
 _CYCLE_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -71,89 +68,36 @@ class Metrics:
         )
 
 
-class Health:
+class Health(health.Health):
     """What the keeper says of itself: `beat` at the end of every cycle, read by the file, the probes and people."""
 
     def __init__(self, home: Path, stall: float, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(stall, "no cycle has ended yet", clock)
         self.metrics = Metrics()
         self.status: dict[str, Any] = {}
         self._file = home / STATUS_FILE
-        self._stall, self._clock = stall, clock
-        self._last = clock()
-        self._unready = "no cycle has ended yet"
 
     def beat(self, status: dict[str, Any], unready: str) -> None:
         """Record a cycle's end: its status, and why the keeper cannot do its work ("" where it can)."""
-        self.status, self._unready, self._last = status, unready, self._clock()
-        self.metrics.ready.set(0 if unready else 1)
+        self.status = status
+        self._say(unready)
         replace_text(self._file, json.dumps(status, indent=1) + "\n")
 
-    def turn(self, late: str) -> None:
+    def wait(self, late: str) -> None:
         """Record that the loop waits for a block, and why that is too long ("" where it is not)."""
-        self._last = self._clock()
         if late:
-            self._unready = late
-            self.metrics.ready.set(0)
+            self._say(late)
+        self.turn()
 
     def stay(self, unready: str) -> None:
         """Record that the loop turns although a cycle failed: healthy, not ready."""
-        self._unready, self._last = unready, self._clock()
-        self.metrics.ready.set(0)
+        self._say(unready)
 
-    def health(self) -> tuple[bool, str]:
-        """Say whether the loop turns."""
-        silent = self._clock() - self._last
-        return silent < self._stall, f"the last cycle ended {silent:.0f} s ago"
+    def _say(self, unready: str) -> None:
+        self.unready = unready
+        self.metrics.ready.set(0 if unready else 1)
+        self.turn()
 
-    def readiness(self) -> tuple[bool, str]:
-        """Say whether the keeper can do its work, and why not."""
-        alive, why = self.health()
-        return (alive and not self._unready, (self._unready or "ready") if alive else why)
-
-
-class Server:
-    """Serve a health over HTTP from a thread of its own. Raises ConfigError where the address cannot be had."""
-
-    def __init__(self, health: Health, address: tuple[str, int]) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                code, kind, body = _answer(health, self.path.partition("?")[0])
-                self.send_response(code)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Log no request."""
-
-        try:
-            self._server = ThreadingHTTPServer(address, Handler)
-        except OSError as error:
-            raise ConfigError(
-                f"metrics.listen: {address[0]}:{address[1]} cannot be had: {error.strerror}",
-                hint="choose another address in keeper.toml",
-                component="keeper",
-            ) from error
-        self._server.daemon_threads = True
-        self.port: int = self._server.server_address[1]
-        self._thread = threading.Thread(target=self._server.serve_forever, name="health", daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-
-def _answer(health: Health, path: str) -> tuple[int, str, bytes]:
-    if path == "/metrics":
-        return 200, "text/plain; version=0.0.4; charset=utf-8", generate_latest(health.metrics.registry)
-    if path == "/status":
-        return 200, "application/json", json.dumps(health.status).encode()
-    probes = {"/healthz": health.health, "/readyz": health.readiness}
-    if path not in probes:
-        return 404, "application/json", b'{"error":"there is /metrics, /healthz, /readyz and /status"}'
-    good, why = probes[path]()
-    return 200 if good else 503, "application/json", json.dumps({"ok": good, "why": why}).encode()
+    def serve(self, address: tuple[str, int]) -> health.Server:
+        """Serve metrics, probes and /status. Raises ConfigError where the address cannot be had."""
+        return health.Server(address, self.metrics.registry, self, {"/status": lambda: self.status}, component="keeper")

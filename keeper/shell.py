@@ -27,6 +27,7 @@ from hearth.chain.port import Block, Call, ChainPort, reason_of
 from hearth.chain.tx import Pending, Sender
 from hearth.chain.tx_journal import TxState
 from hearth.config.settings import asset_of
+from hearth.daemon.loop import Backoff
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import units
@@ -42,7 +43,8 @@ SCHEMA: Final = "hearth.keeper/1"
 LEDGER_FILE: Final = "ledger.json"
 MAX_LISTED: Final = 500
 """Jobs and skips that the status file lists."""
-MAX_BACKOFF: Final = 60.0
+MAX_PAUSE: Final = 60.0
+"""The longest pause after failed cycles, in seconds."""
 SURVIVABLE: Final = (ChainError, FundsError)
 """Errors that a later cycle may not meet; a ChainError only where it says that it is retryable."""
 
@@ -149,27 +151,27 @@ class Keeper:
 
         Raises what is not survivable at once, and the last of `max_failures` survivable errors in a row.
         """
-        failures = 0
+        backoff = Backoff(base=self.settings.poll, cap=MAX_PAUSE)
         done = 0
         while not self.stopping and (cycles is None or done < cycles):
             try:
                 self.cycle()
-                failures = 0
+                backoff.succeeded()
                 done += 1
                 if done != cycles:
                     self._wait_for_block()
             except SURVIVABLE as error:
                 if not (error.retryable or isinstance(error, FundsError)):
                     raise
-                failures += 1
+                backoff.failed()
                 self.metrics.failures.labels(error.code).inc()
-                log.warning("cycle.failed", code=error.code, error=error.message, in_a_row=failures)
-                if failures >= self.settings.limits.max_failures:
-                    log.error("keeper.halted", failures=failures)
+                log.warning("cycle.failed", code=error.code, error=error.message, in_a_row=backoff.failures)
+                if backoff.failures >= self.settings.limits.max_failures:
+                    log.error("keeper.halted", failures=backoff.failures)
                     raise
                 self.health.stay(error.message)
-                self._nap(min(MAX_BACKOFF, self.settings.poll * 2 ** min(failures, 10)))
-            self.metrics.failures_in_row.set(failures)
+                self._nap(backoff.pause)
+            self.metrics.failures_in_row.set(backoff.failures)
 
     def stop(self) -> None:
         """Let the loop end after its cycle."""
@@ -529,7 +531,7 @@ class Keeper:
         """Between blocks the loop turns: the probe must not take a quiet chain for a hanging keeper."""
         lag = int(self._wall()) - (self._head.timestamp if self._head is not None else 0)
         late = f"the newest block is {lag} s old" if self._max_lag and lag > self._max_lag else ""
-        self.health.turn(late)
+        self.health.wait(late)
 
     def _nap(self, seconds: float) -> None:
         left = seconds

@@ -42,22 +42,13 @@ class Keepers(Workers):
 
     def keeper_run(self, *, config: Path | None = None, cycles: int | None = None) -> dict[str, Any]:
         """Keep the market moving until SIGTERM, SIGINT or a number of cycles; with `dry_run` nothing is sent."""
-        import signal
-
-        from keeper.__main__ import open_keeper
-        from keeper.health import Server
+        from keeper.__main__ import open_keeper, run
 
         settings = self._keeper_settings(config, signs=not self.dry_run)
         with ExitStack() as stack:
             keeper = open_keeper(settings, stack)
-            keeper.start()
-            if settings.metrics.address is not None:
-                server = Server(keeper.health, settings.metrics.address)
-                stack.callback(server.close)
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: keeper.stop())
             self.tell("note", {"text": f"keeping {self.network.name} as {keeper.address}"})
-            keeper.run(cycles)
+            run(keeper, stack, cycles)
         return self.keeper_status(config=config)
 
     def keeper_status(self, *, config: Path | None = None) -> dict[str, Any]:

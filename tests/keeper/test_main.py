@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -161,6 +162,16 @@ def test_main__key_that_others_can_read__refuses(market: LiveMarket, capsys: pyt
     (market.folder / "keys/keeper.json").chmod(0o644)
     assert main(["--config", str(config), "--json", "--cycles", "1"]) == 3
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "OPEN_FILE"
+
+
+def test_main__metrics_address_in_use__refuses(market: LiveMarket, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        config = write_config(market.folder, port=port)
+        assert main(["--config", str(config), "--json", "--cycles", "1"]) == 3
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["message"].startswith(f"metrics.listen: 127.0.0.1:{port} cannot be had")
+    assert (error["component"], error["details"]) == ("keeper", {"field": "metrics.listen"})
 
 
 def test_main__wrong_chain__refuses_before_sending(market: LiveMarket, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from hearth.base.errors import ChainError, ConfigError, NotFoundError
+from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, Call, Fees
 from hearth.chain.rpc import Web3Chain
 from hearth.protocol import formulas
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.decide import Propose
-from keeper.health import Health, Server
+from keeper.health import Health
 from keeper.shell import Cycle, Keeper, explain, status
 from tests.anvil import anvil_path
 from tests.evm import CHAIN_ID
@@ -465,41 +465,37 @@ def test_status__folder_without_a_keeper__raises(tmp_path: Path) -> None:
     assert caught.value.exit_code == 7
 
 
-def get(server: Server, path: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=5) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-
-
-def test_server__keeper_that_works_then_hangs__shows_it(tmp_path: Path) -> None:
+def test_health__keeper_that_works_waits_and_fails__is_ready_or_says_why(tmp_path: Path) -> None:
     now = [100.0]
     health = Health(tmp_path, stall=30, clock=lambda: now[0])
-    server = Server(health, ("127.0.0.1", 0))
+    server = health.serve(("127.0.0.1", 0))
+
+    def ask(path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
     try:
-        assert get(server, "/readyz")[0] == 503
+        assert ask("/readyz")[0] == 503
         health.beat({"schema": "hearth.keeper/1", "at": 5}, "")
-        assert get(server, "/readyz") == (200, '{"ok": true, "why": "ready"}')
-        assert get(server, "/healthz")[0] == 200
-        assert json.loads(get(server, "/status")[1])["at"] == 5
-        code, body = get(server, "/metrics")
+        assert ask("/readyz") == (200, '{"ok": true, "why": "ready"}')
+        assert ask("/healthz")[0] == 200
+        assert json.loads(ask("/status")[1])["at"] == 5
+        assert status(tmp_path, now=7)["age"] == 2
+        code, body = ask("/metrics")
         assert code == 200 and "hearth_keeper_ready 1.0" in body
+        health.wait("")
+        assert ask("/readyz")[0] == 200
+        health.wait("the newest block is 999 s old")
+        assert ask("/readyz") == (503, '{"ok": false, "why": "the newest block is 999 s old"}')
         health.stay("the RPC is down")
-        assert get(server, "/healthz")[0] == 200
-        assert get(server, "/readyz") == (503, '{"ok": false, "why": "the RPC is down"}')
+        assert ask("/healthz")[0] == 200
+        assert ask("/readyz") == (503, '{"ok": false, "why": "the RPC is down"}')
+        assert "hearth_keeper_ready 0.0" in ask("/metrics")[1]
         now[0] += 30
-        assert get(server, "/healthz")[0] == 503
-        assert get(server, "/nothing")[0] == 404
-    finally:
-        server.close()
-
-
-def test_server__address_in_use__raises(tmp_path: Path) -> None:
-    server = Server(Health(tmp_path, 30), ("127.0.0.1", 0))
-    try:
-        with pytest.raises(ConfigError, match="cannot be had"):
-            Server(Health(tmp_path, 30), ("127.0.0.1", server.port))
+        assert ask("/healthz")[0] == 503
     finally:
         server.close()
 
