@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from hearth.base.errors import HearthError
 from hearth.daemon.logs import configure_logs
-from hearth.daemon.loop import stop_on_signals
+from hearth.daemon.loop import harden, stop_on_signals
 
 if TYPE_CHECKING:
     from keeper.settings import Settings
@@ -97,6 +97,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the keeper until it is told to stop; return the exit status."""
     options = _parser().parse_args(argv)
     configure_logs(options.json)
+    harden()
     try:
         with ExitStack() as stack:
             _run(options, stack)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -40,8 +41,9 @@ def market(tmp_path: Path) -> Iterator[LiveMarket]:
 
 
 @pytest.fixture(autouse=True)
-def own_logging() -> Iterator[None]:
-    """Undo what `main` sets up: its logger writes to the stderr of one test."""
+def own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Undo what `main` sets up: its logger writes to the stderr of one test, and a hardened process stays so."""
+    monkeypatch.setattr("keeper.__main__.harden", lambda: None)
     yield
     structlog.reset_defaults()
 
@@ -98,6 +100,8 @@ def test_keeper__as_a_process__proposes_and_ends_on_sigterm(market: LiveMarket) 
         terms = world.post(match_window=12, flags=TermsFlag.NEWCOMERS)
         until(lambda: world.load(terms)[2] != 0 or process.poll() is not None)
         assert world.best(terms).node == node
+        limits = Path(f"/proc/{process.pid}/limits").read_text()
+        assert re.search(r"Max core file size +0 +0 ", limits), "its key could end in a core dump"
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=30)
     finally:
