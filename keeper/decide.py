@@ -19,7 +19,8 @@ from eth_utils.crypto import keccak
 from hearth.protocol import formulas
 from hearth.protocol.formulas import Ask
 from hearth.protocol.types import BPS, Best, Gate, Header, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
-from keeper.match import Bucket, Match, Nodes, best_bucket, draw, gates
+from keeper.fleet import Nodes
+from keeper.match import Bucket, Match, best_bucket, draw, gates
 
 ALL: Final = -1
 """The index of an action or a Skip that means the untouched rest of an array."""

@@ -13,8 +13,8 @@ from hearth.protocol.formulas import Market
 from hearth.protocol.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
 from keeper import decide as d
 from keeper.decide import ALL, Action, CheckLiveness, Config, Propose, Settle, Skip, Snapshot, decide
+from keeper.fleet import encode_node
 from keeper.index import Index
-from keeper.match import encode_node
 from tests.evm import CHAIN_ID, Reverted
 from tests.keeper.chain import Follower, LoggingEvm
 from tests.world import DEAD_AFTER, LIVENESS_FEE, MINIMUM_STAKE, World
