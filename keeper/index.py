@@ -23,8 +23,8 @@ from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Best, Header, JobId, Policy, State, Terms, Unit
 from hearth.protocol.words import TermsWords
 from keeper.columns import U64, lane_of, limbs_of
-from keeper.decide import JobRow, UnitRow
 from keeper.fleet import Fleet
+from keeper.snapshot import JobRow, UnitRow
 
 TERMS_BYTES: Final = 9 * 32
 _ZERO_INDEX: Final = bytes(32)

@@ -15,7 +15,7 @@ from hearth.config import sections
 from hearth.config.sections import Address, Duration, GasPrice, Section
 from hearth.protocol import units
 from hearth.protocol.units import Asset
-from keeper.decide import COIN, Config
+from keeper.config import COIN, Config
 
 HINT: Final = "hearth keeper run --help"
 _EVERYTHING: Final = "unlimited"

@@ -21,7 +21,6 @@ from typing import Any, Final
 import structlog
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
-from hearth.base.files import replace_text
 from hearth.chain.follow import Cursor
 from hearth.chain.port import Block, Call, ChainPort, reason_of
 from hearth.chain.tx import Pending, Sender
@@ -33,11 +32,15 @@ from hearth.market.reads import Market
 from hearth.protocol import units
 from hearth.protocol.formulas import Market as Immutables
 from hearth.protocol.types import SENTINEL, ZERO_ADDRESS, JobId
-from keeper import decide as core
-from keeper.decide import ALL, Action, CheckLiveness, Config, JobRow, Propose, Settle, Skip, Snapshot
+from keeper.actions import ALL, Action, CheckLiveness, Close, Expire, Propose, Reclaim, Settle, Skip, verb_of
+from keeper.config import Config, cost_of, is_worth
+from keeper.decide import decide
+from keeper.explain import explain as explain_job
 from keeper.health import STATUS_FILE, Health
 from keeper.index import Index, topics
+from keeper.ledger import Ledger
 from keeper.settings import Settings
+from keeper.snapshot import JobRow, Snapshot
 
 SCHEMA: Final = "hearth.keeper/1"
 LEDGER_FILE: Final = "ledger.json"
@@ -49,48 +52,6 @@ SURVIVABLE: Final = (ChainError, FundsError)
 """Errors that a later cycle may not meet; a ChainError only where it says that it is retryable."""
 
 log = structlog.get_logger("keeper")
-
-
-@dataclass(slots=True)
-class Ledger:
-    """What this keeper has spent, kept over restarts; a lost file starts the count anew. Amounts in wei, base units."""
-
-    path: Path
-    gas_paid: int = 0
-    coin_cost: int = 0
-    """The gas paid, in base units of the market's asset at the prices of each moment."""
-    credited_before: int | None = None
-    """What the payee had been credited when the ledger began."""
-    mined: Counter[str] = field(default_factory=Counter)
-
-    @classmethod
-    def open(cls, path: Path) -> Ledger:
-        """Read the ledger, or begin one."""
-        try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
-            before = raw["credited_before"]
-            return cls(
-                path,
-                int(raw["gas_paid"]),
-                int(raw["coin_cost"]),
-                None if before is None else int(before),
-                Counter({str(verb): int(count) for verb, count in raw["mined"].items()}),
-            )
-        except FileNotFoundError:
-            return cls(path)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            log.warning("ledger.unreadable", path=str(path), error=repr(error), then="counting starts anew")
-            return cls(path)
-
-    def save(self) -> None:
-        """Write the ledger, whole or not at all."""
-        body = {
-            "gas_paid": str(self.gas_paid),
-            "coin_cost": str(self.coin_cost),
-            "credited_before": None if self.credited_before is None else str(self.credited_before),
-            "mined": dict(self.mined),
-        }
-        replace_text(self.path, json.dumps(body) + "\n")
 
 
 @dataclass(slots=True)
@@ -185,7 +146,7 @@ class Keeper:
         snapshot = self.snapshot(head)
         unpriced = self._reprice()
         thought = time.monotonic()
-        said = core.decide(snapshot, self.config, head.timestamp)
+        said = decide(snapshot, self.config, head.timestamp)
         self.metrics.decide_seconds.observe(time.monotonic() - thought)
         cycle = Cycle(head, said)
         lag = max(0, int(self._wall()) - head.timestamp)
@@ -325,7 +286,7 @@ class Keeper:
         intent = self.sender.journal.current(pending.intent)
         if intent.state.live:
             return False
-        verb = core.verb_of(action)
+        verb = verb_of(action)
         self._pay((intent.gas_used or 0) * (intent.gas_price or 0))
         if intent.state.done:
             self.ledger.mined[verb] += 1
@@ -369,16 +330,16 @@ class Keeper:
         assert self.sender is not None
         call = self.call_of(action)
         gas = self.port.estimate_gas(call, self.address)
-        if not core.is_worth(action.reward, gas, snapshot.gas_price, self.config):
-            cost = core.cost_of(gas, snapshot.gas_price, self.config)
+        if not is_worth(action.reward, gas, snapshot.gas_price, self.config):
+            cost = cost_of(gas, snapshot.gas_price, self.config)
             self._note(cycle, action, "unworthy", f"earns {action.reward}, costs {cost}")
             return None
-        return self.sender.start(call, key=f"{core.verb_of(action)}/{action.id}/{snapshot.block}")
+        return self.sender.start(call, key=f"{verb_of(action)}/{action.id}/{snapshot.block}")
 
     def _finish(self, action: Action, pending: Pending, cycle: Cycle) -> ChainError | None:
         """Wait until a started action is mined. Return the error where the chain could not be asked."""
         assert self.sender is not None
-        verb = core.verb_of(action)
+        verb = verb_of(action)
         try:
             outcome = self.sender.finish(pending)
         except RefusedError as error:
@@ -401,7 +362,7 @@ class Keeper:
 
     def _pay(self, wei: int) -> None:
         self.ledger.gas_paid += wei
-        self.ledger.coin_cost += core.cost_of(wei, 1, self.config)
+        self.ledger.coin_cost += cost_of(wei, 1, self.config)
         self.metrics.gas_paid.inc(wei)
 
     def _pretend(self, actions: Iterable[Action], cycle: Cycle, head: Block) -> None:
@@ -413,11 +374,11 @@ class Keeper:
                 self._lost(cycle, action, error)
 
     def _lost(self, cycle: Cycle, action: Action, error: RefusedError) -> None:
-        self.metrics.lost_races.labels(core.verb_of(action)).inc()
+        self.metrics.lost_races.labels(verb_of(action)).inc()
         self._note(cycle, action, "refused", reason_of(error) or error.message)
 
     def _note(self, cycle: Cycle, action: Action, outcome: str, detail: str) -> None:
-        verb = core.verb_of(action)
+        verb = verb_of(action)
         self.metrics.actions.labels(verb, outcome).inc()
         cycle.outcomes.append({"action": verb, "id": action.id, "outcome": outcome, "detail": detail})
         log.info(f"action.{outcome}", action=verb, id=action.id, reward=str(action.reward), detail=detail)
@@ -438,7 +399,7 @@ class Keeper:
             # that it can be simulated now and still is the lease of its index when it is mined.
             return calls.propose(terms, SENTINEL if action.follows else action.index, action.node, payee)
         index = SENTINEL if action.index == ALL else action.index
-        build = {core.Reclaim: calls.reclaim, core.Expire: calls.expire, core.Close: calls.close}[type(action)]
+        build = {Reclaim: calls.reclaim, Expire: calls.expire, Close: calls.close}[type(action)]
         return build(terms, index, payee)
 
     def _withdraw(self, head: Block) -> None:
@@ -561,7 +522,7 @@ def explain(keeper: Keeper, job: JobId) -> dict[str, Any]:
     """
     head = keeper.sync()
     try:
-        told = core.explain(keeper.snapshot(head), keeper.config, head.timestamp, job)
+        told = explain_job(keeper.snapshot(head), keeper.config, head.timestamp, job)
     except KeyError as error:
         raise NotFoundError(
             f"no keeper has work in job 0x{job.hex()}: it ended, or was never posted",

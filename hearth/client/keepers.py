@@ -20,7 +20,8 @@ class Keepers(Workers):
     def keeper_list(self, *, config: Path | None = None) -> dict[str, Any]:
         """Return the work that there is for a keeper now: what would be sent, and what it would earn."""
         from keeper.__main__ import open_keeper
-        from keeper.decide import Skip, decide, ids_of, verb_of
+        from keeper.actions import Skip, ids_of, verb_of
+        from keeper.decide import decide
 
         with ExitStack() as stack:
             keeper = open_keeper(self._keeper_settings(config, signs=False), stack)

@@ -25,8 +25,8 @@ from hearth.protocol.types import (
     TermsFlag,
     Unit,
 )
-from keeper.decide import JobRow, Snapshot, UnitRow
 from keeper.fleet import Fleet, encode_node
+from keeper.snapshot import JobRow, Snapshot, UnitRow
 
 NOW = 1_700_000_000
 MARKET = Market(dead_after=900, minimum_stake=100)

@@ -17,7 +17,7 @@ from hearth.chain.port import Block, Call, Fees
 from hearth.chain.rpc import Web3Chain
 from hearth.protocol import formulas
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
-from keeper.decide import Propose
+from keeper.actions import Propose
 from keeper.health import Health
 from keeper.shell import Cycle, Keeper, explain, status
 from tests.anvil import anvil_path
