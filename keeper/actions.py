@@ -1,103 +1,49 @@
-"""What the keeper says: actions to send, and reasons why nothing is done."""
+"""What the keeper says: actions to send, and reasons why nothing is done.
+
+An action knows its effect: its kind, what it is about, its transaction's key in the journal, and its call.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final, Protocol
 
-from hearth.protocol.types import JobId, NodeId
+from hearth.chain.port import Call
+from hearth.protocol.types import SENTINEL, JobId, NodeId
+from hearth.protocol.words import TermsWords
 
 ALL: Final = -1
 """The index of an action or a Skip that means the untouched rest of an array."""
 
-
-@dataclass(frozen=True, slots=True)
-class _OnUnit:
-    """An action on one unit; index ALL is the untouched rest of an array."""
-
-    job: JobId
-    index: int
-
-    @property
-    def id(self) -> str:
-        """Name the unit."""
-        return unit_id(self.job, self.index)
+Packed = Callable[[JobId], TermsWords]
+"""Return a job's terms as the contracts take them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Propose(_OnUnit):
-    """Propose a node for a unit, or improve the best proposal. `follows`: an earlier lease must be proposed first."""
+class Calls(Protocol):
+    """The calls that a keeper sends, as `hearth.market.calls.Calls` builds them from the files of the contracts."""
 
-    node: NodeId
-    key: int
-    reward: int
-    gas: int
-    improves: bool = False
-    follows: bool = False
+    def propose(self, terms: TermsWords, index: int, node: NodeId, payee: str) -> Call:
+        """Propose a node for a unit."""
 
+    def settle(self, terms: TermsWords, index: int, payee: str) -> Call:
+        """Pay a submitted unit."""
 
-@dataclass(frozen=True, slots=True)
-class Reclaim(_OnUnit):
-    """Take a unit from a node that fell silent or ran out of time."""
+    def settle_batch(self, items: Sequence[tuple[TermsWords, int]], payee: str) -> Call:
+        """Pay submitted units."""
 
-    node: NodeId
-    reward: int
-    gas: int
+    def close(self, terms: TermsWords, index: int, payee: str) -> Call:
+        """End a unit whose notice ran out."""
 
+    def reclaim(self, terms: TermsWords, index: int, payee: str) -> Call:
+        """Take a unit from a node that is late or dead."""
 
-@dataclass(frozen=True, slots=True)
-class Expire(_OnUnit):
-    """Refund a unit, or for index ALL the untouched rest of an array, that cannot end before its deadline."""
+    def expire(self, terms: TermsWords, index: int, payee: str) -> Call:
+        """Refund a unit that can no longer be run in time."""
 
-    reward: int
-    gas: int
-
-
-@dataclass(frozen=True, slots=True)
-class Close(_OnUnit):
-    """End a unit whose notice is over."""
-
-    reward: int
-    gas: int
-
-
-@dataclass(frozen=True, slots=True)
-class Settle:
-    """Settle up to 64 submitted units at once."""
-
-    items: tuple[tuple[JobId, int], ...]
-    reward: int
-    gas: int
-
-    @property
-    def id(self) -> str:
-        """Name the first unit and the number of the others."""
-        return unit_id(*self.items[0]) + (f" and {len(self.items) - 1} more" if len(self.items) > 1 else "")
-
-
-@dataclass(frozen=True, slots=True)
-class CheckLiveness:
-    """Record that up to 128 nodes fell silent."""
-
-    nodes: tuple[NodeId, ...]
-    reward: int
-    gas: int
-
-    @property
-    def id(self) -> str:
-        """Name the first node and the number of the others."""
-        return node_id(self.nodes[0]) + (f" and {len(self.nodes) - 1} more" if len(self.nodes) > 1 else "")
-
-
-Action = Propose | Reclaim | Expire | Close | Settle | CheckLiveness
-
-
-@dataclass(frozen=True, slots=True)
-class Skip:
-    """Say why nothing is done about a unit ("0x.../3", "0x.../all") or a node ("node 7")."""
-
-    id: str
-    reason: str
+    def check_liveness(self, nodes: Sequence[NodeId], payee: str) -> Call:
+        """Record that nodes are silent."""
 
 
 def unit_id(job: JobId, index: int) -> str:
@@ -110,19 +56,157 @@ def node_id(node: NodeId) -> str:
     return f"node {node}"
 
 
-def ids_of(action: Action) -> tuple[str, ...]:
-    """Return the names of everything that an action touches."""
-    if isinstance(action, Settle):
-        return tuple(unit_id(job, index) for job, index in action.items)
-    if isinstance(action, CheckLiveness):
-        return tuple(node_id(node) for node in action.nodes)
-    return (action.id,)
+def name_of(ids: Sequence[str]) -> str:
+    """Return one name for several things: the first one's, whole, and the number of the others."""
+    return ids[0] + (f" and {len(ids) - 1} more" if len(ids) > 1 else "")
 
 
-def verb_of(action: Action) -> str:
-    """Return an action's name for logs, metrics and people."""
-    if isinstance(action, Propose):
-        return "improve" if action.improves else "propose"
-    if isinstance(action, CheckLiveness):
-        return "check_liveness"
-    return type(action).__name__.lower()
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Say why nothing is done about a unit ("0x.../3", "0x.../all") or a node ("node 7")."""
+
+    id: str
+    reason: str
+
+
+# ---- what is sent ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action(ABC):
+    """Something to send: `reward` is what it earns, in base units, `gas` what it is expected to use."""
+
+    reward: int
+    gas: int
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """Return the action's name in logs, metrics, the journal and for people."""
+
+    @property
+    @abstractmethod
+    def ids(self) -> tuple[str, ...]:
+        """Name everything that the action touches."""
+
+    @property
+    def id(self) -> str:
+        """Name what the action is about, in one line."""
+        return name_of(self.ids)
+
+    @property
+    def why(self) -> str:
+        """Say to people what the action brings."""
+        return f"earns {self.reward}"
+
+    def tx_key(self, block: int) -> str:
+        """Return the key in the transaction journal of the action as decided at `block`: signed for once."""
+        return f"{self.kind}/{self.id}/{block}"
+
+    @abstractmethod
+    def call(self, calls: Calls, packed: Packed, payee: str) -> Call:
+        """Return the call that carries the action out; `payee` is credited."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OnUnit(Action):
+    """An action on one unit; index ALL is the untouched rest of an array."""
+
+    job: JobId
+    index: int
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return (unit_id(self.job, self.index),)
+
+
+@dataclass(frozen=True, slots=True)
+class Propose(_OnUnit):
+    """Propose a node for a unit, or improve the best proposal. `follows`: an earlier lease must be proposed first."""
+
+    node: NodeId
+    key: int
+    improves: bool = False
+    follows: bool = False
+
+    @property
+    def kind(self) -> str:
+        return "improve" if self.improves else "propose"
+
+    @property
+    def why(self) -> str:
+        return f"node {self.node}, earns {self.reward}"
+
+    def call(self, calls: Calls, packed: Packed, payee: str) -> Call:
+        # The contract takes only the next untouched lease. One that follows it in this cycle is named NEXT, so that it
+        # can be simulated now and still is the lease of its index when it is mined.
+        index = SENTINEL if self.follows else self.index
+        return calls.propose(packed(self.job), index, self.node, payee)
+
+
+@dataclass(frozen=True, slots=True)
+class Reclaim(_OnUnit):
+    """Take a unit from a node that fell silent or ran out of time."""
+
+    kind: ClassVar[str] = "reclaim"
+    node: NodeId
+
+    @property
+    def why(self) -> str:
+        return f"node {self.node}, earns {self.reward}"
+
+    def call(self, calls: Calls, packed: Packed, payee: str) -> Call:
+        return calls.reclaim(packed(self.job), self.index, payee)
+
+
+@dataclass(frozen=True, slots=True)
+class Expire(_OnUnit):
+    """Refund a unit, or for index ALL the untouched rest of an array, that cannot end before its deadline."""
+
+    kind: ClassVar[str] = "expire"
+
+    def call(self, calls: Calls, packed: Packed, payee: str) -> Call:
+        return calls.expire(packed(self.job), SENTINEL if self.index == ALL else self.index, payee)
+
+
+@dataclass(frozen=True, slots=True)
+class Close(_OnUnit):
+    """End a unit whose notice is over."""
+
+    kind: ClassVar[str] = "close"
+
+    def call(self, calls: Calls, packed: Packed, payee: str) -> Call:
+        return calls.close(packed(self.job), self.index, payee)
+
+
+@dataclass(frozen=True, slots=True)
+class Settle(Action):
+    """Settle up to 64 submitted units at once."""
+
+    kind: ClassVar[str] = "settle"
+    items: tuple[tuple[JobId, int], ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(unit_id(job, index) for job, index in self.items)
+
+    def call(self, calls: Calls, packed: Packed, payee: str) -> Call:
+        if len(self.items) == 1:
+            job, index = self.items[0]
+            return calls.settle(packed(job), index, payee)
+        return calls.settle_batch([(packed(job), index) for job, index in self.items], payee)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckLiveness(Action):
+    """Record that up to 128 nodes fell silent."""
+
+    kind: ClassVar[str] = "check_liveness"
+    nodes: tuple[NodeId, ...]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(node_id(node) for node in self.nodes)
+
+    def call(self, calls: Calls, packed: Packed, payee: str) -> Call:
+        return calls.check_liveness(self.nodes, payee)

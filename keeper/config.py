@@ -51,18 +51,15 @@ class Config:
     burst: int = 8
     gas: Gas = field(default_factory=Gas)
 
+    def delay_of(self, name: str) -> int:
+        """Return how many seconds this keeper leaves `name` to others: 0..jitter, differing by keeper and by name."""
+        digest = keccak(bytes.fromhex(self.keeper.removeprefix("0x").rjust(40, "0")) + name.encode())
+        return int.from_bytes(digest[:8], "big") % (self.jitter + 1)
 
-def delay_of(config: Config, name: str) -> int:
-    """Return how many seconds this keeper leaves `name` to others: 0..jitter, differing by keeper and by name."""
-    digest = keccak(bytes.fromhex(config.keeper.removeprefix("0x").rjust(40, "0")) + name.encode())
-    return int.from_bytes(digest[:8], "big") % (config.jitter + 1)
+    def cost_of(self, gas: int, gas_price: int) -> int:
+        """Return what `gas` costs at `gas_price` wei each, in base units of the market's asset, rounded up."""
+        return formulas.ceil_div(gas * gas_price * self.coin_price, COIN)
 
-
-def cost_of(gas: int, gas_price: int, config: Config) -> int:
-    """Return what `gas` costs in base units of the market's asset, rounded up."""
-    return formulas.ceil_div(gas * gas_price * config.coin_price, COIN)
-
-
-def is_worth(reward: int, gas: int, gas_price: int, config: Config) -> bool:
-    """Say whether a reward covers its gas, less the loss that the configuration allows."""
-    return reward - cost_of(gas, gas_price, config) >= -config.max_loss
+    def is_worth(self, reward: int, gas: int, gas_price: int) -> bool:
+        """Say whether a reward covers its gas, less the loss that the configuration allows."""
+        return reward - self.cost_of(gas, gas_price) >= -self.max_loss

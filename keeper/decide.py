@@ -31,7 +31,7 @@ from keeper.actions import (
     node_id,
     unit_id,
 )
-from keeper.config import Config, cost_of, delay_of, is_worth
+from keeper.config import Config
 from keeper.match import Bucket, Match, best_bucket, draw
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 
@@ -45,7 +45,7 @@ def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
     The best paid jobs come first, since a proposal takes a node's slot from those after it. The result does not
     depend on the order of the snapshot's rows.
     """
-    return list(_Cycle(snapshot, config, now).run())
+    return list(_Decision(snapshot, config, now).run())
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class _Due:
     index: int
 
 
-class _Cycle:
+class _Decision:
     """One call of `decide`: what it has reserved, and the buckets that it has already looked up."""
 
     def __init__(self, snapshot: Snapshot, config: Config, now: int) -> None:
@@ -121,7 +121,7 @@ class _Cycle:
             return waits
         gas = self.config.gas.expire
         reward = formulas.expire_reward(job.terms, self.now - since)
-        return self.worth(name, reward, gas) or Expire(job.id, index, reward, gas)
+        return self.worth(name, reward, gas) or Expire(job.id, index, reward=reward, gas=gas)
 
     def running(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         unit = row.unit
@@ -133,7 +133,7 @@ class _Cycle:
             return waits
         slash = formulas.slash_of(formulas.bond(job.terms, job.policy))
         reward, gas = formulas.reclaim_reward(job.terms, slash, self.now - since), self.config.gas.reclaim
-        return self.worth(name, reward, gas) or Reclaim(job.id, row.index, unit.node, reward, gas)
+        return self.worth(name, reward, gas) or Reclaim(job.id, row.index, unit.node, reward=reward, gas=gas)
 
     def closing(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         since = row.unit.mark
@@ -141,7 +141,7 @@ class _Cycle:
         if waits:
             return waits
         reward, gas = formulas.settle_reward(job.terms, self.now - since), self.config.gas.close
-        return self.worth(name, reward, gas) or Close(job.id, row.index, reward, gas)
+        return self.worth(name, reward, gas) or Close(job.id, row.index, reward=reward, gas=gas)
 
     # ---- matching ----
 
@@ -191,7 +191,7 @@ class _Cycle:
         if refused:
             return refused
         self.reserve(match.node, formulas.bond(terms, policy))
-        return Propose(job.id, row.index, match.node, match.key, reward, gas, improves=live, follows=follows)
+        return Propose(job.id, row.index, match.node, match.key, live, follows, reward=reward, gas=gas)
 
     def no_proposal(self, job: JobRow, read: Unit, live: bool, stopped: str) -> str:
         """Return why a unit (its lapse applied) takes no proposal of ours now, "" where it does."""
@@ -257,7 +257,7 @@ class _Cycle:
         gas, price = self.config.gas, self.snapshot.gas_price
         due: list[_Due] = []
         for item in sorted(self.due, key=lambda item: (-item.reward, item.job, item.index)):
-            if is_worth(item.reward, gas.settle_item, price, self.config):
+            if self.config.is_worth(item.reward, gas.settle_item, price):
                 due.append(item)
             else:
                 yield self.unworthy(unit_id(item.job, item.index), item.reward, gas.settle_item)
@@ -265,8 +265,8 @@ class _Cycle:
             part = due[start : start + MAX_SETTLE]
             reward = sum(item.reward for item in part)
             need = gas.settle if len(part) == 1 else gas.settle_batch + gas.settle_item * len(part)
-            if is_worth(reward, need, price, self.config):
-                yield Settle(tuple((item.job, item.index) for item in part), reward, need)
+            if self.config.is_worth(reward, need, price):
+                yield Settle(tuple((item.job, item.index) for item in part), reward=reward, gas=need)
             else:
                 for item in part:
                     yield self.unworthy(unit_id(item.job, item.index), reward, need)
@@ -285,7 +285,7 @@ class _Cycle:
             fee = min(paid, node.stake - node.hot.bond)
             if waits:
                 yield waits
-            elif is_worth(fee, gas.liveness_item, price, self.config):
+            elif self.config.is_worth(fee, gas.liveness_item, price):
                 batch.append((fee, number))
             else:
                 yield self.unworthy(name, fee, gas.liveness_item)
@@ -293,8 +293,8 @@ class _Cycle:
             part = batch[start : start + MAX_LIVENESS]
             reward = sum(fee for fee, _ in part)
             need = gas.liveness_batch + gas.liveness_item * len(part)
-            if is_worth(reward, need, price, self.config):
-                yield CheckLiveness(tuple(number for _, number in part), reward, need)
+            if self.config.is_worth(reward, need, price):
+                yield CheckLiveness(tuple(number for _, number in part), reward=reward, gas=need)
             else:
                 for _, number in part:
                     yield self.unworthy(node_id(number), reward, need)
@@ -312,14 +312,14 @@ class _Cycle:
         """Return a Skip until `since` (for the reason `early`), and then until this keeper's delay has passed."""
         if self.now < since:
             return Skip(name, early)
-        turn = since + delay_of(self.config, name)
+        turn = since + self.config.delay_of(name)
         return Skip(name, f"left to other keepers until {turn}") if self.now < turn else None
 
     def worth(self, name: str, reward: int, gas: int) -> Skip | None:
-        if is_worth(reward, gas, self.snapshot.gas_price, self.config):
+        if self.config.is_worth(reward, gas, self.snapshot.gas_price):
             return None
         return self.unworthy(name, reward, gas)
 
     def unworthy(self, name: str, reward: int, gas: int) -> Skip:
-        cost = cost_of(gas, self.snapshot.gas_price, self.config)
+        cost = self.config.cost_of(gas, self.snapshot.gas_price)
         return Skip(name, f"not worth its gas: earns {reward}, costs {cost}")

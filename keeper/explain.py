@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hearth.protocol.types import Gate, JobId
-from keeper.actions import Action, Propose, Reclaim, Skip, ids_of, verb_of
+from keeper.actions import Skip
 from keeper.config import Config
 from keeper.decide import decide
 from keeper.match import gates
@@ -28,9 +28,9 @@ def explain(snapshot: Snapshot, config: Config, now: int, job: JobId) -> dict[st
             if said.id.startswith(prefix):
                 lines.append({"id": said.id, "does": "nothing", "why": said.reason})
         else:
-            for name in ids_of(said):
+            for name in said.ids:
                 if name.startswith(prefix):
-                    lines.append({"id": name, "does": verb_of(said), "why": _reason_of(said)})
+                    lines.append({"id": name, "does": said.kind, "why": said.why})
     fits = gates(snapshot.nodes.fleet, row.terms, row.policy, now, snapshot.nodes.market)
     return {
         "job": f"0x{job.hex()}",
@@ -43,11 +43,6 @@ def explain(snapshot: Snapshot, config: Config, now: int, job: JobId) -> dict[st
         "nodes": {gate.name.lower(): count for gate, count in sorted(fits.items())},
         "nodes_that_fit": fits.get(Gate.FITS, 0),
     }
-
-
-def _reason_of(action: Action) -> str:
-    who = f"node {action.node}, " if isinstance(action, Propose | Reclaim) else ""
-    return f"{who}earns {action.reward}"
 
 
 def _by_index(rows: Iterable[UnitRow]) -> list[UnitRow]:

@@ -31,9 +31,9 @@ from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import units
 from hearth.protocol.formulas import Market as Immutables
-from hearth.protocol.types import SENTINEL, ZERO_ADDRESS, JobId
-from keeper.actions import ALL, Action, CheckLiveness, Close, Expire, Propose, Reclaim, Settle, Skip, verb_of
-from keeper.config import Config, cost_of, is_worth
+from hearth.protocol.types import ZERO_ADDRESS, JobId
+from keeper.actions import Action, Skip
+from keeper.config import Config
 from keeper.decide import decide
 from keeper.explain import explain as explain_job
 from keeper.health import STATUS_FILE, Health
@@ -286,11 +286,10 @@ class Keeper:
         intent = self.sender.journal.current(pending.intent)
         if intent.state.live:
             return False
-        verb = verb_of(action)
         self._pay((intent.gas_used or 0) * (intent.gas_price or 0))
         if intent.state.done:
-            self.ledger.mined[verb] += 1
-        self.metrics.actions.labels(verb, "mined" if intent.state.done else "reverted").inc()
+            self.ledger.mined[action.kind] += 1
+        self.metrics.actions.labels(action.kind, "mined" if intent.state.done else "reverted").inc()
         return True
 
     def _send(self, actions: list[Action], snapshot: Snapshot, cycle: Cycle) -> None:
@@ -328,24 +327,23 @@ class Keeper:
     def _start(self, action: Action, snapshot: Snapshot, cycle: Cycle) -> Pending | None:
         """Estimate an action and send it; None where it is not worth its real gas."""
         assert self.sender is not None
-        call = self.call_of(action)
+        call = self._call(action)
         gas = self.port.estimate_gas(call, self.address)
-        if not is_worth(action.reward, gas, snapshot.gas_price, self.config):
-            cost = cost_of(gas, snapshot.gas_price, self.config)
+        if not self.config.is_worth(action.reward, gas, snapshot.gas_price):
+            cost = self.config.cost_of(gas, snapshot.gas_price)
             self._note(cycle, action, "unworthy", f"earns {action.reward}, costs {cost}")
             return None
-        return self.sender.start(call, key=f"{verb_of(action)}/{action.id}/{snapshot.block}")
+        return self.sender.start(call, key=action.tx_key(snapshot.block))
 
     def _finish(self, action: Action, pending: Pending, cycle: Cycle) -> ChainError | None:
         """Wait until a started action is mined. Return the error where the chain could not be asked."""
         assert self.sender is not None
-        verb = verb_of(action)
         try:
             outcome = self.sender.finish(pending)
         except RefusedError as error:
             intent = self.sender.journal.current(pending.intent)
             self._pay((intent.gas_used or 0) * (intent.gas_price or 0))
-            self.metrics.lost_races.labels(verb).inc()
+            self.metrics.lost_races.labels(action.kind).inc()
             self._note(cycle, action, "reverted", reason_of(error) or error.message)
         except ChainError as error:
             if error.code == "NONCE_TAKEN":
@@ -356,51 +354,34 @@ class Keeper:
             return None if error.code == "TX_PENDING" else error
         else:
             self._pay(outcome.fee)
-            self.ledger.mined[verb] += 1
+            self.ledger.mined[action.kind] += 1
             self._note(cycle, action, "mined", f"0x{(outcome.tx_hash or b'').hex()}")
         return None
 
     def _pay(self, wei: int) -> None:
         self.ledger.gas_paid += wei
-        self.ledger.coin_cost += cost_of(wei, 1, self.config)
+        self.ledger.coin_cost += self.config.cost_of(wei, 1)
         self.metrics.gas_paid.inc(wei)
 
     def _pretend(self, actions: Iterable[Action], cycle: Cycle, head: Block) -> None:
         for action in actions:
             try:
-                self.port.call(self.call_of(action), head.hash, sender=self.address)
+                self.port.call(self._call(action), head.hash, sender=self.address)
                 self._note(cycle, action, "dry", "would be sent")
             except RefusedError as error:
                 self._lost(cycle, action, error)
 
     def _lost(self, cycle: Cycle, action: Action, error: RefusedError) -> None:
-        self.metrics.lost_races.labels(verb_of(action)).inc()
+        self.metrics.lost_races.labels(action.kind).inc()
         self._note(cycle, action, "refused", reason_of(error) or error.message)
 
     def _note(self, cycle: Cycle, action: Action, outcome: str, detail: str) -> None:
-        verb = verb_of(action)
-        self.metrics.actions.labels(verb, outcome).inc()
-        cycle.outcomes.append({"action": verb, "id": action.id, "outcome": outcome, "detail": detail})
-        log.info(f"action.{outcome}", action=verb, id=action.id, reward=str(action.reward), detail=detail)
+        self.metrics.actions.labels(action.kind, outcome).inc()
+        cycle.outcomes.append({"action": action.kind, "id": action.id, "outcome": outcome, "detail": detail})
+        log.info(f"action.{outcome}", action=action.kind, id=action.id, reward=str(action.reward), detail=detail)
 
-    def call_of(self, action: Action) -> Call:
-        """Return the call that carries out an action of the last decision."""
-        calls, payee, packed = self.market.calls, self.config.payee, self.index.packed
-        if isinstance(action, CheckLiveness):
-            return calls.check_liveness(action.nodes, payee)
-        if isinstance(action, Settle):
-            if len(action.items) == 1:
-                job, index = action.items[0]
-                return calls.settle(packed(job), index, payee)
-            return calls.settle_batch([(packed(job), index) for job, index in action.items], payee)
-        terms = packed(action.job)
-        if isinstance(action, Propose):
-            # The contract takes only the next untouched lease. One that follows it in this cycle is named NEXT, so
-            # that it can be simulated now and still is the lease of its index when it is mined.
-            return calls.propose(terms, SENTINEL if action.follows else action.index, action.node, payee)
-        index = SENTINEL if action.index == ALL else action.index
-        build = {Reclaim: calls.reclaim, Expire: calls.expire, Close: calls.close}[type(action)]
-        return build(terms, index, payee)
+    def _call(self, action: Action) -> Call:
+        return action.call(self.market.calls, self.index.packed, self.config.payee)
 
     def _withdraw(self, head: Block) -> None:
         """Pay the account's credit out to it once it is large enough, so that a native market refills the gas."""

@@ -20,7 +20,7 @@ class Keepers(Workers):
     def keeper_list(self, *, config: Path | None = None) -> dict[str, Any]:
         """Return the work that there is for a keeper now: what would be sent, and what it would earn."""
         from keeper.__main__ import open_keeper
-        from keeper.actions import Skip, ids_of, verb_of
+        from keeper.actions import Skip
         from keeper.decide import decide
 
         with ExitStack() as stack:
@@ -30,8 +30,8 @@ class Keepers(Workers):
             said = decide(keeper.snapshot(head), keeper.config, head.timestamp)
             rows = [
                 {
-                    "does": verb_of(one),
-                    "ids": list(ids_of(one)),
+                    "does": one.kind,
+                    "ids": list(one.ids),
                     "earns": str(one.reward),
                     "earns_text": self.amount(one.reward),
                 }

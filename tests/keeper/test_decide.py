@@ -22,11 +22,10 @@ from keeper.actions import (
     Reclaim,
     Settle,
     Skip,
-    ids_of,
     node_id,
     unit_id,
 )
-from keeper.config import Config, cost_of
+from keeper.config import Config
 from keeper.decide import decide
 from keeper.explain import explain
 from keeper.snapshot import JobRow, Snapshot, UnitRow
@@ -155,7 +154,7 @@ def test_decide__any_market__names_everything_once_with_a_reason(world: World, c
             assert one.reason
             named.append(one.id)
         else:
-            named.extend(ids_of(one))
+            named.extend(one.ids)
     assert len(named) == len(set(named))
     for row in world.snapshot.jobs:
         for unit in row.units:
@@ -181,7 +180,7 @@ def test_decide__rows_in_any_order__same_result(world: World, config: Config, sh
 @given(worlds(), configs)
 def test_decide__paid_market__never_acts_below_its_allowed_loss(world: World, config: Config) -> None:
     for action in actions_of(decide(world.snapshot, config, NOW)):
-        cost = cost_of(action.gas, world.snapshot.gas_price, config)
+        cost = config.cost_of(action.gas, world.snapshot.gas_price)
         assert action.reward - cost >= -config.max_loss
 
 

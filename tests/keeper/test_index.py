@@ -11,7 +11,7 @@ from hearth.base.errors import ChainError
 from hearth.protocol import formulas, words
 from hearth.protocol.formulas import Market
 from hearth.protocol.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
-from keeper.actions import ALL, Action, CheckLiveness, Propose, Settle, Skip, verb_of
+from keeper.actions import ALL, Action, CheckLiveness, Propose, Settle, Skip
 from keeper.config import Config
 from keeper.decide import decide
 from keeper.fleet import encode_node
@@ -50,7 +50,7 @@ def send(world: World, index: Index, action: Action) -> None:
         world.jobs.send.propose(index.packed(action.job), action.index, action.node, payee, sender=world.keeper)
     else:
         number = SENTINEL if action.index == ALL else action.index
-        function = getattr(world.jobs.send, verb_of(action))
+        function = getattr(world.jobs.send, action.kind)
         function(index.packed(action.job), number, payee, sender=world.keeper)
 
 
@@ -174,7 +174,7 @@ def test_index__random_history__follows_the_contracts_and_its_actions_are_taken(
         for action in said:
             if not isinstance(action, Skip):
                 send(world, follower.index, action)
-                sent.add(verb_of(action))
+                sent.add(action.kind)
         assert follower.follow() == []
         check_words(history, follower)
     assert sent >= {"propose", "improve", "settle", "reclaim", "expire", "close", "check_liveness"}

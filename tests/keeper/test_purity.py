@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CORES = ("keeper/decide.py", "hearth/protocol/formulas.py")
+CORES = ("keeper/decide.py", "keeper/explain.py", "hearth/protocol/formulas.py")
 PURE = {
     "__future__",
+    "abc",
     "collections",
     "dataclasses",
     "enum",
