@@ -80,7 +80,7 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
         wait = float(units.parse_duration(settings.limits.wait))
         paying = sender_config(network, max_fee=settings.limits.max_gas_wei, timeout=wait)
         sender = stack.enter_context(open_sender(port, network, key, account, home=settings.home, config=paying))
-    return Keeper(settings, network, port, sender, Health(settings.home, STALL_SECONDS))
+    return Keeper(settings, network, port, sender, Health(STALL_SECONDS))
 
 
 def run(keeper: Keeper, stack: ExitStack, cycles: int | None = None) -> None:

@@ -1,22 +1,18 @@
-"""Show that the keeper lives: its metrics, the status file, and the probes of `hearth.daemon.health` with /status.
+"""Show that the keeper lives: its metrics, and the probes of `hearth.daemon.health` with /status.
 
 It is not ready while it cannot do its work: behind the chain, without gas money, or without a key.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from hearth.base.files import replace_text
 from hearth.daemon import health
 
-STATUS_FILE: Final = "status.json"
 _CYCLE_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
@@ -69,19 +65,17 @@ class Metrics:
 
 
 class Health(health.Health):
-    """What the keeper says of itself: `beat` at the end of every cycle, read by the file, the probes and people."""
+    """What the keeper says of itself: `beat` at the end of every cycle, read by the probes and people."""
 
-    def __init__(self, home: Path, stall: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, stall: float, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stall, "no cycle has ended yet", clock)
         self.metrics = Metrics()
         self.status: dict[str, Any] = {}
-        self._file = home / STATUS_FILE
 
     def beat(self, status: dict[str, Any], unready: str) -> None:
         """Record a cycle's end: its status, and why the keeper cannot do its work ("" where it can)."""
         self.status = status
         self._say(unready)
-        replace_text(self._file, json.dumps(status, indent=1) + "\n")
 
     def wait(self, late: str) -> None:
         """Record that the loop waits for a block, and why that is too long ("" where it is not)."""

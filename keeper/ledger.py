@@ -54,3 +54,7 @@ class Ledger:
             "mined": dict(self.mined),
         }
         replace_text(self.path, json.dumps(body) + "\n")
+
+    def rewards(self, credited: int) -> int:
+        """Return what the payee was credited since the ledger began; `credited` is what it ever was, in base units."""
+        return max(0, credited - (self.credited_before or 0))

@@ -26,8 +26,8 @@ class Keepers(Workers):
         with ExitStack() as stack:
             keeper = open_keeper(self._keeper_settings(config, signs=False), stack)
             keeper.market.check()
-            head = keeper.sync()
-            said = decide(keeper.snapshot(head), keeper.config, head.timestamp)
+            head = keeper.reader.sync(compare_all=True)
+            said = decide(keeper.reader.snapshot(head), keeper.config, head.timestamp)
             rows = [
                 {
                     "does": one.kind,
@@ -54,9 +54,9 @@ class Keepers(Workers):
 
     def keeper_status(self, *, config: Path | None = None) -> dict[str, Any]:
         """Return what the keeper last said of itself: readiness, profit and loss, what it did."""
-        from keeper.shell import status
+        from keeper.status import read_status
 
-        return status(self._keeper_settings(config, signs=False).home)
+        return read_status(self._keeper_settings(config, signs=False).home)
 
     def keeper_explain(self, job: str, *, config: Path | None = None) -> dict[str, Any]:
         """Return what a keeper would do about a job and why, and how many nodes fit it."""

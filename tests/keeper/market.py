@@ -97,7 +97,7 @@ class LiveMarket:
                 settings.home / "tx.db", chain_id=CHAIN_ID, genesis_hash=network.genesis_hash, address=self.address
             )
             sender = Sender(chain, self.account, journal, SenderConfig(timeout=20.0, poll=0.05), chain_id=CHAIN_ID)
-        return Keeper(settings, network, chain, sender, Health(settings.home, 60.0))
+        return Keeper(settings, network, chain, sender, Health(60.0))
 
     def catch_up(self) -> None:
         """Move the world's clock past the newest block, which a keeper's transaction may have made."""

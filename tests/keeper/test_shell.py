@@ -19,7 +19,8 @@ from hearth.protocol import formulas
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.actions import Propose
 from keeper.health import Health
-from keeper.shell import Cycle, Keeper, explain, status
+from keeper.shell import Keeper, explain
+from keeper.status import Cycle, read_status
 from tests.anvil import anvil_path
 from tests.evm import CHAIN_ID
 from tests.keeper.market import LiveMarket
@@ -74,7 +75,7 @@ def test_cycle__matched_job__is_proposed_settled_and_paid_for(market: LiveMarket
 
     last = keeper.cycle()
     assert (last.said, outcomes(last)) == ([], [])
-    told = status(keeper.settings.home)
+    told = read_status(keeper.settings.home)
     earned = world.credit(market.address)
     assert earned >= formulas.tip(terms) + formulas.settle_reward(terms, 0)
     assert told["profit_and_loss"]["rewards"] == str(earned)
@@ -169,7 +170,7 @@ def test_cycle__no_key__simulates_and_sends_nothing(market: LiveMarket) -> None:
     assert outcomes(cycle) == [("propose", "dry")]
     assert "dry run" in cycle.unready
     assert market.evm.rpc("eth_blockNumber") == before
-    assert status(keeper.settings.home)["account"] is None
+    assert read_status(keeper.settings.home)["account"] is None
 
 
 def test_cycle__no_gas_money__says_so_and_leaves_readiness(market: LiveMarket) -> None:
@@ -244,13 +245,13 @@ def test_cycle__reorg__rebuilds_and_follows_the_new_chain(market: LiveMarket) ->
     post(market)
     keeper = market.keeper(dry=True)
     keeper.cycle()
-    assert len(keeper.index) == 1
+    assert len(keeper.reader.index) == 1
     market.evm.rpc("evm_revert", point)
     kept = post(market, units=3)
     market.evm.rpc("evm_mine")
     keeper.cycle()
     assert count(keeper, "hearth_keeper_rebuilds_total", cause="reorg") == 1
-    assert [row.terms for row in keeper.index.rows()] == [replace(kept, submitter=kept.submitter.lower())]
+    assert [row.terms for row in keeper.reader.index.rows()] == [replace(kept, submitter=kept.submitter.lower())]
 
 
 def test_cycle__index_differs_from_the_chain__rebuilds(market: LiveMarket) -> None:
@@ -258,14 +259,14 @@ def test_cycle__index_differs_from_the_chain__rebuilds(market: LiveMarket) -> No
     terms = market.world.post()
     keeper = market.keeper(dry=True, limits={"max_lag": "0s", "compare_every": 1})
     keeper.cycle()
-    keeper.index._words[:] = 0  # a lost write
+    keeper.reader.index._words[:] = 0  # a lost write
     market.world.claim(terms, node)
-    keeper.index._words[:] = 0
-    keeper.index.apply = lambda logs, at: None  # type: ignore[method-assign]
+    keeper.reader.index._words[:] = 0
+    keeper.reader.index.apply = lambda logs, at: None  # type: ignore[method-assign]
     with pytest.raises(ChainError, match="not what their logs say"):
         keeper.cycle()
     keeper.cycle()
-    assert keeper.index.rows()[0].units[0].unit == market.world.unit(terms)
+    assert keeper.reader.index.rows()[0].units[0].unit == market.world.unit(terms)
 
 
 def test_cycle__words_that_cannot_be__are_the_rpcs_fault(market: LiveMarket) -> None:
@@ -279,7 +280,7 @@ def test_cycle__words_that_cannot_be__are_the_rpcs_fault(market: LiveMarket) -> 
     assert count(keeper, "hearth_keeper_rebuilds_total", cause="rpc_broken") == 1
     keeper.market.node_pages = read  # type: ignore[method-assign]
     keeper.cycle()
-    assert len(keeper.index.fleet) == 1
+    assert len(keeper.reader.index.fleet) == 1
 
 
 def test_start__another_contract_than_the_networks__refuses(market: LiveMarket) -> None:
@@ -461,13 +462,13 @@ def test_explain__open_job__says_what_the_keeper_does(market: LiveMarket) -> Non
 
 def test_status__folder_without_a_keeper__raises(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError) as caught:
-        status(tmp_path)
+        read_status(tmp_path)
     assert caught.value.exit_code == 7
 
 
-def test_health__keeper_that_works_waits_and_fails__is_ready_or_says_why(tmp_path: Path) -> None:
+def test_health__keeper_that_works_waits_and_fails__is_ready_or_says_why() -> None:
     now = [100.0]
-    health = Health(tmp_path, stall=30, clock=lambda: now[0])
+    health = Health(stall=30, clock=lambda: now[0])
     server = health.serve(("127.0.0.1", 0))
 
     def ask(path: str) -> tuple[int, str]:
@@ -483,7 +484,6 @@ def test_health__keeper_that_works_waits_and_fails__is_ready_or_says_why(tmp_pat
         assert ask("/readyz") == (200, '{"ok": true, "why": "ready"}')
         assert ask("/healthz")[0] == 200
         assert json.loads(ask("/status")[1])["at"] == 5
-        assert status(tmp_path, now=7)["age"] == 2
         code, body = ask("/metrics")
         assert code == 200 and "hearth_keeper_ready 1.0" in body
         health.wait("")
