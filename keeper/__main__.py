@@ -60,7 +60,10 @@ def settings_of(options: argparse.Namespace) -> Settings:
 
 
 def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
-    """Build a keeper with its chain port, its key and its health; what it holds is released when `stack` ends."""
+    """Build a keeper with its chain port, its key and its health; what it holds is released when `stack` ends.
+
+    Without an account it is a dry run, which writes nothing.
+    """
     from hearth.base.files import make_private
     from hearth.chain.rpc import Web3Chain
     from hearth.config.settings import Settings as Outer
@@ -72,10 +75,10 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
 
     outer = Outer(home=settings.home, network=settings.network, rpc=settings.rpc)
     network = open_network(outer)
-    make_private(settings.home)
     port = Web3Chain(rpc_urls(outer, network), chain_id=network.chain_id, genesis_hash=network.genesis_hash)
     sender = None
     if settings.account is not None:
+        make_private(settings.home)
         key, account = read_account(settings.account.keystore, settings.account.password_file)
         wait = float(units.parse_duration(settings.limits.wait))
         paying = sender_config(network, max_fee=settings.limits.max_gas_wei, timeout=wait)

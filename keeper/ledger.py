@@ -16,9 +16,12 @@ log = structlog.get_logger("keeper")
 
 @dataclass(slots=True)
 class Ledger:
-    """What this keeper has spent, kept over restarts; a lost file starts the count anew. Amounts in wei, base units."""
+    """What this keeper has spent, kept over restarts; a lost file starts the count anew. Amounts in wei, base units.
 
-    path: Path
+    Without a path, as in a dry run, nothing is kept.
+    """
+
+    path: Path | None
     gas_paid: int = 0
     coin_cost: int = 0
     """The gas paid, in base units of the market's asset at the prices of each moment."""
@@ -46,7 +49,9 @@ class Ledger:
             return cls(path)
 
     def save(self) -> None:
-        """Write the ledger, whole or not at all."""
+        """Write the ledger, whole or not at all; without a path, keep nothing."""
+        if self.path is None:
+            return
         body = {
             "gas_paid": str(self.gas_paid),
             "coin_cost": str(self.coin_cost),

@@ -32,7 +32,7 @@ from keeper.health import Health
 from keeper.ledger import Ledger
 from keeper.reader import Reader
 from keeper.settings import Settings
-from keeper.status import Cycle, status_of, write_status
+from keeper.status import Cycle, status_of, with_age, write_status
 
 LEDGER_FILE: Final = "ledger.json"
 MAX_PAUSE: Final = 60.0
@@ -44,7 +44,10 @@ log = structlog.get_logger("keeper")
 
 
 class Keeper:
-    """One keeper of one market. `sender` is None for a dry run, which still simulates everything."""
+    """One keeper of one market.
+
+    `sender` is None for a dry run, which simulates everything and writes neither books nor status.
+    """
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class Keeper:
         self.market = Market(port, network)
         self.asset = asset_of(network)
         self.config: Config = settings.config(self.asset, self.address)
-        self.ledger = Ledger.open(settings.home / LEDGER_FILE)
+        self.ledger = Ledger(None) if sender is None else Ledger.open(settings.home / LEDGER_FILE)
         self.metrics = health.metrics
         self.stopping = False
         self.reader = Reader(
@@ -116,6 +119,15 @@ class Keeper:
                 self.health.stay(error.message)
                 self._nap(backoff.pause)
             self.metrics.failures_in_row.set(backoff.failures)
+
+    def status(self) -> dict[str, Any]:
+        """Return what the last cycle of this process said, with its age in seconds.
+
+        Raises NotFoundError where none has ended yet.
+        """
+        if not self.health.status:
+            raise NotFoundError("no cycle has ended", hint="hearth keeper run", component="keeper", code="NO_KEEPER")
+        return with_age(self.health.status, self._wall())
 
     def stop(self) -> None:
         """Let the loop end after its cycle."""
@@ -336,7 +348,8 @@ class Keeper:
             at=int(self._wall()),
         )
         self.health.beat(told, cycle.unready)
-        write_status(self.settings.home, told)
+        if self.sender is not None:
+            write_status(self.settings.home, told)
 
     # ---- sleeping ----
 

@@ -107,4 +107,9 @@ def read_status(home: Path, *, now: float | None = None) -> dict[str, Any]:
         raise NotFoundError(
             f"no keeper has run in {home}", hint="hearth keeper run", component="keeper", code="NO_KEEPER"
         ) from error
-    return {**told, "age": int((time.time() if now is None else now) - told["at"])}
+    return with_age(told, time.time() if now is None else now)
+
+
+def with_age(told: dict[str, Any], now: float) -> dict[str, Any]:
+    """Return a document with its age in seconds at second `now`."""
+    return {**told, "age": int(now - told["at"])}

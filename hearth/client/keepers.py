@@ -50,7 +50,7 @@ class Keepers(Workers):
             keeper = open_keeper(settings, stack)
             self.tell("note", {"text": f"keeping {self.network.name} as {keeper.address}"})
             run(keeper, stack, cycles)
-        return self.keeper_status(config=config)
+            return keeper.status()
 
     def keeper_status(self, *, config: Path | None = None) -> dict[str, Any]:
         """Return what the keeper last said of itself: readiness, profit and loss, what it did."""

@@ -193,4 +193,5 @@ def test_main__dry_run_for_one_cycle__says_what_it_would_do(market: LiveMarket) 
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert '"event": "action.dry"' in said
+    assert not (market.folder / "home").exists()
     assert int(market.evm.rpc("eth_getTransactionCount", market.address, "latest"), 16) == 0

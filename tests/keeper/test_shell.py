@@ -170,7 +170,43 @@ def test_cycle__no_key__simulates_and_sends_nothing(market: LiveMarket) -> None:
     assert outcomes(cycle) == [("propose", "dry")]
     assert "dry run" in cycle.unready
     assert market.evm.rpc("eth_blockNumber") == before
-    assert read_status(keeper.settings.home)["account"] is None
+    assert keeper.status()["account"] is None
+
+
+def test_cycle__dry_run__leaves_nothing_for_the_real_run_after_it(market: LiveMarket) -> None:
+    world = market.world
+    world.register()
+    earlier = post(market)
+    first = market.keeper()
+    first.cycle()
+    market.warp(13)
+    world.ack(earlier)  # the payee has a credit before the books of the second keeper begin
+    assert first.sender is not None
+    first.sender.journal.close()
+
+    dry = market.keeper(dry=True, home="second")
+    dry.cycle()
+    assert dry.status()["profit_and_loss"]["profit"] == "0"
+    assert list(dry.settings.home.iterdir()) == []
+    real = market.keeper(home="second")
+    real.cycle()
+    assert real.ledger.credited_before == world.credit(market.address) > 0
+    books = read_status(real.settings.home)["profit_and_loss"]
+    assert (books["rewards"], books["profit"], books["mined"]) == ("0", "0", {})
+
+
+def test_cycle__dry_run_beside_a_real_one__leaves_its_books_and_status(market: LiveMarket) -> None:
+    market.world.register()
+    post(market)
+    market.keeper().cycle()
+    home = market.settings().home
+    before = {path.name: path.read_bytes() for path in home.glob("*.json")}
+    assert set(before) == {"ledger.json", "status.json"}
+    market.evm.rpc("evm_mine")
+    dry = market.keeper(dry=True)
+    dry.cycle()
+    assert dry.status()["profit_and_loss"]["gas_wei"] == "0"
+    assert {path.name: path.read_bytes() for path in home.glob("*.json")} == before
 
 
 def test_cycle__no_gas_money__says_so_and_leaves_readiness(market: LiveMarket) -> None:
@@ -498,12 +534,3 @@ def test_health__keeper_that_works_waits_and_fails__is_ready_or_says_why() -> No
         assert ask("/healthz")[0] == 503
     finally:
         server.close()
-
-
-def test_ledger__damaged_file__begins_anew(market: LiveMarket) -> None:
-    keeper = market.keeper(dry=True)
-    keeper.ledger.gas_paid = 7
-    keeper.ledger.save()
-    assert market.keeper(dry=True).ledger.gas_paid == 7
-    keeper.ledger.path.write_text("{")
-    assert market.keeper(dry=True).ledger.gas_paid == 0
