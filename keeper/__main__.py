@@ -124,7 +124,7 @@ def _run(options: argparse.Namespace, stack: ExitStack) -> None:
 def _explain(settings: Settings, job: str, stack: ExitStack) -> None:
     from hearth.base.errors import UsageError
     from hearth.protocol.types import JobId
-    from keeper.shell import explain
+    from keeper.report import explain
 
     try:
         number = bytes.fromhex(job.removeprefix("0x"))

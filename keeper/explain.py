@@ -13,7 +13,7 @@ from keeper.match import gates
 from keeper.snapshot import Snapshot, UnitRow
 
 
-def explain(snapshot: Snapshot, config: Config, now: int, job: JobId) -> dict[str, Any]:
+def explain_job(snapshot: Snapshot, config: Config, now: int, job: JobId) -> dict[str, Any]:
     """Return, ready for JSON, what the keeper would do about one job at `now` and why, and how the fleet fits it.
 
     Raises KeyError where the snapshot has no such job: it ended, or was never posted.

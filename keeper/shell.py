@@ -23,11 +23,10 @@ from hearth.daemon.loop import Backoff
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import units
-from hearth.protocol.types import ZERO_ADDRESS, JobId
+from hearth.protocol.types import ZERO_ADDRESS
 from keeper.actions import Action, Skip
 from keeper.config import Config
 from keeper.decide import decide
-from keeper.explain import explain as explain_job
 from keeper.health import Health
 from keeper.ledger import Ledger
 from keeper.reader import Reader
@@ -373,20 +372,3 @@ class Keeper:
             step = min(1.0, left)
             self._sleep(step)
             left -= step
-
-
-def explain(keeper: Keeper, job: JobId) -> dict[str, Any]:
-    """Read the market and return what `keeper` would do about one job and why (`hearth keeper explain JOB`).
-
-    Needs no key and sends nothing. Raises NotFoundError where the job ended or was never posted.
-    """
-    head = keeper.reader.sync(compare_all=True)
-    try:
-        told = explain_job(keeper.reader.snapshot(head), keeper.config, head.timestamp, job)
-    except KeyError as error:
-        raise NotFoundError(
-            f"no keeper has work in job 0x{job.hex()}: it ended, or was never posted",
-            hint=f"hearth job show 0x{job.hex()}",
-            component="keeper",
-        ) from error
-    return {"schema": "hearth.keeper.explain/1", **told}

@@ -20,26 +20,12 @@ class Keepers(Workers):
     def keeper_list(self, *, config: Path | None = None) -> dict[str, Any]:
         """Return the work that there is for a keeper now: what would be sent, and what it would earn."""
         from keeper.__main__ import open_keeper
-        from keeper.actions import Skip
-        from keeper.decide import decide
+        from keeper.report import work
 
         with ExitStack() as stack:
             keeper = open_keeper(self._keeper_settings(config, signs=False), stack)
             keeper.market.check()
-            head = keeper.reader.sync(compare_all=True)
-            said = decide(keeper.reader.snapshot(head), keeper.config, head.timestamp)
-            rows = [
-                {
-                    "does": one.kind,
-                    "ids": list(one.ids),
-                    "earns": str(one.reward),
-                    "earns_text": self.amount(one.reward),
-                }
-                for one in said
-                if not isinstance(one, Skip)
-            ]
-            skips = [{"id": one.id, "why": one.reason} for one in said if isinstance(one, Skip)]
-        return {"schema": "hearth.keeper.list/1", "block": head.number, "work": rows, "waiting": skips}
+            return work(keeper)
 
     def keeper_run(self, *, config: Path | None = None, cycles: int | None = None) -> dict[str, Any]:
         """Keep the market moving until SIGTERM, SIGINT or a number of cycles; with `dry_run` nothing is sent."""
@@ -61,7 +47,7 @@ class Keepers(Workers):
     def keeper_explain(self, job: str, *, config: Path | None = None) -> dict[str, Any]:
         """Return what a keeper would do about a job and why, and how many nodes fit it."""
         from keeper.__main__ import open_keeper
-        from keeper.shell import explain
+        from keeper.report import explain
 
         job_id = self.job_id(job)
         with ExitStack() as stack:

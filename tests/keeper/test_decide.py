@@ -27,7 +27,7 @@ from keeper.actions import (
 )
 from keeper.config import Config
 from keeper.decide import decide
-from keeper.explain import explain
+from keeper.explain import explain_job
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 from tests.keeper.markets import (
     KEEPER,
@@ -381,7 +381,7 @@ def test_decide__two_keepers_with_jitter__share_the_work() -> None:
 
 def test_explain__open_job_without_a_node__says_what_the_fleet_lacks() -> None:
     snapshot = one_job(open_unit(), nodes=(node(1, cores=0), node(2, ask=11 * 10**6), node(3, beat=NOW - 900)))
-    told = explain(snapshot, FREE, NOW, job().id)
+    told = explain_job(snapshot, FREE, NOW, job().id)
     assert told["nodes"] == {"cores": 1, "price": 1, "not_live": 1}
     assert told["nodes_that_fit"] == 0
     assert told["keeper"] == [{"id": NAME, "does": "nothing", "why": "no node that fits has a free slot"}]
@@ -389,4 +389,4 @@ def test_explain__open_job_without_a_node__says_what_the_fleet_lacks() -> None:
 
 def test_explain__unknown_job__raises() -> None:
     with pytest.raises(KeyError):
-        explain(one_job(open_unit()), FREE, NOW, job(number=9).id)
+        explain_job(one_job(open_unit()), FREE, NOW, job(number=9).id)

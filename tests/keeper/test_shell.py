@@ -15,11 +15,12 @@ import pytest
 from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, Call, Fees
 from hearth.chain.rpc import Web3Chain
-from hearth.protocol import formulas
+from hearth.protocol import formulas, units
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.actions import Propose
 from keeper.health import Health
-from keeper.shell import Keeper, explain
+from keeper.report import explain, work
+from keeper.shell import Keeper
 from keeper.status import Cycle, read_status
 from tests.anvil import anvil_path
 from tests.evm import CHAIN_ID
@@ -494,6 +495,25 @@ def test_explain__open_job__says_what_the_keeper_does(market: LiveMarket) -> Non
     assert told["keeper"][0]["why"] == "no node that fits has a free slot"
     with pytest.raises(NotFoundError):
         explain(keeper, JobId(bytes(32)))
+
+
+def test_work__posted_job__what_would_be_sent_and_what_it_earns(market: LiveMarket) -> None:
+    world = market.world
+    assert work(market.keeper(dry=True))["work"] == []
+    world.register()
+    terms = post(market)
+    told = work(market.keeper(dry=True))
+    earns = formulas.tip(terms) * 9_000 // 10_000
+    assert told["schema"] == "hearth.keeper.list/1"
+    assert told["work"] == [
+        {
+            "does": "propose",
+            "ids": [f"0x{world.id_of(terms).hex()}/0"],
+            "earns": str(earns),
+            "earns_text": units.format_amount(earns, units.Asset("ETH", 18)),
+        }
+    ]
+    assert told["waiting"] == []
 
 
 def test_status__folder_without_a_keeper__raises(tmp_path: Path) -> None:
