@@ -1,16 +1,23 @@
-"""What a keeper tells people: the documents of `hearth keeper list` and `explain`."""
+"""What a keeper tells people: the documents of `hearth keeper list` and `explain`, and how they are printed."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from hearth.base.errors import NotFoundError
 from hearth.protocol.types import JobId
-from hearth.protocol.units import format_amount
-from keeper.actions import Skip
+from hearth.protocol.units import Asset, format_amount
+from keeper.actions import Skip, name_of
 from keeper.decide import decide
 from keeper.explain import explain_job
 from keeper.shell import Keeper
+
+_PLACES: Final = 9
+"""Decimals of amounts for people; documents hold them exactly."""
+
+
+# ---- documents ----
 
 
 def work(keeper: Keeper) -> dict[str, Any]:
@@ -49,3 +56,38 @@ def explain(keeper: Keeper, job: JobId) -> dict[str, Any]:
             component="keeper",
         ) from error
     return {"schema": "hearth.keeper.explain/1", **told}
+
+
+# ---- text ----
+
+
+def work_rows(told: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return a row (does, what, earns) for each piece of work; ids are whole, a batch is named by its first."""
+    return [(row["does"], name_of(row["ids"]), row["earns_text"]) for row in told["work"]]
+
+
+def explain_lines(told: Mapping[str, Any]) -> list[str]:
+    """Return what is done about a job, unit by unit with its whole id, after how the fleet fits it."""
+    fits = ", ".join(f"{count} {gate}" for gate, count in told["nodes"].items()) or "no live node"
+    return [f"nodes: {fits}", *(f"{row['id']}: {row['does']}, {row['why']}" for row in told["keeper"])]
+
+
+def profit_text(told: Mapping[str, Any], asset: Asset) -> str:
+    """Return the profit of a status document in the market's asset: "profit 0.0021 ETH"."""
+    return f"profit {_amount(told, 'profit', asset)}"
+
+
+def status_lines(told: Mapping[str, Any], asset: Asset) -> list[str]:
+    """Return a status document for people; `asset` is the market's."""
+    ready = "ready" if told["ready"] else f"not ready: {told['why']}"
+    mined = ", ".join(f"{count} {kind}" for kind, count in told["profit_and_loss"]["mined"].items()) or "nothing"
+    who = told["account"] or "without an account"
+    return [
+        f"keeper {who} at block {told['block']}, {told['age']} s ago: {ready}",
+        f"  rewards {_amount(told, 'rewards', asset)}, gas {_amount(told, 'gas', asset)}, {profit_text(told, asset)}",
+        f"  mined {mined}; {told['jobs']} jobs, {told['nodes_ready']} nodes ready",
+    ]
+
+
+def _amount(told: Mapping[str, Any], line: str, asset: Asset) -> str:
+    return format_amount(int(told["profit_and_loss"][line]), asset, places=_PLACES)
