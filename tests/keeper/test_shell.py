@@ -516,12 +516,6 @@ def test_work__posted_job__what_would_be_sent_and_what_it_earns(market: LiveMark
     assert told["waiting"] == []
 
 
-def test_status__folder_without_a_keeper__raises(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError) as caught:
-        read_status(tmp_path)
-    assert caught.value.exit_code == 7
-
-
 def test_health__keeper_that_works_waits_and_fails__is_ready_or_says_why() -> None:
     now = [100.0]
     health = Health(stall=30, clock=lambda: now[0])
