@@ -1,4 +1,4 @@
-"""What the keeper says: actions to send, and reasons why nothing is done.
+"""What a decision says, pure: actions to send, and reasons why nothing is done.
 
 An action knows its effect: its kind, what it is about, its transaction's key in the journal, and its call.
 """
@@ -8,42 +8,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from hearth.chain.port import Call
 from hearth.protocol.types import SENTINEL, JobId, NodeId
 from hearth.protocol.words import TermsWords
+
+if TYPE_CHECKING:
+    from hearth.chain.port import Call
+    from hearth.market.calls import Calls
 
 ALL: Final = -1
 """The index of an action or a Skip that means the untouched rest of an array."""
 
 Packed = Callable[[JobId], TermsWords]
 """Return a job's terms as the contracts take them."""
-
-
-class Calls(Protocol):
-    """The calls that a keeper sends, as `hearth.market.calls.Calls` builds them from the files of the contracts."""
-
-    def propose(self, terms: TermsWords, index: int, node: NodeId, payee: str) -> Call:
-        """Propose a node for a unit."""
-
-    def settle(self, terms: TermsWords, index: int, payee: str) -> Call:
-        """Pay a submitted unit."""
-
-    def settle_batch(self, items: Sequence[tuple[TermsWords, int]], payee: str) -> Call:
-        """Pay submitted units."""
-
-    def close(self, terms: TermsWords, index: int, payee: str) -> Call:
-        """End a unit whose notice ran out."""
-
-    def reclaim(self, terms: TermsWords, index: int, payee: str) -> Call:
-        """Take a unit from a node that is late or dead."""
-
-    def expire(self, terms: TermsWords, index: int, payee: str) -> Call:
-        """Refund a unit that can no longer be run in time."""
-
-    def check_liveness(self, nodes: Sequence[NodeId], payee: str) -> Call:
-        """Record that nodes are silent."""
 
 
 def unit_id(job: JobId, index: int) -> str:

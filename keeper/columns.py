@@ -1,9 +1,9 @@
-"""Words of the chain as columns of numbers, and comparisons of columns that are exact though a column is 64 bits wide.
+"""Words of the chain as columns of numbers, pure, and exact comparisons of values that are wider than a column.
 
 Rates, stakes and bonds have up to 80 bits, more than an int64 column holds. Each such value is kept twice: as a float64
 (relative error below 2**-51) and as its low 64 bits. A comparison is decided by the floats where they differ by at
 least 2**40, far above their error of 2**30; nearer ones differ by less than 2**41 and are decided by the difference of
-the low halves, which is then exact as a signed 64-bit number. Pure: numbers in, numbers out.
+the low halves, which is then exact as a signed 64-bit number.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How a keeper works: what it leaves to others, what a transaction may cost, and which work is worth it."""
+"""How a keeper works, pure: what it leaves to others, what a transaction may cost, which work is worth it."""
 
 from __future__ import annotations
 

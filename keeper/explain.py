@@ -1,4 +1,4 @@
-"""Say to people what the keeper does about one job, and why."""
+"""Explain one job to people, pure: what the keeper does about it, and why."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Every node of a market in columns, as of one block.
+"""Every node of a market in columns, as of one block; pure.
 
 A `Fleet` holds every node's seven words and the columns derived from them, written by the page; `Fleet.at` freezes what
-holds at one block: rates in force, nodes that can take anything at all. Pure: numbers in, numbers out.
+holds at one block: rates in force, nodes that can take anything at all.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Match a unit with the fleet: the formulas of `hearth.protocol.formulas` over columns, bit for bit.
+"""Match a unit with the fleet, pure: the formulas of `hearth.protocol.formulas` over columns, bit for bit.
 
 `winner` names the node with the largest key for one unit. The score is the same integer as
 `hearth.protocol.formulas.score` and the winner the same node as a loop over `hearth.protocol.formulas.fit` and `key`
-would name (tests/keeper/test_match.py). Pure: numbers in, numbers out.
+would name (tests/keeper/test_match.py).
 
 Exactness. The price share floor((ceiling - rate) * 10000 / ceiling) is taken from the float quotient v, whose error is
 below 1e-10, unless v is within 1e-6 of an integer m; there |(ceiling - rate) * 10000 - m * ceiling| < 2**61, so its low

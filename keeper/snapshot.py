@@ -1,4 +1,4 @@
-"""What the keeper decides on: the market at one block."""
+"""What a decision reads, pure: the market at one block."""
 
 from __future__ import annotations
 

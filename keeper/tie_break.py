@@ -1,4 +1,4 @@
-"""Draw the lots of many nodes at once: Keccak-256 over columns.
+"""Draw the lots of many nodes at once, pure: Keccak-256 over columns.
 
 `hearth.protocol.formulas.lot` hashes 64 bytes for one node; where a fleet shares one bucket, every node's lot counts,
 and a Python call per hash would cost more than all other work of a match. Here one lane of numpy arrays holds the same
