@@ -16,14 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from hearth.base.errors import HearthError
 from hearth.daemon.logs import configure_logs
-from hearth.daemon.loop import harden, stop_on_signals
+from hearth.daemon.loop import harden
 
 if TYPE_CHECKING:
     from keeper.settings import Settings
-    from keeper.shell import Keeper
-
-STALL_SECONDS = 180.0
-"""Without the end of a cycle for this long, /healthz asks for a restart."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -59,43 +55,6 @@ def settings_of(options: argparse.Namespace) -> Settings:
     return parse({**settings.model_dump(), **changes}, options.config)
 
 
-def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
-    """Build a keeper with its chain port, its key and its health; what it holds is released when `stack` ends.
-
-    Without an account it is a dry run, which writes nothing.
-    """
-    from hearth.base.files import make_private
-    from hearth.chain.rpc import Web3Chain
-    from hearth.config.settings import Settings as Outer
-    from hearth.config.settings import open_network, rpc_urls
-    from hearth.daemon.signer import open_sender, read_account, sender_config
-    from hearth.protocol import units
-    from keeper.health import Health
-    from keeper.shell import Keeper
-
-    outer = Outer(home=settings.home, network=settings.network, rpc=settings.rpc)
-    network = open_network(outer)
-    port = Web3Chain(rpc_urls(outer, network), chain_id=network.chain_id, genesis_hash=network.genesis_hash)
-    sender = None
-    if settings.account is not None:
-        make_private(settings.home)
-        key, account = read_account(settings.account.keystore, settings.account.password_file)
-        wait = float(units.parse_duration(settings.limits.wait))
-        paying = sender_config(network, max_fee=settings.limits.max_gas_wei, timeout=wait)
-        sender = stack.enter_context(open_sender(port, network, key, account, home=settings.home, config=paying))
-    return Keeper(settings, network, port, sender, Health(STALL_SECONDS))
-
-
-def run(keeper: Keeper, stack: ExitStack, cycles: int | None = None) -> None:
-    """Run a keeper until SIGTERM, SIGINT or a number of cycles, with its probes where its settings say."""
-    keeper.start()
-    address = keeper.settings.metrics.address
-    if address is not None:
-        stack.callback(keeper.health.serve(address).close)
-    stop_on_signals(keeper.stop)
-    keeper.run(cycles)
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the keeper until it is told to stop; return the exit status."""
     options = _parser().parse_args(argv)
@@ -114,16 +73,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, stack: ExitStack) -> None:
+    from keeper.process import open_keeper, run_keeper
+
     settings = settings_of(options)
     if options.explain:
         _explain(settings, options.explain, stack)
         return
-    run(open_keeper(settings, stack), stack, options.cycles)
+    run_keeper(open_keeper(settings, stack), stack, options.cycles)
 
 
 def _explain(settings: Settings, job: str, stack: ExitStack) -> None:
     from hearth.base.errors import UsageError
     from hearth.protocol.types import JobId
+    from keeper.process import open_keeper
     from keeper.report import explain
 
     try:

@@ -19,7 +19,7 @@ class Keepers(Workers):
 
     def keeper_list(self, *, config: Path | None = None) -> dict[str, Any]:
         """Return the work that there is for a keeper now: what would be sent, and what it would earn."""
-        from keeper.__main__ import open_keeper
+        from keeper.process import open_keeper
         from keeper.report import work
 
         with ExitStack() as stack:
@@ -29,13 +29,13 @@ class Keepers(Workers):
 
     def keeper_run(self, *, config: Path | None = None, cycles: int | None = None) -> dict[str, Any]:
         """Keep the market moving until SIGTERM, SIGINT or a number of cycles; with `dry_run` nothing is sent."""
-        from keeper.__main__ import open_keeper, run
+        from keeper.process import open_keeper, run_keeper
 
         settings = self._keeper_settings(config, signs=not self.dry_run)
         with ExitStack() as stack:
             keeper = open_keeper(settings, stack)
             self.tell("note", {"text": f"keeping {self.network.name} as {keeper.address}"})
-            run(keeper, stack, cycles)
+            run_keeper(keeper, stack, cycles)
             return keeper.status()
 
     def keeper_status(self, *, config: Path | None = None) -> dict[str, Any]:
@@ -46,7 +46,7 @@ class Keepers(Workers):
 
     def keeper_explain(self, job: str, *, config: Path | None = None) -> dict[str, Any]:
         """Return what a keeper would do about a job and why, and how many nodes fit it."""
-        from keeper.__main__ import open_keeper
+        from keeper.process import open_keeper
         from keeper.report import explain
 
         job_id = self.job_id(job)
