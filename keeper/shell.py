@@ -226,7 +226,7 @@ class Keeper:
                 cycle.unready = error.message
                 break
             except ChainError as error:
-                if error.code != "FEE_CAP":  # a dear hour is no failure: it is waited out, out of readiness
+                if error.code != "FEE_CAP":  # while gas costs too much the keeper waits, not ready: that is no failure
                     failure = error
                     break
                 self._note(cycle, action, "unworthy", error.message)
