@@ -381,7 +381,7 @@ def test_run__rpc_away_for_a_while__goes_on_where_it_was(exchange: Exchange, sce
         wait(lambda: state_of(scenario).get("status") == "active", "it is active")
         os.kill(exchange.net.pid, signal.SIGSTOP)
         try:
-            wait(lambda: running.worker._failures > 0, "it notices", 60)
+            wait(lambda: running.worker._pauses.failures > 0, "it notices", 60)
         finally:
             os.kill(exchange.net.pid, signal.SIGCONT)
         job = scenario.post()
@@ -407,7 +407,7 @@ def test_run__sends_fail_for_a_while__runs_what_it_holds_and_submits_later(
     job = scenario.post()
     with working(scenario) as running:
         wait(lambda: any(e.phase == "done" for e in scenario.entries()), "it ran")
-        wait(lambda: running.worker._failures > 1, "the sends fail")
+        wait(lambda: running.worker._pauses.failures > 1, "the sends fail")
         assert scenario.state(job) is State.RUNNING
         spike.clear()
         scenario.settled(job)
