@@ -256,7 +256,7 @@ class Keeper:
         """Wait until a started action is mined. Return the error where the chain could not be asked."""
         assert self.sender is not None
         try:
-            outcome = self.sender.finish(pending)
+            sent = self.sender.finish(pending)
         except RefusedError as error:
             intent = self.sender.journal.current(pending.intent)
             self._pay((intent.gas_used or 0) * (intent.gas_price or 0))
@@ -270,9 +270,9 @@ class Keeper:
             self._note(cycle, action, "pending", error.message)
             return None if error.code == "TX_PENDING" else error
         else:
-            self._pay(outcome.fee)
+            self._pay(sent.fee)
             self.ledger.mined[action.kind] += 1
-            self._note(cycle, action, "mined", f"0x{(outcome.tx_hash or b'').hex()}")
+            self._note(cycle, action, "mined", f"0x{(sent.tx_hash or b'').hex()}")
         return None
 
     def _pay(self, wei: int) -> None:
@@ -308,15 +308,13 @@ class Keeper:
         credit = self.market.credit(self.address, head.hash)
         if credit >= threshold:
             try:
-                outcome = self.sender.send(
-                    self.market.calls.withdraw(self.address, credit), key=f"withdraw/{head.number}"
-                )
+                sent = self.sender.send(self.market.calls.withdraw(self.address, credit), key=f"withdraw/{head.number}")
             except RefusedError as error:  # another process of this account was faster
                 log.info("keeper.withdrew_nothing", why=reason_of(error) or error.message)
                 return
-            self._pay(outcome.fee)
+            self._pay(sent.fee)
             self.ledger.save()
-            log.info("keeper.withdrew", amount=str(credit), tx=f"0x{(outcome.tx_hash or b'').hex()}")
+            log.info("keeper.withdrew", amount=str(credit), tx=f"0x{(sent.tx_hash or b'').hex()}")
 
     # ---- recording ----
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from hearth.chain.keys import KeyFile
     from hearth.chain.port import Call, ChainPort
-    from hearth.chain.tx import Outcome, Sender
+    from hearth.chain.tx import Sender, Sent
     from hearth.market.network import Network
     from hearth.market.reads import Market
     from hearth.protocol.types import JobId
@@ -51,13 +51,13 @@ class Rehearsal:
         self.address = address
         self._port = port
 
-    def send(self, call: Call, *, key: str) -> Outcome:
+    def send(self, call: Call, *, key: str) -> Sent:
         """Return what a call would use at the next fees. Raises RefusedError where the contract refuses it."""
-        from hearth.chain.tx import Outcome
+        from hearth.chain.tx import Sent
 
         gas = self._port.estimate_gas(call, self.address)
         fees = self._port.fees()
-        return Outcome(key, call.label, None, None, None, gas, gas * (fees.base_fee + fees.priority_fee))
+        return Sent(key, call.label, None, None, None, gas, gas * (fees.base_fee + fees.priority_fee))
 
 
 class Session:
@@ -225,18 +225,18 @@ class Session:
         self.tell("tx", facts)
         return facts
 
-    def receipt_of(self, outcome: Outcome, *, dry_run: bool = False) -> dict[str, Any]:
+    def receipt_of(self, sent: Sent, *, dry_run: bool = False) -> dict[str, Any]:
         """Return what a send came to: hash, block, gas, fee, explorer link."""
-        tx_hash = None if outcome.tx_hash is None else "0x" + outcome.tx_hash.hex()
+        tx_hash = None if sent.tx_hash is None else "0x" + sent.tx_hash.hex()
         return {
-            "action": outcome.label,
+            "action": sent.label,
             "tx": tx_hash,
-            "block": outcome.block_number,
-            "gas": outcome.gas_used,
-            "fee": str(outcome.fee),
-            "fee_text": format_amount(outcome.fee, NATIVE, places=9),
+            "block": sent.block_number,
+            "gas": sent.gas_used,
+            "fee": str(sent.fee),
+            "fee_text": format_amount(sent.fee, NATIVE, places=9),
             "explorer": self.explorer(tx_hash),
-            "repeated": outcome.repeated,
+            "repeated": sent.repeated,
             "dry_run": dry_run,
         }
 

@@ -427,9 +427,9 @@ def _deploy_token(chain: Web3Chain, sender: Sender) -> Asset:
     code = bytes.fromhex(token_artifact()["bytecode"][2:])
     code += encode(["string", "string", "uint8"], ["Devnet token", TOKEN_SYMBOL, 18])
     nonce = chain.nonce(sender.address, pending=True)
-    outcome = sender.send(Call(None, code, 0, "deploy.token"), key=f"deploy/token/{nonce}")
-    assert outcome.tx_hash is not None
-    receipt = chain.receipt(outcome.tx_hash)
+    sent = sender.send(Call(None, code, 0, "deploy.token"), key=f"deploy/token/{nonce}")
+    assert sent.tx_hash is not None
+    receipt = chain.receipt(sent.tx_hash)
     if receipt is None or receipt.contract is None:
         raise HearthError("the test token has no address", code="DEVNET_TOKEN", hint="hearth devnet up")
     _mint(chain, receipt.contract, [account(i).address for i in range(len(KEYS))], TOKENS_EACH * 10**18)
