@@ -34,6 +34,7 @@ from hearth.market.events import JobPosted, Proposed, Settled, Started, Submitte
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Best, Node, NodeId, Outcome, State, TermsFlag, Unit
 from keeper import match
+from keeper.fleet import Fleet, Nodes, encode_node
 from keeper.index import Index
 
 SIZES: Final = (500, 5_000, 50_000)
@@ -68,7 +69,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def in_columns(view: match.Nodes, job: fleets.Job) -> match.Match | None:
+def in_columns(view: Nodes, job: fleets.Job) -> match.Match | None:
     """Match one job in the columns."""
     return match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best())
 
@@ -81,8 +82,8 @@ def in_a_loop(nodes: list[Node], job: fleets.Job) -> match.Match | None:
 def bench_fleet(kind: fleets.Kind, size: int, compared: int) -> dict[str, Any]:
     """Match `compared` jobs in columns and in a loop, in turns. Exits where a winner differs."""
     nodes = fleets.fleet(kind, size)
-    raw = b"".join(match.encode_node(node) for node in nodes)
-    fleet = match.Fleet()
+    raw = b"".join(encode_node(node) for node in nodes)
+    fleet = Fleet()
     start = time.thread_time()
     fleet.write(NodeId(1), raw)
     write_ms = 1_000 * (time.thread_time() - start)
@@ -268,7 +269,7 @@ def notes(results: dict[str, Any]) -> list[str]:
         f"aim {AIM_LOGS} logs a second into the columns: {results['logs']['logs_per_second']} "
         f"({results['logs']['logs_per_second_from_json']} with the parsing of a node's JSON)",
         "all equal: every node is in the best bucket, so every node's lot is drawn and hashing is most of the time; "
-        "the hashes run in columns (keeper/lots.py), in the plain loop one by one",
+        "the hashes run in columns (keeper/tie_break.py), in the plain loop one by one",
         "prepare_block_ms is paid once per block and fleet, match_ms per job; a cycle caches the best bucket of "
         "equal asks, so the leases of one array cost only their lots",
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -26,8 +25,10 @@ def keeper() -> None:
 @_CONFIG
 def keeper_list(run: Run, config: Path | None) -> None:
     """List the work that there is for a keeper now."""
+    from keeper.report import work_rows
+
     report = Keeping(run.client, config).list()
-    rows = [(row["does"], ", ".join(row["ids"])[:60], row["earns_text"]) for row in report["work"]]
+    rows = work_rows(report)
     run.out.emit(
         report,
         lambda: table(("does", "what", "earns"), rows) or [f"nothing to do; {len(report['waiting'])} units wait"],
@@ -40,35 +41,25 @@ def keeper_list(run: Run, config: Path | None) -> None:
 @click.option("--cycles", type=click.IntRange(1), help="Stop after this many blocks.")
 def keeper_run(run: Run, config: Path | None, cycles: int | None) -> None:
     """Run a keeper until it is told to stop."""
-    import logging
-    import sys
+    from hearth.daemon.logs import configure_logs
+    from hearth.daemon.loop import harden
+    from keeper.report import profit_text
 
-    import structlog
-
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
+    configure_logs(False)
+    if not run.dry_run:  # a dry run reads no key
+        harden()
     report = Keeping(run.client, config).run(cycles=cycles)
-    run.out.emit(report, lambda: [f"profit {report['profit_and_loss']['profit']} {report['profit_and_loss']['asset']}"])
+    run.out.emit(report, lambda: [profit_text(report, run.client.session.asset)])
 
 
 @keeper.command("status", cls=Leaf)
 @_CONFIG
 def keeper_status(run: Run, config: Path | None) -> None:
     """Show what the keeper last said: readiness, profit and loss, what it did."""
+    from keeper.report import status_lines
+
     report = Keeping(run.client, config).status()
-
-    def text() -> list[str]:
-        books = report["profit_and_loss"]
-        ready = "ready" if report["ready"] else f"not ready: {report['why']}"
-        return [
-            f"keeper {report['account']} at block {report['block']}, {report['age']} s ago: {ready}",
-            f"  rewards {books['rewards']}, gas {books['gas']}, profit {books['profit']} base units",
-            f"  mined {json.dumps(books['mined'])}; {report['jobs']} jobs, {report['nodes_ready']} nodes ready",
-        ]
-
-    run.out.emit(report, text)
+    run.out.emit(report, lambda: status_lines(report, run.client.session.asset))
 
 
 @keeper.command("explain", cls=Leaf)
@@ -76,10 +67,7 @@ def keeper_status(run: Run, config: Path | None) -> None:
 @_CONFIG
 def keeper_explain(run: Run, job: str, config: Path | None) -> None:
     """Say what a keeper would do about a job, and why."""
+    from keeper.report import explain_lines
+
     report = Keeping(run.client, config).explain(job)
-
-    def text() -> list[str]:
-        fits = ", ".join(f"{count} {gate}" for gate, count in report["nodes"].items()) or "no live node"
-        return [f"nodes: {fits}", *(f"{row['id'][-20:]}: {row['does']}, {row['why']}" for row in report["keeper"])]
-
-    run.out.emit(report, text)
+    run.out.emit(report, lambda: explain_lines(report))

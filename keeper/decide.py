@@ -9,233 +9,34 @@ that each takes part of the work first and the other all that is left. Source: S
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
-from eth_utils.crypto import keccak
 
 from hearth.protocol import formulas
 from hearth.protocol.formulas import Ask
-from hearth.protocol.types import BPS, Best, Gate, Header, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
-from keeper.match import Bucket, Match, Nodes, best_bucket, draw, gates
+from hearth.protocol.types import BPS, HotStatus, JobId, Node, NodeId, State, Unit
+from keeper.actions import (
+    ALL,
+    Action,
+    CheckLiveness,
+    Close,
+    Expire,
+    Propose,
+    Reclaim,
+    Settle,
+    Skip,
+    node_id,
+    unit_id,
+)
+from keeper.config import Config
+from keeper.match import Bucket, Match, best_bucket, draw
+from keeper.snapshot import JobRow, Snapshot, UnitRow
 
-ALL: Final = -1
-"""The index of an action or a Skip that means the untouched rest of an array."""
 MAX_SETTLE: Final = 64
 MAX_LIVENESS: Final = 128
-COIN: Final = 10**18
-"""Wei in one native coin."""
-
-
-# ---- what decide reads ----
-
-
-@dataclass(frozen=True, slots=True)
-class UnitRow:
-    """A unit that has not ended, as stored on chain; `best` counts only while it is OPEN."""
-
-    index: int
-    unit: Unit
-    best: Best = field(default_factory=Best)
-
-
-@dataclass(frozen=True, slots=True)
-class JobRow:
-    """A job with its units that have been touched and have not ended; a one-lease job has exactly one.
-
-    `header` is None for a one-lease job. `since` is the chain second from which an array's next lease is untouched
-    and first in line.
-    """
-
-    id: JobId
-    terms: Terms
-    policy: Policy
-    units: tuple[UnitRow, ...]
-    header: Header | None = None
-    since: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The market at one block. `liveness_fee` is base units, `gas_price` wei per gas."""
-
-    block: int
-    time: int
-    nodes: Nodes
-    jobs: tuple[JobRow, ...]
-    liveness_fee: int
-    gas_price: int
-
-
-@dataclass(frozen=True, slots=True)
-class Gas:
-    """What each action is expected to use, before it is estimated against the chain (docs/GAS.md)."""
-
-    propose: int = 77_000
-    propose_next: int = 103_000
-    improve: int = 60_000
-    reclaim: int = 95_000
-    expire: int = 53_000
-    close: int = 79_000
-    settle: int = 92_000
-    settle_batch: int = 35_000
-    settle_item: int = 45_000
-    liveness_batch: int = 35_000
-    liveness_item: int = 15_000
-
-
-@dataclass(frozen=True, slots=True)
-class Config:
-    """How this keeper works.
-
-    `keeper` is its address (the jitter's seed), `payee` the account that its rewards are credited to. `jitter` is the
-    longest time, in seconds, that it leaves to others; `latency` the seconds until a sent transaction is mined.
-    `coin_price` is base units of the market's asset for one native coin (10**18 wei). An action may lose at most
-    `max_loss` base units. `ack_bps` is the share of proposals that end in an ack, and so in a tip. `burst` is the
-    number of leases of one array that a cycle proposes for.
-    """
-
-    keeper: str
-    payee: str
-    jitter: int = 12
-    latency: int = 3
-    coin_price: int = COIN
-    max_loss: int = 0
-    ack_bps: int = 9_000
-    burst: int = 8
-    gas: Gas = field(default_factory=Gas)
-
-
-# ---- what decide says ----
-
-
-@dataclass(frozen=True, slots=True)
-class _OnUnit:
-    """An action on one unit; index ALL is the untouched rest of an array."""
-
-    job: JobId
-    index: int
-
-    @property
-    def id(self) -> str:
-        """Name the unit."""
-        return unit_id(self.job, self.index)
-
-
-@dataclass(frozen=True, slots=True)
-class Propose(_OnUnit):
-    """Propose a node for a unit, or improve the best proposal. `follows`: an earlier lease must be proposed first."""
-
-    node: NodeId
-    key: int
-    reward: int
-    gas: int
-    improves: bool = False
-    follows: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Reclaim(_OnUnit):
-    """Take a unit from a node that fell silent or ran out of time."""
-
-    node: NodeId
-    reward: int
-    gas: int
-
-
-@dataclass(frozen=True, slots=True)
-class Expire(_OnUnit):
-    """Refund a unit, or for index ALL the untouched rest of an array, that cannot end before its deadline."""
-
-    reward: int
-    gas: int
-
-
-@dataclass(frozen=True, slots=True)
-class Close(_OnUnit):
-    """End a unit whose notice is over."""
-
-    reward: int
-    gas: int
-
-
-@dataclass(frozen=True, slots=True)
-class Settle:
-    """Settle up to 64 submitted units at once."""
-
-    items: tuple[tuple[JobId, int], ...]
-    reward: int
-    gas: int
-
-    @property
-    def id(self) -> str:
-        """Name the first unit and the number of the others."""
-        return unit_id(*self.items[0]) + (f" and {len(self.items) - 1} more" if len(self.items) > 1 else "")
-
-
-@dataclass(frozen=True, slots=True)
-class CheckLiveness:
-    """Record that up to 128 nodes fell silent."""
-
-    nodes: tuple[NodeId, ...]
-    reward: int
-    gas: int
-
-    @property
-    def id(self) -> str:
-        """Name the first node and the number of the others."""
-        return node_id(self.nodes[0]) + (f" and {len(self.nodes) - 1} more" if len(self.nodes) > 1 else "")
-
-
-Action = Propose | Reclaim | Expire | Close | Settle | CheckLiveness
-
-
-@dataclass(frozen=True, slots=True)
-class Skip:
-    """Say why nothing is done about a unit ("0x.../3", "0x.../all") or a node ("node 7")."""
-
-    id: str
-    reason: str
-
-
-def unit_id(job: JobId, index: int) -> str:
-    """Return the name of a unit in actions, skips and logs."""
-    return f"0x{job.hex()}/{'all' if index == ALL else index}"
-
-
-def node_id(node: NodeId) -> str:
-    """Return the name of a node in actions, skips and logs."""
-    return f"node {node}"
-
-
-def ids_of(action: Action) -> tuple[str, ...]:
-    """Return the names of everything that an action touches."""
-    if isinstance(action, Settle):
-        return tuple(unit_id(job, index) for job, index in action.items)
-    if isinstance(action, CheckLiveness):
-        return tuple(node_id(node) for node in action.nodes)
-    return (action.id,)
-
-
-def delay_of(config: Config, name: str) -> int:
-    """Return how many seconds this keeper leaves `name` to others: 0..jitter, differing by keeper and by name."""
-    digest = keccak(bytes.fromhex(config.keeper.removeprefix("0x").rjust(40, "0")) + name.encode())
-    return int.from_bytes(digest[:8], "big") % (config.jitter + 1)
-
-
-def cost_of(gas: int, gas_price: int, config: Config) -> int:
-    """Return what `gas` costs in base units of the market's asset, rounded up."""
-    return formulas.ceil_div(gas * gas_price * config.coin_price, COIN)
-
-
-def is_worth(reward: int, gas: int, gas_price: int, config: Config) -> bool:
-    """Say whether a reward covers its gas, less the loss that the configuration allows."""
-    return reward - cost_of(gas, gas_price, config) >= -config.max_loss
-
-
-# ---- the decision ----
 
 
 def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
@@ -244,7 +45,7 @@ def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
     The best paid jobs come first, since a proposal takes a node's slot from those after it. The result does not
     depend on the order of the snapshot's rows.
     """
-    return list(_Cycle(snapshot, config, now).run())
+    return list(_Decision(snapshot, config, now).run())
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +57,7 @@ class _Due:
     index: int
 
 
-class _Cycle:
+class _Decision:
     """One call of `decide`: what it has reserved, and the buckets that it has already looked up."""
 
     def __init__(self, snapshot: Snapshot, config: Config, now: int) -> None:
@@ -320,7 +121,7 @@ class _Cycle:
             return waits
         gas = self.config.gas.expire
         reward = formulas.expire_reward(job.terms, self.now - since)
-        return self.worth(name, reward, gas) or Expire(job.id, index, reward, gas)
+        return self.worth(name, reward, gas) or Expire(job.id, index, reward=reward, gas=gas)
 
     def running(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         unit = row.unit
@@ -332,7 +133,7 @@ class _Cycle:
             return waits
         slash = formulas.slash_of(formulas.bond(job.terms, job.policy))
         reward, gas = formulas.reclaim_reward(job.terms, slash, self.now - since), self.config.gas.reclaim
-        return self.worth(name, reward, gas) or Reclaim(job.id, row.index, unit.node, reward, gas)
+        return self.worth(name, reward, gas) or Reclaim(job.id, row.index, unit.node, reward=reward, gas=gas)
 
     def closing(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         since = row.unit.mark
@@ -340,7 +141,7 @@ class _Cycle:
         if waits:
             return waits
         reward, gas = formulas.settle_reward(job.terms, self.now - since), self.config.gas.close
-        return self.worth(name, reward, gas) or Close(job.id, row.index, reward, gas)
+        return self.worth(name, reward, gas) or Close(job.id, row.index, reward=reward, gas=gas)
 
     # ---- matching ----
 
@@ -390,7 +191,7 @@ class _Cycle:
         if refused:
             return refused
         self.reserve(match.node, formulas.bond(terms, policy))
-        return Propose(job.id, row.index, match.node, match.key, reward, gas, improves=live, follows=follows)
+        return Propose(job.id, row.index, match.node, match.key, live, follows, reward=reward, gas=gas)
 
     def no_proposal(self, job: JobRow, read: Unit, live: bool, stopped: str) -> str:
         """Return why a unit (its lapse applied) takes no proposal of ours now, "" where it does."""
@@ -456,7 +257,7 @@ class _Cycle:
         gas, price = self.config.gas, self.snapshot.gas_price
         due: list[_Due] = []
         for item in sorted(self.due, key=lambda item: (-item.reward, item.job, item.index)):
-            if is_worth(item.reward, gas.settle_item, price, self.config):
+            if self.config.is_worth(item.reward, gas.settle_item, price):
                 due.append(item)
             else:
                 yield self.unworthy(unit_id(item.job, item.index), item.reward, gas.settle_item)
@@ -464,8 +265,8 @@ class _Cycle:
             part = due[start : start + MAX_SETTLE]
             reward = sum(item.reward for item in part)
             need = gas.settle if len(part) == 1 else gas.settle_batch + gas.settle_item * len(part)
-            if is_worth(reward, need, price, self.config):
-                yield Settle(tuple((item.job, item.index) for item in part), reward, need)
+            if self.config.is_worth(reward, need, price):
+                yield Settle(tuple((item.job, item.index) for item in part), reward=reward, gas=need)
             else:
                 for item in part:
                     yield self.unworthy(unit_id(item.job, item.index), reward, need)
@@ -484,7 +285,7 @@ class _Cycle:
             fee = min(paid, node.stake - node.hot.bond)
             if waits:
                 yield waits
-            elif is_worth(fee, gas.liveness_item, price, self.config):
+            elif self.config.is_worth(fee, gas.liveness_item, price):
                 batch.append((fee, number))
             else:
                 yield self.unworthy(name, fee, gas.liveness_item)
@@ -492,8 +293,8 @@ class _Cycle:
             part = batch[start : start + MAX_LIVENESS]
             reward = sum(fee for fee, _ in part)
             need = gas.liveness_batch + gas.liveness_item * len(part)
-            if is_worth(reward, need, price, self.config):
-                yield CheckLiveness(tuple(number for _, number in part), reward, need)
+            if self.config.is_worth(reward, need, price):
+                yield CheckLiveness(tuple(number for _, number in part), reward=reward, gas=need)
             else:
                 for _, number in part:
                     yield self.unworthy(node_id(number), reward, need)
@@ -511,67 +312,14 @@ class _Cycle:
         """Return a Skip until `since` (for the reason `early`), and then until this keeper's delay has passed."""
         if self.now < since:
             return Skip(name, early)
-        turn = since + delay_of(self.config, name)
+        turn = since + self.config.delay_of(name)
         return Skip(name, f"left to other keepers until {turn}") if self.now < turn else None
 
     def worth(self, name: str, reward: int, gas: int) -> Skip | None:
-        if is_worth(reward, gas, self.snapshot.gas_price, self.config):
+        if self.config.is_worth(reward, gas, self.snapshot.gas_price):
             return None
         return self.unworthy(name, reward, gas)
 
     def unworthy(self, name: str, reward: int, gas: int) -> Skip:
-        cost = cost_of(gas, self.snapshot.gas_price, self.config)
+        cost = self.config.cost_of(gas, self.snapshot.gas_price)
         return Skip(name, f"not worth its gas: earns {reward}, costs {cost}")
-
-
-# ---- for people ----
-
-
-def explain(snapshot: Snapshot, config: Config, now: int, job: JobId) -> dict[str, Any]:
-    """Return, ready for JSON, what the keeper would do about one job at `now` and why, and how the fleet fits it.
-
-    Raises KeyError where the snapshot has no such job: it ended, or was never posted.
-    """
-    row = next((row for row in snapshot.jobs if row.id == job), None)
-    if row is None:
-        raise KeyError(job.hex())
-    prefix = f"0x{job.hex()}/"
-    lines: list[dict[str, str]] = []
-    for said in decide(snapshot, config, now):
-        if isinstance(said, Skip):
-            if said.id.startswith(prefix):
-                lines.append({"id": said.id, "does": "nothing", "why": said.reason})
-        else:
-            for name in ids_of(said):
-                if name.startswith(prefix):
-                    lines.append({"id": name, "does": verb_of(said), "why": _reason_of(said)})
-    fits = gates(snapshot.nodes.fleet, row.terms, row.policy, now, snapshot.nodes.market)
-    return {
-        "job": f"0x{job.hex()}",
-        "block": snapshot.block,
-        "time": now,
-        "leases": row.terms.leases,
-        "touched": row.header.touched if row.header else 1,
-        "units": [{"index": unit.index, "state": unit.unit.state.name} for unit in _by_index(row.units)],
-        "keeper": lines,
-        "nodes": {gate.name.lower(): count for gate, count in sorted(fits.items())},
-        "nodes_that_fit": fits.get(Gate.FITS, 0),
-    }
-
-
-def verb_of(action: Action) -> str:
-    """Return an action's name for logs, metrics and people."""
-    if isinstance(action, Propose):
-        return "improve" if action.improves else "propose"
-    if isinstance(action, CheckLiveness):
-        return "check_liveness"
-    return type(action).__name__.lower()
-
-
-def _reason_of(action: Action) -> str:
-    who = f"node {action.node}, " if isinstance(action, Propose | Reclaim) else ""
-    return f"{who}earns {action.reward}"
-
-
-def _by_index(rows: Iterable[UnitRow]) -> list[UnitRow]:
-    return sorted(rows, key=lambda row: row.index)

@@ -1,6 +1,6 @@
 """Keep what the chain says about nodes and jobs in columns, rebuilt from nothing by reading logs.
 
-Nodes: pages of `Lens.nodes`, written into the columns of `keeper.match.Fleet` at every block (beats emit no event).
+Nodes: pages of `Lens.nodes`, written into the columns of `keeper.fleet.Fleet` at every block (beats emit no event).
 Units: every JobRegistry event after JobPosted carries the unit's new word, so a page of logs is decoded by copying
 32 bytes per log into a column of words. A row is kept per unit that has been touched and has not ended; an array of
 2**20 units is one entry with its header, plus its touched units. Nothing here is truth: a reorg, a lost file or a
@@ -22,8 +22,9 @@ from hearth.market.events import EVENTS, JobPosted, Proposed, Split, UnitEvent, 
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Best, Header, JobId, Policy, State, Terms, Unit
 from hearth.protocol.words import TermsWords
-from keeper.decide import JobRow, UnitRow
-from keeper.match import U64, Fleet, lane_of, limbs_of
+from keeper.columns import U64, lane_of, limbs_of
+from keeper.fleet import Fleet
+from keeper.snapshot import JobRow, UnitRow
 
 TERMS_BYTES: Final = 9 * 32
 _ZERO_INDEX: Final = bytes(32)

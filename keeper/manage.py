@@ -24,57 +24,34 @@ class Keeping:
 
     def list(self) -> dict[str, Any]:
         """Return the work that there is for a keeper now: what would be sent, and what it would earn."""
-        from keeper.__main__ import open_keeper
-        from keeper.decide import Skip, decide, ids_of, verb_of
+        from keeper.process import open_keeper
+        from keeper.report import work
 
         with ExitStack() as stack:
             keeper = open_keeper(self._settings(signs=False), stack)
             keeper.market.check()
-            head = keeper.sync()
-            said = decide(keeper.snapshot(head), keeper.config, head.timestamp)
-            rows = [
-                {
-                    "does": verb_of(one),
-                    "ids": list(ids_of(one)),
-                    "earns": str(one.reward),
-                    "earns_text": self.session.amount(one.reward),
-                }
-                for one in said
-                if not isinstance(one, Skip)
-            ]
-            skips = [{"id": one.id, "why": one.reason} for one in said if isinstance(one, Skip)]
-        return {"schema": "hearth.keeper.list/1", "block": head.number, "work": rows, "waiting": skips}
+            return work(keeper)
 
     def run(self, *, cycles: int | None = None) -> dict[str, Any]:
         """Keep the market moving until SIGTERM, SIGINT or a number of cycles; with `dry_run` nothing is sent."""
-        import signal
+        from keeper.process import open_keeper, run_keeper
 
-        from keeper.__main__ import open_keeper
-        from keeper.pulse import Server
-
-        settings = self._settings(signs=not self.session.dry_run)
         with ExitStack() as stack:
-            keeper = open_keeper(settings, stack)
-            keeper.start()
-            if settings.metrics.address is not None:
-                server = Server(keeper.pulse, settings.metrics.address)
-                stack.callback(server.close)
-            for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: keeper.stop())
+            keeper = open_keeper(self._settings(signs=not self.session.dry_run), stack)
             self.session.tell("note", {"text": f"keeping {self.session.network.name} as {keeper.address}"})
-            keeper.run(cycles)
-        return self.status()
+            run_keeper(keeper, stack, cycles)
+            return keeper.status()
 
     def status(self) -> dict[str, Any]:
         """Return what the keeper last said of itself: readiness, profit and loss, what it did."""
-        from keeper.shell import status
+        from keeper.status import read_status
 
-        return status(self._settings(signs=False).home)
+        return read_status(self._settings(signs=False).home)
 
     def explain(self, job: str) -> dict[str, Any]:
         """Return what a keeper would do about a job and why, and how many nodes fit it."""
-        from keeper.__main__ import open_keeper
-        from keeper.shell import explain
+        from keeper.process import open_keeper
+        from keeper.report import explain
 
         job_id = self.session.job_id(job)
         with ExitStack() as stack:

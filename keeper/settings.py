@@ -15,7 +15,7 @@ from hearth.config import sections
 from hearth.config.sections import Address, Duration, GasPrice, Section
 from hearth.protocol import units
 from hearth.protocol.units import Asset
-from keeper.decide import COIN, Config
+from keeper.config import COIN, Config
 
 HINT: Final = "hearth keeper run --help"
 _EVERYTHING: Final = "unlimited"
@@ -50,7 +50,7 @@ class Price(Section):
     coin_file: Path | None = None
 
 
-class Metrics(sections.Metrics):
+class MetricsSettings(sections.MetricsSettings):
     """Where Prometheus metrics, /healthz, /readyz and /status are served; an empty address serves none."""
 
     listen: str = "127.0.0.1:9465"
@@ -83,7 +83,7 @@ class Settings(Section):
     work: Work = Work()
     price: Price = Price()
     limits: Limits = Limits()
-    metrics: Metrics = Metrics()
+    metrics: MetricsSettings = MetricsSettings()
     withdraw_at: str = ""
 
     @model_validator(mode="after")

@@ -7,10 +7,7 @@ process uses, or for a node that another key operates. Exit 0 after SIGTERM, SIG
 from __future__ import annotations
 
 import json
-import logging
 import os
-import resource
-import signal
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,14 +17,14 @@ import click
 import structlog
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.daemon.logs import configure_logs
+from hearth.daemon.loop import harden, stop_on_signals
 
 if TYPE_CHECKING:
     from hearth.market.network import Network
     from hearth.storage.stores import Store
     from worker.settings import Settings
     from worker.shell import Worker
-
-PR_SET_DUMPABLE = 4
 
 log = structlog.get_logger("worker")
 
@@ -38,14 +35,11 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     `overrides` replaces fields of the loop's `Config` and of `SenderConfig`, and `rpc_timeout` (seconds per request),
     for tests of a worker in this process.
     """
-    from dataclasses import fields, replace
-
     from hearth.base.files import make_private
-    from hearth.chain import keys
     from hearth.chain.rpc import Web3Chain
-    from hearth.chain.tx import Sender, SenderConfig
-    from hearth.chain.tx_journal import Journal as TxJournal
     from hearth.config.settings import asset_of
+    from hearth.daemon.health import Server
+    from hearth.daemon.signer import open_sender, read_account, sender_config
     from hearth.market.reads import Market
     from hearth.protocol.gpu_tiers import TIERS
     from hearth.protocol.runtimes import RUNTIMES
@@ -56,13 +50,11 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     from worker.journal import Journal
     from worker.metrics import Metrics
     from worker.settings import chosen_gpus, runtimes_of
-    from worker.shell import LOCAL_CHAIN_ID, Told, Worker
+    from worker.shell import Told, Worker
     from worker.watch import find_node
 
     network = open_network(settings)
-    key = keys.read_key(settings.account.keystore)
-    stack.enter_context(keys.SignerLock(key.lock_path))
-    account = keys.unlock(key, keys.read_password(settings.account.password_file))
+    key, account = read_account(settings.account.keystore, settings.account.password_file)
     home = make_private(settings.home)
     changes = overrides or {}
     port = Web3Chain(
@@ -81,14 +73,8 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
             code="NO_NODE",
             component="worker",
         )
-    local = network.chain_id == LOCAL_CHAIN_ID
-    path = TxJournal.path_in(home, network.chain_id, network.genesis_hash, key.address)
-    journal = TxJournal(path, chain_id=network.chain_id, genesis_hash=network.genesis_hash, address=key.address)
-    stack.callback(journal.close)
-    paying = SenderConfig(
-        max_fee=settings.max_gas_wei, replace_after=5.0 if local else 20.0, finality=4 if local else 64
-    )
-    sender = Sender(port, account, journal, _changed(paying, changes), chain_id=network.chain_id)
+    paying = _changed(sender_config(network, max_fee=settings.max_gas_wei), changes)
+    sender = stack.enter_context(open_sender(port, network, key, account, home=home, config=paying))
     store = open_stores(settings)
     stack.callback(store.close)
     scratch = home / "tmp"
@@ -146,7 +132,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
         settings=settings,
         chain_id=network.chain_id,
         native=network.asset.address is None,
-        config=replace(config, **{f.name: changes[f.name] for f in fields(config) if f.name in changes}),
+        config=_changed(config, changes),
         # Several looks per beat, several blocks per look on a fast chain.
         poll=min(2.0, dead_after / 12),
     )
@@ -164,9 +150,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     executor.on_change = worker.wake.set
     address = settings.metrics.address
     if address is not None:
-        server = metrics.serve(*address)
-        stack.callback(server.server_close)
-        stack.callback(server.shutdown)
+        stack.callback(Server(address, metrics.registry, metrics.health, component="worker").close)
     return worker
 
 
@@ -192,30 +176,6 @@ def open_stores(settings: Settings) -> Store:
     return stores[0] if len(stores) == 1 else Chain(stores, mirrors=1)
 
 
-def harden() -> None:
-    """Keep the key out of core dumps and out of the reach of other processes of this user."""
-    import ctypes
-
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
-
-
-def configure_logs(as_json: bool) -> None:
-    """Log to stderr: one JSON object per line, or text for people."""
-    renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            structlog.processors.format_exc_info,
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-        cache_logger_on_first_use=True,
-    )
-
-
 def start(config: Path) -> None:
     """Run the worker of a worker.toml until it is told to stop. Raises HearthError."""
     from worker import settings
@@ -223,12 +183,11 @@ def start(config: Path) -> None:
     with ExitStack() as stack:
         worker = build(settings.load(config), stack)
 
-        def stop(number: int, frame: object) -> None:
+        def stop() -> None:
             worker.stop.set()
             worker.wake.set()
 
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, stop)
+        stop_on_signals(stop)
         worker.run()
 
 

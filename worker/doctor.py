@@ -37,7 +37,7 @@ from worker.settings import (
     probe_offer,
     runtimes_of,
 )
-from worker.shell import LOCAL_CHAIN_ID, MAX_SKEW_SECONDS
+from worker.shell import MAX_SKEW_SECONDS
 
 GAS_DAYS: Final = 30
 BEAT_GAS: Final = 27_200
@@ -243,7 +243,7 @@ def look_at_rpc(settings: Settings, market: Market) -> list[Check]:
     if abs(skew) <= MAX_SKEW_SECONDS:
         rows.append(Check("clock", Level.PASS, f"{skew} s from the newest block"))
     else:
-        level = Level.WARN if market.network.chain_id == LOCAL_CHAIN_ID else Level.FAIL
+        level = Level.WARN if market.network.local else Level.FAIL
         text = f"{skew} s from the newest block: the clock is wrong, or the provider lags"
         rows.append(Check("clock", level, text, "timedatectl set-ntp true, or another rpc"))
     return rows

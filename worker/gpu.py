@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from hearth.market.network import LOCAL_CHAIN_ID
 from hearth.protocol.gpu_tiers import NO_GPU, slug_of, tier_of, vram_gib
 from worker.runtimes.base import Check, Level
 
-LOCAL_CHAIN_ID = 31337
 TOOLKIT_MINIMUM = "1.17.8"
 """Below: CVE-2024-0132, CVE-2025-23359, CVE-2025-23266 (a container's file can run code as root on the host)."""
 RUNC_MINIMUM = {(1, 2): "1.2.8", (1, 3): "1.3.3", (1, 4): "1.4.0-rc.3"}

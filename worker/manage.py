@@ -150,7 +150,9 @@ class Provider:
 
     def start(self) -> None:
         """Run the worker in this process until it is told to stop."""
-        from worker.__main__ import configure_logs, harden, start
+        from hearth.daemon.logs import configure_logs
+        from hearth.daemon.loop import harden
+        from worker.__main__ import start
 
         configure_logs(False)
         harden()

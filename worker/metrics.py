@@ -1,25 +1,24 @@
-"""What the worker tells a monitor: Prometheus metrics, /healthz (the loop turns) and /readyz (it takes work)."""
+"""What the worker tells a monitor: its metrics, whether its loop turns, and whether it takes work."""
 
 from __future__ import annotations
 
-import threading
-import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from hearth.daemon.health import Health
 
 STALE_SECONDS: Final = 60.0
 """A loop that has not turned for this long is not healthy."""
+NOT_READY: Final = "it takes no work now: hearth worker status says why"
 
 
 class Metrics:
-    """Count and serve. `ready` and `pulse` are the loop's."""
+    """Every metric of a worker, in a registry of its own, and its health. `ready` and `pulse` are the loop's."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.ready = False
-        self._pulse = time.monotonic()
+        self.health = Health(STALE_SECONDS, NOT_READY)
 
         def gauge(name: str, text: str) -> Gauge:
             return Gauge(f"hearth_worker_{name}", text, registry=self.registry)
@@ -47,37 +46,13 @@ class Metrics:
 
     def pulse(self) -> None:
         """Note that the loop has turned."""
-        self._pulse = time.monotonic()
+        self.health.turn()
 
     @property
-    def healthy(self) -> bool:
-        """Say whether the loop has turned lately."""
-        return time.monotonic() - self._pulse < STALE_SECONDS
+    def ready(self) -> bool:
+        """Say whether the worker takes work."""
+        return not self.health.unready
 
-    def serve(self, host: str, port: int) -> ThreadingHTTPServer:
-        """Serve on HOST:PORT in a daemon thread; port 0 takes any free one."""
-        metrics = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                if self.path == "/metrics":
-                    self._answer(200, generate_latest(metrics.registry), "text/plain; version=0.0.4")
-                elif self.path in ("/healthz", "/readyz"):
-                    good = metrics.healthy and (self.path == "/healthz" or metrics.ready)
-                    self._answer(200 if good else 503, b"ok\n" if good else b"no\n", "text/plain")
-                else:
-                    self._answer(404, b"not found\n", "text/plain")
-
-            def _answer(self, code: int, body: bytes, kind: str) -> None:
-                self.send_response(code)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Say nothing: a scrape every few seconds is no news."""
-
-        server = ThreadingHTTPServer((host, port), Handler)
-        threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
-        return server
+    @ready.setter
+    def ready(self, takes_work: bool) -> None:
+        self.health.unready = "" if takes_work else NOT_READY

@@ -112,7 +112,7 @@ class Storage(Section):
     reserve: Size = "2GiB"
 
 
-class Metrics(sections.Metrics):
+class MetricsSettings(sections.MetricsSettings):
     """Where Prometheus metrics, /healthz and /readyz are served; an empty address serves none."""
 
     listen: str = "127.0.0.1:9464"
@@ -131,7 +131,7 @@ class Settings(Section):
     docker: Docker = Docker()
     accept: Accept = Accept()
     storage: Storage = Storage()
-    metrics: Metrics = Metrics()
+    metrics: MetricsSettings = MetricsSettings()
     max_gas_price: GasPrice = "200 gwei"
     withdraw_at: str = ""
 

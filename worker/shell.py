@@ -27,6 +27,8 @@ from hearth.base.files import replace_text
 from hearth.chain.port import Block, reason_of
 from hearth.chain.tx import Sender
 from hearth.chain.tx_journal import TxState
+from hearth.daemon.loop import Backoff
+from hearth.market.network import LOCAL_CHAIN_ID
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Gate, JobId, Node, NodeId, Status
@@ -57,12 +59,12 @@ from worker.watch import Watcher
 
 log = structlog.get_logger("worker")
 
-LOCAL_CHAIN_ID: Final = 31337
 MAX_SKEW_SECONDS: Final = 30
 SPEC_SECONDS: Final = 20.0
 """How long reading a spec may take, and how long a job whose spec could not be read is left alone."""
 MAX_READERS: Final = 4
-MAX_BACKOFF: Final = 30.0
+MAX_PAUSE: Final = 30.0
+"""The longest pause after failed cycles, and the longest that a refused effect is left alone, in seconds."""
 FUNDS_SECONDS: Final = 30.0
 """How long nothing new is taken after gas money was short."""
 HOUSEKEEPING_SECONDS: Final = 600.0
@@ -154,7 +156,7 @@ class Worker:
         self._reading: set[JobId] = set()
         self._read: dict[JobId, SpecFacts | str] = {}
         self._lock = threading.Lock()
-        self._failures = 0
+        self._pauses = Backoff(base=told.poll, cap=MAX_PAUSE)
         self._funds_short_until = 0.0
         self._housekeeping_at = 0.0
         self._last: list[Action | Skip] = []
@@ -171,7 +173,7 @@ class Worker:
                 if self._survive(self.cycle) and self._drained():
                     state = "drained"
                     break
-                self.wake.wait(min(MAX_BACKOFF, self._told.poll * 2 ** min(self._failures, 6)))
+                self.wake.wait(self._pauses.pause)
                 self.wake.clear()
         finally:
             self._executor.close()
@@ -187,7 +189,7 @@ class Worker:
         while not self.stop.is_set():
             if self._survive(self._market.check) and self._survive(self._reconcile):
                 return
-            self.stop.wait(min(MAX_BACKOFF, self._told.poll * 2 ** min(self._failures, 6)))
+            self.stop.wait(self._pauses.pause)
 
     def _survive(self, step: Callable[[], None]) -> bool:
         """Run a step; failures of RPC, disk and store are counted and retried, others are raised."""
@@ -196,11 +198,11 @@ class Worker:
         except (ChainError, StorageError) as error:
             if not error.retryable:
                 raise
-            self._failures += 1
+            self._pauses.failed()
             self.metrics.failures.labels(error.code).inc()
-            log.warning("cycle failed", code=error.code, why=error.message, failures=self._failures)
+            log.warning("cycle failed", code=error.code, why=error.message, failures=self._pauses.failures)
             return False
-        self._failures = 0
+        self._pauses.succeeded()
         return True
 
     def cycle(self) -> None:
@@ -358,7 +360,7 @@ class Worker:
     def _back_off(self, key: str) -> None:
         """Leave an effect alone for a while, longer each time: 1, 2, 4 .. 30 s."""
         _, wait = self._backoff.get(key, (0.0, 0.5))
-        wait = min(MAX_BACKOFF, wait * 2)
+        wait = min(MAX_PAUSE, wait * 2)
         self._backoff[key] = (time.monotonic() + wait, wait)
 
     # ---- specs ----

@@ -48,7 +48,7 @@ class SenderConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Sent:
     """What a send came to: fee in wei. A dry run has no hash, and its gas and fee are estimates.
 
     `repeated` says that the key's transaction had been mined before, and nothing was sent now.
@@ -70,7 +70,7 @@ class Pending:
     """A started send: hand it to `finish`."""
 
     intent: Intent
-    outcome: Outcome | None = None
+    sent: Sent | None = None
     urgent: bool = False
     """The pool refused the fees, so the first thing to do is to replace."""
 
@@ -113,7 +113,7 @@ class Sender:
 
     # ---- sending ----
 
-    def send(self, call: Call, *, key: str) -> Outcome:
+    def send(self, call: Call, *, key: str) -> Sent:
         """Send a call once and wait until it is mined.
 
         Raises RefusedError where the contract refuses it (nothing was sent) or it reverted, FundsError where the
@@ -136,7 +136,7 @@ class Sender:
             if self.config.dry_run:
                 price = min(fees.base_fee + fees.priority_fee, self.config.max_fee)
                 return Pending(
-                    _unsent(key, call), Outcome(key, call.label, None, None, None, gas, gas * price, repeated=False)
+                    _unsent(key, call), Sent(key, call.label, None, None, None, gas, gas * price, repeated=False)
                 )
             intent = self.journal.intend(key, call)
             fp("m2.intent", call.label)
@@ -152,10 +152,10 @@ class Sender:
             self._broadcast(pending, attempt)
             return pending
 
-    def finish(self, pending: Pending) -> Outcome:
+    def finish(self, pending: Pending) -> Sent:
         """Wait until a started call is mined, replacing it with higher fees within the cap."""
-        if pending.outcome is not None:
-            return pending.outcome
+        if pending.sent is not None:
+            return pending.sent
         if pending.intent.state.done:
             return self._repeated(pending.intent)
         end = self._clock() + self.config.timeout
@@ -166,9 +166,9 @@ class Sender:
                 pending.intent = self.journal.current(pending.intent)
                 if pending.intent.state in (TxState.FAILED, TxState.REPLACED):
                     raise refused(pending.intent.note, label=pending.intent.call.label)
-                outcome = self._look(pending)
-                if outcome is not None:
-                    return outcome
+                sent = self._look(pending)
+                if sent is not None:
+                    return sent
                 missed = missed + 1 if self._nonce_is_used(pending.intent) else 0
                 if missed >= 3:
                     # Three looks at a receipt that ought to be there: a lagging provider is given that long.
@@ -309,8 +309,8 @@ class Sender:
             with suppress(FundsError, RefusedError):
                 self._broadcast(Pending(intent), self.journal.attempts(intent)[-1])
 
-    def _look(self, pending: Pending) -> Outcome | None:
-        """Return the outcome where any attempt of the intent is mined. Raises RefusedError where it failed."""
+    def _look(self, pending: Pending) -> Sent | None:
+        """Return what the send came to, None while no attempt is mined. Raises RefusedError where it failed."""
         receipt = self._receipt_of(pending.intent)
         if receipt is None:
             return None
@@ -319,7 +319,7 @@ class Sender:
         label = pending.intent.call.label
         if failure is None:
             fp("m9.mined", label)
-            return _outcome(pending.intent, receipt)
+            return _sent(pending.intent, receipt)
         error = refused(failure, label=label)
         error.details.update(tx_hash=hex_of(receipt.tx_hash), gas_used=receipt.gas_used, mined=True)
         raise error
@@ -417,12 +417,12 @@ class Sender:
                 return
             max_fee, priority = _bumped(max_fee), _bumped(priority)
 
-    def _repeated(self, intent: Intent) -> Outcome:
-        """Return the outcome of an intent that was mined before, with its logs where the provider has them."""
+    def _repeated(self, intent: Intent) -> Sent:
+        """Return what an intent that was mined before came to, with its logs where the provider has them."""
         assert intent.tx_hash is not None
         receipt = self.port.receipt(intent.tx_hash)
         gas, price = intent.gas_used or 0, intent.gas_price or 0
-        return Outcome(
+        return Sent(
             key=intent.key,
             label=intent.call.label,
             tx_hash=intent.tx_hash,
@@ -484,8 +484,8 @@ def _bumped(fee: int) -> int:
     return fee + max(1, -(-fee // 8))
 
 
-def _outcome(intent: Intent, receipt: Receipt) -> Outcome:
-    return Outcome(
+def _sent(intent: Intent, receipt: Receipt) -> Sent:
+    return Sent(
         key=intent.key,
         label=intent.call.label,
         tx_hash=receipt.tx_hash,

@@ -22,15 +22,13 @@ if TYPE_CHECKING:
 
     from hearth.chain.keys import KeyFile
     from hearth.chain.port import Call, ChainPort
-    from hearth.chain.tx import Outcome, Sender
+    from hearth.chain.tx import Sender, Sent
     from hearth.client.posting.records import Records
     from hearth.market.network import Network
     from hearth.market.reads import Market
     from hearth.protocol.types import JobId
     from hearth.storage.stores import Store
 
-LOCAL_CHAIN_ID: Final = 31337
-"""A chain where nothing has value: cheap keys, fast replacement."""
 LOCK_SECONDS: Final = 20.0
 """How long a send waits for another process that signs with the same key."""
 NATIVE: Final = Asset("ETH", 18)
@@ -52,13 +50,13 @@ class DryRun:
         self.address = address
         self._port = port
 
-    def send(self, call: Call, *, key: str) -> Outcome:
+    def send(self, call: Call, *, key: str) -> Sent:
         """Return what a call would use at the next fees. Raises RefusedError where the contract refuses it."""
-        from hearth.chain.tx import Outcome
+        from hearth.chain.tx import Sent
 
         gas = self._port.estimate_gas(call, self.address)
         fees = self._port.fees()
-        return Outcome(key, call.label, None, None, None, gas, gas * (fees.base_fee + fees.priority_fee))
+        return Sent(key, call.label, None, None, None, gas, gas * (fees.base_fee + fees.priority_fee))
 
 
 class Session:
@@ -125,7 +123,7 @@ class Session:
     @property
     def local(self) -> bool:
         """Say whether this is a local chain."""
-        return self.network.chain_id == LOCAL_CHAIN_ID
+        return self.network.local
 
     @property
     def state(self) -> Path:
@@ -226,32 +224,21 @@ class Session:
     @contextmanager
     def sender(self, role: str = "submitter") -> Iterator[Sender | DryRun]:
         """Unlock a key and hold it for this process while the context is open; a dry run only simulates."""
-        from hearth.chain.keys import SignerLock
-        from hearth.chain.tx import Sender, SenderConfig
-        from hearth.chain.tx_journal import Journal
+        from hearth.daemon.signer import open_sender, sender_config
 
-        market, network = self.market, self.network
+        market = self.market
         key = self.key(role)
         if self.dry_run:
             yield DryRun(market.port, key.address)
             return
         account = self.unlocked(key)
-        folder = make_private(self.settings.home) / "state"
-        with SignerLock(key.lock_path, wait_seconds=LOCK_SECONDS):
-            path = Journal.path_in(folder, network.chain_id, network.genesis_hash, key.address)
-            journal = Journal(path, chain_id=network.chain_id, genesis_hash=network.genesis_hash, address=key.address)
-            try:
-                config = SenderConfig(
-                    timeout=float(self.settings.timeout),
-                    replace_after=5.0 if self.local else 30.0,
-                    poll=0.1 if self.local else 0.5,
-                    finality=4 if self.local else 64,
-                )
-                sender = Sender(market.port, account, journal, config, chain_id=network.chain_id)
-                sender.reconcile()
-                yield sender
-            finally:
-                journal.close()
+        home = make_private(self.settings.home) / "state"
+        config = sender_config(self.network, timeout=float(self.settings.timeout))
+        with open_sender(
+            market.port, self.network, key, account, home=home, config=config, wait_seconds=LOCK_SECONDS
+        ) as sender:
+            sender.reconcile()
+            yield sender
 
     def send(self, sender: Sender | DryRun, call: Call, key: str) -> dict[str, Any]:
         """Send a call and return its receipt as plain facts; progress hears of it too."""
@@ -260,18 +247,18 @@ class Session:
         self.tell("tx", facts)
         return facts
 
-    def receipt_of(self, outcome: Outcome, *, dry_run: bool = False) -> dict[str, Any]:
+    def receipt_of(self, sent: Sent, *, dry_run: bool = False) -> dict[str, Any]:
         """Return what a send came to: hash, block, gas, fee, explorer link."""
-        tx_hash = None if outcome.tx_hash is None else "0x" + outcome.tx_hash.hex()
+        tx_hash = None if sent.tx_hash is None else "0x" + sent.tx_hash.hex()
         return {
-            "action": outcome.label,
+            "action": sent.label,
             "tx": tx_hash,
-            "block": outcome.block_number,
-            "gas": outcome.gas_used,
-            "fee": str(outcome.fee),
-            "fee_text": format_amount(outcome.fee, NATIVE, places=9),
+            "block": sent.block_number,
+            "gas": sent.gas_used,
+            "fee": str(sent.fee),
+            "fee_text": format_amount(sent.fee, NATIVE, places=9),
             "explorer": self.explorer(tx_hash),
-            "repeated": outcome.repeated,
+            "repeated": sent.repeated,
             "dry_run": dry_run,
         }
 

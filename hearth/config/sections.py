@@ -66,7 +66,7 @@ Size = Annotated[str, reads(units.parse_size)]
 GasPrice = Annotated[str, reads(gas_price)]
 
 
-class Metrics(Section):
+class MetricsSettings(Section):
     """Where Prometheus metrics and probes are served; an empty address serves none."""
 
     listen: str = ""

@@ -32,7 +32,7 @@ from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import Journal
 from hearth.market.deployment import TxDeployer, carry_out, make_plan
-from hearth.market.network import Network, load_network, save_network
+from hearth.market.network import LOCAL_CHAIN_ID, Network, load_network, save_network
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import Market
 from hearth.protocol.units import Asset
@@ -40,7 +40,6 @@ from hearth.protocol.units import Asset
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
-CHAIN_ID: Final = 31337
 HARDFORK: Final = "cancun"
 """What the contracts are compiled for."""
 NATIVE: Final = Asset("ETH", 18)
@@ -324,7 +323,7 @@ def _start(home: Path, host: str, port: int, block_time: int) -> _Process:
     command = [
         str(binary),
         *("--host", host, "--port", str(port)),
-        *("--chain-id", str(CHAIN_ID), "--hardfork", HARDFORK, "--accounts", str(len(KEYS))),
+        *("--chain-id", str(LOCAL_CHAIN_ID), "--hardfork", HARDFORK, "--accounts", str(len(KEYS))),
         *("--block-time", str(block_time), "--state", str(home / "chain.json"), "--state-interval", "30"),
     ]
     with (home / "anvil.log").open("ab") as log:
@@ -343,7 +342,7 @@ def _wait_ready(home: Path, chain: Web3Chain, process: _Process, timeout: float)
             served = chain.chain_id()
         except ChainError:
             served = None
-        if served == CHAIN_ID:
+        if served == LOCAL_CHAIN_ID:
             return
         _reap(process.pid)
         if not _alive(process) or time.monotonic() > end:
@@ -393,8 +392,8 @@ def _deploy(home: Path, chain: Web3Chain, url: str, name: str, erc20: bool) -> N
     deployer = account(DEPLOYER)
     genesis = chain.genesis_hash()
     journal = Journal(
-        Journal.path_in(home / "devnet-state", CHAIN_ID, genesis, deployer.address),
-        chain_id=CHAIN_ID,
+        Journal.path_in(home / "devnet-state", LOCAL_CHAIN_ID, genesis, deployer.address),
+        chain_id=LOCAL_CHAIN_ID,
         genesis_hash=genesis,
         address=deployer.address,
     )
@@ -428,9 +427,9 @@ def _deploy_token(chain: Web3Chain, sender: Sender) -> Asset:
     code = bytes.fromhex(token_artifact()["bytecode"][2:])
     code += encode(["string", "string", "uint8"], ["Devnet token", TOKEN_SYMBOL, 18])
     nonce = chain.nonce(sender.address, pending=True)
-    outcome = sender.send(Call(None, code, 0, "deploy.token"), key=f"deploy/token/{nonce}")
-    assert outcome.tx_hash is not None
-    receipt = chain.receipt(outcome.tx_hash)
+    sent = sender.send(Call(None, code, 0, "deploy.token"), key=f"deploy/token/{nonce}")
+    assert sent.tx_hash is not None
+    receipt = chain.receipt(sent.tx_hash)
     if receipt is None or receipt.contract is None:
         raise HearthError("the test token has no address", code="DEVNET_TOKEN", hint="hearth devnet up")
     _mint(chain, receipt.contract, [account(i).address for i in range(len(KEYS))], TOKENS_EACH * 10**18)

@@ -235,7 +235,7 @@ class TxDeployer:
 
     def deploy(self, step: Step) -> tuple[str, int]:
         """Create a contract and wait for its receipt."""
-        outcome = self._sender.send(Call(None, step.code, 0, f"deploy.{step.name}"), key=f"deploy/{step.address}")
-        assert outcome.tx_hash is not None and outcome.block_number is not None
-        receipt = self._port.receipt(outcome.tx_hash)
-        return (receipt.contract or "") if receipt else "", outcome.block_number
+        sent = self._sender.send(Call(None, step.code, 0, f"deploy.{step.name}"), key=f"deploy/{step.address}")
+        assert sent.tx_hash is not None and sent.block_number is not None
+        receipt = self._port.receipt(sent.tx_hash)
+        return (receipt.contract or "") if receipt else "", sent.block_number

@@ -18,6 +18,8 @@ from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset
 
 PROTOCOL_VERSION: Final = 1
+LOCAL_CHAIN_ID: Final = 31337
+"""The id of a chain on one machine, for development: nothing on it has value, and it mines when it is asked to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,11 @@ class Network:
     explorer: str | None = None
     gateways: tuple[str, ...] = ()
     protocol_version: int = PROTOCOL_VERSION
+
+    @property
+    def local(self) -> bool:
+        """Say whether this is a local chain."""
+        return self.chain_id == LOCAL_CHAIN_ID
 
     @property
     def escrow(self) -> str:

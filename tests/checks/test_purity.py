@@ -53,7 +53,7 @@ PROMISED = (
     "worker/decide",
     "hearth/spec/plan.py",
     "keeper/decide.py",
-    "keeper/lots.py",
+    "keeper/tie_break.py",
     "keeper/match.py",
 )
 

@@ -27,7 +27,7 @@ from hearth.local.devnet import free_port
 from hearth.market.calls import Upkeep, UpkeepOp
 from hearth.market.deployment import read_back
 from hearth.market.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_row
-from hearth.market.network import load_network
+from hearth.market.network import LOCAL_CHAIN_ID, load_network
 from hearth.market.reads import Market
 from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
@@ -65,8 +65,8 @@ class Stage:
             account = devnet.account(index)
             genesis = self.net.network.genesis_hash
             journal = Journal(
-                Journal.path_in(self.home / "actors", devnet.CHAIN_ID, genesis, account.address),
-                chain_id=devnet.CHAIN_ID,
+                Journal.path_in(self.home / "actors", LOCAL_CHAIN_ID, genesis, account.address),
+                chain_id=LOCAL_CHAIN_ID,
                 genesis_hash=genesis,
                 address=account.address,
             )
@@ -248,7 +248,7 @@ def test_send__an_empty_account__is_told_what_is_short(stage: Stage) -> None:
     folder = stage.home / "poor"
     journal = Journal(
         folder / "tx.db",
-        chain_id=devnet.CHAIN_ID,
+        chain_id=LOCAL_CHAIN_ID,
         genesis_hash=stage.net.network.genesis_hash,
         address=poor.address,
     )
@@ -394,11 +394,12 @@ from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx_journal import Journal
 from hearth.chain.tx import Sender, SenderConfig
+from hearth.market.network import LOCAL_CHAIN_ID
 url, folder, index = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 chain = Web3Chain([url], timeout=10)
 account = devnet.account(index)
 genesis = chain.genesis_hash()
-journal = Journal(folder / "tx.db", chain_id=devnet.CHAIN_ID, genesis_hash=genesis, address=account.address)
+journal = Journal(folder / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
 sender = Sender(chain, account, journal, SenderConfig(poll=0.1, timeout=60, finality=1))
 print(sender.reconcile())
 outcome = sender.send(Call("0x" + "fe" * 20, b"", 1, "test.pay"), key="pay")
@@ -456,7 +457,7 @@ def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: P
         chain = Web3Chain([url], timeout=5, attempts=1)
         account = devnet.account(0)
         genesis = chain.genesis_hash()
-        journal = Journal(tmp_path / "tx.db", chain_id=devnet.CHAIN_ID, genesis_hash=genesis, address=account.address)
+        journal = Journal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
         sender = Sender(chain, account, journal, SenderConfig(poll=0.02, timeout=20))
         cursor = Cursor(chain, ["0x" + "aa" * 20], 0, tmp_path / "cursor.db")
         chain.rpc("anvil_mine", "0x5")

@@ -6,8 +6,8 @@ from typing import Any
 
 from hearth.chain.port import Log
 from hearth.protocol.types import JobId, NodeId
+from keeper.fleet import encode_node
 from keeper.index import Index
-from keeper.match import encode_node
 from tests.evm import CHAIN_ID, Contract, Evm
 from tests.world import World
 

@@ -25,8 +25,8 @@ from hearth.protocol.types import (
     TermsFlag,
     Unit,
 )
-from keeper import match
-from keeper.decide import JobRow, Snapshot, UnitRow
+from keeper.fleet import Fleet, encode_node
+from keeper.snapshot import JobRow, Snapshot, UnitRow
 
 NOW = 1_700_000_000
 MARKET = Immutables(dead_after=900, minimum_stake=100)
@@ -43,9 +43,9 @@ class World:
     nodes: tuple[Node, ...]
 
 
-def write_fleet(nodes: tuple[Node, ...]) -> match.Fleet:
-    fleet = match.Fleet()
-    fleet.write(NodeId(1), b"".join(match.encode_node(node) for node in nodes))
+def write_fleet(nodes: tuple[Node, ...]) -> Fleet:
+    fleet = Fleet()
+    fleet.write(NodeId(1), b"".join(encode_node(node) for node in nodes))
     return fleet
 
 

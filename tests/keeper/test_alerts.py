@@ -9,7 +9,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from ruamel.yaml import YAML
 
-from keeper.pulse import Metrics
+from keeper.health import Metrics
 from worker.metrics import Metrics as WorkerMetrics
 
 ROOT = Path(__file__).parents[2]

@@ -12,24 +12,23 @@ from hypothesis import strategies as st
 from bench import plain
 from hearth.protocol import formulas
 from hearth.protocol.types import Best, Gate, Header, HotStatus, Node, NodeId, State, Unit
-from keeper import decide as d
-from keeper.decide import (
+from keeper.actions import (
     ALL,
     Action,
     CheckLiveness,
     Close,
-    Config,
     Expire,
-    JobRow,
     Propose,
     Reclaim,
     Settle,
     Skip,
-    Snapshot,
-    UnitRow,
-    decide,
-    explain,
+    node_id,
+    unit_id,
 )
+from keeper.config import Config
+from keeper.decide import decide
+from keeper.explain import explain_job
+from keeper.snapshot import JobRow, Snapshot, UnitRow
 from tests.keeper.markets import (
     KEEPER,
     MARKET,
@@ -155,19 +154,19 @@ def test_decide__any_market__names_everything_once_with_a_reason(world: World, c
             assert one.reason
             named.append(one.id)
         else:
-            named.extend(d.ids_of(one))
+            named.extend(one.ids)
     assert len(named) == len(set(named))
     for row in world.snapshot.jobs:
         for unit in row.units:
-            assert (d.unit_id(row.id, unit.index) in named) == (not unit.unit.state.terminal)
+            assert (unit_id(row.id, unit.index) in named) == (not unit.unit.state.terminal)
         header = row.header
         if header and not header.closed and header.touched < row.terms.leases:
-            assert {d.unit_id(row.id, header.touched), d.unit_id(row.id, ALL)} & set(named)
+            assert {unit_id(row.id, header.touched), unit_id(row.id, ALL)} & set(named)
     for one_node in world.nodes:
         hot = one_node.hot
         silent = hot.beat != 0 and hot.beat + MARKET.dead_after <= NOW
         silent &= not hot.status & (HotStatus.LAPSED | HotStatus.EXITING)
-        assert (d.node_id(one_node.id) in named) == silent
+        assert (node_id(one_node.id) in named) == silent
 
 
 @given(worlds(), configs, st.randoms(use_true_random=False))
@@ -181,7 +180,7 @@ def test_decide__rows_in_any_order__same_result(world: World, config: Config, sh
 @given(worlds(), configs)
 def test_decide__paid_market__never_acts_below_its_allowed_loss(world: World, config: Config) -> None:
     for action in actions_of(decide(world.snapshot, config, NOW)):
-        cost = d.cost_of(action.gas, world.snapshot.gas_price, config)
+        cost = config.cost_of(action.gas, world.snapshot.gas_price)
         assert action.reward - cost >= -config.max_loss
 
 
@@ -210,7 +209,7 @@ def one_job(*rows: UnitRow, nodes: tuple[Node, ...] = (), **changes: object) -> 
     return world_of(nodes or (node(1), node(2), node(3)), (job(*rows, **changes),)).snapshot  # type: ignore[arg-type]
 
 
-NAME = d.unit_id(job().id, 0)
+NAME = unit_id(job().id, 0)
 
 
 def test_decide__fresh_unit__proposes_the_best_node() -> None:
@@ -277,8 +276,8 @@ def test_decide__two_lapses_of_a_unit__stops_on_the_whole_job() -> None:
     said = decide(one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=3), FREE, NOW)
     assert not actions_of(said)
     assert reason_for(said, NAME) == "two nodes let it lapse: claims only"
-    assert reason_for(said, d.unit_id(job().id, 1)) == "two nodes let this job lapse"
-    assert reason_for(said, d.unit_id(job().id, 2)) == "two nodes let this job lapse"
+    assert reason_for(said, unit_id(job().id, 1)) == "two nodes let this job lapse"
+    assert reason_for(said, unit_id(job().id, 2)) == "two nodes let this job lapse"
 
 
 @pytest.mark.parametrize(("first", "second", "stops"), [(1, 1, False), (1, 2, True)])
@@ -382,7 +381,7 @@ def test_decide__two_keepers_with_jitter__share_the_work() -> None:
 
 def test_explain__open_job_without_a_node__says_what_the_fleet_lacks() -> None:
     snapshot = one_job(open_unit(), nodes=(node(1, cores=0), node(2, ask=11 * 10**6), node(3, beat=NOW - 900)))
-    told = explain(snapshot, FREE, NOW, job().id)
+    told = explain_job(snapshot, FREE, NOW, job().id)
     assert told["nodes"] == {"cores": 1, "price": 1, "not_live": 1}
     assert told["nodes_that_fit"] == 0
     assert told["keeper"] == [{"id": NAME, "does": "nothing", "why": "no node that fits has a free slot"}]
@@ -390,4 +389,4 @@ def test_explain__open_job_without_a_node__says_what_the_fleet_lacks() -> None:
 
 def test_explain__unknown_job__raises() -> None:
     with pytest.raises(KeyError):
-        explain(one_job(open_unit()), FREE, NOW, job(number=9).id)
+        explain_job(one_job(open_unit()), FREE, NOW, job(number=9).id)

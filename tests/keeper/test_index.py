@@ -11,10 +11,12 @@ from hearth.base.errors import ChainError
 from hearth.protocol import formulas, words
 from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
-from keeper import decide as d
-from keeper.decide import ALL, Action, CheckLiveness, Config, Propose, Settle, Skip, Snapshot, decide
+from keeper.actions import ALL, Action, CheckLiveness, Propose, Settle, Skip
+from keeper.config import Config
+from keeper.decide import decide
+from keeper.fleet import encode_node
 from keeper.index import Index
-from keeper.match import encode_node
+from keeper.snapshot import Snapshot
 from tests.evm import CHAIN_ID, Reverted
 from tests.keeper.chain import Follower, LoggingEvm
 from tests.world import DEAD_AFTER, LIVENESS_FEE, MINIMUM_STAKE, World
@@ -48,7 +50,7 @@ def send(world: World, index: Index, action: Action) -> None:
         world.jobs.send.propose(index.packed(action.job), action.index, action.node, payee, sender=world.keeper)
     else:
         number = SENTINEL if action.index == ALL else action.index
-        function = getattr(world.jobs.send, d.verb_of(action))
+        function = getattr(world.jobs.send, action.kind)
         function(index.packed(action.job), number, payee, sender=world.keeper)
 
 
@@ -172,7 +174,7 @@ def test_index__random_history__follows_the_contracts_and_its_actions_are_taken(
         for action in said:
             if not isinstance(action, Skip):
                 send(world, follower.index, action)
-                sent.add(d.verb_of(action))
+                sent.add(action.kind)
         assert follower.follow() == []
         check_words(history, follower)
     assert sent >= {"propose", "improve", "settle", "reclaim", "expire", "close", "check_liveness"}

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -39,8 +41,9 @@ def market(tmp_path: Path) -> Iterator[LiveMarket]:
 
 
 @pytest.fixture(autouse=True)
-def own_logging() -> Iterator[None]:
-    """Undo what `main` sets up: its logger writes to the stderr of one test."""
+def own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Undo what `main` sets up: its logger writes to the stderr of one test, and a hardened process stays so."""
+    monkeypatch.setattr("keeper.__main__.harden", lambda: None)
     yield
     structlog.reset_defaults()
 
@@ -97,6 +100,8 @@ def test_keeper__as_a_process__proposes_and_ends_on_sigterm(market: LiveMarket) 
         terms = world.post(match_window=12, flags=TermsFlag.NEWCOMERS)
         until(lambda: world.load(terms)[2] != 0 or process.poll() is not None)
         assert world.best(terms).node == node
+        limits = Path(f"/proc/{process.pid}/limits").read_text()
+        assert re.search(r"Max core file size +0 +0 ", limits), "its key could end in a core dump"
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=30)
     finally:
@@ -163,6 +168,16 @@ def test_main__key_that_others_can_read__refuses(market: LiveMarket, capsys: pyt
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "OPEN_FILE"
 
 
+def test_main__metrics_address_in_use__refuses(market: LiveMarket, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        config = write_config(market.folder, port=port)
+        assert main(["--config", str(config), "--json", "--cycles", "1"]) == 3
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert error["message"].startswith(f"metrics.listen: 127.0.0.1:{port} cannot be had")
+    assert (error["component"], error["details"]) == ("keeper", {"field": "metrics.listen"})
+
+
 def test_main__wrong_chain__refuses_before_sending(market: LiveMarket, capsys: pytest.CaptureFixture[str]) -> None:
     config = write_config(market.folder)
     save_network(market.network(genesis_hash=bytes(32)), market.folder / "net.json")
@@ -178,4 +193,5 @@ def test_main__dry_run_for_one_cycle__says_what_it_would_do(market: LiveMarket) 
     _, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert '"event": "action.dry"' in said
+    assert not (market.folder / "home").exists()
     assert int(market.evm.rpc("eth_getTransactionCount", market.address, "latest"), 16) == 0

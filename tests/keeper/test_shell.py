@@ -12,14 +12,16 @@ from typing import Any
 
 import pytest
 
-from hearth.base.errors import ChainError, ConfigError, NotFoundError
+from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, Call, Fees
 from hearth.chain.rpc import Web3Chain
-from hearth.protocol import formulas
+from hearth.protocol import formulas, units
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
-from keeper.decide import Propose
-from keeper.pulse import Pulse, Server
-from keeper.shell import Cycle, Keeper, explain, status
+from keeper.actions import Propose
+from keeper.health import Health
+from keeper.report import explain, work
+from keeper.shell import Keeper
+from keeper.status import Cycle, read_status
 from tests.anvil import anvil_path
 from tests.evm import CHAIN_ID
 from tests.keeper.market import LiveMarket
@@ -74,7 +76,7 @@ def test_cycle__matched_job__is_proposed_settled_and_paid_for(market: LiveMarket
 
     last = keeper.cycle()
     assert (last.said, outcomes(last)) == ([], [])
-    told = status(keeper.settings.home)
+    told = read_status(keeper.settings.home)
     earned = world.credit(market.address)
     assert earned >= formulas.tip(terms) + formulas.settle_reward(terms, 0)
     assert told["profit_and_loss"]["rewards"] == str(earned)
@@ -169,7 +171,43 @@ def test_cycle__no_key__simulates_and_sends_nothing(market: LiveMarket) -> None:
     assert outcomes(cycle) == [("propose", "dry")]
     assert "dry run" in cycle.unready
     assert market.evm.rpc("eth_blockNumber") == before
-    assert status(keeper.settings.home)["account"] is None
+    assert keeper.status()["account"] is None
+
+
+def test_cycle__dry_run__leaves_nothing_for_the_real_run_after_it(market: LiveMarket) -> None:
+    world = market.world
+    world.register()
+    earlier = post(market)
+    first = market.keeper()
+    first.cycle()
+    market.warp(13)
+    world.ack(earlier)  # the payee has a credit before the books of the second keeper begin
+    assert first.sender is not None
+    first.sender.journal.close()
+
+    dry = market.keeper(dry=True, home="second")
+    dry.cycle()
+    assert dry.status()["profit_and_loss"]["profit"] == "0"
+    assert list(dry.settings.home.iterdir()) == []
+    real = market.keeper(home="second")
+    real.cycle()
+    assert real.ledger.credited_before == world.credit(market.address) > 0
+    books = read_status(real.settings.home)["profit_and_loss"]
+    assert (books["rewards"], books["profit"], books["mined"]) == ("0", "0", {})
+
+
+def test_cycle__dry_run_beside_a_real_one__leaves_its_books_and_status(market: LiveMarket) -> None:
+    market.world.register()
+    post(market)
+    market.keeper().cycle()
+    home = market.settings().home
+    before = {path.name: path.read_bytes() for path in home.glob("*.json")}
+    assert set(before) == {"ledger.json", "status.json"}
+    market.evm.rpc("evm_mine")
+    dry = market.keeper(dry=True)
+    dry.cycle()
+    assert dry.status()["profit_and_loss"]["gas_wei"] == "0"
+    assert {path.name: path.read_bytes() for path in home.glob("*.json")} == before
 
 
 def test_cycle__no_gas_money__says_so_and_leaves_readiness(market: LiveMarket) -> None:
@@ -180,11 +218,11 @@ def test_cycle__no_gas_money__says_so_and_leaves_readiness(market: LiveMarket) -
     cycle = keeper.cycle()
     assert outcomes(cycle) == [("propose", "dry")]
     assert "send it native coin" in cycle.unready
-    assert keeper.pulse.readiness() == (False, cycle.unready)
+    assert keeper.health.readiness() == (False, cycle.unready)
     assert int(market.evm.rpc("eth_getTransactionCount", market.address, "latest"), 16) == 0
     market.evm.set_balance(market.address, ETHER)
     assert outcomes(keeper.cycle()) == [("propose", "mined")]
-    assert keeper.pulse.readiness() == (True, "ready")
+    assert keeper.health.readiness() == (True, "ready")
 
 
 def test_cycle__tip_below_the_gas__is_left(market: LiveMarket) -> None:
@@ -244,13 +282,13 @@ def test_cycle__reorg__rebuilds_and_follows_the_new_chain(market: LiveMarket) ->
     post(market)
     keeper = market.keeper(dry=True)
     keeper.cycle()
-    assert len(keeper.index) == 1
+    assert len(keeper.reader.index) == 1
     market.evm.rpc("evm_revert", point)
     kept = post(market, units=3)
     market.evm.rpc("evm_mine")
     keeper.cycle()
     assert count(keeper, "hearth_keeper_rebuilds_total", cause="reorg") == 1
-    assert [row.terms for row in keeper.index.rows()] == [replace(kept, submitter=kept.submitter.lower())]
+    assert [row.terms for row in keeper.reader.index.rows()] == [replace(kept, submitter=kept.submitter.lower())]
 
 
 def test_cycle__index_differs_from_the_chain__rebuilds(market: LiveMarket) -> None:
@@ -258,14 +296,14 @@ def test_cycle__index_differs_from_the_chain__rebuilds(market: LiveMarket) -> No
     terms = market.world.post()
     keeper = market.keeper(dry=True, limits={"max_lag": "0s", "compare_every": 1})
     keeper.cycle()
-    keeper.index._words[:] = 0  # a lost write
+    keeper.reader.index._words[:] = 0  # a lost write
     market.world.claim(terms, node)
-    keeper.index._words[:] = 0
-    keeper.index.apply = lambda logs, at: None  # type: ignore[method-assign]
+    keeper.reader.index._words[:] = 0
+    keeper.reader.index.apply = lambda logs, at: None  # type: ignore[method-assign]
     with pytest.raises(ChainError, match="not what their logs say"):
         keeper.cycle()
     keeper.cycle()
-    assert keeper.index.rows()[0].units[0].unit == market.world.unit(terms)
+    assert keeper.reader.index.rows()[0].units[0].unit == market.world.unit(terms)
 
 
 def test_cycle__words_that_cannot_be__are_the_rpcs_fault(market: LiveMarket) -> None:
@@ -279,7 +317,7 @@ def test_cycle__words_that_cannot_be__are_the_rpcs_fault(market: LiveMarket) -> 
     assert count(keeper, "hearth_keeper_rebuilds_total", cause="rpc_broken") == 1
     keeper.market.node_pages = read  # type: ignore[method-assign]
     keeper.cycle()
-    assert len(keeper.index.fleet) == 1
+    assert len(keeper.reader.index.fleet) == 1
 
 
 def test_start__another_contract_than_the_networks__refuses(market: LiveMarket) -> None:
@@ -401,7 +439,7 @@ def test_cycle__transaction_not_mined_in_time__sends_nothing_new_until_it_is(mar
     assert outcomes(keeper.cycle()) == [("propose", "pending")]
     later = keeper.cycle()
     assert later.unready == "1 transactions wait to be mined"
-    assert keeper.pulse.readiness()[0] is False
+    assert keeper.health.readiness()[0] is False
     market.evm.rpc("evm_mine")
     done = keeper.cycle()
     assert (done.unready, outcomes(done)) == ("", [])
@@ -459,55 +497,54 @@ def test_explain__open_job__says_what_the_keeper_does(market: LiveMarket) -> Non
         explain(keeper, JobId(bytes(32)))
 
 
-def test_status__folder_without_a_keeper__raises(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError) as caught:
-        status(tmp_path)
-    assert caught.value.exit_code == 7
+def test_work__posted_job__what_would_be_sent_and_what_it_earns(market: LiveMarket) -> None:
+    world = market.world
+    assert work(market.keeper(dry=True))["work"] == []
+    world.register()
+    terms = post(market)
+    told = work(market.keeper(dry=True))
+    earns = formulas.tip(terms) * 9_000 // 10_000
+    assert told["schema"] == "hearth.keeper.list/1"
+    assert told["work"] == [
+        {
+            "does": "propose",
+            "ids": [f"0x{world.id_of(terms).hex()}/0"],
+            "earns": str(earns),
+            "earns_text": units.format_amount(earns, units.Asset("ETH", 18)),
+        }
+    ]
+    assert told["waiting"] == []
 
 
-def get(server: Server, path: str) -> tuple[int, str]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=5) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
-
-
-def test_server__keeper_that_works_then_hangs__shows_it(tmp_path: Path) -> None:
+def test_health__keeper_that_works_waits_and_fails__is_ready_or_says_why() -> None:
     now = [100.0]
-    pulse = Pulse(tmp_path, stall=30, clock=lambda: now[0])
-    server = Server(pulse, ("127.0.0.1", 0))
+    health = Health(stall=30, clock=lambda: now[0])
+    server = health.serve(("127.0.0.1", 0))
+
+    def ask(path: str) -> tuple[int, str]:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{server.port}{path}", timeout=5) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
     try:
-        assert get(server, "/readyz")[0] == 503
-        pulse.beat({"schema": "hearth.keeper/1", "at": 5}, "")
-        assert get(server, "/readyz") == (200, '{"ok": true, "why": "ready"}')
-        assert get(server, "/healthz")[0] == 200
-        assert json.loads(get(server, "/status")[1])["at"] == 5
-        code, body = get(server, "/metrics")
+        assert ask("/readyz")[0] == 503
+        health.beat({"schema": "hearth.keeper/1", "at": 5}, "")
+        assert ask("/readyz") == (200, '{"ok": true, "why": "ready"}')
+        assert ask("/healthz")[0] == 200
+        assert json.loads(ask("/status")[1])["at"] == 5
+        code, body = ask("/metrics")
         assert code == 200 and "hearth_keeper_ready 1.0" in body
-        pulse.stay("the RPC is down")
-        assert get(server, "/healthz")[0] == 200
-        assert get(server, "/readyz") == (503, '{"ok": false, "why": "the RPC is down"}')
+        health.wait("")
+        assert ask("/readyz")[0] == 200
+        health.wait("the newest block is 999 s old")
+        assert ask("/readyz") == (503, '{"ok": false, "why": "the newest block is 999 s old"}')
+        health.stay("the RPC is down")
+        assert ask("/healthz")[0] == 200
+        assert ask("/readyz") == (503, '{"ok": false, "why": "the RPC is down"}')
+        assert "hearth_keeper_ready 0.0" in ask("/metrics")[1]
         now[0] += 30
-        assert get(server, "/healthz")[0] == 503
-        assert get(server, "/nothing")[0] == 404
+        assert ask("/healthz")[0] == 503
     finally:
         server.close()
-
-
-def test_server__address_in_use__raises(tmp_path: Path) -> None:
-    server = Server(Pulse(tmp_path, 30), ("127.0.0.1", 0))
-    try:
-        with pytest.raises(ConfigError, match="cannot be had"):
-            Server(Pulse(tmp_path, 30), ("127.0.0.1", server.port))
-    finally:
-        server.close()
-
-
-def test_ledger__damaged_file__begins_anew(market: LiveMarket) -> None:
-    keeper = market.keeper(dry=True)
-    keeper.ledger.gas_paid = 7
-    keeper.ledger.save()
-    assert market.keeper(dry=True).ledger.gas_paid == 7
-    keeper.ledger.path.write_text("{")
-    assert market.keeper(dry=True).ledger.gas_paid == 0

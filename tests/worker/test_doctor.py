@@ -262,5 +262,5 @@ def test_look_at_rpc__clock_far_from_the_chain__fails_on_a_real_network(
     skewed = time.time() + 120
     monkeypatch.setattr(doctor.time, "time", lambda: skewed)
     assert levels(doctor.look_at_rpc(found, market))["clock"] == "WARN"
-    monkeypatch.setattr(doctor, "LOCAL_CHAIN_ID", 1)
+    monkeypatch.setattr("hearth.market.network.LOCAL_CHAIN_ID", 1)
     assert levels(doctor.look_at_rpc(found, market))["clock"] == "FAIL"

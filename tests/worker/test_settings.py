@@ -161,7 +161,7 @@ def test_document__its_example__is_read_and_names_every_field(tmp_path: Path) ->
     for model, prefix in ((settings.Settings, ""), (settings.Account, ""), (settings.OfferSettings, "")):
         for name in model.model_fields:
             assert f"{prefix}{name}" in text, name
-    for model in (settings.Accept, settings.Storage, settings.Metrics):
+    for model in (settings.Accept, settings.Storage, settings.MetricsSettings):
         for name in model.model_fields:
             assert f"{name} = " in text, name
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import os
 import queue
 import shutil
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -115,33 +115,25 @@ def test_never_fits__state_of_the_node__does_not_count_but_its_offer_does() -> N
     assert never_fits(big, policy, node, market).name == "DISK"
 
 
-def get(port: int, path: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-    connection.request("GET", path)
-    answer = connection.getresponse()
-    return answer.status, answer.read().decode()
-
-
-@pytest.mark.net
-def test_metrics__served__say_healthy_and_ready_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics__loop_that_turns__healthy_and_ready_apart() -> None:
     metrics = Metrics()
-    server = metrics.serve("127.0.0.1", 0)
-    try:
-        port = server.server_address[1]
-        assert get(port, "/healthz")[0] == 200
-        assert get(port, "/readyz")[0] == 503
-        metrics.ready = True
-        assert get(port, "/readyz")[0] == 200
-        metrics.transactions.labels("beat", "mined").inc()
-        assert 'hearth_worker_transactions_total{kind="beat",state="mined"} 1.0' in get(port, "/metrics")[1]
-        assert get(port, "/key")[0] == 404
-        later = time.monotonic() + 61
-        monkeypatch.setattr("worker.metrics.time.monotonic", lambda: later)
-        assert get(port, "/healthz")[0] == 503
-        assert get(port, "/readyz")[0] == 503
-    finally:
-        server.shutdown()
-        server.server_close()
+    assert metrics.health.health()[0]
+    assert metrics.health.readiness() == (False, "it takes no work now: hearth worker status says why")
+    metrics.ready = True
+    assert metrics.health.readiness() == (True, "ready")
+    metrics.ready = False
+    assert not metrics.health.readiness()[0]
+
+
+def test_metrics__loop_silent_for_a_minute__neither() -> None:
+    metrics = Metrics()
+    metrics.ready = True
+    now = time.monotonic()
+    metrics.health._clock = lambda: now + 61
+    assert not metrics.health.health()[0]
+    assert not metrics.health.readiness()[0]
+    metrics.pulse()
+    assert metrics.health.readiness() == (True, "ready")
 
 
 # ---- on a chain ----
@@ -309,7 +301,7 @@ def test_run__rpc_away_for_a_while__goes_on_where_it_was(exchange: Exchange, sce
         wait(lambda: state_of(scenario).get("status") == "active", "it is active")
         os.kill(exchange.net.pid, signal.SIGSTOP)
         try:
-            wait(lambda: running.worker._failures > 0, "it notices", 60)
+            wait(lambda: running.worker._pauses.failures > 0, "it notices", 60)
         finally:
             os.kill(exchange.net.pid, signal.SIGCONT)
         job = scenario.post()
@@ -336,7 +328,7 @@ def test_run__sends_fail_for_a_while__runs_what_it_holds_and_submits_later(
     job = scenario.post()
     with working(scenario) as running:
         wait(lambda: any(e.phase == "done" for e in scenario.entries()), "it ran")
-        wait(lambda: running.worker._failures > 1, "the sends fail")
+        wait(lambda: running.worker._pauses.failures > 1, "the sends fail")
         assert scenario.state(job) is State.RUNNING
         spike.clear()
         scenario.settled(job)
@@ -441,6 +433,17 @@ def test_build__key_without_a_node__is_refused(scenario: Scenario) -> None:
     config = scenario.home / "worker.toml"
     config.write_text(f"node = {scenario.node}\n" + config.read_text())
     assert refusal(scenario).code == "NOT_OPERATOR"
+
+
+@pytest.mark.e2e
+def test_build__metrics_address_in_use__is_refused(scenario: Scenario) -> None:
+    config = scenario.home / "worker.toml"
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        config.write_text(config.read_text().replace('listen = ""', f'listen = "127.0.0.1:{port}"'))
+        error = refusal(scenario)
+    assert (error.exit_code, error.component) == (3, "worker")
+    assert error.message.startswith(f"metrics.listen: 127.0.0.1:{port} cannot be had")
 
 
 @pytest.mark.e2e

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hearth.protocol import formulas
 from hearth.protocol.types import NodeId
-from keeper.lots import _CHUNK, _FEW, lots
+from keeper.tie_break import _CHUNK, _FEW, lots
 
 
 @pytest.mark.parametrize("count", [0, 1, _FEW - 1, _FEW, _FEW + 1, _CHUNK, _CHUNK + 1])

@@ -1,0 +1,27 @@
+"""Logs of a long-running program: lines on stderr, for people or for machines."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+
+
+def configure_logs(as_json: bool) -> None:
+    """Log to stderr from INFO on: one JSON object per line, or text for people.
+
+    Loggers are not cached, so that a program that runs in another's process leaves nothing of itself behind.
+    """
+    renderer: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,72 @@
+"""The one place where a key, its lock, its journal and the sender are put together.
+
+Nothing here asks the chain: a program checks first that it is the right one, then calls `Sender.reconcile`, then sends.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hearth.chain.keys import KeyFile, SignerLock, read_key, read_password, unlock
+from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx_journal import Journal
+from hearth.market.network import Network
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
+
+    from hearth.chain.port import ChainPort
+
+
+def sender_config(network: Network, **changes: Any) -> SenderConfig:
+    """Return how transactions of a market are waited for; `changes` are fields of SenderConfig.
+
+    A public chain is taken to have blocks of up to twelve seconds: what two of them left out is replaced by a dearer
+    transaction, and 64 of them are final. A local chain has blocks of a second and nobody to compete with.
+    """
+    if network.local:
+        return SenderConfig(**{"replace_after": 5.0, "poll": 0.1, "finality": 4, **changes})
+    return SenderConfig(**{"replace_after": 20.0, "poll": 0.5, "finality": 64, **changes})
+
+
+def read_account(keystore: Path, password_file: Path) -> tuple[KeyFile, LocalAccount]:
+    """Return a key and its account, unlocked with the password in a file. Raises ConfigError."""
+    key = read_key(keystore)
+    return key, unlock(key, read_password(password_file))
+
+
+def lock_path(key: KeyFile, home: Path) -> Path:
+    """Return where a key's lock is: beside the key, or in `home` where that folder cannot be written.
+
+    Service managers hand keys over in folders that cannot be written (LoadCredential of systemd).
+    """
+    beside = key.lock_path
+    return beside if os.access(beside.parent, os.W_OK, effective_ids=True) else home / beside.name
+
+
+@contextmanager
+def open_sender(
+    port: ChainPort,
+    network: Network,
+    key: KeyFile,
+    account: LocalAccount,
+    *,
+    home: Path,
+    config: SenderConfig,
+    wait_seconds: float = 0.0,
+) -> Iterator[Sender]:
+    """Hold `key` and its journal for this process, and yield what sends for it.
+
+    `home` is the private folder of the journal; two networks or keys have two journals in it. Raises ConfigError
+    KEY_IN_USE where another process holds the key for `wait_seconds`.
+    """
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    chain_id, genesis = network.chain_id, network.genesis_hash
+    with SignerLock(lock_path(key, home), wait_seconds=wait_seconds):
+        path = Journal.path_in(home, chain_id, genesis, key.address)
+        with closing(Journal(path, chain_id=chain_id, genesis_hash=genesis, address=key.address)) as journal:
+            yield Sender(port, account, journal, config, chain_id=chain_id)

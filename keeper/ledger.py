@@ -1,0 +1,65 @@
+"""The keeper's books: what it has spent and earned, kept over restarts."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import structlog
+
+from hearth.base.files import replace_text
+
+log = structlog.get_logger("keeper")
+
+
+@dataclass(slots=True)
+class Ledger:
+    """What this keeper has spent, kept over restarts; a lost file starts the count anew. Amounts in wei, base units.
+
+    Without a path, as in a dry run, nothing is kept.
+    """
+
+    path: Path | None
+    gas_paid: int = 0
+    coin_cost: int = 0
+    """The gas paid, in base units of the market's asset at the prices of each moment."""
+    credited_before: int | None = None
+    """What the payee had been credited when the ledger began."""
+    mined: Counter[str] = field(default_factory=Counter)
+
+    @classmethod
+    def open(cls, path: Path) -> Ledger:
+        """Read the ledger, or begin one."""
+        try:
+            raw = json.loads(path.read_text(encoding="utf-8"))
+            before = raw["credited_before"]
+            return cls(
+                path,
+                int(raw["gas_paid"]),
+                int(raw["coin_cost"]),
+                None if before is None else int(before),
+                Counter({str(verb): int(count) for verb, count in raw["mined"].items()}),
+            )
+        except FileNotFoundError:
+            return cls(path)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            log.warning("ledger.unreadable", path=str(path), error=repr(error), then="counting starts anew")
+            return cls(path)
+
+    def save(self) -> None:
+        """Write the ledger, whole or not at all; without a path, keep nothing."""
+        if self.path is None:
+            return
+        body = {
+            "gas_paid": str(self.gas_paid),
+            "coin_cost": str(self.coin_cost),
+            "credited_before": None if self.credited_before is None else str(self.credited_before),
+            "mined": dict(self.mined),
+        }
+        replace_text(self.path, json.dumps(body) + "\n")
+
+    def rewards(self, credited: int) -> int:
+        """Return what the payee was credited since the ledger began; `credited` is what it ever was, in base units."""
+        return max(0, credited - (self.credited_before or 0))

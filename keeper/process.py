@@ -1,0 +1,48 @@
+"""A keeper as a process: put together from its settings, run until it is told to stop."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import Final
+
+from hearth.base.files import make_private
+from hearth.chain.rpc import Web3Chain
+from hearth.config.settings import Settings as Outer
+from hearth.config.settings import open_network, rpc_urls
+from hearth.daemon.loop import stop_on_signals
+from hearth.daemon.signer import open_sender, read_account, sender_config
+from hearth.protocol import units
+from keeper.health import Health
+from keeper.settings import Settings
+from keeper.shell import Keeper
+
+STALL_SECONDS: Final = 180.0
+"""Without the end of a cycle for this long, /healthz asks for a restart."""
+
+
+def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
+    """Build a keeper with its chain port, its key and its health; what it holds is released when `stack` ends.
+
+    Without an account it is a dry run, which writes nothing.
+    """
+    outer = Outer(home=settings.home, network=settings.network, rpc=settings.rpc)
+    network = open_network(outer)
+    port = Web3Chain(rpc_urls(outer, network), chain_id=network.chain_id, genesis_hash=network.genesis_hash)
+    sender = None
+    if settings.account is not None:
+        make_private(settings.home)
+        key, account = read_account(settings.account.keystore, settings.account.password_file)
+        wait = float(units.parse_duration(settings.limits.wait))
+        paying = sender_config(network, max_fee=settings.limits.max_gas_wei, timeout=wait)
+        sender = stack.enter_context(open_sender(port, network, key, account, home=settings.home, config=paying))
+    return Keeper(settings, network, port, sender, Health(STALL_SECONDS))
+
+
+def run_keeper(keeper: Keeper, stack: ExitStack, cycles: int | None = None) -> None:
+    """Run a keeper until SIGTERM, SIGINT or a number of cycles, with its probes where its settings say."""
+    keeper.start()
+    address = keeper.settings.metrics.address
+    if address is not None:
+        stack.callback(keeper.health.serve(address).close)
+    stop_on_signals(keeper.stop)
+    keeper.run(cycles)

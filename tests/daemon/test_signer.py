@@ -1,0 +1,171 @@
+"""A key, its lock, its journal and its sender, put together: on any chain, from any folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from eth_account import Account
+
+from hearth.base.errors import ConfigError
+from hearth.chain.fake import FakeChain
+from hearth.chain.keys import KeyFile, SignerLock, create_key
+from hearth.chain.port import Call
+from hearth.chain.tx_journal import TxState
+from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config
+from hearth.market.contracts import CONTRACTS
+from hearth.market.network import LOCAL_CHAIN_ID, Network, NodeParameters
+from hearth.protocol.units import Asset
+
+NOBODY = 65_534
+SECRET = b"\x11" * 32
+ACCOUNT = Account.from_key(SECRET)
+TARGET = "0x" + "cd" * 20
+CALL = Call(TARGET, b"\x01\x02\x03\x04", 0, "jobs.claim")
+
+
+def network_of(chain: FakeChain) -> Network:
+    return Network(
+        name="test",
+        chain_id=chain.chain_id(),
+        genesis_hash=chain.genesis_hash(),
+        contracts=dict.fromkeys(CONTRACTS, TARGET),
+        asset=Asset("ETH", 18),
+        policy=0,
+        deploy_block=0,
+        node_parameters=NodeParameters(900, 600, 1, 1, 1, 1, 1),
+    )
+
+
+@pytest.fixture
+def chain() -> FakeChain:
+    chain = FakeChain()
+    chain.set_balance(ACCOUNT.address, 10**18)
+    chain.on_call(TARGET, CALL.data, lambda call, block: b"")
+    return chain
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> KeyFile:
+    return create_key(tmp_path / "keys", "hot", "swordfish", secret=SECRET, devnet=True)
+
+
+@contextmanager
+def without_rights() -> Iterator[None]:
+    """Be an ordinary user: root may write everywhere."""
+    if os.geteuid():
+        yield
+        return
+    os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """Make a folder that an ordinary user can reach: pytest's own are root's where root runs it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+# ---- numbers ----
+
+
+def test_sender_config__local_and_public_chain__one_pace_each(chain: FakeChain) -> None:
+    local = network_of(chain)
+    assert local.local and local.chain_id == LOCAL_CHAIN_ID
+    quick = sender_config(local, max_fee=7)
+    assert (quick.replace_after, quick.poll, quick.finality, quick.max_fee) == (5.0, 0.1, 4, 7)
+    slow = sender_config(replace(local, chain_id=1), timeout=9.0)
+    assert (slow.replace_after, slow.poll, slow.finality, slow.timeout) == (20.0, 0.5, 64, 9.0)
+    assert sender_config(local, poll=0.02).poll == 0.02
+
+
+# ---- the lock ----
+
+
+def test_lock_path__folder_that_can_be_written__lies_beside_the_key(key: KeyFile, tmp_path: Path) -> None:
+    assert lock_path(key, tmp_path / "state") == key.lock_path
+
+
+def test_open_sender__key_folder_read_only__locks_in_the_state_folder(chain: FakeChain, shared: Path) -> None:
+    """As under LoadCredential of systemd, for any user."""
+    credentials, home = shared / "credentials", shared / "home"
+    key = create_key(credentials, "keeper", "swordfish", secret=SECRET, devnet=True)
+    home.mkdir()
+    if not os.geteuid():
+        os.chown(home, NOBODY, NOBODY)
+    credentials.chmod(0o555)
+    network = network_of(chain)
+    config = sender_config(network)
+    try:
+        with without_rights():
+            with open_sender(chain, network, key, ACCOUNT, home=home, config=config) as sender:
+                assert (home / key.lock_path.name).exists() and not key.lock_path.exists()
+                sender.start(CALL, key="claim")
+                with pytest.raises(ConfigError) as caught:
+                    with open_sender(chain, network, key, ACCOUNT, home=home, config=config):
+                        pass
+            assert caught.value.code == "KEY_IN_USE"
+    finally:
+        credentials.chmod(0o700)
+
+
+def test_open_sender__key_held_elsewhere__waits_then_refuses(chain: FakeChain, key: KeyFile, tmp_path: Path) -> None:
+    network = network_of(chain)
+    with SignerLock(key.lock_path):
+        with pytest.raises(ConfigError) as caught:
+            with open_sender(
+                chain,
+                network,
+                key,
+                ACCOUNT,
+                home=tmp_path / "state",
+                config=sender_config(network),
+                wait_seconds=0.1,
+            ):
+                pass
+    assert (caught.value.code, caught.value.exit_code) == ("KEY_IN_USE", 3)
+    assert not list((tmp_path / "state").iterdir())
+
+
+# ---- the journal ----
+
+
+def test_open_sender__again__knows_what_it_sent(chain: FakeChain, key: KeyFile, tmp_path: Path) -> None:
+    network = network_of(chain)
+    config = sender_config(network)
+    for _ in range(2):
+        with open_sender(chain, network, key, ACCOUNT, home=tmp_path / "state", config=config) as sender:
+            sender.reconcile()
+            sender.start(CALL, key="claim")
+            assert len(sender.journal.intents(TxState.BROADCAST)) == 1
+    assert len(set(chain.sent)) == 1
+    other = replace(network, genesis_hash=b"\x22" * 32)
+    with open_sender(chain, other, key, ACCOUNT, home=tmp_path / "state", config=config) as sender:
+        assert sender.journal.find("claim") is None
+
+
+# ---- files ----
+
+
+def test_read_account__files__unlocked(key: KeyFile, tmp_path: Path) -> None:
+    password = tmp_path / "password"
+    password.write_text("swordfish\n")
+    password.chmod(0o600)
+    found, account = read_account(key.path, password)
+    assert found == key
+    assert account.address == ACCOUNT.address
+    password.write_text("other\n")
+    with pytest.raises(ConfigError) as caught:
+        read_account(key.path, password)
+    assert caught.value.code == "WRONG_PASSWORD"

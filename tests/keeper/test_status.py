@@ -1,0 +1,113 @@
+"""The status document: what monitors and `hearth keeper status` read, key by key."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth.base.errors import NotFoundError
+from hearth.chain.port import Block
+from hearth.protocol.types import Header, NodeId
+from hearth.protocol.units import Asset
+from keeper.actions import Skip
+from keeper.index import Index
+from keeper.ledger import Ledger
+from keeper.status import MAX_LISTED, Cycle, read_status, status_of, write_status
+from tests.keeper.markets import KEEPER, NOW, OTHER, job, node, open_unit, world_of
+
+SKIP = Skip("node 3", "left to other keepers until 9")
+DONE = {"action": "propose", "id": "0x00/1", "outcome": "mined", "detail": "0xabc"}
+
+
+def cycle_of(*skips: Skip, unready: str = "") -> Cycle:
+    rows = (
+        job(open_unit(), replace(open_unit(), index=1), header=Header(touched=2, opened=NOW - 5), units=9),
+        job(open_unit(), number=2),
+    )
+    snapshot = world_of((node(1), node(2, slots=1, busy=1)), rows, gas_price=7).snapshot
+    head = Block(100, bytes(32), bytes(32), NOW, 1)
+    return Cycle(head, snapshot, list(skips), balance=10**30, outcomes=[DONE], unready=unready)
+
+
+def told_of(cycle: Cycle, **changes: Any) -> dict[str, Any]:
+    index = Index(1, OTHER, KEEPER)
+    index.credited = 10**21 + 500
+    index.fleet.write(NodeId(1), bytes(224))
+    ledger = Ledger(None, 2 * 10**20, 800, 10**21, Counter({"propose": 2}))
+    values: dict[str, Any] = {"account": KEEPER, "payee": OTHER, "at": NOW + 4}
+    return status_of(cycle, index, ledger, network="test", asset=Asset("TOK", 18, OTHER), **{**values, **changes})
+
+
+def test_status_of__cycle__literal_document() -> None:
+    first, second = (row.id.hex() for row in sorted(cycle_of().snapshot.jobs, key=lambda row: row.id))
+    told = told_of(cycle_of(SKIP))
+    listed = {one["job"]: one for one in told.pop("list")}
+    assert list(listed) == [f"0x{first}", f"0x{second}"]
+    array, single = sorted(listed.values(), key=lambda one: -one["leases"])
+    terms = job(number=2).terms
+    common = {"keeper_fee": str(terms.keeper_fee), "ceiling": str(terms.ceiling), "deadline": terms.deadline}
+    assert array == {"job": array["job"], "leases": 9, "touched": 2, "units": {"open": 2}, **common}
+    assert single == {"job": single["job"], "leases": 1, "touched": 1, "units": {"open": 1}, **common}
+    assert json.dumps(told) == json.dumps(
+        {
+            "schema": "hearth.keeper/1",
+            "pid": os.getpid(),
+            "at": NOW + 4,
+            "network": "test",
+            "block": 100,
+            "time": NOW,
+            "account": KEEPER,
+            "payee": OTHER,
+            "ready": True,
+            "why": "",
+            "balance_wei": "1000000000000000000000000000000",
+            "gas_price_wei": "7",
+            "nodes": 1,
+            "nodes_ready": 1,
+            "jobs": 0,
+            "units": {},
+            "profit_and_loss": {
+                "asset": "TOK",
+                "rewards": "500",
+                "gas_wei": "200000000000000000000",
+                "gas": "800",
+                "profit": "-300",
+                "mined": {"propose": 2},
+            },
+            "actions": [DONE],
+            "skips": [{"id": "node 3", "why": "left to other keepers until 9"}],
+            "skips_left_out": 0,
+        }
+    )
+
+
+def test_status_of__unready_dry_run__says_why() -> None:
+    told = told_of(cycle_of(unready="dry run: no account is configured"), account=None)
+    assert (told["ready"], told["why"], told["account"]) == (False, "dry run: no account is configured", None)
+
+
+def test_status_of__more_skips_than_are_listed__counts_the_rest() -> None:
+    told = told_of(cycle_of(*[Skip(f"node {i}", "why") for i in range(MAX_LISTED + 3)]))
+    assert len(told["skips"]) == MAX_LISTED
+    assert told["skips_left_out"] == 3
+
+
+def test_read_status__written__has_its_age(tmp_path: Path) -> None:
+    told = told_of(cycle_of(SKIP))
+    write_status(tmp_path, told)
+    assert read_status(tmp_path, now=NOW + 14.9) == {**told, "age": 10}
+
+
+@pytest.mark.parametrize("text", [None, "{"])
+def test_read_status__no_document__is_not_found(text: str | None, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "status.json").write_text(text)
+    with pytest.raises(NotFoundError) as caught:
+        read_status(tmp_path)
+    assert (caught.value.code, caught.value.exit_code) == ("NO_KEEPER", 7)
