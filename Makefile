@@ -39,7 +39,7 @@ FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
 .PHONY: help setup check lint types contracts-format contracts-bytes contracts-forms artifacts-check test demo fuzz \
-	planted bench bench-gas chaos artifacts lock format clean services-up services-down
+	planted bench bench-gas chaos artifacts lock lock-check format clean services-up services-down
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -149,18 +149,34 @@ format: .venv/.stamp-project .venv-format/.stamp ## rewrite Python and Vyper sou
 	$(PY) -m ruff format --quiet .
 	@test -z "$(VYPER_FILES)" || $(MAMUSHI) $(VYPER_FILES)
 
-LOCK = $(UV) pip compile --quiet --python-version 3.11 --generate-hashes --no-header --no-annotate
+LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate
+# ape holds these back: an older one is in the lock for development than in the one for users. All else is the same.
+HELD_BACK := base58|click|eth-typing|numpy
 lock: ## resolve the lock files anew (needs uv and npm)
-	$(LOCK) pyproject.toml --extra dev -o requirements-dev.lock
-	$(LOCK) pyproject.toml -c requirements-dev.lock -o requirements.lock
-	$(LOCK) requirements-build.in -c requirements-dev.lock -o requirements-build.lock
-	$(LOCK) requirements-format.in -o requirements-format.lock
-	$(LOCK) requirements-go.in -o requirements-go.lock
-	$(LOCK) requirements-node.in -o requirements-node.lock
+	$(LOCK) --python-version 3.11 pyproject.toml -o requirements.lock
+	$(MAKE) --no-print-directory lock-check
+	sed -nE '/^($(HELD_BACK))==/d; s/^([^ ]+==[^ ]+).*/\1/p' requirements.lock > .build/lock/same.txt
+	$(LOCK) --python-version 3.11 pyproject.toml --extra dev -c .build/lock/same.txt -o requirements-dev.lock
+	$(LOCK) --python-version 3.11 requirements-build.in -c requirements-dev.lock -o requirements-build.lock
+	$(LOCK) --python-version 3.11 requirements-format.in -o requirements-format.lock
+	$(LOCK) --python-version 3.11 requirements-go.in -o requirements-go.lock
+	$(LOCK) --python-version 3.11 requirements-node.in -o requirements-node.lock
 	rm -rf .build/npm && mkdir -p .build/npm && cp package.json .npmrc .build/npm/
 	cd .build/npm && npm install --package-lock-only --ignore-scripts --loglevel=error
 	cd .build/npm && $(PYTHON) $(CURDIR)/tools/lock_npm.py
 	cp .build/npm/package-lock.json .
+
+# The same pins on every Python and platform, each as a wheel but for SDIST_ONLY.
+lock-check: ## that what users install has a wheel on each Python and platform (needs uv)
+	mkdir -p .build/lock
+	set -e; for python in 3.11 3.12 3.13 3.14; do \
+		for platform in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu aarch64-apple-darwin; do \
+			$(LOCK) --python-version $$python --python-platform $$platform --only-binary :all: --no-binary varint \
+				-c requirements.lock pyproject.toml -o .build/lock/$$python-$$platform.txt; \
+			cmp requirements.lock .build/lock/$$python-$$platform.txt; \
+			echo "Python $$python on $$platform: $$(grep -c '^[a-z]' requirements.lock) packages"; \
+		done; \
+	done
 
 clean: ## remove what was built here; caches outside the clone stay
 	rm -rf .venv .venv-format .venv-node node_modules .build .cache .hearth dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
