@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hearth.base.errors import ConfigError, HearthError
+from hearth.base.errors import HearthError
+from hearth.local.examples import examples_folder
 from hearth.protocol.units import format_amount
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from hearth.client.session import Tell
     from hearth.market.events import Event
 
-EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+EXAMPLES: Final = examples_folder()
 WORKERS: Final = ("worker", "worker2", "worker3")
 VICTIM: Final = "worker3"
 """The worker that is stopped in the middle of a unit."""
@@ -69,11 +70,9 @@ class Stage:
 
 def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> dict[str, Any]:
     """Run the demo and return what `net_verify` says of its chain. Raises HearthError where a part of it fails."""
-    if not (EXAMPLES / "digits" / "digits.wasm").is_file():
-        raise ConfigError(
-            "the examples are not beside this program: the demo runs in a clone", hint="make demo", code="NO_EXAMPLES"
-        )
-    from hearth.local.devnet import free_port
+    from hearth.local.devnet import find_anvil, free_port
+
+    find_anvil()
 
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="hearth-demo-"))
