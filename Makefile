@@ -39,7 +39,7 @@ FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
 .PHONY: help setup check lint types contracts-format contracts-bytes contracts-forms artifacts-check test demo fuzz \
-	planted bench bench-gas chaos artifacts lock lock-check format clean services-up services-down
+	planted wheel bench bench-gas chaos artifacts lock lock-check format clean services-up services-down
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -138,6 +138,12 @@ services-up: .venv/.stamp-project ## Docker engine, image registry and Kubo on l
 
 services-down: .venv/.stamp-project
 	$(PY) -m tools.services down
+
+wheel: .venv/.stamp-project ## the package that users install, into dist/
+	rm -rf build dist
+	$(PY) -m pip wheel $(PIP_QUIET) --no-deps --no-index --find-links $(WHEELS) --wheel-dir dist .
+	rm -rf build
+	@ls -sh dist
 
 # ---- upkeep ----
 
