@@ -1,10 +1,11 @@
 # Hearth's one-word commands. `make help` lists them.
 # Assumed on the machine: make, and Python 3.11 or 3.12 with venv. Everything else is locked, Node too where it is old.
+# That is for development: the wheel (make wheel) runs on 3.11 to 3.14.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
-# A python3 outside 3.11-3.12 gives way to python3.12 or python3.11: numpy 1.x publishes wheels for no later one.
+# A python3 outside 3.11-3.12 gives way to python3.12 or python3.11: ape wants numpy 1.x, whose wheels end there.
 FITS := import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
 PYTHON ?= $(shell for p in python3 python3.12 python3.11; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c '$(FITS)' >/dev/null 2>&1 && { echo $$p; break; }; done)
@@ -39,46 +40,61 @@ FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms artifacts-check test demo fuzz \
-	planted bench bench-gas chaos artifacts lock format clean services-up services-down
+	planted wheel bench bench-gas chaos artifacts lock lock-check format clean services-up services-down
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-# ---- set-up: each stamp is newer than the locks it was made from ----
+# ---- set-up: each stamp is newer than the locks it was made from; a line a step, ended by the folder's size ----
+
+BEGIN := printf 'set-up: %s ... '
+SIZE = du -sh $(1) | cut -f 1
 
 setup: .venv/.stamp-project node_modules/.stamp .venv-format/.stamp ## everything the other commands need
 
 .venv/.stamp-venv:
-	@test -n "$(PYTHON)" || { echo "Hearth needs Python 3.11 or 3.12 with venv (Debian: apt-get install python3-venv);" \
+	@test -n "$(PYTHON)" || { echo "this needs Python 3.11 or 3.12 with venv (Debian: apt-get install python3-venv);" \
 		"name one with PYTHON=..." >&2; exit 3; }
-	$(PYTHON) -m venv .venv
+	@$(BEGIN) ".venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv .venv
+	@$(call SIZE,.venv)
 	@touch $@
 
 .venv/.stamp-deps: requirements-build.lock requirements-dev.lock | .venv/.stamp-venv
-	$(PY) -m pip download $(PIP_LOCKED) --only-binary :all: --dest $(WHEELS) -r requirements-build.lock
-	$(PY) -m pip install $(PIP_LOCKED) --no-index --find-links $(WHEELS) -r requirements-build.lock
-	$(PY) -m pip install $(PIP_LOCKED) --no-build-isolation --only-binary :all: --no-binary $(SDIST_ONLY) \
+	@$(BEGIN) "$$(grep -c '^[a-z]' requirements-dev.lock) Python packages into .venv"
+	@$(PY) -m pip download $(PIP_LOCKED) --only-binary :all: --dest $(WHEELS) -r requirements-build.lock
+	@$(PY) -m pip install $(PIP_LOCKED) --no-index --find-links $(WHEELS) -r requirements-build.lock
+	@$(PY) -m pip install $(PIP_LOCKED) --no-build-isolation --only-binary :all: --no-binary $(SDIST_ONLY) \
 		-r requirements-dev.lock
+	@$(call SIZE,.venv)
 	@touch $@
 
 # Isolated, because setuptools reads our licence field with a newer packaging than ape allows in the environment.
-.venv/.stamp-project: pyproject.toml .venv/.stamp-deps
-	$(PY) -m pip install $(PIP_QUIET) --no-deps --no-index --find-links $(WHEELS) --editable .
+.venv/.stamp-project: pyproject.toml setup.py .venv/.stamp-deps
+	@$(BEGIN) "Hearth itself into .venv"
+	@$(PY) -m pip install $(PIP_QUIET) --no-deps --no-index --find-links $(WHEELS) --editable .
+	@$(call SIZE,.venv)
 	@touch $@
 
 .venv-format/.stamp: requirements-format.lock | .venv/.stamp-venv
-	$(PY) -m venv .venv-format
-	$(FORMAT_VENV)/bin/python -m pip install $(PIP_LOCKED) --only-binary :all: -r requirements-format.lock
+	@$(BEGIN) "the Vyper formatter into .venv-format"
+	@$(PY) -m venv .venv-format
+	@$(FORMAT_VENV)/bin/python -m pip install $(PIP_LOCKED) --only-binary :all: -r requirements-format.lock
+	@$(call SIZE,.venv-format)
 	@touch $@
 
 .venv-node/.stamp: requirements-node.lock | .venv/.stamp-venv
-	$(PY) -m venv .venv-node
-	$(NODE_VENV)/bin/python -m pip install $(PIP_LOCKED) --only-binary :all: -r requirements-node.lock
+	@$(BEGIN) "Node into .venv-node"
+	@$(PY) -m venv .venv-node
+	@$(NODE_VENV)/bin/python -m pip install $(PIP_LOCKED) --only-binary :all: -r requirements-node.lock
+	@$(call SIZE,.venv-node)
 	@touch $@
 
 node_modules/.stamp: package.json package-lock.json .npmrc $(NODE_STAMP)
-	npm ci --ignore-scripts --no-progress --loglevel=error
+	@$(BEGIN) "anvil and the UnixFS oracle into node_modules"
+	@npm ci --ignore-scripts --no-progress --loglevel=error >/dev/null
 	@test -x node_modules/.bin/anvil || { echo "npm left out anvil: its package has none for this platform" >&2; exit 3; }
+	@$(call SIZE,node_modules)
 	@touch $@
 
 # ---- checks ----
@@ -142,6 +158,12 @@ services-up: .venv/.stamp-project ## Docker engine, image registry and Kubo on l
 services-down: .venv/.stamp-project
 	$(PY) -m tools.services down
 
+wheel: .venv/.stamp-project ## the package that users install, into dist/
+	rm -rf build dist
+	$(PY) -m pip wheel $(PIP_QUIET) --no-deps --no-index --find-links $(WHEELS) --wheel-dir dist .
+	rm -rf build
+	@ls -sh dist
+
 # ---- upkeep ----
 
 artifacts: .venv/.stamp-project ## compile contracts into hearth/market/artifacts
@@ -152,18 +174,34 @@ format: .venv/.stamp-project .venv-format/.stamp ## rewrite Python and Vyper sou
 	$(PY) -m ruff format --quiet .
 	@test -z "$(VYPER_FILES)" || $(MAMUSHI) $(VYPER_FILES)
 
-LOCK = $(UV) pip compile --quiet --python-version 3.11 --generate-hashes --no-header --no-annotate
+LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate
+# ape holds these back: an older one is in the lock for development than in the one for users. All else is the same.
+HELD_BACK := base58|click|eth-typing|numpy
 lock: ## resolve the lock files anew (needs uv and npm)
-	$(LOCK) pyproject.toml --extra dev -o requirements-dev.lock
-	$(LOCK) pyproject.toml -c requirements-dev.lock -o requirements.lock
-	$(LOCK) requirements-build.in -c requirements-dev.lock -o requirements-build.lock
-	$(LOCK) requirements-format.in -o requirements-format.lock
-	$(LOCK) requirements-go.in -o requirements-go.lock
-	$(LOCK) requirements-node.in -o requirements-node.lock
+	$(LOCK) --python-version 3.11 pyproject.toml -o requirements.lock
+	$(MAKE) --no-print-directory lock-check
+	sed -nE '/^($(HELD_BACK))==/d; s/^([^ ]+==[^ ]+).*/\1/p' requirements.lock > .build/lock/same.txt
+	$(LOCK) --python-version 3.11 pyproject.toml --extra dev -c .build/lock/same.txt -o requirements-dev.lock
+	$(LOCK) --python-version 3.11 requirements-build.in -c requirements-dev.lock -o requirements-build.lock
+	$(LOCK) --python-version 3.11 requirements-format.in -o requirements-format.lock
+	$(LOCK) --python-version 3.11 requirements-go.in -o requirements-go.lock
+	$(LOCK) --python-version 3.11 requirements-node.in -o requirements-node.lock
 	rm -rf .build/npm && mkdir -p .build/npm && cp package.json .npmrc .build/npm/
 	cd .build/npm && npm install --package-lock-only --ignore-scripts --loglevel=error
 	cd .build/npm && $(PYTHON) $(CURDIR)/tools/lock_npm.py
 	cp .build/npm/package-lock.json .
+
+# The same pins on every Python and platform, each as a wheel but for SDIST_ONLY.
+lock-check: ## that what users install has a wheel on each Python and platform (needs uv)
+	@mkdir -p .build/lock
+	@set -e; for python in 3.11 3.12 3.13 3.14; do \
+		for platform in x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu aarch64-apple-darwin; do \
+			$(LOCK) --python-version $$python --python-platform $$platform --only-binary :all: --no-binary varint \
+				-c requirements.lock pyproject.toml -o .build/lock/$$python-$$platform.txt; \
+			cmp requirements.lock .build/lock/$$python-$$platform.txt; \
+			echo "Python $$python on $$platform: $$(grep -c '^[a-z]' requirements.lock) packages"; \
+		done; \
+	done
 
 clean: ## remove what was built here; caches outside the clone stay
 	rm -rf .venv .venv-format .venv-node node_modules .build .cache .hearth dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.local.examples import examples_folder
 from hearth.local.market import LocalMarket
 from hearth.protocol.units import format_amount
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from hearth.client.session import Tell
     from hearth.market.events import Event
 
-EXAMPLES: Final = Path(__file__).parents[2] / "examples"
+EXAMPLES: Final = examples_folder()
 PRICES: Final = {"worker": "0.60/h", "worker2": "0.65/h", "worker3": "0.70/h"}
 WORKERS: Final = tuple(PRICES)
 VICTIM: Final = "worker3"
@@ -72,11 +73,9 @@ class Stage:
 
 def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> dict[str, Any]:
     """Run the demo and return what `hearth net verify` says of its chain. Raises HearthError where a part fails."""
-    if not (EXAMPLES / "digits" / "digits.wasm").is_file():
-        raise ConfigError(
-            "the examples are not beside this program: the demo runs in a clone", hint="make demo", code="NO_EXAMPLES"
-        )
-    from hearth.local.devnet import free_port
+    from hearth.local.devnet import find_anvil, free_port
+
+    find_anvil()
 
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="hearth-demo-"))

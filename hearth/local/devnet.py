@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import platform
+import shlex
 import shutil
 import signal
 import socket
@@ -31,6 +32,7 @@ from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import Journal
+from hearth.config.settings import home_folder
 from hearth.market.deployment import TxDeployer, carry_out, make_plan
 from hearth.market.network import LOCAL_CHAIN_ID, Network, load_network, save_network
 from hearth.market.profiles import DEVNET
@@ -40,6 +42,8 @@ from hearth.protocol.units import Asset
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
+ANVIL_PACKAGE: Final = "@foundry-rs/anvil@1.7.1"
+"""The package of npm that brings anvil, in the version of package.json."""
 HARDFORK: Final = "cancun"
 """What the contracts are compiled for."""
 NATIVE: Final = Asset("ETH", 18)
@@ -109,28 +113,27 @@ def account(index: int) -> LocalAccount:
 
 
 def find_anvil(home: Path | None = None) -> Path:
-    """Find anvil: HEARTH_ANVIL, this checkout's or the home folder's node_modules, the PATH.
+    """Find anvil: HEARTH_ANVIL, node_modules of this clone, of `home` or of the user's home folder, the PATH.
 
-    Raises ConfigError NO_ANVIL with the command that installs it.
+    Raises ConfigError NO_ANVIL with the command that installs it where it is looked for.
     """
     named = os.environ.get("HEARTH_ANVIL")
     if named:
         if not Path(named).is_file():
             raise ConfigError(f"HEARTH_ANVIL names {named}, which is no file", code="NO_ANVIL", hint="unset it")
         return _native(Path(named))
-    folders = [Path(__file__).parents[2], *([home] if home else [])]
-    for folder in folders:
+    lasting = home_folder(os.environ)
+    for folder in (Path(__file__).parents[2], home or lasting, lasting):
         found = folder / "node_modules" / ".bin" / "anvil"
         if found.exists():
             return _native(found)
     on_path = shutil.which("anvil")
     if on_path:
         return _native(Path(on_path))
-    where = home or Path.home()
     raise ConfigError(
         "anvil, the local chain, is not installed",
         code="NO_ANVIL",
-        hint=f"npm install --prefix {where} @foundry-rs/anvil@1.7.1; then hearth devnet up",
+        hint=f"npm install --prefix {shlex.quote(str(lasting))} {ANVIL_PACKAGE}",
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -36,6 +37,7 @@ from tests.require import require
 
 pytestmark = pytest.mark.e2e
 
+ROOT = Path(__file__).parents[2]
 ETHER = 10**18
 OFFER = Offer(runtimes=Runtime.WASM, cores=4, ram_gib=8, disk_gib=10, slots=4, ask=10**18)
 NEEDS = Needs(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1)
@@ -337,13 +339,25 @@ def test_find_anvil__nowhere__says_how_to_install_it(tmp_path: Path, monkeypatch
         devnet.find_anvil()
     monkeypatch.delenv("HEARTH_ANVIL")
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(devnet, "__file__", str(tmp_path / "hearth" / "local" / "devnet.py"))
+    monkeypatch.setattr(devnet, "__file__", str(tmp_path / "clone" / "hearth" / "local" / "devnet.py"))
+    lasting = tmp_path / "a home"
+    monkeypatch.setenv("HEARTH_HOME", str(lasting))
     with pytest.raises(ConfigError) as caught:
-        devnet.find_anvil(tmp_path)
-    assert caught.value.code == "NO_ANVIL" and "npm install" in caught.value.hint
-    (tmp_path / "node_modules" / ".bin").mkdir(parents=True)
-    (tmp_path / "node_modules" / ".bin" / "anvil").write_text("")
-    assert devnet.find_anvil(tmp_path).name == "anvil"
+        devnet.find_anvil(tmp_path / "other")
+    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    command = ["npm", "install", "--prefix", str(lasting), f"@foundry-rs/anvil@{wanted['@foundry-rs/anvil']}"]
+    assert caught.value.code == "NO_ANVIL" and shlex.split(caught.value.hint) == command
+    # Where the command puts it, it is found, whatever home the chain has; a chain's own home comes first.
+    _put_anvil(lasting)
+    assert devnet.find_anvil() == devnet.find_anvil(tmp_path / "other") == lasting / "node_modules" / ".bin" / "anvil"
+    _put_anvil(tmp_path / "other")
+    assert devnet.find_anvil(tmp_path / "other") == tmp_path / "other" / "node_modules" / ".bin" / "anvil"
+
+
+def _put_anvil(folder: Path) -> None:
+    program = folder / "node_modules" / ".bin" / "anvil"
+    program.parent.mkdir(parents=True)
+    program.write_text("", encoding="utf-8")
 
 
 def test_deploy__read_back_again_later__still_as_planned_but_for_the_counters(stage: Stage) -> None:
