@@ -9,6 +9,7 @@ import click
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import table
 from hearth.cli.root import Group
+from hearth.local import templates
 
 
 @click.command(cls=Leaf)
@@ -26,9 +27,16 @@ def demo(run: Run, keep: bool, port: int) -> int:
 
 @click.command(cls=Leaf)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
-def init(run: Run, folder: Path | None) -> None:
-    """Write hearth.toml and a job file to start from; what exists is left alone."""
-    report = run.client.init(folder=folder)
+@click.option(
+    "--template",
+    type=click.Choice(templates.names()),
+    default=templates.DEFAULT,
+    show_default=True,
+    help="The kind of job.",
+)
+def init(run: Run, folder: Path | None, template: str) -> None:
+    """Write a project to start from: hearth.toml, a job file and its program; what exists is left alone."""
+    report = run.client.init(folder=folder, template=template)
 
     def text() -> list[str]:
         made = "would write" if report["dry_run"] else "wrote"

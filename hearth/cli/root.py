@@ -14,7 +14,7 @@ from hearth.cli.leaf import GLOBALS, global_options
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "demo": ("local", "Show the market at work on a local chain of its own."),
-    "init": ("local", "Write hearth.toml and a job file to start from."),
+    "init": ("local", "Write a project to start from: a job file and its program."),
     "doctor": ("local", "Look at what this machine needs to submit jobs."),
     "devnet": ("local", "Run a local chain with the market on it."),
     "completion": ("local", "Print the completion script of a shell."),

@@ -15,25 +15,6 @@ if TYPE_CHECKING:
 DEVNET_ACCOUNTS: Final = {"dev": 1, "worker": 2, "keeper": 3, "worker2": 4, "worker3": 5, "provider": 6}
 """The keys that a devnet makes, by the index of anvil's public account."""
 
-_PROJECT: Final = """\
-# Settings of this project; a flag or HEARTH_... in the environment wins over them. Secrets stay in files of mode 600.
-network = "{network}"
-# account = "dev"
-# password_file = "password.txt"
-# timeout = "10m"
-"""
-_JOB: Final = """\
-# A job: hearth check job.yaml, then hearth submit job.yaml --wait
-version: 1
-name: hello
-runtime: wasm
-module: ./hello.wasm
-outputs: [{path: /out, required: false, max_size: 1MiB}]
-resources: {cpus: 1, memory: 64MiB}
-limits: {runtime: 60s, deadline: 1h}
-price: {max_rate: "1.20/h"}
-"""
-
 
 class Local(Wallet):
     """What needs no market, or makes one."""
@@ -69,21 +50,18 @@ class Local(Wallet):
             devnet.wipe(self.settings.home)
         return {"schema": "hearth.devnet/1", "running": False, "stopped": stopped, "wiped": wipe}
 
-    def init(self, *, folder: Path | None = None) -> dict[str, Any]:
-        """Write hearth.toml and a job file to start from; what exists is left alone."""
-        target = folder or Path()
-        files = {"hearth.toml": _PROJECT.format(network=self.settings.network), "job.yaml": _JOB}
-        written, kept = [], []
-        for name, text in files.items():
-            path = target / name
-            if path.exists():
-                kept.append(str(path))
-                continue
-            if not self.dry_run:
-                target.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-            written.append(str(path))
-        return {"schema": "hearth.init/1", "written": written, "kept": kept, "dry_run": self.dry_run}
+    def init(self, *, folder: Path | None = None, template: str = "wasm") -> dict[str, Any]:
+        """Write hearth.toml and the files of a template (a job and its program); what exists is left alone."""
+        from hearth.local import templates
+
+        made = templates.write(folder or Path(), template, self.settings.network, dry_run=self.dry_run)
+        return {
+            "schema": "hearth.init/1",
+            "template": template,
+            "written": [str(path) for path in made.written],
+            "kept": [str(path) for path in made.kept],
+            "dry_run": self.dry_run,
+        }
 
     def doctor(self) -> dict[str, Any]:
         """Look at what submitting needs: settings, network, RPC, contracts, account, store, container engine."""
