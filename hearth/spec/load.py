@@ -85,8 +85,16 @@ def dump_spec(spec: JobSpec) -> str:
     def flow(value: Any) -> str:
         return escape_unprintable(json.dumps(value, ensure_ascii=False)).replace("${", "$${")
 
+    return "\n".join(lines(as_data(spec), 0)) + "\n"
+
+
+def as_data(spec: JobSpec) -> dict[str, Any]:
+    """Return a spec as plain values that `spec_from` reads back equal; what has its default value is left out."""
     data = {"version": 1, **spec.model_dump(mode="json", exclude_defaults=True)}
-    return "\n".join(lines(data, 0)) + "\n"
+    # A job asks for no GPU by default, and `gpu:` alone for one: the number is always written.
+    if spec.resources.gpu.count:
+        data["resources"]["gpu"] = {"count": spec.resources.gpu.count, **data["resources"]["gpu"]}
+    return data
 
 
 def _check(data: dict[str, Any], source: Source, folder: Path) -> LoadedSpec:
