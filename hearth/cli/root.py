@@ -21,6 +21,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "wallet": ("wallet", "Keys and money."),
     "offers": ("jobs", "List the live workers' offers."),
     "check": ("jobs", "Check a job file, its price, and who could take it."),
+    "convert": ("convert", "Make a job file of another system's: Akash, bacalhau, SkyPilot, Nosana, Compose."),
     "run": ("jobs", "Run a container image or a WASM module."),
     "submit": ("jobs", "Post the job of a file."),
     "jobs": ("jobs", "List jobs."),

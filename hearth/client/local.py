@@ -63,6 +63,26 @@ class Local(Wallet):
             "dry_run": self.dry_run,
         }
 
+    def convert(self, file: Path) -> dict[str, Any]:
+        """Return the job that says what another system's job file says, and what could not be carried over."""
+        from hearth.base.errors import NotFoundError
+        from hearth.spec import as_data
+        from hearth.spec.convert import convert
+
+        try:
+            raw = file.read_bytes()
+        except OSError as error:
+            raise NotFoundError(
+                f"{file} cannot be read: {error.strerror}", hint="hearth convert --help", code="NO_SPEC_FILE"
+            ) from error
+        made = convert(raw, str(file))
+        return {
+            "schema": "hearth.convert/1",
+            "format": made.format.name,
+            "job": as_data(made.spec),
+            "notes": [{"key": note.key, "why": note.why} for note in made.notes],
+        }
+
     def doctor(self) -> dict[str, Any]:
         """Look at what submitting needs: settings, network, RPC, contracts, account, store, container engine."""
         rows: list[dict[str, str]] = []

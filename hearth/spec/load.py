@@ -56,9 +56,27 @@ def load_spec(path: Path, variables: Mapping[str, str] | None = None) -> LoadedS
 def parse_spec(
     raw: bytes, name: str = "job.yaml", folder: Path = Path(), variables: Mapping[str, str] | None = None
 ) -> LoadedSpec:
-    """Read the text of a job file; `name` is shown in errors."""
-    data, source = read_text(raw, name, variables=variables)
-    return _check(data, source, folder)
+    """Read the text of a job file; `name` is shown in errors.
+
+    Raises SpecError with file and line, PEER_FORMAT where it is a file of another system.
+    """
+    try:
+        data, source = read_text(raw, name, variables=variables)
+        return _check(data, source, folder)
+    except SpecError:
+        from hearth.spec.convert import peer_of
+
+        peer = peer_of(raw)
+        if peer is None:
+            raise
+    convertible = f"hearth convert {name} makes a job file of it"
+    raise SpecError(
+        f"{name}: this is {peer.called}, not a Hearth job file",
+        hint=convertible if peer.convert else "hearth init writes a job file to start from",
+        code="PEER_FORMAT",
+        file=name,
+        format=peer.name,
+    )
 
 
 def spec_from(data: Mapping[str, Any], name: str = "command line", folder: Path = Path()) -> LoadedSpec:

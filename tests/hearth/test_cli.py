@@ -63,7 +63,7 @@ def test_command__every_leaf__calls_the_client_method_of_its_name(path: str) -> 
 
 def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() -> None:
     wanted = """
-    demo init doctor completion offers check run submit jobs|devnet up devnet down
+    demo init doctor completion offers check convert run submit jobs|devnet up devnet down
     |wallet new wallet import wallet list wallet show wallet balance wallet withdraw
     |job show job spec job logs job events job get job cancel job accept job rerun job receipt
     |worker doctor worker selftest worker init worker register worker update worker start worker pause worker resume
