@@ -168,6 +168,11 @@ def test_hints__every_one_in_the_sources__names_a_command_that_exists() -> None:
     assert faults == []
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)
+def test_pages__every_command_in_them__exists(path: Path) -> None:
+    assert _unknown(path.read_text(encoding="utf-8")) == []
+
+
 def test_hints__a_command_that_does_not_exist__is_noticed() -> None:
     assert _unknown("hearth job shw JOB; or hearth frob") == ["hearth job shw", "hearth frob"]
     assert _unknown("hearth job show JOB --nonsense") == []
