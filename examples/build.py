@@ -1,6 +1,6 @@
-"""Compile the examples' C programs to WebAssembly: `python examples/build.py [--check]`.
+"""Compile the C programs of examples and templates to WebAssembly: `python examples/build.py [--check]`.
 
-The modules are in git, so that running an example needs no compiler; `--check` compiles to a scratch folder and fails
+The modules are in git, so that running one needs no compiler; `--check` compiles to a scratch folder and fails
 if a byte differs. The compiler is the ziglang wheel of requirements-dev.lock, which brings its own C library.
 """
 
@@ -12,14 +12,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-EXAMPLES = Path(__file__).resolve().parent
-PROGRAMS = ("digits/digits", "wordcount-array/wordcount", "failing/failing")
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAMS = (
+    "examples/digits/digits",
+    "examples/wordcount-array/wordcount",
+    "examples/failing/failing",
+    "hearth/local/templates/wasm/sum",
+    "hearth/local/templates/array/pi",
+)
 FLAGS = ("-target", "wasm32-wasi", "-O2", "-s", "-Wall", "-Werror")
 
 
 def build(program: str, target: Path) -> None:
-    """Compile EXAMPLES/program.c to `target`; the folder of the source must not show in the module."""
-    source = EXAMPLES / f"{program}.c"
+    """Compile ROOT/program.c to `target`; the folder of the source must not show in the module."""
+    source = ROOT / f"{program}.c"
     command = [sys.executable, "-m", "ziglang", "cc", *FLAGS, "-o", str(target), source.name]
     subprocess.run(command, check=True, cwd=source.parent)
     target.chmod(0o644)
@@ -27,13 +33,13 @@ def build(program: str, target: Path) -> None:
 
 def main() -> int:
     """Build or check every module; return 1 if a module in the tree is not what its source compiles to."""
-    parser = argparse.ArgumentParser(description="Compile the examples to WebAssembly.")
+    parser = argparse.ArgumentParser(description="Compile the C programs of examples and templates to WebAssembly.")
     parser.add_argument("--check", action="store_true", help="compare with the modules in the tree")
     check = parser.parse_args().check
     stale = []
     with tempfile.TemporaryDirectory() as scratch:
         for program in PROGRAMS:
-            kept = EXAMPLES / f"{program}.wasm"
+            kept = ROOT / f"{program}.wasm"
             if not check:
                 build(program, kept)
                 continue
@@ -43,7 +49,7 @@ def main() -> int:
                 stale.append(program)
     for program in stale:
         print(
-            f"examples/{program}.wasm is not what {program}.c compiles to: run python examples/build.py",
+            f"{program}.wasm is not what {program}.c compiles to: run python examples/build.py",
             file=sys.stderr,
         )
     return 1 if stale else 0

@@ -9,6 +9,7 @@ import click
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import table
 from hearth.cli.root import Group
+from hearth.local import templates
 from hearth.local.market import LocalMarket
 
 
@@ -29,11 +30,19 @@ def demo(run: Run, keep: bool, port: int) -> int:
 
 @click.command(cls=Leaf)
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
-def init(run: Run, folder: Path | None) -> None:
-    """Write hearth.toml and a job file to start from; what exists is left alone."""
+@click.option(
+    "--template",
+    type=click.Choice(templates.names()),
+    default=templates.DEFAULT,
+    show_default=True,
+    help="The kind of job.",
+)
+def init(run: Run, folder: Path | None, template: str) -> None:
+    """Write a project to start from: hearth.toml, a job file and its program; what exists is left alone."""
     from hearth.local.project import write_project
 
-    report = write_project(folder, network=run.client.session.settings.network, dry_run=run.dry_run)
+    network = run.client.session.settings.network
+    report = write_project(folder, template, network=network, dry_run=run.dry_run)
 
     def text() -> list[str]:
         made = "would write" if report["dry_run"] else "wrote"

@@ -16,13 +16,14 @@ from hearth.cli.leaf import GLOBALS, global_options
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "demo": ("local", "Show the market at work on a local chain of its own."),
-    "init": ("local", "Write hearth.toml and a job file to start from."),
+    "init": ("local", "Write a project to start from: a job file and its program."),
     "doctor": ("local", "Look at what this machine needs to submit jobs."),
     "devnet": ("local", "Run a local chain with the market on it."),
     "completion": ("local", "Print the completion script of a shell."),
     "wallet": ("wallet", "Keys and money."),
     "offers": ("jobs", "List the live workers' offers."),
     "check": ("jobs", "Check a job file, its price, and who could take it."),
+    "convert": ("convert", "Make a job file of another system's: Akash, bacalhau, SkyPilot, Nosana, Compose."),
     "run": ("jobs", "Run a container image or a WASM module."),
     "submit": ("jobs", "Post the job of a file."),
     "jobs": ("jobs", "List jobs."),

@@ -1,42 +1,44 @@
-"""The files that a new project starts from."""
+"""A project to start from: settings and a template's files, or another system's job file made one of ours."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-_PROJECT: Final = """\
-# Settings of this project; a flag or HEARTH_... in the environment wins over them. Secrets stay in files of mode 600.
-network = "{network}"
-# account = "dev"
-# password_file = "password.txt"
-# timeout = "10m"
-"""
-_JOB: Final = """\
-# A job: hearth check job.yaml, then hearth submit job.yaml --wait
-version: 1
-name: hello
-runtime: wasm
-module: ./hello.wasm
-outputs: [{path: /out, required: false, max_size: 1MiB}]
-resources: {cpus: 1, memory: 64MiB}
-limits: {runtime: 60s, deadline: 1h}
-price: {max_rate: "1.20/h"}
-"""
+from hearth.base.errors import NotFoundError
+from hearth.local import templates
 
 
-def write_project(folder: Path | None, *, network: str, dry_run: bool = False) -> dict[str, Any]:
-    """Write hearth.toml and a job file to start from; what exists is left alone."""
-    target = folder or Path()
-    files = {"hearth.toml": _PROJECT.format(network=network), "job.yaml": _JOB}
-    written, kept = [], []
-    for name, text in files.items():
-        path = target / name
-        if path.exists():
-            kept.append(str(path))
-            continue
-        if not dry_run:
-            target.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        written.append(str(path))
-    return {"schema": "hearth.init/1", "written": written, "kept": kept, "dry_run": dry_run}
+def write_project(folder: Path | None, template: str, *, network: str, dry_run: bool = False) -> dict[str, Any]:
+    """Write hearth.toml and the files of a template (a job and its program); what exists is left alone."""
+    made = templates.write(folder or Path(), template, network, dry_run=dry_run)
+    return {
+        "schema": "hearth.init/1",
+        "template": template,
+        "written": [str(path) for path in made.written],
+        "kept": [str(path) for path in made.kept],
+        "dry_run": dry_run,
+    }
+
+
+def convert_file(file: Path) -> dict[str, Any]:
+    """Return the job that says what another system's job file says, and what could not be carried over.
+
+    Raises NotFoundError NO_SPEC_FILE, UsageError UNKNOWN_FORMAT, NOT_CONVERTIBLE.
+    """
+    from hearth.spec import as_data
+    from hearth.spec.convert import convert
+
+    try:
+        raw = file.read_bytes()
+    except OSError as error:
+        raise NotFoundError(
+            f"{file} cannot be read: {error.strerror}", hint="hearth convert --help", code="NO_SPEC_FILE"
+        ) from error
+    made = convert(raw, str(file))
+    return {
+        "schema": "hearth.convert/1",
+        "format": made.format.name,
+        "job": as_data(made.spec),
+        "notes": [{"key": note.key, "why": note.why} for note in made.notes],
+    }

@@ -57,9 +57,27 @@ def load_spec(path: Path, variables: Mapping[str, str] | None = None) -> LoadedS
 def parse_spec(
     raw: bytes, name: str = "job.yaml", folder: Path = Path(), variables: Mapping[str, str] | None = None
 ) -> LoadedSpec:
-    """Read the text of a job file; `name` is shown in errors."""
-    data, source = read_text(raw, name, variables=variables)
-    return _check(data, source, folder)
+    """Read the text of a job file; `name` is shown in errors.
+
+    Raises SpecError with file and line, PEER_FORMAT where it is a file of another system.
+    """
+    try:
+        data, source = read_text(raw, name, variables=variables)
+        return _check(data, source, folder)
+    except SpecError:
+        from hearth.spec.convert import peer_of
+
+        peer = peer_of(raw)
+        if peer is None:
+            raise
+    convertible = f"hearth convert {name} makes a job file of it"
+    raise SpecError(
+        f"{name}: this is {peer.called}, not a Hearth job file",
+        hint=convertible if peer.convert else "hearth init writes a job file to start from",
+        code="PEER_FORMAT",
+        file=name,
+        format=peer.name,
+    )
 
 
 def spec_from(data: Mapping[str, Any], name: str = "command line", folder: Path = Path()) -> LoadedSpec:
@@ -109,8 +127,16 @@ def dump_spec(spec: JobSpec) -> str:
     def flow(value: Any) -> str:
         return escape_unprintable(json.dumps(value, ensure_ascii=False)).replace("${", "$${")
 
+    return "\n".join(lines(as_data(spec), 0)) + "\n"
+
+
+def as_data(spec: JobSpec) -> dict[str, Any]:
+    """Return a spec as plain values that `spec_from` reads back equal; what has its default value is left out."""
     data = {"version": 1, **spec.model_dump(mode="json", exclude_defaults=True)}
-    return "\n".join(lines(data, 0)) + "\n"
+    # A job asks for no GPU by default, and `gpu:` alone for one: the number is always written.
+    if spec.resources.gpu.count:
+        data["resources"]["gpu"] = {"count": spec.resources.gpu.count, **data["resources"]["gpu"]}
+    return data
 
 
 def _check(data: dict[str, Any], source: Source, folder: Path) -> LoadedSpec:

@@ -40,6 +40,11 @@ def desugar(data: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], list
     return spec, tuple(notes), problems
 
 
+def needs_shell(text: str) -> bool:
+    """Say whether a command holds what only a shell understands: pipes, variables, lists of commands."""
+    return bool(_SHELL.search(_INERT.sub("", text)))
+
+
 def _command(spec: dict[str, Any], problems: list[Problem]) -> None:
     text = spec["command"]
     hint = f'write it as a list; for a shell: ["sh", "-c", {_quoted(text)}]'
@@ -48,7 +53,7 @@ def _command(spec: dict[str, Any], problems: list[Problem]) -> None:
     except ValueError as error:
         problems.append(Problem(("command",), f"cannot be split into words: {error}", hint))
         words = []
-    if _SHELL.search(_INERT.sub("", text)):
+    if needs_shell(text):
         problems.append(Problem(("command",), "uses shell syntax, and no shell runs it", hint))
     spec["command"] = words
 

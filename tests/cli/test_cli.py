@@ -33,7 +33,7 @@ from hearth.client.workers import Workers
 from hearth.config.settings import Settings
 from hearth.local.demo import run_demo
 from hearth.local.market import LocalMarket
-from hearth.local.project import write_project
+from hearth.local.project import convert_file, write_project
 from keeper.manage import Keeping
 from worker.manage import Provider, selftest
 from worker.scaffold import write_settings
@@ -72,6 +72,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
     single: dict[str, tuple[Callable[..., Any], str]] = {
         "demo": (run_demo, "run_demo("),
         "init": (write_project, "write_project("),
+        "convert": (convert_file, "convert_file("),
         "doctor": (Real.doctor, "run.client.doctor("),
         "completion": (click.shell_completion.ShellComplete.source, ".source("),
         "offers": (Workers.offers, "run.client.workers.offers("),
@@ -174,7 +175,7 @@ def test_extension__with_a_name_of_ours__does_not_take_it(monkeypatch: pytest.Mo
 
 def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() -> None:
     wanted = """
-    demo init doctor completion offers check run submit jobs|devnet up devnet down
+    demo init doctor completion offers check convert run submit jobs|devnet up devnet down
     |wallet new wallet import wallet list wallet show wallet balance wallet withdraw
     |job show job spec job logs job events job wait job get job cancel job accept job rerun job receipt
     |worker doctor worker selftest worker init worker register worker update worker start worker pause worker resume
@@ -277,6 +278,11 @@ def test_hints__every_one_in_the_sources__names_a_command_that_exists() -> None:
     # What the self-test's programs say.
     faults = [(where, fault) for where, text in hints if where[:18] != "worker/selftest.py" for fault in _unknown(text)]
     assert faults == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)
+def test_pages__every_command_in_them__exists(path: Path) -> None:
+    assert _unknown(path.read_text(encoding="utf-8")) == []
 
 
 def test_hints__a_command_that_does_not_exist__is_noticed() -> None:

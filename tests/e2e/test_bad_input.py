@@ -36,8 +36,15 @@ PROGRAMS = {
     "good": '(module (memory (export "memory") 1) (func (export "_start")))',
     "trap": '(module (memory (export "memory") 1) (func (export "_start") unreachable))',
     "loop": '(module (memory (export "memory") 1) (func (export "_start") (loop (br 0))))',
+    # It takes what it gets, and fails where it gets no more.
+    "hungry": """(module (memory (export "memory") 1) (func (export "_start")
+        (loop (br_if 0 (i32.ne (memory.grow (i32.const 1)) (i32.const -1)))) unreachable))""",
     # 2,000 pages of 64 KiB are twice what the spec gives it.
-    "hungry": '(module (memory (export "memory") 2000) (func (export "_start")))',
+    "greedy": '(module (memory (export "memory") 2000) (func (export "_start")))',
+    "stranger": '(module (import "env" "alert" (func)) (memory (export "memory") 1) (func (export "_start")))',
+    "library": '(module (memory (export "memory") 1) (func (export "_initialize")))',
+    "mindless": '(module (func (export "_start")))',
+    "threads": '(module (memory (export "memory") 1 1 shared) (func (export "_start")))',
 }
 STATEFUL = ("chain.json", "devnet.lock", "status.json", ".lock", ".log")
 """How the files end that the chain, the workers and the keeper write all the time."""
@@ -69,6 +76,7 @@ def names(place: Town) -> dict[str, str]:
     folder.mkdir()
     for name, text in PROGRAMS.items():
         (folder / f"{name}.wasm").write_bytes(wasmtime.wat2wasm(text))
+    (folder / "cut.wasm").write_bytes((folder / "good.wasm").read_bytes()[:-3])
     job = folder / "job.yaml"
     job.write_text(GOOD)
     for name, text, mode in (

@@ -582,6 +582,11 @@ def test_dump_spec__full_example__parses_back_equal() -> None:
     assert load(dump_spec(load(BUILT))) == load(BUILT)
 
 
+def test_dump_spec__one_gpu__its_number_is_written() -> None:
+    text = dump_spec(load("image: x\nresources: {gpu: {count: 1}}\n"))
+    assert "  gpu:\n    count: 1\n" in text and load(text).resources.gpu.count == 1
+
+
 # ---- the canonical document ----
 
 

@@ -65,7 +65,7 @@ def test_build__check_with_an_altered_module__names_it(tmp_path: Path, monkeypat
     module = bytearray((EXAMPLES / "failing" / "failing.wasm").read_bytes())
     module[-1] ^= 1
     (tmp_path / "failing" / "failing.wasm").write_bytes(module)
-    monkeypatch.setattr(build, "EXAMPLES", tmp_path)
+    monkeypatch.setattr(build, "ROOT", tmp_path)
     monkeypatch.setattr(build, "PROGRAMS", ("failing/failing",))
     monkeypatch.setattr(sys, "argv", ["build.py", "--check"])
     assert build.main() == 1

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from hearth.protocol.wasi import MAX_MODULE_BYTES
 from tests.worker.wasm_tools import ROOT, command, from_c, from_text
 from worker.runtimes import wasi, wasi_abi, wasi_files, wasm, wasm_child
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
@@ -530,10 +531,10 @@ def test_prepare__module_over_the_size_cap__bad_input_before_it_is_read(box: Box
     path = box.root / "huge.wasm"
     with path.open("wb") as huge:
         huge.write(b"\0asm\1\0\0\0")
-        huge.truncate(wasm_child.MAX_MODULE_BYTES + 1)
+        huge.truncate(MAX_MODULE_BYTES + 1)
     refused = wasm.WasmRuntime(box.root / "scratch").prepare(str(path))
     assert refused is not None and refused.status is RunStatus.BAD_INPUT
-    assert str(wasm_child.MAX_MODULE_BYTES) in refused.detail
+    assert str(MAX_MODULE_BYTES) in refused.detail
 
 
 def test_prepare__good_module__nothing_to_say(box: Box, probe: Path) -> None:

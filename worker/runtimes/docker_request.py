@@ -1,4 +1,4 @@
-"""The whole request to a Docker engine for one unit, by a function that does nothing else: every flag of the sandbox is here.
+"""The whole request to a Docker engine for one unit, built without asking it: every flag of the sandbox is here.
 
 A flag that this machine cannot honour is still tested as a request. Source: SPEC section "Worker".
 """

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import HearthError
+from hearth.protocol.wasi import MAX_MEMORY_BYTES
 from worker.runtimes.base import (
     LogBuffer,
     LogSink,
@@ -41,9 +42,8 @@ COMPILE_SECONDS = 60
 KILL_AFTER_SECONDS = 5
 POLL_SECONDS = 0.1
 MAX_RESULT_BYTES = 64 * 1024
-WASM32_BYTES = 1 << 32
 TMP_PREFIX = "hearth-wasm-"
-_CHECK_LIMITS = SandboxLimits(wall_seconds=1, memory_bytes=WASM32_BYTES, out_bytes=0, tmp_bytes=0)
+_CHECK_LIMITS = SandboxLimits(wall_seconds=1, memory_bytes=MAX_MEMORY_BYTES, out_bytes=0, tmp_bytes=0)
 
 
 class WasmRuntime:
@@ -121,7 +121,7 @@ class WasmRuntime:
             "seed": request.seed.hex(),
             "wall_seconds": limits.wall_seconds,
             "compile_seconds": COMPILE_SECONDS,
-            "memory_bytes": min(limits.memory_bytes, WASM32_BYTES),
+            "memory_bytes": min(limits.memory_bytes, MAX_MEMORY_BYTES),
             "out_bytes": limits.out_bytes,
             "tmp_bytes": limits.tmp_bytes,
             "fuel": limits.fuel,

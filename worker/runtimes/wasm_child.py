@@ -21,6 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hearth.protocol import wasi as preview1
 from worker.runtimes import wasi, wasi_abi
 from worker.runtimes.base import measure
 from worker.runtimes.wasi_files import MAX_FDS, Mount, OverCap, Quota
@@ -61,8 +62,6 @@ ENGINE_CONFIG: dict[str, bool | int | str] = {
     "fuel_per_byte": wasi.FUEL_PER_BYTE,
     "fuel_per_random_byte": wasi.FUEL_PER_RANDOM_BYTE,
 }
-PAGE = 65_536
-MAX_MODULE_BYTES = 64 << 20
 MAX_TABLE_ELEMENTS = 1_000_000
 NO_LIMIT_FUEL = (1 << 63) - 1
 # The engine reserves 4 GiB of addresses for a linear memory so that it needs no bounds checks; only what is written
@@ -132,8 +131,8 @@ def load_module(engine: wasmtime.Engine, path: str, memory_bytes: int) -> wasmti
     import wasmtime
 
     size = os.path.getsize(path)
-    if size > MAX_MODULE_BYTES:
-        raise Refused(f"the module is {size} bytes, more than {MAX_MODULE_BYTES}")
+    if size > preview1.MAX_MODULE_BYTES:
+        raise Refused(f"the module is {size} bytes, more than {preview1.MAX_MODULE_BYTES}")
     with open(path, "rb") as source:
         code = source.read()
     if code[:8] != b"\0asm\1\0\0\0":
@@ -142,25 +141,19 @@ def load_module(engine: wasmtime.Engine, path: str, memory_bytes: int) -> wasmti
         module = wasmtime.Module(engine, code)
     except wasmtime.WasmtimeError as failed:
         raise Refused(f"invalid or unsupported module: {str(failed).strip()[:500]}") from None
-    known = wasi.Wasi(args=[], env={}, mounts=[], seed=b"", stdout=drop, stderr=drop, charge=drop).calls()
     for wanted in module.imports:
-        if wanted.module != "wasi_snapshot_preview1" or wanted.name not in known:
-            raise Refused(f"unknown import {wanted.module}.{wanted.name}: only wasi_snapshot_preview1 is offered")
+        if wanted.module != preview1.MODULE or wanted.name not in preview1.CALLS:
+            raise Refused(f"unknown import {wanted.module}.{wanted.name}: only {preview1.MODULE} is offered")
     exports = {export.name: export.type for export in module.exports}
     if not isinstance(exports.get("_start"), wasmtime.FuncType):
         raise Refused("no function _start is exported: compile a WASI command")
     memory = exports.get("memory")
     if not isinstance(memory, wasmtime.MemoryType):
         raise Refused("no memory is exported under the name memory")
-    if memory.limits.min * PAGE > memory_bytes:
-        raise MemoryShort(
-            f"the module starts with {memory.limits.min * PAGE} bytes of memory, the unit has {memory_bytes}"
-        )
+    needed = memory.limits.min * preview1.PAGE_BYTES
+    if needed > memory_bytes:
+        raise MemoryShort(f"the module starts with {needed} bytes of memory, the unit has {memory_bytes}")
     return module
-
-
-def drop(_: object) -> None:
-    """Ignore a value."""
 
 
 def write_all(fd: int, data: bytes) -> None:
@@ -229,10 +222,8 @@ def link(engine: wasmtime.Engine, host: wasi.Wasi) -> wasmtime.Linker:
     linker = wasmtime.Linker(engine)
     kinds = {"i": wasmtime.ValType.i32(), "I": wasmtime.ValType.i64()}
     for name, (letters, call) in host.calls().items():
-        results = [] if name == "proc_exit" else [wasmtime.ValType.i32()]
-        linker.define_func(
-            "wasi_snapshot_preview1", name, wasmtime.FuncType([kinds[x] for x in letters], results), call
-        )
+        results = [] if name in preview1.NO_RESULT else [wasmtime.ValType.i32()]
+        linker.define_func(preview1.MODULE, name, wasmtime.FuncType([kinds[x] for x in letters], results), call)
     return linker
 
 

@@ -58,6 +58,24 @@ class Sources:
         self.blobs[src] = Blob(cid=str(entry.cid), size=entry.size)
         return self.blobs[src]
 
+    def check_module(self, src: str, memory_bytes: int) -> None:
+        """Refuse a named source that is no WebAssembly module which a worker could start with so much memory.
+
+        Raises SpecError as `wasm_module.check_module` does, NO_WASM for a folder, and what reading a CID raises.
+        """
+        from hearth.spec import wasm_module
+        from hearth.storage import cid, unixfs
+
+        blob = self.blobs[src]
+        root = cid.parse(blob.cid)
+        stored = src.startswith("ipfs://")
+        kind = next(unixfs.walk(root, self._store)).kind if stored else "file" if self._path(src).is_file() else ""
+        if kind != "file":
+            raise SpecError(f"module: {src} is a folder", hint="name the file in it", code="NO_WASM", field="module")
+        wasm_module.check_size(blob.size)
+        raw = b"".join(unixfs.read_file(root, self._store)) if stored else self._path(src).read_bytes()
+        wasm_module.check_module(raw, memory_bytes)
+
     def store(self, src: str, *, workdir: bool, progress: Progress) -> None:
         """Store a named source; a CID is stored already. Raises SpecError SOURCE_CHANGED where it changed since."""
         if src.startswith("ipfs://"):

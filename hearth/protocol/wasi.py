@@ -1,0 +1,71 @@
+"""What a WebAssembly unit may be: the calls that every worker offers, and the sizes that it takes.
+
+One list for the worker, which serves these calls, and for the submitter's check, which refuses a module that needs
+another. Source: https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md (names and parameters).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+MODULE: Final = "wasi_snapshot_preview1"
+PAGE_BYTES: Final = 65_536
+MAX_MODULE_BYTES: Final = 64 << 20
+MAX_MEMORY_BYTES: Final = 1 << 32
+"""What 32-bit addresses reach; a unit with more has this."""
+NO_RESULT: Final = frozenset({"proc_exit"})
+"""Calls that return nothing; every other returns an error number, an i32."""
+
+CALLS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "args_get": "ii",
+        "args_sizes_get": "ii",
+        "environ_get": "ii",
+        "environ_sizes_get": "ii",
+        "clock_res_get": "ii",
+        "clock_time_get": "iIi",
+        "fd_advise": "iIIi",
+        "fd_allocate": "iII",
+        "fd_close": "i",
+        "fd_datasync": "i",
+        "fd_fdstat_get": "ii",
+        "fd_fdstat_set_flags": "ii",
+        "fd_fdstat_set_rights": "iII",
+        "fd_filestat_get": "ii",
+        "fd_filestat_set_size": "iI",
+        "fd_filestat_set_times": "iIIi",
+        "fd_pread": "iiiIi",
+        "fd_prestat_get": "ii",
+        "fd_prestat_dir_name": "iii",
+        "fd_pwrite": "iiiIi",
+        "fd_read": "iiii",
+        "fd_readdir": "iiiIi",
+        "fd_renumber": "ii",
+        "fd_seek": "iIii",
+        "fd_sync": "i",
+        "fd_tell": "ii",
+        "fd_write": "iiii",
+        "path_create_directory": "iii",
+        "path_filestat_get": "iiiii",
+        "path_filestat_set_times": "iiiiIIi",
+        "path_link": "iiiiiii",
+        "path_open": "iiiiiIIii",
+        "path_readlink": "iiiiii",
+        "path_remove_directory": "iii",
+        "path_rename": "iiiiii",
+        "path_symlink": "iiiii",
+        "path_unlink_file": "iii",
+        "poll_oneoff": "iiii",
+        "proc_exit": "i",
+        "proc_raise": "i",
+        "random_get": "ii",
+        "sched_yield": "",
+        "sock_accept": "iii",
+        "sock_recv": "iiiiii",
+        "sock_send": "iiiii",
+        "sock_shutdown": "ii",
+    }
+)
+"""Name -> parameters; i = i32, I = i64."""

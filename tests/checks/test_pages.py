@@ -1,0 +1,123 @@
+"""docs/JOB.md says what the code says: every key with its default, the outcomes, the variables, the limits."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from hearth.client.posting.sources import MAX_URL_BYTES
+from hearth.protocol import wasi
+from hearth.protocol.types import Outcome
+from hearth.spec import FUEL_PER_SECOND, rules, text
+from hearth.spec.model import MAX_ATTEMPTS, MAX_UNITS, JobSpec
+from worker.runtimes import base, docker
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+JOB = (DOCS / "JOB.md").read_text(encoding="utf-8")
+IN_WORDS = {"outputs": "`/out`, not required, `1GiB`", "resources.gpu.count": "`0`, `1` where `gpu` is given"}
+"""Defaults that a page says better than JSON does."""
+
+
+def section(title: str) -> str:
+    return JOB.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def rows(title: str) -> list[list[str]]:
+    """Return the cells of every table row of a section, heads and rules left out."""
+    lines = [line for line in section(title).splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    return [row for row in cells if row[0].startswith("`")]
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _model_in(part)) is not None), None)
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Yield every key that can be written, with its field; of a mapping only what is in it."""
+    for name, field in model.model_fields.items():
+        inner = _model_in(field.annotation)
+        listed = getattr(field.annotation, "__origin__", None) is list
+        if inner is None or listed:
+            yield f"{prefix}{name}", field
+        if inner is not None:
+            yield from keys(inner, f"{prefix}{name}{'[]' if listed else ''}.")
+
+
+def default(key: str, field: FieldInfo) -> str:
+    if key in IN_WORDS:
+        return IN_WORDS[key]
+    if field.is_required():
+        return "needed"
+    return "-" if field.default is None else f"`{json.dumps(field.default)}`"
+
+
+def test_job_page__keys_and_defaults__are_the_models() -> None:
+    told = {row[0].strip("`"): row[1] for row in rows("Keys")}
+    assert told == {key: default(key, field) for key, field in keys(JobSpec)}
+    assert len(told) == len(rows("Keys"))
+
+
+def test_job_page__defaults_in_words__are_the_models() -> None:
+    spec = JobSpec(image="x")
+    assert [(output.path, output.required, output.max_size) for output in spec.outputs] == [("/out", False, "1GiB")]
+    assert spec.resources.gpu.count == 0
+    assert type(spec.resources.gpu)().count == 1
+
+
+def test_job_page__outcomes__are_those_that_a_unit_can_end_with() -> None:
+    words = {row[0].strip("`"): row[2] for row in rows("How a unit ends")}
+    ended = {outcome for outcome in Outcome if outcome not in (Outcome.NONE, Outcome.BAD_KEY)}
+    assert words == {outcome.name.lower(): "yes" if outcome.is_result else "no" for outcome in ended}
+
+
+def test_job_page__variables__are_those_of_a_guest() -> None:
+    request = base.RunRequest(
+        unit="u",
+        command=(),
+        job_dir=Path("/"),
+        in_dir=Path("/"),
+        out_dir=Path("/"),
+        limits=base.Limits(wall_seconds=1, memory_bytes=1),
+        image="x",
+    )
+    own = docker.container_config(request, base.guest_env(request), cpus=1)["Env"]
+    told = [row[0].strip("`") for row in rows("What a program sees") if not row[0].startswith("`/")]
+    assert told == [entry.partition("=")[0] for entry in own]
+
+
+@pytest.mark.parametrize(
+    ("title", "words"),
+    [
+        ("Limits", f"| module | {wasi.MAX_MODULE_BYTES >> 20} MiB, {wasi.MAX_MEMORY_BYTES >> 30} GiB of memory |"),
+        ("Limits", f"{text.MAX_BYTES >> 20} MiB, {rules.MAX_ITEMS:,} entries in a list, {rules.MAX_TEXT:,} characters"),
+        ("Limits", f"| environment | {base.MAX_ENV_BYTES >> 10} KiB |"),
+        ("Limits", f"| URL input | {MAX_URL_BYTES >> 30} GiB |"),
+        ("Limits", f"{base.MAX_OUTPUT_ENTRIES:,} entries, {base.MAX_OUTPUT_DEPTH} folders deep"),
+        ("Limits", f"| fuel | {FUEL_PER_SECOND:,} a second"),
+        ("Limits", f"{docker.SHM_BYTES >> 20} MiB of `/dev/shm`"),
+        ("What a program sees", f"| {base.Limits.tmp_bytes >> 20} MiB, gone afterwards |"),
+        ("What a program sees", f"| one | {base.Limits.pids} |"),
+        ("What a program sees", f"| {docker.GUEST_UID}, no capabilities |"),
+        ("How a unit ends", f"of more than {base.Limits.log_bytes >> 20} MiB"),
+        ("Keys", f"up to {MAX_UNITS:,}"),
+        ("Keys", f"may be started, 1 to {MAX_ATTEMPTS} |"),
+    ],
+)
+def test_job_page__each_limit__is_the_codes(title: str, words: str) -> None:
+    assert words in section(title)
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.stem)
+def test_page__files_that_it_links__are_there(path: Path) -> None:
+    for name in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / name).exists(), name
