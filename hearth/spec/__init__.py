@@ -6,7 +6,8 @@ digest = spec_digest(resolved)                                 # the 32 bytes on
 prices = plan_prices(loaded.spec, asset, policy)
 """
 
-from hearth.spec.load import AnyJob, LoadedSpec, as_data, dump_spec, load_spec, parse_spec, spec_from, spec_of
+from hearth.spec.load import AnyJob, as_data, dump_spec, load_spec, parse_spec, spec_of
+from hearth.spec.loaded import LoadedSpec, spec_from
 from hearth.spec.model import JobSpec, local_sources
 from hearth.spec.plan import Prices, billing_of, deadline_of, lease_seconds, match_window_of, plan_prices, terms_of
 from hearth.spec.resolved import (

@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import NotFoundError, SpecError
-from hearth.spec.explain import spec_problems
+from hearth.spec.convert import peer_of
+from hearth.spec.loaded import LoadedSpec, check, spec_from
 from hearth.spec.model import JobSpec
-from hearth.spec.problems import Location, Problem, Source
-from hearth.spec.sugar import desugar
+from hearth.spec.problems import Source
 from hearth.spec.text import MAX_BYTES, escape_unprintable, read_text
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedSpec:
-    """A checked spec, where it came from, the folder that its paths start from, and notes for the user."""
-
-    spec: JobSpec
-    source: Source
-    folder: Path
-    notes: tuple[str, ...] = ()
-
-    def located(self, error: SpecError) -> SpecError:
-        """Return an error of a later step (prices, tiers, uploads) with the file and line of its field."""
-        field = str(error.details.get("field", ""))
-        where: Location = tuple(
-            int(part) if part.isdigit() else part
-            for part in field.replace("[", ".").replace("]", "").split(".")
-            if part
-        )
-        message = error.message.removeprefix(f"{field}: ")
-        return self.source.refuse([Problem(where, message, error.hint, error.code)])
 
 
 def load_spec(path: Path, variables: Mapping[str, str] | None = None) -> LoadedSpec:
@@ -63,10 +41,8 @@ def parse_spec(
     """
     try:
         data, source = read_text(raw, name, variables=variables)
-        return _check(data, source, folder)
+        return check(data, source, folder)
     except SpecError:
-        from hearth.spec.convert import peer_of
-
         peer = peer_of(raw)
         if peer is None:
             raise
@@ -78,11 +54,6 @@ def parse_spec(
         file=name,
         format=peer.name,
     )
-
-
-def spec_from(data: Mapping[str, Any], name: str = "command line", folder: Path = Path()) -> LoadedSpec:
-    """Check a spec given as plain values, as `hearth run` and the Python API build it."""
-    return _check(dict(data), Source(name, {}), folder)
 
 
 AnyJob = str | Path | Mapping[str, Any] | JobSpec | LoadedSpec
@@ -137,11 +108,3 @@ def as_data(spec: JobSpec) -> dict[str, Any]:
     if spec.resources.gpu.count:
         data["resources"]["gpu"] = {"count": spec.resources.gpu.count, **data["resources"]["gpu"]}
     return data
-
-
-def _check(data: dict[str, Any], source: Source, folder: Path) -> LoadedSpec:
-    data, notes, problems = desugar(data)
-    spec, found = spec_problems(data)
-    if spec is None or problems or found:
-        raise source.refuse([*problems, *found])
-    return LoadedSpec(spec, source, folder, notes)

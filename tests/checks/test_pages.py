@@ -17,7 +17,7 @@ from hearth.protocol import wasi
 from hearth.protocol.types import Outcome
 from hearth.spec import FUEL_PER_SECOND, rules, text
 from hearth.spec.model import MAX_ATTEMPTS, MAX_UNITS, JobSpec
-from worker.runtimes import base, docker
+from worker.runtimes import base, docker_request
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 JOB = (DOCS / "JOB.md").read_text(encoding="utf-8")
@@ -87,10 +87,10 @@ def test_job_page__variables__are_those_of_a_guest() -> None:
         job_dir=Path("/"),
         in_dir=Path("/"),
         out_dir=Path("/"),
-        limits=base.Limits(wall_seconds=1, memory_bytes=1),
+        limits=base.SandboxLimits(wall_seconds=1, memory_bytes=1),
         image="x",
     )
-    own = docker.container_config(request, base.guest_env(request), cpus=1)["Env"]
+    own = docker_request.container_config(request, base.guest_env(request), cpus=1)["Env"]
     told = [row[0].strip("`") for row in rows("What a program sees") if not row[0].startswith("`/")]
     assert told == [entry.partition("=")[0] for entry in own]
 
@@ -104,11 +104,11 @@ def test_job_page__variables__are_those_of_a_guest() -> None:
         ("Limits", f"| URL input | {MAX_URL_BYTES >> 30} GiB |"),
         ("Limits", f"{base.MAX_OUTPUT_ENTRIES:,} entries, {base.MAX_OUTPUT_DEPTH} folders deep"),
         ("Limits", f"| fuel | {FUEL_PER_SECOND:,} a second"),
-        ("Limits", f"{docker.SHM_BYTES >> 20} MiB of `/dev/shm`"),
-        ("What a program sees", f"| {base.Limits.tmp_bytes >> 20} MiB, gone afterwards |"),
-        ("What a program sees", f"| one | {base.Limits.pids} |"),
-        ("What a program sees", f"| {docker.GUEST_UID}, no capabilities |"),
-        ("How a unit ends", f"of more than {base.Limits.log_bytes >> 20} MiB"),
+        ("Limits", f"{docker_request.SHM_BYTES >> 20} MiB of `/dev/shm`"),
+        ("What a program sees", f"| {base.SandboxLimits.tmp_bytes >> 20} MiB, gone afterwards |"),
+        ("What a program sees", f"| one | {base.SandboxLimits.pids} |"),
+        ("What a program sees", f"| {docker_request.GUEST_UID}, no capabilities |"),
+        ("How a unit ends", f"of more than {base.SandboxLimits.log_bytes >> 20} MiB"),
         ("Keys", f"up to {MAX_UNITS:,}"),
         ("Keys", f"may be started, 1 to {MAX_ATTEMPTS} |"),
     ],

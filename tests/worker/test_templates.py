@@ -17,7 +17,7 @@ from hearth.protocol.gpu_tiers import TIERS
 from hearth.spec import Blob, ResolvedSpec, load_spec, local_sources, resolve
 from tests.require import require
 from worker.runtimes import docker
-from worker.runtimes.base import Limits, OutputRule, RunRequest, Status
+from worker.runtimes.base import OutputRule, RunRequest, RunStatus, SandboxLimits
 from worker.runtimes.wasm import WasmRuntime
 
 DIGEST = "sha256:" + "ab" * 32
@@ -54,7 +54,7 @@ def request(tmp_path: Path, spec: ResolvedSpec, unit: int = 0, gpus: tuple[str, 
         job_dir=work,
         in_dir=box / "in",
         out_dir=box / "out",
-        limits=Limits(
+        limits=SandboxLimits(
             wall_seconds=60,
             memory_bytes=spec.resources.memory_mib << 20,
             cpus=spec.resources.cpus,
@@ -75,7 +75,7 @@ def test_wasm__run_as_written__the_sum_of_its_numbers(tmp_path: Path) -> None:
     spec = project(tmp_path, "wasm")
     asked = request(tmp_path, spec)
     result = WasmRuntime(tmp_path).run(asked, threading.Event())
-    assert (result.status, result.stdout) == (Status.OK, b"the sum is 5050\n"), result
+    assert (result.status, result.stdout) == (RunStatus.OK, b"the sum is 5050\n"), result
     assert (asked.out_dir / "sum.txt").read_text() == "5050\n"
 
 
@@ -85,7 +85,7 @@ def test_wasm__line_that_is_no_number__named_with_exit_2(tmp_path: Path, text: s
     asked = request(tmp_path, spec)
     (asked.in_dir / "numbers.txt").write_text(text)
     result = WasmRuntime(tmp_path).run(asked, threading.Event())
-    assert (result.status, result.exit_code) == (Status.EXIT, 2)
+    assert (result.status, result.exit_code) == (RunStatus.EXIT, 2)
     assert b"is no whole number" in result.stderr
 
 
@@ -94,7 +94,7 @@ def test_array__every_unit_run_and_reduced__pi(tmp_path: Path) -> None:
     assert spec.units == 8
     for unit in range(spec.units):
         result = WasmRuntime(tmp_path).run(request(tmp_path, spec, unit), threading.Event())
-        assert result.status is Status.OK, result
+        assert result.status is RunStatus.OK, result
     reduced = subprocess.run(
         [sys.executable, "reduce.py", str(tmp_path)], cwd=tmp_path, capture_output=True, text=True, check=True
     ).stdout
@@ -110,7 +110,7 @@ def test_docker__run_as_written_on_another_image__its_report(tmp_path: Path) -> 
     spec = project(tmp_path, "docker", image)
     asked = request(tmp_path, spec)
     result = docker.DockerRuntime(host).run(asked, threading.Event())
-    assert result.status is Status.OK, result
+    assert result.status is RunStatus.OK, result
     report = json.loads((asked.out_dir / "report.json").read_text())
     assert (report["greeting"], report["unit"], len(report["primes"])) == ("hello", 0, 25)
     assert result.stdout.startswith(b"hello from Python 3.")

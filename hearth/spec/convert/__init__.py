@@ -17,7 +17,7 @@ from hearth.base.errors import SpecError
 from hearth.spec.convert import akash, bacalhau, compose, nosana, skypilot
 from hearth.spec.convert.draft import Draft, NotConvertible, Note
 from hearth.spec.convert.read import Unreadable, read_documents
-from hearth.spec.load import spec_from
+from hearth.spec.loaded import spec_from
 from hearth.spec.model import JobSpec
 
 __all__ = ["FORMATS", "Converted", "Format", "Note", "convert", "peer_of"]
