@@ -338,9 +338,8 @@ def claim(terms: IJobRegistry.Terms, index: uint256, node: uint256, session_key:
     if (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0:
         self._refuse(PROPOSAL_LIVE)
     lapses: uint256 = (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK
-    if (
-        terms.limits >> packing.LIMITS_MATCH_WINDOW_SHIFT
-    ) & packing.LIMITS_MATCH_WINDOW_MASK != 0 and lapses < MAX_LAPSES:
+    window: uint256 = (terms.limits >> packing.LIMITS_MATCH_WINDOW_SHIFT) & packing.LIMITS_MATCH_WINDOW_MASK
+    if window != 0 and lapses < MAX_LAPSES:
         after: uint256 = (terms.policy >> packing.POLICY_OPEN_CLAIM_AFTER_SHIFT) & packing.POLICY_OPEN_CLAIM_AFTER_MASK
         if block.timestamp < ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK) + after:
             self._refuse(NO_CLAIMS)
@@ -906,13 +905,13 @@ def _end(job_id: bytes32, key: bytes32, word: uint256, header: uint256, state: u
     ended: uint256 = (word & ~packing.UNIT_STATE_LANE) | state
     self._words[key] = ended
     if header != 0:
-        lane: uint256 = packing.HEADER_FAILED_SHIFT
+        one: uint256 = 1 << packing.HEADER_FAILED_SHIFT
         if (
             state == packing.STATE_SETTLED
             and (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
         ):
-            lane = packing.HEADER_DONE_SHIFT
-        self._words[job_id] = header + (1 << lane)
+            one = 1 << packing.HEADER_DONE_SHIFT
+        self._words[job_id] = header + one
     return ended
 
 
@@ -1135,9 +1134,11 @@ def _check_terms(terms: IJobRegistry.Terms) -> uint256:
         self._refuse(BILLING_RANGE)
 
     price: uint256 = leases._unit_price(terms.money, limits)
-    if price < leases._amount(terms.policy >> packing.POLICY_MIN_PRICE_SHIFT):
+    if price < leases._amount((terms.policy >> packing.POLICY_MIN_PRICE_SHIFT) & packing.POLICY_MIN_PRICE_MASK):
         self._refuse(PRICE_LOW)
-    least: uint256 = leases._amount(terms.policy >> packing.POLICY_MIN_KEEPER_FEE_SHIFT)
+    least: uint256 = leases._amount(
+        (terms.policy >> packing.POLICY_MIN_KEEPER_FEE_SHIFT) & packing.POLICY_MIN_KEEPER_FEE_MASK
+    )
     keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     if keeper_fee < least or keeper_fee > max(price, least):
         self._refuse(KEEPER_FEE_RANGE)

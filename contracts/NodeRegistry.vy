@@ -76,10 +76,10 @@ LIVENESS_FEE: public(immutable(uint256))  # base units, per lapse, from the node
 RATION_BPS: public(immutable(uint256))  # share of all stake that one clock hour may burn
 
 _totals: uint256  # next id, hour, burnt in that hour, total stake: packing.TOTALS_NEXT_ID_SHIFT ..
-_owners: HashMap[uint256, uint256]  # node -> stake << 160 | owner
-_operators: HashMap[uint256, uint256]  # node -> exit_at << 160 | operator
+_owners: HashMap[uint256, uint256]  # node -> packing.OWNER_ACCOUNT_SHIFT ..
+_operators: HashMap[uint256, uint256]  # node -> packing.OPERATOR_ACCOUNT_SHIFT ..
 _offers: HashMap[uint256, uint256]  # node -> packing.OFFER_TIER_SHIFT ..
-_next_asks: HashMap[uint256, uint256]  # node -> at << packing.NEXT_ASK_AT_SHIFT | ask
+_next_asks: HashMap[uint256, uint256]  # node -> packing.NEXT_ASK_ASK_SHIFT ..
 _hot: HashMap[address, HashMap[uint256, uint256]]  # operator -> node -> packing.HOT_BEAT_SHIFT ..
 _offered_owners: HashMap[uint256, address]  # node -> who may accept it
 minimum_stake: public(reentrant(uint256))  # base units, asked of new registrations
@@ -229,9 +229,7 @@ def set_operator(node: uint256, operator: address):
     assert operator != empty(address), "nodes: operator zero"
     assert operator != old, "nodes: same operator"
     hot: uint256 = self._hot[old][node]
-    self._operators[node] = ((record >> packing.OPERATOR_EXIT_AT_SHIFT) << packing.OPERATOR_EXIT_AT_SHIFT) | convert(
-        operator, uint256
-    )
+    self._operators[node] = (record & packing.OPERATOR_EXIT_AT_LANE) | convert(operator, uint256)
     self._hot[old][node] = 0
     self._hot[operator][node] = hot
     log INodeRegistry.OperatorChanged(node=node, operator=operator)
@@ -257,9 +255,7 @@ def accept_owner(node: uint256):
     assert self._offered_owners[node] == msg.sender, "nodes: not offered to you"
     record: uint256 = self._owners[node]
     assert record != 0, "nodes: unknown node"
-    self._owners[node] = ((record >> packing.OWNER_STAKE_SHIFT) << packing.OWNER_STAKE_SHIFT) | convert(
-        msg.sender, uint256
-    )
+    self._owners[node] = (record & packing.OWNER_STAKE_LANE) | convert(msg.sender, uint256)
     self._offered_owners[node] = empty(address)
     log INodeRegistry.OwnerChanged(node=node, owner=msg.sender)
 
@@ -705,8 +701,8 @@ def _operator(node: uint256) -> address:
 
 @pure
 @internal
-def _address(word: uint256) -> address:
-    return convert(word & packing.OWNER_ACCOUNT_MASK, address)
+def _address(record: uint256) -> address:
+    return convert(record & packing.OWNER_ACCOUNT_MASK, address)
 
 
 @pure
@@ -757,6 +753,7 @@ def _gate(hot: uint256, offer: uint256, stake: uint256, ask: INodeRegistry.Ask, 
         return NO_SLOT
     if stake - ((hot >> packing.HOT_BOND_SHIFT) & packing.HOT_BOND_MASK) < ask.bond:
         return STAKE_SHORT
+    # lanes: what is needed and not offered, still in its place
     if ((ask.needs & ~offer) >> packing.NEEDS_RUNTIMES_SHIFT) & packing.NEEDS_RUNTIMES_MASK != 0:
         return RUNTIME_MISSING
     # All six sizes in one compare: a lane that is too small borrows its guard bit.
@@ -764,6 +761,7 @@ def _gate(hot: uint256, offer: uint256, stake: uint256, ask: INodeRegistry.Ask, 
     if held & packing.OFFER_GUARDS != packing.OFFER_GUARDS:
         return self._short_size(held)
     zones: uint256 = (ask.needs >> packing.NEEDS_ZONE_MASK_SHIFT) & packing.NEEDS_ZONE_MASK_MASK
+    # lanes: the mask has one bit for each zone
     if zones != 0 and (zones >> ((offer >> packing.OFFER_ZONE_SHIFT) & packing.OFFER_ZONE_MASK)) & 1 == 0:
         return ZONE_BARRED
     if rate > ask.ceiling:

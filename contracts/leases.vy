@@ -74,7 +74,8 @@ def _ask(terms: IJobRegistry.Terms) -> INodeRegistry.Ask:
     probation: uint256 = 0
     if terms.limits & packing.LIMITS_NEWCOMERS == 0:
         probation = 1
-        if price > self._amount(terms.policy >> packing.POLICY_PROBATION_PRICE_SHIFT):
+        code: uint256 = (terms.policy >> packing.POLICY_PROBATION_PRICE_SHIFT) & packing.POLICY_PROBATION_PRICE_MASK
+        if price > self._amount(code):
             probation = 2
     return INodeRegistry.Ask(
         needs=terms.needs,
@@ -113,12 +114,10 @@ def _ramp(base: uint256, overdue: uint256) -> uint256:
 @internal
 def _amount(code: uint256) -> uint256:
     """
-    @param code exponent << 10 | mantissa in its lower 15 bits.
+    @param code A coded amount (packing.AMOUNT_MANTISSA_SHIFT ..), its 15 bits alone.
     @return Base units.
     """
-    return (code & packing.AMOUNT_MANTISSA_MASK) * 10**(
-        (code >> packing.AMOUNT_EXPONENT_SHIFT) & packing.AMOUNT_EXPONENT_MASK
-    )
+    return (code & packing.AMOUNT_MANTISSA_MASK) * 10**(code >> packing.AMOUNT_EXPONENT_SHIFT)
 
 
 @pure
@@ -138,6 +137,7 @@ def _key(job_id: bytes32, index: uint256, attempts: uint256, node: uint256, scor
     @return A proposal's 48-bit key: the score's bucket, then the node's lot.
     """
     seed: bytes32 = keccak256(abi_encode(job_id, index, attempts))
+    # lanes: the hash's lowest 40 bits
     lot: uint256 = convert(keccak256(abi_encode(seed, node)), uint256) & packing.KEY_LOT_MASK
     return ((score // BUCKET) << packing.KEY_BUCKET_SHIFT) | lot
 

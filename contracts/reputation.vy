@@ -37,8 +37,11 @@ def _decay(amount: uint256, passed: uint256) -> uint256:
     halvings: uint256 = passed // HALF_LIFE
     if halvings >= 32:
         return 0
+    # lanes: x and factor have 16 fraction bits
     x: uint256 = ((passed % HALF_LIFE) << 16) // HALF_LIFE
+    # lanes: see x
     factor: uint256 = 65536 - ((43908 * x) >> 16) + ((11140 * ((x * x) >> 16)) >> 16)
+    # lanes: a halving each, and the fraction bits dropped
     return ((amount >> halvings) * factor) >> 16
 
 
@@ -77,6 +80,7 @@ def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
         else:
             cusum = min(255, cusum + 4)
             if cusum >= BREAKER:
+                # lanes: twice as long with each trip
                 quarantine = max(quarantine, now + min(QUARANTINE_MAX, QUARANTINE_BASE << trips))
                 trips = min(15, trips + 1)
                 cusum = 8

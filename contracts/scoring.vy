@@ -31,7 +31,9 @@ def _share(need: uint256, offer: uint256) -> uint256:
 @internal
 @pure
 def _distance(a: uint256, b: uint256) -> uint256:
+    # lanes: four zones a word
     row: uint256 = DISTANCES[a >> 2]
+    # lanes: 16 rows of 4 bits for each of its zones
     return (row >> (((a & 3) << 6) | (b << 2))) & 15
 
 

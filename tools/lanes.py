@@ -13,10 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
-from hearth.protocol.words import WORDS, Lane, Word
+from hearth.protocol.words import WORDS, Lane
 from tools.vyper_files import COMPILER, ROOT
 
 PACKING: Final = Path("contracts/packing.vy")
@@ -25,6 +28,7 @@ DOCUMENT: Final = Path("hearth/protocol/words.json")
 BEGIN: Final = "<!-- lanes: written by `make lanes` from hearth/protocol/words.py -->\n"
 END: Final = "<!-- end of lanes -->\n"
 GUARD: Final = "_guard_"
+WORD_BITS: Final = 256
 
 HEAD: Final = f'''# pragma version {COMPILER}
 """
@@ -37,64 +41,89 @@ HEAD: Final = f'''# pragma version {COMPILER}
 '''
 
 
-def _note(lane: Lane) -> str:
-    """Return what a lane means, in words: its unit aside."""
-    named = ", ".join(f"{name} {value}" for name, value in (*lane.values, *lane.flags))
-    return ": ".join(part for part in (lane.meaning, named) if part)
+class Kind(Enum):
+    """What a constant of packing.vy is used for."""
+
+    SHIFT = "the right side of << or >>"
+    MASK = "& with what was shifted down by the same lane's shift, and the lane's largest value"
+    PLACE = "& and | with a whole word"
+    VALUE = "what a lane holds"
+    END = "the right side of >>, to see bits above every lane"
+
+
+@dataclass(frozen=True)
+class Constant:
+    """One constant of packing.vy, and the word and lane it belongs to ("" for several lanes).
+
+    Masks are written out: the compiler takes three times as long over the same file in powers of two.
+    """
+
+    name: str
+    value: str
+    kind: Kind
+    word: str
+    lane: str = ""
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}: constant(uint256) = {self.value}" + (f"  # {self.note}" if self.note else "")
 
 
 # ---- Vyper ----
 
 
-def _constant(name: str, value: str, note: str = "") -> str:
-    return f"{name}: constant(uint256) = {value}" + (f"  # {note}" if note else "")
-
-
-def _lane_constants(prefix: str, lane: Lane, shift: int) -> list[str]:
-    """Return the constants of one lane; none for a gap that no call looks at."""
-    name = f"{prefix}_{lane.name.upper()}"
+def _of_lane(word: str, lane: Lane, shift: int) -> Iterator[Constant]:
+    """Yield the constants of one lane; none for a gap that no call looks at."""
+    prefix, name = word.upper(), f"{word}_{lane.name}".upper()
     note = ", ".join(part for part in (lane.unit, lane.meaning) if part)
     if lane.name.startswith(GUARD):
-        return [_constant(f"{prefix}_GUARD_{lane.name.removeprefix(GUARD).upper()}", f"2**{shift}")]
-    if lane.is_zero:
-        return []
-    if lane.width == 1:
-        return [_constant(name, f"2**{shift}", note)]
-    lines = [
-        _constant(f"{name}_SHIFT", str(shift), note),
-        _constant(f"{name}_MASK", f"2**{lane.width} - 1"),
-        _constant(f"{name}_LANE", f"(2**{lane.width} - 1) << {shift}"),
-    ]
-    lines += [_constant(f"{prefix}_{flag}", f"2**{shift + bit.bit_length() - 1}") for flag, bit in lane.flags]
-    return lines + [_constant(f"{lane.name.upper()}_{value}", str(number)) for value, number in lane.values]
+        guard = f"{prefix}_GUARD_{lane.name.removeprefix(GUARD).upper()}"
+        yield Constant(guard, f"2**{shift}", Kind.PLACE, word, lane.name)
+    elif lane.is_zero:
+        return
+    elif lane.width == 1:
+        yield Constant(name, f"2**{shift}", Kind.PLACE, word, lane.name, note)
+    else:
+        yield Constant(f"{name}_SHIFT", str(shift), Kind.SHIFT, word, lane.name, note)
+        mask = (1 << lane.width) - 1
+        yield Constant(f"{name}_MASK", str(mask), Kind.MASK, word, lane.name, f"2**{lane.width} - 1")
+        yield Constant(f"{name}_LANE", f"{mask} << {shift}", Kind.PLACE, word, lane.name)
+        for flag, bit in lane.flags:
+            yield Constant(f"{prefix}_{flag}", f"2**{shift + bit.bit_length() - 1}", Kind.PLACE, word, lane.name)
+        for value, number in lane.values:
+            yield Constant(f"{lane.name.upper()}_{value}", str(number), Kind.VALUE, word, lane.name)
 
 
-def _guard_constants(prefix: str, word: Word) -> list[str]:
-    """Return all guards of a word, and the sizes below them, each as one mask; nothing where it has none."""
+def constants_of(name: str) -> Iterator[Constant]:
+    """Yield the constants of one word, in the order in which packing.vy has them."""
+    word, prefix = WORDS[name], name.upper()
+    for lane, shift in word.placed:
+        yield from _of_lane(name, lane, shift)
     guards = [shift for lane, shift in word.placed if lane.name.startswith(GUARD)]
-    if not guards:
-        return []
-    bits = " + ".join(f"2**{shift}" for shift in guards)
-    return [
-        _constant(f"{prefix}_GUARDS", bits),
-        _constant(f"{prefix}_SIZES", f"2**{guards[-1] + 1} - 1 - {prefix}_GUARDS", "the lanes below the guards"),
-    ]
+    if guards:
+        together = sum(1 << shift for shift in guards)
+        yield Constant(f"{prefix}_GUARDS", str(together), Kind.PLACE, name)
+        sizes = (1 << guards[-1] + 1) - 1 - together
+        yield Constant(f"{prefix}_SIZES", str(sizes), Kind.PLACE, name, note="the lanes below the guards")
+    if word.bits < WORD_BITS:
+        yield Constant(f"{prefix}_BITS", str(word.bits), Kind.END, name)
 
 
 def render_packing() -> str:
     """Return contracts/packing.vy."""
     text = HEAD
     for name, word in WORDS.items():
-        prefix = name.upper()
-        lines = [line for lane, shift in word.placed for line in _lane_constants(prefix, lane, shift)]
-        lines += _guard_constants(prefix, word)
-        if word.bits < 256:
-            lines.append(_constant(f"{prefix}_BITS", str(word.bits)))
-        text += "\n".join(["", f"# ---- {name}: {word.what} ----", *lines, ""])
+        text += "\n".join(["", f"# ---- {name}: {word.what} ----", *map(str, constants_of(name)), ""])
     return text
 
 
 # ---- SPEC and JSON ----
+
+
+def _note(lane: Lane) -> str:
+    """Return what a lane means, in words: its unit aside."""
+    named = ", ".join(f"{name} {value}" for name, value in (*lane.values, *lane.flags))
+    return ": ".join(part for part in (lane.meaning, named) if part)
 
 
 def render_tables() -> str:

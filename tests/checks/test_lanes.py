@@ -28,7 +28,10 @@ def project(tmp_path: Path) -> Path:
 def _changed(text: str, path: Path) -> str:
     """Return `text` with one width of the unit's mark changed."""
     old, new = {
-        PACKING: ("UNIT_MARK_MASK: constant(uint256) = 2**40 - 1", "UNIT_MARK_MASK: constant(uint256) = 2**39 - 1"),
+        PACKING: (
+            "UNIT_MARK_MASK: constant(uint256) = 1099511627775",
+            "UNIT_MARK_MASK: constant(uint256) = 549755813887",
+        ),
         SPEC: ("| `mark` | 160 | 40 |", "| `mark` | 160 | 39 |"),
         DOCUMENT: ('"mark", "shift": 160, "width": 40', '"mark", "shift": 160, "width": 39'),
     }[path]
