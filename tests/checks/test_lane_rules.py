@@ -66,7 +66,7 @@ def _reads(module: vy_ast.Module, kind: Kind) -> Iterator[vy_ast.Attribute]:
 @pytest.mark.parametrize("kind", [Kind.MASK, Kind.SHIFT], ids=lambda kind: kind.name)
 @pytest.mark.parametrize("step", [1, 2, 5, 40])
 def test_contracts__another_lanes_constant_at_any_site__is_refused_there(kind: Kind, step: int) -> None:
-    """Each site gets the constant that stands `step` further in the table, and is refused by itself."""
+    """Each site gets a constant of another value, `step` further in the table, and is refused by itself."""
     names = [name for name, constant in CONSTANTS.items() if constant.kind is kind]
     sites = 0
     for source in CONTRACTS:
@@ -74,12 +74,14 @@ def test_contracts__another_lanes_constant_at_any_site__is_refused_there(kind: K
         changed = list(_reads(module, kind))
         own = [operand.attr for operand in changed]
         for operand in changed:
-            operand.attr = names[(names.index(operand.attr) + step) % len(names)]
+            at, value = names.index(operand.attr), CONSTANTS[operand.attr].value
+            operand.attr = next(n for n in names[at + step :] + names if CONSTANTS[n].value != value)
         refused = {id(node) for node, _ in lane_faults(module)}
         for operand in changed:
             read = operand.get_ancestor()
-            # A wrong shift shows at its own mask, right above it.
-            assert {id(read), id(read.get_ancestor())} & refused, f"{source.label}:{operand.lineno}: {operand.attr}"
+            # A wrong shift shows at its own mask, right above it; a wrong word at what is read.
+            seen = {id(node) for node in (read, read.get_ancestor(), read.left, read.right)}
+            assert seen & refused, f"{source.label}:{operand.lineno}: {operand.attr}"
         for operand, name in zip(changed, own, strict=True):
             operand.attr = name
         sites += len(changed)
