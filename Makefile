@@ -39,8 +39,8 @@ ifndef FUZZ_SEED
 FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
-.PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms artifacts-check test demo fuzz \
-	planted wheel bench bench-gas chaos artifacts lock lock-check format clean services-up services-down
+.PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check artifacts-check \
+	test demo fuzz planted wheel bench bench-gas chaos lanes artifacts lock lock-check format clean services-up services-down
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -99,7 +99,7 @@ node_modules/.stamp: package.json package-lock.json .npmrc $(NODE_STAMP)
 
 # ---- checks ----
 
-check: lint types rooms contracts-format contracts-bytes contracts-forms artifacts-check ## every static check
+check: lint types rooms contracts-format contracts-bytes contracts-forms lanes-check artifacts-check ## every static check
 
 lint: .venv/.stamp-project
 	$(PY) -m ruff check --quiet .
@@ -119,6 +119,9 @@ contracts-bytes: .venv/.stamp-project
 
 contracts-forms: .venv/.stamp-project
 	$(PY) -m tools.check_vyper contracts
+
+lanes-check: .venv/.stamp-project
+	$(PY) -m tools.lanes --check
 
 artifacts-check: .venv/.stamp-project
 	$(PY) -m tools.build_artifacts --check
@@ -165,6 +168,9 @@ wheel: .venv/.stamp-project ## the package that users install, into dist/
 	@ls -sh dist
 
 # ---- upkeep ----
+
+lanes: .venv/.stamp-project ## write packing.vy, SPEC's tables and words.json from the lane table
+	$(PY) -m tools.lanes
 
 artifacts: .venv/.stamp-project ## compile contracts into hearth/market/artifacts
 	$(PY) -m tools.build_artifacts

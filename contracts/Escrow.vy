@@ -32,10 +32,7 @@ from interfaces import IEscrow
 
 implements: IEscrow
 
-# Amounts are below 2^96, so that a share, amount and account, is one word.
-AMOUNT_BITS: constant(uint256) = 96
-ACCOUNT_BITS: constant(uint256) = 160
-ACCOUNT_MASK: constant(uint256) = 2**160 - 1
+import packing
 
 # The ERC-20 that is kept here, or zero for the native coin.
 ASSET: public(reentrant(immutable(address)))
@@ -71,7 +68,7 @@ def lock(key: bytes32, amount: uint256):
     @param key a name of the caller's own
     @param amount base units, below 2^96: native, the value sent; ERC-20, covered by tokens that are not yet tracked
     """
-    assert amount >> AMOUNT_BITS == 0, "escrow: too large"
+    assert amount <= packing.SHARE_AMOUNT_MASK, "escrow: too large"
     if ASSET == empty(address):
         assert msg.value == amount, "escrow: wrong value"
     else:
@@ -106,9 +103,9 @@ def split(key: bytes32, shares: uint256[4]):
     """
     total: uint256 = 0
     for share: uint256 in shares:
-        amount: uint256 = share >> ACCOUNT_BITS
+        amount: uint256 = share >> packing.SHARE_AMOUNT_SHIFT
         if amount != 0:
-            account: address = convert(share & ACCOUNT_MASK, address)
+            account: address = convert(share & packing.SHARE_ACCOUNT_MASK, address)
             # Nobody could ever withdraw it; money that is meant to be lost goes to a named dead address.
             assert account != empty(address), "escrow: share for nobody"
             # unsafe: at most four amounts below 2^96

@@ -53,23 +53,17 @@ MAX_ATTEMPTS: constant(uint256) = 8
 MAX_CHALLENGE_WINDOW: constant(uint256) = 7 * 86400
 # What this version builds: one unit a lease, one replica, no challenge window, no checkpoints, no flag but newcomers.
 BUILT_LANES: constant(uint256) = (
-    (packing.U16 << packing.CHUNK)
-    + (packing.U4 << packing.REPLICAS)
-    + (packing.U4 << packing.QUORUM)
-    + (packing.U24 << packing.CHALLENGE_WINDOW)
-    + (packing.U24 << packing.CHECKPOINT_EVERY)
-    + (packing.U8 << 180)
-    - packing.NEWCOMERS
+    packing.LIMITS_CHUNK_LANE
+    + packing.LIMITS_REPLICAS_LANE
+    + packing.LIMITS_QUORUM_LANE
+    + packing.LIMITS_CHALLENGE_WINDOW_LANE
+    + packing.LIMITS_CHECKPOINT_EVERY_LANE
+    + packing.LIMITS_FLAGS_LANE
+    - packing.LIMITS_NEWCOMERS
 )
-BUILT: constant(uint256) = (1 << packing.CHUNK) + (1 << packing.REPLICAS) + (1 << packing.QUORUM)
-
-FIXED: constant(uint256) = 0
-FUEL: constant(uint256) = 1
-METERED: constant(uint256) = 2
-OK: constant(uint256) = 1
-TIMEOUT: constant(uint256) = 5
-BAD_INPUT: constant(uint256) = 6
-IMAGE_MISSING: constant(uint256) = 8
+BUILT: constant(uint256) = (
+    (1 << packing.LIMITS_CHUNK_SHIFT) + (1 << packing.LIMITS_REPLICAS_SHIFT) + (1 << packing.LIMITS_QUORUM_SHIFT)
+)
 
 # Reasons, one 32-byte row each; SPEC section "Errors".
 NOT_SUBMITTER: constant(uint256) = 0
@@ -163,7 +157,7 @@ offered_governor: public(reentrant(address))
 def __init__(escrow: IEscrow, nodes: INodeRegistry, treasury: address, policy: uint256):
     """
     @param nodes The NodeRegistry of the pair, deployed before with this contract's predicted address.
-    @param policy The first parameters of new jobs (packing.VERSION ..).
+    @param policy The first parameters of new jobs (packing.POLICY_VERSION_SHIFT ..).
     """
     assert treasury != empty(address), "jobs: treasury zero"
     ESCROW = escrow
@@ -196,19 +190,19 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     policy: uint256 = terms.policy
     if policy != self._policy or policy == 0:
         self._check_other_policy(policy)
-    if terms.submitter & packing.U160 != convert(msg.sender, uint256):
+    if terms.submitter & packing.SUBMITTER_ACCOUNT_MASK != convert(msg.sender, uint256):
         self._refuse(NOT_SUBMITTER)
     count: uint256 = self._check_terms(terms)
     if len(parents) != 0:
         self._refuse(NO_PARENTS)
 
     amount: uint256 = count * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
-    if amount > packing.U96:
+    if amount > packing.SHARE_AMOUNT_MASK:
         self._refuse(ESCROW_LARGE)
     if count == 1:
-        self._words[job_id] = packing.OPEN | (block.timestamp << packing.STARTED)
+        self._words[job_id] = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
     else:
-        self._words[job_id] = packing.HEADER | (block.timestamp << packing.OPENED)
+        self._words[job_id] = packing.STATE_HEADER | (block.timestamp << packing.HEADER_OPENED_SHIFT)
     log IJobRegistry.JobPosted(job_id=job_id, submitter=msg.sender, terms=terms, parents=parents)
 
     # The lock is the next call after the transfer, so that nobody can lock the payer's tokens in between.
@@ -247,7 +241,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     self._check_submitter(terms.submitter)
     job_id: bytes32 = self._job_id(terms)
     word: uint256 = self._words[job_id]
-    if index == ALL and self._state(word) == packing.HEADER:
+    if index == ALL and self._state(word) == packing.STATE_HEADER:
         refund: uint256 = self._close_array(job_id, word, terms)
         log IJobRegistry.Cancelled(job_id=job_id, index=ALL, word=self._words[job_id], refund=refund)
         extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
@@ -258,30 +252,32 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     key, word, header = self._touched(job_id, index)
     at: uint256 = self._event_index(header, index)
     state: uint256 = self._state(word)
-    if state == packing.OPEN:
+    if state == packing.STATE_OPEN:
         word = self._with_lapse(key, word, terms.policy)
-        if (word >> packing.MARK) & packing.U40 != 0:
+        if (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0:
             self._refuse(PROPOSAL_LIVE)
         refund: uint256 = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
-        word = self._end(job_id, key, word, header, packing.CANCELLED)
+        word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
         log IJobRegistry.Cancelled(job_id=job_id, index=at, word=word, refund=refund)
         extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
         return
 
-    if state != packing.RUNNING:
+    if state != packing.STATE_RUNNING:
         self._refuse(NOT_OPEN)
     if block.timestamp >= self._reclaimable_from(word):
         self._refuse(RECLAIMABLE)
-    notice: uint256 = (terms.policy >> packing.CANCEL_NOTICE) & packing.U12
-    mark: uint256 = min((word >> packing.MARK) & packing.U40, block.timestamp + notice)
+    notice: uint256 = (terms.policy >> packing.POLICY_CANCEL_NOTICE_SHIFT) & packing.POLICY_CANCEL_NOTICE_MASK
+    mark: uint256 = min((word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK, block.timestamp + notice)
     word = (
-        (word & ~(packing.U4 | (packing.U40 << packing.MARK)))
-        | packing.CLOSING
-        | (mark << packing.MARK)
-        | packing.NOTICED
+        (word & ~(packing.UNIT_STATE_LANE | packing.UNIT_MARK_LANE))
+        | packing.STATE_CLOSING
+        | (mark << packing.UNIT_MARK_SHIFT)
+        | packing.UNIT_NOTICED
     )
     self._words[key] = word
-    log IJobRegistry.Closing(job_id=job_id, index=at, node=(word >> packing.NODE) & packing.U32, word=word)
+    log IJobRegistry.Closing(
+        job_id=job_id, index=at, node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK, word=word
+    )
 
 
 # ---- OPERATORS ----
@@ -300,29 +296,29 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
     word: uint256 = 0
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
-    if self._state(word) != packing.OPEN:
+    if self._state(word) != packing.STATE_OPEN:
         self._refuse(NOT_OPEN)
     word = self._with_lapse(key, word, terms.policy)
-    mark: uint256 = (word >> packing.MARK) & packing.U40
+    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if mark == 0:
         self._refuse(NO_PROPOSAL)
     if block.timestamp < mark:
         self._refuse(WINDOW_OPEN)
     best: uint256 = self._seconds[key]
-    node: uint256 = (best >> packing.BEST_NODE) & packing.U32
-    rate: uint256 = (word >> packing.RATE) & packing.U80
+    node: uint256 = (best >> packing.BEST_NODE_SHIFT) & packing.BEST_NODE_MASK
+    rate: uint256 = (word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK
     self._start(
         terms,
         job_id,
         key,
         self._event_index(header, index),
-        word + (1 << packing.TIPS),
+        word + (1 << packing.UNIT_TIPS_SHIFT),
         node,
         rate,
         session_key,
         resume_from,
     )
-    tip: uint256 = ((terms.money >> packing.KEEPER_FEE) & packing.U80) // 2
+    tip: uint256 = ((terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 2
     extcall ESCROW.split(job_id, [self._share(tip, best), 0, 0, 0], skip_contract_check=True)
 
 
@@ -339,14 +335,15 @@ def claim(terms: IJobRegistry.Terms, index: uint256, node: uint256, session_key:
     word: uint256 = 0
     at, key, word = self._open(job_id, terms.limits, index)
     word = self._with_lapse(key, word, terms.policy)
-    if (word >> packing.MARK) & packing.U40 != 0:
+    if (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0:
         self._refuse(PROPOSAL_LIVE)
-    lapses: uint256 = (word >> packing.LAPSES) & packing.U4
-    if (terms.limits >> packing.MATCH_WINDOW) & packing.U12 != 0 and lapses < MAX_LAPSES:
-        after: uint256 = (terms.policy >> packing.OPEN_CLAIM_AFTER) & packing.U12
-        if block.timestamp < ((word >> packing.STARTED) & packing.U40) + after:
+    lapses: uint256 = (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK
+    window: uint256 = (terms.limits >> packing.LIMITS_MATCH_WINDOW_SHIFT) & packing.LIMITS_MATCH_WINDOW_MASK
+    if window != 0 and lapses < MAX_LAPSES:
+        after: uint256 = (terms.policy >> packing.POLICY_OPEN_CLAIM_AFTER_SHIFT) & packing.POLICY_OPEN_CLAIM_AFTER_MASK
+        if block.timestamp < ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK) + after:
             self._refuse(NO_CLAIMS)
-    if lapses == 0 and (word >> packing.NODE) & packing.U32 == node:
+    if lapses == 0 and (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK == node:
         self._refuse(EXCLUDED)
     self._start(terms, job_id, key, at, word, node, 0, session_key, resume_from)
 
@@ -366,27 +363,27 @@ def submit(job_id: bytes32, index: uint256, result: bytes32, report: bytes32, ou
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
     self._check_leased(word)
-    if outcome == 0 or outcome > TIMEOUT:
+    if outcome == 0 or outcome > packing.OUTCOME_TIMEOUT:
         self._refuse(OUTCOME_RANGE)
     if result == empty(bytes32):
         self._refuse(RESULT_ZERO)
-    if word & packing.FUEL != 0:
-        if used == 0 or used > packing.U24:
+    if word & packing.UNIT_FUEL != 0:
+        if used == 0 or used > packing.UNIT_SECONDS_MASK:
             self._refuse(USED_RANGE)
     elif used != 0:
         self._refuse(USED_RANGE)
 
     word = (
-        (word & ~(packing.U8 | (packing.U40 << packing.MARK)))
-        | packing.SUBMITTED
-        | (outcome << packing.OUTCOME)
-        | (block.timestamp << packing.MARK)
-        | (used << packing.SECONDS)
+        (word & ~(packing.UNIT_STATE_LANE | packing.UNIT_OUTCOME_LANE | packing.UNIT_MARK_LANE))
+        | packing.STATE_SUBMITTED
+        | (outcome << packing.UNIT_OUTCOME_SHIFT)
+        | (block.timestamp << packing.UNIT_MARK_SHIFT)
+        | (used << packing.UNIT_SECONDS_SHIFT)
     )
     self._words[key] = word
-    if word & packing.STORE != 0:
+    if word & packing.UNIT_STORE != 0:
         self._seconds[key] = convert(result, uint256)
-    node: uint256 = (word >> packing.NODE) & packing.U32
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     log IJobRegistry.Submitted(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, result=result, report=report
     )
@@ -406,22 +403,22 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
     self._check_leased(word)
-    if outcome < BAD_INPUT or outcome > IMAGE_MISSING:
+    if outcome < packing.OUTCOME_BAD_INPUT or outcome > packing.OUTCOME_IMAGE_MISSING:
         self._refuse(OUTCOME_RANGE)
-    node: uint256 = (word >> packing.NODE) & packing.U32
-    word |= outcome << packing.OUTCOME
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    word |= outcome << packing.UNIT_OUTCOME_SHIFT
 
     price: uint256 = leases._unit_price(terms.money, terms.limits)
     refund: uint256 = 0
-    if self._state(word) == packing.CLOSING:
+    if self._state(word) == packing.STATE_CLOSING:
         refund = leases._holds(price, terms.money, terms.limits, word)
-        word = self._end(job_id, key, word, header, packing.CANCELLED)
+        word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
     elif self._may_reopen(terms.limits, terms.policy, word, header):
         self._accused[key] = node
-        word = self._reopen(key, word | packing.ACCUSED)
+        word = self._reopen(key, word | packing.UNIT_ACCUSED)
     else:
         refund = leases._holds(price, terms.money, terms.limits, word)
-        word = self._end(job_id, key, word, header, packing.REFUNDED)
+        word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
     log IJobRegistry.Declined(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report
     )
@@ -448,13 +445,13 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     word: uint256 = 0
     at, key, word = self._open(job_id, terms.limits, index)
     word = self._with_lapse(key, word, terms.policy)
-    window: uint256 = (terms.limits >> packing.MATCH_WINDOW) & packing.U12
-    if window == 0 or (word >> packing.LAPSES) & packing.U4 >= MAX_LAPSES:
+    window: uint256 = (terms.limits >> packing.LIMITS_MATCH_WINDOW_SHIFT) & packing.LIMITS_MATCH_WINDOW_MASK
+    if window == 0 or (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK >= MAX_LAPSES:
         self._refuse(CLAIMS_ONLY)
-    mark: uint256 = (word >> packing.MARK) & packing.U40
+    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if mark != 0 and block.timestamp >= mark:
         self._refuse(WINDOW_OVER)
-    if (word >> packing.NODE) & packing.U32 == node:
+    if (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK == node:
         self._refuse(EXCLUDED)
     if not self._has_time(terms.limits, terms.policy):
         self._refuse(NO_TIME)
@@ -463,20 +460,22 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     score: uint256 = 0
     operator: address = empty(address)
     rate, score, operator = staticcall NODES.appraise(node, leases._ask(terms), skip_contract_check=True)
-    if convert(operator, uint256) == terms.submitter & packing.U160:
+    if convert(operator, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
         self._refuse(OWN_JOB)
-    rank: uint256 = leases._key(job_id, at, (word >> packing.ATTEMPTS) & packing.U4, node, score)
+    rank: uint256 = leases._key(
+        job_id, at, (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK, node, score
+    )
 
     extensions: uint256 = 0
     if mark == 0:
         mark = block.timestamp + window
     else:
         best: uint256 = self._seconds[key]
-        if (best >> packing.BEST_NODE) & packing.U32 == node:
+        if (best >> packing.BEST_NODE_SHIFT) & packing.BEST_NODE_MASK == node:
             self._refuse(BEST_ALREADY)
-        if rank <= (best >> packing.BEST_KEY) & packing.U48:
+        if rank <= (best >> packing.BEST_KEY_SHIFT) & packing.BEST_KEY_MASK:
             self._refuse(NOT_BETTER)
-        extensions = best >> packing.EXTENSIONS
+        extensions = best >> packing.BEST_EXTENSIONS_SHIFT
         if extensions < MAX_EXTENSIONS and mark - block.timestamp < window // 3:
             extensions += 1
             mark += window // 3
@@ -485,14 +484,14 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
         receiver = msg.sender
     proposal: uint256 = (
         convert(receiver, uint256)
-        | (node << packing.BEST_NODE)
-        | (rank << packing.BEST_KEY)
-        | (extensions << packing.EXTENSIONS)
+        | (node << packing.BEST_NODE_SHIFT)
+        | (rank << packing.BEST_KEY_SHIFT)
+        | (extensions << packing.BEST_EXTENSIONS_SHIFT)
     )
     word = (
-        (word & ~((packing.U80 << packing.RATE) | (packing.U40 << packing.MARK)))
-        | (rate << packing.RATE)
-        | (mark << packing.MARK)
+        (word & ~(packing.UNIT_RATE_LANE | packing.UNIT_MARK_LANE))
+        | (rate << packing.UNIT_RATE_SHIFT)
+        | (mark << packing.UNIT_MARK_SHIFT)
     )
     self._seconds[key] = proposal
     self._words[key] = word
@@ -536,20 +535,24 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     word: uint256 = 0
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
-    if self._state(word) != packing.CLOSING:
+    if self._state(word) != packing.STATE_CLOSING:
         self._refuse(NOT_CLOSING)
-    mark: uint256 = (word >> packing.MARK) & packing.U40
+    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if block.timestamp < mark:
         self._refuse(NOTICE_RUNNING)
-    node: uint256 = (word >> packing.NODE) & packing.U32
-    billed: uint256 = mark - ((word >> packing.STARTED) & packing.U40)
-    billed = min(billed, terms.limits & packing.U24) + ((terms.policy >> packing.START_FEE) & packing.U12)
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    billed: uint256 = mark - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
+    billed = min(billed, terms.limits & packing.LIMITS_MAX_SECONDS_MASK) + (
+        (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
+    )
     price: uint256 = leases._unit_price(terms.money, terms.limits)
     pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
     rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
-    reward: uint256 = leases._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
-    word = self._end(job_id, key, word, header, packing.CANCELLED)
+    reward: uint256 = leases._ramp(
+        ((terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 8, block.timestamp - mark
+    )
+    word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
     log IJobRegistry.Closed(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
     )
@@ -570,16 +573,16 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     word: uint256 = 0
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
-    if self._state(word) != packing.RUNNING:
+    if self._state(word) != packing.STATE_RUNNING:
         self._refuse(NOT_RUNNING)
     due: uint256 = self._reclaimable_from(word)
     if block.timestamp < due:
         self._refuse(NOT_RECLAIMABLE)
-    node: uint256 = (word >> packing.NODE) & packing.U32
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     price: uint256 = leases._unit_price(terms.money, terms.limits)
     bond: uint256 = leases._bond(price, terms.money, terms.policy)
     slash: uint256 = bond // SLASH_DIVISOR
-    base: uint256 = ((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8
+    base: uint256 = ((terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 8
     reward: uint256 = min(slash // 4, leases._ramp(base, block.timestamp - due))
 
     refund: uint256 = 0
@@ -587,7 +590,7 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
         word = self._reopen(key, word)
     else:
         refund = leases._holds(price, terms.money, terms.limits, word)
-        word = self._end(job_id, key, word, header, packing.REFUNDED)
+        word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
     log IJobRegistry.Reclaimed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
     extcall NODES.reclaimed(node, bond, slash, reward, self._payee(payee), skip_contract_check=True)
     if refund != 0:
@@ -602,7 +605,9 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     @param payee Who gets the expirer's pay, once per call; zero means msg.sender.
     """
     due: uint256 = (
-        ((terms.limits >> packing.DEADLINE) & packing.U40) + 1 - leases._lease_time(terms.limits, terms.policy)
+        ((terms.limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK)
+        + 1
+        - leases._lease_time(terms.limits, terms.policy)
     )
     if block.timestamp < due:
         self._refuse(NOT_EXPIRED)
@@ -610,19 +615,19 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     word: uint256 = self._words[job_id]
     refund: uint256 = 0
     at: uint256 = ALL
-    if index == ALL and self._state(word) == packing.HEADER:
+    if index == ALL and self._state(word) == packing.STATE_HEADER:
         refund = self._close_array(job_id, word, terms)
         word = self._words[job_id]
     else:
         key: bytes32 = empty(bytes32)
         header: uint256 = 0
         key, word, header = self._touched(job_id, index)
-        if self._state(word) != packing.OPEN:
+        if self._state(word) != packing.STATE_OPEN:
             self._refuse(NOT_OPEN)
         at = self._event_index(header, index)
         refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
-        word = self._end(job_id, key, word, header, packing.EXPIRED)
-    keeper_fee: uint256 = (terms.money >> packing.KEEPER_FEE) & packing.U80
+        word = self._end(job_id, key, word, header, packing.STATE_EXPIRED)
+    keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
     refund -= reward
     log IJobRegistry.Expired(job_id=job_id, index=at, word=word, refund=refund)
@@ -726,7 +731,7 @@ def load(job_id: bytes32, index: uint256) -> (uint256, uint256, uint256, uint256
     """
     job: uint256 = self._words[job_id]
     key: bytes32 = job_id
-    if self._state(job) == packing.HEADER:
+    if self._state(job) == packing.STATE_HEADER:
         key = keccak256(abi_encode(job_id, index))
     return job, self._words[key], self._seconds[key], self._accused[key]
 
@@ -753,7 +758,7 @@ def _job_id(terms: IJobRegistry.Terms) -> bytes32:
 @pure
 @internal
 def _state(word: uint256) -> uint256:
-    return word & packing.U4
+    return word & packing.UNIT_STATE_MASK
 
 
 @view
@@ -763,7 +768,7 @@ def _touched(job_id: bytes32, index: uint256) -> (bytes32, uint256, uint256):
     @return (key, word, header) of a unit; the header is 0 for a one-lease job, the word 0 for an untouched unit.
     """
     word: uint256 = self._words[job_id]
-    if self._state(word) != packing.HEADER:
+    if self._state(word) != packing.STATE_HEADER:
         if index != 0 and index != NEXT:
             self._refuse(INDEX_RANGE)
         return job_id, word, 0
@@ -778,30 +783,30 @@ def _open(job_id: bytes32, limits: uint256, index: uint256) -> (uint256, bytes32
     @return (index, key, word); the caller stores the word.
     """
     word: uint256 = self._words[job_id]
-    if self._state(word) != packing.HEADER:
+    if self._state(word) != packing.STATE_HEADER:
         if index != 0 and index != NEXT:
             self._refuse(INDEX_RANGE)
-        if self._state(word) != packing.OPEN:
+        if self._state(word) != packing.STATE_OPEN:
             self._refuse(NOT_OPEN)
         return 0, job_id, word
 
-    if word & packing.CLOSED != 0:
+    if word & packing.HEADER_CLOSED != 0:
         self._refuse(JOB_CLOSED)
-    touched: uint256 = (word >> packing.TOUCHED) & packing.U24
+    touched: uint256 = (word >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
     at: uint256 = index
     if index == NEXT:
         at = touched
-    if at >= (limits >> packing.UNITS) & packing.U24:
+    if at >= (limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK:
         self._refuse(INDEX_RANGE)
     if at > touched:
         self._refuse(INDEX_LATER)
     key: bytes32 = keccak256(abi_encode(job_id, at))
     if at == touched:
-        self._words[job_id] = word + (1 << packing.TOUCHED)
-        opened: uint256 = (word >> packing.OPENED) & packing.U40
-        return at, key, packing.OPEN | (opened << packing.STARTED)
+        self._words[job_id] = word + (1 << packing.HEADER_TOUCHED_SHIFT)
+        opened: uint256 = (word >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK
+        return at, key, packing.STATE_OPEN | (opened << packing.UNIT_STARTED_SHIFT)
     word = self._words[key]
-    if self._state(word) != packing.OPEN:
+    if self._state(word) != packing.STATE_OPEN:
         self._refuse(NOT_OPEN)
     return at, key, word
 
@@ -846,22 +851,22 @@ def _start(
     """
     if resume_from != 0:
         self._refuse(NO_RESUME)
-    if convert(msg.sender, uint256) == terms.submitter & packing.U160:
+    if convert(msg.sender, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
         self._refuse(OWN_JOB)
     if not self._has_time(terms.limits, terms.policy):
         self._refuse(NO_TIME)
     locked: uint256 = extcall NODES.engage(node, msg.sender, leases._ask(terms), rate, skip_contract_check=True)
     started: uint256 = (
-        packing.RUNNING
-        | (node << packing.NODE)
-        | (locked << packing.RATE)
-        | (block.timestamp << packing.STARTED)
-        | ((block.timestamp + leases._lease_time(terms.limits, terms.policy)) << packing.MARK)
-        | ((word & ((packing.U4 << packing.ATTEMPTS) | (packing.U4 << packing.TIPS))) + (1 << packing.ATTEMPTS))
-        | (word & packing.ACCUSED)
+        packing.STATE_RUNNING
+        | (node << packing.UNIT_NODE_SHIFT)
+        | (locked << packing.UNIT_RATE_SHIFT)
+        | (block.timestamp << packing.UNIT_STARTED_SHIFT)
+        | ((block.timestamp + leases._lease_time(terms.limits, terms.policy)) << packing.UNIT_MARK_SHIFT)
+        | ((word & (packing.UNIT_ATTEMPTS_LANE | packing.UNIT_TIPS_LANE)) + (1 << packing.UNIT_ATTEMPTS_SHIFT))
+        | (word & packing.UNIT_ACCUSED)
     )
-    if (terms.limits >> packing.BILLING) & packing.U4 == FUEL:
-        started |= packing.FUEL
+    if (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK == packing.BILLING_FUEL:
+        started |= packing.UNIT_FUEL
     self._words[key] = started
     log IJobRegistry.Started(job_id=job_id, index=index, node=node, word=started, session_key=session_key)
 
@@ -872,9 +877,11 @@ def _may_reopen(limits: uint256, policy: uint256, word: uint256, header: uint256
     """
     @return Whether a lease that ended without a result leaves an attempt, and time for it, in a job still open.
     """
-    if (word >> packing.ATTEMPTS) & packing.U4 >= (limits >> packing.MAX_ATTEMPTS) & packing.U4:
+    if (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK >= (
+        limits >> packing.LIMITS_MAX_ATTEMPTS_SHIFT
+    ) & packing.LIMITS_MAX_ATTEMPTS_MASK:
         return False
-    return header & packing.CLOSED == 0 and self._has_time(limits, policy)
+    return header & packing.HEADER_CLOSED == 0 and self._has_time(limits, policy)
 
 
 @internal
@@ -883,12 +890,9 @@ def _reopen(key: bytes32, word: uint256) -> uint256:
     @return The new word: OPEN from now, without the node that leaves.
     """
     kept: uint256 = word & (
-        (packing.U32 << packing.NODE)
-        | (packing.U4 << packing.ATTEMPTS)
-        | (packing.U4 << packing.TIPS)
-        | packing.ACCUSED
+        packing.UNIT_NODE_LANE | packing.UNIT_ATTEMPTS_LANE | packing.UNIT_TIPS_LANE | packing.UNIT_ACCUSED
     )
-    opened: uint256 = kept | packing.OPEN | (block.timestamp << packing.STARTED)
+    opened: uint256 = kept | packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
     self._words[key] = opened
     return opened
 
@@ -898,13 +902,16 @@ def _end(job_id: bytes32, key: bytes32, word: uint256, header: uint256, state: u
     """
     @notice Write a unit's last word, and count its end in the array's header.
     """
-    ended: uint256 = (word & ~packing.U4) | state
+    ended: uint256 = (word & ~packing.UNIT_STATE_LANE) | state
     self._words[key] = ended
     if header != 0:
-        lane: uint256 = packing.FAILED
-        if state == packing.SETTLED and (word >> packing.OUTCOME) & packing.U4 == OK:
-            lane = packing.DONE
-        self._words[job_id] = header + (1 << lane)
+        one: uint256 = 1 << packing.HEADER_FAILED_SHIFT
+        if (
+            state == packing.STATE_SETTLED
+            and (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
+        ):
+            one = 1 << packing.HEADER_DONE_SHIFT
+        self._words[job_id] = header + one
     return ended
 
 
@@ -913,12 +920,14 @@ def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) ->
     """
     @return What the untouched units hold.
     """
-    if header & packing.CLOSED != 0:
+    if header & packing.HEADER_CLOSED != 0:
         self._refuse(JOB_CLOSED)
-    untouched: uint256 = ((terms.limits >> packing.UNITS) & packing.U24) - ((header >> packing.TOUCHED) & packing.U24)
+    untouched: uint256 = ((terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK) - (
+        (header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
+    )
     if untouched == 0:
         self._refuse(NOTHING_LEFT)
-    self._words[job_id] = header | packing.CLOSED
+    self._words[job_id] = header | packing.HEADER_CLOSED
     return untouched * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
 
 
@@ -934,36 +943,43 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> bool
     word: uint256 = 0
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
-    if self._state(word) != packing.SUBMITTED:
+    if self._state(word) != packing.STATE_SUBMITTED:
         return False
-    node: uint256 = (word >> packing.NODE) & packing.U32
-    mark: uint256 = (word >> packing.MARK) & packing.U40
-    ok: bool = (word >> packing.OUTCOME) & packing.U4 == OK
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
+    ok: bool = (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
 
-    elapsed: uint256 = mark - ((word >> packing.STARTED) & packing.U40)
-    billed: uint256 = terms.limits & packing.U24
-    billing: uint256 = (terms.limits >> packing.BILLING) & packing.U4
-    if billing == FUEL:
-        billed = min(billed, (word >> packing.SECONDS) & packing.U24)
-    elif billing == METERED:
+    elapsed: uint256 = mark - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
+    billed: uint256 = terms.limits & packing.LIMITS_MAX_SECONDS_MASK
+    billing: uint256 = (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK
+    if billing == packing.BILLING_FUEL:
+        billed = min(billed, (word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
+    elif billing == packing.BILLING_METERED:
         billed = min(billed, elapsed)
-    if word & packing.NOTICED != 0:
-        billed = min(billed, elapsed + ((terms.policy >> packing.START_FEE) & packing.U12))
+    if word & packing.UNIT_NOTICED != 0:
+        billed = min(
+            billed,
+            elapsed
+            + ((terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK),
+        )
     price: uint256 = leases._unit_price(terms.money, terms.limits)
     pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
     rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
     reward: uint256 = 0
     if settler != empty(address):
-        reward = leases._ramp(((terms.money >> packing.KEEPER_FEE) & packing.U80) // 8, block.timestamp - mark)
+        reward = leases._ramp(
+            ((terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 8,
+            block.timestamp - mark,
+        )
 
     accused: uint256 = 0
-    if ok and word & packing.ACCUSED != 0:
+    if ok and word & packing.UNIT_ACCUSED != 0:
         accused = self._accused[key]
         if accused == node:
             accused = 0
     bond: uint256 = leases._bond(price, terms.money, terms.policy)
-    word = self._end(job_id, key, word, header, packing.SETTLED)
+    word = self._end(job_id, key, word, header, packing.STATE_SETTLED)
     log IJobRegistry.Settled(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
     )
@@ -1010,7 +1026,7 @@ def _share(amount: uint256, account: uint256) -> uint256:
     """
     if amount == 0:
         return 0
-    return (amount << 160) | (account & packing.U160)
+    return (amount << packing.SHARE_AMOUNT_SHIFT) | (account & packing.SHARE_ACCOUNT_MASK)
 
 
 @view
@@ -1019,7 +1035,10 @@ def _has_time(limits: uint256, policy: uint256) -> bool:
     """
     @return Whether an attempt that starts now can end before the deadline.
     """
-    return block.timestamp + leases._lease_time(limits, policy) <= (limits >> packing.DEADLINE) & packing.U40
+    return (
+        block.timestamp + leases._lease_time(limits, policy)
+        <= (limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK
+    )
 
 
 @view
@@ -1028,9 +1047,11 @@ def _reclaimable_from(word: uint256) -> uint256:
     """
     @return The first second at which a RUNNING unit may be reclaimed: its lease is over, or its node is dead.
     """
-    seen: uint256 = staticcall NODES.last_seen((word >> packing.NODE) & packing.U32, skip_contract_check=True)
-    dead: uint256 = max(seen, (word >> packing.STARTED) & packing.U40) + DEAD_AFTER
-    return min((word >> packing.MARK) & packing.U40, dead)
+    seen: uint256 = staticcall NODES.last_seen(
+        (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK, skip_contract_check=True
+    )
+    dead: uint256 = max(seen, (word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK) + DEAD_AFTER
+    return min((word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK, dead)
 
 
 @view
@@ -1047,7 +1068,7 @@ def _payee(payee: address) -> address:
 @view
 @internal
 def _check_submitter(submitter: uint256):
-    if submitter & packing.U160 != convert(msg.sender, uint256):
+    if submitter & packing.SUBMITTER_ACCOUNT_MASK != convert(msg.sender, uint256):
         self._refuse(NOT_SUBMITTER)
 
 
@@ -1055,9 +1076,9 @@ def _check_submitter(submitter: uint256):
 @internal
 def _check_leased(word: uint256):
     state: uint256 = self._state(word)
-    if state != packing.RUNNING and state != packing.CLOSING:
+    if state != packing.STATE_RUNNING and state != packing.STATE_CLOSING:
         self._refuse(NOT_RUNNING)
-    if block.timestamp >= (word >> packing.MARK) & packing.U40:
+    if block.timestamp >= (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK:
         self._refuse(LATE)
 
 
@@ -1071,11 +1092,11 @@ def _check_terms(terms: IJobRegistry.Terms) -> uint256:
     limits: uint256 = terms.limits
     if (
         terms.needs >> packing.NEEDS_BITS != 0
-        or terms.needs & packing.GUARDS != 0
+        or terms.needs & packing.NEEDS_GUARDS != 0
         or terms.money >> packing.MONEY_BITS != 0
         or limits >> packing.LIMITS_BITS != 0
-        or terms.verifier >> 160 != 0
-        or terms.court >> 160 != 0
+        or terms.verifier >> packing.VERIFIER_BITS != 0
+        or terms.court >> packing.COURT_BITS != 0
     ):
         self._refuse(SPARE_BITS)
     if limits & BUILT_LANES != BUILT:
@@ -1088,35 +1109,40 @@ def _check_terms(terms: IJobRegistry.Terms) -> uint256:
         self._refuse(NO_PARENTS)
     if terms.spec == empty(bytes32):
         self._refuse(SPEC_ZERO)
-    if (terms.needs >> packing.RUNTIMES) & packing.U8 == 0:
+    if (terms.needs >> packing.NEEDS_RUNTIMES_SHIFT) & packing.NEEDS_RUNTIMES_MASK == 0:
         self._refuse(RUNTIME_ZERO)
-    if terms.money & packing.U80 == 0:
+    if terms.money & packing.MONEY_CEILING_MASK == 0:
         self._refuse(CEILING_ZERO)
-    seconds: uint256 = limits & packing.U24
+    seconds: uint256 = limits & packing.LIMITS_MAX_SECONDS_MASK
     if seconds == 0 or seconds > MAX_SECONDS:
         self._refuse(SECONDS_RANGE)
     if not self._has_time(limits, terms.policy):
         self._refuse(DEADLINE_NEAR)
-    units: uint256 = (limits >> packing.UNITS) & packing.U24
+    units: uint256 = (limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
     if units == 0 or units > MAX_UNITS:
         self._refuse(UNITS_RANGE)
-    window: uint256 = (limits >> packing.MATCH_WINDOW) & packing.U12
-    if window != 0 and (window < (terms.policy >> packing.MIN_MATCH_WINDOW) & packing.U9 or window > MAX_WINDOW):
+    window: uint256 = (limits >> packing.LIMITS_MATCH_WINDOW_SHIFT) & packing.LIMITS_MATCH_WINDOW_MASK
+    if window != 0 and (
+        window < (terms.policy >> packing.POLICY_MIN_MATCH_WINDOW_SHIFT) & packing.POLICY_MIN_MATCH_WINDOW_MASK
+        or window > MAX_WINDOW
+    ):
         self._refuse(WINDOW_RANGE)
-    attempts: uint256 = (limits >> packing.MAX_ATTEMPTS) & packing.U4
+    attempts: uint256 = (limits >> packing.LIMITS_MAX_ATTEMPTS_SHIFT) & packing.LIMITS_MAX_ATTEMPTS_MASK
     if attempts == 0 or attempts > MAX_ATTEMPTS:
         self._refuse(ATTEMPTS_RANGE)
-    if (limits >> packing.BILLING) & packing.U4 > METERED:
+    if (limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK > packing.BILLING_METERED:
         self._refuse(BILLING_RANGE)
 
     price: uint256 = leases._unit_price(terms.money, limits)
-    if price < leases._amount(terms.policy >> packing.MIN_PRICE):
+    if price < leases._amount((terms.policy >> packing.POLICY_MIN_PRICE_SHIFT) & packing.POLICY_MIN_PRICE_MASK):
         self._refuse(PRICE_LOW)
-    least: uint256 = leases._amount(terms.policy >> packing.MIN_KEEPER_FEE)
-    keeper_fee: uint256 = (terms.money >> packing.KEEPER_FEE) & packing.U80
+    least: uint256 = leases._amount(
+        (terms.policy >> packing.POLICY_MIN_KEEPER_FEE_SHIFT) & packing.POLICY_MIN_KEEPER_FEE_MASK
+    )
+    keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     if keeper_fee < least or keeper_fee > max(price, least):
         self._refuse(KEEPER_FEE_RANGE)
-    if leases._bond(price, terms.money, terms.policy) > packing.U80:
+    if leases._bond(price, terms.money, terms.policy) > packing.HOT_BOND_MASK:
         self._refuse(BOND_LARGE)
     return units
 
@@ -1127,26 +1153,30 @@ def _refuse_unbuilt(limits: uint256):
     """
     @notice Name the field that is out of range, or that this version does not build yet.
     """
-    chunk: uint256 = (limits >> packing.CHUNK) & packing.U16
-    if chunk == 0 or chunk > MAX_CHUNK or ((limits >> packing.UNITS) & packing.U24) % chunk != 0:
+    chunk: uint256 = (limits >> packing.LIMITS_CHUNK_SHIFT) & packing.LIMITS_CHUNK_MASK
+    if (
+        chunk == 0
+        or chunk > MAX_CHUNK
+        or ((limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK) % chunk != 0
+    ):
         self._refuse(CHUNK_RANGE)
     if chunk != 1:
         self._refuse(NO_CHUNKS)
-    replicas: uint256 = (limits >> packing.REPLICAS) & packing.U4
+    replicas: uint256 = (limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK
     if replicas % 2 == 0 or replicas > 7:
         self._refuse(REPLICAS_RANGE)
-    quorum: uint256 = (limits >> packing.QUORUM) & packing.U4
+    quorum: uint256 = (limits >> packing.LIMITS_QUORUM_SHIFT) & packing.LIMITS_QUORUM_MASK
     if quorum <= replicas // 2 or quorum > replicas:
         self._refuse(QUORUM_RANGE)
     if replicas != 1:
         self._refuse(NO_REPLICAS)
-    if (limits >> packing.CHALLENGE_WINDOW) & packing.U24 != 0:
+    if (limits >> packing.LIMITS_CHALLENGE_WINDOW_SHIFT) & packing.LIMITS_CHALLENGE_WINDOW_MASK != 0:
         self._refuse(NO_CHALLENGES)
-    if (limits >> packing.CHECKPOINT_EVERY) & packing.U24 != 0:
+    if (limits >> packing.LIMITS_CHECKPOINT_EVERY_SHIFT) & packing.LIMITS_CHECKPOINT_EVERY_MASK != 0:
         self._refuse(NO_CHECKPOINTS)
-    if limits & packing.CONFIDENTIAL != 0:
+    if limits & packing.LIMITS_CONFIDENTIAL != 0:
         self._refuse(NO_CONFIDENTIAL)
-    if limits & packing.PREEMPTIBLE != 0:
+    if limits & packing.LIMITS_PREEMPTIBLE != 0:
         self._refuse(NO_PREEMPTIBLE)
     self._refuse(FLAG_UNKNOWN)
 
@@ -1172,16 +1202,16 @@ def _check_policy_range(policy: uint256):
     """
     @notice The bounds of SPEC section "Parameters", hard-coded.
     """
-    window: uint256 = (policy >> packing.MIN_MATCH_WINDOW) & packing.U9
-    ack_time: uint256 = (policy >> packing.ACK_TIME) & packing.U10
-    after: uint256 = (policy >> packing.OPEN_CLAIM_AFTER) & packing.U12
-    grace: uint256 = (policy >> packing.GRACE_FLOOR) & packing.U12
-    fee: uint256 = (policy >> packing.FEE_BPS) & packing.U10
+    window: uint256 = (policy >> packing.POLICY_MIN_MATCH_WINDOW_SHIFT) & packing.POLICY_MIN_MATCH_WINDOW_MASK
+    ack_time: uint256 = (policy >> packing.POLICY_ACK_TIME_SHIFT) & packing.POLICY_ACK_TIME_MASK
+    after: uint256 = (policy >> packing.POLICY_OPEN_CLAIM_AFTER_SHIFT) & packing.POLICY_OPEN_CLAIM_AFTER_MASK
+    grace: uint256 = (policy >> packing.POLICY_GRACE_FLOOR_SHIFT) & packing.POLICY_GRACE_FLOOR_MASK
+    fee: uint256 = (policy >> packing.POLICY_FEE_BPS_SHIFT) & packing.POLICY_FEE_BPS_MASK
     if (
-        policy & packing.U8 != PROTOCOL_VERSION
+        policy & packing.POLICY_VERSION_MASK != PROTOCOL_VERSION
         or fee > FEE_CAP
-        or (policy >> packing.AUDIT_SHARE) & packing.U10 > fee
-        or (policy >> packing.BOND_NONE) & packing.U16 == 0
+        or (policy >> packing.POLICY_AUDIT_SHARE_BPS_SHIFT) & packing.POLICY_AUDIT_SHARE_BPS_MASK > fee
+        or (policy >> packing.POLICY_BOND_NONE_BPS_SHIFT) & packing.POLICY_BOND_NONE_BPS_MASK == 0
         or window == 0
         or window > MAX_WINDOW
         or ack_time < 2
@@ -1190,7 +1220,8 @@ def _check_policy_range(policy: uint256):
         or after > 3600
         or grace == 0
         or grace > 3600
-        or (policy >> packing.MIN_CHALLENGE_WINDOW) & packing.U20 > MAX_CHALLENGE_WINDOW
+        or (policy >> packing.POLICY_MIN_CHALLENGE_WINDOW_SHIFT) & packing.POLICY_MIN_CHALLENGE_WINDOW_MASK
+        > MAX_CHALLENGE_WINDOW
     ):
         self._refuse(POLICY_RANGE)
 

@@ -66,7 +66,7 @@ def nodes(first: uint256, count: uint256) -> DynArray[INodeRegistry.Node, MAX_PA
     @return Records; all zero for an exited node.
     """
     page: DynArray[INodeRegistry.Node, MAX_PAGE] = []
-    end: uint256 = min(first + min(count, MAX_PAGE), (staticcall NODES.totals()) & packing.U32)
+    end: uint256 = min(first + min(count, MAX_PAGE), (staticcall NODES.totals()) & packing.TOTALS_NEXT_ID_MASK)
     for i: uint256 in range(MAX_PAGE):
         if first + i >= end:
             break
@@ -123,21 +123,21 @@ def fit(terms: IJobRegistry.Terms, index: uint256, node: uint256, claim: bool) -
     """
     raw: uint256[4] = self._read(terms, index)
     word: uint256 = raw[1]
-    header: bool = raw[0] & packing.U4 == packing.HEADER
-    if word & packing.U4 != packing.OPEN or (header and raw[0] & packing.CLOSED != 0):
+    header: bool = raw[0] & packing.HEADER_STATE_MASK == packing.STATE_HEADER
+    if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN or (header and raw[0] & packing.HEADER_CLOSED != 0):
         return NOT_OPEN
     code: uint256 = staticcall NODES.gate(node, leases._ask(terms))
     if code != 0:
         return code
     record: INodeRegistry.Node = staticcall NODES.get(node)
-    if convert(record.operator, uint256) == terms.submitter & packing.U160:
+    if convert(record.operator, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
         return OWN_JOB
-    if (word >> packing.NODE) & packing.U32 == node:
-        if not claim or (word >> packing.LAPSES) & packing.U4 == 0:
+    if (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK == node:
+        if not claim or (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK == 0:
             return EXCLUDED
     if (
         block.timestamp + leases._lease_time(terms.limits, terms.policy)
-        > (terms.limits >> packing.DEADLINE) & packing.U40
+        > (terms.limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK
     ):
         return NO_TIME
     return 0
@@ -157,10 +157,12 @@ def score(terms: IJobRegistry.Terms, index: uint256, node: uint256) -> (uint256,
     rate, points, operator = staticcall NODES.appraise(node, leases._ask(terms))
     raw: uint256[4] = self._read(terms, index)
     at: uint256 = index
-    if raw[0] & packing.U4 != packing.HEADER:
+    if raw[0] & packing.HEADER_STATE_MASK != packing.STATE_HEADER:
         at = 0
     job_id: bytes32 = staticcall JOBS.job_id_of(terms)
-    return rate, points, leases._key(job_id, at, (raw[1] >> packing.ATTEMPTS) & packing.U4, node, points)
+    return rate, points, leases._key(
+        job_id, at, (raw[1] >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK, node, points
+    )
 
 
 @view
@@ -229,10 +231,17 @@ def _read(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
     """
     job_id: bytes32 = staticcall JOBS.job_id_of(terms)
     raw: uint256[4] = self._load(job_id, index)
-    if raw[0] & packing.U4 == packing.HEADER and raw[1] == 0:
-        if index == (raw[0] >> packing.TOUCHED) & packing.U24 and index < (terms.limits >> packing.UNITS) & packing.U24:
-            raw[1] = packing.OPEN | (((raw[0] >> packing.OPENED) & packing.U40) << packing.STARTED)
-    if raw[1] & packing.U4 == packing.OPEN and leases._has_lapsed(raw[1], terms.policy, block.timestamp):
+    if raw[0] & packing.HEADER_STATE_MASK == packing.STATE_HEADER and raw[1] == 0:
+        if (
+            index == (raw[0] >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
+            and index < (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
+        ):
+            raw[1] = packing.STATE_OPEN | (
+                ((raw[0] >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK) << packing.UNIT_STARTED_SHIFT
+            )
+    if raw[1] & packing.UNIT_STATE_MASK == packing.STATE_OPEN and leases._has_lapsed(
+        raw[1], terms.policy, block.timestamp
+    ):
         raw[1] = leases._drop(raw[1], raw[2])
     return raw
 
@@ -247,36 +256,39 @@ def _due(candidate: ILens.Candidate) -> bool:
         ids: DynArray[uint256, MAX_NODES_CHECKED] = self._range(candidate)
         for node: uint256 in ids:
             hot: uint256 = (staticcall NODES.get(node)).hot
-            silent: bool = block.timestamp >= (hot & packing.U32) + DEAD_AFTER
-            if hot != 0 and silent and hot & (packing.LAPSED | packing.EXITING) == 0:
+            silent: bool = block.timestamp >= (hot & packing.HOT_BEAT_MASK) + DEAD_AFTER
+            if hot != 0 and silent and hot & (packing.HOT_LAPSED | packing.HOT_EXITING) == 0:
                 return True
         return False
 
     job_id: bytes32 = staticcall JOBS.job_id_of(candidate.terms)
     raw: uint256[4] = self._load(job_id, candidate.index)
-    state: uint256 = raw[1] & packing.U4
-    mark: uint256 = (raw[1] >> packing.MARK) & packing.U40
-    header: bool = raw[0] & packing.U4 == packing.HEADER
+    state: uint256 = raw[1] & packing.UNIT_STATE_MASK
+    mark: uint256 = (raw[1] >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
+    header: bool = raw[0] & packing.HEADER_STATE_MASK == packing.STATE_HEADER
     if not header and candidate.index != 0 and candidate.index != ALL:
         return False
     if candidate.op == SETTLE:
-        return state == packing.SUBMITTED
+        return state == packing.STATE_SUBMITTED
     if candidate.op == CLOSE:
-        return state == packing.CLOSING and block.timestamp >= mark
+        return state == packing.STATE_CLOSING and block.timestamp >= mark
     if candidate.op == RECLAIM:
-        if state != packing.RUNNING:
+        if state != packing.STATE_RUNNING:
             return False
-        seen: uint256 = staticcall NODES.last_seen((raw[1] >> packing.NODE) & packing.U32)
-        dead: uint256 = max(seen, (raw[1] >> packing.STARTED) & packing.U40) + DEAD_AFTER
+        seen: uint256 = staticcall NODES.last_seen((raw[1] >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK)
+        dead: uint256 = max(seen, (raw[1] >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK) + DEAD_AFTER
         return block.timestamp >= min(mark, dead)
     if candidate.op == EXPIRE:
-        deadline: uint256 = (candidate.terms.limits >> packing.DEADLINE) & packing.U40
+        deadline: uint256 = (candidate.terms.limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK
         if block.timestamp + leases._lease_time(candidate.terms.limits, candidate.terms.policy) <= deadline:
             return False
         if header and candidate.index == ALL:
-            units: uint256 = (candidate.terms.limits >> packing.UNITS) & packing.U24
-            return raw[0] & packing.CLOSED == 0 and (raw[0] >> packing.TOUCHED) & packing.U24 < units
-        return state == packing.OPEN
+            units: uint256 = (candidate.terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
+            return (
+                raw[0] & packing.HEADER_CLOSED == 0
+                and (raw[0] >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK < units
+            )
+        return state == packing.STATE_OPEN
     return False
 
 

@@ -31,16 +31,16 @@ import reputation
 import scoring
 
 MAX_BATCH: constant(uint256) = 128
-MAX_STAKE: constant(uint256) = 2**80 - 1
-MAX_NODES: constant(uint256) = 2**32 - 1
+MAX_STAKE: constant(uint256) = packing.OWNER_STAKE_MASK
+MAX_NODES: constant(uint256) = packing.TOTALS_NEXT_ID_MASK
 BPS: constant(uint256) = 10000
 HOUR: constant(uint256) = 3600
 PAUSE_TIME: constant(uint256) = 7 * 86400
 DEAD_ADDRESS: constant(address) = 0x000000000000000000000000000000000000dEaD
 
 # A lane that follows another in the hot word adds without touching its neighbour.
-ONE_BUSY: constant(uint256) = 1 << packing.BUSY
-BEAT_LANES: constant(uint256) = packing.U32 + packing.LAPSED
+ONE_BUSY: constant(uint256) = 1 << packing.HOT_BUSY_SHIFT
+BEAT_LANES: constant(uint256) = packing.HOT_BEAT_LANE + packing.HOT_LAPSED
 
 # The gates of SPEC section "Matching", in the order in which they are checked. 0 = all hold.
 NOT_LIVE: constant(uint256) = 1
@@ -75,12 +75,12 @@ FEE_REFERENCE: public(immutable(uint256))  # base units, the fee that counts as 
 LIVENESS_FEE: public(immutable(uint256))  # base units, per lapse, from the node's free stake
 RATION_BPS: public(immutable(uint256))  # share of all stake that one clock hour may burn
 
-_totals: uint256  # next id, hour, burnt in that hour, total stake: packing.NEXT_ID ..
-_owners: HashMap[uint256, uint256]  # node -> stake << 160 | owner
-_operators: HashMap[uint256, uint256]  # node -> exit_at << 160 | operator
-_offers: HashMap[uint256, uint256]  # node -> packing.TIER ..
-_next_asks: HashMap[uint256, uint256]  # node -> at << 80 | ask
-_hot: HashMap[address, HashMap[uint256, uint256]]  # operator -> node -> packing.BEAT ..
+_totals: uint256  # next id, hour, burnt in that hour, total stake: packing.TOTALS_NEXT_ID_SHIFT ..
+_owners: HashMap[uint256, uint256]  # node -> packing.OWNER_ACCOUNT_SHIFT ..
+_operators: HashMap[uint256, uint256]  # node -> packing.OPERATOR_ACCOUNT_SHIFT ..
+_offers: HashMap[uint256, uint256]  # node -> packing.OFFER_TIER_SHIFT ..
+_next_asks: HashMap[uint256, uint256]  # node -> packing.NEXT_ASK_ASK_SHIFT ..
+_hot: HashMap[address, HashMap[uint256, uint256]]  # operator -> node -> packing.HOT_BEAT_SHIFT ..
 _offered_owners: HashMap[uint256, address]  # node -> who may accept it
 minimum_stake: public(reentrant(uint256))  # base units, asked of new registrations
 paused_until: public(reentrant(uint256))  # seconds
@@ -137,7 +137,7 @@ def __init__(
 def register(operator: address, offer: uint256, manifest: bytes32, stake: uint256) -> uint256:
     """
     @notice Register a node that msg.sender owns and `operator` runs.
-    @param offer Packed offer of one slot, its ask included (packing.TIER ..).
+    @param offer Packed offer of one slot, its ask included (packing.OFFER_TIER_SHIFT ..).
     @param manifest sha2-256 of the manifest document.
     @param stake Base units, sent along or approved to this contract.
     @return The node's id.
@@ -145,15 +145,15 @@ def register(operator: address, offer: uint256, manifest: bytes32, stake: uint25
     assert block.timestamp >= self.paused_until, "nodes: paused"
     assert operator != empty(address), "nodes: operator zero"
     self._check_offer(offer)
-    self._check_ask(offer >> packing.ASK)
+    self._check_ask(offer >> packing.OFFER_ASK_SHIFT)
     assert stake >= self.minimum_stake, "nodes: stake below minimum"
     assert stake <= MAX_STAKE, "nodes: stake too large"
 
     totals: uint256 = self._totals
-    node: uint256 = totals & packing.U32
+    node: uint256 = totals & packing.TOTALS_NEXT_ID_MASK
     assert node != MAX_NODES, "nodes: no ids left"
-    self._totals = totals + 1 + (stake << packing.TOTAL)
-    self._owners[node] = (stake << 160) | convert(msg.sender, uint256)
+    self._totals = totals + 1 + (stake << packing.TOTALS_TOTAL_SHIFT)
+    self._owners[node] = (stake << packing.OWNER_STAKE_SHIFT) | convert(msg.sender, uint256)
     self._operators[node] = convert(operator, uint256)
     self._offers[node] = offer
     log INodeRegistry.NodeRegistered(
@@ -173,9 +173,9 @@ def add_stake(node: uint256, amount: uint256):
     record: uint256 = self._owners[node]
     assert record != 0, "nodes: unknown node"
     assert amount != 0, "nodes: amount zero"
-    assert (record >> 160) + amount <= MAX_STAKE, "nodes: stake too large"
-    self._owners[node] = record + (amount << 160)
-    self._totals += amount << packing.TOTAL
+    assert (record >> packing.OWNER_STAKE_SHIFT) + amount <= MAX_STAKE, "nodes: stake too large"
+    self._owners[node] = record + (amount << packing.OWNER_STAKE_SHIFT)
+    self._totals += amount << packing.TOTALS_TOTAL_SHIFT
     log INodeRegistry.StakeAdded(node=node, payer=msg.sender, amount=amount)
     self._take(node, amount)
 
@@ -189,10 +189,10 @@ def update_offer(node: uint256, offer: uint256, manifest: bytes32):
     """
     self._check_owner(node)
     self._check_offer(offer)
-    assert offer >> packing.ASK == 0, "nodes: ask has its own call"
+    assert offer >> packing.OFFER_ASK_SHIFT == 0, "nodes: ask has its own call"
     hot: uint256 = self._hot[self._operator(node)][node]
-    assert (hot >> packing.BUSY) & packing.U6 == 0, "nodes: busy"
-    kept: uint256 = self._offers[node] & ((packing.U80 << packing.ASK) | packing.PENDING)
+    assert (hot >> packing.HOT_BUSY_SHIFT) & packing.HOT_BUSY_MASK == 0, "nodes: busy"
+    kept: uint256 = self._offers[node] & (packing.OFFER_ASK_LANE | packing.OFFER_PENDING)
     self._offers[node] = offer | kept
     log INodeRegistry.OfferChanged(node=node, offer=offer | kept, manifest=manifest)
 
@@ -207,13 +207,13 @@ def set_ask(node: uint256, ask: uint256):
     self._check_owner(node)
     self._check_ask(ask)
     offer: uint256 = self._offers[node]
-    if offer & packing.PENDING != 0:
+    if offer & packing.OFFER_PENDING != 0:
         next: uint256 = self._next_asks[node]
-        assert block.timestamp >= next >> 80, "nodes: an ask is pending"
-        offer = (offer & ~(packing.U80 << packing.ASK)) | ((next & packing.U80) << packing.ASK)
+        assert block.timestamp >= next >> packing.NEXT_ASK_AT_SHIFT, "nodes: an ask is pending"
+        offer = (offer & ~packing.OFFER_ASK_LANE) | ((next & packing.NEXT_ASK_ASK_MASK) << packing.OFFER_ASK_SHIFT)
     at: uint256 = block.timestamp + ASK_NOTICE
-    self._offers[node] = offer | packing.PENDING
-    self._next_asks[node] = (at << 80) | ask
+    self._offers[node] = offer | packing.OFFER_PENDING
+    self._next_asks[node] = (at << packing.NEXT_ASK_AT_SHIFT) | ask
     log INodeRegistry.AskChanged(node=node, ask=ask, at=at)
 
 
@@ -229,7 +229,7 @@ def set_operator(node: uint256, operator: address):
     assert operator != empty(address), "nodes: operator zero"
     assert operator != old, "nodes: same operator"
     hot: uint256 = self._hot[old][node]
-    self._operators[node] = ((record >> 160) << 160) | convert(operator, uint256)
+    self._operators[node] = (record & packing.OPERATOR_EXIT_AT_LANE) | convert(operator, uint256)
     self._hot[old][node] = 0
     self._hot[operator][node] = hot
     log INodeRegistry.OperatorChanged(node=node, operator=operator)
@@ -255,7 +255,7 @@ def accept_owner(node: uint256):
     assert self._offered_owners[node] == msg.sender, "nodes: not offered to you"
     record: uint256 = self._owners[node]
     assert record != 0, "nodes: unknown node"
-    self._owners[node] = ((record >> 160) << 160) | convert(msg.sender, uint256)
+    self._owners[node] = (record & packing.OWNER_STAKE_LANE) | convert(msg.sender, uint256)
     self._offered_owners[node] = empty(address)
     log INodeRegistry.OwnerChanged(node=node, owner=msg.sender)
 
@@ -268,13 +268,13 @@ def exit_start(node: uint256):
     """
     self._check_owner(node)
     record: uint256 = self._operators[node]
-    assert record >> 160 == 0, "nodes: exiting"
+    assert record >> packing.OPERATOR_EXIT_AT_SHIFT == 0, "nodes: exiting"
     at: uint256 = block.timestamp + UNBONDING
-    self._operators[node] = record | (at << 160)
+    self._operators[node] = record | (at << packing.OPERATOR_EXIT_AT_SHIFT)
     operator: address = self._address(record)
     hot: uint256 = self._hot[operator][node]
     if hot != 0:
-        self._hot[operator][node] = hot | packing.EXITING
+        self._hot[operator][node] = hot | packing.HOT_EXITING
     log INodeRegistry.ExitStarted(node=node, at=at)
 
 
@@ -286,12 +286,12 @@ def exit_cancel(node: uint256):
     """
     self._check_owner(node)
     record: uint256 = self._operators[node]
-    assert record >> 160 != 0, "nodes: not exiting"
+    assert record >> packing.OPERATOR_EXIT_AT_SHIFT != 0, "nodes: not exiting"
     operator: address = self._address(record)
-    self._operators[node] = record & packing.U160
+    self._operators[node] = record & packing.OPERATOR_ACCOUNT_MASK
     hot: uint256 = self._hot[operator][node]
     if hot != 0:
-        self._hot[operator][node] = hot & ~packing.EXITING
+        self._hot[operator][node] = hot & ~packing.HOT_EXITING
     log INodeRegistry.ExitCancelled(node=node)
 
 
@@ -302,23 +302,26 @@ def exit_finish(node: uint256):
     @notice Complete an exit; anyone may. The stake becomes the owner's credit in Escrow; the id is never used again.
     """
     record: uint256 = self._operators[node]
-    exit_at: uint256 = record >> 160
+    exit_at: uint256 = record >> packing.OPERATOR_EXIT_AT_SHIFT
     assert exit_at != 0, "nodes: not exiting"
     assert block.timestamp >= exit_at, "nodes: still unbonding"
     operator: address = self._address(record)
-    assert (self._hot[operator][node] >> packing.BOND) & packing.U80 == 0, "nodes: bond outstanding"
+    assert (self._hot[operator][node] >> packing.HOT_BOND_SHIFT) & packing.HOT_BOND_MASK == 0, "nodes: bond outstanding"
     owned: uint256 = self._owners[node]
-    stake: uint256 = owned >> 160
+    stake: uint256 = owned >> packing.OWNER_STAKE_SHIFT
     self._hot[operator][node] = 0
     self._operators[node] = 0
     self._owners[node] = 0
     self._offers[node] = 0
     self._next_asks[node] = 0
     self._offered_owners[node] = empty(address)
-    self._totals -= stake << packing.TOTAL
+    self._totals -= stake << packing.TOTALS_TOTAL_SHIFT
     log INodeRegistry.ExitFinished(node=node, stake=stake)
     if stake != 0:
-        extcall ESCROW.split(convert(node, bytes32), [(stake << 160) | (owned & packing.U160), 0, 0, 0])
+        extcall ESCROW.split(
+            convert(node, bytes32),
+            [(stake << packing.SHARE_AMOUNT_SHIFT) | (owned & packing.OWNER_ACCOUNT_MASK), 0, 0, 0],
+        )
 
 
 # ---- OPERATORS ----
@@ -361,21 +364,24 @@ def check_liveness(nodes: DynArray[uint256, MAX_BATCH], payee: address):
     for node: uint256 in nodes:
         operator: address = self._operator(node)
         hot: uint256 = self._hot[operator][node]
-        if hot == 0 or hot & (packing.LAPSED | packing.EXITING) != 0:
+        if hot == 0 or hot & (packing.HOT_LAPSED | packing.HOT_EXITING) != 0:
             continue
-        if block.timestamp < (hot & packing.U32) + DEAD_AFTER:
+        if block.timestamp < (hot & packing.HOT_BEAT_MASK) + DEAD_AFTER:
             continue
         done = True
-        self._hot[operator][node] = hot | packing.LAPSED
+        self._hot[operator][node] = hot | packing.HOT_LAPSED
         record: uint256 = self._owners[node]
-        fee: uint256 = min(LIVENESS_FEE, (record >> 160) - ((hot >> packing.BOND) & packing.U80))
+        fee: uint256 = min(
+            LIVENESS_FEE,
+            (record >> packing.OWNER_STAKE_SHIFT) - ((hot >> packing.HOT_BOND_SHIFT) & packing.HOT_BOND_MASK),
+        )
         log INodeRegistry.NodeLapsed(node=node, payee=receiver, fee=fee)
         if fee != 0:
-            self._owners[node] = record - (fee << 160)
-            self._totals -= fee << packing.TOTAL
+            self._owners[node] = record - (fee << packing.OWNER_STAKE_SHIFT)
+            self._totals -= fee << packing.TOTALS_TOTAL_SHIFT
             extcall ESCROW.split(
                 convert(node, bytes32),
-                [(fee << 160) | convert(receiver, uint256), 0, 0, 0],
+                [(fee << packing.SHARE_AMOUNT_SHIFT) | convert(receiver, uint256), 0, 0, 0],
                 skip_contract_check=True,
             )
     assert done, "nodes: nothing to do"
@@ -399,8 +405,10 @@ def engage(node: uint256, operator: address, ask: INodeRegistry.Ask, rate: uint2
     locked: uint256 = rate
     if rate == 0:
         locked = self._ask_in_force(node, offer)
-    self._check_gate(self._gate(hot, offer, self._owners[node] >> 160, ask, locked))
-    self._hot[operator][node] = ((hot & ~BEAT_LANES) | block.timestamp) + ONE_BUSY + (ask.bond << packing.BOND)
+    self._check_gate(self._gate(hot, offer, self._owners[node] >> packing.OWNER_STAKE_SHIFT, ask, locked))
+    self._hot[operator][node] = (
+        ((hot & ~BEAT_LANES) | block.timestamp) + ONE_BUSY + (ask.bond << packing.HOT_BOND_SHIFT)
+    )
     return locked
 
 
@@ -425,7 +433,7 @@ def declined(node: uint256, operator: address, bond: uint256):
     self._check_jobs()
     hot: uint256 = self._hot[operator][node]
     assert hot != 0, "nodes: not the operator"
-    self._hot[operator][node] = hot - ONE_BUSY - (bond << packing.BOND)
+    self._hot[operator][node] = hot - ONE_BUSY - (bond << packing.HOT_BOND_SHIFT)
 
 
 @external
@@ -438,7 +446,7 @@ def settled(node: uint256, bond: uint256, ok: bool, fee: uint256, accused: uint2
     """
     self._check_jobs()
     operator: address = self._operator(node)
-    hot: uint256 = self._hot[operator][node] - (bond << packing.BOND)
+    hot: uint256 = self._hot[operator][node] - (bond << packing.HOT_BOND_SHIFT)
     if ok:
         hot = reputation._observe(
             hot, True, min(reputation.ONE, reputation.ONE * fee // FEE_REFERENCE), block.timestamp
@@ -458,7 +466,7 @@ def closed(node: uint256, bond: uint256) -> address:
     """
     self._check_jobs()
     operator: address = self._operator(node)
-    self._hot[operator][node] -= ONE_BUSY + (bond << packing.BOND)
+    self._hot[operator][node] -= ONE_BUSY + (bond << packing.HOT_BOND_SHIFT)
     return self._address(self._owners[node])
 
 
@@ -474,11 +482,11 @@ def reclaimed(node: uint256, bond: uint256, slash: uint256, reward: uint256, pay
     self._check_jobs()
     operator: address = self._operator(node)
     totals: uint256 = self._totals
-    stakes: uint256 = totals >> packing.TOTAL
+    stakes: uint256 = totals >> packing.TOTALS_TOTAL_SHIFT
     hour: uint256 = block.timestamp // HOUR
     burnt: uint256 = 0
-    if (totals >> packing.HOUR) & packing.U32 == hour:
-        burnt = (totals >> packing.BURNT) & packing.U96
+    if (totals >> packing.TOTALS_HOUR_SHIFT) & packing.TOTALS_HOUR_MASK == hour:
+        burnt = (totals >> packing.TOTALS_BURNT_SHIFT) & packing.TOTALS_BURNT_MASK
 
     burn: uint256 = slash - reward
     weight: uint256 = reputation.ONE
@@ -487,13 +495,13 @@ def reclaimed(node: uint256, bond: uint256, slash: uint256, reward: uint256, pay
         weight = reputation.ONE // 2
     taken: uint256 = reward + burn
     self._totals = (
-        (totals & packing.U32)
-        | (hour << packing.HOUR)
-        | ((burnt + burn) << packing.BURNT)
-        | ((stakes - taken) << packing.TOTAL)
+        (totals & packing.TOTALS_NEXT_ID_MASK)
+        | (hour << packing.TOTALS_HOUR_SHIFT)
+        | ((burnt + burn) << packing.TOTALS_BURNT_SHIFT)
+        | ((stakes - taken) << packing.TOTALS_TOTAL_SHIFT)
     )
-    self._owners[node] -= taken << 160
-    self._hot[operator][node] -= ONE_BUSY + (bond << packing.BOND)
+    self._owners[node] -= taken << packing.OWNER_STAKE_SHIFT
+    self._hot[operator][node] -= ONE_BUSY + (bond << packing.HOT_BOND_SHIFT)
     self._observe_failure(node, weight)
     log INodeRegistry.Slashed(node=node, payee=payee, reward=reward, burnt=burn)
     if taken != 0:
@@ -568,7 +576,7 @@ def last_seen(node: uint256) -> uint256:
     """
     @return The second of the node's last beat, zero if there was none.
     """
-    return self._hot[self._operator(node)][node] & packing.U32
+    return self._hot[self._operator(node)][node] & packing.HOT_BEAT_MASK
 
 
 @view
@@ -583,7 +591,7 @@ def appraise(node: uint256, ask: INodeRegistry.Ask) -> (uint256, uint256, addres
     hot: uint256 = self._hot[operator][node]
     offer: uint256 = self._offers[node]
     rate: uint256 = self._ask_in_force(node, offer)
-    self._check_gate(self._gate(hot, offer, self._owners[node] >> 160, ask, rate))
+    self._check_gate(self._gate(hot, offer, self._owners[node] >> packing.OWNER_STAKE_SHIFT, ask, rate))
     return rate, scoring._score(ask.needs, ask.ceiling, rate, offer, hot), operator
 
 
@@ -598,7 +606,7 @@ def gate(node: uint256, ask: INodeRegistry.Ask) -> uint256:
     return self._gate(
         self._hot[self._operator(node)][node],
         offer,
-        self._owners[node] >> 160,
+        self._owners[node] >> packing.OWNER_STAKE_SHIFT,
         ask,
         self._ask_in_force(node, offer),
     )
@@ -617,11 +625,11 @@ def get(node: uint256) -> INodeRegistry.Node:
     return INodeRegistry.Node(
         owner=self._address(owned),
         operator=operator,
-        stake=owned >> 160,
+        stake=owned >> packing.OWNER_STAKE_SHIFT,
         offer=self._offers[node],
         hot=self._hot[operator][node],
         next_ask=self._next_asks[node],
-        exit_at=record >> 160,
+        exit_at=record >> packing.OPERATOR_EXIT_AT_SHIFT,
     )
 
 
@@ -630,7 +638,7 @@ def get(node: uint256) -> INodeRegistry.Node:
 @reentrant
 def totals() -> uint256:
     """
-    @return next id, hour, burnt in that hour, total stake (packing.NEXT_ID ..)
+    @return next id, hour, burnt in that hour, total stake (packing.TOTALS_NEXT_ID_SHIFT ..)
     """
     return self._totals
 
@@ -645,9 +653,9 @@ def _beat(node: uint256) -> bool:
         record: uint256 = self._operators[node]
         if record == 0 or self._address(record) != msg.sender:
             return False
-        hot = block.timestamp << packing.REP_TIME
-        if record >> 160 != 0:
-            hot |= packing.EXITING
+        hot = block.timestamp << packing.HOT_REP_TIME_SHIFT
+        if record >> packing.OPERATOR_EXIT_AT_SHIFT != 0:
+            hot |= packing.HOT_EXITING
     self._hot[msg.sender][node] = (hot & ~BEAT_LANES) | block.timestamp
     return True
 
@@ -680,8 +688,8 @@ def _observe_failure(node: uint256, weight: uint256):
     old: uint256 = self._hot[operator][node]
     hot: uint256 = reputation._observe(old, False, weight, block.timestamp)
     self._hot[operator][node] = hot
-    until: uint256 = (hot >> packing.QUARANTINE) & packing.U32
-    if until != (old >> packing.QUARANTINE) & packing.U32:
+    until: uint256 = (hot >> packing.HOT_QUARANTINE_SHIFT) & packing.HOT_QUARANTINE_MASK
+    if until != (old >> packing.HOT_QUARANTINE_SHIFT) & packing.HOT_QUARANTINE_MASK:
         log INodeRegistry.Quarantined(node=node, until=until)
 
 
@@ -693,8 +701,8 @@ def _operator(node: uint256) -> address:
 
 @pure
 @internal
-def _address(word: uint256) -> address:
-    return convert(word & packing.U160, address)
+def _address(record: uint256) -> address:
+    return convert(record & packing.OWNER_ACCOUNT_MASK, address)
 
 
 @pure
@@ -705,7 +713,7 @@ def _share(amount: uint256, account: address) -> uint256:
     """
     if amount == 0:
         return 0
-    return (amount << 160) | convert(account, uint256)
+    return (amount << packing.SHARE_AMOUNT_SHIFT) | convert(account, uint256)
 
 
 @view
@@ -719,11 +727,11 @@ def _payee(payee: address) -> address:
 @view
 @internal
 def _ask_in_force(node: uint256, offer: uint256) -> uint256:
-    if offer & packing.PENDING != 0:
+    if offer & packing.OFFER_PENDING != 0:
         next: uint256 = self._next_asks[node]
-        if block.timestamp >= next >> 80:
-            return next & packing.U80
-    return offer >> packing.ASK
+        if block.timestamp >= next >> packing.NEXT_ASK_AT_SHIFT:
+            return next & packing.NEXT_ASK_ASK_MASK
+    return offer >> packing.OFFER_ASK_SHIFT
 
 
 @view
@@ -732,31 +740,33 @@ def _gate(hot: uint256, offer: uint256, stake: uint256, ask: INodeRegistry.Ask, 
     """
     @dev Mirrors `node_gate` of hearth/protocol/formulas.py. A node that never beat has hot == 0.
     """
-    if hot == 0 or block.timestamp >= (hot & packing.U32) + DEAD_AFTER:
+    if hot == 0 or block.timestamp >= (hot & packing.HOT_BEAT_MASK) + DEAD_AFTER:
         return NOT_LIVE
     if stake < MINIMUM_STAKE:
         return NOT_ACTIVE
-    if hot & packing.EXITING != 0:
+    if hot & packing.HOT_EXITING != 0:
         return LEAVING
-    if block.timestamp < (hot >> packing.QUARANTINE) & packing.U32:
+    if block.timestamp < (hot >> packing.HOT_QUARANTINE_SHIFT) & packing.HOT_QUARANTINE_MASK:
         return IN_QUARANTINE
-    busy: uint256 = (hot >> packing.BUSY) & packing.U6
-    if busy >= (offer >> packing.SLOTS) & packing.U6:
+    busy: uint256 = (hot >> packing.HOT_BUSY_SHIFT) & packing.HOT_BUSY_MASK
+    if busy >= (offer >> packing.OFFER_SLOTS_SHIFT) & packing.OFFER_SLOTS_MASK:
         return NO_SLOT
-    if stake - ((hot >> packing.BOND) & packing.U80) < ask.bond:
+    if stake - ((hot >> packing.HOT_BOND_SHIFT) & packing.HOT_BOND_MASK) < ask.bond:
         return STAKE_SHORT
-    if ((ask.needs & ~offer) >> packing.RUNTIMES) & packing.U8 != 0:
+    # lanes: what is needed and not offered, still in its place
+    if ((ask.needs & ~offer) >> packing.NEEDS_RUNTIMES_SHIFT) & packing.NEEDS_RUNTIMES_MASK != 0:
         return RUNTIME_MISSING
     # All six sizes in one compare: a lane that is too small borrows its guard bit.
-    held: uint256 = ((offer & packing.SIZES) | packing.GUARDS) - (ask.needs & packing.SIZES)
-    if held & packing.GUARDS != packing.GUARDS:
+    held: uint256 = ((offer & packing.OFFER_SIZES) | packing.OFFER_GUARDS) - (ask.needs & packing.NEEDS_SIZES)
+    if held & packing.OFFER_GUARDS != packing.OFFER_GUARDS:
         return self._short_size(held)
-    zones: uint256 = (ask.needs >> packing.ZONE_MASK) & packing.U16
-    if zones != 0 and (zones >> ((offer >> packing.ZONE) & packing.U4)) & 1 == 0:
+    zones: uint256 = (ask.needs >> packing.NEEDS_ZONE_MASK_SHIFT) & packing.NEEDS_ZONE_MASK_MASK
+    # lanes: the mask has one bit for each zone
+    if zones != 0 and (zones >> ((offer >> packing.OFFER_ZONE_SHIFT) & packing.OFFER_ZONE_MASK)) & 1 == 0:
         return ZONE_BARRED
     if rate > ask.ceiling:
         return PRICE_HIGH
-    if ask.probation != 0 and hot & packing.SEASONED == 0 and (ask.probation == 2 or busy != 0):
+    if ask.probation != 0 and hot & packing.HOT_SEASONED == 0 and (ask.probation == 2 or busy != 0):
         return ON_PROBATION
     return 0
 
@@ -767,15 +777,15 @@ def _short_size(held: uint256) -> uint256:
     """
     @dev Name the first size whose guard bit was borrowed.
     """
-    if (held >> (packing.GPU_COUNT + 6)) & 1 == 0:
+    if held & packing.OFFER_GUARD_GPU_COUNT == 0:
         return TOO_FEW_GPUS
-    if (held >> (packing.VRAM + 10)) & 1 == 0:
+    if held & packing.OFFER_GUARD_VRAM_GIB == 0:
         return VRAM_SHORT
-    if (held >> (packing.CORES + 10)) & 1 == 0:
+    if held & packing.OFFER_GUARD_CORES == 0:
         return CORES_SHORT
-    if (held >> (packing.RAM + 14)) & 1 == 0:
+    if held & packing.OFFER_GUARD_RAM_GIB == 0:
         return RAM_SHORT
-    if (held >> (packing.DISK + 17)) & 1 == 0:
+    if held & packing.OFFER_GUARD_DISK_GIB == 0:
         return DISK_SHORT
     return TIER_LOW
 
@@ -794,15 +804,17 @@ def _check_gate(code: uint256):
 @pure
 @internal
 def _check_offer(offer: uint256):
-    assert offer >> packing.OFFER_BITS == 0 and offer & (packing.GUARDS | packing.PENDING) == 0, "nodes: spare bits set"
-    assert (offer >> packing.SLOTS) & packing.U6 != 0, "nodes: no slots"
-    assert (offer >> packing.RUNTIMES) & packing.U8 != 0, "nodes: no runtime"
+    assert (
+        offer >> packing.OFFER_BITS == 0 and offer & (packing.OFFER_GUARDS | packing.OFFER_PENDING) == 0
+    ), "nodes: spare bits set"
+    assert (offer >> packing.OFFER_SLOTS_SHIFT) & packing.OFFER_SLOTS_MASK != 0, "nodes: no slots"
+    assert (offer >> packing.OFFER_RUNTIMES_SHIFT) & packing.OFFER_RUNTIMES_MASK != 0, "nodes: no runtime"
 
 
 @pure
 @internal
 def _check_ask(ask: uint256):
-    assert ask != 0 and ask <= packing.U80, "nodes: ask out of range"
+    assert ask != 0 and ask <= packing.OFFER_ASK_MASK, "nodes: ask out of range"
 
 
 @view

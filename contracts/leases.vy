@@ -24,7 +24,9 @@ def _unit_price(money: uint256, limits: uint256) -> uint256:
     """
     @return The most that a unit can pay, rounding up.
     """
-    return ((money & packing.U80) * (limits & packing.U24) + RATE_SCALE - 1) // RATE_SCALE
+    return (
+        (money & packing.MONEY_CEILING_MASK) * (limits & packing.LIMITS_MAX_SECONDS_MASK) + RATE_SCALE - 1
+    ) // RATE_SCALE
 
 
 @pure
@@ -34,7 +36,9 @@ def _budget(price: uint256, money: uint256, limits: uint256) -> uint256:
     @param price The unit's, from `_unit_price`, so that a caller that needs it again computes it once.
     @return What a fresh lease holds: its price and every keeper fee it may need.
     """
-    return price + ((limits >> packing.MAX_ATTEMPTS) & packing.U4) * ((money >> packing.KEEPER_FEE) & packing.U80)
+    return price + ((limits >> packing.LIMITS_MAX_ATTEMPTS_SHIFT) & packing.LIMITS_MAX_ATTEMPTS_MASK) * (
+        (money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
+    )
 
 
 @pure
@@ -43,8 +47,8 @@ def _holds(price: uint256, money: uint256, limits: uint256, word: uint256) -> ui
     """
     @return What a unit that has not ended holds: its budget less the tips already paid.
     """
-    tip: uint256 = ((money >> packing.KEEPER_FEE) & packing.U80) // 2
-    return self._budget(price, money, limits) - ((word >> packing.TIPS) & packing.U4) * tip
+    tip: uint256 = ((money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 2
+    return self._budget(price, money, limits) - ((word >> packing.UNIT_TIPS_SHIFT) & packing.UNIT_TIPS_MASK) * tip
 
 
 @pure
@@ -53,8 +57,11 @@ def _bond(price: uint256, money: uint256, policy: uint256) -> uint256:
     """
     @return The stake that a lease reserves, rounding up. No court exists, so no jury has to be covered.
     """
-    share: uint256 = (policy >> packing.BOND_NONE) & packing.U16
-    return max((share * price + BPS - 1) // BPS, 8 * ((money >> packing.KEEPER_FEE) & packing.U80))
+    share: uint256 = (policy >> packing.POLICY_BOND_NONE_BPS_SHIFT) & packing.POLICY_BOND_NONE_BPS_MASK
+    return max(
+        (share * price + BPS - 1) // BPS,
+        8 * ((money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK),
+    )
 
 
 @pure
@@ -65,13 +72,14 @@ def _ask(terms: IJobRegistry.Terms) -> INodeRegistry.Ask:
     """
     price: uint256 = self._unit_price(terms.money, terms.limits)
     probation: uint256 = 0
-    if terms.limits & packing.NEWCOMERS == 0:
+    if terms.limits & packing.LIMITS_NEWCOMERS == 0:
         probation = 1
-        if price > self._amount(terms.policy >> packing.PROBATION_PRICE):
+        code: uint256 = (terms.policy >> packing.POLICY_PROBATION_PRICE_SHIFT) & packing.POLICY_PROBATION_PRICE_MASK
+        if price > self._amount(code):
             probation = 2
     return INodeRegistry.Ask(
         needs=terms.needs,
-        ceiling=terms.money & packing.U80,
+        ceiling=terms.money & packing.MONEY_CEILING_MASK,
         bond=self._bond(price, terms.money, terms.policy),
         probation=probation,
     )
@@ -84,13 +92,13 @@ def _pay(price: uint256, word: uint256, billed: uint256) -> uint256:
     @param billed Seconds.
     @return The unit's pay before the fee, rounding down, at most its price.
     """
-    return min(price, ((word >> packing.RATE) & packing.U80) * billed // RATE_SCALE)
+    return min(price, ((word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK) * billed // RATE_SCALE)
 
 
 @pure
 @internal
 def _fee(pay: uint256, policy: uint256) -> uint256:
-    return pay * ((policy >> packing.FEE_BPS) & packing.U10) // BPS
+    return pay * ((policy >> packing.POLICY_FEE_BPS_SHIFT) & packing.POLICY_FEE_BPS_MASK) // BPS
 
 
 @pure
@@ -106,10 +114,10 @@ def _ramp(base: uint256, overdue: uint256) -> uint256:
 @internal
 def _amount(code: uint256) -> uint256:
     """
-    @param code exponent << 10 | mantissa in its lower 15 bits.
+    @param code A coded amount (packing.AMOUNT_MANTISSA_SHIFT ..), its 15 bits alone.
     @return Base units.
     """
-    return (code & packing.U10) * 10**((code >> 10) & packing.U5)
+    return (code & packing.AMOUNT_MANTISSA_MASK) * 10**(code >> packing.AMOUNT_EXPONENT_SHIFT)
 
 
 @pure
@@ -118,8 +126,8 @@ def _lease_time(limits: uint256, policy: uint256) -> uint256:
     """
     @return Seconds from a lease's start to its end: what may be billed, and grace.
     """
-    seconds: uint256 = limits & packing.U24
-    return seconds + max((policy >> packing.GRACE_FLOOR) & packing.U12, seconds // 10)
+    seconds: uint256 = limits & packing.LIMITS_MAX_SECONDS_MASK
+    return seconds + max((policy >> packing.POLICY_GRACE_FLOOR_SHIFT) & packing.POLICY_GRACE_FLOOR_MASK, seconds // 10)
 
 
 @pure
@@ -129,8 +137,9 @@ def _key(job_id: bytes32, index: uint256, attempts: uint256, node: uint256, scor
     @return A proposal's 48-bit key: the score's bucket, then the node's lot.
     """
     seed: bytes32 = keccak256(abi_encode(job_id, index, attempts))
-    lot: uint256 = convert(keccak256(abi_encode(seed, node)), uint256) & packing.U40
-    return ((score // BUCKET) << 40) | lot
+    # lanes: the hash's lowest 40 bits
+    lot: uint256 = convert(keccak256(abi_encode(seed, node)), uint256) & packing.KEY_LOT_MASK
+    return ((score // BUCKET) << packing.KEY_BUCKET_SHIFT) | lot
 
 
 @pure
@@ -139,8 +148,8 @@ def _has_lapsed(word: uint256, policy: uint256, now: uint256) -> bool:
     """
     @return Whether an OPEN unit's proposal was not acked in time.
     """
-    mark: uint256 = (word >> packing.MARK) & packing.U40
-    return mark != 0 and now >= mark + ((policy >> packing.ACK_TIME) & packing.U10)
+    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
+    return mark != 0 and now >= mark + ((policy >> packing.POLICY_ACK_TIME_SHIFT) & packing.POLICY_ACK_TIME_MASK)
 
 
 @pure
@@ -149,8 +158,6 @@ def _drop(word: uint256, best: uint256) -> uint256:
     """
     @return An OPEN unit without its lapsed proposal, whose node becomes the excluded one.
     """
-    node: uint256 = (best >> packing.BEST_NODE) & packing.U32
-    kept: uint256 = word & ~(
-        (packing.U32 << packing.NODE) | (packing.U80 << packing.RATE) | (packing.U40 << packing.MARK)
-    )
-    return (kept | (node << packing.NODE)) + (1 << packing.LAPSES)
+    node: uint256 = (best >> packing.BEST_NODE_SHIFT) & packing.BEST_NODE_MASK
+    kept: uint256 = word & ~(packing.UNIT_NODE_LANE | packing.UNIT_RATE_LANE | packing.UNIT_MARK_LANE)
+    return (kept | (node << packing.UNIT_NODE_SHIFT)) + (1 << packing.UNIT_LAPSES_SHIFT)

@@ -18,8 +18,10 @@ def _trim(row: String[32]) -> String[32]:
     rest: uint256 = convert(convert(row, Bytes[32]), uint256)
     size: uint256 = ROW
     for i: uint256 in range(ROW):
+        # lanes: the last byte
         if rest & 255 != 32:
             break
+        # lanes: the byte before it
         rest >>= 8
         size -= 1
     return slice(row, 0, size)

@@ -18,13 +18,13 @@ QUARANTINE_BASE: constant(uint256) = 3600
 QUARANTINE_MAX: constant(uint256) = 7 * 86400
 # Every lane that `observe` rewrites.
 LANES: constant(uint256) = (
-    (packing.U26 << packing.REP_R)
-    + (packing.U26 << packing.REP_S)
-    + (packing.U32 << packing.REP_TIME)
-    + (packing.U8 << packing.CUSUM)
-    + (packing.U32 << packing.QUARANTINE)
-    + (packing.U4 << packing.TRIPS)
-    + (packing.U6 << packing.COUNT)
+    packing.HOT_R_LANE
+    + packing.HOT_S_LANE
+    + packing.HOT_REP_TIME_LANE
+    + packing.HOT_CUSUM_LANE
+    + packing.HOT_QUARANTINE_LANE
+    + packing.HOT_TRIPS_LANE
+    + packing.HOT_COUNT_LANE
 )
 
 
@@ -37,8 +37,11 @@ def _decay(amount: uint256, passed: uint256) -> uint256:
     halvings: uint256 = passed // HALF_LIFE
     if halvings >= 32:
         return 0
+    # lanes: x and factor have 16 fraction bits
     x: uint256 = ((passed % HALF_LIFE) << 16) // HALF_LIFE
+    # lanes: see x
     factor: uint256 = 65536 - ((43908 * x) >> 16) + ((11140 * ((x * x) >> 16)) >> 16)
+    # lanes: a halving each, and the fraction bits dropped
     return ((amount >> halvings) * factor) >> 16
 
 
@@ -51,9 +54,9 @@ def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
     @param now Seconds, at least the word's reputation time.
     @return The new hot word.
     """
-    passed: uint256 = now - ((hot >> packing.REP_TIME) & packing.U32)
-    r: uint256 = self._decay((hot >> packing.REP_R) & packing.U26, passed)
-    s: uint256 = self._decay((hot >> packing.REP_S) & packing.U26, passed)
+    passed: uint256 = now - ((hot >> packing.HOT_REP_TIME_SHIFT) & packing.HOT_REP_TIME_MASK)
+    r: uint256 = self._decay((hot >> packing.HOT_R_SHIFT) & packing.HOT_R_MASK, passed)
+    s: uint256 = self._decay((hot >> packing.HOT_S_SHIFT) & packing.HOT_S_MASK, passed)
     if ok:
         r += weight
     else:
@@ -63,10 +66,10 @@ def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
         r = r * MEMORY // total
         s = s * MEMORY // total
 
-    cusum: uint256 = (hot >> packing.CUSUM) & packing.U8
-    trips: uint256 = (hot >> packing.TRIPS) & packing.U4
-    count: uint256 = hot >> packing.COUNT
-    quarantine: uint256 = (hot >> packing.QUARANTINE) & packing.U32
+    cusum: uint256 = (hot >> packing.HOT_CUSUM_SHIFT) & packing.HOT_CUSUM_MASK
+    trips: uint256 = (hot >> packing.HOT_TRIPS_SHIFT) & packing.HOT_TRIPS_MASK
+    count: uint256 = hot >> packing.HOT_COUNT_SHIFT
+    quarantine: uint256 = (hot >> packing.HOT_QUARANTINE_SHIFT) & packing.HOT_QUARANTINE_MASK
     if weight >= ONE:
         if ok:
             if cusum != 0:
@@ -77,22 +80,23 @@ def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
         else:
             cusum = min(255, cusum + 4)
             if cusum >= BREAKER:
+                # lanes: twice as long with each trip
                 quarantine = max(quarantine, now + min(QUARANTINE_MAX, QUARANTINE_BASE << trips))
                 trips = min(15, trips + 1)
                 cusum = 8
     seasoned: uint256 = 0
     if r >= SEASONED_AT:
-        seasoned = packing.SEASONED
+        seasoned = packing.HOT_SEASONED
     return (
         (hot & ~LANES)
-        | (r << packing.REP_R)
-        | (s << packing.REP_S)
-        | (now << packing.REP_TIME)
-        | (cusum << packing.CUSUM)
-        | (quarantine << packing.QUARANTINE)
-        | (trips << packing.TRIPS)
+        | (r << packing.HOT_R_SHIFT)
+        | (s << packing.HOT_S_SHIFT)
+        | (now << packing.HOT_REP_TIME_SHIFT)
+        | (cusum << packing.HOT_CUSUM_SHIFT)
+        | (quarantine << packing.HOT_QUARANTINE_SHIFT)
+        | (trips << packing.HOT_TRIPS_SHIFT)
         | seasoned
-        | (count << packing.COUNT)
+        | (count << packing.HOT_COUNT_SHIFT)
     )
 
 
@@ -102,6 +106,6 @@ def _score(hot: uint256) -> uint256:
     """
     @return The mean of Beta(1 + r, 1 + s) in bps, as stored, without decay.
     """
-    r: uint256 = (hot >> packing.REP_R) & packing.U26
-    s: uint256 = (hot >> packing.REP_S) & packing.U26
+    r: uint256 = (hot >> packing.HOT_R_SHIFT) & packing.HOT_R_MASK
+    s: uint256 = (hot >> packing.HOT_S_SHIFT) & packing.HOT_S_MASK
     return 10000 * (r + ONE) // (r + s + 2 * ONE)

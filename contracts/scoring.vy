@@ -31,8 +31,10 @@ def _share(need: uint256, offer: uint256) -> uint256:
 @internal
 @pure
 def _distance(a: uint256, b: uint256) -> uint256:
+    # lanes: four zones a word
     row: uint256 = DISTANCES[a >> 2]
-    return (row >> (((a & 3) << 6) | (b << 2))) & packing.U4
+    # lanes: 16 rows of 4 bits for each of its zones
+    return (row >> (((a & 3) << 6) | (b << 2))) & 15
 
 
 @internal
@@ -46,19 +48,33 @@ def _score(needs: uint256, ceiling: uint256, rate: uint256, offer: uint256, hot:
     price: uint256 = (ceiling - rate) * BPS // ceiling
 
     tier: uint256 = 0
-    gap: uint256 = 2500 * ((offer & packing.U6) - (needs & packing.U6))
+    gap: uint256 = 2500 * ((offer & packing.OFFER_TIER_MASK) - (needs & packing.NEEDS_TIER_MASK))
     if gap < BPS:
         tier = BPS - gap
-    vram: uint256 = self._share((needs >> packing.VRAM) & packing.U10, (offer >> packing.VRAM) & packing.U10)
-    ram: uint256 = self._share((needs >> packing.RAM) & packing.U14, (offer >> packing.RAM) & packing.U14)
-    cores: uint256 = self._share((needs >> packing.CORES) & packing.U10, (offer >> packing.CORES) & packing.U10)
+    vram: uint256 = self._share(
+        (needs >> packing.NEEDS_VRAM_GIB_SHIFT) & packing.NEEDS_VRAM_GIB_MASK,
+        (offer >> packing.OFFER_VRAM_GIB_SHIFT) & packing.OFFER_VRAM_GIB_MASK,
+    )
+    ram: uint256 = self._share(
+        (needs >> packing.NEEDS_RAM_GIB_SHIFT) & packing.NEEDS_RAM_GIB_MASK,
+        (offer >> packing.OFFER_RAM_GIB_SHIFT) & packing.OFFER_RAM_GIB_MASK,
+    )
+    cores: uint256 = self._share(
+        (needs >> packing.NEEDS_CORES_SHIFT) & packing.NEEDS_CORES_MASK,
+        (offer >> packing.OFFER_CORES_SHIFT) & packing.OFFER_CORES_MASK,
+    )
     hardware: uint256 = (4 * vram + 2 * tier + ram + cores) // 8
 
     near: uint256 = BPS
-    if (needs >> packing.ZONE_MASK) & packing.U16 != 0:
-        near = BPS - 666 * self._distance(needs >> packing.HOME, (offer >> packing.ZONE) & packing.U4)
+    if (needs >> packing.NEEDS_ZONE_MASK_SHIFT) & packing.NEEDS_ZONE_MASK_MASK != 0:
+        near = BPS - 666 * self._distance(
+            needs >> packing.NEEDS_HOME_SHIFT, (offer >> packing.OFFER_ZONE_SHIFT) & packing.OFFER_ZONE_MASK
+        )
 
-    load: uint256 = 300 * (((hot >> packing.BUSY) & packing.U6) * BPS // ((offer >> packing.SLOTS) & packing.U6))
+    load: uint256 = 300 * (
+        ((hot >> packing.HOT_BUSY_SHIFT) & packing.HOT_BUSY_MASK)
+        * BPS // ((offer >> packing.OFFER_SLOTS_SHIFT) & packing.OFFER_SLOTS_MASK)
+    )
     total: uint256 = 4000 * price + 3000 * reputation._score(hot) + 2000 * hardware + 1000 * near
     if total <= load:
         return 0

@@ -31,7 +31,7 @@ def limbs_of(raw: bytes, count: int) -> U64:
     return np.ascontiguousarray(big[:, ::-1].astype(np.uint64))
 
 
-def lane_of(limbs: U64, lanes: words.Lanes, name: str) -> I64:
+def lane_of(limbs: U64, lanes: words.Word, name: str) -> I64:
     """Return lane `name` (at most 62 bits wide) of every word of `limbs`, shape (words, 4)."""
     shift, width = words.shift_of(lanes, name), words.width_of(lanes, name)
     if width > 62:

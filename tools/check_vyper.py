@@ -20,6 +20,8 @@ from vyper.semantics.types import BytesT, DArrayT, SArrayT, StringT, StructT, Tu
 from vyper.semantics.types.base import TYPE_T
 from vyper.semantics.types.function import ContractFunctionT, MemberFunctionT
 
+from tools.lane_rules import lane_faults
+from tools.lanes import PACKING
 from tools.vyper_files import COMPILER, Source, find_sources, load
 
 BANNED_CALLS = {
@@ -267,6 +269,15 @@ def check_unsafe(file: _File) -> Iterator[Problem]:
             yield file.problem(node, "unsafe", f"{_called_name(node)} without its proof: `# unsafe: ...`")
 
 
+def check_lanes(file: _File) -> Iterator[Problem]:
+    """Ask for the lane that each shift and mask reads or writes; packing.vy is written from the table itself."""
+    if file.source.path.name == PACKING.name:
+        return
+    for node, why in lane_faults(file.module):
+        if not _has_note(file, node, "lanes"):
+            yield file.problem(node, "lanes", why)
+
+
 # What the compiler gets wrong is refused everywhere; the rest is style and trust, and mocks exist to misbehave.
 MOCK_RULES: tuple[Callable[[_File], Iterator[Problem]], ...] = (check_ternaries,)
 TREE_RULES = (
@@ -275,6 +286,7 @@ TREE_RULES = (
     check_loops,
     check_calls,
     check_unsafe,
+    check_lanes,
 )
 
 

@@ -1,15 +1,20 @@
-"""Pack and unpack the 256-bit words that the contracts store and emit.
+"""The lane table: what stands at which bit of the 256-bit words that the contracts store, emit and take.
 
-Every layout is one table of lanes (name, width), least significant first, equal to `contracts/packing.vy` and SPEC
-section "Words". Packing refuses a value that does not fit its lane; unpacking refuses spare bits where the contract
-does (terms), since a second spelling would be a second id.
+It is the one source of the layouts. `python -m tools.lanes` writes contracts/packing.vy, the tables of SPEC section
+"Words" and words.json, for other programs, from it; `make check` compares them.
+
+Packing refuses a value that does not fit its lane; unpacking refuses spare bits, as the contract does where a second
+spelling would be a second id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
-from typing import Final
+from dataclasses import dataclass, fields
+from enum import IntEnum, IntFlag
+from functools import cached_property
+from itertools import accumulate
+from typing import Final, NamedTuple
 
 from hearth.protocol.types import (
     Best,
@@ -30,147 +35,295 @@ from hearth.protocol.types import (
     UnitFlag,
 )
 
-Lanes = tuple[tuple[str, int], ...]
-"""(name, width in bits), least significant first. A name that starts with `_` is a lane that stays zero."""
 
-_SIZES: Final[Lanes] = (
-    ("tier", 6),
-    ("_guard_tier", 1),
-    ("gpu_count", 6),
-    ("_guard_gpu_count", 1),
-    ("vram_gib", 10),
-    ("_guard_vram", 1),
-    ("cores", 10),
-    ("_guard_cores", 1),
-    ("ram_gib", 14),
-    ("_guard_ram", 1),
-    ("disk_gib", 17),
-    ("_guard_disk", 1),
-)
-NEEDS: Final[Lanes] = (*_SIZES, ("runtimes", 8), ("zone_mask", 16), ("home", 4))
-OFFER: Final[Lanes] = (*_SIZES, ("runtimes", 8), ("zone", 4), ("slots", 6), ("pending", 1), ("ask", 80))
-HOT: Final[Lanes] = (
-    ("beat", 32),
-    ("busy", 6),
-    ("bond", 80),
-    ("r", 26),
-    ("s", 26),
-    ("rep_time", 32),
-    ("cusum", 8),
-    ("quarantine", 32),
-    ("trips", 4),
-    ("status", 3),
-    ("seasoned", 1),
-    ("count", 6),
-)
-UNIT: Final[Lanes] = (
-    ("state", 4),
-    ("outcome", 4),
-    ("node", 32),
-    ("rate", 80),
-    ("started", 40),
-    ("mark", 40),
-    ("seconds", 24),
-    ("attempts", 4),
-    ("tips", 4),
-    ("lapses", 4),
-    ("flags", 5),
-    ("resume", 15),
-)
-HEADER: Final[Lanes] = (
-    ("state", 4),
-    ("closed", 1),
-    ("_gap", 3),
-    ("touched", 24),
-    ("done", 24),
-    ("failed", 24),
-    ("opened", 40),
-)
-BEST: Final[Lanes] = (("payee", 160), ("node", 32), ("key", 48), ("extensions", 4))
-MONEY: Final[Lanes] = (("ceiling", 80), ("keeper_fee", 80))
-LIMITS: Final[Lanes] = (
-    ("max_seconds", 24),
-    ("deadline", 40),
-    ("units", 24),
-    ("chunk", 16),
-    ("replicas", 4),
-    ("quorum", 4),
-    ("match_window", 12),
-    ("challenge_window", 24),
-    ("checkpoint_every", 24),
-    ("max_attempts", 4),
-    ("billing", 4),
-    ("flags", 8),
-)
-POLICY: Final[Lanes] = (
-    ("version", 8),
-    ("fee_bps", 10),
-    ("bond_none_bps", 16),
-    ("bond_optimistic_bps", 16),
-    ("bond_redundant_bps", 16),
-    ("bond_proof_bps", 16),
-    ("min_price", 15),
-    ("min_keeper_fee", 15),
-    ("probation_price", 15),
-    ("min_match_window", 9),
-    ("ack_time", 10),
-    ("open_claim_after", 12),
-    ("cancel_notice", 12),
-    ("grace_floor", 12),
-    ("start_fee_seconds", 12),
-    ("min_challenge_window", 20),
-    ("key_timeout", 16),
-    ("audit_share_bps", 10),
-    ("min_jurors", 6),
-    ("min_checkpoint", 10),
-)
-TOTALS: Final[Lanes] = (("next_id", 32), ("hour", 32), ("burnt", 96), ("total", 96))
+class Lane(NamedTuple):
+    """One value of a word. A name that starts with `_` is a lane that stays zero."""
 
-_AMOUNTS: Final = ("min_price", "min_keeper_fee", "probation_price")
+    name: str
+    width: int  # bits
+    unit: str = ""
+    meaning: str = ""
+    values: tuple[tuple[str, int], ...] = ()
+    """(name, value) of what the lane may hold, where it is one of several."""
+    flags: tuple[tuple[str, int], ...] = ()
+    """(name, value) of the bits that the lane's value is a sum of."""
+
+    @property
+    def is_zero(self) -> bool:
+        """Tell whether the lane stays zero."""
+        return self.name.startswith("_")
+
+
+@dataclass(frozen=True)
+class Word:
+    """The layout of one kind of word: what it is, and its lanes, least significant first. Bits above them are zero."""
+
+    what: str
+    lanes: tuple[Lane, ...]
+
+    @property
+    def bits(self) -> int:
+        """Bits that the lanes take together."""
+        return sum(lane.width for lane in self.lanes)
+
+    @cached_property
+    def placed(self) -> tuple[tuple[Lane, int], ...]:
+        """Each lane, and the bit at which it starts."""
+        ends = accumulate(lane.width for lane in self.lanes)
+        return tuple((lane, end - lane.width) for lane, end in zip(self.lanes, ends, strict=True))
+
+
+def _members(enumeration: type[IntEnum] | type[IntFlag]) -> tuple[tuple[str, int], ...]:
+    return tuple((str(member.name), int(member)) for member in enumeration)
+
+
 HEADER_STATE: Final = 15
 """The state nibble that marks an array's header."""
 
+_RATE: Final = "base units x 1e6 per second"
 
-def shift_of(lanes: Lanes, name: str) -> int:
+
+def _sizes(least: str) -> tuple[Lane, ...]:
+    """Return the six sizes of needs and offers, each below a guard that a compare of all six at once borrows."""
+    return (
+        Lane("tier", 6, "", f"GPU tier{least}"),
+        Lane("_guard_tier", 1),
+        Lane("gpu_count", 6, "", f"GPUs{least}"),
+        Lane("_guard_gpu_count", 1),
+        Lane("vram_gib", 10, "GiB", "of each GPU"),
+        Lane("_guard_vram_gib", 1),
+        Lane("cores", 10),
+        Lane("_guard_cores", 1),
+        Lane("ram_gib", 14, "GiB"),
+        Lane("_guard_ram_gib", 1),
+        Lane("disk_gib", 17, "GiB"),
+        Lane("_guard_disk_gib", 1),
+    )
+
+
+NEEDS: Final = Word(
+    "what a job asks of one slot",
+    (
+        *_sizes(" at least"),
+        Lane("runtimes", 8, "", "all of", flags=_members(Runtime)),
+        Lane("zone_mask", 16, "", "one bit per allowed zone, 0 = anywhere"),
+        Lane("home", 4, "", "zone that distances are measured from; counts where the mask is not 0"),
+    ),
+)
+OFFER: Final = Word(
+    "one slot of a node",
+    (
+        *_sizes(""),
+        Lane("runtimes", 8, "", "any of", flags=_members(Runtime)),
+        Lane("zone", 4, "", "0..15, self-declared"),
+        Lane("slots", 6, "", "1..63 identical slots"),
+        Lane("pending", 1, "", "a newer ask waits in next_ask"),
+        Lane("ask", 80, _RATE),
+    ),
+)
+NEXT_ASK: Final = Word(
+    "a node's newer ask",
+    (Lane("ask", 80, _RATE), Lane("at", 40, "seconds", "from which it is in force")),
+)
+OWNER: Final = Word(
+    "a node's record of owner and stake",
+    (Lane("account", 160, "", "the owner"), Lane("stake", 80, "base units", "locked in Escrow")),
+)
+OPERATOR: Final = Word(
+    "a node's record of operator and exit",
+    (
+        Lane("account", 160, "", "the operator"),
+        Lane("exit_at", 40, "seconds", "from which an exit may finish, 0 for none begun"),
+    ),
+)
+HOT: Final = Word(
+    "what changes with a node's leases and beats",
+    (
+        Lane("beat", 32, "seconds", "of the last beat"),
+        Lane("busy", 6, "", "slots taken"),
+        Lane("bond", 80, "base units", "reserved by leases"),
+        Lane("r", 26, "1/2^20", "successes"),
+        Lane("s", 26, "1/2^20", "failures"),
+        Lane("rep_time", 32, "seconds", "of the last observation"),
+        Lane("cusum", 8, "", "the breaker's sum"),
+        Lane("quarantine", 32, "seconds", "its end"),
+        Lane("trips", 4, "", "how often the breaker tripped"),
+        Lane("status", 3, flags=_members(HotStatus)),
+        Lane("seasoned", 1, "", "off probation, for ever"),
+        Lane("count", 6, "", "full successes modulo 64"),
+    ),
+)
+UNIT: Final = Word(
+    "a lease",
+    (
+        Lane("state", 4, values=_members(State)),
+        Lane("outcome", 4, values=_members(Outcome)),
+        Lane("node", 32),
+        Lane("rate", 80, _RATE),
+        Lane("started", 40, "seconds"),
+        Lane("mark", 40, "seconds"),
+        Lane("seconds", 24, "seconds", "of fuel, from submit on"),
+        Lane("attempts", 4, "", "leases begun"),
+        Lane("tips", 4, "", "tips paid"),
+        Lane("lapses", 4, "", "proposals dropped since it opened"),
+        Lane("flags", 5, flags=_members(UnitFlag)),
+        Lane("resume", 15, "", "0 in this version"),
+    ),
+)
+HEADER: Final = Word(
+    "an array",
+    (
+        Lane("state", 4, "", "which no unit has", values=(("HEADER", HEADER_STATE),)),
+        Lane("closed", 1, "", "by cancel or expire of ALL"),
+        Lane("_gap", 3),
+        Lane("touched", 24, "", "leases opened, in order"),
+        Lane("done", 24, "", "ended SETTLED with outcome ok"),
+        Lane("failed", 24, "", "touched and ended otherwise"),
+        Lane("opened", 40, "seconds", "of the post"),
+    ),
+)
+BEST: Final = Word(
+    "the best proposal of an OPEN unit",
+    (
+        Lane("payee", 160, "", "who is tipped"),
+        Lane("node", 32),
+        Lane("key", 48, "", "see Key"),
+        Lane("extensions", 4, "", "0..3"),
+    ),
+)
+KEY: Final = Word(
+    "what a proposal is ranked by",
+    (Lane("lot", 40, "", "of the seed and the node"), Lane("bucket", 8, "", "score // 500,000")),
+)
+SHARE: Final = Word(
+    "a part of Escrow's split",
+    (Lane("account", 160, "", "who is credited"), Lane("amount", 96, "base units")),
+)
+SUBMITTER: Final = Word(
+    "a word of the terms",
+    (Lane("account", 160, "", "the submitter"), Lane("salt", 96, "", "any")),
+)
+MONEY: Final = Word(
+    "a word of the terms",
+    (Lane("ceiling", 80, _RATE), Lane("keeper_fee", 80, "base units")),
+)
+LIMITS: Final = Word(
+    "a word of the terms",
+    (
+        Lane("max_seconds", 24, "seconds"),
+        Lane("deadline", 40, "seconds"),
+        Lane("units", 24),
+        Lane("chunk", 16, "units"),
+        Lane("replicas", 4),
+        Lane("quorum", 4),
+        Lane("match_window", 12, "seconds"),
+        Lane("challenge_window", 24, "seconds"),
+        Lane("checkpoint_every", 24, "seconds"),
+        Lane("max_attempts", 4),
+        Lane("billing", 4, values=_members(Billing)),
+        Lane("flags", 8, flags=_members(TermsFlag)),
+    ),
+)
+VERIFIER: Final = Word("a word of the terms", (Lane("account", 160, "", "0 in this version"),))
+COURT: Final = Word("a word of the terms", (Lane("account", 160, "", "0 in this version"),))
+POLICY: Final = Word(
+    "the parameters that a job freezes",
+    (
+        Lane("version", 8, "", "the protocol's, 1"),
+        Lane("fee_bps", 10, "bps", "of the pay"),
+        Lane("bond_none_bps", 16, "bps", "of the price"),
+        Lane("bond_optimistic_bps", 16, "bps", "not used yet"),
+        Lane("bond_redundant_bps", 16, "bps", "not used yet"),
+        Lane("bond_proof_bps", 16, "bps", "not used yet"),
+        Lane("min_price", 15, "coded amount"),
+        Lane("min_keeper_fee", 15, "coded amount"),
+        Lane("probation_price", 15, "coded amount"),
+        Lane("min_match_window", 9, "seconds"),
+        Lane("ack_time", 10, "seconds"),
+        Lane("open_claim_after", 12, "seconds"),
+        Lane("cancel_notice", 12, "seconds"),
+        Lane("grace_floor", 12, "seconds"),
+        Lane("start_fee_seconds", 12, "seconds", "of rate"),
+        Lane("min_challenge_window", 20, "seconds", "not used yet"),
+        Lane("key_timeout", 16, "seconds", "not used yet"),
+        Lane("audit_share_bps", 10, "bps", "part of the fee's, not used yet"),
+        Lane("min_jurors", 6, "", "not used yet"),
+        Lane("min_checkpoint", 10, "seconds", "not used yet"),
+    ),
+)
+AMOUNT: Final = Word(
+    "a coded amount of a policy",
+    (
+        Lane("mantissa", 10, "base units", "amount = mantissa x 10^exponent"),
+        Lane("exponent", 5),
+    ),
+)
+TOTALS: Final = Word(
+    "of NodeRegistry",
+    (
+        Lane("next_id", 32, "", "the next node's id"),
+        Lane("hour", 32, "", "clock hour of burnt"),
+        Lane("burnt", 96, "base units", "burnt in that hour"),
+        Lane("total", 96, "base units", "of all stake"),
+    ),
+)
+
+WORDS: Final[dict[str, Word]] = {
+    "needs": NEEDS,
+    "offer": OFFER,
+    "next_ask": NEXT_ASK,
+    "owner": OWNER,
+    "operator": OPERATOR,
+    "hot": HOT,
+    "unit": UNIT,
+    "header": HEADER,
+    "best": BEST,
+    "key": KEY,
+    "share": SHARE,
+    "submitter": SUBMITTER,
+    "money": MONEY,
+    "limits": LIMITS,
+    "verifier": VERIFIER,
+    "court": COURT,
+    "policy": POLICY,
+    "amount": AMOUNT,
+    "totals": TOTALS,
+}
+
+_AMOUNTS: Final = ("min_price", "min_keeper_fee", "probation_price")
+
+
+def shift_of(layout: Word, name: str) -> int:
     """Return the bit at which lane `name` starts."""
-    shift = 0
-    for lane, width in lanes:
-        if lane == name:
-            return shift
-        shift += width
-    raise KeyError(name)
+    return {lane.name: shift for lane, shift in layout.placed}[name]
 
 
-def width_of(lanes: Lanes, name: str) -> int:
+def width_of(layout: Word, name: str) -> int:
     """Return the width of lane `name` in bits."""
-    return dict(lanes)[name]
+    return {lane.name: lane.width for lane in layout.lanes}[name]
 
 
-def pack(lanes: Lanes, values: Mapping[str, int]) -> int:
+def pack(layout: Word, values: Mapping[str, int]) -> int:
     """Pack `values` into a word. Raises ValueError naming a value that does not fit its lane."""
     word = 0
-    shift = 0
-    for name, width in lanes:
-        value = 0 if name.startswith("_") else int(values[name])
-        if not 0 <= value < 1 << width:
-            raise ValueError(f"{name} = {value} does not fit in {width} bits")
+    for lane, shift in layout.placed:
+        value = 0 if lane.is_zero else int(values[lane.name])
+        if not 0 <= value < 1 << lane.width:
+            raise ValueError(f"{lane.name} = {value} does not fit in {lane.width} bits")
         word |= value << shift
-        shift += width
     return word
 
 
-def unpack(lanes: Lanes, word: int) -> dict[str, int]:
+def unpack(layout: Word, word: int) -> dict[str, int]:
     """Unpack a word. Raises ValueError where a bit outside the named lanes is set."""
     values: dict[str, int] = {}
-    rest = word
-    for name, width in lanes:
-        value = rest & ((1 << width) - 1)
-        rest >>= width
-        if not name.startswith("_"):
-            values[name] = value
+    for lane, shift in layout.placed:
+        value = word >> shift & (1 << lane.width) - 1
+        if not lane.is_zero:
+            values[lane.name] = value
         elif value:
-            raise ValueError(f"lane {name} is not zero in {word:#x}")
-    if rest:
+            raise ValueError(f"lane {lane.name} is not zero in {word:#x}")
+    if word >> layout.bits:
         raise ValueError(f"spare bits are set in {word:#x}")
     return values
 
@@ -190,12 +343,13 @@ def encode_amount(amount: int) -> int:
         exponent += 1
     if not 0 <= mantissa <= 1023 or exponent > 31:
         raise ValueError(f"{amount} is not mantissa (<= 1023) x 10**exponent (<= 31)")
-    return exponent << 10 | mantissa
+    return pack(AMOUNT, {"mantissa": mantissa, "exponent": exponent})
 
 
 def decode_amount(code: int) -> int:
     """Decode exponent << 10 | mantissa to base units."""
-    return int((code & 1023) * 10 ** (code >> 10))
+    coded = unpack(AMOUNT, code)
+    return int(coded["mantissa"] * 10 ** coded["exponent"])
 
 
 def pack_needs(needs: Needs) -> int:
@@ -298,19 +452,17 @@ TermsWords = tuple[int, bytes, int, int, int, int, int, int, bytes]
 def pack_terms(terms: Terms) -> TermsWords:
     """Pack terms into the nine words of `IJobRegistry.Terms`. Raises ValueError naming a field out of its lane."""
     values = _values(terms)
-    if not 0 <= terms.salt < 1 << 96:
-        raise ValueError(f"salt = {terms.salt} does not fit in 96 bits")
     for name in ("spec", "parents_hash"):
         if len(values[name]) != 32:  # type: ignore[arg-type]
             raise ValueError(f"{name} is not 32 bytes")
     return (
-        terms.salt << 160 | int(terms.submitter, 16),
+        pack(SUBMITTER, {"account": int(terms.submitter, 16), "salt": terms.salt}),
         bytes(terms.spec),
         pack_needs(terms.needs),
         pack(MONEY, values),
         pack(LIMITS, values),
-        int(terms.verifier, 16),
-        int(terms.court, 16),
+        pack(VERIFIER, {"account": int(terms.verifier, 16)}),
+        pack(COURT, {"account": int(terms.court, 16)}),
         terms.policy,
         bytes(terms.parents_hash),
     )
@@ -319,17 +471,16 @@ def pack_terms(terms: Terms) -> TermsWords:
 def unpack_terms(words: TermsWords) -> Terms:
     """Unpack the nine words. Addresses are in lower case. Raises ValueError where spare bits are set."""
     submitter, spec, needs, money, limits, verifier, court, policy, parents_hash = words
-    if verifier >> 160 or court >> 160:
-        raise ValueError("spare bits are set in verifier or court")
+    payer = unpack(SUBMITTER, submitter)
     v = unpack(LIMITS, limits)
     v.update(unpack(MONEY, money))
     return Terms(
-        submitter=f"0x{submitter & (1 << 160) - 1:040x}",
-        salt=submitter >> 160,
+        submitter=f"0x{payer['account']:040x}",
+        salt=payer["salt"],
         spec=bytes(spec),
         needs=unpack_needs(needs),
-        verifier=f"0x{verifier:040x}",
-        court=f"0x{court:040x}",
+        verifier=f"0x{unpack(VERIFIER, verifier)['account']:040x}",
+        court=f"0x{unpack(COURT, court)['account']:040x}",
         policy=policy,
         parents_hash=bytes(parents_hash),
         **{**v, "billing": Billing(v["billing"]), "flags": TermsFlag(v["flags"])},  # type: ignore[arg-type]

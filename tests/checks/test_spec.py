@@ -165,7 +165,7 @@ def test_terms__fields__stand_where_the_words_have_them() -> None:
             whole = int.from_bytes(value, "big") if isinstance(value, bytes) else value
             assert whole == (1 << last + 1) - (1 << first), name
     needs = next(row for row in rows if bare(row[0]) == "needs")
-    assert needs[2] == f"0..{sum(width for _, width in words.NEEDS) - 1}"
+    assert needs[2] == f"0..{words.NEEDS.bits - 1}"
 
 
 def test_terms__reasons__are_job_registrys() -> None:
@@ -183,25 +183,21 @@ def test_terms__reasons__are_job_registrys() -> None:
     assert len(said) > 25 and said == cited
 
 
-@pytest.mark.parametrize(
-    "name", ["needs", "offer", "hot", "unit", "header", "best", "money", "limits", "policy", "totals"]
-)
+@pytest.mark.parametrize("name", words.WORDS)
 def test_words__lanes__are_the_librarys(name: str) -> None:
     found = re.search(rf"^### {name.capitalize()}: .*?$(.*?)(?=^##|\Z)", section("Words"), re.M | re.S)
     assert found is not None
-    lanes: words.Lanes = getattr(words, name.upper())
+    placed = words.WORDS[name].placed
     rows = tables(found[1])[0]
-    assert len(rows) == len(lanes)
-    shift = 0
-    for (lane, width), (shown, bit, size, _) in zip(lanes, rows, strict=True):
-        assert (shown, int(bit), int(size)) == ("(zero)" if lane.startswith("_") else f"`{lane}`", shift, width)
-        shift += width
+    assert len(rows) == len(placed)
+    for (lane, shift), (shown, bit, size, unit, _) in zip(placed, rows, strict=True):
+        assert shown == ("(zero)" if lane.is_zero else f"`{lane.name}`")
+        assert (int(bit), int(size), unit) == (shift, lane.width, lane.unit)
 
 
 def test_words__every_layout__is_shown() -> None:
-    layouts = {name.lower() for name, value in vars(words).items() if isinstance(value, tuple) and name.isupper()}
-    shown = {name.lower() for name in re.findall(r"^### (\w+):", section("Words"), re.M)}
-    assert shown == {name for name in layouts if not name.startswith("_")}
+    shown = [name.lower() for name in re.findall(r"^### (\w+):", section("Words"), re.M)]
+    assert shown == list(words.WORDS)
 
 
 # ---- states ----

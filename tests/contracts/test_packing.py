@@ -1,4 +1,7 @@
-"""The bit layouts of contracts/packing.vy are those of hearth.protocol.words; each word packs and unpacks to itself."""
+"""The lane table says what it always said, packing.vy has its bits, and each word packs and unpacks to itself.
+
+The table is written out here a second time: what is deployed never changes, so neither may a shift or a width.
+"""
 
 from __future__ import annotations
 
@@ -11,252 +14,168 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.protocol import words
-from hearth.protocol.types import HotStatus, Runtime, State, TermsFlag, UnitFlag
+from hearth.protocol.types import Billing, HotStatus, Outcome, Runtime, State, TermsFlag, UnitFlag
+from hearth.protocol.words import WORDS, Word
 from tests.evm import CONTRACTS
 
 
 def _constants() -> dict[str, int]:
-    """Evaluate the constants of packing.vy, whose expressions are Python's too."""
-    found: dict[str, int] = {}
+    """Evaluate the constants of packing.vy: numbers, powers of two, and numbers shifted."""
     source = (CONTRACTS / "packing.vy").read_text(encoding="utf-8")
-    for name, expression in re.findall(r"^(\w+): constant\(uint256\) = ([^#\n]+)", source, re.MULTILINE):
-        assert re.fullmatch(r"[0-9*+() -]+", expression), f"{name} is not plain arithmetic"
-        found[name] = eval(expression, {"__builtins__": {}})
+    form = r"^(\w+): constant\(uint256\) = (\d+)(?: (<<) (\d+)|(\*\*)(\d+))?(?:  #.*)?$"
+    found: dict[str, int] = {}
+    for name, value, up, shift, power, exponent in re.findall(form, source, re.MULTILINE):
+        found[name] = int(value) << int(shift) if up else int(value) ** int(exponent) if power else int(value)
     assert len(found) == source.count(": constant(uint256)")
     return found
 
 
 PACKING = _constants()
 
-# Lane of hearth.protocol.words -> constant of packing.vy. Lanes that start with _ stay zero and have none.
-SIZES = {
-    "tier": "TIER",
-    "gpu_count": "GPU_COUNT",
-    "vram_gib": "VRAM",
-    "cores": "CORES",
-    "ram_gib": "RAM",
-    "disk_gib": "DISK",
-    "runtimes": "RUNTIMES",
-}
-LAYOUTS: dict[str, tuple[words.Lanes, dict[str, str]]] = {
-    "needs": (words.NEEDS, {**SIZES, "zone_mask": "ZONE_MASK", "home": "HOME"}),
-    "offer": (words.OFFER, {**SIZES, "zone": "ZONE", "slots": "SLOTS", "pending": "2**PENDING", "ask": "ASK"}),
-    "hot": (
-        words.HOT,
-        {
-            "beat": "BEAT",
-            "busy": "BUSY",
-            "bond": "BOND",
-            "r": "REP_R",
-            "s": "REP_S",
-            "rep_time": "REP_TIME",
-            "cusum": "CUSUM",
-            "quarantine": "QUARANTINE",
-            "trips": "TRIPS",
-            "status": "2**LAPSED",
-            "seasoned": "2**SEASONED",
-            "count": "COUNT",
-        },
-    ),
-    "unit": (
-        words.UNIT,
-        {
-            "state": "STATE",
-            "outcome": "OUTCOME",
-            "node": "NODE",
-            "rate": "RATE",
-            "started": "STARTED",
-            "mark": "MARK",
-            "seconds": "SECONDS",
-            "attempts": "ATTEMPTS",
-            "tips": "TIPS",
-            "lapses": "LAPSES",
-            "flags": "2**FUEL",
-            "resume": "RESUME",
-        },
-    ),
-    "header": (
-        words.HEADER,
-        {
-            "state": "STATE",
-            "closed": "2**CLOSED",
-            "touched": "TOUCHED",
-            "done": "DONE",
-            "failed": "FAILED",
-            "opened": "OPENED",
-        },
-    ),
-    "best": (words.BEST, {"node": "BEST_NODE", "key": "BEST_KEY", "extensions": "EXTENSIONS"}),
-    "money": (words.MONEY, {"ceiling": "CEILING", "keeper_fee": "KEEPER_FEE"}),
-    "limits": (
-        words.LIMITS,
-        {
-            "max_seconds": "MAX_SECONDS",
-            "deadline": "DEADLINE",
-            "units": "UNITS",
-            "chunk": "CHUNK",
-            "replicas": "REPLICAS",
-            "quorum": "QUORUM",
-            "match_window": "MATCH_WINDOW",
-            "challenge_window": "CHALLENGE_WINDOW",
-            "checkpoint_every": "CHECKPOINT_EVERY",
-            "max_attempts": "MAX_ATTEMPTS",
-            "billing": "BILLING",
-            "flags": "2**CONFIDENTIAL",
-        },
-    ),
-    "policy": (
-        words.POLICY,
-        {
-            "version": "VERSION",
-            "fee_bps": "FEE_BPS",
-            "bond_none_bps": "BOND_NONE",
-            "bond_optimistic_bps": "BOND_OPTIMISTIC",
-            "bond_redundant_bps": "BOND_REDUNDANT",
-            "bond_proof_bps": "BOND_PROOF",
-            "min_price": "MIN_PRICE",
-            "min_keeper_fee": "MIN_KEEPER_FEE",
-            "probation_price": "PROBATION_PRICE",
-            "min_match_window": "MIN_MATCH_WINDOW",
-            "ack_time": "ACK_TIME",
-            "open_claim_after": "OPEN_CLAIM_AFTER",
-            "cancel_notice": "CANCEL_NOTICE",
-            "grace_floor": "GRACE_FLOOR",
-            "start_fee_seconds": "START_FEE",
-            "min_challenge_window": "MIN_CHALLENGE_WINDOW",
-            "key_timeout": "KEY_TIMEOUT",
-            "audit_share_bps": "AUDIT_SHARE",
-            "min_jurors": "MIN_JURORS",
-            "min_checkpoint": "MIN_CHECKPOINT",
-        },
-    ),
-    "totals": (words.TOTALS, {"next_id": "NEXT_ID", "hour": "HOUR", "burnt": "BURNT", "total": "TOTAL"}),
+_SIZES = "tier 0 6, gpu_count 7 6, vram_gib 14 10, cores 25 10, ram_gib 36 14, disk_gib 51 17, runtimes 69 8"
+# word -> "lane shift width" of each lane that is not always zero.
+DEPLOYED = {
+    "needs": f"{_SIZES}, zone_mask 77 16, home 93 4",
+    "offer": f"{_SIZES}, zone 77 4, slots 81 6, pending 87 1, ask 88 80",
+    "next_ask": "ask 0 80, at 80 40",
+    "owner": "account 0 160, stake 160 80",
+    "operator": "account 0 160, exit_at 160 40",
+    "hot": "beat 0 32, busy 32 6, bond 38 80, r 118 26, s 144 26, rep_time 170 32, cusum 202 8, quarantine 210 32, "
+    "trips 242 4, status 246 3, seasoned 249 1, count 250 6",
+    "unit": "state 0 4, outcome 4 4, node 8 32, rate 40 80, started 120 40, mark 160 40, seconds 200 24, "
+    "attempts 224 4, tips 228 4, lapses 232 4, flags 236 5, resume 241 15",
+    "header": "state 0 4, closed 4 1, touched 8 24, done 32 24, failed 56 24, opened 80 40",
+    "best": "payee 0 160, node 160 32, key 192 48, extensions 240 4",
+    "key": "lot 0 40, bucket 40 8",
+    "share": "account 0 160, amount 160 96",
+    "submitter": "account 0 160, salt 160 96",
+    "money": "ceiling 0 80, keeper_fee 80 80",
+    "limits": "max_seconds 0 24, deadline 24 40, units 64 24, chunk 88 16, replicas 104 4, quorum 108 4, "
+    "match_window 112 12, challenge_window 124 24, checkpoint_every 148 24, max_attempts 172 4, billing 176 4, "
+    "flags 180 8",
+    "verifier": "account 0 160",
+    "court": "account 0 160",
+    "policy": "version 0 8, fee_bps 8 10, bond_none_bps 18 16, bond_optimistic_bps 34 16, bond_redundant_bps 50 16, "
+    "bond_proof_bps 66 16, min_price 82 15, min_keeper_fee 97 15, probation_price 112 15, min_match_window 127 9, "
+    "ack_time 136 10, open_claim_after 146 12, cancel_notice 158 12, grace_floor 170 12, start_fee_seconds 182 12, "
+    "min_challenge_window 194 20, key_timeout 214 16, audit_share_bps 230 10, min_jurors 240 6, min_checkpoint 246 10",
+    "amount": "mantissa 0 10, exponent 10 5",
+    "totals": "next_id 0 32, hour 32 32, burnt 64 96, total 160 96",
 }
 
 
-def _size(lanes: words.Lanes) -> int:
-    return sum(width for _, width in lanes)
+def _named(word: Word) -> list[tuple[str, int, int]]:
+    """Return (name, shift, width) of the lanes that are not always zero."""
+    return [(lane.name, shift, lane.width) for lane, shift in word.placed if not lane.is_zero]
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
-def test_packing__lanes__start_where_the_contracts_say(name: str) -> None:
-    lanes, constants = LAYOUTS[name]
-    for lane, constant in constants.items():
-        shift = words.shift_of(lanes, lane)
-        expected = PACKING[constant[3:]] if constant.startswith("2**") else 1 << PACKING[constant]
-        assert 1 << shift == expected, f"{name}.{lane} and {constant}"
-    unnamed = {lane for lane, _ in lanes if not lane.startswith("_")} - set(constants)
-    assert unnamed == ({"payee"} if name == "best" else set())
-    assert _size(lanes) <= 256
+def test_words__table__is_what_is_deployed() -> None:
+    shown = {name: ", ".join(" ".join(map(str, lane)) for lane in _named(word)) for name, word in WORDS.items()}
+    assert shown == DEPLOYED
+    assert {name for name, value in vars(words).items() if isinstance(value, Word)} == {n.upper() for n in WORDS}
 
 
-def test_packing__totals_of_bits__are_the_contracts() -> None:
-    assert _size(words.NEEDS) == PACKING["NEEDS_BITS"]
-    assert _size(words.OFFER) == PACKING["OFFER_BITS"]
-    assert _size(words.MONEY) == PACKING["MONEY_BITS"]
-    assert _size(words.LIMITS) == PACKING["LIMITS_BITS"]
-    for name in ("hot", "unit", "policy", "totals"):
-        assert _size(LAYOUTS[name][0]) == 256, name
-
-
-def test_packing__masks__are_all_ones_of_their_width() -> None:
-    masks = {name: value for name, value in PACKING.items() if re.fullmatch(r"U\d+", name)}
-    assert len(masks) == 20
-    for name, value in masks.items():
-        assert value == (1 << int(name[1:])) - 1
-
-
-def test_packing__widths_in_the_comments__are_the_lanes() -> None:
-    source = (CONTRACTS / "packing.vy").read_text(encoding="utf-8")
-    stated = dict(re.findall(r"^(\w+): constant\(uint256\) = \d+  # (\d+) bits", source, re.MULTILINE))
-    widths = {
-        constant: words.width_of(lanes, lane) for lanes, names in LAYOUTS.values() for lane, constant in names.items()
-    }
-    compared = {name: int(width) for name, width in stated.items() if name in widths}
-    assert len(compared) > 25
-    assert {name: widths[name] for name in compared} == compared
+@pytest.mark.parametrize("name", WORDS)
+def test_packing__lanes__have_the_tables_bits(name: str) -> None:
+    expected: dict[str, int] = {}
+    for lane, shift, width in _named(WORDS[name]):
+        prefix = f"{name}_{lane}".upper()
+        if width == 1:
+            expected[prefix] = 1 << shift
+        else:
+            expected |= {f"{prefix}_SHIFT": shift, f"{prefix}_MASK": (1 << width) - 1}
+            expected[f"{prefix}_LANE"] = (1 << width) - 1 << shift
+    assert {key: PACKING[key] for key in expected} == expected
+    assert WORDS[name].bits <= 256
+    assert PACKING.get(f"{name.upper()}_BITS", 256) == WORDS[name].bits
 
 
 def test_packing__guards_and_sizes__part_the_lowest_69_bits() -> None:
-    guards = sum(1 << words.shift_of(words.NEEDS, lane) for lane, _ in words.NEEDS if lane.startswith("_guard"))
-    assert (
-        guards
-        == PACKING["GUARDS"]
-        == sum(1 << words.shift_of(words.OFFER, lane) for lane, _ in words.OFFER if lane.startswith("_guard"))
-    )
-    assert PACKING["SIZES"] == (1 << 69) - 1 - guards
-    assert words.shift_of(words.NEEDS, "runtimes") == words.shift_of(words.OFFER, "runtimes") == 69
+    for name in ("needs", "offer"):
+        word = WORDS[name]
+        guards = {lane.name: shift for lane, shift in word.placed if lane.is_zero}
+        prefix = name.upper()
+        assert len(guards) == 6
+        assert {PACKING[f"{prefix}{lane.upper()}"] for lane in guards} == {1 << shift for shift in guards.values()}
+        assert PACKING[f"{prefix}_GUARDS"] == sum(1 << shift for shift in guards.values())
+        assert PACKING[f"{prefix}_SIZES"] == (1 << 69) - 1 - PACKING[f"{prefix}_GUARDS"]
+        # Each guard stands right above its own lane.
+        for lane, shift in guards.items():
+            sized = lane.removeprefix("_guard_")
+            assert shift == words.shift_of(word, sized) + words.width_of(word, sized)
+        assert words.shift_of(word, "runtimes") == 69
+    assert PACKING["NEEDS_GUARDS"] == PACKING["OFFER_GUARDS"] and PACKING["NEEDS_SIZES"] == PACKING["OFFER_SIZES"]
 
 
-def test_packing__states__are_numbered_alike() -> None:
-    assert {state.name: int(state) for state in State if state} == {
-        state.name: PACKING[state.name] for state in State if state
-    }
-    assert PACKING["HEADER"] == words.HEADER_STATE
+def test_packing__values__are_numbered_alike() -> None:
+    for prefix, enumeration in (("STATE", State), ("OUTCOME", Outcome), ("BILLING", Billing)):
+        named = {key: value for key, value in PACKING.items() if re.fullmatch(rf"{prefix}_[A-Z_]+", key)}
+        header = {"STATE_HEADER": words.HEADER_STATE} if enumeration is State else {}
+        assert named == {f"{prefix}_{member.name}": int(member) for member in enumeration} | header
+    assert words.HEADER_STATE == 15
 
 
 def test_packing__flags__are_the_same_bits() -> None:
-    at = words.shift_of(words.UNIT, "flags")
-    assert {flag.name: flag << at for flag in UnitFlag} == {
-        str(flag.name): PACKING[str(flag.name)] for flag in UnitFlag
-    }
-    at = words.shift_of(words.LIMITS, "flags")
-    assert [flag << at for flag in TermsFlag] == [PACKING[str(flag.name)] for flag in TermsFlag]
-    at = words.shift_of(words.HOT, "status")
-    assert [flag << at for flag in HotStatus] == [PACKING[str(flag.name)] for flag in HotStatus]
+    for name, lane, enumeration in (
+        ("unit", "flags", UnitFlag),
+        ("limits", "flags", TermsFlag),
+        ("hot", "status", HotStatus),
+        ("needs", "runtimes", Runtime),
+        ("offer", "runtimes", Runtime),
+    ):
+        at = words.shift_of(WORDS[name], lane)
+        for flag in enumeration:
+            assert PACKING[f"{name.upper()}_{flag.name}"] == flag << at
     assert [int(flag) for flag in Runtime] == [1, 2, 4, 8]
 
 
 # ---- round trips ----
 
 
-def _values(lanes: words.Lanes) -> st.SearchStrategy[dict[str, int]]:
+def _values(word: Word) -> st.SearchStrategy[dict[str, int]]:
     """Draw a value for each lane, its extremes often."""
     return st.fixed_dictionaries(
         {
             name: st.one_of(st.sampled_from([0, 1, (1 << width) - 1]), st.integers(0, (1 << width) - 1))
-            for name, width in lanes
-            if not name.startswith("_")
+            for name, _, width in _named(word)
         }
     )
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", WORDS)
 def test_pack__any_values__unpack_to_themselves(name: str) -> None:
-    lanes, _ = LAYOUTS[name]
+    layout = WORDS[name]
 
-    @given(_values(lanes))
+    @given(_values(layout))
     def check(values: dict[str, int]) -> None:
-        word = words.pack(lanes, values)
-        assert words.unpack(lanes, word) == values
-        shifted = sum(value << words.shift_of(lanes, lane) for lane, value in values.items())
-        assert word == shifted < 1 << _size(lanes)
+        word = words.pack(layout, values)
+        assert words.unpack(layout, word) == values
+        shifted = sum(value << words.shift_of(layout, lane) for lane, value in values.items())
+        assert word == shifted < 1 << layout.bits
 
     check()
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", WORDS)
 def test_pack__value_beyond_its_lane__is_refused_by_name(name: str) -> None:
-    lanes, _ = LAYOUTS[name]
-    zeros = {lane: 0 for lane, _ in lanes}
-    for lane, width in lanes:
-        if lane.startswith("_"):
-            continue
-        words.pack(lanes, {**zeros, lane: (1 << width) - 1})
+    layout = WORDS[name]
+    zeros = {lane: 0 for lane, _, _ in _named(layout)}
+    for lane, _, width in _named(layout):
+        words.pack(layout, {**zeros, lane: (1 << width) - 1})
         for value in (1 << width, -1):
             with pytest.raises(ValueError, match=rf"^{lane} = "):
-                words.pack(lanes, {**zeros, lane: value})
+                words.pack(layout, {**zeros, lane: value})
 
 
-@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("name", WORDS)
 def test_unpack__spare_bit__is_refused(name: str) -> None:
-    lanes, _ = LAYOUTS[name]
-    spare = [words.shift_of(lanes, lane) + bit for lane, width in lanes if lane.startswith("_") for bit in range(width)]
-    spare += range(_size(lanes), 256)
+    layout = WORDS[name]
+    spare = [shift + bit for lane, shift in layout.placed if lane.is_zero for bit in range(lane.width)]
+    spare += range(layout.bits, 256)
     for bit in spare:
         with pytest.raises(ValueError, match=r"spare bits|is not zero"):
-            words.unpack(lanes, 1 << bit)
-    assert spare or _size(lanes) == 256
+            words.unpack(layout, 1 << bit)
+    assert spare or layout.bits == 256
 
 
 PAIRS: list[tuple[str, Callable[[int], Any], Callable[[Any], int]]] = [
@@ -271,11 +190,11 @@ PAIRS: list[tuple[str, Callable[[int], Any], Callable[[Any], int]]] = [
 def test_pack__value_of_any_word__is_that_word(
     name: str, unpack: Callable[[int], Any], pack: Callable[[Any], int]
 ) -> None:
-    lanes, _ = LAYOUTS[name]
+    layout = WORDS[name]
 
-    @given(_values(lanes))
+    @given(_values(layout))
     def check(values: dict[str, int]) -> None:
-        word = words.pack(lanes, values)
+        word = words.pack(layout, values)
         assert pack(unpack(word)) == word
 
     check()
