@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from eth_utils.crypto import keccak
@@ -20,6 +20,9 @@ from hearth.protocol import formulas
 from hearth.protocol.formulas import Ask
 from hearth.protocol.types import BPS, Best, Gate, Header, HotStatus, JobId, Node, NodeId, Policy, State, Terms, Unit
 from keeper.match import Bucket, Match, Nodes, best_bucket, draw, gates
+
+if TYPE_CHECKING:
+    from keeper.reports import Explanation, UnitPlan
 
 ALL: Final = -1
 """The index of an action or a Skip that means the untouched rest of an array."""
@@ -527,7 +530,7 @@ class _Cycle:
 # ---- for people ----
 
 
-def explain(snapshot: Snapshot, config: Config, now: int, job: JobId) -> dict[str, Any]:
+def explain(snapshot: Snapshot, config: Config, now: int, job: JobId) -> Explanation:
     """Return, ready for JSON, what the keeper would do about one job at `now` and why, and how the fleet fits it.
 
     Raises KeyError where the snapshot has no such job: it ended, or was never posted.
@@ -536,7 +539,7 @@ def explain(snapshot: Snapshot, config: Config, now: int, job: JobId) -> dict[st
     if row is None:
         raise KeyError(job.hex())
     prefix = f"0x{job.hex()}/"
-    lines: list[dict[str, str]] = []
+    lines: list[UnitPlan] = []
     for said in decide(snapshot, config, now):
         if isinstance(said, Skip):
             if said.id.startswith(prefix):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hearth.client import Client
+    from keeper.reports import KeeperExplanation, KeeperStatus, KeeperWork, Waiting, Work
     from keeper.settings import Settings
 
 
@@ -22,7 +23,7 @@ class Keeping:
         self.session = client.session
         self._config = config
 
-    def list(self) -> dict[str, Any]:
+    def list(self) -> KeeperWork:
         """Return the work that there is for a keeper now: what would be sent, and what it would earn."""
         from keeper.__main__ import open_keeper
         from keeper.decide import Skip, decide, ids_of, verb_of
@@ -32,7 +33,7 @@ class Keeping:
             keeper.market.check()
             head = keeper.sync()
             said = decide(keeper.snapshot(head), keeper.config, head.timestamp)
-            rows = [
+            rows: list[Work] = [
                 {
                     "does": verb_of(one),
                     "ids": list(ids_of(one)),
@@ -42,10 +43,10 @@ class Keeping:
                 for one in said
                 if not isinstance(one, Skip)
             ]
-            skips = [{"id": one.id, "why": one.reason} for one in said if isinstance(one, Skip)]
+            skips: list[Waiting] = [{"id": one.id, "why": one.reason} for one in said if isinstance(one, Skip)]
         return {"schema": "hearth.keeper.list/1", "block": head.number, "work": rows, "waiting": skips}
 
-    def run(self, *, cycles: int | None = None) -> dict[str, Any]:
+    def run(self, *, cycles: int | None = None) -> KeeperStatus:
         """Keep the market moving until SIGTERM, SIGINT or a number of cycles; with `dry_run` nothing is sent."""
         import signal
 
@@ -65,13 +66,13 @@ class Keeping:
             keeper.run(cycles)
         return self.status()
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> KeeperStatus:
         """Return what the keeper last said of itself: readiness, profit and loss, what it did."""
         from keeper.shell import status
 
         return status(self._settings(signs=False).home)
 
-    def explain(self, job: str) -> dict[str, Any]:
+    def explain(self, job: str) -> KeeperExplanation:
         """Return what a keeper would do about a job and why, and how many nodes fit it."""
         from keeper.__main__ import open_keeper
         from keeper.shell import explain

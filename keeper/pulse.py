@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import replace_text
+
+if TYPE_CHECKING:
+    from keeper.reports import KeeperStatus
 
 STATUS_FILE: Final = "status.json"
 _CYCLE_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -76,13 +79,13 @@ class Pulse:
 
     def __init__(self, home: Path, stall: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.metrics = Metrics()
-        self.status: dict[str, Any] = {}
+        self.status: Mapping[str, object] = {}
         self._file = home / STATUS_FILE
         self._stall, self._clock = stall, clock
         self._last = clock()
         self._unready = "no cycle has ended yet"
 
-    def beat(self, status: dict[str, Any], unready: str) -> None:
+    def beat(self, status: KeeperStatus, unready: str) -> None:
         """Record a cycle's end: its status, and why the keeper cannot do its work ("" where it can)."""
         self.status, self._unready, self._last = status, unready, self._clock()
         self.metrics.ready.set(0 if unready else 1)

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -38,13 +38,15 @@ from keeper.index import Index, topics
 from keeper.pulse import STATUS_FILE, Pulse
 from keeper.settings import Settings
 
-SCHEMA: Final = "hearth.keeper/1"
 LEDGER_FILE: Final = "ledger.json"
 MAX_LISTED: Final = 500
 """Jobs and skips that the status file lists."""
 MAX_BACKOFF: Final = 60.0
 SURVIVABLE: Final = (ChainError, FundsError)
 """Errors that a later cycle may not meet; a ChainError only where it says that it is retryable."""
+
+if TYPE_CHECKING:
+    from keeper.reports import KeeperExplanation, KeeperStatus, ListedJob, Outcome
 
 log = structlog.get_logger("keeper")
 
@@ -97,7 +99,7 @@ class Cycle:
 
     head: Block
     said: list[Action | Skip]
-    outcomes: list[dict[str, str]] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
     unready: str = ""
 
 
@@ -481,11 +483,11 @@ class Keeper:
         """Return what the payee was credited since the ledger began, in base units."""
         return max(0, self.index.credited - (self.ledger.credited_before or 0))
 
-    def _status(self, cycle: Cycle, snapshot: Snapshot, balance: int) -> dict[str, Any]:
+    def _status(self, cycle: Cycle, snapshot: Snapshot, balance: int) -> KeeperStatus:
         skips = [one for one in cycle.said if isinstance(one, Skip)]
         ledger = self.ledger
         return {
-            "schema": SCHEMA,
+            "schema": "hearth.keeper/1",
             "pid": os.getpid(),
             "at": int(self._wall()),
             "network": self.network.name,
@@ -539,7 +541,7 @@ class Keeper:
             left -= step
 
 
-def _listed(row: JobRow) -> dict[str, Any]:
+def _listed(row: JobRow) -> ListedJob:
     states = Counter(unit.unit.state.name.lower() for unit in row.units)
     return {
         "job": f"0x{row.id.hex()}",
@@ -552,7 +554,7 @@ def _listed(row: JobRow) -> dict[str, Any]:
     }
 
 
-def explain(keeper: Keeper, job: JobId) -> dict[str, Any]:
+def explain(keeper: Keeper, job: JobId) -> KeeperExplanation:
     """Read the market and return what `keeper` would do about one job and why (`hearth keeper explain JOB`).
 
     Needs no key and sends nothing. Raises NotFoundError where the job ended or was never posted.
@@ -569,14 +571,14 @@ def explain(keeper: Keeper, job: JobId) -> dict[str, Any]:
     return {"schema": "hearth.keeper.explain/1", **told}
 
 
-def status(home: Path, *, now: float | None = None) -> dict[str, Any]:
+def status(home: Path, *, now: float | None = None) -> KeeperStatus:
     """Return what the keeper whose state folder is `home` last said, with its age in seconds.
 
     Raises NotFoundError where no keeper has run there.
     """
     path = home / STATUS_FILE
     try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        told: KeeperStatus = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise NotFoundError(
             f"no keeper has run in {home}", hint="hearth keeper run", component="keeper", code="NO_KEEPER"

@@ -12,7 +12,7 @@ their "schema"; they raise HearthError with a code, a hint and an exit status. W
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hearth.client.doctor import Doctor
 from hearth.client.jobs import Jobs
@@ -23,6 +23,7 @@ from hearth.client.workers import Workers
 
 if TYPE_CHECKING:
     from hearth.chain.port import ChainPort
+    from hearth.client.reports import Diagnosis
     from hearth.config.settings import Settings
 
 __all__ = ["Client"]
@@ -57,7 +58,7 @@ class Client:
         """Say whether nothing is signed, sent or written."""
         return self.session.dry_run
 
-    def doctor(self) -> dict[str, Any]:
+    def doctor(self) -> Diagnosis:
         """Look at what submitting needs: settings, network, RPC, contracts, account, store, container engine."""
         return self._doctor.diagnose()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import WaitTimeout
 from hearth.client.facts import job_facts
@@ -12,11 +12,12 @@ from hearth.client.views import event_facts, job_hex
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
+    from hearth.client.reports import EventFacts, JobFacts
 
 POLL_SECONDS: Final = 0.5
 
 
-def follow(reads: JobReader, job: str, *, timeout: float | None = None) -> Iterator[dict[str, Any]]:
+def follow(reads: JobReader, job: str, *, timeout: float | None = None) -> Iterator[EventFacts]:
     """Yield a job's events as they come, from its posting to its end.
 
     Raises WaitTimeout after `timeout` seconds (by default the settings'); the job is alive then.
@@ -45,7 +46,7 @@ def follow(reads: JobReader, job: str, *, timeout: float | None = None) -> Itera
         time.sleep(POLL_SECONDS)
 
 
-def wait(reads: JobReader, job: str, *, timeout: float | None = None) -> dict[str, Any]:
+def wait(reads: JobReader, job: str, *, timeout: float | None = None) -> JobFacts:
     """Wait for a job's end, telling its timeline, and return what `job_show` does. Raises WaitTimeout."""
     for facts in follow(reads, job, timeout=timeout):
         reads.session.tell("event", facts)

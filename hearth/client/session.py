@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hearth.chain.port import Call, ChainPort
     from hearth.chain.tx import Outcome, Sender
     from hearth.client.posting.records import Records
+    from hearth.client.reports import Transaction
     from hearth.market.network import Network
     from hearth.market.reads import Market
     from hearth.protocol.types import JobId
@@ -253,14 +254,14 @@ class Session:
             finally:
                 journal.close()
 
-    def send(self, sender: Sender | DryRun, call: Call, key: str) -> dict[str, Any]:
+    def send(self, sender: Sender | DryRun, call: Call, key: str) -> Transaction:
         """Send a call and return its receipt as plain facts; progress hears of it too."""
         self.tell("step", {"text": f"{call.label}: sending"})
         facts = self.receipt_of(sender.send(call, key=key), dry_run=self.dry_run)
         self.tell("tx", facts)
         return facts
 
-    def receipt_of(self, outcome: Outcome, *, dry_run: bool = False) -> dict[str, Any]:
+    def receipt_of(self, outcome: Outcome, *, dry_run: bool = False) -> Transaction:
         """Return what a send came to: hash, block, gas, fee, explorer link."""
         tx_hash = None if outcome.tx_hash is None else "0x" + outcome.tx_hash.hex()
         return {

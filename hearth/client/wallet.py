@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ConfigError, FundsError, UsageError
 from hearth.client.session import NATIVE
@@ -11,6 +11,7 @@ from hearth.protocol.units import format_amount, parse_amount
 
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
+    from hearth.client.reports import Balance, KeyFacts, KeyList, KeyPlan, Withdrawal
     from hearth.client.session import Session
 
 WITHDRAW_GAS: Final = 100_000
@@ -23,17 +24,17 @@ class Wallet:
         """Open nothing yet."""
         self.session = session
 
-    def new(self, name: str = "default") -> dict[str, Any]:
+    def new(self, name: str = "default") -> KeyFacts | KeyPlan:
         """Write a new encrypted key file and return its name and address."""
         return self._made(name, None)
 
-    def import_key(self, name: str, file: Path) -> dict[str, Any]:
+    def import_key(self, name: str, file: Path) -> KeyFacts | KeyPlan:
         """Write a key file for the private key in a file of mode 600 (64 hex digits)."""
         from hearth.chain.keys import read_secret
 
         return self._made(name, read_secret(file))
 
-    def list(self) -> dict[str, Any]:
+    def list(self) -> KeyList:
         """Return the keys by name; none is unlocked."""
         from hearth.chain.keys import list_keys
 
@@ -45,12 +46,12 @@ class Wallet:
             ],
         }
 
-    def show(self, name: str | None = None) -> dict[str, Any]:
+    def show(self, name: str | None = None) -> KeyFacts:
         """Return one key's name, address and file."""
         key = self._named(name)
         return {"schema": "hearth.wallet/1", "name": key.name, "address": key.address, "file": str(key.path)}
 
-    def balance(self, name: str | None = None) -> dict[str, Any]:
+    def balance(self, name: str | None = None) -> Balance:
         """Return what an account holds: native coin, the market's asset, and credit in Escrow."""
         from eth_utils.address import is_address
 
@@ -73,7 +74,7 @@ class Wallet:
             },
         }
 
-    def withdraw(self, *, amount: str | None = None, to: str | None = None) -> dict[str, Any]:
+    def withdraw(self, *, amount: str | None = None, to: str | None = None) -> Withdrawal:
         """Withdraw credit from Escrow, all of it by default, to the account itself or to `to`.
 
         Raises FundsError NO_CREDIT where there is less than asked for.
@@ -122,7 +123,7 @@ class Wallet:
             return find_key(self.session.settings.keys_folder, None)
         return self.session.key()
 
-    def _made(self, name: str, secret: bytes | None) -> dict[str, Any]:
+    def _made(self, name: str, secret: bytes | None) -> KeyFacts | KeyPlan:
         from hearth.base.files import make_private
         from hearth.chain.keys import create_key, read_password
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from hearth.client.reports import ProjectFiles
 
 _PROJECT: Final = """\
 # Settings of this project; a flag or HEARTH_... in the environment wins over them. Secrets stay in files of mode 600.
@@ -25,7 +28,7 @@ price: {max_rate: "1.20/h"}
 """
 
 
-def write_project(folder: Path | None, *, network: str, dry_run: bool = False) -> dict[str, Any]:
+def write_project(folder: Path | None, *, network: str, dry_run: bool = False) -> ProjectFiles:
     """Write hearth.toml and a job file to start from; what exists is left alone."""
     target = folder or Path()
     files = {"hearth.toml": _PROJECT.format(network=network), "job.yaml": _JOB}

@@ -39,7 +39,10 @@ from worker.manage import Provider, selftest
 from worker.scaffold import write_settings
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("web3", "docker", "wasmtime", "numpy", "pydantic", "ipfshttpclient", "rich", "eth_account", "vyper", "ape")
+HEAVY = (
+    *("web3", "docker", "wasmtime", "numpy", "pydantic", "ipfshttpclient", "rich", "eth_account", "vyper", "ape"),
+    "typing_extensions",
+)
 ABSENT = ("job top-up", "job challenge", "juror", "worker install-service")
 
 

@@ -18,6 +18,7 @@ PURE = {
     "itertools",
     "math",
     "typing",
+    "typing_extensions",
     "eth_abi",
     "eth_utils",
     "numpy",

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from hearth.base.errors import NoWorkerError
 from hearth.client.following import wait as wait_for
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hearth.chain.tx import Sender
     from hearth.client.posting.preflight import Plan
     from hearth.client.reading import JobReader
+    from hearth.client.reports import JobPlan, PostedRecord, RerunPlan, Submission, Transaction
     from hearth.client.results import Results
     from hearth.client.session import DryRun
     from hearth.protocol.types import Terms
@@ -39,7 +40,7 @@ class Posting:
         self._results = results
         self._preflight = Preflight(self.session)
 
-    def check(self, file: Path, *, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+    def check(self, file: Path, *, variables: Mapping[str, str] | None = None) -> JobPlan:
         """Check a job file down to its price and who could take it; writes and sends nothing."""
         from hearth.spec import load_spec
 
@@ -55,7 +56,7 @@ class Posting:
         anyway: bool = False,
         wait: bool = False,
         results: Path | None = None,
-    ) -> dict[str, Any]:
+    ) -> Submission | JobPlan:
         """Post the job of a file, or find the one that was posted from it and whose end nobody saw yet.
 
         `again` posts a new one in any case, `anyway` posts without a worker that could take it, `wait` waits for the
@@ -76,11 +77,11 @@ class Posting:
         wait: bool = True,
         results: Path | None = None,
         **options: Unpack[RunOptions],
-    ) -> dict[str, Any]:
+    ) -> Submission | JobPlan:
         """Run an image or a WASM module as a job of one unit; without a price, at the cheapest fitting ask and half."""
         return self._submit(spec_of_run(program, command, **options), again, anyway, wait, results)
 
-    def rerun(self, job: str, *, anyway: bool = False, wait: bool = False) -> dict[str, Any]:
+    def rerun(self, job: str, *, anyway: bool = False, wait: bool = False) -> Submission | RerunPlan:
         """Post a job's terms again under a new salt, with a deadline as far away as the old one was."""
         view = self._reads.look(job)
         block = self.session.market.port.block(view.posted.log.block_hash)
@@ -105,7 +106,7 @@ class Posting:
 
     def _submit(
         self, loaded: LoadedSpec, again: bool, anyway: bool, wait: bool, results: Path | None
-    ) -> dict[str, Any]:
+    ) -> Submission | JobPlan:
         with self._preflight.planned(loaded) as plan:
             for line in plan.lines:
                 self.session.tell("note", {"text": line})
@@ -164,14 +165,14 @@ class Posting:
         digest = self.session.store.put_json(canonical(plan.resolved))
         assert digest == plan.terms.spec, "the store named the spec otherwise than we did"
 
-    def _post(self, terms: Terms, fingerprint: str, note: str) -> dict[str, Any]:
+    def _post(self, terms: Terms, fingerprint: str, note: str) -> PostedRecord:
         """Journal terms, then approve and post them."""
         with self.session.sender() as sender:
             record = self.session.records.write(job_hex(self.session.market.job_id(terms)), fingerprint, note, terms)
             sent = self._send_post(sender, terms)
         return {**record, "transactions": sent}
 
-    def _send_post(self, sender: Sender | DryRun, terms: Terms) -> list[dict[str, Any]]:
+    def _send_post(self, sender: Sender | DryRun, terms: Terms) -> list[Transaction]:
         market = self.session.market
         job_id = market.job_id(terms)
         sent = []
@@ -180,7 +181,7 @@ class Posting:
         sent.append(self.session.send(sender, market.calls.post(terms), f"post/{job_id.hex()}"))
         return sent
 
-    def _repost(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _repost(self, record: PostedRecord) -> PostedRecord:
         """Make sure that a journalled job is on the chain: posted already, or posted now with the same terms."""
         terms = terms_of(record)
         if self.session.market.job_word(self.session.market.job_id(terms)):
@@ -188,10 +189,10 @@ class Posting:
         with self.session.sender() as sender:
             return {**record, "transactions": self._send_post(sender, terms)}
 
-    def _finish(self, record: dict[str, Any], wait: bool, results: Path | None) -> dict[str, Any]:
+    def _finish(self, record: PostedRecord, wait: bool, results: Path | None) -> Submission:
         """Report a posted job; with `wait`, after its end and with its results."""
         job = str(record["job"])
-        report: dict[str, Any] = {
+        report: Submission = {
             "schema": "hearth.submitted/1",
             "job": job,
             "transactions": record["transactions"],
@@ -205,7 +206,7 @@ class Posting:
         self.session.records.mark_seen(job)
         return report
 
-    def _pending(self, fingerprint: str) -> dict[str, Any] | None:
+    def _pending(self, fingerprint: str) -> PostedRecord | None:
         """Return the journalled job of a fingerprint whose end nobody saw, if it is posted or can still be."""
         from hearth.protocol import formulas, words
 
