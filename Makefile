@@ -38,8 +38,8 @@ ifndef FUZZ_SEED
 FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
-.PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms artifacts-check test demo fuzz \
-	planted bench bench-gas chaos artifacts lock format clean services-up services-down
+.PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms artifacts-check \
+	schemas-check test demo fuzz planted bench bench-gas chaos artifacts schemas lock format clean services-up services-down
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -83,7 +83,7 @@ node_modules/.stamp: package.json package-lock.json .npmrc $(NODE_STAMP)
 
 # ---- checks ----
 
-check: lint types rooms contracts-format contracts-bytes contracts-forms artifacts-check ## every static check
+check: lint types rooms contracts-format contracts-bytes contracts-forms artifacts-check schemas-check ## every static check
 
 lint: .venv/.stamp-project
 	$(PY) -m ruff check --quiet .
@@ -106,6 +106,9 @@ contracts-forms: .venv/.stamp-project
 
 artifacts-check: .venv/.stamp-project
 	$(PY) -m tools.build_artifacts --check
+
+schemas-check: .venv/.stamp-project
+	$(PY) -m tools.schemas --check
 
 # ---- tests ----
 
@@ -146,6 +149,9 @@ services-down: .venv/.stamp-project
 
 artifacts: .venv/.stamp-project ## compile contracts into hearth/market/artifacts
 	$(PY) -m tools.build_artifacts
+
+schemas: .venv/.stamp-project ## export the JSON Schemas of what --json prints into docs/schemas
+	$(PY) -m tools.schemas
 
 format: .venv/.stamp-project .venv-format/.stamp ## rewrite Python and Vyper sources in the house format
 	$(PY) -m ruff check --fix --quiet . || true
