@@ -147,9 +147,9 @@ class JobList(TypedDict):
 class Lease(TypedDict):
     """One lease of a job.
 
-    `attempts` counts those begun, `lapses` the proposals that nobody took up. `started` is the moment of its last
-    opening or start; `mark` is the moment that the state waits for: the end of a proposal round, the last moment to
-    submit, the end of a notice; 0 for none. `next` says who may act and until when.
+    `attempts` counts those begun, `lapses` the proposals dropped since it opened. `started` and `mark` are moments
+    whose meaning depends on the state (docs/SPEC.md, section "Words"): while it runs, its start and its end. `next`
+    says in words who may act and until when.
     """
 
     unit: int

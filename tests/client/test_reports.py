@@ -21,6 +21,8 @@ from hearth.protocol.units import Asset
 from hearth.protocol.words import pack_unit
 from tools import schemas
 from tools.vyper_files import ROOT
+from worker.reports import EarningsReport
+from worker.watch import Earnings
 
 NAME = re.compile(r"hearth\.[a-z.]+/[0-9]+")
 SOURCES = [path for part in ("hearth", "keeper", "worker") for path in sorted((ROOT / part).rglob("*.py"))]
@@ -125,6 +127,10 @@ def test_event__of_every_class__is_of_its_type(name: str) -> None:
 )
 def test_error__of_every_class__is_of_its_type(cls: type[HearthError]) -> None:
     schemas.validate(cls("no", hint="hearth doctor", short_by="5", workers={"fits": 0}).as_dict())
+
+
+def test_earnings__every_line_of_the_books__is_in_the_report() -> None:
+    assert {field.name for field in dataclasses.fields(Earnings)} <= get_type_hints(EarningsReport).keys()
 
 
 # ---- what is no report ----
