@@ -40,7 +40,8 @@ FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check artifacts-check \
-	test demo fuzz planted wheel bench bench-gas chaos lanes artifacts lock lock-check format clean services-up services-down
+	schemas-check test demo fuzz planted wheel bench bench-gas chaos lanes artifacts schemas lock lock-check format clean \
+	services-up services-down
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -99,7 +100,7 @@ node_modules/.stamp: package.json package-lock.json .npmrc $(NODE_STAMP)
 
 # ---- checks ----
 
-check: lint types rooms contracts-format contracts-bytes contracts-forms lanes-check artifacts-check ## every static check
+check: lint types rooms contracts-format contracts-bytes contracts-forms lanes-check artifacts-check schemas-check ## every static check
 
 lint: .venv/.stamp-project
 	$(PY) -m ruff check --quiet .
@@ -125,6 +126,9 @@ lanes-check: .venv/.stamp-project
 
 artifacts-check: .venv/.stamp-project
 	$(PY) -m tools.build_artifacts --check
+
+schemas-check: .venv/.stamp-project
+	$(PY) -m tools.schemas --check
 
 # ---- tests ----
 
@@ -174,6 +178,9 @@ lanes: .venv/.stamp-project ## write packing.vy, SPEC's tables and words.json fr
 
 artifacts: .venv/.stamp-project ## compile contracts into hearth/market/artifacts
 	$(PY) -m tools.build_artifacts
+
+schemas: .venv/.stamp-project ## export the JSON Schemas of what --json prints into docs/schemas
+	$(PY) -m tools.schemas
 
 format: .venv/.stamp-project .venv-format/.stamp ## rewrite Python and Vyper sources in the house format
 	$(PY) -m ruff check --fix --quiet . || true

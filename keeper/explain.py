@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hearth.protocol.types import Gate, JobId
 from keeper.actions import Skip
@@ -12,8 +12,11 @@ from keeper.decide import decide
 from keeper.match import gates
 from keeper.snapshot import Snapshot, UnitRow
 
+if TYPE_CHECKING:
+    from keeper.reports import Explanation, UnitPlan
 
-def explain_job(snapshot: Snapshot, config: Config, now: int, job: JobId) -> dict[str, Any]:
+
+def explain_job(snapshot: Snapshot, config: Config, now: int, job: JobId) -> Explanation:
     """Return, ready for JSON, what the keeper would do about one job at `now` and why, and how the fleet fits it.
 
     Raises KeyError where the snapshot has no such job: it ended, or was never posted.
@@ -22,7 +25,7 @@ def explain_job(snapshot: Snapshot, config: Config, now: int, job: JobId) -> dic
     if row is None:
         raise KeyError(job.hex())
     prefix = f"0x{job.hex()}/"
-    lines: list[dict[str, str]] = []
+    lines: list[UnitPlan] = []
     for said in decide(snapshot, config, now):
         if isinstance(said, Skip):
             if said.id.startswith(prefix):

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from hearth.daemon import health
+
+if TYPE_CHECKING:
+    from keeper.reports import KeeperStatus
 
 _CYCLE_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
@@ -70,9 +73,9 @@ class Health(health.Health):
     def __init__(self, stall: float, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stall, "no cycle has ended yet", clock)
         self.metrics = Metrics()
-        self.status: dict[str, Any] = {}
+        self.status: KeeperStatus | None = None
 
-    def beat(self, status: dict[str, Any], unready: str) -> None:
+    def beat(self, status: KeeperStatus, unready: str) -> None:
         """Record a cycle's end: its status, and why the keeper cannot do its work ("" where it can)."""
         self.status = status
         self._say(unready)
@@ -94,4 +97,6 @@ class Health(health.Health):
 
     def serve(self, address: tuple[str, int]) -> health.Server:
         """Serve metrics, probes and /status. Raises ConfigError where the address cannot be had."""
-        return health.Server(address, self.metrics.registry, self, {"/status": lambda: self.status}, component="keeper")
+        return health.Server(
+            address, self.metrics.registry, self, {"/status": lambda: self.status or {}}, component="keeper"
+        )

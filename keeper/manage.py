@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hearth.client import Client
+    from keeper.reports import KeeperExplanation, KeeperStatus, KeeperWork
     from keeper.settings import Settings
 
 
@@ -22,7 +23,7 @@ class Keeping:
         self.session = client.session
         self._config = config
 
-    def list(self) -> dict[str, Any]:
+    def list(self) -> KeeperWork:
         """Return the work that there is for a keeper now: what would be sent, and what it would earn."""
         from keeper.process import open_keeper
         from keeper.report import work
@@ -32,7 +33,7 @@ class Keeping:
             keeper.market.check()
             return work(keeper)
 
-    def run(self, *, cycles: int | None = None) -> dict[str, Any]:
+    def run(self, *, cycles: int | None = None) -> KeeperStatus:
         """Keep the market moving until SIGTERM, SIGINT or a number of cycles; with `dry_run` nothing is sent."""
         from keeper.process import open_keeper, run_keeper
 
@@ -42,13 +43,13 @@ class Keeping:
             run_keeper(keeper, stack, cycles)
             return keeper.status()
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> KeeperStatus:
         """Return what the keeper last said of itself: readiness, profit and loss, what it did."""
         from keeper.status import read_status
 
         return read_status(self._settings(signs=False).home)
 
-    def explain(self, job: str) -> dict[str, Any]:
+    def explain(self, job: str) -> KeeperExplanation:
         """Return what a keeper would do about a job and why, and how many nodes fit it."""
         from keeper.process import open_keeper
         from keeper.report import explain

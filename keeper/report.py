@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import NotFoundError
 from hearth.protocol.types import JobId
@@ -13,6 +13,9 @@ from keeper.decide import decide
 from keeper.explain import explain_job
 from keeper.shell import Keeper
 
+if TYPE_CHECKING:
+    from keeper.reports import KeeperExplanation, KeeperWork, Waiting, Work
+
 _PLACES: Final = 9
 """Decimals of amounts for people; documents hold them exactly."""
 
@@ -20,14 +23,14 @@ _PLACES: Final = 9
 # ---- documents ----
 
 
-def work(keeper: Keeper) -> dict[str, Any]:
+def work(keeper: Keeper) -> KeeperWork:
     """Read the market and return the work that there is: what would be sent, what it would earn, and what waits.
 
     Needs no key and sends nothing.
     """
     head = keeper.reader.sync(compare_all=True)
     said = decide(keeper.reader.snapshot(head), keeper.config, head.timestamp)
-    rows = [
+    rows: list[Work] = [
         {
             "does": one.kind,
             "ids": list(one.ids),
@@ -37,11 +40,11 @@ def work(keeper: Keeper) -> dict[str, Any]:
         for one in said
         if not isinstance(one, Skip)
     ]
-    waiting = [{"id": one.id, "why": one.reason} for one in said if isinstance(one, Skip)]
+    waiting: list[Waiting] = [{"id": one.id, "why": one.reason} for one in said if isinstance(one, Skip)]
     return {"schema": "hearth.keeper.list/1", "block": head.number, "work": rows, "waiting": waiting}
 
 
-def explain(keeper: Keeper, job: JobId) -> dict[str, Any]:
+def explain(keeper: Keeper, job: JobId) -> KeeperExplanation:
     """Read the market and return what `keeper` would do about one job and why.
 
     Needs no key and sends nothing. Raises NotFoundError where the job ended or was never posted.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -38,6 +38,9 @@ MAX_PAUSE: Final = 60.0
 """The longest pause after failed cycles, in seconds."""
 SURVIVABLE: Final = (ChainError, FundsError)
 """Errors that a later cycle may not meet; a ChainError only where it says that it is retryable."""
+
+if TYPE_CHECKING:
+    from keeper.reports import KeeperStatus
 
 log = structlog.get_logger("keeper")
 
@@ -119,7 +122,7 @@ class Keeper:
                 self._nap(backoff.pause)
             self.metrics.failures_in_row.set(backoff.failures)
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> KeeperStatus:
         """Return what the last cycle of this process said, with its age in seconds.
 
         Raises NotFoundError where none has ended yet.

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import NotFoundError
 from hearth.base.files import replace_text
@@ -19,7 +19,9 @@ from keeper.index import Index
 from keeper.ledger import Ledger
 from keeper.snapshot import JobRow, Snapshot
 
-SCHEMA: Final = "hearth.keeper/1"
+if TYPE_CHECKING:
+    from keeper.reports import KeeperStatus, ListedJob, Outcome
+
 STATUS_FILE: Final = "status.json"
 MAX_LISTED: Final = 500
 """Jobs and skips that the document lists."""
@@ -33,20 +35,20 @@ class Cycle:
     snapshot: Snapshot
     said: list[Action | Skip]
     balance: int
-    outcomes: list[dict[str, str]] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
     unready: str = ""
     """Why nothing was sent, "" where all is well."""
 
 
 def status_of(
     cycle: Cycle, index: Index, ledger: Ledger, *, network: str, asset: Asset, account: str | None, payee: str, at: int
-) -> dict[str, Any]:
+) -> KeeperStatus:
     """Return the document of a cycle that ended at second `at`; `account` is None in a dry run."""
     snapshot = cycle.snapshot
     skips = [one for one in cycle.said if isinstance(one, Skip)]
     rewards = ledger.rewards(index.credited)
     return {
-        "schema": SCHEMA,
+        "schema": "hearth.keeper/1",
         "pid": os.getpid(),
         "at": at,
         "network": network,
@@ -77,7 +79,7 @@ def status_of(
     }
 
 
-def _listed(row: JobRow) -> dict[str, Any]:
+def _listed(row: JobRow) -> ListedJob:
     states = Counter(unit.unit.state.name.lower() for unit in row.units)
     return {
         "job": f"0x{row.id.hex()}",
@@ -90,19 +92,19 @@ def _listed(row: JobRow) -> dict[str, Any]:
     }
 
 
-def write_status(home: Path, told: dict[str, Any]) -> None:
+def write_status(home: Path, told: KeeperStatus) -> None:
     """Leave a document in the keeper's state folder, for other processes."""
     replace_text(home / STATUS_FILE, json.dumps(told, indent=1) + "\n")
 
 
-def read_status(home: Path, *, now: float | None = None) -> dict[str, Any]:
+def read_status(home: Path, *, now: float | None = None) -> KeeperStatus:
     """Return what the keeper whose state folder is `home` last said, with its age in seconds.
 
     Raises NotFoundError where no keeper has run there.
     """
     path = home / STATUS_FILE
     try:
-        told: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        told: KeeperStatus = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise NotFoundError(
             f"no keeper has run in {home}", hint="hearth keeper run", component="keeper", code="NO_KEEPER"
@@ -110,6 +112,6 @@ def read_status(home: Path, *, now: float | None = None) -> dict[str, Any]:
     return with_age(told, time.time() if now is None else now)
 
 
-def with_age(told: dict[str, Any], now: float) -> dict[str, Any]:
+def with_age(told: KeeperStatus, now: float) -> KeeperStatus:
     """Return a document with its age in seconds at second `now`."""
     return {**told, "age": int(now - told["at"])}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,10 @@ from hearth.cli.output import table, tx_line
 from hearth.cli.root import Group
 from worker.manage import Provider, selftest
 from worker.scaffold import write_settings
+
+if TYPE_CHECKING:
+    from hearth.client.reports import Diagnosis, OwnerAction
+    from worker.reports import Selftest, WorkerMode
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 _CONFIG = click.option("--config", type=FILE, default=Path("worker.toml"), show_default=True, help="The settings file.")
@@ -26,7 +30,7 @@ def _owner_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _CONFIG(function)
 
 
-def _owner(run: Run, tx: Path | None, act: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def _owner(run: Run, tx: Path | None, act: Callable[[], OwnerAction]) -> OwnerAction:
     """Send what was prepared on the worker's machine, or act with what this machine knows."""
     return act() if tx is None else run.client.workers.send_prepared(tx)
 
@@ -36,7 +40,7 @@ def worker() -> None:
     """Earn with this machine."""
 
 
-def _show_checks(run: Run, report: dict[str, Any]) -> int:
+def _show_checks(run: Run, report: Diagnosis | Selftest) -> int:
     rows = [
         (row["level"], row["name"], row["detail"] + (f"  fix: {row['fix']}" if row["fix"] else ""))
         for row in report["checks"]
@@ -45,7 +49,7 @@ def _show_checks(run: Run, report: dict[str, Any]) -> int:
     return 3 if report["result"] == "FAIL" else 0
 
 
-def _show_action(run: Run, report: dict[str, Any], line: str) -> None:
+def _show_action(run: Run, report: OwnerAction, line: str) -> None:
     if "prepared" in report:
         run.out.emit(report, lambda: [json.dumps(report["prepared"], indent=2)])
         return
@@ -151,7 +155,7 @@ def worker_start(run: Run, config: Path) -> None:
     Provider(run.client, config).start()
 
 
-def _show_mode(run: Run, report: dict[str, Any]) -> None:
+def _show_mode(run: Run, report: WorkerMode) -> None:
     state = "" if report["alive"] else " (no worker runs now: it will read this when it starts)"
     run.out.emit(report, lambda: [f"mode {report['mode']}{state}"], [report["mode"]])
 
@@ -222,11 +226,13 @@ def worker_why(run: Run, job: str, config: Path) -> None:
 def worker_earnings(run: Run, config: Path) -> None:
     """Show the node's books: paid, failed, declined, timed out, slashed."""
     report = Provider(run.client, config).earnings()
-    counts = ("paid", "failed_theirs", "declined", "closed", "timed_out")
     run.out.emit(
         report,
         lambda: [
-            *(f"{name.replace('_', ' ')}: {report[name]}" for name in counts),
+            *(
+                f"{name.replace('_', ' ')}: {report[name]}"
+                for name in ("paid", "failed_theirs", "declined", "closed", "timed_out")
+            ),
             *(f"{name.replace('_', ' ')}: {amount}" for name, amount in report["text"].items()),
         ],
         [report["income"]],

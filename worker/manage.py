@@ -5,16 +5,19 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hearth.base.errors import NotFoundError, RefusedError
 
 if TYPE_CHECKING:
     from hearth.client import Client
+    from hearth.client.reports import Check as CheckRow
+    from hearth.client.reports import Diagnosis, OwnerAction
     from hearth.protocol.types import Node, Offer
+    from worker.reports import EarningsReport, Selftest, WorkerMode, WorkerStatus, WorkerWhy
+    from worker.runtimes.base import Check
     from worker.settings import Settings
 
 
@@ -58,19 +61,19 @@ class Provider:
 
     # ---- the machine ----
 
-    def doctor(self) -> dict[str, Any]:
+    def doctor(self) -> Diagnosis:
         """Look at everything that a worker needs; PASS, WARN or FAIL, with the fix."""
+        from hearth.client.doctor import worst
         from worker.doctor import diagnose
 
         session = self.session
         found = diagnose(self.settings, session.network, session.unchecked_market.port)
-        rows = [asdict(row) | {"level": row.level.value} for row in found]
-        worst = next((level for level in ("FAIL", "WARN") if any(row["level"] == level for row in rows)), "PASS")
-        return {"schema": "hearth.doctor/1", "result": worst, "checks": rows}
+        rows = [_row(check) for check in found]
+        return {"schema": "hearth.doctor/1", "result": worst(rows), "checks": rows}
 
     # ---- the owner's actions ----
 
-    def register(self, *, stake: str | None = None, print_tx: bool = False) -> dict[str, Any]:
+    def register(self, *, stake: str | None = None, print_tx: bool = False) -> OwnerAction:
         """Register this machine with a stake, by default the market's minimum.
 
         Raises ConfigError UNSAFE_ENGINE where it would offer containers in an engine with known holes, RefusedError,
@@ -96,21 +99,21 @@ class Provider:
             report["node"] = None if node is None else node.id
         return report
 
-    def update(self, *, print_tx: bool = False) -> dict[str, Any]:
+    def update(self, *, print_tx: bool = False) -> OwnerAction:
         """Replace the idle node's offer by what the settings and the machine say now. Raises RefusedError BUSY."""
         node = self.node()
         offer, manifest = self._offer()
         return self._workers.update_offer(node, offer, manifest, print_tx=print_tx)
 
-    def price(self, rate: str, *, print_tx: bool = False) -> dict[str, Any]:
+    def price(self, rate: str, *, print_tx: bool = False) -> OwnerAction:
         """Change the node's ask; it takes effect after the market's notice."""
         return self._workers.set_ask(self.node(), rate, print_tx=print_tx)
 
-    def stake(self, amount: str, *, print_tx: bool = False) -> dict[str, Any]:
+    def stake(self, amount: str, *, print_tx: bool = False) -> OwnerAction:
         """Add stake to the node; stake leaves only by exit."""
         return self._workers.add_stake(self.node(), amount, print_tx=print_tx)
 
-    def exit(self, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> dict[str, Any]:
+    def exit(self, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
         """Start the node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""
         return self._workers.exit(self.node(), cancel=cancel, finish=finish, print_tx=print_tx)
 
@@ -158,19 +161,19 @@ class Provider:
         harden()
         start(self._config)
 
-    def pause(self) -> dict[str, Any]:
+    def pause(self) -> WorkerMode:
         """Tell the worker to take nothing new and to end what it runs; idle and paused, it does not beat."""
         return self._mode("pause")
 
-    def resume(self) -> dict[str, Any]:
+    def resume(self) -> WorkerMode:
         """Tell a paused worker to take work again."""
         return self._mode("run")
 
-    def drain(self) -> dict[str, Any]:
+    def drain(self) -> WorkerMode:
         """Tell the worker to end what it runs and then stop."""
         return self._mode("drain")
 
-    def _mode(self, mode: str) -> dict[str, Any]:
+    def _mode(self, mode: str) -> WorkerMode:
         from worker.shell import read_status, set_mode
 
         home, dry_run = self.settings.home, self.session.dry_run
@@ -182,7 +185,7 @@ class Provider:
 
     # ---- what is known of it ----
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> WorkerStatus:
         """Return what the chain and the running worker say of this machine's node."""
         from worker.shell import read_mode, read_status
 
@@ -190,42 +193,55 @@ class Provider:
         told = self._workers.status(self.node())
         return {"schema": "hearth.worker.status/1", **told, "mode": read_mode(home), "process": read_status(home)}
 
-    def why(self, job: str) -> dict[str, Any]:
+    def why(self, job: str) -> WorkerWhy:
         """Say why this node does or does not take a job: the chain's gate per unit, and the worker's reasons."""
         from worker.shell import read_status
 
         told = self._workers.gates(job, self.node())
-        said = read_status(self.settings.home) or {}
+        said = read_status(self.settings.home)
+        reasons = {} if said is None else said.get("reasons", {})
         return {
             "schema": "hearth.worker.why/1",
             **told,
-            "worker": said.get("reasons", {}).get(told["job"].removeprefix("0x"), []),
-            "worker_alive": bool(said.get("alive")),
+            "worker": reasons.get(told["job"].removeprefix("0x"), []),
+            "worker_alive": bool(said and said["alive"]),
         }
 
-    def earnings(self) -> dict[str, Any]:
+    def earnings(self) -> EarningsReport:
         """Return the node's books, read from the chain: paid, failed, declined, timed out, slashed."""
         from worker.watch import Watcher
 
         session, node = self.session, self.node()
         watcher = Watcher(session.market, node.id)
         watcher.sync()
-        books = asdict(watcher.earnings)
-        amounts = ("income", "fees", "slashed", "liveness_fees")
+        books = watcher.earnings
         credit = session.market.credit(node.owner)
-        text = {name: session.amount(books[name]) for name in amounts}
         return {
             "schema": "hearth.earnings/1",
             "node": node.id,
             "owner": node.owner,
             "asset": session.asset.symbol,
-            **{name: str(value) if name in amounts else value for name, value in books.items()},
+            "paid": books.paid,
+            "failed_theirs": books.failed_theirs,
+            "declined": books.declined,
+            "closed": books.closed,
+            "timed_out": books.timed_out,
+            "income": str(books.income),
+            "fees": str(books.fees),
+            "slashed": str(books.slashed),
+            "liveness_fees": str(books.liveness_fees),
             "owner_credit": str(credit),
-            "text": text | {"owner's credit": session.amount(credit)},
+            "text": {
+                "income": session.amount(books.income),
+                "fees": session.amount(books.fees),
+                "slashed": session.amount(books.slashed),
+                "liveness_fees": session.amount(books.liveness_fees),
+                "owner's credit": session.amount(credit),
+            },
         }
 
 
-def selftest(config: Path | None = None) -> dict[str, Any]:
+def selftest(config: Path | None = None) -> Selftest:
     """Run a real program in each runtime of this machine, end to end through its sandbox, and check it.
 
     Without a worker.toml the container engine is the default one. Raises ConfigError.
@@ -235,6 +251,11 @@ def selftest(config: Path | None = None) -> dict[str, Any]:
     from worker.settings import docker_of, load
 
     runtime = DockerRuntime() if config is None else docker_of(load(config))
-    rows = [asdict(row) | {"level": row.level.value} for row in run_all(runtime)]
-    worst = "FAIL" if any(row["level"] == "FAIL" for row in rows) else "PASS"
-    return {"schema": "hearth.selftest/1", "result": worst, "checks": rows}
+    rows = [_row(check) for check in run_all(runtime)]
+    # A runtime that this machine does not have is a warning, and no failure of those that it has.
+    failed = any(row["level"] == "FAIL" for row in rows)
+    return {"schema": "hearth.selftest/1", "result": "FAIL" if failed else "PASS", "checks": rows}
+
+
+def _row(check: Check) -> CheckRow:
+    return {"name": check.name, "level": check.level.value, "detail": check.detail, "fix": check.fix}

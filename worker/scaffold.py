@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ConfigError
 
 if TYPE_CHECKING:
     from hearth.client import Client
+    from worker.reports import WorkerFile
 
 _TOML: Final = """\
 # A worker's settings: hearth worker doctor checks them, hearth worker register and start use them.
@@ -56,7 +57,7 @@ def write_settings(
     memory: str | None = None,
     disk: str | None = None,
     listen: str | None = None,
-) -> dict[str, Any]:
+) -> WorkerFile:
     """Write a worker.toml that the worker will take, and report it. Raises ConfigError CONFIG_EXISTS, NO_PASSWORD."""
     from hearth.config.settings import network_file, rpc_urls
     from worker.settings import parse

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -56,6 +56,9 @@ from worker.journal import Journal, Moment, Phase
 from worker.metrics import Metrics
 from worker.settings import Settings, accepting_at, free_disk_bytes
 from worker.watch import Watcher
+
+if TYPE_CHECKING:
+    from worker.reports import SkipReason, WorkerFacts, WorkerProcess
 
 log = structlog.get_logger("worker")
 
@@ -96,10 +99,10 @@ def read_mode(home: Path) -> str:
     return mode if mode in MODES else "run"
 
 
-def read_status(home: Path) -> dict[str, Any] | None:
+def read_status(home: Path) -> WorkerProcess | None:
     """Return what a worker last said of itself, None where it never ran; "alive" says whether its process lives."""
     try:
-        status: dict[str, Any] = json.loads((home / STATUS_FILE).read_text(encoding="utf-8"))
+        status: WorkerProcess = json.loads((home / STATUS_FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     status["alive"] = Path(f"/proc/{status.get('pid')}").exists() and status.get("state") != "stopped"
@@ -451,7 +454,7 @@ class Worker:
     def _write_status(
         self, state: str, snapshot: Snapshot | None = None, now: int = 0, status: Status | None = None
     ) -> None:
-        facts: dict[str, Any] = {
+        facts: WorkerProcess = {
             "schema": "hearth.worker/1",
             "pid": os.getpid(),
             "state": state,
@@ -462,16 +465,16 @@ class Worker:
             "earnings": {k: str(v) if isinstance(v, int) else v for k, v in asdict(self._watcher.earnings).items()},
         }
         if snapshot is not None and status is not None:
-            facts |= self._facts_of(snapshot, now, status)
+            facts = {**facts, **self._facts_of(snapshot, now, status)}
         with suppress(OSError):  # a full disk must not stop a worker from submitting
             replace_text(self._home / STATUS_FILE, json.dumps(facts))
 
-    def _facts_of(self, snapshot: Snapshot, now: int, status: Status) -> dict[str, Any]:
+    def _facts_of(self, snapshot: Snapshot, now: int, status: Status) -> WorkerFacts:
         node: Node = snapshot.node
-        reasons: dict[str, list[dict[str, Any]]] = {}
+        reasons: dict[str, list[SkipReason]] = {}
         for step in self._last:
             if isinstance(step, Skip) and (step.job.hex() in reasons or len(reasons) < STATUS_REASONS):
-                line = {"index": step.index, "reason": step.name, "detail": step.detail}
+                line: SkipReason = {"index": step.index, "reason": step.name, "detail": step.detail}
                 reasons.setdefault(step.job.hex(), []).append(line)
         for job, gate in self._watcher.never_read().items():
             if len(reasons) < STATUS_REASONS:
@@ -503,7 +506,7 @@ class Worker:
         }
 
 
-def _gate_line(gate: Gate) -> dict[str, Any]:
+def _gate_line(gate: Gate) -> SkipReason:
     return {"index": None, "reason": gate.name.lower(), "detail": "this node's offer can never serve the job"}
 
 

@@ -5,7 +5,10 @@ Source: SPEC section "Errors"; exit codes are the table of the command line.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hearth.base.reports import ErrorReport
 
 
 class HearthError(Exception):
@@ -42,7 +45,7 @@ class HearthError(Exception):
         if component is not None:
             self.component = component
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> ErrorReport:
         """Return the `{"error": {...}}` object that `--json` prints."""
         return {
             "error": {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,9 @@ from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table, tx_line
 from hearth.cli.root import Group
 from hearth.client.views import moment
+
+if TYPE_CHECKING:
+    from hearth.client.reports import JobAction, JobEnd, JobList, JobPlan, RerunPlan, Submission
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 SHOWN_LINES = 20
@@ -160,7 +164,7 @@ def submit(
     return _show_submitted(run, report)
 
 
-def _show_submitted(run: Run, report: dict[str, Any]) -> int:
+def _show_submitted(run: Run, report: Submission | JobPlan | RerunPlan) -> int:
     """Print what a submission came to and return the exit status of its outcome."""
     if report["schema"] == "hearth.plan/1":
         run.out.emit(report, lambda: ["nothing was posted (--dry-run)"])
@@ -201,12 +205,12 @@ def _show_submitted(run: Run, report: dict[str, Any]) -> int:
     return 0
 
 
-def _verdict_error(job: str, results: dict[str, Any]) -> HearthError | None:
+def _verdict_error(job: str, results: JobEnd) -> HearthError | None:
     """Return the error that a job's end is, None for a good one."""
     if results["verdict"] == "ok":
         return None
     if results["verdict"] == "failed":
-        failure = results["failure"] or {}
+        failure: Mapping[str, Any] = results["failure"] or {}
         words = str(failure.get("stderr_tail", "")).strip().splitlines()
         last = f"; its last words: {words[-1]}" if words else ""
         detail = f": {failure['detail']}" if failure.get("detail") else ""
@@ -233,7 +237,7 @@ def jobs(run: Run, state: str | None, mine: bool) -> None:
     show_jobs(run, run.client.jobs.list(state=state, everyone=not mine))
 
 
-def show_jobs(run: Run, report: dict[str, Any]) -> None:
+def show_jobs(run: Run, report: JobList) -> None:
     """Print a list of jobs."""
     rows = [
         (
@@ -351,7 +355,7 @@ def job_get(run: Run, job: str, folder: Path | None, unit: int | None, reduce: P
     run.out.emit(report, text, [report["folder"]])
 
 
-def _show_action(run: Run, report: dict[str, Any]) -> None:
+def _show_action(run: Run, report: JobAction) -> None:
     run.out.emit(
         report,
         lambda: [tx_line(facts) for facts in report["transactions"]],

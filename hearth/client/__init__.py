@@ -5,14 +5,15 @@
     client.net.status()
 
 Each member is a class of its own: `jobs`, `wallet`, `workers`, `net`. Methods return plain facts, ready for JSON, with
-their "schema"; they raise HearthError with a code, a hint and an exit status. What runs on a machine is beside it:
-`worker.manage.Provider(client, config)`, `keeper.manage.Keeping(client)`, `hearth.local.market.LocalMarket`.
+their "schema"; `hearth.client.reports` has their types. They raise HearthError with a code, a hint and an exit status.
+What runs on a machine is beside it: `worker.manage.Provider(client, config)`, `keeper.manage.Keeping(client)`,
+`hearth.local.market.LocalMarket`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hearth.client.doctor import Doctor
 from hearth.client.jobs import Jobs
@@ -23,6 +24,7 @@ from hearth.client.workers import Workers
 
 if TYPE_CHECKING:
     from hearth.chain.port import ChainPort
+    from hearth.client.reports import Diagnosis
     from hearth.config.settings import Settings
 
 __all__ = ["Client"]
@@ -57,7 +59,7 @@ class Client:
         """Say whether nothing is signed, sent or written."""
         return self.session.dry_run
 
-    def doctor(self) -> dict[str, Any]:
+    def doctor(self) -> Diagnosis:
         """Look at what submitting needs: settings, network, RPC, contracts, account, store, container engine."""
         return self._doctor.diagnose()
 

@@ -12,6 +12,7 @@ from hearth.protocol.types import SENTINEL, State
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
+    from hearth.client.reports import Transaction
 
 POLL_SECONDS: Final = 1.0
 
@@ -34,10 +35,10 @@ def wanted(view: JobView, unit: int | None) -> list[int]:
     return rest + indices(view, unit, (State.OPEN, State.RUNNING))
 
 
-def cancel(reads: JobReader, view: JobView, unit: int | None) -> list[dict[str, Any]]:
+def cancel(reads: JobReader, view: JobView, unit: int | None) -> list[Transaction]:
     """Cancel until nothing is left to be; return the transactions. Raises WaitTimeout with what is left."""
     session = reads.session
-    sent: list[dict[str, Any]] = []
+    sent: list[Transaction] = []
     told = False
     end = time.monotonic() + session.settings.timeout
     while left := wanted(view, unit):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 from hearth.base.errors import ConfigError, HearthError
 
 if TYPE_CHECKING:
+    from hearth.client.reports import Check, Diagnosis, Level
     from hearth.client.session import Session
     from hearth.client.wallet import Wallet
 
@@ -20,11 +21,11 @@ class Doctor:
         self.session = session
         self._wallet = wallet
 
-    def diagnose(self) -> dict[str, Any]:
+    def diagnose(self) -> Diagnosis:
         """Return each finding with PASS, WARN or FAIL and what mends it."""
-        rows: list[dict[str, str]] = []
+        rows: list[Check] = []
 
-        def look(name: str, part: Callable[[], str], level: str = "FAIL") -> bool:
+        def look(name: str, part: Callable[[], str], level: Level = "FAIL") -> bool:
             try:
                 rows.append({"name": name, "level": "PASS", "detail": part(), "fix": ""})
             except HearthError as error:
@@ -39,8 +40,7 @@ class Doctor:
             look("account", self._see_account, "WARN")
         look("store", self._see_store)
         look("docker", see_engine, "WARN")
-        worst = next((level for level in ("FAIL", "WARN") if any(row["level"] == level for row in rows)), "PASS")
-        return {"schema": "hearth.doctor/1", "result": worst, "checks": rows}
+        return {"schema": "hearth.doctor/1", "result": worst(rows), "checks": rows}
 
     # ---- inside ----
 
@@ -57,6 +57,12 @@ class Doctor:
         if not status.reachable:
             raise ConfigError(f"{status.url}: {status.detail}", hint="hearth init", code="STORE_DOWN")
         return f"{status.url}: {status.detail}"
+
+
+def worst(rows: Iterable[Check]) -> Level:
+    """Return the worst level of what was found, PASS of nothing."""
+    levels = {row["level"] for row in rows}
+    return "FAIL" if "FAIL" in levels else "WARN" if "WARN" in levels else "PASS"
 
 
 def see_engine() -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step
 
 if TYPE_CHECKING:
+    from hearth.client.reports import JobFacts, JobRow, Lease
     from hearth.client.session import Session
 
 SHOWN_UNITS: Final = 200
 """Leases that are listed one by one."""
 
 
-def job_row(view: JobView) -> dict[str, Any]:
+def job_row(view: JobView) -> JobRow:
     """Return a job in a list: its state, its counts, who posted it and until when."""
     terms = view.terms
     return {
@@ -28,7 +29,7 @@ def job_row(view: JobView) -> dict[str, Any]:
     }
 
 
-def job_facts(session: Session, view: JobView) -> dict[str, Any]:
+def job_facts(session: Session, view: JobView) -> JobFacts:
     """Return everything that the chain knows of a job, with who may act next and until when."""
     from hearth.protocol import formulas
     from hearth.protocol.units import format_rate
@@ -37,7 +38,7 @@ def job_facts(session: Session, view: JobView) -> dict[str, Any]:
     nodes = {unit.node for unit in view.units if unit.node and not unit.state.terminal}
     seen = {node: session.market.last_seen(node) for node in nodes}
     dead_after = session.network.node_parameters.dead_after
-    leases = []
+    leases: list[Lease] = []
     order = sorted(range(len(view.units)), key=lambda i: (view.units[i].state.terminal, i))
     for index in sorted(order[:SHOWN_UNITS]):
         unit = view.units[index]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError, NoWorkerError, WaitTimeout
 from hearth.client.facts import job_facts
@@ -14,6 +14,7 @@ from hearth.protocol.types import State
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
+    from hearth.client.reports import EventFacts, JobFacts
 
 POLL_SECONDS: Final = 0.5
 LOOK_SECONDS: Final = 5
@@ -24,7 +25,7 @@ PATIENCE_SECONDS: Final = 30
 
 def follow(
     reads: JobReader, job: str, *, timeout: float | None = None, look: Callable[[JobView], None] | None = None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[EventFacts]:
     """Yield a job's events as they come, from its posting to its end; `look` sees the job after each block.
 
     A chain that does not answer is asked again. Raises WaitTimeout after `timeout` seconds (by default the settings');
@@ -67,7 +68,7 @@ def follow(
         time.sleep(POLL_SECONDS)
 
 
-def wait(reads: JobReader, job: str, *, timeout: float | None = None, anyway: bool = False) -> dict[str, Any]:
+def wait(reads: JobReader, job: str, *, timeout: float | None = None, anyway: bool = False) -> JobFacts:
     """Wait for a job's end, telling its timeline, and return its facts.
 
     Raises WaitTimeout, and unless `anyway` NoWorkerError NO_WORKER_LEFT where nothing of it runs and for

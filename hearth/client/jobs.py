@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from hearth.base.errors import RefusedError, UsageError
 from hearth.client import cancelling
@@ -17,6 +17,7 @@ from hearth.client.results import Results
 from hearth.client.views import JobView, event_facts, job_hex
 
 if TYPE_CHECKING:
+    from hearth.client.reports import EventFacts, JobAction, JobEvents, JobFacts, JobList, JobReceipt, Transaction
     from hearth.client.session import Session
 
 STATES: Final = ("open", "running", "closing", "submitted", "settled", "refunded", "cancelled", "expired", "ended")
@@ -43,7 +44,7 @@ class Jobs:
 
     # ---- reading ----
 
-    def list(self, *, state: str | None = None, everyone: bool = False) -> dict[str, Any]:
+    def list(self, *, state: str | None = None, everyone: bool = False) -> JobList:
         """Return the jobs of this account, or of everyone, newest first, optionally in one state."""
         if state is not None and state not in STATES:
             raise UsageError(f'"{state}" is no state', hint=f"states: {', '.join(STATES)}; hearth jobs --help")
@@ -56,12 +57,12 @@ class Jobs:
             rows = [row for row in rows if row["state"] == state]
         return {"schema": "hearth.jobs/1", "network": self.session.network.name, "block": head.number, "jobs": rows}
 
-    def show(self, job: str) -> dict[str, Any]:
+    def show(self, job: str) -> JobFacts:
         """Return everything that the chain knows of a job, with who may act next and until when."""
         view = self.reads.look(job)
         return job_facts(self.session, view)
 
-    def events(self, job: str) -> dict[str, Any]:
+    def events(self, job: str) -> JobEvents:
         """Return a job's events, oldest first."""
         job_id = self.session.job_id(job)
         posted = self.session.market.terms_of(job_id)
@@ -73,17 +74,17 @@ class Jobs:
             "events": [event_facts(event, self.session.asset) for event in events],
         }
 
-    def follow(self, job: str, *, timeout: float | None = None) -> Iterator[dict[str, Any]]:
+    def follow(self, job: str, *, timeout: float | None = None) -> Iterator[EventFacts]:
         """Yield a job's events as they come, from its posting to its end. Raises WaitTimeout; the job is alive then."""
         return follow(self.reads, job, timeout=timeout)
 
-    def wait(self, job: str, *, timeout: float | None = None) -> dict[str, Any]:
+    def wait(self, job: str, *, timeout: float | None = None) -> JobFacts:
         """Wait for a job's end, telling its timeline, and return what `show` does. Raises WaitTimeout."""
         return wait(self.reads, job, timeout=timeout)
 
     # ---- acting ----
 
-    def cancel(self, job: str, *, unit: int | None = None) -> dict[str, Any]:
+    def cancel(self, job: str, *, unit: int | None = None) -> JobAction:
         """Cancel a job, or one unit of it: what is open is refunded, what runs is given notice.
 
         A unit that a proposal holds is waited for: it can be cancelled once it runs or the proposal has lapsed. Raises
@@ -105,7 +106,7 @@ class Jobs:
             self.session.records.mark_seen(job_hex(view.posted.job_id))
         return _acted("cancel", view, sent, dry_run=self.session.dry_run)
 
-    def accept(self, job: str, *, unit: int | None = None) -> dict[str, Any]:
+    def accept(self, job: str, *, unit: int | None = None) -> JobAction:
         """Accept submitted results, which settles them at once. Raises RefusedError NOTHING_TO_ACCEPT."""
         from hearth.protocol.types import State
 
@@ -126,7 +127,7 @@ class Jobs:
                 sent.append(self.session.send(sender, self.session.market.calls.accept(view.posted.packed, index), key))
         return _acted("accept", view, sent, dry_run=self.session.dry_run)
 
-    def receipt(self, job: str) -> dict[str, Any]:
+    def receipt(self, job: str) -> JobReceipt:
         """Return where a job's money went: paid, fees, tips, keepers, refunds, and every transaction with its gas."""
         return receipt(self.reads, job)
 
@@ -142,7 +143,7 @@ class Jobs:
             )
 
 
-def _acted(action: str, view: JobView, sent: list[dict[str, Any]], *, dry_run: bool) -> dict[str, Any]:
+def _acted(action: Literal["cancel", "accept"], view: JobView, sent: list[Transaction], *, dry_run: bool) -> JobAction:
     return {
         "schema": "hearth.action/1",
         "action": action,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hearth.base.errors import UsageError
 from hearth.client.verify import Verifier
@@ -12,6 +12,7 @@ from hearth.client.views import event_facts
 
 if TYPE_CHECKING:
     from hearth.client.jobs import Jobs
+    from hearth.client.reports import JobList, NetEvents, NetParams, NetStatus, NetVerification, NetWorker, NetWorkers
 
 
 class Net:
@@ -23,7 +24,7 @@ class Net:
         self._jobs = jobs
         self._reads = jobs.reads
 
-    def status(self) -> dict[str, Any]:
+    def status(self) -> NetStatus:
         """Return whether the network is alive, how much it holds, and how much work there is."""
         from hearth.protocol import formulas
         from hearth.protocol.types import Status
@@ -59,14 +60,14 @@ class Net:
             "posts_paused": policies.paused_until > head.timestamp,
         }
 
-    def workers(self) -> dict[str, Any]:
+    def workers(self) -> NetWorkers:
         """Return every node that was not left, with its computed status."""
         from hearth.protocol import formulas, reputation, zones
         from hearth.protocol.units import format_rate
 
         head = self.session.market.port.head()
         parameters = self.session.network.node_parameters
-        rows = []
+        rows: list[NetWorker] = []
         for node in self.session.market.nodes(head.hash):
             status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
             ask = formulas.ask_in_force(node, head.timestamp)
@@ -95,11 +96,11 @@ class Net:
             "workers": rows,
         }
 
-    def jobs(self, *, state: str | None = None) -> dict[str, Any]:
+    def jobs(self, *, state: str | None = None) -> JobList:
         """Return everybody's jobs, newest first."""
         return self._jobs.list(state=state, everyone=True)
 
-    def params(self) -> dict[str, Any]:
+    def params(self) -> NetParams:
         """Return the parameters that new jobs and nodes take."""
         head = self.session.market.port.head()
         policies = self.session.market.policies(head.hash)
@@ -116,10 +117,10 @@ class Net:
             "previous_until": policies.until,
             "paused_until": policies.paused_until,
             "nodes": nodes,
-            "contracts": self.session.network.contracts,
+            "contracts": dict(self.session.network.contracts),
         }
 
-    def events(self, *, first: int | None = None, limit: int = 1_000) -> dict[str, Any]:
+    def events(self, *, first: int | None = None, limit: int = 1_000) -> NetEvents:
         """Return the market's events from a block on, oldest first, at most `limit`."""
         from hearth.market.events import decode_all
 
@@ -134,7 +135,7 @@ class Net:
                 break
         return {"schema": "hearth.events/1", "network": self.session.network.name, "block": head.number, "events": rows}
 
-    def verify(self) -> dict[str, Any]:
+    def verify(self) -> NetVerification:
         """Replay all events and compare them with storage, Escrow's balance and every result.
 
         Recomputes every lock and credit, every unit's word, what each job's lock must hold, and re-reads and re-hashes

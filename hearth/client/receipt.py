@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hearth.client.views import job_hex
 
 if TYPE_CHECKING:
     from hearth.chain.port import Log
     from hearth.client.reading import JobReader
+    from hearth.client.reports import JobReceipt, ReceiptLine
     from hearth.market.events import Event
 
 
-def receipt(reads: JobReader, job: str) -> dict[str, Any]:
+def receipt(reads: JobReader, job: str) -> JobReceipt:
     """Return where a job's money went: paid, fees, tips, keepers, refunds, and every transaction with its gas."""
     from hearth.market.events import Closed, Settled
     from hearth.protocol import formulas
@@ -24,7 +25,7 @@ def receipt(reads: JobReader, job: str) -> dict[str, Any]:
     ends = [event for event in events if isinstance(event, Settled | Closed)]
     pay = sum(event.pay for event in ends)
     fee = sum(event.fee for event in ends)
-    receipts: dict[bytes, dict[str, Any]] = {}
+    receipts: dict[bytes, ReceiptLine] = {}
     refunded = keepers = 0
     for event in events:
         if event.log.tx_hash in receipts:

@@ -16,6 +16,7 @@ from hearth.protocol.types import Outcome, State
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
+    from hearth.client.reports import Failure, JobEnd, JobLogs, JobResults, LogRow, ResultRow, UnitEnd
     from hearth.market.events import Declined, Submitted
 
 REDUCE_SECONDS: Final = 600.0
@@ -62,7 +63,7 @@ class Results:
         unit: int | None = None,
         reduce: Path | None = None,
         pin: bool = False,
-    ) -> dict[str, Any]:
+    ) -> JobResults:
         """Fetch a job's outputs into a folder, every block checked against its CID; an array's units side by side.
 
         `reduce` is a Python script that is run with the folder as its argument when all are there. `pin` keeps the
@@ -86,7 +87,7 @@ class Results:
         size = 0
         for one in found:
             place = target / f"{one.index:04d}" if many else target
-            row: dict[str, Any] = {
+            row: ResultRow = {
                 "unit": one.index,
                 "outcome": one.outcome.name.lower(),
                 "exit_code": one.document["exit_code"],
@@ -105,7 +106,7 @@ class Results:
             meter = self.session.meter(f"fetch unit {one.index}", int(one.document["outputs"]["size"]))
             size += self.session.store.fetch(root, place, progress=meter, timeout=FETCH_SECONDS).size
             row["path"] = str(place)
-        report: dict[str, Any] = {
+        report: JobResults = {
             "schema": "hearth.results/1",
             "job": job_hex(view.posted.job_id),
             "verdict": view.verdict,
@@ -120,7 +121,7 @@ class Results:
             self.session.records.mark_seen(job_hex(view.posted.job_id))
         return report
 
-    def logs(self, job: str, *, unit: int | None = None) -> dict[str, Any]:
+    def logs(self, job: str, *, unit: int | None = None) -> JobLogs:
         """Return what units wrote to stdout and stderr, and why one was given back.
 
         Raises NotFoundError NO_LOGS before the first attempt reported.
@@ -138,7 +139,7 @@ class Results:
             )
         rows = []
         for index, event in sorted(last.items()):
-            row: dict[str, Any] = {"unit": index, "node": event.node, "stdout": "", "stderr": "", "detail": ""}
+            row: LogRow = {"unit": index, "node": event.node, "stdout": "", "stderr": "", "detail": ""}
             rows.append(row)
             if not any(event.report):
                 continue
@@ -154,12 +155,12 @@ class Results:
                 row[name] = b"".join(unixfs.read_file(here, self.session.store)).decode("utf-8", "replace")
         return {"schema": "hearth.logs/1", "job": job_hex(view.posted.job_id), "units": rows}
 
-    def summary(self, job: str, folder: Path | None) -> dict[str, Any]:
+    def summary(self, job: str, folder: Path | None) -> JobEnd:
         """Return how a job's units ended, their last words where they failed, and fetch the outputs into `folder`."""
         view = self.reads.look(job)
         found = self._results(view, None)
         fetched = self.get(job, folder=folder) if folder is not None and found else None
-        rows: list[dict[str, Any]] = [
+        rows: list[UnitEnd] = [
             {
                 "unit": one.index,
                 "outcome": one.outcome.name.lower(),
@@ -172,7 +173,7 @@ class Results:
         # Of some: few workers run an array, and each keeps all of its results as long.
         reports = {one.index: self._told(one) for one in found[:8]}
         failed = next((one for one in found if one.outcome is not Outcome.OK), None)
-        words = None
+        words: Failure | None = None
         if failed is not None:
             report = reports.get(failed.index) or self._told(failed)
             words = {

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from hearth.chain.port import Call, ChainPort
     from hearth.chain.tx import Sender, Sent
     from hearth.client.posting.records import Records
+    from hearth.client.reports import Transaction
     from hearth.market.network import Network
     from hearth.market.reads import Market
     from hearth.protocol.types import JobId
@@ -240,14 +241,14 @@ class Session:
             sender.reconcile()
             yield sender
 
-    def send(self, sender: Sender | DryRun, call: Call, key: str) -> dict[str, Any]:
+    def send(self, sender: Sender | DryRun, call: Call, key: str) -> Transaction:
         """Send a call and return its receipt as plain facts; progress hears of it too."""
         self.tell("step", {"text": f"{call.label}: sending"})
         facts = self.receipt_of(sender.send(call, key=key), dry_run=self.dry_run)
         self.tell("tx", facts)
         return facts
 
-    def receipt_of(self, sent: Sent, *, dry_run: bool = False) -> dict[str, Any]:
+    def receipt_of(self, sent: Sent, *, dry_run: bool = False) -> Transaction:
         """Return what a send came to: hash, block, gas, fee, explorer link."""
         tx_hash = None if sent.tx_hash is None else "0x" + sent.tx_hash.hex()
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import NotFoundError, StorageError
 from hearth.client.reading import JobReader
@@ -13,6 +13,7 @@ from hearth.client.views import job_hex
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block
+    from hearth.client.reports import NetVerification
     from hearth.market.events import Event, Submitted
     from hearth.market.reads import Posted
 
@@ -65,7 +66,7 @@ class Verifier:
         self.session = reads.session
         self._reads = reads
 
-    def verify(self) -> dict[str, Any]:
+    def verify(self) -> NetVerification:
         """Return the report of `client.net.verify`."""
         from hearth.market.events import Reclaimed, Submitted, decode_all
 
@@ -104,7 +105,7 @@ class Verifier:
                 self._verify_result(one, index, submitted.get((one.job_id, index)), faults)
                 checked += 1
         first = market.port.block(posted[0].log.block_hash) if posted else None
-        return {
+        report: NetVerification = {
             "schema": "hearth.verify/1",
             "jobs": len(posted),
             "units": units,
@@ -114,8 +115,10 @@ class Verifier:
             "results_checked": checked,
             "solvent": not faults,
             "seconds": head.timestamp - first.timestamp if first else 0,
-            **({"faults": faults[:MAX_FAULTS]} if faults else {}),
         }
+        if faults:
+            report["faults"] = faults[:MAX_FAULTS]
+        return report
 
     # ---- inside ----
 

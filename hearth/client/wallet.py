@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hearth.base.errors import ConfigError, FundsError, UsageError
 from hearth.client.posting.post import WITHDRAW_GAS
@@ -12,6 +12,7 @@ from hearth.protocol.units import format_amount, parse_amount
 
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
+    from hearth.client.reports import Balance, KeyFacts, KeyList, KeyPlan, Withdrawal
     from hearth.client.session import Session
 
 
@@ -22,13 +23,13 @@ class Wallet:
         """Open nothing yet."""
         self.session = session
 
-    def new(self, name: str = "default") -> dict[str, Any]:
+    def new(self, name: str = "default") -> KeyFacts | KeyPlan:
         """Write a new encrypted key file and return its name and address."""
         return self._made(name, None)
 
     def import_key(
         self, name: str, file: Path, *, index: int = 0, old_password_file: Path | None = None
-    ) -> dict[str, Any]:
+    ) -> KeyFacts | KeyPlan:
         """Write a key file for a key from elsewhere: a file of mode 600, or stdin for "-".
 
         It holds 64 hex digits, a keystore (its password is in `old_password_file`, or asked for), or a recovery phrase
@@ -51,7 +52,7 @@ class Wallet:
 
         return self._made(name, read_secret(file, password=password, index=index))
 
-    def list(self) -> dict[str, Any]:
+    def list(self) -> KeyList:
         """Return the keys by name; none is unlocked."""
         from hearth.chain.keys import list_keys
 
@@ -63,12 +64,12 @@ class Wallet:
             ],
         }
 
-    def show(self, name: str | None = None) -> dict[str, Any]:
+    def show(self, name: str | None = None) -> KeyFacts:
         """Return one key's name, address and file."""
         key = self._named(name)
         return {"schema": "hearth.wallet/1", "name": key.name, "address": key.address, "file": str(key.path)}
 
-    def balance(self, name: str | None = None) -> dict[str, Any]:
+    def balance(self, name: str | None = None) -> Balance:
         """Return what an account holds: native coin, the market's asset, and credit in Escrow."""
         from eth_utils.address import is_address
 
@@ -91,7 +92,7 @@ class Wallet:
             },
         }
 
-    def withdraw(self, *, amount: str | None = None, to: str | None = None) -> dict[str, Any]:
+    def withdraw(self, *, amount: str | None = None, to: str | None = None) -> Withdrawal:
         """Withdraw credit from Escrow, all of it by default, to the account itself or to `to`.
 
         Raises FundsError NO_CREDIT where there is less than asked for.
@@ -140,7 +141,7 @@ class Wallet:
             return find_key(self.session.settings.keys_folder, None)
         return self.session.key()
 
-    def _made(self, name: str, secret: bytes | None) -> dict[str, Any]:
+    def _made(self, name: str, secret: bytes | None) -> KeyFacts | KeyPlan:
         from hearth.base.files import make_private
         from hearth.chain.keys import create_key, read_password
 

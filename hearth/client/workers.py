@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.gates import GATE_WORDS
@@ -18,6 +18,7 @@ from hearth.protocol.units import format_rate, parse_amount, parse_rate
 if TYPE_CHECKING:
     from hearth.chain.port import Call
     from hearth.client.reading import JobReader
+    from hearth.client.reports import NodeGates, NodeStatus, OfferRow, Offers, OwnerAction, PreparedTx, UnitGate
     from hearth.protocol.types import Node, Offer
 
 OWNER_GAS: Final = 300_000
@@ -33,9 +34,7 @@ class Workers:
 
     # ---- looking ----
 
-    def offers(
-        self, *, gpu: str | None = None, vram: str | None = None, max_price: str | None = None
-    ) -> dict[str, Any]:
+    def offers(self, *, gpu: str | None = None, vram: str | None = None, max_price: str | None = None) -> Offers:
         """Return the live workers' offers, cheapest first, optionally of a GPU tier, memory and price."""
         from hearth.protocol import formulas, reputation, zones
         from hearth.protocol.gpu_tiers import TIERS
@@ -49,7 +48,7 @@ class Workers:
         head = self.session.market.port.head()
         parameters = self.session.network.node_parameters
         slugs = {number: slug for slug, number in TIERS.items()}
-        rows = []
+        rows: list[OfferRow] = []
         for node in self.session.market.nodes(head.hash):
             status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
             ask = formulas.ask_in_force(node, head.timestamp)
@@ -81,7 +80,7 @@ class Workers:
         rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
         return {"schema": "hearth.offers/1", "network": self.session.network.name, "block": head.number, "offers": rows}
 
-    def status(self, node: Node) -> dict[str, Any]:
+    def status(self, node: Node) -> NodeStatus:
         """Return what the chain says of a node."""
         from hearth.protocol import formulas, reputation
 
@@ -107,7 +106,7 @@ class Workers:
             "exit_at": node.exit_at or None,
         }
 
-    def gates(self, job: str, node: Node) -> dict[str, Any]:
+    def gates(self, job: str, node: Node) -> NodeGates:
         """Return the chain's gate between a node and each open unit of a job."""
         from hearth.protocol.types import Gate, State
 
@@ -115,7 +114,7 @@ class Workers:
         indices = [index for index, unit in enumerate(view.units) if unit.state is State.OPEN][:20]
         if view.untouched:
             indices.append(len(view.units))
-        rows = []
+        rows: list[UnitGate] = []
         for index in indices:
             gate = self.session.market.fit(view.posted.packed, index, node.id)
             word = GATE_WORDS.get(gate, gate.name.lower().replace("_", " "))
@@ -134,7 +133,7 @@ class Workers:
         payout: str,
         stake: str | None = None,
         print_tx: bool = False,
-    ) -> dict[str, Any]:
+    ) -> OwnerAction:
         """Register a node of the owner `payout` with a stake, by default the market's minimum.
 
         `manifest` is the digest of a stored document. Raises RefusedError STAKE_SHORT, FundsError.
@@ -155,7 +154,7 @@ class Workers:
         report = self._act("register", call, key, payout, stake=amount, print_tx=print_tx)
         return {**report, "operator": operator, "stake": str(amount), "stake_text": session.amount(amount)}
 
-    def update_offer(self, node: Node, offer: Offer, manifest: bytes, *, print_tx: bool = False) -> dict[str, Any]:
+    def update_offer(self, node: Node, offer: Offer, manifest: bytes, *, print_tx: bool = False) -> OwnerAction:
         """Replace an idle node's offer. Raises RefusedError BUSY."""
         if node.hot.busy:
             raise RefusedError(
@@ -167,7 +166,7 @@ class Workers:
         call = self.session.market.calls.update_offer(node.id, offer, manifest)
         return self._act("update", call, f"offer/{node.id}/{self._nonce(node.owner)}", node.owner, print_tx=print_tx)
 
-    def set_ask(self, node: Node, rate: str, *, print_tx: bool = False) -> dict[str, Any]:
+    def set_ask(self, node: Node, rate: str, *, print_tx: bool = False) -> OwnerAction:
         """Change a node's ask; it takes effect after the market's notice. Raises RefusedError while one is pending."""
         asset = self.session.asset
         ask = parse_rate(rate, asset, round_up=True)
@@ -176,7 +175,7 @@ class Workers:
         report = self._act("price", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "ask": str(ask), "ask_text": format_rate(ask, asset, places=9)}
 
-    def add_stake(self, node: Node, amount: str, *, print_tx: bool = False) -> dict[str, Any]:
+    def add_stake(self, node: Node, amount: str, *, print_tx: bool = False) -> OwnerAction:
         """Add stake to a node; stake leaves only by exit."""
         units = parse_amount(amount, self.session.asset)
         if units == 0:
@@ -186,7 +185,7 @@ class Workers:
         report = self._act("stake", call, key, node.owner, stake=units, print_tx=print_tx)
         return {**report, "node": node.id, "added": str(units), "added_text": self.session.amount(units)}
 
-    def exit(self, node: Node, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> dict[str, Any]:
+    def exit(self, node: Node, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
         """Start a node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""
         if cancel and finish:
             raise UsageError("--cancel and --finish exclude each other", hint="hearth worker exit --help")
@@ -197,7 +196,7 @@ class Workers:
         report = self._act(f"exit {name}", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "unbonding": self.session.network.node_parameters.unbonding}
 
-    def send_prepared(self, path: Path) -> dict[str, Any]:
+    def send_prepared(self, path: Path) -> OwnerAction:
         """Send a call that --print-tx wrote on another machine, after checking whose and for which market it is."""
         from hearth.chain.port import Call
         from hearth.market.abi import codec
@@ -237,22 +236,27 @@ class Workers:
 
     def _act(
         self, action: str, call: Call, key: str, owner: str, *, stake: int = 0, print_tx: bool = False
-    ) -> dict[str, Any]:
+    ) -> OwnerAction:
         """Send a call of the node's owner, or with `print_tx` return it for another machine to send."""
-        report: dict[str, Any] = {"schema": "hearth.action/1", "action": action, "dry_run": self.session.dry_run}
         if print_tx:
-            prepared = {
+            prepared: PreparedTx = {
                 "schema": "hearth.tx/1",
                 "action": action,
                 "chain_id": self.session.network.chain_id,
                 "from": owner,
-                "to": call.to,
+                "to": self.session.network.nodes,
                 "data": "0x" + call.data.hex(),
                 "value": str(call.value),
                 "approve": str(stake) if stake and self.session.network.asset.address else "0",
                 "key": key,
             }
-            return {**report, "prepared": prepared, "transactions": []}
+            return {
+                "schema": "hearth.action/1",
+                "action": action,
+                "dry_run": self.session.dry_run,
+                "prepared": prepared,
+                "transactions": [],
+            }
         mine = self.session.key("owner")
         if mine.address != owner:
             raise ConfigError(
@@ -269,7 +273,7 @@ class Workers:
             # Simulated without its approval, the call would be refused.
             if not (self.session.dry_run and sent):
                 sent.append(self.session.send(sender, call, key))
-        return {**report, "transactions": sent}
+        return {"schema": "hearth.action/1", "action": action, "dry_run": self.session.dry_run, "transactions": sent}
 
 
 def _free(node: Node) -> int:

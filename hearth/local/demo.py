@@ -29,6 +29,7 @@ from hearth.protocol.units import format_amount
 
 if TYPE_CHECKING:
     from hearth.client import Client
+    from hearth.client.reports import NetVerification
     from hearth.client.session import Tell
     from hearth.market.events import Event
 
@@ -71,7 +72,7 @@ class Stage:
         self.tell("note", {"text": f"{time.monotonic() - self.began:6.1f}s  {text}"})
 
 
-def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> dict[str, Any]:
+def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> NetVerification:
     """Run the demo and return what `hearth net verify` says of its chain. Raises HearthError where a part fails."""
     from hearth.local.devnet import find_anvil, free_port
 

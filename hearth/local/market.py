@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from hearth.client.reports import DevnetDown, DevnetUp, NamedKey
     from hearth.client.session import Session
 
 DEVNET_ACCOUNTS: Final = {"dev": 1, "worker": 2, "keeper": 3, "worker2": 4, "worker3": 5, "provider": 6}
@@ -19,7 +20,7 @@ class LocalMarket:
         """Start nothing yet."""
         self.session = session
 
-    def up(self, *, port: int = 8545, erc20: bool = False, block_time: int = 1) -> dict[str, Any]:
+    def up(self, *, port: int = 8545, erc20: bool = False, block_time: int = 1) -> DevnetUp:
         """Start a local chain with the market on it, and keys of its public accounts: dev, worker, keeper and more."""
         from hearth.base.files import make_private
         from hearth.local import devnet
@@ -36,12 +37,12 @@ class LocalMarket:
             "network_file": str(running.network_file),
             "started": running.started,
             "deployed": running.deployed,
-            "contracts": running.network.contracts,
+            "contracts": dict(running.network.contracts),
             "asset": running.network.asset.symbol,
             "keys": made,
         }
 
-    def down(self, *, wipe: bool = False) -> dict[str, Any]:
+    def down(self, *, wipe: bool = False) -> DevnetDown:
         """Stop the local chain; its state is kept unless `wipe`."""
         from hearth.local import devnet
 
@@ -52,7 +53,7 @@ class LocalMarket:
 
     # ---- inside ----
 
-    def _devnet_key(self, name: str, index: int) -> dict[str, str]:
+    def _devnet_key(self, name: str, index: int) -> NamedKey:
         """Make the key file of a public account with a password beside it, or find it."""
         from hearth.chain.keys import create_key, list_keys
         from hearth.local.devnet import KEYS

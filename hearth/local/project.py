@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hearth.client.reports import ConvertedJob, ProjectFiles
 
 from hearth.base.errors import NotFoundError
 from hearth.local import templates
 
 
-def write_project(folder: Path | None, template: str, *, network: str, dry_run: bool = False) -> dict[str, Any]:
+def write_project(folder: Path | None, template: str, *, network: str, dry_run: bool = False) -> ProjectFiles:
     """Write hearth.toml and the files of a template (a job and its program); what exists is left alone."""
     made = templates.write(folder or Path(), template, network, dry_run=dry_run)
     return {
@@ -21,7 +24,7 @@ def write_project(folder: Path | None, template: str, *, network: str, dry_run: 
     }
 
 
-def convert_file(file: Path) -> dict[str, Any]:
+def convert_file(file: Path) -> ConvertedJob:
     """Return the job that says what another system's job file says, and what could not be carried over.
 
     Raises NotFoundError NO_SPEC_FILE, UsageError UNKNOWN_FORMAT, NOT_CONVERTIBLE.

@@ -35,11 +35,15 @@ from hearth.local.demo import run_demo
 from hearth.local.market import LocalMarket
 from hearth.local.project import convert_file, write_project
 from keeper.manage import Keeping
+from tools import schemas
 from worker.manage import Provider, selftest
 from worker.scaffold import write_settings
 
 ROOT = Path(__file__).resolve().parents[2]
-HEAVY = ("web3", "docker", "wasmtime", "numpy", "pydantic", "ipfshttpclient", "rich", "eth_account", "vyper", "ape")
+HEAVY = (
+    *("web3", "docker", "wasmtime", "numpy", "pydantic", "ipfshttpclient", "rich", "eth_account", "vyper", "ape"),
+    "typing_extensions",
+)
 ABSENT = ("job top-up", "job challenge", "juror", "worker install-service")
 
 
@@ -389,6 +393,30 @@ def test_wallet__new_import_list_show__without_printing_secrets(
     assert main(["wallet", "show", "second", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["address"] == address
     assert main(["wallet", "new", "first", "--password-file", str(password)]) == 3
+
+
+def test_json__commands_without_a_market__print_reports_of_their_types(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hearth.chain.keys.SCRYPT_N", 1 << 10)
+    password = tmp_path / "password"
+    password.write_text("correct horse\n")
+    password.chmod(0o600)
+    for arguments, code in (
+        (["wallet", "new", "--password-file", str(password), "--dry-run"], 0),
+        (["wallet", "new", "--password-file", str(password)], 0),
+        (["wallet", "list"], 0),
+        (["wallet", "show"], 0),
+        (["init", str(tmp_path / "project")], 0),
+        (["completion", "bash"], 0),
+        (["run", "./x.wasm", "-o", "yaml", "--dry-run"], 0),
+        (["devnet", "down"], 0),
+        (["doctor"], 3),
+        (["jobs"], 3),
+        (["nothing"], 2),
+    ):
+        assert main([*arguments, "--json"]) == code, arguments
+        schemas.validate(json.loads(capsys.readouterr().out))
 
 
 def test_init__twice__keeps_what_is_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

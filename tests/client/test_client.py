@@ -31,6 +31,7 @@ from hearth.protocol.types import Gate, Header, JobId, Needs, NodeId, Outcome, S
 from hearth.protocol.words import pack_policy, pack_terms
 from hearth.spec.model import Gpu
 from hearth.storage.stores import MemoryStore
+from tools import schemas
 
 LOG = Log("0x" + "00" * 20, (), b"", 1, bytes(32), bytes(32), 0)
 POLICY = DEVNET.policy
@@ -231,6 +232,7 @@ def test_records__written_terms__are_found_until_their_end_is_seen(tmp_path: Pat
     records = Records(tmp_path / "home", tmp_path / "home" / "jobs")
     assert list(records.unseen("same")) == [] and not (tmp_path / "home").exists()
     first = records.write("0x01", "same", "a.yaml", _terms(units=4))
+    schemas.validate(first)
     records.write("0x02", "other", "b.yaml", _terms())
     second = records.write("0x03", "same", "a.yaml", _terms(salt=8))
     assert [record["job"] for record in records.unseen("same")] == ["0x03", "0x01"]

@@ -26,7 +26,7 @@ from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.storage.stores import FolderStore
 from tests.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
-from tests.e2e.town import ROOT, Said, Town, town
+from tests.e2e.town import ROOT, Said, Town, check_reports, town
 from tests.require import require
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
@@ -187,6 +187,7 @@ def test_command__bad_place__refused_and_nothing_lost(place: Town, names: dict[s
             check=False,
         )
         told = Said(done.returncode, done.stdout.splitlines()[-1], done.stderr)
+        check_reports(("--json",), told.out)
     else:
         told = place.hearth(*arguments, "--json", environ=dict(row.environ))
     _expect(told, row)

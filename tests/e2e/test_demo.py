@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.town import ROOT
+from tools import schemas
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -48,6 +49,7 @@ def test_demo__whole_run__last_line_is_a_solvent_verification(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr[-3000:]
     assert len(done.stdout.splitlines()) == 1
     report = json.loads(done.stdout)
+    schemas.validate(report)
     assert report["schema"] == "hearth.verify/1"
     assert report["solvent"] is True
     assert report["failed"] == 1 and report["reclaimed"] >= 1

@@ -23,6 +23,7 @@ from unittest import mock
 from hearth.cli.__main__ import main
 from hearth.client import Client
 from hearth.config.settings import Settings
+from tools import schemas
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -57,7 +58,25 @@ def hearth(home: Path, *arguments: str, environ: dict[str, str] | None = None) -
     with mock.patch.dict(os.environ, kept, clear=True), mock.patch.object(sys, "stdin", io.StringIO()):
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main(list(arguments))
+    check_reports(arguments, out.getvalue())
     return Said(code, out.getvalue(), err.getvalue())
+
+
+def check_reports(arguments: Sequence[str], out: str) -> None:
+    """Hold what a command printed against the types of reports: each line with --json, else what is a report.
+
+    The canonical spec alone has no schema: it is the document whose hash is on chain.
+    """
+    if "--json" in arguments:
+        for line in out.splitlines():
+            told = json.loads(line)
+            if "error" in told or not {"job", "spec"} <= set(arguments):
+                schemas.validate(told)
+        return
+    with contextlib.suppress(ValueError):
+        told = json.loads(out)
+        if isinstance(told, dict) and told.keys() & {"schema", "error"}:
+            schemas.validate(told)
 
 
 class Town:

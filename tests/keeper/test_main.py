@@ -27,6 +27,7 @@ from tests.anvil import anvil_path
 from tests.evm import ROOT
 from tests.keeper.market import SECRET, LiveMarket
 from tests.require import require
+from tools import schemas
 
 pytestmark = pytest.mark.net
 
@@ -155,6 +156,7 @@ def test_main__explain__prints_why(market: LiveMarket, capsys: pytest.CaptureFix
     config = write_config(market.folder, key=False)
     assert main(["--config", str(config), "--explain", job]) == 0
     told = json.loads(capsys.readouterr().out)
+    schemas.validate(told)
     assert told["job"] == job
     assert told["keeper"][0]["does"] == "nothing"
     assert main(["--config", str(config), "--explain", "0x12"]) == 2

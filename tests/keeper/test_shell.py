@@ -27,6 +27,7 @@ from tests.evm import CHAIN_ID
 from tests.keeper.market import LiveMarket
 from tests.require import require
 from tests.world import ETHER
+from tools import schemas
 
 pytestmark = pytest.mark.net
 
@@ -77,6 +78,7 @@ def test_cycle__matched_job__is_proposed_settled_and_paid_for(market: LiveMarket
     last = keeper.cycle()
     assert (last.said, outcomes(last)) == ([], [])
     told = read_status(keeper.settings.home)
+    schemas.validate(told)
     earned = world.credit(market.address)
     assert earned >= formulas.tip(terms) + formulas.settle_reward(terms, 0)
     assert told["profit_and_loss"]["rewards"] == str(earned)
@@ -171,6 +173,7 @@ def test_cycle__no_key__simulates_and_sends_nothing(market: LiveMarket) -> None:
     assert outcomes(cycle) == [("propose", "dry")]
     assert "dry run" in cycle.unready
     assert market.evm.rpc("eth_blockNumber") == before
+    schemas.validate(keeper.status())
     assert keeper.status()["account"] is None
 
 
@@ -491,6 +494,7 @@ def test_explain__open_job__says_what_the_keeper_does(market: LiveMarket) -> Non
     terms = post(market)
     keeper = market.keeper(dry=True)
     told = explain(keeper, world.id_of(terms))
+    schemas.validate(told)
     assert told["nodes"] == {"cores": 1}
     assert told["keeper"][0]["why"] == "no node that fits has a free slot"
     with pytest.raises(NotFoundError):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.require import require
+from tools import schemas
 from worker import manage
 from worker import selftest as subject
 from worker.runtimes.base import Level
@@ -50,6 +51,7 @@ def test_worker_selftest__engine_of_a_settings_file__is_the_one_tried(tmp_path: 
     file = tmp_path / "worker.toml"
     file.write_text(TEXT + '\n[docker]\nhost = "unix:///nowhere.sock"\n')
     told = manage.selftest(file)
+    schemas.validate(told)
     assert told["result"] == "PASS"
     assert [(row["name"], row["level"]) for row in told["checks"]] == [("wasm", "PASS"), ("docker", "WARN")]
 

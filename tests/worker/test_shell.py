@@ -27,6 +27,7 @@ from hearth.protocol.types import JobId, State
 from hearth.storage.stores import MemoryStore
 from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, wait
 from tests.worker import test_decide as decided
+from tools import schemas
 from worker import settings
 from worker.__main__ import build
 from worker.decide import Claim, LeaseKey
@@ -179,6 +180,8 @@ def working(scenario: Scenario, **overrides: Any) -> Iterator[Running]:
 
 def state_of(scenario: Scenario) -> dict[str, Any]:
     found = read_status(scenario.home / "state")
+    if found is not None:
+        schemas.validate(found)
     return found or {}
 
 

@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from hearth.base.errors import FundsError, NoWorkerError
 from hearth.client.following import wait as wait_for
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hearth.chain.tx import Sender
     from hearth.client.posting.preflight import Plan
     from hearth.client.reading import JobReader
+    from hearth.client.reports import JobPlan, PostedRecord, RerunPlan, Submission, Transaction
     from hearth.client.results import Results
     from hearth.client.session import DryRun
     from hearth.protocol.types import Terms
@@ -42,7 +43,7 @@ class Posting:
         self._results = results
         self._preflight = Preflight(self.session)
 
-    def check(self, job: AnyJob, *, variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+    def check(self, job: AnyJob, *, variables: Mapping[str, str] | None = None) -> JobPlan:
         """Check a job down to its price and who could take it; writes and sends nothing."""
         from hearth.spec import spec_of
 
@@ -59,7 +60,7 @@ class Posting:
         wait: bool = False,
         results: Path | None = None,
         use_credit: bool = False,
-    ) -> dict[str, Any]:
+    ) -> Submission | JobPlan:
         """Post a job, or find the one that was posted from the same and whose end nobody saw yet (`already_posted`).
 
         `job` is a file's path, plain values as a file holds them, or a checked spec; `variables` fill a file's text.
@@ -82,12 +83,14 @@ class Posting:
         results: Path | None = None,
         use_credit: bool = False,
         **options: Unpack[RunOptions],
-    ) -> dict[str, Any]:
+    ) -> Submission | JobPlan:
         """Run an image or a WASM module as a job of one unit; without a price, at the cheapest fitting ask and half."""
         spec = spec_of_run(program, command, **options)
         return self._submit(spec, again, anyway, wait, results, use_credit)
 
-    def rerun(self, job: str, *, anyway: bool = False, wait: bool = False, use_credit: bool = False) -> dict[str, Any]:
+    def rerun(
+        self, job: str, *, anyway: bool = False, wait: bool = False, use_credit: bool = False
+    ) -> Submission | RerunPlan:
         """Post a job's terms again under a new salt, with a deadline as far away as the old one was."""
         view = self._reads.look(job)
         block = self.session.market.port.block(view.posted.log.block_hash)
@@ -105,15 +108,15 @@ class Posting:
         credit = self._require_price(terms, use_credit)
         if self.session.dry_run:
             return {"schema": "hearth.plan/1", "dry_run": True, "escrow": str(escrow_of(terms)), "rerun_of": job}
-        posted = self._post(terms, fingerprint=f"rerun/{secrets.token_hex(8)}", note=f"rerun of {job}", credit=credit)
-        return self._finish(posted, wait, None, anyway=anyway)
+        fingerprint = f"rerun/{secrets.token_hex(8)}"
+        posted, sent = self._post(terms, fingerprint, f"rerun of {job}", credit)
+        return self._finish(posted, sent, wait, None, anyway=anyway)
 
-    def attach(self, job: str, *, results: Path | None = None) -> dict[str, Any]:
+    def attach(self, job: str, *, results: Path | None = None) -> Submission:
         """Wait for a posted job's end and report it as `submit` does, its outputs in the folder `results`."""
         if results is not None:
             refuse_folder(results)
-        record = {"job": job_hex(self._reads.look(job).posted.job_id), "transactions": []}
-        return self._finish(record, True, results, already_posted=True)
+        return self._finish(job_hex(self._reads.look(job).posted.job_id), [], True, results, already_posted=True)
 
     # ---- from plan to chain ----
 
@@ -125,7 +128,7 @@ class Posting:
         wait: bool,
         results: Path | None,
         use_credit: bool,
-    ) -> dict[str, Any]:
+    ) -> Submission | JobPlan:
         if results is not None:
             refuse_folder(results)
         with self._preflight.planned(loaded) as plan:
@@ -153,10 +156,10 @@ class Posting:
                 self.session.unlocked(self.session.key())
                 self._upload(plan)
                 terms = replace(plan.terms, salt=secrets.randbits(96))
-                posted = self._post(terms, plan.fingerprint, str(loaded.source.name), credit)
+                posted, sent = self._post(terms, plan.fingerprint, str(loaded.source.name), credit)
             else:
-                posted = self._repost(known)
-        return self._finish(posted, wait, results, already_posted=known is not None, anyway=anyway)
+                posted, sent = known["job"], self._repost(known)
+        return self._finish(posted, sent, wait, results, already_posted=known is not None, anyway=anyway)
 
     def _require_taker(self, gates: Mapping[Gate, int], terms: Terms, anyway: bool, plan: Plan | None = None) -> None:
         if takers(gates) or anyway:
@@ -209,16 +212,14 @@ class Posting:
         digest = self.session.store.put_json(canonical(plan.resolved))
         assert digest == plan.terms.spec, "the store named the spec otherwise than we did"
 
-    def _post(self, terms: Terms, fingerprint: str, note: str, credit: int) -> dict[str, Any]:
+    def _post(self, terms: Terms, fingerprint: str, note: str, credit: int) -> tuple[str, list[Transaction]]:
         """Journal terms, then withdraw the credit that pays for them, approve and post them."""
         with self.session.sender() as sender:
-            record = self.session.records.write(
-                job_hex(self.session.market.job_id(terms)), fingerprint, note, terms, credit
-            )
-            sent = self._send_post(sender, terms, credit)
-        return {**record, "transactions": sent}
+            job = job_hex(self.session.market.job_id(terms))
+            self.session.records.write(job, fingerprint, note, terms, credit)
+            return job, self._send_post(sender, terms, credit)
 
-    def _send_post(self, sender: Sender | DryRun, terms: Terms, credit: int) -> list[dict[str, Any]]:
+    def _send_post(self, sender: Sender | DryRun, terms: Terms, credit: int) -> list[Transaction]:
         """Send what posts these terms. Each is keyed by the job, so that a repetition sends none of them twice."""
         market = self.session.market
         job_id = market.job_id(terms)
@@ -231,30 +232,30 @@ class Posting:
         sent.append(self.session.send(sender, market.calls.post(terms), f"post/{job_id.hex()}"))
         return sent
 
-    def _repost(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _repost(self, record: PostedRecord) -> list[Transaction]:
         """Make sure that a journalled job is on the chain: posted already, or posted now with the same terms."""
         terms = terms_of(record)
         if self.session.market.job_word(self.session.market.job_id(terms)):
-            return {**record, "transactions": []}
+            return []
         with self.session.sender() as sender:
-            return {**record, "transactions": self._send_post(sender, terms, credit_of(record))}
+            return self._send_post(sender, terms, credit_of(record))
 
     def _finish(
         self,
-        record: dict[str, Any],
+        job: str,
+        sent: list[Transaction],
         wait: bool,
         results: Path | None,
         *,
         already_posted: bool = False,
         anyway: bool = False,
-    ) -> dict[str, Any]:
+    ) -> Submission:
         """Report a posted job; with `wait`, after its end and with its results."""
-        job = str(record["job"])
-        report: dict[str, Any] = {
+        report: Submission = {
             "schema": "hearth.submitted/1",
             "job": job,
             "already_posted": already_posted,
-            "transactions": record["transactions"],
+            "transactions": sent,
             "waited": wait,
         }
         if not wait:
@@ -265,7 +266,7 @@ class Posting:
         self.session.records.mark_seen(job)
         return report
 
-    def _pending(self, fingerprint: str) -> dict[str, Any] | None:
+    def _pending(self, fingerprint: str) -> PostedRecord | None:
         """Return the journalled job of a fingerprint whose end nobody saw, if it is posted or can still be."""
         from hearth.protocol import formulas, words
 

@@ -23,6 +23,7 @@ from hearth.protocol.units import format_duration, format_rate
 
 if TYPE_CHECKING:
     from hearth.client.posting.sources import Sources
+    from hearth.client.reports import JobPlan
     from hearth.client.session import Session
     from hearth.protocol.types import Policy, Terms
     from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
@@ -199,7 +200,7 @@ class Preflight:
         )
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def facts(self, plan: Plan) -> dict[str, Any]:
+    def facts(self, plan: Plan) -> JobPlan:
         terms = plan.terms
         return {
             "schema": "hearth.plan/1",

@@ -6,13 +6,14 @@ It is why the same job file after a Ctrl-C, a crash or a cut line finds its job 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hearth.base.files import make_private, replace_text
 
 if TYPE_CHECKING:
+    from hearth.client.reports import PostedRecord
     from hearth.protocol.types import Terms
 
 
@@ -24,14 +25,14 @@ class Records:
         self._home = home
         self._folder = folder
 
-    def write(self, job: str, fingerprint: str, note: str, terms: Terms, credit: int = 0) -> dict[str, Any]:
+    def write(self, job: str, fingerprint: str, note: str, terms: Terms, credit: int = 0) -> PostedRecord:
         """Journal terms that are about to be posted, and return the record.
 
         `note` says what they came from, `credit` how many base units of credit in Escrow are withdrawn for them.
         """
         from hearth.protocol import words
 
-        record = {
+        record: PostedRecord = {
             "schema": "hearth.posted/1",
             "job": job,
             "fingerprint": fingerprint,
@@ -43,7 +44,7 @@ class Records:
         self._write(record)
         return record
 
-    def unseen(self, fingerprint: str) -> Iterator[dict[str, Any]]:
+    def unseen(self, fingerprint: str) -> Iterator[PostedRecord]:
         """Yield the records of a fingerprint whose job's end nobody saw, newest first."""
         for path in sorted(self._folder.glob("0x*.json"), key=lambda path: -path.stat().st_mtime_ns):
             record = _read(path)
@@ -56,13 +57,13 @@ class Records:
         if record is not None and not record.get("seen"):
             self._write({**record, "seen": True})
 
-    def _write(self, record: dict[str, Any]) -> None:
+    def _write(self, record: PostedRecord) -> None:
         make_private(self._home)
         path = make_private(self._folder) / f"{record['job']}.json"
         replace_text(path, json.dumps(record, indent=2) + "\n")
 
 
-def terms_of(record: Mapping[str, Any]) -> Terms:
+def terms_of(record: PostedRecord) -> Terms:
     """Return the terms that a record keeps."""
     from hearth.protocol import words
 
@@ -71,14 +72,14 @@ def terms_of(record: Mapping[str, Any]) -> Terms:
     return words.unpack_terms(tuple(packed))  # type: ignore[arg-type]
 
 
-def credit_of(record: Mapping[str, Any]) -> int:
+def credit_of(record: PostedRecord) -> int:
     """Return the credit that pays for a record's job, base units; records of older versions name none."""
     return int(record.get("credit", 0))
 
 
-def _read(path: Path) -> dict[str, Any] | None:
+def _read(path: Path) -> PostedRecord | None:
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record: PostedRecord = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) and "job" in record else None

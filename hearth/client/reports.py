@@ -1,0 +1,760 @@
+"""What the client's methods return and `--json` prints: one type for each "schema" name, of the same plain values.
+
+Unless a key says otherwise:
+
+- amounts (`escrow`, `stake`, `fee`, ...) are base units of the market's asset as decimal strings, those of gas and of
+  the native coin wei; a key `..._text`, or the object `text`, says the same for people;
+- rates (`ask`, `ceiling`) are base units x 1,000,000 per second as decimal strings;
+- moments (`time`, `deadline`, `last_beat`, ...) are Unix seconds, spans (`max_seconds`, `unbonding`, ...) seconds;
+- `block` is a block's number, `..._bps` a share in 1/10,000, `..._gib` GiB, `..._bytes` bytes;
+- addresses, job ids and transaction hashes are lower-case hex with 0x; other digests are hex without it;
+- names of states, outcomes, gates and runtimes are those of docs/SPEC.md in lower case.
+
+The exported JSON Schemas are docs/schemas (`python -m tools.schemas`). docs/decisions/0019 says why these are
+TypedDicts. They are imported for their types only: no command pays for typing_extensions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from hearth.base.reports import ErrorFacts
+
+Verdict = Literal["ok", "failed", "refunded", "pending"]
+"""A job as a whole: "refunded" where it ended without a good result for every unit, "pending" before its end."""
+Level = Literal["PASS", "WARN", "FAIL"]
+"""A finding's grade: with WARN it works, with FAIL it does not."""
+Plain = int | str
+"""A number of an event or a parameter: a decimal string where it is above 2^53."""
+
+_From = TypedDict("_From", {"from": str})
+"""The key that is a word of Python's."""
+
+
+# ---- transactions ----
+
+
+class Transaction(TypedDict):
+    """What a send came to, or, in a dry run, would come to.
+
+    `action` names the contract function. `gas` counts units, `fee` is wei. `tx` and `block` are null in a dry run,
+    `explorer` is null where the network has no explorer. `repeated` says that an earlier run had sent it already.
+    """
+
+    action: str
+    tx: str | None
+    block: int | None
+    gas: int
+    fee: str
+    fee_text: str
+    explorer: str | None
+    repeated: bool
+    dry_run: bool
+
+
+class PreparedTx(_From):
+    """A call that another machine, the one with the owner's key, is to send.
+
+    `from` is the owner. `value` is wei; `approve` is what must be approved before, 0 in a native market. `key` names
+    the effect: a journal sends it once.
+    """
+
+    schema: Literal["hearth.tx/1"]
+    action: str
+    chain_id: int
+    to: str
+    data: str
+    value: str
+    approve: str
+    key: str
+
+
+class JobAction(TypedDict):
+    """What cancelling or accepting sent."""
+
+    schema: Literal["hearth.action/1"]
+    action: Literal["cancel", "accept"]
+    job: str
+    transactions: list[Transaction]
+    dry_run: bool
+
+
+class Withdrawal(TypedDict):
+    """What withdrawing from Escrow sent."""
+
+    schema: Literal["hearth.action/1"]
+    action: Literal["withdraw"]
+    amount: str
+    amount_text: str
+    to: str
+    transactions: list[Transaction]
+    dry_run: bool
+
+
+class OwnerAction(TypedDict):
+    """What a node's owner sent.
+
+    `action` is "register", "update", "price", "stake" or "exit start|cancel|finish". `prepared` stands there, and
+    nothing was sent, where another machine is to send it; `prepared_in` is the file that such a call came from.
+    Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; more stake
+    `node` and `added`; an exit `node` and `unbonding`.
+    """
+
+    schema: Literal["hearth.action/1"]
+    action: str
+    dry_run: bool
+    transactions: list[Transaction]
+    prepared: NotRequired[PreparedTx]
+    prepared_in: NotRequired[str]
+    operator: NotRequired[str]
+    stake: NotRequired[str]
+    stake_text: NotRequired[str]
+    node: NotRequired[int | None]
+    ask: NotRequired[str]
+    ask_text: NotRequired[str]
+    added: NotRequired[str]
+    added_text: NotRequired[str]
+    unbonding: NotRequired[int]
+
+
+# ---- jobs ----
+
+
+class JobRow(TypedDict):
+    """A job in a list. `units` counts its leases, `counts` the same by state; `block` is that of its posting."""
+
+    job: str
+    state: str
+    verdict: Verdict
+    units: int
+    counts: dict[str, int]
+    submitter: str
+    block: int
+    deadline: int
+
+
+class JobList(TypedDict):
+    """Jobs as they stand at `block`, newest first."""
+
+    schema: Literal["hearth.jobs/1"]
+    network: str
+    block: int
+    jobs: list[JobRow]
+
+
+class Lease(TypedDict):
+    """One lease of a job.
+
+    `attempts` counts those begun, `lapses` the proposals dropped since it opened. `started` and `mark` are moments
+    whose meaning depends on the state (docs/SPEC.md, section "Words"): while it runs, its start and its end. `next`
+    says in words who may act and until when.
+    """
+
+    unit: int
+    state: str
+    outcome: str
+    outcome_text: str
+    node: int | None
+    attempts: int
+    lapses: int
+    started: int
+    mark: int
+    next: str
+
+
+class Posting(TypedDict):
+    """Where a job was posted."""
+
+    block: int
+    tx: str
+    explorer: str | None
+
+
+class JobFacts(JobRow):
+    """Everything that the chain knows of a job at block `at_block`, whose time is `at_time`.
+
+    `ok` and `failed` count leases that were settled, `untouched` those that nobody touched. `escrow` is what posting
+    locked, `ceiling` a rate, `keeper_fee` what each attempt sets aside for keepers. `leases` lists at most 200, those
+    that have not ended first.
+    """
+
+    schema: Literal["hearth.job/1"]
+    network: str
+    at_block: int
+    at_time: int
+    finished: bool
+    ok: int
+    failed: int
+    untouched: int
+    posted: Posting
+    spec: str
+    max_seconds: int
+    max_attempts: int
+    match_window: int
+    billing: str
+    deadline_text: str
+    asset: str
+    escrow: str
+    escrow_text: str
+    ceiling: str
+    ceiling_text: str
+    keeper_fee: str
+    verify: str
+    leases: list[Lease]
+
+
+class EventFacts(TypedDict):
+    """One event of the chain, flat: its place, a line for people, and its own fields.
+
+    `event` is the name in the contract, `log` the index of the log in its block. A unit's event has `job`, `unit`
+    ("all" for the untouched rest of an array), and where a node is concerned `node`, `state` and `outcome`; `result`
+    and `report` are digests, `pay` (which holds `fee`), `fee` and `refund` amounts. Other events have the fields of
+    the contract: bytes are hex with 0x, numbers as `Plain` says, amounts in base units.
+    """
+
+    schema: Literal["hearth.event/1"]
+    event: str
+    block: int
+    tx: str
+    log: int
+    text: str
+    job: NotRequired[str]
+    submitter: NotRequired[str]
+    unit: NotRequired[int | Literal["all"]]
+    node: NotRequired[int]
+    state: NotRequired[str]
+    outcome: NotRequired[str]
+    result: NotRequired[str]
+    report: NotRequired[str]
+    pay: NotRequired[str]
+    refund: NotRequired[str]
+    fee: NotRequired[Plain]
+    account: NotRequired[str]
+    amount: NotRequired[Plain]
+    ask: NotRequired[Plain]
+    at: NotRequired[int]
+    burnt: NotRequired[Plain]
+    controller: NotRequired[str]
+    governor: NotRequired[str]
+    key: NotRequired[str]
+    manifest: NotRequired[str]
+    offer: NotRequired[Plain]
+    operator: NotRequired[str]
+    owner: NotRequired[str]
+    payee: NotRequired[str]
+    payer: NotRequired[str]
+    policy: NotRequired[Plain]
+    previous: NotRequired[Plain]
+    reward: NotRequired[Plain]
+    shares: NotRequired[list[Plain]]
+    stake: NotRequired[Plain]
+    to: NotRequired[str]
+    until: NotRequired[int]
+
+
+class JobEvents(TypedDict):
+    """A job's events, oldest first."""
+
+    schema: Literal["hearth.events/1"]
+    job: str
+    events: list[EventFacts]
+
+
+class LogRow(TypedDict):
+    """What one unit's last attempt wrote, by its worker's report; `detail` says why it was given back or failed."""
+
+    unit: int
+    node: int
+    stdout: str
+    stderr: str
+    detail: str
+
+
+class JobLogs(TypedDict):
+    """What a job's units wrote."""
+
+    schema: Literal["hearth.logs/1"]
+    job: str
+    units: list[LogRow]
+
+
+class ResultRow(TypedDict):
+    """One unit's result: `outputs` is a CID, null where it left none, `path` where the outputs were written."""
+
+    unit: int
+    outcome: str
+    exit_code: int | None
+    outputs: str | None
+    path: str | None
+
+
+class JobResults(TypedDict):
+    """Outputs that were fetched: `bytes` of them, `missing` counts the units without a result.
+
+    `reduced` is what the user's own script printed.
+    """
+
+    schema: Literal["hearth.results/1"]
+    job: str
+    verdict: Verdict
+    folder: str
+    bytes: int
+    units: list[ResultRow]
+    missing: int
+    reduced: NotRequired[str]
+
+
+class ReceiptLine(_From):
+    """A transaction that moved a job: its first event, its sender (`from`), its `gas` in units and `fee` in wei."""
+
+    tx: str
+    event: str
+    block: int
+    gas: int
+    fee: str
+    explorer: str | None
+
+
+class JobReceipt(TypedDict):
+    """Where a job's money went: `escrow` came in, the rest says where it is now."""
+
+    schema: Literal["hearth.receipt/1"]
+    job: str
+    state: str
+    asset: str
+    escrow: str
+    still_locked: str
+    workers: str
+    market_fee: str
+    keepers: str
+    refunded: str
+    text: dict[str, str]
+    transactions: list[ReceiptLine]
+
+
+# ---- posting ----
+
+
+class JobPlan(TypedDict):
+    """A checked job, nothing of which was written or sent.
+
+    `escrow` is what posting would lock, `ceiling` a rate, `keeper_fee` what each attempt sets aside. `workers` counts
+    nodes by the first gate that keeps them from it, `can_take` those that can take it now or when they are free.
+    `pending`, only in the dry run of a submission, is the same job where it was posted already.
+    """
+
+    schema: Literal["hearth.plan/1"]
+    network: str
+    name: str
+    spec: str
+    runtime: str
+    units: int
+    asset: str
+    escrow: str
+    ceiling: str
+    keeper_fee: str
+    max_seconds: int
+    deadline: int
+    download_bytes: int
+    output_bytes: int
+    workers: dict[str, int]
+    can_take: int
+    auto_price: bool
+    text: list[str]
+    dry_run: bool
+    pending: NotRequired[str | None]
+
+
+class RerunPlan(TypedDict):
+    """The dry run of a rerun: what posting job `rerun_of` again would lock."""
+
+    schema: Literal["hearth.plan/1"]
+    dry_run: Literal[True]
+    escrow: str
+    rerun_of: str
+
+
+class UnitEnd(TypedDict):
+    """How one unit ended; `outputs` is a CID."""
+
+    unit: int
+    outcome: str
+    text: str
+    exit_code: int | None
+    outputs: str | None
+
+
+class Failure(TypedDict):
+    """The last words of the first unit that failed: `status` is its result's, the rest its worker's report."""
+
+    unit: int
+    exit_code: int | None
+    status: str
+    detail: str
+    stderr_tail: str
+
+
+class JobEnd(TypedDict):
+    """How a job's units ended.
+
+    `verified` counts the results that were read by the digest on chain, `units` lists the first 64. `kept_until` is
+    the moment until which workers say that they keep the outputs. `stdout` is a single unit's.
+    """
+
+    verdict: Verdict
+    ok: int
+    failed: int
+    verified: int
+    units: list[UnitEnd]
+    failure: Failure | None
+    kept_until: int | None
+    stdout: str
+    fetched: JobResults | None
+
+
+class Submission(TypedDict):
+    """A posted job; `already_posted` says that it had been before, and then there are no transactions.
+
+    `end` and `results` are there once it was waited for, `error` as well where its end is not a good one.
+    """
+
+    schema: Literal["hearth.submitted/1"]
+    job: str
+    already_posted: bool
+    transactions: list[Transaction]
+    waited: bool
+    end: NotRequired[JobFacts]
+    results: NotRequired[JobEnd]
+    error: NotRequired[ErrorFacts]
+
+
+class SpecOfRun(TypedDict):
+    """The job file that `hearth run` would post: a document of hearth/spec/job.schema.json."""
+
+    schema: Literal["hearth.spec/1"]
+    spec: dict[str, Any]
+
+
+class PostedRecord(_From):
+    """The journal's file of a job that is about to be posted.
+
+    `fingerprint` names what a user would call the same job, `from` what it came from. `terms` are its nine words:
+    digests as hex, numbers as decimal strings. `credit` is withdrawn from Escrow for it first; older records lack it.
+    `seen` says whether its end was shown.
+    """
+
+    schema: Literal["hearth.posted/1"]
+    job: str
+    fingerprint: str
+    terms: list[str]
+    credit: NotRequired[str]
+    seen: bool
+
+
+# ---- keys and money ----
+
+
+class NamedKey(TypedDict):
+    """A key by name."""
+
+    name: str
+    address: str
+
+
+class KeyFacts(TypedDict):
+    """One key and its encrypted file."""
+
+    schema: Literal["hearth.wallet/1"]
+    name: str
+    address: str
+    file: str
+
+
+class KeyPlan(TypedDict):
+    """The dry run of making a key."""
+
+    schema: Literal["hearth.wallet/1"]
+    name: str
+    dry_run: Literal[True]
+
+
+class KeyList(TypedDict):
+    """The keys of a folder by name; none is unlocked."""
+
+    schema: Literal["hearth.wallets/1"]
+    folder: str
+    keys: list[NamedKey]
+
+
+class BalanceText(TypedDict):
+    """A balance for people."""
+
+    native: str
+    asset: str
+    credit: str
+
+
+class Balance(TypedDict):
+    """What an account holds: `native` coin in wei, the market's `asset`, and `credit` in Escrow."""
+
+    schema: Literal["hearth.balance/1"]
+    network: str
+    address: str
+    native: str
+    asset_symbol: str
+    asset: str
+    credit: str
+    text: BalanceText
+
+
+# ---- workers ----
+
+
+class OfferRow(TypedDict):
+    """What a live node offers and asks. The sizes are those of one slot; `tier` is "" for none.
+
+    `free` counts the slots that a job could take now: on `probation`, one at a time.
+    """
+
+    node: int
+    owner: str
+    ask: str
+    ask_text: str
+    runtimes: list[str]
+    gpus: int
+    tier: str
+    vram_gib: int
+    cores: int
+    ram_gib: int
+    disk_gib: int
+    zone: str
+    slots: int
+    free: int
+    probation: bool
+    reputation_bps: int
+
+
+class Offers(TypedDict):
+    """Offers at `block`, cheapest first."""
+
+    schema: Literal["hearth.offers/1"]
+    network: str
+    block: int
+    offers: list[OfferRow]
+
+
+class NodeStatus(TypedDict):
+    """What the chain says of a node.
+
+    `bond` is the part of `stake` that its leases hold. `seconds_since_beat`, `quarantined_until` and `exit_at` are
+    null where it never beat, is not in quarantine, does not leave.
+    """
+
+    node: int
+    status: str
+    owner: str
+    operator: str
+    stake: str
+    stake_text: str
+    bond: str
+    busy: int
+    slots: int
+    ask_text: str
+    last_beat: int
+    seconds_since_beat: int | None
+    reputation_bps: int
+    quarantined_until: int | None
+    exit_at: int | None
+
+
+class UnitGate(TypedDict):
+    """What the chain says of a node and one open unit: "fits", or the first gate that is shut."""
+
+    unit: int
+    gate: str
+    text: str
+
+
+class NodeGates(TypedDict):
+    """The chain's gates between a node and a job's open units, at most 20 and the first untouched one."""
+
+    job: str
+    state: str
+    node: int
+    units: list[UnitGate]
+
+
+# ---- the network ----
+
+
+class NetStatus(TypedDict):
+    """A network at `block`: what Escrow holds, nodes by status, units by state, slots of all nodes."""
+
+    schema: Literal["hearth.net/1"]
+    network: str
+    chain_id: int
+    block: int
+    time: int
+    protocol_version: int
+    asset: str
+    escrow_balance: str
+    escrow_text: str
+    workers: dict[str, int]
+    slots: int
+    busy: int
+    jobs: int
+    units: dict[str, int]
+    posts_paused: bool
+
+
+class NetWorker(TypedDict):
+    """A node in a list; `bond` is the part of `stake` that its leases hold."""
+
+    node: int
+    status: str
+    owner: str
+    operator: str
+    stake: str
+    stake_text: str
+    bond: str
+    ask_text: str
+    busy: int
+    slots: int
+    zone: str
+    reputation_bps: int
+    last_beat: int
+    quarantined: bool
+
+
+class NetWorkers(TypedDict):
+    """Every node that was not left, at `block`."""
+
+    schema: Literal["hearth.workers/1"]
+    network: str
+    block: int
+    workers: list[NetWorker]
+
+
+class NetParams(TypedDict):
+    """The parameters of new jobs (`policy`, and its packed word in hex) and of nodes, as docs/SPEC.md lists them.
+
+    `previous_until` is the last moment at which the previous policy is taken, `paused_until` the end of a pause of
+    posts; 0 for none. `contracts` are addresses by name.
+    """
+
+    schema: Literal["hearth.params/1"]
+    network: str
+    policy_word: str
+    policy: dict[str, Plain]
+    previous_until: int
+    paused_until: int
+    nodes: dict[str, Plain]
+    contracts: dict[str, str]
+
+
+class NetEvents(TypedDict):
+    """The market's events up to `block`, oldest first."""
+
+    schema: Literal["hearth.events/1"]
+    network: str
+    block: int
+    events: list[EventFacts]
+
+
+class NetVerification(TypedDict):
+    """What replaying a market's whole history found.
+
+    `solvent` says whether the books agree in every part; `faults`, the first 20, say what does not. `seconds` runs
+    from the first posting to the newest block.
+    """
+
+    schema: Literal["hearth.verify/1"]
+    jobs: int
+    units: int
+    settled: int
+    failed: int
+    reclaimed: int
+    results_checked: int
+    solvent: bool
+    seconds: int
+    faults: NotRequired[list[str]]
+
+
+# ---- this machine ----
+
+
+class Check(TypedDict):
+    """One thing that was looked at: what was found, and what mends it ("" where nothing has to)."""
+
+    name: str
+    level: Level
+    detail: str
+    fix: str
+
+
+class Diagnosis(TypedDict):
+    """What a machine needs to submit jobs, or to work; `result` is the worst of the levels."""
+
+    schema: Literal["hearth.doctor/1"]
+    result: Level
+    checks: list[Check]
+
+
+class ProjectFiles(TypedDict):
+    """The files of a new project, of a template: those written, and those that existed and were kept."""
+
+    schema: Literal["hearth.init/1"]
+    template: str
+    written: list[str]
+    kept: list[str]
+    dry_run: bool
+
+
+class LostKey(TypedDict):
+    """A key of another system's file that could not be carried over, and why."""
+
+    key: str
+    why: str
+
+
+class ConvertedJob(TypedDict):
+    """A job file made of another system's: `job` is a document of hearth/spec/job.schema.json."""
+
+    schema: Literal["hearth.convert/1"]
+    format: str
+    job: dict[str, Any]
+    notes: list[LostKey]
+
+
+class DevnetUp(TypedDict):
+    """A running local chain; `started` and `deployed` say whether this call did it, `keys` what keys it has."""
+
+    schema: Literal["hearth.devnet/1"]
+    running: Literal[True]
+    url: str
+    pid: int
+    network_file: str
+    started: bool
+    deployed: bool
+    contracts: dict[str, str]
+    asset: str
+    keys: list[NamedKey]
+
+
+class DevnetDown(TypedDict):
+    """A local chain that does not run; `stopped` says whether it did, `wiped` whether its state is gone."""
+
+    schema: Literal["hearth.devnet/1"]
+    running: Literal[False]
+    stopped: bool
+    wiped: bool
+
+
+class Completion(TypedDict):
+    """A shell's completion script."""
+
+    schema: Literal["hearth.completion/1"]
+    shell: str
+    script: str

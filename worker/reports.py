@@ -1,0 +1,130 @@
+"""What the worker's own commands return and print with --json; units as hearth/client/reports.py says."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from hearth.client.reports import Check, NodeGates, NodeStatus
+
+
+class WorkerFile(TypedDict):
+    """A first worker.toml: its path, and the address of the key that works."""
+
+    schema: Literal["hearth.worker.init/1"]
+    config: str
+    operator: str
+    dry_run: bool
+
+
+class WorkerMode(TypedDict):
+    """What the worker was told; `alive` says whether a process is there to hear it now."""
+
+    schema: Literal["hearth.worker.mode/1"]
+    mode: str
+    alive: bool
+    dry_run: bool
+
+
+class Attempt(TypedDict):
+    """An attempt under way: `done` of `total` is bytes, or seconds while the program runs; `job` is hex without 0x."""
+
+    job: str
+    index: int
+    attempt: int
+    phase: str
+    done: int
+    total: int
+    since: int
+
+
+class SkipReason(TypedDict):
+    """Why the worker left a unit alone; `index` is null where it is the whole job."""
+
+    index: int | None
+    reason: str
+    detail: str
+
+
+class WorkerFacts(TypedDict, total=False):
+    """What a worker says of itself only while it works, of its last cycle at `block`.
+
+    `hold` says why it takes nothing new. `pending` are the transactions that wait to be mined. `reasons` are by job,
+    hex without 0x, at most 500.
+    """
+
+    status: str
+    hold: str | None
+    block: int
+    chain_time: int
+    last_beat: int
+    busy: int
+    slots: int
+    stake: str
+    credit: str
+    attempts: list[Attempt]
+    pending: list[str]
+    reasons: dict[str, list[SkipReason]]
+
+
+class WorkerProcess(WorkerFacts):
+    """The status file of a worker's process, written at `updated`.
+
+    `earnings` are its books, counts and amounts as decimal strings. `alive` is not in the file: whoever reads it adds
+    whether the process lives.
+    """
+
+    schema: Literal["hearth.worker/1"]
+    pid: int
+    state: str
+    node: int
+    operator: str
+    mode: str
+    updated: int
+    earnings: dict[str, str]
+    alive: NotRequired[bool]
+
+
+class WorkerStatus(NodeStatus):
+    """What the chain and the process (null where none ever ran) say of this machine's node."""
+
+    schema: Literal["hearth.worker.status/1"]
+    mode: str
+    process: WorkerProcess | None
+
+
+class WorkerWhy(NodeGates):
+    """Why this node does or does not take a job: the chain's gates, and the running worker's own reasons."""
+
+    schema: Literal["hearth.worker.why/1"]
+    worker: list[SkipReason]
+    worker_alive: bool
+
+
+class EarningsReport(TypedDict):
+    """A node's books: leases by how they ended, and amounts; `income` is the owner's pay after `fees`."""
+
+    schema: Literal["hearth.earnings/1"]
+    node: int
+    owner: str
+    asset: str
+    paid: int
+    failed_theirs: int
+    declined: int
+    closed: int
+    timed_out: int
+    income: str
+    fees: str
+    slashed: str
+    liveness_fees: str
+    owner_credit: str
+    text: dict[str, str]
+
+
+class Selftest(TypedDict):
+    """What running a real program in each runtime found; a runtime that is not here is a WARN and no FAIL."""
+
+    schema: Literal["hearth.selftest/1"]
+    result: Literal["PASS", "FAIL"]
+    checks: list[Check]
