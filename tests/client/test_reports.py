@@ -135,7 +135,7 @@ def test_earnings__every_line_of_the_books__is_in_the_report() -> None:
 
 # ---- what is no report ----
 
-GOOD = {"schema": "hearth.init/1", "written": ["a"], "kept": [], "dry_run": False}
+GOOD = {"schema": "hearth.init/1", "template": "wasm", "written": ["a"], "kept": [], "dry_run": False}
 DEVNET = {"schema": "hearth.devnet/1", "running": False, "stopped": True, "wiped": False}
 
 
