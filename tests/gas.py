@@ -31,7 +31,7 @@ from hearth.storage.stores import MemoryStore
 from tests import world as w
 from tests.evm import ROOT, Receipt
 
-# LAYOUT's ceilings; docs/GAS.md shows them beside the figures.
+# The ceilings; docs/GAS.md shows them beside the figures.
 CEILINGS = {
     "post": 97_000,
     "claim": 55_000,

@@ -4,7 +4,7 @@ SQLite in WAL mode with `synchronous=FULL`, one BEGIN IMMEDIATE per transition, 
 power loss leaves half a step. What is lost with the file is found again on chain (leases held) and in the store
 (results), at the price of running again. Of the ten moments of the kill tests the first six are recorded here, the last
 four (signed, broadcast, mined, final) in the journal of transactions, hearth.chain.tx_journal: a line is the evidence
-that a job was in that state. Source: SAFETY sections 4 and 8b.
+that a job was in that state. Source: SPEC section "Worker".
 """
 
 from __future__ import annotations

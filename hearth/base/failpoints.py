@@ -1,7 +1,7 @@
 """Named points at which a test kills the process, to show that nothing is lost there.
 
 HEARTH_FAILPOINT=NAME[@TAG][:N] sends SIGKILL to the process at the N-th hit (default 1) of `fp(NAME, TAG)`; without a
-TAG any tag counts. Unset, a failpoint is one comparison. Source: SAFETY section 8b.
+TAG any tag counts. Unset, a failpoint is one comparison.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ that left the chain, and the logs of blocks that joined it. Until `advance` the 
 crash, so handlers are keyed by (block hash, transaction hash, log index); a block that was shown and then left the
 chain is reported as orphaned, advanced or not. The ring is a cache: a damaged, foreign or outrun one is dropped and
 the market is read from its first block.
-Source: SAFETY section 4, "Reorg".
+Source: SPEC section "Threats".
 """
 
 from __future__ import annotations

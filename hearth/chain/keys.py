@@ -1,8 +1,8 @@
 """Key files: encrypted keystores (version 3), one per key, and the lock that keeps a key to one signing process.
 
 A key file is <name>.json with mode 600 in the keys folder. Its address stands in the open, so that listing and reading
-never unlock. Files are written whole or not at all and never overwritten: a lost key is lost money. Source: SAFETY
-section 4 (keys, crash consistency); the Web3 Secret Storage definition.
+never unlock. Files are written whole or not at all and never overwritten: a lost key is lost money. Source:
+SPEC section "Threats"; the Web3 Secret Storage definition.
 """
 
 from __future__ import annotations

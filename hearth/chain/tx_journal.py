@@ -4,7 +4,7 @@ An intent moves intent -> signed -> broadcast -> mined -> final, or ends failed 
 (another transaction used its nonce). Its key names the effect, such as "job/0x..../0/submit/1": while an intent of a
 key is alive or done, the key is never signed for again. SQLite in WAL mode with synchronous=FULL, so that a commit
 outlives a power cut. A lost journal loses no money: the nonce is adopted from the chain, contracts refuse repeats, and
-every send is simulated first. Source: SAFETY section 4, "Nonces" and "Crash consistency".
+every send is simulated first. Source: SPEC section "Threats".
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ NEXT = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status (the table of PRODUCT section 3)."""
+    """Run one command and return its exit status (SPEC section "Commands")."""
     instruction = os.environ.get("_HEARTH_COMPLETE")
     if instruction:
         from click.shell_completion import shell_complete

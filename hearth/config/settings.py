@@ -6,7 +6,7 @@ blocks) lives in the home folder: HEARTH_HOME, or the platform's data folder. Wi
 config.toml in it, so that one variable separates two installations.
 
 Secrets are never values here: a password and an RPC URL with a key in it are named by file (`password_file`,
-`rpc_file`), and `repr` shows no path of a URL. Source: PRODUCT section 3.
+`rpc_file`), and `repr` shows no path of a URL.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two parameter profiles of a deployment: `public` for real networks, `devnet` for a local chain in real time.
 
-Amounts are written for an asset of 18 decimals and scaled to the asset's own. Source: PROTOCOL section 11, SPEC
-section "Parameters"; the hard bounds are in the contracts' code.
+Amounts are written for an asset of 18 decimals and scaled to the asset's own. Source: SPEC section
+"Parameters"; the hard bounds are in the contracts' code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Web3Chain against a scripted provider on loopback: every fault of SAFETY section 4, and what it must come to."""
+"""Web3Chain against a scripted provider on loopback: every fault of a provider, and what it must come to."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from hearth.base.errors import ConfigError
 from hearth.local import devnet
 from tests.e2e.town import EXAMPLES, ROOT
 from tests.require import require
-from tools.planted import copy_project
+from tools.mutants import copy_project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -192,7 +192,7 @@ def test_for_decimals__amounts__scale_and_pack(profile: Any, decimals: int) -> N
 
 
 def test_profiles__against_the_table_of_the_protocol__agree() -> None:
-    """PROTOCOL section 11, written out by hand."""
+    """The two profiles, written out by hand."""
     p, d = PUBLIC, DEVNET
     assert (p.beat_every, p.node_parameters.dead_after) == (300, 900)
     assert (d.beat_every, d.node_parameters.dead_after) == (2, 6)

@@ -66,7 +66,7 @@ USD = Asset("USDX", 6, "0x" + "11" * 20)
 # Amounts that fit an asset of six decimals as well.
 POLICY = dataclasses.replace(PUBLIC.policy, min_price=1_000, min_keeper_fee=400, probation_price=10**6)
 
-# PRODUCT section 4, every field of it.
+# Every field of a job file.
 FULL = f"""version: 1
 name: train-digits
 runtime: docker              # or wasm, with `module:`

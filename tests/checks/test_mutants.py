@@ -1,4 +1,4 @@
-"""The runner of planted bugs calls a bug caught only when the suite really turned red."""
+"""The runner of mutants calls a bug caught only when the suite really turned red."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tools import planted
-from tools.planted import Bug, control, needs_artifacts, parse, plant
+from tools import mutants
+from tools.mutants import Bug, control, needs_artifacts, parse, plant
 
 PATCH = "Bug: fee paid twice\nTests: tests/x -k fee\n\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
 
@@ -37,7 +37,7 @@ def project(monkeypatch: pytest.MonkeyPatch) -> None:
             "import fee\ndef test_pinned(): assert fee.FEE == 1\ndef test_blind(): pass\ndef test_red(): assert 0\n"
         )
 
-    monkeypatch.setattr(planted, "copy_project", copy)
+    monkeypatch.setattr(mutants, "copy_project", copy)
 
 
 def _bug(diff: str, *tests: str) -> Bug:

@@ -1,4 +1,4 @@
-"""Plant each bug of tests/planted in a copy of the project and see the named tests turn red.
+"""Apply each mutant of tests/mutants to a copy of the project and see the named tests turn red.
 
 A patch file starts with header lines, then a unified diff with paths from the project's root:
 
@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tools.vyper_files import ROOT
 
-PLANTED = ROOT / "tests" / "planted"
+MUTANTS = ROOT / "tests" / "mutants"
 TESTS_FAILED = 1
 # Heavy folders that a copy reaches by a link.
 LINKED = (".venv", "node_modules")
@@ -38,7 +38,7 @@ COMPILING = ("tests/attacks", "tests/contracts", "tests/stateful")
 
 @dataclass(frozen=True)
 class Bug:
-    """One planted bug: its file name, what it breaks, the pytest arguments that must catch it, and its diff."""
+    """One mutant: its file name, what it breaks, the pytest arguments that must catch it, and its diff."""
 
     name: str
     what: str
@@ -123,7 +123,7 @@ def run_tests(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProce
 
 def control(tests: tuple[str, ...]) -> str:
     """Return "" where the tests pass without any bug, else why a red run would prove nothing."""
-    with tempfile.TemporaryDirectory(prefix="hearth-planted-") as name:
+    with tempfile.TemporaryDirectory(prefix="hearth-mutant-") as name:
         copy_project(Path(name))
         clean = run_tests(Path(name), tests)
     return (
@@ -133,7 +133,7 @@ def control(tests: tuple[str, ...]) -> str:
 
 def plant(bug: Bug) -> str:
     """Return "" where the bug turns its tests red, else why it does not."""
-    with tempfile.TemporaryDirectory(prefix="hearth-planted-") as name:
+    with tempfile.TemporaryDirectory(prefix="hearth-mutant-") as name:
         folder = Path(name)
         copy_project(folder)
         applied = subprocess.run(
@@ -158,11 +158,11 @@ def plant(bug: Bug) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Plant the named bugs, or all; exit 1 where one is not caught."""
-    parser = argparse.ArgumentParser(prog="python -m tools.planted", description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", help="file names in tests/planted; all of them by default")
+    parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", help="file names in tests/mutants; all of them by default")
     parser.add_argument("--no-control", action="store_true", help="do not run the tests without the bug first")
     args = parser.parse_args(argv)
-    paths = sorted(PLANTED.glob("*.patch"))
+    paths = sorted(MUTANTS.glob("*.patch"))
     if args.names:
         paths = [path for path in paths if path.name in args.names or path.stem in args.names]
     missed = 0
@@ -175,7 +175,7 @@ def main(argv: list[str] | None = None) -> int:
         why = controls[bug.tests] or plant(bug)
         missed += bool(why)
         print(f"{'MISSED' if why else 'caught'}  {bug.name}: {bug.what}{': ' + why if why else ''}", flush=True)
-    print(f"planted: {len(paths)} bugs, {len(paths) - missed} caught, {missed} missed")
+    print(f"mutants: {len(paths)} bugs, {len(paths) - missed} caught, {missed} missed")
     return 1 if missed or not paths else 0
 
 
