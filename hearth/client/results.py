@@ -270,8 +270,11 @@ def check_result(document: Any, spec: bytes, index: int, outcome: Outcome) -> No
     outputs = document.get("outputs")
     if outputs is not None and not (isinstance(outputs, dict) and isinstance(outputs.get("cid"), str)):
         raise BadDocument("the result names no outputs that can be read", hint="hearth job show JOB")
-    if "exit_code" not in document or "outputs" not in document or "status" not in document:
+    if "outputs" not in document or not isinstance(document.get("status"), str):
         raise BadDocument("the result document lacks a field", hint="hearth job show JOB")
+    code = document.get("exit_code", "")
+    if code is not None and (not isinstance(code, int) or isinstance(code, bool)):
+        raise BadDocument("the result's exit code is no number", hint="hearth job show JOB")
 
 
 def _reduce(script: Path, folder: Path) -> str:

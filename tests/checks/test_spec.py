@@ -101,6 +101,17 @@ def test_sections__cited_by_the_code__exist() -> None:
     assert {name: path for name, path in cited.items() if name not in headings} == {}
 
 
+def test_comments__name_no_document__that_is_not_here() -> None:
+    absent = re.compile(r"\b(PRODUCT|PROTOCOL|SAFETY|LAYOUT|TRUST|WORK|WEB|CHAIN|ROOMS|MENDS|STYLE),? sections? ")
+    found = []
+    for folder in (*CODE, "docs", "examples", "networks"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".py", ".vy", ".vyi", ".md", ".yml", ".c") and path.name != "test_spec.py":
+                text = re.sub(r"\s*\n\s*#?\s*", " ", path.read_text(encoding="utf-8"))
+                found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in absent.finditer(text)]
+    assert found == []
+
+
 def test_contents__links__are_the_sections() -> None:
     links = re.findall(r"\[([^]]+)\]\(#([a-z-]+)\)", SPEC)
     assert [name for name, _ in links] == re.findall(r"^## (.+)$", SPEC, re.M)

@@ -194,6 +194,7 @@ def _document(**changes: Any) -> dict[str, Any]:
 
 def test_check_result__the_units_own__passes() -> None:
     check_result(_document(), bytes([5]) * 32, 2, Outcome.OK)
+    check_result(_document(exit_code=None), bytes([5]) * 32, 2, Outcome.OK)
 
 
 @pytest.mark.parametrize(
@@ -204,6 +205,10 @@ def test_check_result__the_units_own__passes() -> None:
         _document(outcome="exit"),
         _document(outputs={"size": 1}),
         {name: value for name, value in _document().items() if name != "exit_code"},
+        _document(exit_code="0"),
+        _document(exit_code=[[[]]]),
+        _document(exit_code=True),
+        _document(status={"a": 1}),
         [],
         None,
     ],

@@ -1,9 +1,9 @@
 """Random histories of the whole market beside `tests.model`: every word, every credit, every reason, after every step.
 
 Each rule asks the model first: where it refuses, the contract must refuse with the same reason and change nothing;
-where it does not, the contract must succeed and end in the model's state. Invariants (SPEC section "Invariants") then read
-both. At the end of a history every unit is brought to an end by calls that anyone may make, everybody withdraws, and
-Escrow holds what was burnt and donated, to the unit.
+where it does not, the contract must succeed and end in the model's state. Invariants (SPEC section "Invariants") then
+read both. At the end of a history every unit is brought to an end by calls that anyone may make, everybody withdraws,
+and Escrow holds what was burnt and donated, to the unit.
 """
 
 from __future__ import annotations

@@ -137,11 +137,11 @@ def test_look_at_keys__paid_to_the_hot_key__warns(keyed: settings.Settings) -> N
     assert levels(doctor.look_at_keys(hot))["payout address"] == "WARN"
 
 
-def test_look_at_gpus__none_on_the_machine__warns_or_fails_where_one_is_named(
+def test_look_at_gpus__none_on_the_machine__is_normal_and_fails_where_one_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(gpu, "probe", lambda: GpuProbe((), reason="no NVIDIA driver"))
-    assert levels(doctor.look_at_gpus(told(tmp_path), 1)) == {"gpu": "WARN"}
+    assert levels(doctor.look_at_gpus(told(tmp_path), 1)) == {"gpu": "PASS"}
     assert levels(doctor.look_at_gpus(told(tmp_path, offer__gpus=[A]), 1)) == {"gpu": "FAIL"}
     assert levels(doctor.look_at_gpus(told(tmp_path, offer__gpus="none"), 1)) == {"gpu": "PASS"}
 
