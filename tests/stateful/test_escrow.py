@@ -23,7 +23,7 @@ from tests.vault import LIMIT, Vault, key, share, shares
 pytestmark = pytest.mark.stateful
 
 # Derandomised runs are short and the same each time; `make fuzz` sets a profile of its own.
-SETTINGS = settings(max_examples=110, stateful_step_count=12) if settings().derandomize else settings()
+SETTINGS = settings(max_examples=160, stateful_step_count=12) if settings().derandomize else settings()
 
 # The wallet is an account with code; the others are plain.
 PEOPLE = ("controller", "operator", "submitter", "wallet")
