@@ -111,6 +111,7 @@ types: .venv/.stamp-project
 
 rooms: .venv/.stamp-project
 	$(PY) -m tools.check_rooms
+	$(PY) -m tools.shape
 
 contracts-format: .venv-format/.stamp
 	@test -z "$(VYPER_FILES)" || $(MAMUSHI) --check $(VYPER_FILES)

@@ -34,6 +34,8 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
 
     `overrides` replaces fields of the loop's `Config` and of `SenderConfig`, and `rpc_timeout` (seconds per request),
     for tests of a worker in this process.
+
+    One function because each part is opened once, from those before it, and `stack` closes them in the reverse order.
     """
     from hearth.base.files import make_private
     from hearth.chain.rpc import Web3Chain
