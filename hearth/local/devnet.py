@@ -20,7 +20,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
@@ -185,6 +185,10 @@ def _up(home: Path, port: int, block_time: int, erc20: bool, host: str, name: st
     deployed = network is None
     if network is None:
         network = _deploy(home, chain, url, name, erc20)
+        save_network(network, path)
+    elif network.rpc != (url,):
+        # The chain runs on another port than last time: whoever reads the file must find it there.
+        network = replace(network, rpc=(url,))
         save_network(network, path)
     return Devnet(network, url, process.pid, path, started, deployed)
 

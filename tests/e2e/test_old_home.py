@@ -29,9 +29,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     with tarfile.open(ROOT / "tests" / "data" / "home-0.1.0.tar.xz") as archive:
         archive.extractall(folder, filter="tar")  # the modes of private folders are kept
     port = free_port()
-    for name in ("worker.toml", "networks/devnet.json"):
-        path = folder / "home" / name
-        path.write_text(path.read_text().replace("@FOLDER@", str(folder)).replace(":19545", f":{port}"))
+    worker = folder / "home" / "worker.toml"
+    worker.write_text(worker.read_text().replace("@FOLDER@", str(folder)).replace(":19545", f":{port}"))
     made = Town(folder / "home", port)
     try:
         yield made
@@ -45,6 +44,10 @@ def test_old_home__its_jobs__are_listed_and_the_same_file_finds_its_own(place: T
     again = place.hearth("submit", str(place.home.parent / "job.yaml"), "--anyway", "--json")
     assert again.code == 0, again.out + again.err
     assert (again.json["job"], again.json["already_posted"], again.json["transactions"]) == (WAITING, True, [])
+
+
+def test_old_home__its_chain_on_another_port__is_found_there(place: Town) -> None:
+    assert json.loads((place.home / "networks" / "devnet.json").read_text())["rpc"] == [place.url]
 
 
 def test_old_home__its_keys__sign(place: Town) -> None:
