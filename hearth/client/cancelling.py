@@ -61,14 +61,15 @@ def cancel(reads: JobReader, view: JobView, unit: int | None) -> list[Transactio
             told = True
             text = f"{_units(held)} held by a proposal: cancelled once it runs, or once the proposal has lapsed"
             session.tell("note", {"text": text})
-        if time.monotonic() >= end:
+        time.sleep(POLL_SECONDS)
+        view = reads.view(view.posted, session.market.port.head())
+        left = wanted(view, unit)
+        if left and time.monotonic() >= end:
             name = job_hex(view.posted.job_id)[:14]
             raise WaitTimeout(
                 f"{len(sent)} cancelled; {_units(left)} of job {name} could not be within {session.settings.timeout} s",
                 hint=f"hearth job cancel {name}",
             )
-        time.sleep(POLL_SECONDS)
-        view = reads.view(view.posted, session.market.port.head())
     return sent
 
 
@@ -78,7 +79,7 @@ def _is_held(view: JobView, index: int) -> bool:
 
 
 def _units(indices: list[int]) -> str:
-    """Return "unit 3 is", "units 3, 4, 5 and 7 more are" for the start of a sentence."""
+    """Return "unit 3", or "units 3, 4, 5, 6, 7 and 7 more"."""
     shown = ", ".join("the untouched ones" if index == SENTINEL else str(index) for index in indices[:5])
     more = f" and {len(indices) - 5} more" if len(indices) > 5 else ""
     return f"unit{'s' * (len(indices) > 1)} {shown}{more}"
