@@ -51,13 +51,13 @@ def count_gates(session: Session, terms: Terms, policy: Policy, *, excluded: int
         gate = formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
         if gate is Gate.FITS and node.operator == terms.submitter:
             gate = Gate.SUBMITTER
-        if gate in (Gate.FITS, *PASSING) and node.id == excluded:
-            gate = Gate.EXCLUDED
         # Both open again when the node's other leases end.
         if gate is Gate.PROBATION and ask.probation == 1:
             gate = Gate.NO_SLOT
         if gate is Gate.STAKE_SHORT and node.stake >= ask.bond:
             gate = Gate.NO_SLOT
+        if gate in (Gate.FITS, *PASSING) and node.id == excluded:
+            gate = Gate.EXCLUDED
         found[gate] += 1
     return found
 
