@@ -18,8 +18,10 @@ import pytest
 from hearth import __version__
 from hearth.base.errors import ConfigError
 from hearth.local import devnet
+from tests.e2e.test_demo import left_behind
 from tests.e2e.town import EXAMPLES, ROOT
 from tests.require import require
+from tools import schemas
 from tools.mutants import copy_project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -28,6 +30,8 @@ OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 SDIST_ONLY = "varint"
 """What the run-time lock holds and publishes no wheel."""
+ENGINE = ("DOCKER_HOST", "HEARTH_DOCKER_HOST", "HEARTH_TEST_IMAGE_PYTHON_NUMPY")
+"""Where `make services-up` has a container engine and the image of the demo's container job."""
 CUT_OFF = re.compile(r"connection (?:error|broken)|NewConnectionError|ConnectTimeout|ProxyError|name resolution", re.I)
 """What pip says where it does not reach its index."""
 
@@ -172,12 +176,23 @@ def test_wheel__on_each_python__deploys_a_market_and_finds_everything_well(
     assert (said.returncode, said.stdout) == (0, "stopped\n")
 
 
-def test_wheel__demo__runs_to_a_solvent_end_and_leaves_the_package_as_it_was(installed: Installed) -> None:
-    said = installed.run("hearth", "demo", HEARTH_ANVIL=_anvil())
+def test_wheel__demo__last_line_is_a_solvent_verification_and_nothing_is_left_behind(installed: Installed) -> None:
+    """The whole demo; the clone's own is the last step of `.ci/run`."""
+    services = {name: os.environ[name] for name in ENGINE if name in os.environ}
+    said = installed.run("hearth", "demo", HEARTH_ANVIL=_anvil(), **services)
     assert said.returncode == 0, said.stderr[-3000:]
+    assert len(said.stdout.splitlines()) == 1
     report = json.loads(said.stdout)
-    assert report["solvent"] is True and report["failed"] == 1 and report["reclaimed"] >= 1
+    schemas.validate(report)
+    assert report["schema"] == "hearth.verify/1"
+    assert report["solvent"] is True
+    assert report["failed"] == 1 and report["reclaimed"] >= 1
     assert report["units"] == report["settled"] == report["results_checked"] >= 26
+    assert "it beats no more" in said.stderr and "late or silent" in said.stderr
+    assert "349 of 360" in said.stderr or '"correct":349' in said.stderr
+    assert "words" in said.stderr and "balances" in said.stderr and "gas per transaction" in said.stderr
+    assert left_behind(installed.folder) == []
+    assert not list(installed.folder.glob("hearth-demo-*"))
     assert _files(installed.packages / "hearth" / "examples") == _files(EXAMPLES)
 
 
