@@ -202,8 +202,8 @@ def bench_reaction(rounds: int) -> dict[str, Any] | None:
     """Time `rounds` posts until the running keeper's proposal is on chain; None where there is no anvil."""
     import structlog
 
-    from tests.anvil import anvil_path
-    from tests.keeper.market import LiveMarket
+    from tests.kit.anvil import anvil_path
+    from tests.kit.live import LiveMarket
 
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     if anvil_path() is None:

@@ -20,7 +20,7 @@ from bench.bench_match import machine
 from hearth.local.devnet import free_port
 from hearth.market.events import JobPosted, Started, topic_of
 from hearth.protocol.types import JobId
-from tests.chaos.market import Exchange, Scenario
+from tests.kit.exchange import Exchange, Scenario
 
 OUT = Path(__file__).parent / "results" / "start.json"
 LOOK = 0.005

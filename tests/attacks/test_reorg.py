@@ -13,10 +13,10 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import State, Terms, TermsFlag
-from tests import world as w
-from tests.anvil import AnvilEvm, anvil_path
-from tests.evm import Reverted
-from tests.require import require
+from tests.kit import world as w
+from tests.kit.anvil import AnvilEvm, anvil_path
+from tests.kit.evm import Reverted
+from tests.kit.require import require
 
 DEPTHS = (1, 2, 16, 64)
 

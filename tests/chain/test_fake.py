@@ -17,7 +17,7 @@ from hearth.chain.fake import Event, FakeChain, Fault, bloom_of, decode_raw
 from hearth.chain.port import Block, Call, ChainPort, refused
 from hearth.chain.rpc import Web3Chain
 from hearth.local import devnet
-from tests.require import require
+from tests.kit.require import require
 
 ACCOUNT = devnet.account(0)
 ADDRESS = ACCOUNT.address.lower()

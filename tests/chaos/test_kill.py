@@ -19,8 +19,8 @@ from pathlib import Path
 import pytest
 
 from hearth.local.devnet import free_port
-from tests.chaos.market import Exchange, Scenario, wait
-from tests.require import require
+from tests.kit.exchange import Exchange, Scenario, wait
+from tests.kit.require import require
 from worker.journal import Moment, Phase
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(3600)]

@@ -1,4 +1,4 @@
-"""Every row of tests/bad_input.py on a real market: the right words, the right exit code, and nothing lost."""
+"""Every row of tests/e2e/bad_input.py on a real market: the right words, the right exit code, and nothing lost."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from hearth.client.posting.sources import resolve_image
 from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.storage.stores import FolderStore
-from tests.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
-from tests.e2e.town import ROOT, Said, Town, check_reports, town
-from tests.require import require
+from tests.e2e.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
+from tests.kit.require import require
+from tests.kit.town import ROOT, Said, Town, check_reports, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

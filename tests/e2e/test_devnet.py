@@ -33,7 +33,7 @@ from hearth.market.reads import Market
 from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
 from hearth.protocol.words import pack_policy, pack_terms
-from tests.require import require
+from tests.kit.require import require
 
 pytestmark = pytest.mark.e2e
 

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from hearth.storage.stores import open_store
-from tests.e2e.town import EXAMPLES, town
-from tests.require import require
+from tests.kit.require import require
+from tests.kit.town import EXAMPLES, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kubo, pytest.mark.timeout(600)]
 

@@ -17,7 +17,7 @@ from hearth.config.settings import Settings
 from hearth.local.devnet import free_port
 from hearth.market.events import Settled, Split, topic_of
 from hearth.storage import canonical
-from tests.e2e.town import EXAMPLES, Town, town
+from tests.kit.town import EXAMPLES, Town, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -15,7 +15,7 @@ import pytest
 from hearth.base.errors import ConfigError
 from hearth.local import devnet
 from hearth.local.devnet import free_port
-from tests.require import require
+from tests.kit.require import require
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hearth.local.devnet import free_port
-from tests.e2e.town import Town, town
+from tests.kit.town import Town, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

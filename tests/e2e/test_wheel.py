@@ -18,8 +18,8 @@ import pytest
 from hearth import __version__
 from hearth.base.errors import ConfigError
 from hearth.local import devnet
-from tests.e2e.town import EXAMPLES, ROOT
-from tests.require import require
+from tests.kit.require import require
+from tests.kit.town import EXAMPLES, ROOT
 from tools.mutants import copy_project
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.timeout(900)]

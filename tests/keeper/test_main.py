@@ -23,10 +23,10 @@ from hearth.local.devnet import free_port
 from hearth.market.network import save_network
 from hearth.protocol.types import TermsFlag
 from keeper.__main__ import main
-from tests.anvil import anvil_path
-from tests.evm import ROOT
-from tests.keeper.market import SECRET, LiveMarket
-from tests.require import require
+from tests.kit.anvil import anvil_path
+from tests.kit.evm import ROOT
+from tests.kit.live import SECRET, LiveMarket
+from tests.kit.require import require
 from tools import schemas
 
 pytestmark = pytest.mark.net

@@ -22,11 +22,11 @@ from keeper.health import Health
 from keeper.report import explain, work
 from keeper.shell import Keeper
 from keeper.status import Cycle, read_status
-from tests.anvil import anvil_path
-from tests.evm import CHAIN_ID
-from tests.keeper.market import LiveMarket
-from tests.require import require
-from tests.world import ETHER
+from tests.kit.anvil import anvil_path
+from tests.kit.evm import CHAIN_ID
+from tests.kit.live import LiveMarket
+from tests.kit.require import require
+from tests.kit.world import ETHER
 from tools import schemas
 
 pytestmark = pytest.mark.net

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from hearth.local.devnet import free_port
-from tests.chaos.market import Exchange, Scenario
-from tests.require import require
+from tests.kit.exchange import Exchange, Scenario
+from tests.kit.require import require
 
 
 @pytest.fixture(scope="module")

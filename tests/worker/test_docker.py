@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from tests.require import require
+from tests.kit.require import require
 from worker.runtimes import docker as subject
 from worker.runtimes import docker_engine, docker_request
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits

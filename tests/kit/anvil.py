@@ -1,4 +1,4 @@
-"""The same world on a real anvil: `AnvilEvm` answers like `tests.evm.Evm`, with the gas of real receipts.
+"""The same world on a real anvil: `AnvilEvm` answers like `tests.kit.evm.Evm`, with the gas of real receipts.
 
 Automine puts each transaction into a block of its own at the time `now`; named accounts are impersonated, so no keys
 are needed. Used by the gas benchmark and by tests that need a node's own behaviour.
@@ -24,7 +24,7 @@ from eth_abi import decode
 from eth_utils import keccak, to_checksum_address
 
 from hearth.local.devnet import free_port
-from tests.evm import BLOCK_GAS, CHAIN_ID, ROOT, START, Contract, Evm, Function, Receipt, Reverted, _plain
+from tests.kit.evm import BLOCK_GAS, CHAIN_ID, ROOT, START, Contract, Evm, Function, Receipt, Reverted, _plain
 
 _ERROR = keccak(b"Error(string)")[:4]
 
