@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from hearth import __version__
-from hearth.base.errors import ConfigError
 from hearth.local import devnet
+from tests.kit.anvil import need_anvil
 from tests.kit.require import require
 from tests.kit.town import EXAMPLES, ROOT
 from tools.mutants import copy_project
@@ -134,14 +134,6 @@ def _interpreter(version: str) -> str:
     return name
 
 
-def _anvil() -> str:
-    try:
-        return str(devnet.find_anvil())
-    except ConfigError as error:
-        require("anvil", False, error.message)
-        raise
-
-
 def _files(folder: Path) -> dict[str, bytes]:
     """Return the files below a folder of examples that git would know."""
     found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
@@ -152,7 +144,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 def test_wheel__on_each_python__deploys_a_market_and_finds_everything_well(
     version: str, install: Callable[[str], Installed]
 ) -> None:
-    program, anvil = install(version), _anvil()
+    program, anvil = install(version), str(need_anvil())
     assert program.run("python", "-c", "import hearth; print(hearth.__file__)").stdout.startswith(str(program.packages))
     said = program.run("hearth", "--version")
     assert (said.returncode, said.stderr) == (0, "") and said.stdout.startswith(f"hearth {__version__} (protocol ")
@@ -173,7 +165,7 @@ def test_wheel__on_each_python__deploys_a_market_and_finds_everything_well(
 
 
 def test_wheel__demo__runs_to_a_solvent_end_and_leaves_the_package_as_it_was(installed: Installed) -> None:
-    said = installed.run("hearth", "demo", HEARTH_ANVIL=_anvil())
+    said = installed.run("hearth", "demo", HEARTH_ANVIL=str(need_anvil()))
     assert said.returncode == 0, said.stderr[-3000:]
     report = json.loads(said.stdout)
     assert report["solvent"] is True and report["failed"] == 1 and report["reclaimed"] >= 1
