@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
-from tests.anvil import AnvilEvm
-from tests.gas import CEILINGS, POST_10000_EXTRA, measure
-from tests.world import World
+from tests.kit.anvil import AnvilEvm
+from tests.kit.gas import CEILINGS, POST_10000_EXTRA, measure
+from tests.kit.world import World
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULT = ROOT / "bench" / "results" / "gas.json"

@@ -202,11 +202,14 @@ def bench_reaction(rounds: int) -> dict[str, Any] | None:
     """Time `rounds` posts until the running keeper's proposal is on chain; None where there is no anvil."""
     import structlog
 
-    from tests.anvil import anvil_path
-    from tests.keeper.market import LiveMarket
+    from hearth.base.errors import ConfigError
+    from hearth.local.devnet import find_anvil
+    from tests.kit.live import LiveMarket
 
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
-    if anvil_path() is None:
+    try:
+        find_anvil()
+    except ConfigError:
         return None
     with tempfile.TemporaryDirectory() as folder:
         market = LiveMarket(Path(folder))

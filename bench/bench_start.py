@@ -17,10 +17,9 @@ from pathlib import Path
 import click
 
 from bench.bench_match import machine
-from hearth.local.devnet import free_port
 from hearth.market.events import JobPosted, Started, topic_of
 from hearth.protocol.types import JobId
-from tests.chaos.market import Exchange, Scenario
+from tests.kit.exchange import Exchange, Scenario
 
 OUT = Path(__file__).parent / "results" / "start.json"
 LOOK = 0.005
@@ -58,7 +57,7 @@ def _wait_for_start(scenario: Scenario) -> float:
 def main(rounds: int) -> None:
     """Post jobs to one running worker and write the median and the worst wait."""
     with tempfile.TemporaryDirectory() as folder:
-        exchange = Exchange(Path(folder), free_port())
+        exchange = Exchange(Path(folder))
         try:
             scenario = exchange.scenario("start", turns=1_000)
             exchange.chain.rpc("evm_setIntervalMining", 0)

@@ -27,10 +27,10 @@ MUTANTS = ROOT / "tests" / "mutants"
 TESTS_FAILED = 1
 # Heavy folders that a copy reaches by a link.
 LINKED = (".venv", "node_modules")
-# Contracts as the tests compile them (tests/evm.py): a copy starts with what is compiled already.
+# Contracts as the tests compile them (tests/kit/evm.py): a copy starts with what is compiled already.
 COMPILED = ".build/evm"
 COMPILE = (
-    "from tests.evm import compile_contract as c; [c(n) for n in ('Escrow', 'NodeRegistry', 'JobRegistry', 'Lens')]"
+    "from tests.kit.evm import compile_contract as c; [c(n) for n in ('Escrow', 'NodeRegistry', 'JobRegistry', 'Lens')]"
 )
 # Tests that compile the contracts from source; all others read hearth/market/artifacts, which are built anew for them.
 COMPILING = ("tests/attacks", "tests/contracts", "tests/stateful")

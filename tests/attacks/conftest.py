@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.evm import Evm, Reverted
+from tests.kit.evm import Evm, Reverted
 
 _TESTS: Counter[str] = Counter()
 _SENT: Counter[str] = Counter()

@@ -12,10 +12,10 @@ from typing import Any
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Terms, TermsFlag
-from tests import world as w
 from tests.attacks.stages import DEAD, HOOK, holding, market
-from tests.evm import Contract, Reverted
-from tests.vault import key, share, shares
+from tests.kit import world as w
+from tests.kit.evm import Contract, Reverted
+from tests.kit.vault import key, share, shares
 
 REENTER = 1 << 2
 PURSE = 10**20

@@ -12,8 +12,8 @@ from typing import Any
 
 from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, NodeId, State, Terms, TermsFlag
-from tests import world as w
-from tests.evm import Contract, Evm
+from tests.kit import world as w
+from tests.kit.evm import Contract, Evm
 
 KINDS = ("native", "erc20")
 # Traits of ZooToken.

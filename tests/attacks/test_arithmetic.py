@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from hearth.protocol import formulas
 from hearth.protocol.types import Billing, Terms
-from tests import world as w
 from tests.attacks.twin import LIVES, Twin
+from tests.kit import world as w
 
 TOP = 2**80 - 1
 BPS = st.sampled_from([0, 1, 333, 500, 999, 1_000])

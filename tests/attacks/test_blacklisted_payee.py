@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.attacks.stages import DEAD, ENDED, FREEZE, LIVE, PAUSE, credits, ended, finish, holding, parties, scene
-from tests.evm import Reverted, reverts
+from tests.kit.evm import Reverted, reverts
 
 FROZEN = ("submitter", "owner", "operator", "keeper", "stranger", "treasury", "dead")
 

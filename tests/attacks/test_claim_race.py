@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import pytest
 
 from hearth.protocol.types import SENTINEL, NodeId, Terms, TermsFlag
-from tests import world as w
 from tests.attacks.stages import KINDS, market
-from tests.evm import Receipt, Reverted
+from tests.kit import world as w
+from tests.kit.evm import Receipt, Reverted
 
 Call = Callable[[], Receipt]
 

@@ -11,7 +11,7 @@ import pytest
 from hearth.protocol.types import State
 from tests.attacks.reentry import CASES, INNER, OUTER, REENTER, Attack
 from tests.attacks.test_reentrancy import HOME, writing
-from tests.evm import Reverted
+from tests.kit.evm import Reverted
 
 # Every view with arguments, by contract.
 VIEWS = [

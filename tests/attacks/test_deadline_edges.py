@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.protocol import formulas
-from tests import world as w
 from tests.attacks.stages import KINDS, Scene, scene
-from tests.evm import START, Reverted
+from tests.kit import world as w
+from tests.kit.evm import START, Reverted
 
 Branch = Callable[[Scene], Any]
 SUBMIT: Branch = lambda s: s.world.submit(s.terms)  # noqa: E731

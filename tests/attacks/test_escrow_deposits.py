@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.evm import Evm, Reverted, reverts
-from tests.vault import Vault, key, share, shares
+from tests.kit.evm import Evm, Reverted, reverts
+from tests.kit.vault import Vault, key, share, shares
 
 FEE = 1 << 0
 VICTIMS = 1_000

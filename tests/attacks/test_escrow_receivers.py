@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.evm import NATIVE, Contract, Evm, Reverted, reverts
-from tests.vault import Vault, key, share, shares
+from tests.kit.evm import NATIVE, Contract, Evm, Reverted, reverts
+from tests.kit.vault import Vault, key, share, shares
 
 REFUSE, BURN, REENTER = 1 << 0, 1 << 1, 1 << 2
 FREEZE = 1 << 4

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.evm import Contract, Evm, compile_contract
-from tests.vault import Vault, key, share, shares
+from tests.kit.evm import Contract, Evm, compile_contract
+from tests.kit.vault import Vault, key, share, shares
 
 REENTER = 1 << 2
 HOOK = 1 << 6

@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import TermsFlag
-from tests import world as w
 from tests.attacks.stages import FEE, holding, market
-from tests.evm import Reverted
+from tests.kit import world as w
+from tests.kit.evm import Reverted
 
 # Basis points that the token keeps.
 FEES = [0, 1, 2, 3, 5, 10, 50, 99, 100, 101, 500, 1_000, 2_500, 5_000, 9_999, 10_000]

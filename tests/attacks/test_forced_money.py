@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests import world as w
 from tests.attacks.stages import KINDS, LIVE, Scene, booked, credits, ended, finish, holding, scene
-from tests.evm import Contract, reverts
+from tests.kit import world as w
+from tests.kit.evm import Contract, reverts
 
 AMOUNTS = (1, 2**95)
 

@@ -12,9 +12,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, TermsFlag
-from tests import world as w
 from tests.attacks.stages import Scene, scene
-from tests.evm import Reverted
+from tests.kit import world as w
+from tests.kit.evm import Reverted
 
 STEPS = 60
 

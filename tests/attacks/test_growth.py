@@ -14,9 +14,9 @@ import pytest
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import SENTINEL, NodeId, Terms, TermsFlag
-from tests import world as w
 from tests.attacks.stages import Scene, market
-from tests.evm import Evm
+from tests.kit import world as w
+from tests.kit.evm import Evm
 
 NODES, JOBS = 10_000, 10_000
 BAND = 0.01

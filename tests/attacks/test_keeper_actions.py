@@ -12,9 +12,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL
-from tests import world as w
 from tests.attacks.stages import STAGES, Scene, scene
-from tests.evm import Reverted
+from tests.kit import world as w
+from tests.kit.evm import Reverted
 
 SETTLE, CLOSE, RECLAIM, EXPIRE, LIVENESS = 1, 2, 3, 4, 5
 NOTHING = "lens: nothing to do"

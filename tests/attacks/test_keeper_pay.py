@@ -15,9 +15,9 @@ import pytest
 
 from hearth.protocol import formulas
 from hearth.protocol.types import TermsFlag
-from tests import world as w
 from tests.attacks.stages import STAGES, Scene, market
-from tests.vault import key, share, shares
+from tests.kit import world as w
+from tests.kit.vault import key, share, shares
 
 GWEI = 10**9
 # Gas prices in wei: what busy rollups ask, and what a quiet main net does.

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hearth.protocol.types import Billing
 from tests.attacks.stages import KINDS, LIVE, booked, ended, finish, holding, scene
-from tests.evm import START, reverts
+from tests.kit.evm import START, reverts
 
 # A lease that failed opens its unit again, which then expires.
 MOST_CALLS_PER_UNIT = 2

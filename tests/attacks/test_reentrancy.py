@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.attacks.reentry import CASES, INNER, Attack
-from tests.evm import Contract
+from tests.kit.evm import Contract
 
 HOME = {"withdraw": "Escrow", "post": "JobRegistry", "register": "NodeRegistry", "add_stake": "NodeRegistry"}
 # What stays shut while its own contract moves money.

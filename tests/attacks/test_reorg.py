@@ -13,17 +13,16 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import State, Terms, TermsFlag
-from tests import world as w
-from tests.anvil import AnvilEvm, anvil_path
-from tests.evm import Reverted
-from tests.require import require
+from tests.kit import world as w
+from tests.kit.anvil import AnvilEvm, need_anvil
+from tests.kit.evm import Reverted
 
 DEPTHS = (1, 2, 16, 64)
 
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[w.World]:
-    require("anvil", anvil_path() is not None, "run `make setup`, or set HEARTH_ANVIL")
+    need_anvil()
     evm = AnvilEvm()
     found = w.World(evm)
     found.register()

@@ -11,8 +11,8 @@ import pytest
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Policy, TermsFlag
-from tests import world as w
 from tests.attacks.stages import KINDS, LIVE, STAGES, Scene, credits, finish, market, scene
+from tests.kit import world as w
 
 HARSH = replace(
     w.POLICY,

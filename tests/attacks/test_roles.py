@@ -15,11 +15,11 @@ import pytest
 
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol import words
-from tests import world as w
 from tests.attacks.stages import KINDS, Scene, booked, holding, parties, scene
-from tests.contracts.steps import seat
-from tests.evm import Contract, Reverted
-from tests.vault import key, share, shares
+from tests.kit import world as w
+from tests.kit.evm import Contract, Reverted
+from tests.kit.steps import seat
+from tests.kit.vault import key, share, shares
 
 ANYONE = ""
 BOND = 10**15

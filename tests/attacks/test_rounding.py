@@ -10,9 +10,9 @@ import pytest
 
 from hearth.protocol import formulas
 from hearth.protocol.types import Billing
-from tests import world as w
 from tests.attacks.twin import LIVES, Twin
-from tests.evm import reverts
+from tests.kit import world as w
+from tests.kit.evm import reverts
 
 POLICY = w.replace(w.POLICY, min_price=0, min_keeper_fee=0, fee_bps=333, audit_share_bps=1, bond_none_bps=4_999)
 TOP = 2**80 - 1

@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import TermsFlag
-from tests import world as w
 from tests.attacks.stages import DEAD, KINDS, Scene, booked, holding, scene
-from tests.evm import reverts
+from tests.kit import world as w
+from tests.kit.evm import reverts
 
 
 def _total(world: w.World) -> int:

@@ -13,9 +13,9 @@ import pytest
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import HotStatus, TermsFlag
-from tests import world as w
 from tests.attacks.stages import KINDS, Scene, market
-from tests.evm import reverts
+from tests.kit import world as w
+from tests.kit.evm import reverts
 
 
 def _nothing(scene: Scene) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol.types import NodeId
-from tests import world as w
 from tests.attacks.stages import KINDS, STAGES, Scene, scene
-from tests.evm import Reverted, reverts
+from tests.kit import world as w
+from tests.kit.evm import Reverted, reverts
 
 RECLAIMABLE = {"overdue", "last overdue", "silent"}
 

@@ -1,4 +1,4 @@
-"""One job on the contracts and in tests.model at once: after every call, every field of both must be equal."""
+"""One job on the contracts and in tests.kit.model at once: after every call, every field of both must be equal."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Outcome, Policy, State, Terms, TermsFlag
-from tests import world as w
 from tests.attacks.stages import DEAD, market
-from tests.evm import Reverted
-from tests.model import Job, Model, Refusal
+from tests.kit import world as w
+from tests.kit.evm import Reverted
+from tests.kit.model import Job, Model, Refusal
 
 # More than any sum of the amounts that the contracts take.
 PURSE = 2**128

@@ -12,12 +12,12 @@ import pytest
 from eth_account import Account
 from eth_utils.address import to_checksum_address
 
-from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError
+from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
 from hearth.chain.fake import Event, FakeChain, Fault, bloom_of, decode_raw
 from hearth.chain.port import Block, Call, ChainPort, refused
 from hearth.chain.rpc import Web3Chain
 from hearth.local import devnet
-from tests.require import require
+from tests.kit.anvil import need_anvil
 
 ACCOUNT = devnet.account(0)
 ADDRESS = ACCOUNT.address.lower()
@@ -74,10 +74,7 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
     if request.param == "fake":
         yield Fake()
         return
-    try:
-        binary = devnet.find_anvil()
-    except ConfigError as error:
-        require("anvil", False, error.message)
+    binary = need_anvil()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])

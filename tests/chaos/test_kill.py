@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from hearth.local.devnet import free_port
-from tests.chaos.market import Exchange, Scenario, wait
-from tests.require import require
+from tests.kit.anvil import need_anvil
+from tests.kit.exchange import Exchange, Scenario
+from tests.kit.running import wait
 from worker.journal import Moment, Phase
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(3600)]
@@ -159,15 +159,8 @@ def outcomes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Future[str]]]:
     """Run every selected case, several at once."""
-    from hearth.base.errors import ConfigError
-    from hearth.local.devnet import find_anvil
-
-    try:
-        find_anvil()
-    except ConfigError as error:
-        require("anvil", False, error.message)
-    folder: Path = tmp_path_factory.mktemp("chaos")
-    exchange = Exchange(folder, free_port())
+    need_anvil()
+    exchange = Exchange(tmp_path_factory.mktemp("chaos"))
     wanted = [
         item.callspec.params["case"]
         for item in request.session.items

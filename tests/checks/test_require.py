@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.require import require
+from tests.kit.require import require
 
 
 def test_require__available__passes(monkeypatch: pytest.MonkeyPatch) -> None:

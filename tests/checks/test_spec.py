@@ -36,8 +36,8 @@ from hearth.protocol.units import Asset
 from hearth.spec import FUEL_PER_SECOND, ResolvedSpec
 from hearth.storage import unixfs
 from hearth.storage.canonical import MAX_DOCUMENT_BYTES
-from tests import world as w
-from tests.evm import Evm, Reverted
+from tests.kit import world as w
+from tests.kit.evm import Evm, Reverted
 from tests.stateful.test_market import ALLOWED
 from worker.attempt import results
 from worker.runtimes import wasi

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.require import require
+from tests.kit.require import require
 
 UNITS = sorted((Path(__file__).resolve().parents[2] / "docs" / "systemd").glob("*.service"))
 THRESHOLD = 20

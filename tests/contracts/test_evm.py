@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.evm import NATIVE, Evm, Reverted, reverts
-from tests.vault import key, share, shares
+from tests.kit.evm import NATIVE, Evm, Reverted, reverts
+from tests.kit.vault import key, share, shares
 
 COUNTER = """
 # pragma version 0.4.3

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from tests import world as w
-from tests.evm import ROOT, Evm
-from tests.gas import CEILINGS, POST_10000_EXTRA, measure
+from tests.kit import world as w
+from tests.kit.evm import ROOT, Evm
+from tests.kit.gas import CEILINGS, POST_10000_EXTRA, measure
 
 SNAPSHOT = ROOT / "bench" / "results" / "gas.json"
 CROWD = 10_000

@@ -18,8 +18,8 @@ from eth_hash.auto import keccak
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Billing, Needs, Runtime, Terms, TermsFlag
-from tests.evm import CHAIN_ID
-from tests.world import World
+from tests.kit.evm import CHAIN_ID
+from tests.kit.world import World
 
 DATA = Path(__file__).parent.parent / "data" / "job_ids.json"
 COUNT = 20

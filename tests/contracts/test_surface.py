@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.evm import CONTRACTS, compile_contract
+from tests.kit.evm import CONTRACTS, compile_contract
 
 FOLDERS = {"NodeRegistry": "node_registry", "JobRegistry": "job_registry", "Lens": "lens"}
 HERE = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""Every row of tests/bad_input.py on a real market: the right words, the right exit code, and nothing lost."""
+"""Every row of tests/e2e/bad_input.py on a real market: the right words, the right exit code, and nothing lost."""
 
 from __future__ import annotations
 
@@ -23,11 +23,10 @@ from hearth.chain import keys
 from hearth.client.posting.post import Posting
 from hearth.client.posting.sources import resolve_image
 from hearth.local import devnet
-from hearth.local.devnet import free_port
 from hearth.storage.stores import FolderStore
-from tests.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
-from tests.e2e.town import ROOT, Said, Town, check_reports, town
-from tests.require import require
+from tests.e2e.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
+from tests.kit.require import require
+from tests.kit.town import ROOT, Said, Town, check_reports, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -61,7 +60,7 @@ def _key(place: Town, name: str, *, wei: int = 0) -> keys.KeyFile:
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     """A native market with one worker and a keeper."""
-    with town(tmp_path_factory.mktemp("bad"), free_port()) as made:
+    with town(tmp_path_factory.mktemp("bad")) as made:
         made.add_worker()
         made.add_keeper()
         yield made

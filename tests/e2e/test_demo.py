@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.town import ROOT
+from tests.kit.town import ROOT
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -33,7 +33,9 @@ from hearth.market.reads import Market
 from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
 from hearth.protocol.words import pack_policy, pack_terms
-from tests.require import require
+from tests.kit.anvil import need_anvil
+from tests.kit.require import require
+from tests.kit.running import RunningMarket
 
 pytestmark = pytest.mark.e2e
 
@@ -45,50 +47,17 @@ NEEDS = Needs(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1)
 
 @pytest.fixture(scope="module", autouse=True)
 def _needs_anvil() -> None:
-    try:
-        devnet.find_anvil()
-    except ConfigError as error:
-        require("anvil", False, error.message)
-
-
-class Stage:
-    """A devnet with actors: each has its own journal and sender."""
-
-    def __init__(self, home: Path, *, erc20: bool) -> None:
-        self.home = home
-        self.port = free_port()
-        self.net = devnet.up(home, self.port, erc20=erc20)
-        self.chain = Web3Chain([self.net.url], timeout=10)
-        self.market = Market(self.chain, self.net.network)
-        self._senders: dict[int, Sender] = {}
-
-    def sender(self, index: int) -> Sender:
-        if index not in self._senders:
-            account = devnet.account(index)
-            genesis = self.net.network.genesis_hash
-            journal = Journal(
-                Journal.path_in(self.home / "actors", LOCAL_CHAIN_ID, genesis, account.address),
-                chain_id=LOCAL_CHAIN_ID,
-                genesis_hash=genesis,
-                address=account.address,
-            )
-            self._senders[index] = Sender(self.chain, account, journal, SenderConfig(poll=0.1, timeout=60))
-        return self._senders[index]
-
-    def close(self) -> None:
-        for sender in self._senders.values():
-            sender.journal.close()
-        devnet.down(self.home)
+    need_anvil()
 
 
 @pytest.fixture(scope="module", params=[False, True], ids=["native", "erc20"])
-def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    made = Stage(tmp_path_factory.mktemp("devnet"), erc20=request.param)
+def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningMarket]:
+    made = RunningMarket(tmp_path_factory.mktemp("devnet"), erc20=request.param)
     yield made
     made.close()
 
 
-def terms_of(stage: Stage, submitter: str, **changes: Any) -> Terms:
+def terms_of(stage: RunningMarket, submitter: str, **changes: Any) -> Terms:
     now = stage.chain.head().timestamp
     base = Terms(
         submitter=submitter.lower(),
@@ -105,7 +74,7 @@ def terms_of(stage: Stage, submitter: str, **changes: Any) -> Terms:
     return replace(base, **changes)
 
 
-def pay(stage: Stage, actor: int, approval: Any, call: Call, key: str) -> Any:
+def pay(stage: RunningMarket, actor: int, approval: Any, call: Call, key: str) -> Any:
     """Approve where the asset is a token, then send."""
     sender = stage.sender(actor)
     if stage.net.network.asset.address is not None:
@@ -113,7 +82,7 @@ def pay(stage: Stage, actor: int, approval: Any, call: Call, key: str) -> Any:
     return sender.send(call, key=key)
 
 
-def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Stage) -> None:
+def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: RunningMarket) -> None:
     market, chain, calls = stage.market, stage.chain, stage.market.calls
     submitter, owner, operator, keeper = (devnet.account(i).address.lower() for i in (1, 2, 3, 4))
     market.check()
@@ -189,7 +158,7 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Sta
     cursor.close()
 
 
-def test_market__an_array__pages_and_headers_agree(stage: Stage) -> None:
+def test_market__an_array__pages_and_headers_agree(stage: RunningMarket) -> None:
     market, calls = stage.market, stage.market.calls
     submitter = devnet.account(1).address
     terms = terms_of(stage, submitter, units=300)
@@ -209,7 +178,7 @@ def test_market__an_array__pages_and_headers_agree(stage: Stage) -> None:
     assert market.job_words([job, JobId(b"\1" * 32)]) == [market.job_word(job), 0]
 
 
-def test_market__what_is_not_there__is_not_found(stage: Stage) -> None:
+def test_market__what_is_not_there__is_not_found(stage: RunningMarket) -> None:
     nobody = JobId(b"\x01" * 32)
     with pytest.raises(NotFoundError):
         stage.market.unit(nobody)
@@ -219,7 +188,7 @@ def test_market__what_is_not_there__is_not_found(stage: Stage) -> None:
         stage.market.node(NodeId(4_000_000))
 
 
-def test_check__another_market_or_chain__is_refused(stage: Stage) -> None:
+def test_check__another_market_or_chain__is_refused(stage: RunningMarket) -> None:
     network = stage.net.network
     wrong = [
         (replace(network, chain_id=1), "WRONG_CHAIN"),
@@ -233,7 +202,7 @@ def test_check__another_market_or_chain__is_refused(stage: Stage) -> None:
         assert caught.value.code == code and not caught.value.retryable
 
 
-def test_send__the_same_terms_twice__is_refused_before_paying(stage: Stage) -> None:
+def test_send__the_same_terms_twice__is_refused_before_paying(stage: RunningMarket) -> None:
     calls = stage.market.calls
     terms = terms_of(stage, devnet.account(5).address)
     pay(stage, 5, lambda: calls.approve_post(terms), calls.post(terms), "twice/1")
@@ -243,7 +212,7 @@ def test_send__the_same_terms_twice__is_refused_before_paying(stage: Stage) -> N
     assert stage.chain.balance(devnet.account(5).address) == balance
 
 
-def test_send__an_empty_account__is_told_what_is_short(stage: Stage) -> None:
+def test_send__an_empty_account__is_told_what_is_short(stage: RunningMarket) -> None:
     from eth_account import Account
 
     poor = Account.from_key(b"\x42" * 32)
@@ -267,7 +236,7 @@ def test_send__an_empty_account__is_told_what_is_short(stage: Stage) -> None:
 # ---- up and down ----
 
 
-def test_up__called_again__finds_what_runs(stage: Stage) -> None:
+def test_up__called_again__finds_what_runs(stage: RunningMarket) -> None:
     again = devnet.up(stage.home, stage.port, erc20=stage.net.network.asset.address is not None)
     assert (again.pid, again.started, again.deployed) == (stage.net.pid, False, False)
     assert again.network == stage.net.network == load_network(stage.net.network_file)
@@ -275,13 +244,13 @@ def test_up__called_again__finds_what_runs(stage: Stage) -> None:
     assert shown.running and shown.pid == again.pid and shown.head is not None and shown.head >= 4
 
 
-def test_up__the_other_asset__is_refused(stage: Stage) -> None:
+def test_up__the_other_asset__is_refused(stage: RunningMarket) -> None:
     with pytest.raises(ConfigError) as caught:
         devnet.up(stage.home, stage.port, erc20=stage.net.network.asset.address is None)
     assert caught.value.code == "DEVNET_ASSET"
 
 
-def test_up__busy_port__is_refused_with_another_one(stage: Stage, tmp_path: Path) -> None:
+def test_up__busy_port__is_refused_with_another_one(stage: RunningMarket, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         devnet.up(tmp_path, stage.port)
     assert caught.value.code == "PORT_BUSY" and str(stage.port + 1) in caught.value.hint
@@ -360,7 +329,7 @@ def _put_anvil(folder: Path) -> None:
     program.write_text("", encoding="utf-8")
 
 
-def test_deploy__read_back_again_later__still_as_planned_but_for_the_counters(stage: Stage) -> None:
+def test_deploy__read_back_again_later__still_as_planned_but_for_the_counters(stage: RunningMarket) -> None:
     from hearth.market.deployment import make_plan
     from hearth.market.profiles import DEVNET
 
@@ -384,7 +353,7 @@ def _first_address(nonce: int) -> str:
     return create_address(devnet.account(devnet.DEPLOYER).address, nonce)
 
 
-def test_logs__of_a_real_chain__by_range_and_by_hash_agree(stage: Stage) -> None:
+def test_logs__of_a_real_chain__by_range_and_by_hash_agree(stage: RunningMarket) -> None:
     head = stage.chain.head().number
     addresses = list(stage.net.network.contracts.values())
     ranged = stage.chain.logs(addresses, from_block=0, to_block=head)
@@ -425,7 +394,7 @@ while journal.find("pay").state != "final":
 
 @pytest.mark.parametrize("stage", [False], ids=["native"], indirect=True)
 @pytest.mark.parametrize("point", ["m2.intent", "m7.signed", "m8.broadcast", "m9.mined", "m10.final"])
-def test_send__killed_at_each_moment__is_done_exactly_once(stage: Stage, tmp_path: Path, point: str) -> None:
+def test_send__killed_at_each_moment__is_done_exactly_once(stage: RunningMarket, tmp_path: Path, point: str) -> None:
     index = 8
     account = devnet.account(index).address
     nonce, paid = stage.chain.nonce(account), stage.chain.balance("0x" + "fe" * 20)

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from hearth.storage.stores import open_store
-from tests.e2e.town import EXAMPLES, town
-from tests.require import require
+from tests.kit.require import require
+from tests.kit.town import EXAMPLES, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.kubo, pytest.mark.timeout(600)]
 
@@ -27,12 +27,6 @@ def _kubo() -> tuple[str, int]:
     store = open_store(f"kubo://{parts.hostname}:{parts.port}")
     require("kubo", store.status().reachable, f"no Kubo answers at {url}")
     return str(parts.hostname), int(parts.port or 0)
-
-
-def _port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 class _Cut:
@@ -66,7 +60,7 @@ def test_submit__store_down_in_the_middle_of_the_upload__exit_9_and_nothing_char
     host, port = _kubo()
     # The job brings 292 KiB: the line dies within the upload, long after the store was looked at.
     line = _Cut((host, port), after=100_000)
-    with town(tmp_path / "home", _port()) as place:
+    with town(tmp_path / "home") as place:
         chain, address = place.session.market.port, place.session.key().address
         before = (chain.nonce(address, pending=True), chain.balance(address))
         job = str(EXAMPLES / "digits" / "job.yaml")
@@ -85,7 +79,7 @@ def test_submit__data_through_kubo__result_fetched_and_verified(tmp_path: Path) 
     host, kubo_port = _kubo()
     store = open_store(f"kubo://{host}:{kubo_port}")
     environ = {"HEARTH_STORE": f"/ip4/{host}/tcp/{kubo_port}"}
-    with town(tmp_path / "home", _port()) as place:
+    with town(tmp_path / "home") as place:
         config = place.worker_file()
         config.write_text(config.read_text().replace(f"folder://{place.home / 'store'}", store.url))
         assert store.url in config.read_text()

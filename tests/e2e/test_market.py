@@ -14,10 +14,9 @@ from hearth.chain.port import ChainPort, Log, Topics
 from hearth.client import Client
 from hearth.client.results import Results
 from hearth.config.settings import Settings
-from hearth.local.devnet import free_port
 from hearth.market.events import Settled, Split, topic_of
 from hearth.storage import canonical
-from tests.e2e.town import EXAMPLES, Town, town
+from tests.kit.town import EXAMPLES, Town, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -26,7 +25,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     """A market with one worker and a keeper, on which digits, wordcount-array and failing have run."""
     home = tmp_path_factory.mktemp(request.param)
-    with town(home, free_port(), erc20=request.param == "erc20") as made:
+    with town(home, erc20=request.param == "erc20") as made:
         made.add_worker()
         if request.param == "native":
             made.add_keeper()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from hearth.local.devnet import free_port
-from tests.e2e.town import ROOT, Town
+from tests.kit.town import ROOT, Town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hearth.base.errors import ConfigError
 from hearth.local import devnet
 from hearth.local.devnet import free_port
-from tests.require import require
+from tests.kit.anvil import need_anvil
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
@@ -42,11 +41,7 @@ def test_readme__every_shell_block__is_part_of_the_tour() -> None:
 
 
 def test_readme__tour__runs_as_written(tmp_path: Path) -> None:
-    try:
-        anvil = devnet.find_anvil()
-    except ConfigError as error:
-        require("anvil", False, error.message)
-        raise
+    anvil = need_anvil()
     script = "set -eu\n" + "".join(blocks("tour", "sh"))
     # Another port, so that a devnet of the developer's own may run meanwhile: the one change.
     assert script.count("hearth devnet up\n") == 1

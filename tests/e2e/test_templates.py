@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.local.devnet import free_port
-from tests.e2e.town import Town, town
+from tests.kit.town import Town, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -16,7 +15,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     """A market with one worker and a keeper."""
-    with town(tmp_path_factory.mktemp("templates"), free_port()) as made:
+    with town(tmp_path_factory.mktemp("templates")) as made:
         made.add_worker()
         made.add_keeper()
         yield made

@@ -16,11 +16,11 @@ from pathlib import Path
 import pytest
 
 from hearth import __version__
-from hearth.base.errors import ConfigError
 from hearth.local import devnet
 from tests.e2e.test_demo import left_behind
-from tests.e2e.town import EXAMPLES, ROOT
-from tests.require import require
+from tests.kit.anvil import need_anvil
+from tests.kit.require import require
+from tests.kit.town import EXAMPLES, ROOT
 from tools import schemas
 from tools.mutants import copy_project
 
@@ -138,14 +138,6 @@ def _interpreter(version: str) -> str:
     return name
 
 
-def _anvil() -> str:
-    try:
-        return str(devnet.find_anvil())
-    except ConfigError as error:
-        require("anvil", False, error.message)
-        raise
-
-
 def _files(folder: Path) -> dict[str, bytes]:
     """Return the files below a folder of examples that git would know."""
     found = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
@@ -156,7 +148,7 @@ def _files(folder: Path) -> dict[str, bytes]:
 def test_wheel__on_each_python__deploys_a_market_and_finds_everything_well(
     version: str, install: Callable[[str], Installed]
 ) -> None:
-    program, anvil = install(version), _anvil()
+    program, anvil = install(version), str(need_anvil())
     assert program.run("python", "-c", "import hearth; print(hearth.__file__)").stdout.startswith(str(program.packages))
     said = program.run("hearth", "--version")
     assert (said.returncode, said.stderr) == (0, "") and said.stdout.startswith(f"hearth {__version__} (protocol ")
@@ -179,7 +171,7 @@ def test_wheel__on_each_python__deploys_a_market_and_finds_everything_well(
 def test_wheel__demo__last_line_is_a_solvent_verification_and_nothing_is_left_behind(installed: Installed) -> None:
     """The whole demo; the clone's own is the last step of `.ci/run`."""
     services = {name: os.environ[name] for name in ENGINE if name in os.environ}
-    said = installed.run("hearth", "demo", HEARTH_ANVIL=_anvil(), **services)
+    said = installed.run("hearth", "demo", HEARTH_ANVIL=str(need_anvil()), **services)
     assert said.returncode == 0, said.stderr[-3000:]
     assert len(said.stdout.splitlines()) == 1
     report = json.loads(said.stdout)

@@ -8,8 +8,8 @@ from hearth.chain.port import Log
 from hearth.protocol.types import JobId, NodeId
 from keeper.fleet import encode_node
 from keeper.index import Index
-from tests.evm import CHAIN_ID, Contract, Evm
-from tests.world import World
+from tests.kit.evm import CHAIN_ID, Contract, Evm
+from tests.kit.world import World
 
 
 class LoggingEvm(Evm):

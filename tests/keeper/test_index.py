@@ -17,9 +17,9 @@ from keeper.decide import decide
 from keeper.fleet import encode_node
 from keeper.index import Index
 from keeper.snapshot import Snapshot
-from tests.evm import CHAIN_ID, Reverted
 from tests.keeper.chain import Follower, LoggingEvm
-from tests.world import DEAD_AFTER, LIVENESS_FEE, MINIMUM_STAKE, World
+from tests.kit.evm import CHAIN_ID, Reverted
+from tests.kit.world import DEAD_AFTER, LIVENESS_FEE, MINIMUM_STAKE, World
 
 
 @pytest.fixture

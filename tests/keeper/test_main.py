@@ -23,10 +23,9 @@ from hearth.local.devnet import free_port
 from hearth.market.network import save_network
 from hearth.protocol.types import TermsFlag
 from keeper.__main__ import main
-from tests.anvil import anvil_path
-from tests.evm import ROOT
-from tests.keeper.market import SECRET, LiveMarket
-from tests.require import require
+from tests.kit.anvil import need_anvil
+from tests.kit.evm import ROOT
+from tests.kit.live import SECRET, LiveMarket
 from tools import schemas
 
 pytestmark = pytest.mark.net
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.net
 
 @pytest.fixture
 def market(tmp_path: Path) -> Iterator[LiveMarket]:
-    require("anvil", anvil_path() is not None, "anvil is not installed: make setup")
+    need_anvil()
     live = LiveMarket(tmp_path)
     save_network(live.network(), tmp_path / "net.json")
     yield live

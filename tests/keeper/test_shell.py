@@ -22,11 +22,10 @@ from keeper.health import Health
 from keeper.report import explain, work
 from keeper.shell import Keeper
 from keeper.status import Cycle, read_status
-from tests.anvil import anvil_path
-from tests.evm import CHAIN_ID
-from tests.keeper.market import LiveMarket
-from tests.require import require
-from tests.world import ETHER
+from tests.kit.anvil import need_anvil
+from tests.kit.evm import CHAIN_ID
+from tests.kit.live import LiveMarket
+from tests.kit.world import ETHER
 from tools import schemas
 
 pytestmark = pytest.mark.net
@@ -34,7 +33,7 @@ pytestmark = pytest.mark.net
 
 @pytest.fixture
 def market(tmp_path: Path) -> Iterator[LiveMarket]:
-    require("anvil", anvil_path() is not None, "anvil is not installed: make setup")
+    need_anvil()
     live = LiveMarket(tmp_path)
     yield live
     live.close()
@@ -465,7 +464,7 @@ def test_cycle__old_head__is_not_ready_and_sends_nothing(market: LiveMarket) -> 
 
 
 def test_cycle__token_market__weighs_gas_at_the_price_of_the_coin(tmp_path: Path) -> None:
-    require("anvil", anvil_path() is not None, "anvil is not installed: make setup")
+    need_anvil()
     market = LiveMarket(tmp_path, erc20=True)
     try:
         market.world.register()

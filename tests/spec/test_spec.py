@@ -55,7 +55,7 @@ from hearth.spec.text import MAX_BYTES, read_text
 from hearth.spec.workdir import workdir_rules
 from hearth.storage import canonical as documents
 from hearth.storage import ignore
-from tests.require import require
+from tests.kit.require import require
 
 CID = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
 RAW_CID = "bafkreigh2akiscaildcqabsyg3dfr6chu3fgpregiymsck7e7aqa4s52zy"

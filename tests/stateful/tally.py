@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from tests.evm import ROOT
+from tests.kit.evm import ROOT
 
 REPORTS = ROOT / ".build" / "assurance"
 # A rule that succeeds more rarely than this explores nothing.

@@ -16,9 +16,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.evm import NATIVE, Evm, Receipt, Reverted
+from tests.kit.evm import NATIVE, Evm, Receipt, Reverted
+from tests.kit.vault import LIMIT, Vault, key, share, shares
 from tests.stateful.tally import Tally
-from tests.vault import LIMIT, Vault, key, share, shares
 
 pytestmark = pytest.mark.stateful
 

@@ -1,4 +1,4 @@
-"""Random histories of the whole market beside `tests.model`: every word, every credit, every reason, after every step.
+"""Random histories of the whole market beside `tests.kit.model`: words, credits and reasons, after every step.
 
 Each rule asks the model first: where it refuses, the contract must refuse with the same reason and change nothing;
 where it does not, the contract must succeed and end in the model's state. Invariants (SPEC section "Invariants") then
@@ -23,9 +23,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import SENTINEL, Best, Billing, NodeId, Outcome, Runtime, State, TermsFlag, Unit
-from tests import world as w
-from tests.evm import Reverted
-from tests.model import DEAD, Job, Model, Refusal
+from tests.kit import world as w
+from tests.kit.evm import Reverted
+from tests.kit.model import DEAD, Job, Model, Refusal
 
 pytestmark = pytest.mark.stateful
 

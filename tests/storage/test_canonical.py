@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import BadCid, BadDocument, TooLarge
 from hearth.storage import canonical, cid
-from tests.require import require
+from tests.kit.require import require
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 documents = st.recursive(

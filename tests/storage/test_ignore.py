@@ -10,7 +10,7 @@ import pytest
 
 from hearth.base.errors import SpecError
 from hearth.storage import ignore, unixfs
-from tests.require import require
+from tests.kit.require import require
 from tests.storage.unixfs_cases import Hasher
 
 PATHS = [

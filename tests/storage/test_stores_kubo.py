@@ -19,7 +19,7 @@ from hearth.base.errors import BlockCorrupt, BlockMissing, StoreDown, TooLarge
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.stores import Chain, FolderStore, GatewayStore, KuboStore, MemoryStore, open_store
-from tests.require import require
+from tests.kit.require import require
 from tests.storage.unixfs_cases import kubo_add, kubo_api, post
 
 BLOCK = b"block" * 100

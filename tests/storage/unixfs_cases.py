@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, quote_plus, urlencode, urlsplit
 
 from hearth.storage import cid, unixfs
 from hearth.storage.cid import Cid
-from tests.require import require
+from tests.kit.require import require
 
 ROOT = Path(__file__).parents[2]
 ORACLE = ROOT / "tests" / "oracles" / "unixfs.mjs"

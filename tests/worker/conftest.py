@@ -7,22 +7,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from hearth.local.devnet import free_port
-from tests.chaos.market import Exchange, Scenario
-from tests.require import require
+from tests.kit.anvil import need_anvil
+from tests.kit.exchange import Exchange, Scenario
 
 
 @pytest.fixture(scope="module")
 def exchange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
     """A local chain with the market on it."""
-    from hearth.base.errors import ConfigError
-    from hearth.local.devnet import find_anvil
-
-    try:
-        find_anvil()
-    except ConfigError as error:
-        require("anvil", False, error.message)
-    made = Exchange(tmp_path_factory.mktemp("market"), free_port())
+    need_anvil()
+    made = Exchange(tmp_path_factory.mktemp("market"))
     yield made
     made.close()
 

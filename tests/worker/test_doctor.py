@@ -14,7 +14,7 @@ from hearth.chain import keys
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Runtime
 from hearth.protocol.units import GIB, Asset
-from tests.chaos.market import PASSWORD
+from tests.kit.exchange import PASSWORD
 from tests.worker.test_settings import changed
 from worker import doctor, gpu, settings
 from worker.gpu import GpuInfo, GpuProbe

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.require import require
+from tests.kit.require import require
 from tools import schemas
 from worker import manage
 from worker import selftest as subject

@@ -25,7 +25,8 @@ from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, Started
 from hearth.protocol.types import JobId, State
 from hearth.storage.stores import MemoryStore
-from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, wait
+from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario
+from tests.kit.running import wait
 from tests.worker import test_decide as decided
 from tools import schemas
 from worker import settings

@@ -15,7 +15,7 @@ import pytest
 from hearth.local import templates
 from hearth.protocol.gpu_tiers import TIERS
 from hearth.spec import Blob, ResolvedSpec, load_spec, local_sources, resolve
-from tests.require import require
+from tests.kit.require import require
 from worker.runtimes import docker
 from worker.runtimes.base import OutputRule, RunRequest, RunStatus, SandboxLimits
 from worker.runtimes.wasm import WasmRuntime

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.evm import Evm
-from tests.vault import Vault
+from tests.kit.evm import Evm
+from tests.kit.vault import Vault
 
 
 @pytest.fixture

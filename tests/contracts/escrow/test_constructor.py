@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.evm import NATIVE, Evm, Reverted, reverts
-from tests.vault import Vault
+from tests.kit.evm import NATIVE, Evm, Reverted, reverts
+from tests.kit.vault import Vault
 
 
 def test_constructor__native__keeps_the_coin(evm: Evm) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.evm import reverts
-from tests.vault import LIMIT, Vault, key, share, shares
+from tests.kit.evm import reverts
+from tests.kit.vault import LIMIT, Vault, key, share, shares
 
 
 def test_lock__new_money__is_the_callers_lock(vault: Vault, controller: str) -> None:

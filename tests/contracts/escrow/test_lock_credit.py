@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.evm import Reverted, reverts
-from tests.vault import Vault, key
+from tests.kit.evm import Reverted, reverts
+from tests.kit.vault import Vault, key
 
 
 @pytest.mark.parametrize(("amount", "left"), [(0, 100), (1, 99), (99, 1), (100, 0)])

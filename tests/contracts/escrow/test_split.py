@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.evm import NATIVE, Evm, Reverted, reverts
-from tests.vault import LIMIT, Vault, key, share, shares
+from tests.kit.evm import NATIVE, Evm, Reverted, reverts
+from tests.kit.vault import LIMIT, Vault, key, share, shares
 
 
 def test_split__four_shares__credits_each_and_reduces_the_lock(vault: Vault, controller: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.evm import CONTRACTS, Reverted, compile_contract
-from tests.vault import Vault
+from tests.kit.evm import CONTRACTS, Reverted, compile_contract
+from tests.kit.vault import Vault
 
 SOURCE = (CONTRACTS / "Escrow.vy").read_text(encoding="utf-8")
 REASONS = {

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.evm import Contract, Evm, Reverted, reverts
-from tests.vault import LIMIT, Vault, key, share, shares
+from tests.kit.evm import Contract, Evm, Reverted, reverts
+from tests.kit.vault import LIMIT, Vault, key, share, shares
 
 FEE, SILENT, LIE, REVERT, FREEZE, PAUSE, HOOK, BURN, NO_ZERO = (1 << n for n in range(9))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.evm import NATIVE, Evm, Reverted, reverts
-from tests.vault import Vault
+from tests.kit.evm import NATIVE, Evm, Reverted, reverts
+from tests.kit.vault import Vault
 
 # Gas of a receipt: the whole credit, native, to the account itself.
 CEILING = 34_000

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hearth.protocol.types import State
-from tests.contracts.steps import BUDGET, FEE, PAY, credited, hot, submitted
-from tests.evm import reverts
-from tests.world import World
+from tests.kit.evm import reverts
+from tests.kit.steps import BUDGET, FEE, PAY, credited, hot, submitted
+from tests.kit.world import World
 
 
 def test_accept__submitted__pays_without_a_settler(market: World) -> None:

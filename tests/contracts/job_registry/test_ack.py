@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import NodeId, State, Terms, Unit
-from tests.contracts.steps import BOND, LEASE, TIP, around, credited, hot
-from tests.evm import reverts
-from tests.world import ASK_NOTICE, DEAD_AFTER, OFFER, SESSION, World
+from tests.kit.evm import reverts
+from tests.kit.steps import BOND, LEASE, TIP, around, credited, hot
+from tests.kit.world import ASK_NOTICE, DEAD_AFTER, OFFER, SESSION, World
 
 WINDOW = 30
 

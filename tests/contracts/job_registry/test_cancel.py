@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol.types import SENTINEL, State, TermsFlag, UnitFlag
-from tests.contracts.steps import BUDGET, LEASE, TIP, around, credited, running, submitted
-from tests.evm import reverts
-from tests.world import DEAD_AFTER, World
+from tests.kit.evm import reverts
+from tests.kit.steps import BUDGET, LEASE, TIP, around, credited, running, submitted
+from tests.kit.world import DEAD_AFTER, World
 
 
 def test_cancel__open__refunds_all(market: World) -> None:

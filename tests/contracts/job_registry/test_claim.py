@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Billing, NodeId, State, Terms, TermsFlag, Unit, UnitFlag
-from tests.contracts.steps import BOND, LEASE, around, credited, hot
-from tests.evm import reverts
-from tests.world import OFFER, SESSION, World
+from tests.kit.evm import reverts
+from tests.kit.steps import BOND, LEASE, around, credited, hot
+from tests.kit.world import OFFER, SESSION, World
 
 WINDOW = 30
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol.types import SENTINEL, Billing, State
-from tests.contracts.steps import BUDGET, SETTLE_PAY, TIP, around, credited, hot, running, submitted
-from tests.evm import reverts
-from tests.world import OFFER, World
+from tests.kit.evm import reverts
+from tests.kit.steps import BUDGET, SETTLE_PAY, TIP, around, credited, hot, running, submitted
+from tests.kit.world import OFFER, World
 
 RATE = OFFER.ask // 10**6
 

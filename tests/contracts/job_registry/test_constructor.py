@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hearth.protocol import words
-from tests.evm import NATIVE, reverts
-from tests.world import DEAD_AFTER, POLICY, ZERO, World
+from tests.kit.evm import NATIVE, reverts
+from tests.kit.world import DEAD_AFTER, POLICY, ZERO, World
 
 
 def test_constructor__world__reads_back_every_parameter(market: World) -> None:

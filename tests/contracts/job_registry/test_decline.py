@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol.reputation import ONE
 from hearth.protocol.types import SENTINEL, State, Unit, UnitFlag
-from tests.contracts.steps import BOND, BUDGET, LEASE, around, credited, hot, running, submitted
-from tests.evm import reverts
-from tests.world import REPORT, World
+from tests.kit.evm import reverts
+from tests.kit.steps import BOND, BUDGET, LEASE, around, credited, hot, running, submitted
+from tests.kit.world import REPORT, World
 
 
 def test_decline__running__reopens_without_the_node(market: World) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hearth.protocol import words
-from tests.evm import reverts
-from tests.world import POLICY, World
+from tests.kit.evm import reverts
+from tests.kit.world import POLICY, World
 
 NEWER = words.pack_policy(replace(POLICY, fee_bps=400))
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol.types import SENTINEL, State
-from tests.contracts.steps import BUDGET, LEASE, TIP, around, credited, running, submitted
-from tests.evm import reverts
-from tests.world import POLICY, World
+from tests.kit.evm import reverts
+from tests.kit.steps import BUDGET, LEASE, TIP, around, credited, running, submitted
+from tests.kit.world import POLICY, World
 
 EXPIRE_PAY = 25 * 10**12  # keeper_fee // 4
 

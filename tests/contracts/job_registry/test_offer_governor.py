@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.evm import NATIVE, reverts
-from tests.world import World
+from tests.kit.evm import NATIVE, reverts
+from tests.kit.world import World
 
 
 def test_offer_governor__default__changes_nothing_yet(world: World) -> None:

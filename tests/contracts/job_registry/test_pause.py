@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hearth.protocol import words
-from tests.contracts.steps import DEAD, LEASE
-from tests.evm import reverts
-from tests.world import DAY, POLICY, World
+from tests.kit.evm import reverts
+from tests.kit.steps import DEAD, LEASE
+from tests.kit.world import DAY, POLICY, World
 
 NOW = words.pack_policy(POLICY)
 

@@ -9,9 +9,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import Billing, Header, Needs, Runtime, State, Terms, TermsFlag, Unit
-from tests.contracts.steps import BUDGET, LEASE, LIE, around, awkward
-from tests.evm import Receipt, Reverted, reverts
-from tests.world import DAY, NEEDS, POLICY, World
+from tests.kit.evm import Receipt, Reverted, reverts
+from tests.kit.steps import BUDGET, LEASE, LIE, around, awkward
+from tests.kit.world import DAY, NEEDS, POLICY, World
 
 TOP = 2**80 - 1
 

@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import SENTINEL, NodeId, State, Terms
-from tests.contracts.steps import LEASE, around, credited, running
-from tests.evm import reverts
-from tests.world import DEAD_AFTER, NEEDS, OFFER, World
+from tests.kit.evm import reverts
+from tests.kit.steps import LEASE, around, credited, running
+from tests.kit.world import DEAD_AFTER, NEEDS, OFFER, World
 
 WINDOW = 30
 

@@ -6,7 +6,8 @@ import pytest
 
 from hearth.protocol.reputation import ONE
 from hearth.protocol.types import SENTINEL, State, Unit
-from tests.contracts.steps import (
+from tests.kit.evm import reverts
+from tests.kit.steps import (
     BUDGET,
     LEASE,
     SETTLE_PAY,
@@ -18,8 +19,7 @@ from tests.contracts.steps import (
     running,
     submitted,
 )
-from tests.evm import reverts
-from tests.world import DEAD_AFTER, ETHER, World
+from tests.kit.world import DEAD_AFTER, ETHER, World
 
 
 def test_reclaim__lease_over__slashes_and_reopens(market: World) -> None:

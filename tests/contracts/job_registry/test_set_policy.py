@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hearth.protocol import words
-from tests.evm import reverts
-from tests.world import DAY, POLICY, World
+from tests.kit.evm import reverts
+from tests.kit.world import DAY, POLICY, World
 
 NOW = words.pack_policy(POLICY)
 

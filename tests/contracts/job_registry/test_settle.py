@@ -9,7 +9,8 @@ import pytest
 from hearth.protocol import words
 from hearth.protocol.reputation import ONE
 from hearth.protocol.types import SENTINEL, Billing, NodeId, Outcome, State, Terms
-from tests.contracts.steps import (
+from tests.kit.evm import reverts
+from tests.kit.steps import (
     BUDGET,
     FEE,
     LEASE,
@@ -23,8 +24,7 @@ from tests.contracts.steps import (
     running,
     submitted,
 )
-from tests.evm import reverts
-from tests.world import FEE_REFERENCE, OFFER, POLICY, World
+from tests.kit.world import FEE_REFERENCE, OFFER, POLICY, World
 
 RATE = OFFER.ask // 10**6  # base units per second, without a remainder
 

@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import State, Terms
-from tests.contracts.steps import BUDGET, FEE, PAY, SETTLE_PAY, credited, running, submitted
-from tests.evm import Receipt, Reverted, reverts
-from tests.world import ZERO, World
+from tests.kit.evm import Receipt, Reverted, reverts
+from tests.kit.steps import BUDGET, FEE, PAY, SETTLE_PAY, credited, running, submitted
+from tests.kit.world import ZERO, World
 
 
 def _batch(world: World, items: list[tuple[Terms, int]], *, payee: str = ZERO) -> Receipt:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol.types import SENTINEL, Billing, Outcome, State
-from tests.contracts.steps import BOND, around, credited, hot, running, submitted
-from tests.evm import reverts
-from tests.world import DEAD_AFTER, REPORT, RESULT, World
+from tests.kit.evm import reverts
+from tests.kit.steps import BOND, around, credited, hot, running, submitted
+from tests.kit.world import DEAD_AFTER, REPORT, RESULT, World
 
 
 def test_submit__running__keeps_the_bond_and_frees_the_slot(market: World) -> None:

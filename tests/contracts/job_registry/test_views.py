@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL
-from tests.evm import CHAIN_ID
-from tests.world import POLICY, World
+from tests.kit.evm import CHAIN_ID
+from tests.kit.world import POLICY, World
 
 
 def test_job_id_of__terms__is_the_librarys_id(world: World) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol.types import SENTINEL
 from tests.contracts.lens.upkeep import CLOSE, EXPIRE, LIVENESS, RECLAIM, SETTLE, candidate, due
-from tests.contracts.steps import LEASE, around, running, submitted
-from tests.evm import Reverted, reverts
-from tests.world import DEAD_AFTER, World
+from tests.kit.evm import Reverted, reverts
+from tests.kit.steps import LEASE, around, running, submitted
+from tests.kit.world import DEAD_AFTER, World
 
 
 def test_checkUpkeep__nothing__is_not_due(world: World) -> None:

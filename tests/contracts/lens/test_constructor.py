@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.world import World
+from tests.kit.world import World
 
 
 def test_constructor__world__names_the_pair(world: World) -> None:

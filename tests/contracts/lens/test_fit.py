@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import SENTINEL, Gate, NodeId, Terms
-from tests.contracts.steps import LEASE, around, running
-from tests.world import DEAD_AFTER, MARKET, POLICY, World
+from tests.kit.steps import LEASE, around, running
+from tests.kit.world import DEAD_AFTER, MARKET, POLICY, World
 
 
 def _fit(world: World, terms: Terms, node: NodeId, index: int = 0, *, claim: bool = False) -> int:

@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import State
-from tests.contracts.steps import running
-from tests.evm import NATIVE, Reverted
-from tests.world import REPORT, UNBONDING, World
+from tests.kit.evm import NATIVE, Reverted
+from tests.kit.steps import running
+from tests.kit.world import REPORT, UNBONDING, World
 
 
 def test_nodes__all__are_the_registrys_records(world: World) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol.types import SENTINEL, State
 from tests.contracts.lens.upkeep import CLOSE, EXPIRE, LIVENESS, RECLAIM, SETTLE, Candidate, candidate, due
-from tests.contracts.steps import LEASE, SETTLE_PAY, credited, running, submitted
-from tests.evm import Receipt, Reverted, reverts
-from tests.world import DEAD_AFTER, LIVENESS_FEE, World
+from tests.kit.evm import Receipt, Reverted, reverts
+from tests.kit.steps import LEASE, SETTLE_PAY, credited, running, submitted
+from tests.kit.world import DEAD_AFTER, LIVENESS_FEE, World
 
 
 def _perform(world: World, *candidates: Candidate) -> Receipt:

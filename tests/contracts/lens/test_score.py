@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import SENTINEL
-from tests.contracts.steps import LEASE
-from tests.evm import reverts
-from tests.world import ASK_NOTICE, NEEDS, OFFER, World
+from tests.kit.evm import reverts
+from tests.kit.steps import LEASE
+from tests.kit.world import ASK_NOTICE, NEEDS, OFFER, World
 
 
 def test_score__node_that_fits__is_what_propose_writes(world: World) -> None:

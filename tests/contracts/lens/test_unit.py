@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import State, Unit
-from tests.contracts.steps import around, running
-from tests.world import POLICY, World
+from tests.kit.steps import around, running
+from tests.kit.world import POLICY, World
 
 
 def _unit(world: World, terms: object, index: int = 0) -> Unit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hearth.protocol import words
 from hearth.protocol.types import Terms
-from tests.world import World
+from tests.kit.world import World
 
 SETTLE, CLOSE, RECLAIM, EXPIRE, LIVENESS = range(1, 6)
 NO_TERMS = (0, bytes(32), 0, 0, 0, 0, 0, 0, bytes(32))

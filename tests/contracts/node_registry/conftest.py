@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contracts.steps import seat
-from tests.world import World
+from tests.kit.steps import seat
+from tests.kit.world import World
 
 
 @pytest.fixture

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.contracts.steps import FEE, PAY, credited, submitted
-from tests.evm import reverts
-from tests.world import UNBONDING, World
+from tests.kit.evm import reverts
+from tests.kit.steps import FEE, PAY, credited, submitted
+from tests.kit.world import UNBONDING, World
 
 
 def test_accept_owner__offered__takes_over_node_and_pay(market: World) -> None:

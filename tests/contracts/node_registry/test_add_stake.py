@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol import words
-from tests.contracts.steps import LIE, awkward
-from tests.evm import Receipt, reverts
-from tests.world import ETHER, OFFER, UNBONDING, World
+from tests.kit.evm import Receipt, reverts
+from tests.kit.steps import LIE, awkward
+from tests.kit.world import ETHER, OFFER, UNBONDING, World
 
 
 def _add(world: World, node: int, amount: int, *, paid: int | None = None, sender: str | None = None) -> Receipt:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol.types import Gate, Hot, HotStatus
-from tests.contracts.steps import around, ask, engage, from_jobs, hot
-from tests.evm import reverts
-from tests.world import DEAD_AFTER, World
+from tests.kit.evm import reverts
+from tests.kit.steps import around, ask, engage, from_jobs, hot
+from tests.kit.world import DEAD_AFTER, World
 
 
 def test_beat__first__makes_the_node_active(seated: World) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import HotStatus
-from tests.contracts.steps import around, credited, engage, hot
-from tests.evm import Reverted, reverts
-from tests.world import DEAD_AFTER, ETHER, LIVENESS_FEE, ZERO, World
+from tests.kit.evm import Reverted, reverts
+from tests.kit.steps import around, credited, engage, hot
+from tests.kit.world import DEAD_AFTER, ETHER, LIVENESS_FEE, ZERO, World
 
 
 def test_check_liveness__silent_node__marks_it_and_pays_from_its_stake(seated_market: World) -> None:

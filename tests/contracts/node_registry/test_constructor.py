@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests import world as w
-from tests.evm import NATIVE, Contract, Evm, reverts
+from tests.kit import world as w
+from tests.kit.evm import NATIVE, Contract, Evm, reverts
 
 GOOD: dict[str, Any] = dict(
     dead_after=900,

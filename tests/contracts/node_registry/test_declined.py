@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.contracts.steps import BOND, engage, from_jobs, hot
-from tests.evm import reverts
-from tests.world import World
+from tests.kit.evm import reverts
+from tests.kit.steps import BOND, engage, from_jobs, hot
+from tests.kit.world import World
 
 
 def test_declined__default__frees_slot_and_bond_and_does_not_beat(seated: World) -> None:

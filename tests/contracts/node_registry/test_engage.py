@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol.types import Hot, Needs, NodeId, Runtime
-from tests.contracts.steps import BOND, around, ask, engage, from_jobs, hot
-from tests.evm import reverts
-from tests.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, World
+from tests.kit.evm import reverts
+from tests.kit.steps import BOND, around, ask, engage, from_jobs, hot
+from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, World
 
 FULL = Needs(
     runtimes=Runtime.GPU, tier=10, gpu_count=1, vram_gib=24, cores=16, ram_gib=64, disk_gib=500, zone_mask=1 << 3

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol.types import Gate
-from tests.contracts.steps import around, ask
-from tests.evm import reverts
-from tests.world import UNBONDING, World
+from tests.kit.evm import reverts
+from tests.kit.steps import around, ask
+from tests.kit.world import UNBONDING, World
 
 
 @pytest.mark.parametrize("beat", [True, False])

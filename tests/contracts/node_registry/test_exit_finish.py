@@ -8,9 +8,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import NodeId, State
-from tests.contracts.steps import SLASH, around, credited, hot, running, submitted
-from tests.evm import NATIVE, reverts
-from tests.world import ETHER, UNBONDING, World
+from tests.kit.evm import NATIVE, reverts
+from tests.kit.steps import SLASH, around, credited, hot, running, submitted
+from tests.kit.world import ETHER, UNBONDING, World
 
 
 def _leave(world: World, node: NodeId) -> None:

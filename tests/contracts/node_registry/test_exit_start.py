@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hearth.protocol.types import Gate, HotStatus, State
-from tests.contracts.steps import ask, hot, running
-from tests.evm import reverts
-from tests.world import UNBONDING, World
+from tests.kit.evm import reverts
+from tests.kit.steps import ask, hot, running
+from tests.kit.world import UNBONDING, World
 
 
 def test_exit_start__default__sets_the_time_and_the_mark(world: World) -> None:

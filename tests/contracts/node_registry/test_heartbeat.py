@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.contracts.steps import hot
-from tests.evm import Reverted, reverts
-from tests.world import World
+from tests.kit.evm import Reverted, reverts
+from tests.kit.steps import hot
+from tests.kit.world import World
 
 
 def test_heartbeat__own_and_others__beats_the_own_and_skips_the_rest(world: World) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tests.contracts.steps import engage, from_jobs
-from tests.evm import reverts
-from tests.world import DAY, ETHER, UNBONDING, World
+from tests.kit.evm import reverts
+from tests.kit.steps import engage, from_jobs
+from tests.kit.world import DAY, ETHER, UNBONDING, World
 
 
 def test_pause__governor__sets_its_end(seated: World) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import Hot, NodeId, Runtime
-from tests.contracts.steps import LIE, around, awkward
-from tests.evm import NATIVE, Receipt, reverts
-from tests.world import DAY, ETHER, MINIMUM_STAKE, OFFER, UNBONDING, World
+from tests.kit.evm import NATIVE, Receipt, reverts
+from tests.kit.steps import LIE, around, awkward
+from tests.kit.world import DAY, ETHER, MINIMUM_STAKE, OFFER, UNBONDING, World
 
 MANIFEST = b"\x55" * 32
 PACKED = words.pack_offer(OFFER)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from tests.contracts.steps import around, ask
-from tests.evm import reverts
-from tests.world import ASK_NOTICE, OFFER, World
+from tests.kit.evm import reverts
+from tests.kit.steps import around, ask
+from tests.kit.world import ASK_NOTICE, OFFER, World
 
 
 def _set(world: World, node: int, rate: int, *, sender: str | None = None) -> dict[str, object]:

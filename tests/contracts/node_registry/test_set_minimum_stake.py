@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol.types import Gate
-from tests.contracts.steps import ask
-from tests.evm import reverts
-from tests.world import ETHER, MINIMUM_STAKE, World
+from tests.kit.evm import reverts
+from tests.kit.steps import ask
+from tests.kit.world import ETHER, MINIMUM_STAKE, World
 
 
 @pytest.mark.parametrize("amount", [MINIMUM_STAKE, MINIMUM_STAKE + 1, 2**80 - 1])

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from hearth.protocol.types import State
-from tests.contracts.steps import BOND, PAY, SETTLE_PAY, credited, hot, running
-from tests.evm import NATIVE, reverts
-from tests.world import World
+from tests.kit.evm import NATIVE, reverts
+from tests.kit.steps import BOND, PAY, SETTLE_PAY, credited, hot, running
+from tests.kit.world import World
 
 
 def test_set_operator__default__moves_the_hot_word(world: World) -> None:

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol.reputation import ONE
-from tests.contracts.steps import BOND, engage, from_jobs, hot
-from tests.evm import reverts
-from tests.world import FEE_REFERENCE, UNBONDING, World
+from tests.kit.evm import reverts
+from tests.kit.steps import BOND, engage, from_jobs, hot
+from tests.kit.world import FEE_REFERENCE, UNBONDING, World
 
 
 def _lease(seated: World) -> int:

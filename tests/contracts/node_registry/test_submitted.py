@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hearth.protocol.types import HotStatus
-from tests.contracts.steps import engage, from_jobs, hot
-from tests.evm import reverts
-from tests.world import DEAD_AFTER, World
+from tests.kit.evm import reverts
+from tests.kit.steps import engage, from_jobs, hot
+from tests.kit.world import DEAD_AFTER, World
 
 
 def test_submitted__default__frees_the_slot_and_beats(seated: World) -> None:

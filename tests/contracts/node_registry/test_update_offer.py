@@ -8,9 +8,9 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import Runtime
-from tests.contracts.steps import engage, from_jobs
-from tests.evm import reverts
-from tests.world import ASK_NOTICE, OFFER, World
+from tests.kit.evm import reverts
+from tests.kit.steps import engage, from_jobs
+from tests.kit.world import ASK_NOTICE, OFFER, World
 
 MANIFEST = b"\x66" * 32
 BIGGER = replace(OFFER, cores=32, slots=2, zone=5, ask=0)

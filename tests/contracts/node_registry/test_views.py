@@ -8,9 +8,9 @@ import pytest
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Gate
-from tests.contracts.steps import around, ask, engage
-from tests.evm import NATIVE, reverts
-from tests.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, World
+from tests.kit.evm import NATIVE, reverts
+from tests.kit.steps import around, ask, engage
+from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, World
 
 
 def test_last_seen__before_and_after_a_beat__is_zero_then_its_second(seated: World) -> None:

@@ -6,37 +6,30 @@ several scenarios share one chain without sharing work.
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hearth.chain import keys
-from hearth.chain.rpc import Web3Chain
-from hearth.chain.tx import Sender, SenderConfig
-from hearth.chain.tx_journal import Journal as TxJournal
 from hearth.local import devnet
 from hearth.market.abi import codec
 from hearth.market.events import Event, JobPosted, Reclaimed, Settled, Started, Submitted, decode
-from hearth.market.reads import Market
 from hearth.protocol.types import Billing, JobId, NodeId, Offer, Runtime, State, Terms, TermsFlag, Unit
 from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
 from hearth.spec.resolved import ResolvedCompare, ResolvedOutput, ResolvedResources, ResolvedVerify
 from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
+from tests.kit.running import RunningMarket, start_python, wait
 from worker.journal import Entry, Journal
 from worker.shell import read_status
 
-ROOT = Path(__file__).resolve().parents[2]
 ETH = 10**18
 PASSWORD = "canary-5b1c"
 # Writes "ok" to /out/result after as many turns of a loop as the command asks (about 1e8 a second).
@@ -68,42 +61,18 @@ PROGRAM = """
 """
 
 
-def wait(condition: Callable[[], Any], what: str, seconds: float = 150) -> Any:
-    """Wait until a condition holds and return what it gave."""
-    end = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < end, f"never: {what}"
-        time.sleep(0.1)
-    return found
+class Exchange(RunningMarket):
+    """A running market with a store; one account owns every node, another posts every job."""
 
-
-class Exchange:
-    """The chain, the contracts, a store, and one account that owns every node and posts every job."""
-
-    def __init__(self, folder: Path, port: int) -> None:
-        self.folder = folder
-        self.net = devnet.up(folder / "chain", port)
-        self.url = self.net.url
-        self.chain = Web3Chain([self.url])
-        self.market = Market(self.chain, self.net.network)
-        self.store = FolderStore(folder / "store")
-        self.owner = self._sender(1)
-        self.submitter = self._sender(2)
-
-    def _sender(self, index: int) -> Sender:
-        account = devnet.account(index)
-        network = self.net.network
-        facts = {"chain_id": network.chain_id, "genesis_hash": network.genesis_hash, "address": account.address}
-        journal = TxJournal(self.folder / f"tx-{index}.db", **facts)
-        return Sender(self.chain, account, journal, SenderConfig(poll=0.1))
-
-    def close(self) -> None:
-        """Stop the chain."""
-        devnet.down(self.folder / "chain")
+    def __init__(self, home: Path) -> None:
+        super().__init__(home)
+        self.store = FolderStore(home / "store")
+        self.owner = self.sender(1)
+        self.submitter = self.sender(2)
 
     def scenario(self, name: str, *, turns: int = 1_000_000, slots: int = 1) -> Scenario:
         """Register a node for a new key and write its worker.toml; nothing runs yet."""
-        home = self.folder / name
+        home = self.home / name
         home.mkdir()
         first_block = self.chain.head().number
         secret = secrets.token_bytes(32)
@@ -158,7 +127,7 @@ listen = ""
         """Store the program for one scenario; the name makes its bytes its own."""
         import wasmtime
 
-        path = self.folder / f"{name}.wasm"
+        path = self.home / f"{name}.wasm"
         path.write_bytes(wasmtime.wat2wasm(PROGRAM % (name[:60], turns)))
         entry = self.store.add_path(path)
         return Blob(cid=str(entry.cid), size=entry.size)
@@ -256,17 +225,9 @@ class Scenario:
 
     def start(self, failpoint: str = "") -> None:
         """Start the worker as a process of its own, perhaps one that dies at a named point."""
-        env = {k: v for k, v in os.environ.items() if k != "HEARTH_FAILPOINT"} | {"PYTHONPATH": str(ROOT)}
-        if failpoint:
-            env["HEARTH_FAILPOINT"] = failpoint
-        with (self.home / "log").open("ab") as log:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "worker", "--json", "--config", str(self.home / "worker.toml")],
-                stdout=log,
-                stderr=log,
-                env=env,
-                cwd=self.home,
-            )
+        environ = {"HEARTH_FAILPOINT": failpoint} if failpoint else {}
+        config = str(self.home / "worker.toml")
+        self.process = start_python(self.home / "log", "-m", "worker", "--json", "--config", config, **environ)
 
     def log(self) -> str:
         """Return what the worker's processes wrote."""

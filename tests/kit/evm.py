@@ -36,7 +36,7 @@ from vyper.compiler.output import build_abi_output
 from vyper.compiler.phases import CompilerData
 from vyper.compiler.settings import OptimizationLevel, Settings
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = ROOT / "contracts"
 CACHE = ROOT / ".build" / "evm"
 COMPILER = "vyper 0.4.3 -O gas"

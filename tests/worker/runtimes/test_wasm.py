@@ -400,7 +400,7 @@ def test_run__child_that_ignores_its_deadline__killed_and_named_timeout(
     box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The second defence: an engine that hangs is killed from outside."""
-    monkeypatch.setattr(wasm, "CHILD", "tests.worker.hung_child")
+    monkeypatch.setattr(wasm, "CHILD", "tests.worker.runtimes.hung_child")
     monkeypatch.setattr(wasm, "KILL_AFTER_SECONDS", 0.5)
     module = from_text(box.root, command("nop"))
     result = run(box, box.request(module, limits={"wall_seconds": 1}))

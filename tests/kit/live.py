@@ -18,9 +18,9 @@ from hearth.protocol.units import Asset
 from keeper.health import Health
 from keeper.settings import Settings, parse
 from keeper.shell import Keeper
-from tests.anvil import AnvilEvm
-from tests.evm import CHAIN_ID
-from tests.world import (
+from tests.kit.anvil import AnvilEvm
+from tests.kit.evm import CHAIN_ID
+from tests.kit.world import (
     ASK_NOTICE,
     DEAD_AFTER,
     ETHER,

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hearth.protocol import words
 from hearth.protocol.types import Billing, HotStatus, Outcome, Runtime, State, TermsFlag, UnitFlag
 from hearth.protocol.words import WORDS, Word
-from tests.evm import CONTRACTS
+from tests.kit.evm import CONTRACTS
 
 
 def _constants() -> dict[str, int]:

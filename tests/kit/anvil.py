@@ -1,4 +1,4 @@
-"""The same world on a real anvil: `AnvilEvm` answers like `tests.evm.Evm`, with the gas of real receipts.
+"""The same world on a real anvil: `AnvilEvm` answers like `tests.kit.evm.Evm`, with the gas of real receipts.
 
 Automine puts each transaction into a block of its own at the time `now`; named accounts are impersonated, so no keys
 are needed. Used by the gas benchmark and by tests that need a node's own behaviour.
@@ -10,29 +10,32 @@ import atexit
 import http.client
 import itertools
 import json
-import os
-import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from eth_abi import decode
 from eth_utils import keccak, to_checksum_address
 
-from hearth.local.devnet import free_port
-from tests.evm import BLOCK_GAS, CHAIN_ID, ROOT, START, Contract, Evm, Function, Receipt, Reverted, _plain
+from hearth.base.errors import ConfigError
+from hearth.local.devnet import find_anvil, free_port
+from tests.kit.evm import BLOCK_GAS, CHAIN_ID, START, Contract, Evm, Function, Receipt, Reverted, _plain
+from tests.kit.require import require
 
 _ERROR = keccak(b"Error(string)")[:4]
 
 
-def anvil_path() -> str | None:
-    """Return the anvil program: HEARTH_ANVIL, the repository's node_modules, or the PATH."""
-    local = ROOT / "node_modules" / ".bin" / "anvil"
-    return os.environ.get("HEARTH_ANVIL") or (str(local) if local.exists() else shutil.which("anvil"))
+def need_anvil() -> Path:
+    """Return the anvil program; where there is none, skip the calling test, or fail it as `require` says."""
+    try:
+        return find_anvil()
+    except ConfigError as error:
+        require("anvil", False, error.message)
+        raise
 
 
 class RpcError(Exception):
@@ -47,20 +50,16 @@ class AnvilEvm(Evm):
     """One anvil process behind the interface of `Evm`; `close` ends it."""
 
     def __init__(self, *, now: int = START) -> None:
-        program = anvil_path()
-        if program is None:
-            raise FileNotFoundError("anvil is not installed: run `make setup`")
         self.port = free_port()
         arguments = ["--port", str(self.port), "--chain-id", str(CHAIN_ID), "--hardfork", "cancun", "--silent"]
         arguments += ["--gas-limit", str(BLOCK_GAS), "--timestamp", str(now - 1), "--base-fee", "0", "--accounts", "1"]
         self._process = subprocess.Popen(
-            [program, *arguments],
+            [find_anvil(), *arguments],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL,
-            start_new_session=True,
         )
-        atexit.register(self._kill)
+        atexit.register(self._process.kill)
         self._ids = itertools.count(1)
         self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         for _ in range(200):
@@ -80,13 +79,9 @@ class AnvilEvm(Evm):
     def close(self) -> None:
         """End the process."""
         self._connection.close()
-        self._kill()
+        self._process.kill()
         self._process.wait()
-
-    def _kill(self) -> None:
-        # The program from npm is a wrapper that starts the real one: end the whole group.
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        atexit.unregister(self._process.kill)
 
     def rpc(self, method: str, *params: Any) -> Any:
         """Call one JSON-RPC method; raises RpcError with the node's answer."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.evm import NATIVE, Contract, Evm, Receipt
+from tests.kit.evm import NATIVE, Contract, Evm, Receipt
 
 # Amounts and shares of Escrow are below this.
 LIMIT = 2**96

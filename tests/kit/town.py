@@ -10,10 +10,7 @@ import contextlib
 import io
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +20,11 @@ from unittest import mock
 from hearth.cli.__main__ import main
 from hearth.client import Client
 from hearth.config.settings import Settings
+from hearth.local.devnet import free_port
+from tests.kit.evm import ROOT
+from tests.kit.running import RunningMarket, wait
 from tools import schemas
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
 START_SECONDS = 90.0
 
@@ -79,15 +78,15 @@ def check_reports(arguments: Sequence[str], out: str) -> None:
             schemas.validate(told)
 
 
-class Town:
+class Town(RunningMarket):
     """A running market: `hearth(...)` is a user of it, `client` the same in Python."""
 
-    def __init__(self, home: Path, port: int, *, erc20: bool = False) -> None:
-        self.home = home
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        told = self.hearth("devnet", "up", "--port", str(port), "--json", *(["--erc20"] if erc20 else []))
+    def __init__(self, home: Path, port: int | None = None, *, erc20: bool = False) -> None:
+        port = port or free_port()
+        told = hearth(home, "devnet", "up", "--port", str(port), "--json", *(["--erc20"] if erc20 else []))
         assert told.code == 0, told.err + told.out
-        self.url = str(told.json["url"])
+        super().__init__(home, port, erc20=erc20)
+        assert not self.net.started and told.json["url"] == self.url
         self.client = Client(Settings(home=home))
         self.session = self.client.session
 
@@ -122,53 +121,23 @@ class Town:
         """Start a keeper process with the devnet's keeper key."""
         self.start("keeper", "-m", "hearth.cli", "keeper", "run")
 
-    def start(self, name: str, *arguments: str) -> None:
-        """Start a Python process of the town."""
-        environ = {key: value for key, value in os.environ.items() if not key.startswith("HEARTH_")}
-        environ |= {"HEARTH_HOME": str(self.home), "PYTHONPATH": str(ROOT)}
-        with (self.home / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=environ,
-                start_new_session=True,
-            )
-
     def wait_beat(self, node: int) -> None:
         """Wait until a node is active."""
-        end = time.monotonic() + START_SECONDS
-        while True:
-            rows = {row["node"]: row["status"] for row in self.client.net.workers()["workers"]}
-            if rows.get(node) == "active":
-                return
-            assert time.monotonic() < end, f"node {node} never beat: {rows}"
-            time.sleep(0.3)
+
+        def active() -> bool:
+            return (node, "active") in [(row["node"], row["status"]) for row in self.client.net.workers()["workers"]]
+
+        wait(active, f"node {node} beats", START_SECONDS)
 
     def rpc(self, method: str, *parameters: object) -> Any:
         """Call the chain's node directly."""
-        port: Any = self.session.market.port
-        return port.rpc(method, *parameters)
-
-    def stop(self, name: str) -> None:
-        """Kill a process and its children."""
-        process = self.processes.pop(name)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-    def close(self) -> None:
-        """Stop everything."""
-        for name in list(self.processes):
-            self.stop(name)
-        self.hearth("devnet", "down")
+        return self.chain.rpc(method, *parameters)
 
 
 @contextlib.contextmanager
-def town(home: Path, port: int, *, erc20: bool = False) -> Iterator[Town]:
+def town(home: Path, *, erc20: bool = False) -> Iterator[Town]:
     """Run a market while the context is open."""
-    made = Town(home, port, erc20=erc20)
+    made = Town(home, erc20=erc20)
     try:
         yield made
     finally:

@@ -243,6 +243,6 @@ def test_judge_engine__old_engine__no_gpu_and_runc_by_chain() -> None:
 
 def test_import__runtime_module__does_not_load_the_sdk() -> None:
     program = "import sys, worker.runtimes.docker; print('docker' in sys.modules, 'requests' in sys.modules)"
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     done = subprocess.run([sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "False"]

@@ -29,7 +29,7 @@ from hearth.protocol.types import (
     Terms,
     Unit,
 )
-from tests.evm import CHAIN_ID, NATIVE, Contract, Evm, Receipt
+from tests.kit.evm import CHAIN_ID, NATIVE, Contract, Evm, Receipt
 
 ZERO = ZERO_ADDRESS
 ETHER = 10**18

@@ -10,9 +10,9 @@ from eth_utils import to_checksum_address
 
 from hearth.protocol import words
 from hearth.protocol.types import Hot, Needs, NodeId, Terms, UnitFlag
-from tests import world as w
-from tests.evm import Contract, Receipt
-from tests.world import NEEDS, World
+from tests.kit import world as w
+from tests.kit.evm import Contract, Receipt
+from tests.kit.world import NEEDS, World
 
 DEAD = to_checksum_address("0x000000000000000000000000000000000000dEaD")
 # Traits of contracts/mocks/ZooToken.vy.

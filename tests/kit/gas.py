@@ -28,8 +28,8 @@ from hearth.spec import (
     terms_of,
 )
 from hearth.storage.stores import MemoryStore
-from tests import world as w
-from tests.evm import ROOT, Receipt
+from tests.kit import world as w
+from tests.kit.evm import ROOT, Receipt
 
 # The ceilings; docs/GAS.md shows them beside the figures.
 CEILINGS = {

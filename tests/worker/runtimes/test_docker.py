@@ -22,7 +22,7 @@ from typing import Any
 
 import pytest
 
-from tests.require import require
+from tests.kit.require import require
 from worker.runtimes import docker as subject
 from worker.runtimes import docker_engine, docker_request
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
@@ -30,7 +30,7 @@ from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, S
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 MIB = 1 << 20
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 HOST = os.environ.get("HEARTH_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
 REGISTRY = os.environ.get("HEARTH_TEST_REGISTRY", "")
 BUSYBOX = os.environ.get("HEARTH_TEST_IMAGE_BUSYBOX", "")

@@ -30,8 +30,8 @@ from hearth.protocol.types import (
     Unit,
     UnitFlag,
 )
-from tests.evm import NATIVE, Contract, Evm
-from tests.world import ETHER, POLICY
+from tests.kit.evm import NATIVE, Contract, Evm
+from tests.kit.world import ETHER, POLICY
 
 U = {bits: (1 << bits) - 1 for bits in (4, 5, 6, 8, 10, 12, 14, 16, 17, 24, 26, 32, 40, 48, 80)}
 # A quarantine that starts within the last week of the 32-bit clock (in 2106) does not fit its lane.

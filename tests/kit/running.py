@@ -1,0 +1,88 @@
+"""A running market: a local chain in real time with the contracts on it, and the project's programs as processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hearth.chain.rpc import Web3Chain
+from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx_journal import Journal
+from hearth.local import devnet
+from hearth.market.reads import Market
+from tests.kit.evm import ROOT
+
+
+def wait(condition: Callable[[], Any], what: str, seconds: float = 150) -> Any:
+    """Wait until a condition holds and return what it gave."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end, f"never: {what}"
+        time.sleep(0.1)
+    return found
+
+
+def start_python(log: Path, *arguments: str, **environ: str) -> subprocess.Popen[bytes]:
+    """Start a Python process of this tree, writing to `log`, in its folder; of HEARTH_ names it sees those given."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}
+    with log.open("ab") as file:
+        return subprocess.Popen(
+            [sys.executable, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=file,
+            env={**kept, "PYTHONPATH": str(ROOT), **environ},
+            cwd=log.parent,
+            start_new_session=True,
+        )
+
+
+class RunningMarket:
+    """A devnet under `home`, a sender for each of its public accounts, and processes beside it until `close`."""
+
+    def __init__(self, home: Path, port: int | None = None, *, erc20: bool = False) -> None:
+        """Start the chain, or find it where it runs already."""
+        self.home = home
+        self.port = port or devnet.free_port()
+        self.net = devnet.up(home, self.port, erc20=erc20)
+        self.url = self.net.url
+        self.chain = Web3Chain([self.url])
+        self.market = Market(self.chain, self.net.network)
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._senders: dict[int, Sender] = {}
+
+    def sender(self, index: int) -> Sender:
+        """Return the sender of a public account."""
+        if index not in self._senders:
+            account = devnet.account(index)
+            network = self.net.network
+            facts = {"chain_id": network.chain_id, "genesis_hash": network.genesis_hash, "address": account.address}
+            journal = Journal(self.home / f"tx-{index}.db", **facts)
+            self._senders[index] = Sender(self.chain, account, journal, SenderConfig(poll=0.1))
+        return self._senders[index]
+
+    def start(self, name: str, *arguments: str) -> None:
+        """Start a Python process of this market's user."""
+        self.processes[name] = start_python(self.home / f"{name}.log", *arguments, HEARTH_HOME=str(self.home))
+
+    def stop(self, name: str) -> None:
+        """Kill a process and its children."""
+        process = self.processes.pop(name)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+    def close(self) -> None:
+        """Stop everything."""
+        for name in list(self.processes):
+            self.stop(name)
+        for sender in self._senders.values():
+            sender.journal.close()
+        devnet.down(self.home)
