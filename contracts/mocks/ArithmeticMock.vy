@@ -1,9 +1,9 @@
 # pragma version 0.4.3
 """
-@title TwinMock: the modules' pure arithmetic, one function each, as it is
+@title ArithmeticMock: the modules' pure arithmetic, one function each, as it is
 @author The Hearth authors
 @license Apache-2.0
-@notice Test only. tests/contracts/test_twin.py compares each with hearth/protocol/formulas.py.
+@notice Test only. tests/contracts/test_reference.py compares each with hearth/protocol/formulas.py.
 """
 
 from interfaces import IJobRegistry

@@ -4,7 +4,7 @@
 @title GateMock: NodeRegistry's matching gates on any words, without the calls that would lead to them
 @author The Hearth authors
 @license Apache-2.0
-@notice Test only. tests/contracts/test_twin.py compares it with hearth/protocol/formulas.py.
+@notice Test only. tests/contracts/test_reference.py compares it with hearth/protocol/formulas.py.
 """
 
 from interfaces import IEscrow

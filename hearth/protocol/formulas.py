@@ -1,6 +1,6 @@
-"""The market's arithmetic, exact integers, pure: the normative twin of the contracts.
+"""The market's arithmetic, exact integers, pure: the reference implementation of the contracts.
 
-The contracts follow this file bit for bit (tests/contracts/test_twin.py). Times are chain seconds, amounts base
+The contracts follow this file bit for bit (tests/contracts/test_reference.py). Times are chain seconds, amounts base
 units, rates base units x 1e6 per second, shares bps. Rounding: prices, bonds and fuel seconds up, fees and payouts
 down. Source: SPEC sections "Terms", "Money", "Matching" and "Reputation"; mirrors contracts/JobRegistry.vy,
 contracts/NodeRegistry.vy, contracts/scoring.vy and contracts/reputation.vy.

@@ -240,7 +240,7 @@ def test_states__calls__are_job_registrys() -> None:
     assert sorted(bare(row[0]) for row in rows) == sorted(job_functions().values())
 
 
-def test_states__boundaries__are_the_twins() -> None:
+def test_states__boundaries__are_the_references() -> None:
     terms, policy = TERMS, profiles.PUBLIC.policy
     unit = Unit(State.OPEN, mark=1_000, started=500)
     assert formulas.proposable(terms, unit, 999) and not formulas.proposable(terms, unit, 1_000)
@@ -279,7 +279,7 @@ TERMS = Terms(
 )
 
 
-def test_money__worked_example__is_what_the_twin_computes() -> None:
+def test_money__worked_example__is_what_the_reference_computes() -> None:
     policy = profiles.PUBLIC.policy
     unit = Unit(
         State.SUBMITTED, Outcome.OK, NodeId(1), 250_000_001, started=100, mark=200, seconds=17, attempts=1, tips=1
@@ -313,7 +313,7 @@ def test_money__worked_example__is_what_the_twin_computes() -> None:
     assert shown["owner"] + fee + settler + shown["submitter"] == shown["holds after one tip"]
 
 
-def test_matching__worked_example__is_what_the_twin_computes() -> None:
+def test_matching__worked_example__is_what_the_reference_computes() -> None:
     needs = Needs(tier=17, vram_gib=10, ram_gib=16, cores=4, zone_mask=1 << 4, home=5)
     offer = Offer(tier=19, vram_gib=24, ram_gib=64, cores=12, zone=4, slots=3, ask=400_000)
     hot = Hot(r=3 * reputation.ONE, s=reputation.ONE, busy=1)
@@ -334,7 +334,7 @@ def test_matching__worked_example__is_what_the_twin_computes() -> None:
     assert set(shown) == {"P", "R", "H", "G", "load", "S", "bucket"}
 
 
-def test_reputation__worked_example__is_what_the_twin_computes() -> None:
+def test_reputation__worked_example__is_what_the_reference_computes() -> None:
     one, day = reputation.ONE, 86_400
     failed = [Hot()]
     for _ in range(4):

@@ -610,7 +610,7 @@ class MarketMachine(RuleBasedStateMachine):
 
     @invariant()
     def views_answer(self) -> None:
-        """38: Lens agrees with the twin about who fits, and never reverts."""
+        """38: Lens agrees with the reference implementation about who fits, and never reverts."""
         if not hasattr(self, "m"):
             return
         now = self.w.evm.now
