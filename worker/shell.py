@@ -52,7 +52,7 @@ from worker.decide import (
     decide,
 )
 from worker.flights import GAP, read_call
-from worker.journal import Journal, Moment, Phase
+from worker.journal import AttemptJournal, Moment, Phase
 from worker.metrics import Metrics
 from worker.settings import Settings, accepting_at, free_disk_bytes
 from worker.watch import Watcher
@@ -130,7 +130,7 @@ class Worker:
         *,
         market: Market,
         sender: Sender,
-        journal: Journal,
+        journal: AttemptJournal,
         executor: Executor,
         store: Store,
         tiers: Mapping[str, int],

@@ -22,7 +22,7 @@ from typing import Any
 from hearth.chain import keys
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
-from hearth.chain.tx_journal import Journal as TxJournal
+from hearth.chain.tx_journal import TxJournal
 from hearth.local import devnet
 from hearth.market.abi import codec
 from hearth.market.events import Event, JobPosted, Reclaimed, Settled, Started, Submitted, decode
@@ -33,7 +33,7 @@ from hearth.spec.resolved import ResolvedCompare, ResolvedOutput, ResolvedResour
 from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
-from worker.journal import Entry, Journal
+from worker.journal import AttemptJournal, Entry
 from worker.shell import read_status
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -322,7 +322,7 @@ class Scenario:
         copy = self._copy("work.db")
         if copy is None:
             return []
-        journal = Journal(copy)
+        journal = AttemptJournal(copy)
         try:
             return journal.entries()
         finally:

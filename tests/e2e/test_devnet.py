@@ -22,7 +22,7 @@ from hearth.chain.follow import Cursor
 from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
-from hearth.chain.tx_journal import Journal, TxState
+from hearth.chain.tx_journal import TxJournal, TxState
 from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.calls import Upkeep, UpkeepOp
@@ -66,8 +66,8 @@ class Stage:
         if index not in self._senders:
             account = devnet.account(index)
             genesis = self.net.network.genesis_hash
-            journal = Journal(
-                Journal.path_in(self.home / "actors", LOCAL_CHAIN_ID, genesis, account.address),
+            journal = TxJournal(
+                TxJournal.path_in(self.home / "actors", LOCAL_CHAIN_ID, genesis, account.address),
                 chain_id=LOCAL_CHAIN_ID,
                 genesis_hash=genesis,
                 address=account.address,
@@ -248,7 +248,7 @@ def test_send__an_empty_account__is_told_what_is_short(stage: Stage) -> None:
 
     poor = Account.from_key(b"\x42" * 32)
     folder = stage.home / "poor"
-    journal = Journal(
+    journal = TxJournal(
         folder / "tx.db",
         chain_id=LOCAL_CHAIN_ID,
         genesis_hash=stage.net.network.genesis_hash,
@@ -406,14 +406,14 @@ from pathlib import Path
 from hearth.local import devnet
 from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
-from hearth.chain.tx_journal import Journal
+from hearth.chain.tx_journal import TxJournal
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.market.network import LOCAL_CHAIN_ID
 url, folder, index = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 chain = Web3Chain([url], timeout=10)
 account = devnet.account(index)
 genesis = chain.genesis_hash()
-journal = Journal(folder / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
+journal = TxJournal(folder / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
 sender = Sender(chain, account, journal, SenderConfig(poll=0.1, timeout=60, finality=1))
 print(sender.reconcile())
 outcome = sender.send(Call("0x" + "fe" * 20, b"", 1, "test.pay"), key="pay")
@@ -471,7 +471,7 @@ def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: P
         chain = Web3Chain([url], timeout=5, attempts=1)
         account = devnet.account(0)
         genesis = chain.genesis_hash()
-        journal = Journal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
+        journal = TxJournal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
         sender = Sender(chain, account, journal, SenderConfig(poll=0.02, timeout=20))
         cursor = Cursor(chain, ["0x" + "aa" * 20], 0, tmp_path / "cursor.db")
         chain.rpc("anvil_mine", "0x5")

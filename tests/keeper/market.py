@@ -10,7 +10,7 @@ from eth_utils.crypto import keccak
 
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
-from hearth.chain.tx_journal import Journal
+from hearth.chain.tx_journal import TxJournal
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network, NodeParameters
 from hearth.protocol import words
@@ -93,7 +93,7 @@ class LiveMarket:
         chain = port or self.port()
         sender = None
         if not dry:
-            journal = Journal(
+            journal = TxJournal(
                 settings.home / "tx.db", chain_id=CHAIN_ID, genesis_hash=network.genesis_hash, address=self.address
             )
             sender = Sender(chain, self.account, journal, SenderConfig(timeout=20.0, poll=0.05), chain_id=CHAIN_ID)

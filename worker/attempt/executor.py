@@ -31,7 +31,7 @@ from worker.attempt.results import Kept
 from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Bounds, Broken, Progress, Refused, Stopped, Task
 from worker.decide import LeaseKey
-from worker.journal import Journal, Moment, Phase
+from worker.journal import AttemptJournal, Moment, Phase
 from worker.runtimes.base import RunStatus, Runtime
 
 log = structlog.get_logger("worker.attempt")
@@ -58,7 +58,7 @@ class Executor:
     def __init__(
         self,
         *,
-        journal: Journal,
+        journal: AttemptJournal,
         store: Store,
         home: Path,
         runtimes: Mapping[str, Runtime],
