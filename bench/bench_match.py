@@ -69,12 +69,12 @@ def machine() -> dict[str, Any]:
     }
 
 
-def in_columns(view: Nodes, job: fleets.Job) -> match.Match | None:
+def in_columns(view: Nodes, job: fleets.Job) -> match.Winner | None:
     """Match one job in the columns."""
     return match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best())
 
 
-def in_a_loop(nodes: list[Node], job: fleets.Job) -> match.Match | None:
+def in_a_loop(nodes: list[Node], job: fleets.Job) -> match.Winner | None:
     """Match one job node by node."""
     return plain.winner(nodes, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.MARKET)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hearth.protocol import formulas
 from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import Best, JobId, Node, Policy, Terms, Unit
-from keeper.match import Match
+from keeper.match import Winner
 
 
 def winner(
@@ -20,7 +20,7 @@ def winner(
     best: Best,
     now: int,
     market: Immutables,
-) -> Match | None:
+) -> Winner | None:
     """Return the fitting node with the largest key; the lot is drawn only for the best bucket, as the columns do."""
     bucket, level = -1, list[Node]()
     for node in nodes:
@@ -33,9 +33,9 @@ def winner(
         if number == bucket:
             level.append(node)
     seed = formulas.seed(job, index, unit.attempts)
-    found: Match | None = None
+    found: Winner | None = None
     for node in level:
         key = formulas.key(bucket * formulas.BUCKET, seed, node.id)
         if found is None or key > found.key:
-            found = Match(node.id, key)
+            found = Winner(node.id, key)
     return found

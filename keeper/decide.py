@@ -32,7 +32,7 @@ from keeper.actions import (
     unit_id,
 )
 from keeper.config import Config
-from keeper.match import Bucket, Match, best_bucket, draw
+from keeper.match import Bucket, Winner, best_bucket, draw
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 
 MAX_SETTLE: Final = 64
@@ -225,7 +225,7 @@ class _Decision:
                     silent.add(0)
         return "two nodes let this job lapse" if len(silent) > 1 else ""
 
-    def match(self, job: JobRow, row: UnitRow, read: Unit) -> Match | None:
+    def match(self, job: JobRow, row: UnitRow, read: Unit) -> Winner | None:
         ask = formulas.ask_of(job.terms, job.policy)
         barred = frozenset({int(read.node), *self.full(ask)})
         key = (ask, job.terms.submitter, barred)

@@ -40,7 +40,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class Winner:
     """The node whose proposal wins a unit, with its key."""
 
     node: NodeId
@@ -145,11 +145,11 @@ def best_bucket(nodes: Nodes, ask: Ask, submitter: str, barred: Iterable[int] = 
     return Bucket(number, nodes.ids[rows[value >= number * formulas.BUCKET]])
 
 
-def draw(bucket: Bucket, seed: bytes) -> Match:
+def draw(bucket: Bucket, seed: bytes) -> Winner:
     """Return the node of a bucket with the largest lot; of two equal lots the lower id."""
     values = lots(seed, bucket.ids)
     first = int(values.argmax())
-    return Match(NodeId(int(bucket.ids[first])), bucket.number << 40 | int(values[first]))
+    return Winner(NodeId(int(bucket.ids[first])), bucket.number << 40 | int(values[first]))
 
 
 def winner(
@@ -161,7 +161,7 @@ def winner(
     unit: Unit,
     best: Best,
     barred: Sequence[int] = (),
-) -> Match | None:
+) -> Winner | None:
     """Return the node with the largest key among all that `hearth.protocol.formulas.fit` admits to a unit, or None.
 
     `unit` and `best` are as stored; an untouched lease is `Unit(state=State.OPEN)`.

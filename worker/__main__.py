@@ -50,7 +50,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     from worker.attempt.task import Bounds
     from worker.decide import Config
     from worker.journal import AttemptJournal
-    from worker.metrics import Metrics
+    from worker.metrics import WorkerMetrics
     from worker.settings import chosen_gpus, runtimes_of
     from worker.shell import Told, Worker
     from worker.watch import find_node
@@ -138,7 +138,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
         # Several looks per beat, several blocks per look on a fast chain.
         poll=min(2.0, dead_after / 12),
     )
-    metrics = Metrics()
+    metrics = WorkerMetrics()
     worker = Worker(
         told,
         market=market,

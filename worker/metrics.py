@@ -13,7 +13,7 @@ STALE_SECONDS: Final = 60.0
 NOT_READY: Final = "it takes no work now: hearth worker status says why"
 
 
-class Metrics:
+class WorkerMetrics:
     """Every metric of a worker, in a registry of its own, and its health. `ready` and `pulse` are the loop's."""
 
     def __init__(self) -> None:

@@ -53,7 +53,7 @@ from worker.decide import (
 )
 from worker.flights import GAP, read_call
 from worker.journal import AttemptJournal, Moment, Phase
-from worker.metrics import Metrics
+from worker.metrics import WorkerMetrics
 from worker.settings import Settings, accepting_at, free_disk_bytes
 from worker.watch import Watcher
 
@@ -134,7 +134,7 @@ class Worker:
         executor: Executor,
         store: Store,
         tiers: Mapping[str, int],
-        metrics: Metrics,
+        metrics: WorkerMetrics,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.stop = threading.Event()

@@ -27,7 +27,7 @@ from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.calls import Upkeep, UpkeepOp
 from hearth.market.deployment import read_back
-from hearth.market.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_row
+from hearth.market.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_change
 from hearth.market.network import LOCAL_CHAIN_ID, load_network
 from hearth.market.reads import Market
 from hearth.protocol import formulas
@@ -183,7 +183,7 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Sta
     # A reader that starts from nothing sees the same end, by the events alone.
     cursor = Cursor(chain, list(market.network.contracts.values()), market.network.deploy_block)
     tick = cursor.read()
-    rows = [row for log in tick.logs if (row := unit_row(log)) is not None]
+    rows = [row for log in tick.logs if (row := unit_change(log)) is not None]
     assert [row.event.__name__ for row in rows] == ["Started", "Submitted", "Settled"]
     assert rows[-1].word == market.job_word(job)
     cursor.close()

@@ -15,7 +15,7 @@ from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network, NodeParameters
 from hearth.protocol import words
 from hearth.protocol.units import Asset
-from keeper.health import Health
+from keeper.health import KeeperHealth
 from keeper.settings import Settings, parse
 from keeper.shell import Keeper
 from tests.anvil import AnvilEvm
@@ -97,7 +97,7 @@ class LiveMarket:
                 settings.home / "tx.db", chain_id=CHAIN_ID, genesis_hash=network.genesis_hash, address=self.address
             )
             sender = Sender(chain, self.account, journal, SenderConfig(timeout=20.0, poll=0.05), chain_id=CHAIN_ID)
-        return Keeper(settings, network, chain, sender, Health(60.0))
+        return Keeper(settings, network, chain, sender, KeeperHealth(60.0))
 
     def catch_up(self) -> None:
         """Move the world's clock past the newest block, which a keeper's transaction may have made."""

@@ -31,7 +31,7 @@ from tools import schemas
 from worker import settings
 from worker.__main__ import build
 from worker.decide import Claim, LeaseKey
-from worker.metrics import Metrics
+from worker.metrics import WorkerMetrics
 from worker.shell import Worker, read_mode, read_status, set_mode
 from worker.watch import Payment, earnings_of, never_fits
 
@@ -117,7 +117,7 @@ def test_never_fits__state_of_the_node__does_not_count_but_its_offer_does() -> N
 
 
 def test_metrics__loop_that_turns__healthy_and_ready_apart() -> None:
-    metrics = Metrics()
+    metrics = WorkerMetrics()
     assert metrics.health.health()[0]
     assert metrics.health.readiness() == (False, "it takes no work now: hearth worker status says why")
     metrics.ready = True
@@ -127,7 +127,7 @@ def test_metrics__loop_that_turns__healthy_and_ready_apart() -> None:
 
 
 def test_metrics__loop_silent_for_a_minute__neither() -> None:
-    metrics = Metrics()
+    metrics = WorkerMetrics()
     metrics.ready = True
     now = time.monotonic()
     metrics.health._clock = lambda: now + 61
