@@ -19,7 +19,7 @@ Kind = Literal["random", "all equal", "one tier"]
 KINDS: Final[tuple[Kind, ...]] = ("random", "all equal", "one tier")
 
 NOW: Final = 1_700_000_000
-MARKET: Final = Immutables(dead_after=900, minimum_stake=10**17)
+IMMUTABLES: Final = Immutables(dead_after=900, minimum_stake=10**17)
 COIN: Final = 10**18
 RATE_PER_HOUR: Final = COIN * 10**6 // 3_600
 

@@ -19,12 +19,12 @@ def winner(
     unit: Unit,
     best: Best,
     now: int,
-    market: Immutables,
+    immutables: Immutables,
 ) -> Winner | None:
     """Return the fitting node with the largest key; the lot is drawn only for the best bucket, as the columns do."""
     bucket, level = -1, list[Node]()
     for node in nodes:
-        if formulas.fit(terms, policy, unit, best, node, now, market):
+        if formulas.fit(terms, policy, unit, best, node, now, immutables):
             continue
         rate = formulas.ask_in_force(node, now)
         number = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.hot) // formulas.BUCKET

@@ -62,7 +62,7 @@ class _Decision:
 
     def __init__(self, snapshot: Snapshot, config: Config, now: int) -> None:
         self.snapshot, self.config, self.now = snapshot, config, now
-        self.fleet, self.market = snapshot.nodes.fleet, snapshot.nodes.market
+        self.fleet, self.immutables = snapshot.nodes.fleet, snapshot.nodes.immutables
         self.reserved: dict[NodeId, list[int]] = {}
         self.buckets: dict[tuple[Ask, str, frozenset[int]], Bucket | None] = {}
         self.due: list[_Due] = []
@@ -127,7 +127,7 @@ class _Decision:
         unit = row.unit
         node = self.node(unit.node)
         beat = node.hot.beat if node else unit.started
-        since = formulas.reclaimable_from(unit, beat, self.market.dead_after)
+        since = formulas.reclaimable_from(unit, beat, self.immutables.dead_after)
         waits = self.waits(name, since, f"runs on node {unit.node}, which may submit until {unit.mark}")
         if waits:
             return waits
@@ -274,14 +274,14 @@ class _Decision:
     def liveness(self) -> Iterator[Action | Skip]:
         gas, price, paid = self.config.gas, self.snapshot.gas_price, self.snapshot.liveness_fee
         beat, status = self.fleet.column("beat"), self.fleet.column("status")
-        silent = (beat != 0) & (self.now - beat >= self.market.dead_after) & (self.fleet.column("exited") == 0)
+        silent = (beat != 0) & (self.now - beat >= self.immutables.dead_after) & (self.fleet.column("exited") == 0)
         silent &= status & (HotStatus.LAPSED | HotStatus.EXITING) == 0
         batch: list[tuple[int, NodeId]] = []
         for row in np.flatnonzero(silent):
             number = NodeId(int(row) + 1)
             name = node_id(number)
             node = self.fleet.node(number)
-            waits = self.waits(name, node.hot.beat + self.market.dead_after, "")
+            waits = self.waits(name, node.hot.beat + self.immutables.dead_after, "")
             fee = min(paid, node.stake - node.hot.bond)
             if waits:
                 yield waits

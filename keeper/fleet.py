@@ -121,17 +121,17 @@ class Fleet:
         """Return a whole column (read only by convention): see `_WHOLE` for the names."""
         return self._whole[name][: self._size]
 
-    def at(self, now: int, market: Immutables) -> Nodes:
+    def at(self, now: int, immutables: Immutables) -> Nodes:
         """Freeze what holds at chain second `now`: rates in force, and the nodes that can take a lease at all."""
         live, column = slice(0, self._size), {name: values[: self._size] for name, values in self._whole.items()}
         ready = column["beat"] != 0
-        ready &= now - column["beat"] < market.dead_after
+        ready &= now - column["beat"] < immutables.dead_after
         ready &= column["status"] & HotStatus.EXITING == 0
         ready &= now >= column["quarantine"]
         ready &= column["busy"] < column["slots"]
         rows = np.flatnonzero(ready)
         stake = self._limbs[rows, STAKE]
-        rows = rows[at_least(approx(stake[:, 0], stake[:, 1]), stake[:, 0], market.minimum_stake)]
+        rows = rows[at_least(approx(stake[:, 0], stake[:, 1]), stake[:, 0], immutables.minimum_stake)]
         turned = now >= column["turns_at"][rows]
         low = np.where(turned, self._wide["next_low"][live][rows], self._wide["ask_low"][live][rows])
         high = np.where(turned, self._wide["next_high"][live][rows], self._wide["ask_high"][live][rows])
@@ -140,7 +140,7 @@ class Fleet:
         return Nodes(
             fleet=self,
             now=now,
-            market=market,
+            immutables=immutables,
             ids=rows + 1,
             rate=approx(low, high),
             rate_low=low,
@@ -188,7 +188,7 @@ class Nodes:
 
     fleet: Fleet
     now: int
-    market: Immutables
+    immutables: Immutables
     ids: I64
     rate: F64
     rate_low: U64

@@ -29,7 +29,7 @@ from keeper.fleet import Fleet, encode_node
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 
 NOW = 1_700_000_000
-MARKET = Immutables(dead_after=900, minimum_stake=100)
+IMMUTABLES = Immutables(dead_after=900, minimum_stake=100)
 KEEPER = "0x" + "ee" * 20
 OTHER = "0x" + "dd" * 20
 RATE = 10**6
@@ -50,7 +50,7 @@ def write_fleet(nodes: tuple[Node, ...]) -> Fleet:
 
 
 def world_of(nodes: tuple[Node, ...], jobs: tuple[JobRow, ...], *, gas_price: int = 0, fee: int = 5) -> World:
-    view = write_fleet(nodes).at(NOW, MARKET)
+    view = write_fleet(nodes).at(NOW, IMMUTABLES)
     return World(Snapshot(100, NOW, view, jobs, liveness_fee=fee, gas_price=gas_price), nodes)
 
 

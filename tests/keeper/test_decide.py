@@ -30,8 +30,8 @@ from keeper.decide import decide
 from keeper.explain import explain_job
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 from tests.keeper.markets import (
+    IMMUTABLES,
     KEEPER,
-    MARKET,
     NOW,
     OTHER,
     World,
@@ -63,7 +63,7 @@ def refusal(action: Action, world: World, now: int) -> str:
             hot = nodes[number].hot
             if (
                 hot.beat == 0
-                or now < hot.beat + MARKET.dead_after
+                or now < hot.beat + IMMUTABLES.dead_after
                 or hot.status & (HotStatus.LAPSED | HotStatus.EXITING)
             ):
                 return f"node {number} is not newly silent"
@@ -91,7 +91,7 @@ def refusal(action: Action, world: World, now: int) -> str:
     if isinstance(action, Reclaim):
         unit = _row(row, action.index).unit
         beat = nodes[unit.node].hot.beat if unit.node in nodes else 0
-        dead = now >= max(beat, unit.started) + MARKET.dead_after
+        dead = now >= max(beat, unit.started) + IMMUTABLES.dead_after
         return "" if unit.state == State.RUNNING and (now >= unit.mark or dead) else "not reclaimable"
     assert isinstance(action, Propose)
     touched = row.header.touched if row.header else 1
@@ -104,7 +104,7 @@ def refusal(action: Action, world: World, now: int) -> str:
     read = formulas.with_lapse(unit, best, policy, now)
     if not formulas.proposable(terms, read, now):
         return "not proposable"
-    gate = formulas.fit(terms, policy, unit, best, nodes[action.node], now, MARKET)
+    gate = formulas.fit(terms, policy, unit, best, nodes[action.node], now, IMMUTABLES)
     if gate != Gate.FITS:
         return gate.name
     lots = formulas.seed(row.id, action.index, unit.attempts)
@@ -164,7 +164,7 @@ def test_decide__any_market__names_everything_once_with_a_reason(world: World, c
             assert {unit_id(row.id, header.touched), unit_id(row.id, ALL)} & set(named)
     for one_node in world.nodes:
         hot = one_node.hot
-        silent = hot.beat != 0 and hot.beat + MARKET.dead_after <= NOW
+        silent = hot.beat != 0 and hot.beat + IMMUTABLES.dead_after <= NOW
         silent &= not hot.status & (HotStatus.LAPSED | HotStatus.EXITING)
         assert (node_id(one_node.id) in named) == silent
 
@@ -197,7 +197,7 @@ def test_decide__proposals__name_the_node_that_a_plain_loop_names(world: World) 
     row = next(row for row in world.snapshot.jobs if row.id == first.job)
     touched = row.header.touched if row.header else 1
     unit = UnitRow(first.index, Unit(state=State.OPEN)) if first.index >= touched else _row(row, first.index)
-    want = plain.winner(world.nodes, row.terms, row.policy, row.id, first.index, unit.unit, unit.best, NOW, MARKET)
+    want = plain.winner(world.nodes, row.terms, row.policy, row.id, first.index, unit.unit, unit.best, NOW, IMMUTABLES)
     assert want is not None
     assert (first.node, first.key) == (want.node, want.key)
 

@@ -246,10 +246,10 @@ def test_at_least__values_around_the_bound__exact(bound: int, shifts: list[int],
 @pytest.mark.parametrize("kind", fleets.KINDS)
 def test_winner__seeded_fleet__equals_plain_loop(kind: fleets.Kind) -> None:
     nodes = fleets.fleet(kind, 120)
-    view = build_fleet(nodes).at(fleets.NOW, fleets.MARKET)
+    view = build_fleet(nodes).at(fleets.NOW, fleets.IMMUTABLES)
     found = 0
     for job in fleets.jobs(40):
-        want = plain.winner(nodes, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.MARKET)
+        want = plain.winner(nodes, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.IMMUTABLES)
         assert match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best()) == want
         found += want is not None
     assert found > 5
@@ -258,12 +258,12 @@ def test_winner__seeded_fleet__equals_plain_loop(kind: fleets.Kind) -> None:
 def test_winner__barred_node__names_the_next(  # a node whose slot another proposal will take
 ) -> None:
     nodes = fleets.fleet("one tier", 60)
-    view = build_fleet(nodes).at(fleets.NOW, fleets.MARKET)
+    view = build_fleet(nodes).at(fleets.NOW, fleets.IMMUTABLES)
     job = next(j for j in fleets.jobs(40) if match.winner(view, j.terms, fleets.POLICY, j.id, 0, OPEN, Best()))
     first = match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best())
     assert first is not None
     rest = [node for node in nodes if node.id != first.node]
-    want = plain.winner(rest, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.MARKET)
+    want = plain.winner(rest, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.IMMUTABLES)
     assert match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), [first.node]) == want
 
 
@@ -271,10 +271,10 @@ def test_gates__mixed_fleet__counts_each_node_once() -> None:
     nodes = fleets.fleet("random", 50)
     fleet = build_fleet(nodes)
     job = fleets.jobs(1)[0]
-    counts = match.gates(fleet, job.terms, fleets.POLICY, fleets.NOW, fleets.MARKET)
+    counts = match.gates(fleet, job.terms, fleets.POLICY, fleets.NOW, fleets.IMMUTABLES)
     expected: dict[Gate, int] = {}
     for node in nodes:
-        gate = formulas.fit(job.terms, fleets.POLICY, OPEN, Best(), node, fleets.NOW, fleets.MARKET)
+        gate = formulas.fit(job.terms, fleets.POLICY, OPEN, Best(), node, fleets.NOW, fleets.IMMUTABLES)
         expected[gate] = expected.get(gate, 0) + 1
     assert counts == expected
     assert len(counts) > 2
