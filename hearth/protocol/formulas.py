@@ -114,7 +114,7 @@ def grace(terms: Terms, policy: Policy) -> int:
 
 
 def lease_seconds(terms: Terms) -> int:
-    """Return T, the seconds that a lease may bill."""
+    """Return the seconds that a lease may bill: max_seconds for each of its units."""
     return terms.max_seconds * terms.chunk
 
 
