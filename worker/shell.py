@@ -28,10 +28,9 @@ from hearth.chain.port import Block, reason_of
 from hearth.chain.tx import Sender
 from hearth.chain.tx_journal import TxState
 from hearth.daemon.loop import Backoff
-from hearth.market.network import LOCAL_CHAIN_ID
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Gate, JobId, Node, NodeId, Status
+from hearth.protocol.types import LOCAL_CHAIN_ID, Gate, JobId, Node, NodeId, Status
 from hearth.storage.stores import FolderStore, Store
 from worker.attempt import fetch
 from worker.attempt.executor import Executor

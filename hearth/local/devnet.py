@@ -34,9 +34,10 @@ from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
 from hearth.config.settings import home_folder
 from hearth.market.deployment import TxDeployer, carry_out, make_plan
-from hearth.market.network import LOCAL_CHAIN_ID, Network, load_network, save_network
+from hearth.market.network import Network, load_network, save_network
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import Market
+from hearth.protocol.types import LOCAL_CHAIN_ID
 from hearth.protocol.units import Asset
 
 if TYPE_CHECKING:

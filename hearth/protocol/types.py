@@ -21,6 +21,9 @@ ZERO_HASH = bytes(32)
 SENTINEL = 2**256 - 1
 """NEXT for propose and claim, ALL for cancel and expire."""
 
+LOCAL_CHAIN_ID = 31337
+"""The id of a chain on one machine, for development: nothing on it has value, and it mines when it is asked to."""
+
 RATE_SCALE = 10**6
 """A rate is base units times this, per second."""
 BPS = 10_000

@@ -28,10 +28,23 @@ from hearth.local.devnet import free_port
 from hearth.market.calls import Upkeep, UpkeepOp
 from hearth.market.deployment import read_back
 from hearth.market.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_change
-from hearth.market.network import LOCAL_CHAIN_ID, load_network
+from hearth.market.network import load_network
 from hearth.market.reads import Market
 from hearth.protocol import formulas
-from hearth.protocol.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
+from hearth.protocol.types import (
+    LOCAL_CHAIN_ID,
+    SENTINEL,
+    Gate,
+    JobId,
+    Needs,
+    NodeId,
+    Offer,
+    Outcome,
+    Runtime,
+    State,
+    Status,
+    Terms,
+)
 from hearth.protocol.words import pack_policy, pack_terms
 from tests.require import require
 
@@ -408,7 +421,7 @@ from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx_journal import TxJournal
 from hearth.chain.tx import Sender, SenderConfig
-from hearth.market.network import LOCAL_CHAIN_ID
+from hearth.protocol.types import LOCAL_CHAIN_ID
 url, folder, index = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 chain = Web3Chain([url], timeout=10)
 account = devnet.account(index)
