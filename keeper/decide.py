@@ -95,7 +95,7 @@ class _Decision:
         elif unit.state == State.CLOSING:
             yield self.closing(job, row, name)
         elif unit.state == State.SUBMITTED:
-            since = unit.mark + job.terms.challenge_window
+            since = unit.submitted_at + job.terms.challenge_window
             waits = self.waits(name, since, f"challenge window open until {since}")
             if waits:
                 yield waits
@@ -128,7 +128,7 @@ class _Decision:
         node = self.node(unit.node)
         beat = node.hot.beat if node else unit.started
         since = formulas.reclaimable_from(unit, beat, self.immutables.dead_after)
-        waits = self.waits(name, since, f"runs on node {unit.node}, which may submit until {unit.mark}")
+        waits = self.waits(name, since, f"runs on node {unit.node}, which may submit until {unit.deadline_at}")
         if waits:
             return waits
         slash = formulas.slash_of(formulas.bond(job.terms, job.policy))
@@ -136,7 +136,7 @@ class _Decision:
         return self.worth(name, reward, gas) or Reclaim(job.id, row.index, unit.node, reward=reward, gas=gas)
 
     def closing(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
-        since = row.unit.mark
+        since = row.unit.deadline_at
         waits = self.waits(name, since, f"cancelled with notice until {since}")
         if waits:
             return waits
@@ -175,7 +175,7 @@ class _Decision:
         refusal = self.no_proposal(job, read, live, stopped)
         if refusal:
             return Skip(name, refusal)
-        lapsed = row.unit.mark + policy.ack_time if row.unit.mark and not live else 0
+        lapsed = row.unit.window_end + policy.ack_time if row.unit.window_end and not live else 0
         wait = None if follows else self.waits(name, max(read.started, lapsed), "")
         if wait:
             return wait
@@ -183,7 +183,7 @@ class _Decision:
         if match is None:
             return Skip(name, "no node that fits has a free slot")
         if live and (match.key <= row.best.key or match.node == row.best.node):
-            return Skip(name, f"node {row.best.node} is the best proposal until {read.mark}")
+            return Skip(name, f"node {row.best.node} is the best proposal until {read.window_end}")
         gas = config.gas.improve if live else config.gas.propose_next if untouched else config.gas.propose
         own = live and row.best.payee.lower() == config.payee.lower()
         reward = 0 if own else formulas.tip(terms) * config.ack_bps // BPS
@@ -204,10 +204,10 @@ class _Decision:
             return "two nodes let it lapse: claims only"
         if stopped:
             return stopped
-        if live and self.now >= read.mark:
-            return f"its node may ack until {read.mark + policy.ack_time}"
-        if live and soon >= read.mark:
-            return f"its window closes at {read.mark}, too soon to improve"
+        if live and self.now >= read.window_end:
+            return f"its node may ack until {read.window_end + policy.ack_time}"
+        if live and soon >= read.window_end:
+            return f"its window closes at {read.window_end}, too soon to improve"
         if not formulas.has_time(terms, policy, soon):
             return (
                 f"no time is left before its deadline; it can be expired from {formulas.expirable_from(terms, policy)}"

@@ -260,7 +260,7 @@ class Watcher:
         return Job(row.id, row.terms, leases, header, row.spec, row.retry_at)
 
     def _single(self, row: Row, unit: Unit, head: Block) -> tuple[Lease, ...]:
-        if unit.state == State.OPEN and unit.mark:
+        if unit.window_end:
             return (self._lease(row, 0, self._market.unit(row.id, 0, head.hash), head),)
         if unit.state == State.OPEN or self._is_own(unit):
             return (self._lease(row, 0, UnitView(unit, 0, 0), head),)

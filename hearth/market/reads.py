@@ -51,8 +51,8 @@ class UnitView:
 
     @property
     def best(self) -> Best:
-        """Return the best proposal; meaningful only while the unit is OPEN with a proposal (`unit.mark` set)."""
-        if self.unit.state != State.OPEN or self.unit.mark == 0:
+        """Return the best proposal; meaningful only while the unit is OPEN with a proposal."""
+        if not self.unit.window_end:
             return Best()
         return words.unpack_best(self.second)
 

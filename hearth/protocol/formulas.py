@@ -149,8 +149,8 @@ def expire_reward(terms: Terms, overdue: int) -> int:
 
 
 def billed_seconds(terms: Terms, policy: Policy, unit: Unit) -> int:
-    """Return the seconds that a SUBMITTED unit bills; its mark is when it was submitted."""
-    elapsed = unit.mark - unit.started
+    """Return the seconds that a SUBMITTED unit bills."""
+    elapsed = unit.submitted_at - unit.started
     limit = lease_seconds(terms)
     if terms.billing == Billing.FUEL:
         seconds = min(unit.seconds, limit)
@@ -169,8 +169,8 @@ def pay_at_settle(terms: Terms, policy: Policy, unit: Unit) -> int:
 
 
 def pay_at_close(terms: Terms, policy: Policy, unit: Unit) -> int:
-    """Return the pay of a CLOSING unit whose notice is over (its mark), before the fee."""
-    seconds = min(unit.mark - unit.started, lease_seconds(terms)) + policy.start_fee_seconds
+    """Return the pay of a CLOSING unit whose notice is over, before the fee."""
+    seconds = min(unit.deadline_at - unit.started, lease_seconds(terms)) + policy.start_fee_seconds
     return min(price(terms), unit.rate * seconds // RATE_SCALE)
 
 
@@ -184,12 +184,12 @@ def fee_of(pay: int, policy: Policy) -> int:
 
 def has_live_proposal(unit: Unit, policy: Policy, now: int) -> bool:
     """Say whether an OPEN unit holds a proposal whose ack time has not run out."""
-    return unit.state == State.OPEN and unit.mark != 0 and now < unit.mark + policy.ack_time
+    return unit.window_end != 0 and now < unit.window_end + policy.ack_time
 
 
 def with_lapse(unit: Unit, best: Best, policy: Policy, now: int) -> Unit:
     """Return the unit as every guard reads it: a proposal that nobody acked in time is dropped and counted."""
-    if unit.state != State.OPEN or unit.mark == 0 or now < unit.mark + policy.ack_time:
+    if unit.window_end == 0 or now < unit.window_end + policy.ack_time:
         return unit
     return replace(unit, node=best.node, lapses=unit.lapses + 1, rate=0, mark=0)
 
@@ -205,7 +205,7 @@ def proposable(terms: Terms, unit: Unit, now: int) -> bool:
     """Say whether an OPEN unit (its lapse applied) takes a proposal now, the key aside."""
     if unit.state != State.OPEN or terms.match_window == 0 or unit.lapses >= MAX_LAPSES:
         return False
-    return unit.mark == 0 or now < unit.mark
+    return unit.window_end == 0 or now < unit.window_end
 
 
 def has_time(terms: Terms, policy: Policy, now: int) -> bool:
@@ -220,7 +220,7 @@ def expirable_from(terms: Terms, policy: Policy) -> int:
 
 def reclaimable_from(unit: Unit, beat: int, dead_after: int) -> int:
     """Return the first second at which a RUNNING unit can be reclaimed: lease over, or node dead."""
-    return min(unit.mark, max(beat, unit.started) + dead_after)
+    return min(unit.deadline_at, max(beat, unit.started) + dead_after)
 
 
 # ---- matching ----

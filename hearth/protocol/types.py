@@ -224,7 +224,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit's word. `mark`, `rate` and `node` mean what the state says (SPEC section "Words")."""
+    """A unit's word. `mark`, `rate` and `node` mean what the state says (SPEC section "Words").
+
+    Read the lane `mark` by what it means: `window_end`, `deadline_at` and `submitted_at` are chain seconds, each 0 in
+    the states that have no such moment.
+    """
 
     state: State = State.NONE
     outcome: Outcome = Outcome.NONE
@@ -238,6 +242,21 @@ class Unit:
     lapses: int = 0
     flags: UnitFlag = UnitFlag(0)
     resume: int = 0
+
+    @property
+    def window_end(self) -> int:
+        """Return the end of an OPEN unit's match window, from which its best node may ack; 0 for no proposal."""
+        return self.mark if self.state == State.OPEN else 0
+
+    @property
+    def deadline_at(self) -> int:
+        """Return the first second that is too late to submit: the end of the lease, or of a cancel's notice."""
+        return self.mark if self.state in (State.RUNNING, State.CLOSING) else 0
+
+    @property
+    def submitted_at(self) -> int:
+        """Return when the result was submitted."""
+        return self.mark if self.state in (State.SUBMITTED, State.SETTLED) else 0
 
 
 @dataclass(frozen=True, slots=True)

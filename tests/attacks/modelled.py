@@ -129,7 +129,7 @@ class Modelled:
 
     @property
     def mark(self) -> int:
-        """Return the unit's mark."""
+        """Return the moment in the unit's lane `mark`, whatever it means now."""
         return self.job.units[0].mark
 
     @property

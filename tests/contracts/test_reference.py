@@ -166,7 +166,7 @@ def test_pay_at_settle__equal(
     assert contract.fee(pay, words.pack_policy(policy)) == formulas.fee_of(pay, policy)
     closing = min(elapsed, terms.max_seconds) + policy.start_fee_seconds
     found = contract.pay(*_money_limits(terms), words.pack_unit(unit), closing)
-    assert found == formulas.pay_at_close(terms, policy, unit)
+    assert found == formulas.pay_at_close(terms, policy, replace(unit, state=State.CLOSING))
 
 
 @given(_lane(80), st.one_of(st.integers(0, 1_200), st.integers(0, 2**40)))

@@ -89,10 +89,10 @@ __all__ = [
 
 
 def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
-    """Return what to do now, most urgent first: beat, own leases by their mark, then new leases.
+    """Return what to do now, most urgent first: beat, own leases by their deadline, then new leases.
 
     `now` is chain seconds, at least the pinned block's. At most one transaction names a lease, and at most as many
-    leases are taken as slots are free. Nothing is ever submitted at or after a lease's mark.
+    leases are taken as slots are free. Nothing is ever submitted at or after a lease's deadline.
     """
     actions: list[Action | Skip] = []
     if _beat_due(snapshot, config, now):
