@@ -437,7 +437,7 @@ class Worker:
         node, earnings = snapshot.node, self._watcher.earnings
         status = formulas.status(node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
         metrics = self.metrics
-        metrics.pulse()
+        metrics.turn()
         metrics.ready = status is Status.ACTIVE and self._hold is None
         metrics.head.set(snapshot.block)
         metrics.head_age.set(max(0.0, self._clock() - snapshot.timestamp))

@@ -191,7 +191,7 @@ class Market:
         return found[0]
 
     def load(self, job_id: JobId, index: int, block: BlockRef = "latest") -> tuple[int, int, int, int]:
-        """Return (job word, unit word, second slot, accused) as stored."""
+        """Return (job word, unit word, auxiliary slot, accused) as stored."""
         job, unit, second, accused = self._view("JobRegistry", "load", job_id, index, block=block)
         return job, unit, second, accused
 

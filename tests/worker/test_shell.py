@@ -133,7 +133,7 @@ def test_metrics__loop_silent_for_a_minute__neither() -> None:
     metrics.health._clock = lambda: now + 61
     assert not metrics.health.health()[0]
     assert not metrics.health.readiness()[0]
-    metrics.pulse()
+    metrics.turn()
     assert metrics.health.readiness() == (True, "ready")
 
 
