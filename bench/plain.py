@@ -27,7 +27,7 @@ def winner(
         if formulas.fit(terms, policy, unit, best, node, now, immutables):
             continue
         rate = formulas.ask_in_force(node, now)
-        number = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.hot) // formulas.BUCKET
+        number = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.state) // formulas.BUCKET
         if number > bucket:
             bucket, level = number, []
         if number == bucket:

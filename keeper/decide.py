@@ -17,7 +17,7 @@ import numpy as np
 
 from hearth.protocol import formulas
 from hearth.protocol.formulas import Ask
-from hearth.protocol.types import BPS, HotStatus, JobId, Node, NodeId, State, Unit
+from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, State, Unit
 from keeper.actions import (
     ALL,
     Action,
@@ -126,7 +126,7 @@ class _Decision:
     def running(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         unit = row.unit
         node = self.node(unit.node)
-        beat = node.hot.beat if node else unit.started
+        beat = node.state.beat if node else unit.started
         since = formulas.reclaimable_from(unit, beat, self.immutables.dead_after)
         waits = self.waits(name, since, f"runs on node {unit.node}, which may submit until {unit.deadline_at}")
         if waits:
@@ -245,10 +245,10 @@ class _Decision:
             node = self.node(number)
             if node is None:
                 continue
-            hot = node.hot
-            no_slot = hot.busy + count >= node.offer.slots
-            no_stake = node.stake - hot.bond - bonded < ask.bond
-            if no_slot or no_stake or (ask.probation and not hot.seasoned):
+            state = node.state
+            no_slot = state.busy + count >= node.offer.slots
+            no_stake = node.stake - state.bond - bonded < ask.bond
+            if no_slot or no_stake or (ask.probation and not state.seasoned):
                 yield number
 
     # ---- many at once ----
@@ -275,14 +275,14 @@ class _Decision:
         gas, price, paid = self.config.gas, self.snapshot.gas_price, self.snapshot.liveness_fee
         beat, status = self.fleet.column("beat"), self.fleet.column("status")
         silent = (beat != 0) & (self.now - beat >= self.immutables.dead_after) & (self.fleet.column("exited") == 0)
-        silent &= status & (HotStatus.LAPSED | HotStatus.EXITING) == 0
+        silent &= status & (NodeFlag.LAPSED | NodeFlag.EXITING) == 0
         batch: list[tuple[int, NodeId]] = []
         for row in np.flatnonzero(silent):
             number = NodeId(int(row) + 1)
             name = node_id(number)
             node = self.fleet.node(number)
-            waits = self.waits(name, node.hot.beat + self.immutables.dead_after, "")
-            fee = min(paid, node.stake - node.hot.bond)
+            waits = self.waits(name, node.state.beat + self.immutables.dead_after, "")
+            fee = min(paid, node.stake - node.state.bond)
             if waits:
                 yield waits
             elif self.config.is_worth(fee, gas.liveness_item, price):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hearth.protocol import reputation, words
 from hearth.protocol.formulas import Immutables
-from hearth.protocol.types import BPS, HotStatus, Node, NodeId
+from hearth.protocol.types import BPS, Node, NodeFlag, NodeId
 from keeper.columns import F64, I64, U64, approx, at_least, bits, lane_of, limbs_of
 
 Whole = npt.NDArray[np.signedinteger[Any]]
@@ -35,7 +35,7 @@ def encode_node(node: Node) -> bytes:
         int(node.operator, 16),
         node.stake,
         words.pack_offer(node.offer),
-        words.pack_hot(node.hot),
+        words.pack_node_state(node.state),
         node.next_ask_at << _NEXT_ASK_BITS | node.next_ask,
         node.exit_at,
     )
@@ -51,7 +51,7 @@ def decode_node(node: NodeId, raw: bytes) -> Node:
         operator=f"0x{v[OPERATOR]:040x}",
         stake=v[STAKE],
         offer=words.unpack_offer(v[OFFER]),
-        hot=words.unpack_hot(v[HOT]),
+        state=words.unpack_node_state(v[HOT]),
         next_ask=v[NEXT_ASK] & (1 << _NEXT_ASK_BITS) - 1,
         next_ask_at=v[NEXT_ASK] >> _NEXT_ASK_BITS,
         exit_at=v[EXIT_AT],
@@ -126,7 +126,7 @@ class Fleet:
         live, column = slice(0, self._size), {name: values[: self._size] for name, values in self._whole.items()}
         ready = column["beat"] != 0
         ready &= now - column["beat"] < immutables.dead_after
-        ready &= column["status"] & HotStatus.EXITING == 0
+        ready &= column["status"] & NodeFlag.EXITING == 0
         ready &= now >= column["quarantine"]
         ready &= column["busy"] < column["slots"]
         rows = np.flatnonzero(ready)

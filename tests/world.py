@@ -151,7 +151,7 @@ class World:
             operator=record.operator,
             stake=record.stake,
             offer=words.unpack_offer(record.offer),
-            hot=words.unpack_hot(record.hot),
+            state=words.unpack_node_state(record.hot),
             next_ask=record.next_ask & (1 << 80) - 1,
             next_ask_at=record.next_ask >> 80,
             exit_at=record.exit_at,

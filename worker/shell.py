@@ -441,8 +441,8 @@ class Worker:
         metrics.ready = status is Status.ACTIVE and self._hold is None
         metrics.head.set(snapshot.block)
         metrics.head_age.set(max(0.0, self._clock() - snapshot.timestamp))
-        metrics.beat_age.set(max(0, now - node.hot.beat))
-        metrics.busy.set(node.hot.busy)
+        metrics.beat_age.set(max(0, now - node.state.beat))
+        metrics.busy.set(node.state.busy)
         metrics.attempts_running.set(len(self._executor.active()))
         metrics.faults.set(self._executor.faults)
         metrics.reorgs.set(self._watcher.reorgs)
@@ -483,8 +483,8 @@ class Worker:
             "hold": None if self._hold is None else self._hold.value,
             "block": snapshot.block,
             "chain_time": now,
-            "last_beat": node.hot.beat,
-            "busy": node.hot.busy,
+            "last_beat": node.state.beat,
+            "busy": node.state.busy,
             "slots": node.offer.slots,
             "stake": str(node.stake),
             "credit": str(snapshot.credit),

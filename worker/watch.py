@@ -39,9 +39,9 @@ from hearth.protocol.formulas import Ask, Immutables, ask_of, node_gate
 from hearth.protocol.types import (
     Gate,
     Header,
-    HotStatus,
     JobId,
     Node,
+    NodeFlag,
     NodeId,
     Outcome,
     Policy,
@@ -314,10 +314,10 @@ class Watcher:
 def never_fits(terms: Terms, policy: Policy, node: Node, immutables: Immutables) -> Gate:
     """Return the gate that the node's offer fails whatever its state: sizes, runtimes, zone or price; else FITS."""
     ask: Ask = ask_of(terms, policy)._replace(bond=0, probation=0)
-    hot = replace(node.hot, beat=1, busy=0, bond=0, quarantine=0, status=HotStatus(0))
+    state = replace(node.state, beat=1, busy=0, bond=0, quarantine=0, status=NodeFlag(0))
     # A price that is pending may fit later, so the lower of the two asks counts.
     offer = replace(node.offer, pending=False, ask=min(node.offer.ask, node.next_ask or node.offer.ask))
-    able = replace(node, hot=hot, offer=offer, stake=max(node.stake, immutables.minimum_stake))
+    able = replace(node, state=state, offer=offer, stake=max(node.stake, immutables.minimum_stake))
     return node_gate(able, ask, 1, immutables.dead_after, immutables.minimum_stake)
 
 

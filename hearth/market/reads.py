@@ -108,7 +108,7 @@ def node_of(node: NodeId, record: bytes) -> Node:
         operator=f"0x{operator:040x}",
         stake=stake,
         offer=words.unpack_offer(offer),
-        hot=words.unpack_hot(hot),
+        state=words.unpack_node_state(hot),
         next_ask=next_ask & (1 << 80) - 1,
         next_ask_at=next_ask >> 80,
         exit_at=exit_at,

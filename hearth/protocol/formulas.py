@@ -21,12 +21,12 @@ from hearth.protocol.types import (
     Best,
     Billing,
     Gate,
-    Hot,
-    HotStatus,
     JobId,
     Needs,
     Node,
+    NodeFlag,
     NodeId,
+    NodeState,
     Offer,
     Policy,
     State,
@@ -266,27 +266,27 @@ def status(node: Node, now: int, dead_after: int, minimum_stake: int) -> Status:
         return Status.EXITED
     if node.exit_at:
         return Status.EXITING
-    if node.hot.status & HotStatus.SLASHED and now < node.hot.quarantine:
+    if node.state.status & NodeFlag.SLASHED and now < node.state.quarantine:
         return Status.SLASHED
-    if node.hot.beat == 0 or node.stake < minimum_stake:
+    if node.state.beat == 0 or node.stake < minimum_stake:
         return Status.PENDING
-    return Status.ACTIVE if now < node.hot.beat + dead_after else Status.INACTIVE
+    return Status.ACTIVE if now < node.state.beat + dead_after else Status.INACTIVE
 
 
 def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: int) -> Gate:
     """Return the first gate that keeps a node from a lease (mirrors `NodeRegistry.gate`)."""
-    hot, offer, needs = node.hot, node.offer, ask.needs
-    if hot.beat == 0 or now >= hot.beat + dead_after:
+    state, offer, needs = node.state, node.offer, ask.needs
+    if state.beat == 0 or now >= state.beat + dead_after:
         return Gate.NOT_LIVE
     if node.stake < minimum_stake:
         return Gate.NOT_ACTIVE
-    if hot.status & HotStatus.EXITING:
+    if state.status & NodeFlag.EXITING:
         return Gate.EXITING
-    if now < hot.quarantine:
+    if now < state.quarantine:
         return Gate.QUARANTINED
-    if hot.busy >= offer.slots:
+    if state.busy >= offer.slots:
         return Gate.NO_SLOT
-    if node.stake - hot.bond < ask.bond:
+    if node.stake - state.bond < ask.bond:
         return Gate.STAKE_SHORT
     if needs.runtimes & ~offer.runtimes:
         return Gate.RUNTIME
@@ -297,7 +297,7 @@ def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: in
         return Gate.ZONE
     if ask_in_force(node, now) > ask.ceiling:
         return Gate.PRICE
-    if not hot.seasoned and (ask.probation == 2 or (ask.probation == 1 and hot.busy > 0)):
+    if not state.seasoned and (ask.probation == 2 or (ask.probation == 1 and state.busy > 0)):
         return Gate.PROBATION
     return Gate.FITS
 
@@ -337,10 +337,10 @@ def fit(
     return Gate.FITS if has_time(terms, policy, now) else Gate.NO_TIME
 
 
-def score(needs: Needs, ceiling: int, rate: int, offer: Offer, hot: Hot) -> int:
+def score(needs: Needs, ceiling: int, rate: int, offer: Offer, state: NodeState) -> int:
     """Return S, 0..1e8: price 40 %, reputation 30 %, hardware 20 %, distance 10 %, less the load penalty."""
     p = (ceiling - rate) * BPS // ceiling
-    r = reputation.reputation(hot.r, hot.s)
+    r = reputation.reputation(state.r, state.s)
     h = (
         4 * _share(needs.vram_gib, offer.vram_gib)
         + 2 * max(0, BPS - 2500 * (offer.tier - needs.tier))
@@ -348,7 +348,7 @@ def score(needs: Needs, ceiling: int, rate: int, offer: Offer, hot: Hot) -> int:
         + _share(needs.cores, offer.cores)
     ) // 8
     g = BPS - 666 * zone_distance(needs.home, offer.zone) if needs.zone_mask else BPS
-    load = 300 * (hot.busy * BPS // offer.slots)
+    load = 300 * (state.busy * BPS // offer.slots)
     return max(0, 4000 * p + 3000 * r + 2000 * h + 1000 * g - load)
 
 

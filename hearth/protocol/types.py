@@ -105,7 +105,7 @@ class UnitFlag(IntFlag):
     ACCUSED = 16
 
 
-class HotStatus(IntFlag):
+class NodeFlag(IntFlag):
     """Recorded marks of a node; the status shown to users is computed (`protocol.status`)."""
 
     LAPSED = 1
@@ -190,8 +190,11 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Hot:
-    """A node's hot word: beat and reputation times in chain seconds, bond in base units, r and s in 1/2**20."""
+class NodeState:
+    """The part of a node's record that changes with its leases and beats: one word on chain, the lane table's HOT.
+
+    Beat and reputation times are chain seconds, the bond base units, r and s 1/2**20.
+    """
 
     beat: int = 0
     busy: int = 0
@@ -202,7 +205,7 @@ class Hot:
     cusum: int = 0
     quarantine: int = 0
     trips: int = 0
-    status: HotStatus = HotStatus(0)
+    status: NodeFlag = NodeFlag(0)
     seasoned: bool = False
     count: int = 0
 
@@ -216,7 +219,7 @@ class Node:
     operator: str
     stake: int
     offer: Offer
-    hot: Hot
+    state: NodeState
     next_ask: int = 0
     next_ask_at: int = 0
     exit_at: int = 0

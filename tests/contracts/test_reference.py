@@ -16,11 +16,11 @@ from hearth.protocol.types import (
     Best,
     Billing,
     Gate,
-    Hot,
-    HotStatus,
     Needs,
     Node,
+    NodeFlag,
     NodeId,
+    NodeState,
     Offer,
     Policy,
     Runtime,
@@ -61,9 +61,9 @@ def _lane(bits: int, *, least: int = 0) -> st.SearchStrategy[int]:
     )
 
 
-def _hots(*, last: int = LAST) -> st.SearchStrategy[Hot]:
+def _hots(*, last: int = LAST) -> st.SearchStrategy[NodeState]:
     return st.builds(
-        Hot,
+        NodeState,
         beat=_lane(32),
         busy=_lane(6),
         bond=_lane(80),
@@ -73,7 +73,7 @@ def _hots(*, last: int = LAST) -> st.SearchStrategy[Hot]:
         cusum=_lane(8),
         quarantine=_lane(32),
         trips=_lane(4),
-        status=st.builds(HotStatus, st.integers(0, 7)),
+        status=st.builds(NodeFlag, st.integers(0, 7)),
         seasoned=st.booleans(),
         count=_lane(6),
     )
@@ -236,8 +236,8 @@ SIZES: dict[str, int] = {"tier": 6, "gpu_count": 6, "vram_gib": 10, "cores": 10,
 
 
 @st.composite
-def _pairs(draw: st.DrawFn) -> tuple[Needs, Offer, Hot, int]:
-    """Draw needs, an offer that covers them, a hot word and a ceiling not below the ask."""
+def _pairs(draw: st.DrawFn) -> tuple[Needs, Offer, NodeState, int]:
+    """Draw needs, an offer that covers them, a node state and a ceiling not below the ask."""
     offered = {name: draw(_lane(bits)) for name, bits in SIZES.items()}
     needed = {name: draw(st.one_of(st.just(0), st.just(top), st.integers(0, top))) for name, top in offered.items()}
     needed["tier"] = max(needed["tier"], offered["tier"] - draw(st.integers(0, 6)))
@@ -256,34 +256,34 @@ def _pairs(draw: st.DrawFn) -> tuple[Needs, Offer, Hot, int]:
 
 
 @given(_pairs())
-def test_score__equal(drawn: tuple[Needs, Offer, Hot, int]) -> None:
+def test_score__equal(drawn: tuple[Needs, Offer, NodeState, int]) -> None:
     needs, offer, hot, ceiling = drawn
     found = _arithmetic().call.score(
-        words.pack_needs(needs), ceiling, offer.ask, words.pack_offer(offer), words.pack_hot(hot)
+        words.pack_needs(needs), ceiling, offer.ask, words.pack_offer(offer), words.pack_node_state(hot)
     )
     assert found == formulas.score(needs, ceiling, offer.ask, offer, hot)
     assert 0 <= found <= 10**8
 
 
 def test_score__all_distances__equal() -> None:
-    hot = Hot()
+    hot = NodeState()
     for home in range(16):
         for zone in range(16):
             needs, offer = Needs(zone_mask=U[16], home=home), Offer(zone=zone, ask=1)
             found = _arithmetic().call.score(
-                words.pack_needs(needs), 1, 1, words.pack_offer(offer), words.pack_hot(hot)
+                words.pack_needs(needs), 1, 1, words.pack_offer(offer), words.pack_node_state(hot)
             )
             assert found == formulas.score(needs, 1, 1, offer, hot), (home, zone)
 
 
 def test_score__extremes__equal() -> None:
-    worst_hot = Hot(s=U[26], busy=62)
+    worst_hot = NodeState(s=U[26], busy=62)
     needs = Needs(zone_mask=U[16], home=0)
     worst = Offer(tier=63, gpu_count=63, vram_gib=1023, cores=1023, ram_gib=U[14], zone=15, slots=63, ask=U[80])
-    best_hot, best = Hot(r=U[26]), Offer(ask=1)
+    best_hot, best = NodeState(r=U[26]), Offer(ask=1)
     for need, offer, hot in ((needs, worst, worst_hot), (Needs(), best, best_hot), (needs, best, worst_hot)):
         found = _arithmetic().call.score(
-            words.pack_needs(need), U[80], offer.ask, words.pack_offer(offer), words.pack_hot(hot)
+            words.pack_needs(need), U[80], offer.ask, words.pack_offer(offer), words.pack_node_state(hot)
         )
         assert found == formulas.score(need, U[80], offer.ask, offer, hot)
 
@@ -304,7 +304,7 @@ def _fitting(draw: st.DrawFn) -> tuple[Node, formulas.Ask, int]:
         hot,
         beat=draw(st.integers(now - DEAD_AFTER + 1, now)),
         quarantine=draw(st.sampled_from([0, now - 1, now])),
-        status=draw(st.sampled_from([HotStatus(0), HotStatus.SLASHED])),
+        status=draw(st.sampled_from([NodeFlag(0), NodeFlag.SLASHED])),
         bond=held,
         seasoned=seasoned,
     )
@@ -316,7 +316,7 @@ def _fitting(draw: st.DrawFn) -> tuple[Node, formulas.Ask, int]:
 def _gate(node: Node, ask: formulas.Ask, now: int) -> int:
     """Return the contract's gate, and demand that it is the library's."""
     packed = words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation
-    args = words.pack_hot(node.hot), words.pack_offer(node.offer), node.stake, packed, node.offer.ask
+    args = words.pack_node_state(node.state), words.pack_offer(node.offer), node.stake, packed, node.offer.ask
     evm = _gates().evm
     evm.now = now
     found: int = _gates().call.gate(*args)
@@ -326,7 +326,7 @@ def _gate(node: Node, ask: formulas.Ask, now: int) -> int:
 
 def _break(gate: Gate, node: Node, ask: formulas.Ask, now: int) -> tuple[Node, formulas.Ask]:
     """Change a fitting pair by as little as it takes to fail at one gate."""
-    hot, offer, needs = node.hot, node.offer, ask.needs
+    hot, offer, needs = node.state, node.offer, ask.needs
     lanes: dict[Gate, str] = dict(formulas._SIZE_GATES)
     if gate in lanes:
         name = lanes[gate]
@@ -335,16 +335,16 @@ def _break(gate: Gate, node: Node, ask: formulas.Ask, now: int) -> tuple[Node, f
         return replace(node, offer=offer), ask._replace(needs=replace(needs, **{name: offered + 1}))
     changes: dict[Gate, tuple[Node, formulas.Ask]] = {
         Gate.FITS: (node, ask),
-        Gate.NOT_LIVE: (replace(node, hot=replace(hot, beat=now - DEAD_AFTER)), ask),
-        Gate.NOT_ACTIVE: (replace(node, stake=MINIMUM - 1, hot=replace(hot, bond=0)), ask),
-        Gate.EXITING: (replace(node, hot=replace(hot, status=HotStatus.EXITING)), ask),
-        Gate.QUARANTINED: (replace(node, hot=replace(hot, quarantine=now + 1)), ask),
-        Gate.NO_SLOT: (replace(node, hot=replace(hot, busy=offer.slots)), ask),
+        Gate.NOT_LIVE: (replace(node, state=replace(hot, beat=now - DEAD_AFTER)), ask),
+        Gate.NOT_ACTIVE: (replace(node, stake=MINIMUM - 1, state=replace(hot, bond=0)), ask),
+        Gate.EXITING: (replace(node, state=replace(hot, status=NodeFlag.EXITING)), ask),
+        Gate.QUARANTINED: (replace(node, state=replace(hot, quarantine=now + 1)), ask),
+        Gate.NO_SLOT: (replace(node, state=replace(hot, busy=offer.slots)), ask),
         Gate.STAKE_SHORT: (node, ask._replace(bond=node.stake - hot.bond + 1)),
         Gate.RUNTIME: (replace(node, offer=replace(offer, runtimes=Runtime.JUROR)), ask),
         Gate.ZONE: (node, ask._replace(needs=replace(needs, zone_mask=U[16] ^ 1 << offer.zone))),
         Gate.PRICE: (node, ask._replace(ceiling=offer.ask - 1)),
-        Gate.PROBATION: (replace(node, hot=replace(hot, seasoned=False)), ask._replace(probation=2)),
+        Gate.PROBATION: (replace(node, state=replace(hot, seasoned=False)), ask._replace(probation=2)),
     }
     return changes[gate]
 
@@ -366,19 +366,19 @@ def test_gate__several_broken__name_the_same_first(drawn: tuple[Node, formulas.A
     node, ask, now = drawn
     for gate in gates:
         node, ask = _break(gate, node, ask, now)
-    assume(node.offer.ask > 0 and node.stake >= node.hot.bond)
+    assume(node.offer.ask > 0 and node.stake >= node.state.bond)
     _gate(node, ask, now)
 
 
 def test_gate__first_lease_of_a_newcomer__is_allowed_by_probation_one() -> None:
-    node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(slots=3, ask=5), Hot(beat=10**9))
+    node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(slots=3, ask=5), NodeState(beat=10**9))
     ask = formulas.Ask(Needs(), 5, 0, 1)
     for busy, gate in ((0, Gate.FITS), (1, Gate.PROBATION)):
-        assert _gate(replace(node, hot=replace(node.hot, busy=busy)), ask, 10**9) == gate
+        assert _gate(replace(node, state=replace(node.state, busy=busy)), ask, 10**9) == gate
 
 
 def test_gate__never_beat__is_not_live() -> None:
-    node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(ask=5), Hot())
+    node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(ask=5), NodeState())
     assert _gate(node, formulas.Ask(Needs(), 5, 0, 0), 10) == Gate.NOT_LIVE
 
 
@@ -403,20 +403,20 @@ WEIGHTS = st.one_of(st.sampled_from([0, 1, ONE // 2, ONE - 1, ONE]), st.integers
 
 
 @given(_hots(), st.booleans(), WEIGHTS, st.one_of(st.integers(0, 10**7), st.integers(0, 2**32)))
-def test_observe__equal(hot: Hot, ok: bool, weight: int, passed: int) -> None:
+def test_observe__equal(hot: NodeState, ok: bool, weight: int, passed: int) -> None:
     now = min(hot.rep_time + passed, LAST)
-    found = _arithmetic().call.observe(words.pack_hot(hot), ok, weight, now)
-    assert words.unpack_hot(found) == reputation.observe(hot, ok, weight, now)
+    found = _arithmetic().call.observe(words.pack_node_state(hot), ok, weight, now)
+    assert words.unpack_node_state(found) == reputation.observe(hot, ok, weight, now)
 
 
 @given(st.lists(st.tuples(st.booleans(), WEIGHTS, st.integers(0, 5 * 86_400)), max_size=40), _hots(last=10**9))
-def test_observe__histories__stay_equal(steps: list[tuple[bool, int, int]], start: Hot) -> None:
+def test_observe__histories__stay_equal(steps: list[tuple[bool, int, int]], start: NodeState) -> None:
     hot, now = start, start.rep_time
-    word = words.pack_hot(start)
+    word = words.pack_node_state(start)
     for ok, weight, passed in steps:
         now += passed
         hot, word = reputation.observe(hot, ok, weight, now), _arithmetic().call.observe(word, ok, weight, now)
-        assert words.unpack_hot(word) == hot
+        assert words.unpack_node_state(word) == hot
 
 
 @pytest.mark.parametrize("ok", [True, False])
@@ -425,23 +425,23 @@ def test_observe__every_trip_count_at_the_breaker__equal(ok: bool, trips: int) -
     for cusum in (0, 7, 8, 11, 12, 251, 252, 255):
         for count in (0, 62, 63):
             for weight in (ONE - 1, ONE):
-                hot = Hot(r=U[26], s=U[26], rep_time=LAST, cusum=cusum, trips=trips, count=count, quarantine=LAST)
-                found = _arithmetic().call.observe(words.pack_hot(hot), ok, weight, LAST)
-                assert words.unpack_hot(found) == reputation.observe(hot, ok, weight, LAST)
+                hot = NodeState(r=U[26], s=U[26], rep_time=LAST, cusum=cusum, trips=trips, count=count, quarantine=LAST)
+                found = _arithmetic().call.observe(words.pack_node_state(hot), ok, weight, LAST)
+                assert words.unpack_node_state(found) == reputation.observe(hot, ok, weight, LAST)
 
 
 def test_observe__third_failure__quarantines_for_an_hour_doubling_to_a_week() -> None:
-    word, spans = words.pack_hot(Hot(beat=1, rep_time=10**9)), []
+    word, spans = words.pack_node_state(NodeState(beat=1, rep_time=10**9)), []
     for _ in range(11):
         word = _arithmetic().call.observe(word, False, ONE, 10**9)
-        spans.append(max(0, words.unpack_hot(word).quarantine - 10**9))
+        spans.append(max(0, words.unpack_node_state(word).quarantine - 10**9))
     hours = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 168]
     assert spans == [3_600 * hour for hour in hours]
 
 
 @given(_lane(26), _lane(26))
 def test_reputation__equal(r: int, s: int) -> None:
-    found = _arithmetic().call.reputation_of(words.pack_hot(Hot(r=r, s=s)))
+    found = _arithmetic().call.reputation_of(words.pack_node_state(NodeState(r=r, s=s)))
     assert found == reputation.reputation(r, s)
     assert 0 < found < 10_000
 

@@ -148,7 +148,7 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Sta
     read = market.node(node, head.hash)
     assert (read.owner, read.operator, read.stake, read.offer) == (owner, operator, stake, OFFER)
     assert market.nodes(head.hash)[node - 1] == read
-    assert read.hot.beat == market.last_seen(node, head.hash)
+    assert read.state.beat == market.last_seen(node, head.hash)
     parameters = market.network.node_parameters
     assert formulas.status(read, head.timestamp, parameters.dead_after, parameters.minimum_stake) is Status.ACTIVE
     assert market.totals(head.hash).total == stake

@@ -17,12 +17,12 @@ from hearth.protocol.formulas import Ask, Immutables
 from hearth.protocol.types import (
     Best,
     Gate,
-    Hot,
-    HotStatus,
     JobId,
     Needs,
     Node,
+    NodeFlag,
     NodeId,
+    NodeState,
     Offer,
     Policy,
     Runtime,
@@ -81,7 +81,7 @@ def nodes_of(draw: st.DrawFn, number: int, terms: Terms, bond: int, minimum: int
         ask=draw(at_most(terms.ceiling)),
         **fitting,
     )
-    hot = Hot(
+    hot = NodeState(
         beat=draw(st.sampled_from([NOW, NOW - 899])),
         busy=draw(st.integers(0, slots - 1)),
         bond=hot_bond,
@@ -99,7 +99,7 @@ def _offer(node: Node, **changes: Any) -> Node:
 
 
 def _hot(node: Node, **changes: Any) -> Node:
-    return replace(node, hot=replace(node.hot, **changes))
+    return replace(node, state=replace(node.state, **changes))
 
 
 def _pending(draw: st.DrawFn, node: Node, terms: Terms) -> Node:
@@ -126,10 +126,10 @@ TWISTS: list[Twist] = [
     lambda draw, node, terms: _offer(node, zone=draw(st.integers(0, 15))),
     lambda draw, node, terms: _hot(node, beat=draw(st.sampled_from([0, NOW - 901, NOW - 900, NOW - 899]))),
     lambda draw, node, terms: _hot(node, quarantine=draw(st.sampled_from([NOW - 1, NOW, NOW + 1]))),
-    lambda draw, node, terms: _hot(node, status=HotStatus(draw(st.integers(0, 7)))),
+    lambda draw, node, terms: _hot(node, status=NodeFlag(draw(st.integers(0, 7)))),
     lambda draw, node, terms: _hot(node, busy=min(63, node.offer.slots + draw(st.integers(-1, 1)))),
     lambda draw, node, terms: _hot(node, seasoned=False, busy=draw(st.integers(0, min(2, node.offer.slots - 1)))),
-    lambda draw, node, terms: _hot(node, bond=min(TOP, max(0, node.hot.bond + draw(st.integers(-1, 1))))),
+    lambda draw, node, terms: _hot(node, bond=min(TOP, max(0, node.state.bond + draw(st.integers(-1, 1))))),
     lambda draw, node, terms: replace(node, stake=max(0, node.stake - draw(st.integers(0, 2)))),
     lambda draw, node, terms: replace(node, operator=terms.submitter),
     lambda draw, node, terms: replace(node, operator=f"0x{int(terms.submitter, 16) | 1 << 64:040x}"),
@@ -219,7 +219,7 @@ def test_scores__every_ready_node_below_the_ceiling__equal_protocol(
     for node in nodes:
         if not formulas.node_gate(node, ask, NOW, 900, 0):
             rate = formulas.ask_in_force(node, NOW)
-            expected[node.id] = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.hot)
+            expected[node.id] = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.state)
     assert got == expected
 
 

@@ -201,7 +201,7 @@ def _propose(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room:
     # The chain scores the node as it is, not as it will be.
     node = snapshot.node
     rate = formulas.ask_in_force(node, now)
-    score = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.hot)
+    score = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.state)
     key = formulas.key(score, formulas.seed(*where, unit.attempts), node.id)
     if on.live and key <= best.key:
         return Skip(*where, Reason.OUTBID, f"node {best.node} leads")
