@@ -69,14 +69,14 @@ def machine() -> dict[str, Any]:
     }
 
 
-def in_columns(view: Nodes, job: fleets.Job) -> match.Match | None:
+def in_columns(view: Nodes, job: fleets.Job) -> match.Winner | None:
     """Match one job in the columns."""
     return match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best())
 
 
-def in_a_loop(nodes: list[Node], job: fleets.Job) -> match.Match | None:
+def in_a_loop(nodes: list[Node], job: fleets.Job) -> match.Winner | None:
     """Match one job node by node."""
-    return plain.winner(nodes, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.MARKET)
+    return plain.winner(nodes, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.IMMUTABLES)
 
 
 def bench_fleet(kind: fleets.Kind, size: int, compared: int) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def bench_fleet(kind: fleets.Kind, size: int, compared: int) -> dict[str, Any]:
     prepare: list[float] = []
     for _ in range(5):
         start = time.thread_time()
-        view = fleet.at(fleets.NOW, fleets.MARKET)
+        view = fleet.at(fleets.NOW, fleets.IMMUTABLES)
         prepare.append(1_000 * (time.thread_time() - start))
     jobs = fleets.jobs(compared, kind=kind)
     fast: list[float] = []

@@ -13,13 +13,13 @@ from typing import Final, Literal
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import words
 from hearth.protocol.formulas import Immutables
-from hearth.protocol.types import Hot, JobId, Needs, Node, NodeId, Offer, Runtime, Terms, TermsFlag
+from hearth.protocol.types import JobId, Needs, Node, NodeId, NodeState, Offer, Runtime, Terms, TermsFlag
 
 Kind = Literal["random", "all equal", "one tier"]
 KINDS: Final[tuple[Kind, ...]] = ("random", "all equal", "one tier")
 
 NOW: Final = 1_700_000_000
-MARKET: Final = Immutables(dead_after=900, minimum_stake=10**17)
+IMMUTABLES: Final = Immutables(dead_after=900, minimum_stake=10**17)
 COIN: Final = 10**18
 RATE_PER_HOUR: Final = COIN * 10**6 // 3_600
 
@@ -52,14 +52,14 @@ def fleet(kind: Kind, size: int, seed: int = 1) -> list[Node]:
 def _node(draw: random.Random, kind: Kind, number: int) -> Node:
     if kind == "all equal":
         tier, vram, rate, zone, cores, ram, slots, busy = 20, 24, 60 * RATE_PER_HOUR // 1_000, _ZONE, 16, 64, 1, 0
-        hot = Hot(beat=NOW - 100, r=20 << 20, rep_time=NOW - 5_000, seasoned=True)
+        state = NodeState(beat=NOW - 100, r=20 << 20, rep_time=NOW - 5_000, seasoned=True)
     else:
         tier, vram, milli = draw.choice(_CLASSES) if kind == "random" else _CLASSES[3]
         rate = milli * RATE_PER_HOUR // 1_000 * draw.randint(700, 1_500) // 1_000
         zone, cores, ram = draw.randrange(16), draw.choice((8, 16, 32, 64)), draw.choice((32, 64, 128, 256))
         slots = draw.choice((1, 1, 2, 4, 8))
         busy = draw.randint(0, slots)
-        hot = Hot(
+        state = NodeState(
             beat=NOW - draw.choice((50, 120, 299, 400, 899, 900, 5_000)),
             busy=busy,
             bond=busy * draw.randint(0, COIN // 50),
@@ -86,7 +86,7 @@ def _node(draw: random.Random, kind: Kind, number: int) -> Node:
             slots=slots,
             ask=rate,
         ),
-        hot=hot,
+        state=state,
     )
 
 

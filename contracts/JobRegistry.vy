@@ -727,7 +727,7 @@ def job_id_of(terms: IJobRegistry.Terms) -> bytes32:
 @reentrant
 def load(job_id: bytes32, index: uint256) -> (uint256, uint256, uint256, uint256):
     """
-    @return (job word, unit word, second slot, accused node) as stored; the job word of an array is its header.
+    @return (job word, unit word, auxiliary slot, accused node) as stored; the job word of an array is its header.
     """
     job: uint256 = self._words[job_id]
     key: bytes32 = job_id

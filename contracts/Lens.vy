@@ -227,7 +227,7 @@ def _load(job_id: bytes32, index: uint256) -> uint256[4]:
 @internal
 def _read(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
     """
-    @return (job word, unit word with its lapse applied, second slot, accused node)
+    @return (job word, unit word with its lapse applied, auxiliary slot, accused node)
     """
     job_id: bytes32 = staticcall JOBS.job_id_of(terms)
     raw: uint256[4] = self._load(job_id, index)

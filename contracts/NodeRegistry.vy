@@ -38,7 +38,7 @@ HOUR: constant(uint256) = 3600
 PAUSE_TIME: constant(uint256) = 7 * 86400
 DEAD_ADDRESS: constant(address) = 0x000000000000000000000000000000000000dEaD
 
-# A lane that follows another in the hot word adds without touching its neighbour.
+# A lane that follows another in the node state adds without touching its neighbour.
 ONE_BUSY: constant(uint256) = 1 << packing.HOT_BUSY_SHIFT
 BEAT_LANES: constant(uint256) = packing.HOT_BEAT_LANE + packing.HOT_LAPSED
 

@@ -122,7 +122,7 @@ OPERATOR_EXIT_AT_MASK: constant(uint256) = 1099511627775  # 2**40 - 1
 OPERATOR_EXIT_AT_LANE: constant(uint256) = 1099511627775 << 160
 OPERATOR_BITS: constant(uint256) = 200
 
-# ---- hot: what changes with a node's leases and beats ----
+# ---- hot: the node state, which changes with leases and beats ----
 HOT_BEAT_SHIFT: constant(uint256) = 0  # seconds, of the last beat
 HOT_BEAT_MASK: constant(uint256) = 4294967295  # 2**32 - 1
 HOT_BEAT_LANE: constant(uint256) = 4294967295 << 0

@@ -3,7 +3,7 @@
 @title Reputation: beta for rank, CUSUM for the breaker
 @author Hearth
 @license Apache-2.0
-@notice Pure arithmetic on a node's hot word. Reputation ranks; no safety argument rests on it.
+@notice Pure arithmetic on a node's state. Reputation ranks; no safety argument rests on it.
 @dev Mirrors `observe` and `decay` of hearth/protocol/formulas.py bit for bit. SPEC section "Reputation".
 """
 
@@ -49,10 +49,10 @@ def _decay(amount: uint256, passed: uint256) -> uint256:
 @pure
 def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
     """
-    @notice Fold one observation into a hot word.
+    @notice Fold one observation into a node state.
     @param weight In 1/2**20; only observations of at least ONE move the breaker.
     @param now Seconds, at least the word's reputation time.
-    @return The new hot word.
+    @return The new node state.
     """
     passed: uint256 = now - ((hot >> packing.HOT_REP_TIME_SHIFT) & packing.HOT_REP_TIME_MASK)
     r: uint256 = self._decay((hot >> packing.HOT_R_SHIFT) & packing.HOT_R_MASK, passed)

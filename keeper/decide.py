@@ -17,7 +17,7 @@ import numpy as np
 
 from hearth.protocol import formulas
 from hearth.protocol.formulas import Ask
-from hearth.protocol.types import BPS, HotStatus, JobId, Node, NodeId, State, Unit
+from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, State, Unit
 from keeper.actions import (
     ALL,
     Action,
@@ -32,7 +32,7 @@ from keeper.actions import (
     unit_id,
 )
 from keeper.config import Config
-from keeper.match import Bucket, Match, best_bucket, draw
+from keeper.match import Bucket, Winner, best_bucket, draw
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 
 MAX_SETTLE: Final = 64
@@ -62,7 +62,7 @@ class _Decision:
 
     def __init__(self, snapshot: Snapshot, config: Config, now: int) -> None:
         self.snapshot, self.config, self.now = snapshot, config, now
-        self.fleet, self.market = snapshot.nodes.fleet, snapshot.nodes.market
+        self.fleet, self.immutables = snapshot.nodes.fleet, snapshot.nodes.immutables
         self.reserved: dict[NodeId, list[int]] = {}
         self.buckets: dict[tuple[Ask, str, frozenset[int]], Bucket | None] = {}
         self.due: list[_Due] = []
@@ -95,7 +95,7 @@ class _Decision:
         elif unit.state == State.CLOSING:
             yield self.closing(job, row, name)
         elif unit.state == State.SUBMITTED:
-            since = unit.mark + job.terms.challenge_window
+            since = unit.submitted_at + job.terms.challenge_window
             waits = self.waits(name, since, f"challenge window open until {since}")
             if waits:
                 yield waits
@@ -126,9 +126,9 @@ class _Decision:
     def running(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         unit = row.unit
         node = self.node(unit.node)
-        beat = node.hot.beat if node else unit.started
-        since = formulas.reclaimable_from(unit, beat, self.market.dead_after)
-        waits = self.waits(name, since, f"runs on node {unit.node}, which may submit until {unit.mark}")
+        beat = node.state.beat if node else unit.started
+        since = formulas.reclaimable_from(unit, beat, self.immutables.dead_after)
+        waits = self.waits(name, since, f"runs on node {unit.node}, which may submit until {unit.deadline_at}")
         if waits:
             return waits
         slash = formulas.slash_of(formulas.bond(job.terms, job.policy))
@@ -136,7 +136,7 @@ class _Decision:
         return self.worth(name, reward, gas) or Reclaim(job.id, row.index, unit.node, reward=reward, gas=gas)
 
     def closing(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
-        since = row.unit.mark
+        since = row.unit.deadline_at
         waits = self.waits(name, since, f"cancelled with notice until {since}")
         if waits:
             return waits
@@ -175,7 +175,7 @@ class _Decision:
         refusal = self.no_proposal(job, read, live, stopped)
         if refusal:
             return Skip(name, refusal)
-        lapsed = row.unit.mark + policy.ack_time if row.unit.mark and not live else 0
+        lapsed = row.unit.window_end + policy.ack_time if row.unit.window_end and not live else 0
         wait = None if follows else self.waits(name, max(read.started, lapsed), "")
         if wait:
             return wait
@@ -183,7 +183,7 @@ class _Decision:
         if match is None:
             return Skip(name, "no node that fits has a free slot")
         if live and (match.key <= row.best.key or match.node == row.best.node):
-            return Skip(name, f"node {row.best.node} is the best proposal until {read.mark}")
+            return Skip(name, f"node {row.best.node} is the best proposal until {read.window_end}")
         gas = config.gas.improve if live else config.gas.propose_next if untouched else config.gas.propose
         own = live and row.best.payee.lower() == config.payee.lower()
         reward = 0 if own else formulas.tip(terms) * config.ack_bps // BPS
@@ -204,10 +204,10 @@ class _Decision:
             return "two nodes let it lapse: claims only"
         if stopped:
             return stopped
-        if live and self.now >= read.mark:
-            return f"its node may ack until {read.mark + policy.ack_time}"
-        if live and soon >= read.mark:
-            return f"its window closes at {read.mark}, too soon to improve"
+        if live and self.now >= read.window_end:
+            return f"its node may ack until {read.window_end + policy.ack_time}"
+        if live and soon >= read.window_end:
+            return f"its window closes at {read.window_end}, too soon to improve"
         if not formulas.has_time(terms, policy, soon):
             return (
                 f"no time is left before its deadline; it can be expired from {formulas.expirable_from(terms, policy)}"
@@ -225,7 +225,7 @@ class _Decision:
                     silent.add(0)
         return "two nodes let this job lapse" if len(silent) > 1 else ""
 
-    def match(self, job: JobRow, row: UnitRow, read: Unit) -> Match | None:
+    def match(self, job: JobRow, row: UnitRow, read: Unit) -> Winner | None:
         ask = formulas.ask_of(job.terms, job.policy)
         barred = frozenset({int(read.node), *self.full(ask)})
         key = (ask, job.terms.submitter, barred)
@@ -245,10 +245,10 @@ class _Decision:
             node = self.node(number)
             if node is None:
                 continue
-            hot = node.hot
-            no_slot = hot.busy + count >= node.offer.slots
-            no_stake = node.stake - hot.bond - bonded < ask.bond
-            if no_slot or no_stake or (ask.probation and not hot.seasoned):
+            state = node.state
+            no_slot = state.busy + count >= node.offer.slots
+            no_stake = node.stake - state.bond - bonded < ask.bond
+            if no_slot or no_stake or (ask.probation and not state.seasoned):
                 yield number
 
     # ---- many at once ----
@@ -274,15 +274,15 @@ class _Decision:
     def liveness(self) -> Iterator[Action | Skip]:
         gas, price, paid = self.config.gas, self.snapshot.gas_price, self.snapshot.liveness_fee
         beat, status = self.fleet.column("beat"), self.fleet.column("status")
-        silent = (beat != 0) & (self.now - beat >= self.market.dead_after) & (self.fleet.column("exited") == 0)
-        silent &= status & (HotStatus.LAPSED | HotStatus.EXITING) == 0
+        silent = (beat != 0) & (self.now - beat >= self.immutables.dead_after) & (self.fleet.column("exited") == 0)
+        silent &= status & (NodeFlag.LAPSED | NodeFlag.EXITING) == 0
         batch: list[tuple[int, NodeId]] = []
         for row in np.flatnonzero(silent):
             number = NodeId(int(row) + 1)
             name = node_id(number)
             node = self.fleet.node(number)
-            waits = self.waits(name, node.hot.beat + self.market.dead_after, "")
-            fee = min(paid, node.stake - node.hot.bond)
+            waits = self.waits(name, node.state.beat + self.immutables.dead_after, "")
+            fee = min(paid, node.stake - node.state.bond)
             if waits:
                 yield waits
             elif self.config.is_worth(fee, gas.liveness_item, price):

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from hearth.protocol import reputation, words
 from hearth.protocol.formulas import Immutables
-from hearth.protocol.types import BPS, HotStatus, Node, NodeId
+from hearth.protocol.types import BPS, Node, NodeFlag, NodeId
 from keeper.columns import F64, I64, U64, approx, at_least, bits, lane_of, limbs_of
 
 Whole = npt.NDArray[np.signedinteger[Any]]
@@ -35,7 +35,7 @@ def encode_node(node: Node) -> bytes:
         int(node.operator, 16),
         node.stake,
         words.pack_offer(node.offer),
-        words.pack_hot(node.hot),
+        words.pack_node_state(node.state),
         node.next_ask_at << _NEXT_ASK_BITS | node.next_ask,
         node.exit_at,
     )
@@ -51,7 +51,7 @@ def decode_node(node: NodeId, raw: bytes) -> Node:
         operator=f"0x{v[OPERATOR]:040x}",
         stake=v[STAKE],
         offer=words.unpack_offer(v[OFFER]),
-        hot=words.unpack_hot(v[HOT]),
+        state=words.unpack_node_state(v[HOT]),
         next_ask=v[NEXT_ASK] & (1 << _NEXT_ASK_BITS) - 1,
         next_ask_at=v[NEXT_ASK] >> _NEXT_ASK_BITS,
         exit_at=v[EXIT_AT],
@@ -121,17 +121,17 @@ class Fleet:
         """Return a whole column (read only by convention): see `_WHOLE` for the names."""
         return self._whole[name][: self._size]
 
-    def at(self, now: int, market: Immutables) -> Nodes:
+    def at(self, now: int, immutables: Immutables) -> Nodes:
         """Freeze what holds at chain second `now`: rates in force, and the nodes that can take a lease at all."""
         live, column = slice(0, self._size), {name: values[: self._size] for name, values in self._whole.items()}
         ready = column["beat"] != 0
-        ready &= now - column["beat"] < market.dead_after
-        ready &= column["status"] & HotStatus.EXITING == 0
+        ready &= now - column["beat"] < immutables.dead_after
+        ready &= column["status"] & NodeFlag.EXITING == 0
         ready &= now >= column["quarantine"]
         ready &= column["busy"] < column["slots"]
         rows = np.flatnonzero(ready)
         stake = self._limbs[rows, STAKE]
-        rows = rows[at_least(approx(stake[:, 0], stake[:, 1]), stake[:, 0], market.minimum_stake)]
+        rows = rows[at_least(approx(stake[:, 0], stake[:, 1]), stake[:, 0], immutables.minimum_stake)]
         turned = now >= column["turns_at"][rows]
         low = np.where(turned, self._wide["next_low"][live][rows], self._wide["ask_low"][live][rows])
         high = np.where(turned, self._wide["next_high"][live][rows], self._wide["ask_high"][live][rows])
@@ -140,7 +140,7 @@ class Fleet:
         return Nodes(
             fleet=self,
             now=now,
-            market=market,
+            immutables=immutables,
             ids=rows + 1,
             rate=approx(low, high),
             rate_low=low,
@@ -188,7 +188,7 @@ class Nodes:
 
     fleet: Fleet
     now: int
-    market: Immutables
+    immutables: Immutables
     ids: I64
     rate: F64
     rate_low: U64

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from hearth.daemon import health
+from hearth.daemon.health import Health, Server
 
 if TYPE_CHECKING:
     from keeper.reports import KeeperStatus
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CYCLE_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
-class Metrics:
+class KeeperMetrics:
     """Every metric of a keeper, in a registry of its own."""
 
     def __init__(self) -> None:
@@ -67,12 +67,12 @@ class Metrics:
         )
 
 
-class Health(health.Health):
+class KeeperHealth(Health):
     """What the keeper says of itself: `beat` at the end of every cycle, read by the probes and people."""
 
     def __init__(self, stall: float, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(stall, "no cycle has ended yet", clock)
-        self.metrics = Metrics()
+        self.metrics = KeeperMetrics()
         self.status: KeeperStatus | None = None
 
     def beat(self, status: KeeperStatus, unready: str) -> None:
@@ -95,8 +95,6 @@ class Health(health.Health):
         self.metrics.ready.set(0 if unready else 1)
         self.turn()
 
-    def serve(self, address: tuple[str, int]) -> health.Server:
+    def serve(self, address: tuple[str, int]) -> Server:
         """Serve metrics, probes and /status. Raises ConfigError where the address cannot be had."""
-        return health.Server(
-            address, self.metrics.registry, self, {"/status": lambda: self.status or {}}, component="keeper"
-        )
+        return Server(address, self.metrics.registry, self, {"/status": lambda: self.status or {}}, component="keeper")

@@ -264,7 +264,7 @@ class Index:
     def _unit(self, index: int, row: int) -> UnitRow:
         unit: Unit = words.unpack_unit(_int_of(self._words[row]))
         best = Best()
-        if unit.state == State.OPEN and unit.mark:
+        if unit.window_end:
             best = words.unpack_best(_int_of(self._seconds[row]))
         return UnitRow(index, unit, best)
 

@@ -40,7 +40,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class Winner:
     """The node whose proposal wins a unit, with its key."""
 
     node: NodeId
@@ -145,11 +145,11 @@ def best_bucket(nodes: Nodes, ask: Ask, submitter: str, barred: Iterable[int] = 
     return Bucket(number, nodes.ids[rows[value >= number * formulas.BUCKET]])
 
 
-def draw(bucket: Bucket, seed: bytes) -> Match:
+def draw(bucket: Bucket, seed: bytes) -> Winner:
     """Return the node of a bucket with the largest lot; of two equal lots the lower id."""
     values = lots(seed, bucket.ids)
     first = int(values.argmax())
-    return Match(NodeId(int(bucket.ids[first])), bucket.number << 40 | int(values[first]))
+    return Winner(NodeId(int(bucket.ids[first])), bucket.number << 40 | int(values[first]))
 
 
 def winner(
@@ -161,7 +161,7 @@ def winner(
     unit: Unit,
     best: Best,
     barred: Sequence[int] = (),
-) -> Match | None:
+) -> Winner | None:
     """Return the node with the largest key among all that `hearth.protocol.formulas.fit` admits to a unit, or None.
 
     `unit` and `best` are as stored; an untouched lease is `Unit(state=State.OPEN)`.
@@ -173,7 +173,7 @@ def winner(
     return None if bucket is None else draw(bucket, formulas.seed(job, index, unit.attempts))
 
 
-def gates(fleet: Fleet, terms: Terms, policy: Policy, now: int, market: Immutables) -> dict[Gate, int]:
+def gates(fleet: Fleet, terms: Terms, policy: Policy, now: int, immutables: Immutables) -> dict[Gate, int]:
     """Count the registered nodes by the first gate that keeps them from a fresh unit of the job (FITS: they can).
 
     Exited nodes are left out. This answers "why is nothing happening" for one job at a time, node by node.
@@ -183,7 +183,7 @@ def gates(fleet: Fleet, terms: Terms, policy: Policy, now: int, market: Immutabl
     in_time = formulas.has_time(terms, policy, now)
     for row in np.flatnonzero(fleet.column("exited") == 0):
         node = fleet.node(NodeId(int(row) + 1))
-        gate = formulas.node_gate(node, ask, now, market.dead_after, market.minimum_stake)
+        gate = formulas.node_gate(node, ask, now, immutables.dead_after, immutables.minimum_stake)
         if not gate and node.operator.lower() == terms.submitter.lower():
             gate = Gate.SUBMITTER
         elif not gate and not in_time:

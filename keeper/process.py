@@ -12,7 +12,7 @@ from hearth.config.settings import open_network, rpc_urls
 from hearth.daemon.loop import stop_on_signals
 from hearth.daemon.signer import open_sender, read_account, sender_config
 from hearth.protocol import units
-from keeper.health import Health
+from keeper.health import KeeperHealth
 from keeper.settings import Settings
 from keeper.shell import Keeper
 
@@ -35,7 +35,7 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
         wait = float(units.parse_duration(settings.limits.wait))
         paying = sender_config(network, max_fee=settings.limits.max_gas_wei, timeout=wait)
         sender = stack.enter_context(open_sender(port, network, key, account, home=settings.home, config=paying))
-    return Keeper(settings, network, port, sender, Health(STALL_SECONDS))
+    return Keeper(settings, network, port, sender, KeeperHealth(STALL_SECONDS))
 
 
 def run_keeper(keeper: Keeper, stack: ExitStack, cycles: int | None = None) -> None:

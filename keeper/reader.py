@@ -14,7 +14,7 @@ from hearth.chain.port import Block, ChainPort
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.formulas import Immutables
-from keeper.health import Metrics
+from keeper.health import KeeperMetrics
 from keeper.index import Index, topics
 from keeper.snapshot import JobRow, Snapshot
 
@@ -25,7 +25,7 @@ class Reader:
     """Follow one market. `index` is what is known of it, `head` the block of the last look at the logs."""
 
     def __init__(
-        self, port: ChainPort, market: Market, network: Network, *, payee: str, span: int, metrics: Metrics
+        self, port: ChainPort, market: Market, network: Network, *, payee: str, span: int, metrics: KeeperMetrics
     ) -> None:
         """Begin before the market's first block; `span` is the number of blocks asked for at once."""
         self._port, self._market, self._network = port, market, network

@@ -14,7 +14,7 @@ from keeper.explain import explain_job
 from keeper.shell import Keeper
 
 if TYPE_CHECKING:
-    from keeper.reports import KeeperExplanation, KeeperWork, Waiting, Work
+    from keeper.reports import DueWork, KeeperExplanation, KeeperWork, Waiting
 
 _PLACES: Final = 9
 """Decimals of amounts for people; documents hold them exactly."""
@@ -30,7 +30,7 @@ def work(keeper: Keeper) -> KeeperWork:
     """
     head = keeper.reader.sync(compare_all=True)
     said = decide(keeper.reader.snapshot(head), keeper.config, head.timestamp)
-    rows: list[Work] = [
+    rows: list[DueWork] = [
         {
             "does": one.kind,
             "ids": list(one.ids),

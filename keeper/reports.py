@@ -10,7 +10,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 
-class Work(TypedDict):
+class DueWork(TypedDict):
     """An action that would be sent now: its verb, what it concerns, and its reward."""
 
     does: str
@@ -31,7 +31,7 @@ class KeeperWork(TypedDict):
 
     schema: Literal["hearth.keeper.list/1"]
     block: int
-    work: list[Work]
+    work: list[DueWork]
     waiting: list[Waiting]
 
 
@@ -87,7 +87,7 @@ class ProfitAndLoss(TypedDict):
     mined: dict[str, int]
 
 
-class Outcome(TypedDict):
+class ActionOutcome(TypedDict):
     """What became of one action of the last cycle; `detail` is a transaction's hash, or why it was not sent."""
 
     action: str
@@ -139,7 +139,7 @@ class KeeperStatus(_Listed):
     jobs: int
     units: dict[str, int]
     profit_and_loss: ProfitAndLoss
-    actions: list[Outcome]
+    actions: list[ActionOutcome]
     skips: list[Waiting]
     skips_left_out: int
     age: NotRequired[int]

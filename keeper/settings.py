@@ -39,7 +39,7 @@ class Work(Section):
     burst: Annotated[int, Field(ge=1, le=64)] = 8
 
 
-class Price(Section):
+class CoinPrice(Section):
     """What one native coin is worth in the market's asset: a fixed amount, or a file that another program keeps.
 
     A market that pays in the native coin needs neither. The file holds one amount, such as "2650.40", and is read at
@@ -56,7 +56,7 @@ class MetricsSettings(sections.MetricsSettings):
     listen: str = "127.0.0.1:9465"
 
 
-class Limits(Section):
+class SpendingLimits(Section):
     """When to pay no more, to wait, and to give up."""
 
     max_gas_price: GasPrice = "200 gwei"
@@ -81,8 +81,8 @@ class Settings(Section):
     poll: Annotated[float, Field(gt=0, le=60)] = 1.0
     account: Account | None = None
     work: Work = Work()
-    price: Price = Price()
-    limits: Limits = Limits()
+    price: CoinPrice = CoinPrice()
+    limits: SpendingLimits = SpendingLimits()
     metrics: MetricsSettings = MetricsSettings()
     withdraw_at: str = ""
 

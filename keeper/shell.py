@@ -27,7 +27,7 @@ from hearth.protocol.types import ZERO_ADDRESS
 from keeper.actions import Action, Skip
 from keeper.config import Config
 from keeper.decide import decide
-from keeper.health import Health
+from keeper.health import KeeperHealth
 from keeper.ledger import Ledger
 from keeper.reader import Reader
 from keeper.settings import Settings
@@ -57,7 +57,7 @@ class Keeper:
         network: Network,
         port: ChainPort,
         sender: Sender | None,
-        health: Health,
+        health: KeeperHealth,
         *,
         address: str = ZERO_ADDRESS,
         wall: Callable[[], float] = time.time,

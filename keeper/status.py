@@ -20,7 +20,7 @@ from keeper.ledger import Ledger
 from keeper.snapshot import JobRow, Snapshot
 
 if TYPE_CHECKING:
-    from keeper.reports import KeeperStatus, ListedJob, Outcome
+    from keeper.reports import ActionOutcome, KeeperStatus, ListedJob
 
 STATUS_FILE: Final = "status.json"
 MAX_LISTED: Final = 500
@@ -35,7 +35,7 @@ class Cycle:
     snapshot: Snapshot
     said: list[Action | Skip]
     balance: int
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[ActionOutcome] = field(default_factory=list)
     unready: str = ""
     """Why nothing was sent, "" where all is well."""
 

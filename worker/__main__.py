@@ -49,8 +49,8 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     from worker.attempt.executor import Executor
     from worker.attempt.task import Bounds
     from worker.decide import Config
-    from worker.journal import Journal
-    from worker.metrics import Metrics
+    from worker.journal import AttemptJournal
+    from worker.metrics import WorkerMetrics
     from worker.settings import chosen_gpus, runtimes_of
     from worker.shell import Told, Worker
     from worker.watch import find_node
@@ -91,7 +91,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     for name, kind in RUNTIMES.items():
         if node.offer.runtimes & kind.flag and name not in runtimes:
             log.warning("the node offers a runtime that does not work here", runtime=name, fix="hearth worker doctor")
-    attempts = Journal(home / "work.db")
+    attempts = AttemptJournal(home / "work.db")
     stack.callback(attempts.close)
     if attempts.put_aside is not None:
         log.warning("the journal was unreadable and is put aside", path=str(attempts.put_aside))
@@ -138,7 +138,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
         # Several looks per beat, several blocks per look on a fast chain.
         poll=min(2.0, dead_after / 12),
     )
-    metrics = Metrics()
+    metrics = WorkerMetrics()
     worker = Worker(
         told,
         market=market,

@@ -288,8 +288,8 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
         rows.append(
             Check("node owner", Level.WARN, f"{node.owner} is paid, not account.payout", "set account.payout to it")
         )
-    free = node.stake - node.hot.bond
+    free = node.stake - node.state.bond
     text = f"node {node.id} is {status.name}, free stake {format_amount(free, asset_of(market.network))}"
-    good = status in (Status.ACTIVE, Status.INACTIVE) or (status is Status.PENDING and node.hot.beat == 0)
+    good = status in (Status.ACTIVE, Status.INACTIVE) or (status is Status.PENDING and node.state.beat == 0)
     rows.append(Check("node", Level.PASS if good else Level.WARN, text, "" if good else "hearth worker status"))
     return rows

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from hearth.market.network import LOCAL_CHAIN_ID
 from hearth.protocol.gpu_tiers import NO_GPU, slug_of, tier_of, vram_gib
+from hearth.protocol.types import LOCAL_CHAIN_ID
 from worker.runtimes.base import Check, Level
 
 TOOLKIT_MINIMUM = "1.17.8"

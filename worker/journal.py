@@ -100,7 +100,7 @@ class Entry:
         return Execution(self.key, stage, self.outcome, self.result, self.report, self.used, max(1, self.tries))
 
 
-class Journal:
+class AttemptJournal:
     """Remember attempts across crashes. Safe to use from several threads; one process per file."""
 
     def __init__(self, path: Path) -> None:

@@ -13,8 +13,8 @@ STALE_SECONDS: Final = 60.0
 NOT_READY: Final = "it takes no work now: hearth worker status says why"
 
 
-class Metrics:
-    """Every metric of a worker, in a registry of its own, and its health. `ready` and `pulse` are the loop's."""
+class WorkerMetrics:
+    """Every metric of a worker, in a registry of its own, and its health. `ready` and `turn` are the loop's."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -44,7 +44,7 @@ class Metrics:
         self.refused = counter("refused", "Sends that a contract refused, mostly lost races", "kind", "reason")
         self.failures = counter("failures", "Cycles that failed and were tried again", "code")
 
-    def pulse(self) -> None:
+    def turn(self) -> None:
         """Note that the loop has turned."""
         self.health.turn()
 

@@ -28,10 +28,9 @@ from hearth.chain.port import Block, reason_of
 from hearth.chain.tx import Sender
 from hearth.chain.tx_journal import TxState
 from hearth.daemon.loop import Backoff
-from hearth.market.network import LOCAL_CHAIN_ID
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Gate, JobId, Node, NodeId, Status
+from hearth.protocol.types import LOCAL_CHAIN_ID, Gate, JobId, Node, NodeId, Status
 from hearth.storage.stores import FolderStore, Store
 from worker.attempt import fetch
 from worker.attempt.executor import Executor
@@ -52,8 +51,8 @@ from worker.decide import (
     decide,
 )
 from worker.flights import GAP, read_call
-from worker.journal import Journal, Moment, Phase
-from worker.metrics import Metrics
+from worker.journal import AttemptJournal, Moment, Phase
+from worker.metrics import WorkerMetrics
 from worker.settings import Settings, accepting_at, free_disk_bytes
 from worker.watch import Watcher
 
@@ -130,11 +129,11 @@ class Worker:
         *,
         market: Market,
         sender: Sender,
-        journal: Journal,
+        journal: AttemptJournal,
         executor: Executor,
         store: Store,
         tiers: Mapping[str, int],
-        metrics: Metrics,
+        metrics: WorkerMetrics,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.stop = threading.Event()
@@ -438,12 +437,12 @@ class Worker:
         node, earnings = snapshot.node, self._watcher.earnings
         status = formulas.status(node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
         metrics = self.metrics
-        metrics.pulse()
+        metrics.turn()
         metrics.ready = status is Status.ACTIVE and self._hold is None
         metrics.head.set(snapshot.block)
         metrics.head_age.set(max(0.0, self._clock() - snapshot.timestamp))
-        metrics.beat_age.set(max(0, now - node.hot.beat))
-        metrics.busy.set(node.hot.busy)
+        metrics.beat_age.set(max(0, now - node.state.beat))
+        metrics.busy.set(node.state.busy)
         metrics.attempts_running.set(len(self._executor.active()))
         metrics.faults.set(self._executor.faults)
         metrics.reorgs.set(self._watcher.reorgs)
@@ -484,8 +483,8 @@ class Worker:
             "hold": None if self._hold is None else self._hold.value,
             "block": snapshot.block,
             "chain_time": now,
-            "last_beat": node.hot.beat,
-            "busy": node.hot.busy,
+            "last_beat": node.state.beat,
+            "busy": node.state.busy,
             "slots": node.offer.slots,
             "stake": str(node.stake),
             "credit": str(snapshot.credit),

@@ -39,9 +39,9 @@ from hearth.protocol.formulas import Ask, Immutables, ask_of, node_gate
 from hearth.protocol.types import (
     Gate,
     Header,
-    HotStatus,
     JobId,
     Node,
+    NodeFlag,
     NodeId,
     Outcome,
     Policy,
@@ -260,7 +260,7 @@ class Watcher:
         return Job(row.id, row.terms, leases, header, row.spec, row.retry_at)
 
     def _single(self, row: Row, unit: Unit, head: Block) -> tuple[Lease, ...]:
-        if unit.state == State.OPEN and unit.mark:
+        if unit.window_end:
             return (self._lease(row, 0, self._market.unit(row.id, 0, head.hash), head),)
         if unit.state == State.OPEN or self._is_own(unit):
             return (self._lease(row, 0, UnitView(unit, 0, 0), head),)
@@ -314,10 +314,10 @@ class Watcher:
 def never_fits(terms: Terms, policy: Policy, node: Node, immutables: Immutables) -> Gate:
     """Return the gate that the node's offer fails whatever its state: sizes, runtimes, zone or price; else FITS."""
     ask: Ask = ask_of(terms, policy)._replace(bond=0, probation=0)
-    hot = replace(node.hot, beat=1, busy=0, bond=0, quarantine=0, status=HotStatus(0))
+    state = replace(node.state, beat=1, busy=0, bond=0, quarantine=0, status=NodeFlag(0))
     # A price that is pending may fit later, so the lower of the two asks counts.
     offer = replace(node.offer, pending=False, ask=min(node.offer.ask, node.next_ask or node.offer.ask))
-    able = replace(node, hot=hot, offer=offer, stake=max(node.stake, immutables.minimum_stake))
+    able = replace(node, state=state, offer=offer, stake=max(node.stake, immutables.minimum_stake))
     return node_gate(able, ask, 1, immutables.dead_after, immutables.minimum_stake)
 
 

@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 
 from hearth.base.errors import ChainError, FundsError, RefusedError
 from hearth.chain.port import Block, BlockRef, Call, Fees, Log, Receipt, Topics, Transaction, refused
+from hearth.protocol.types import LOCAL_CHAIN_ID
 
 GWEI = 10**9
 BLOOM_BYTES = 256
@@ -63,7 +64,7 @@ class _Mined:
 class FakeChain:
     """A scripted chain of one provider. Time moves by `block_time` seconds per block unless `mine` says otherwise."""
 
-    def __init__(self, chain_id: int = 31337, *, block_time: int = 1, start: int = 1_700_000_000) -> None:
+    def __init__(self, chain_id: int = LOCAL_CHAIN_ID, *, block_time: int = 1, start: int = 1_700_000_000) -> None:
         self._chain_id = chain_id
         self._block_time = block_time
         self._fork = 0

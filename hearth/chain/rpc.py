@@ -24,7 +24,7 @@ from hearth.chain.port import refused as refused_by_contract
 if TYPE_CHECKING:
     from web3 import HTTPProvider
 
-T = TypeVar("T")
+Parsed = TypeVar("Parsed")
 
 MAX_SPAN: Final = 10_000
 """Blocks that one eth_getLogs asks for at most; halved as a provider refuses, down to one."""
@@ -497,7 +497,7 @@ class Web3Chain:
 # ---- parsing what strangers send ----
 
 
-def _parse(method: str, parser: Callable[[Any], T], raw: Any) -> T:
+def _parse(method: str, parser: Callable[[Any], Parsed], raw: Any) -> Parsed:
     try:
         return parser(raw)
     except (KeyError, TypeError, ValueError, AttributeError) as error:

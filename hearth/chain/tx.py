@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
 from hearth.base.failpoints import fp
 from hearth.chain.port import Call, ChainPort, Fees, Log, Receipt, hex_of, reason_of, refused
-from hearth.chain.tx_journal import Attempt, Intent, Journal, TxState
+from hearth.chain.tx_journal import Intent, SignedTx, TxJournal, TxState
 from hearth.protocol.units import Asset, format_amount
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Sender:
         self,
         port: ChainPort,
         account: LocalAccount,
-        journal: Journal,
+        journal: TxJournal,
         config: SenderConfig | None = None,
         *,
         chain_id: int | None = None,
@@ -255,7 +255,7 @@ class Sender:
 
     def _sign(
         self, call: Call, nonce: int, gas: int, max_fee: int, priority_fee: int, *, cancels: bool = False
-    ) -> Attempt:
+    ) -> SignedTx:
         fields: dict[str, Any] = {
             "type": 2,
             "chainId": self._chain_id,
@@ -271,7 +271,7 @@ class Sender:
 
             fields["to"] = to_checksum_address(call.to)
         signed = self._account.sign_transaction(fields)
-        return Attempt(
+        return SignedTx(
             hash=bytes(signed.hash),
             raw=bytes(signed.raw_transaction),
             gas=gas,
@@ -280,7 +280,7 @@ class Sender:
             cancels=cancels,
         )
 
-    def _broadcast(self, pending: Pending, attempt: Attempt) -> None:
+    def _broadcast(self, pending: Pending, attempt: SignedTx) -> None:
         """Send signed bytes. An outage leaves the intent SIGNED: the next start sends the same bytes again."""
         try:
             self.port.send_raw(attempt.raw)

@@ -102,7 +102,7 @@ class Intent:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class SignedTx:
     """One signed transaction for an intent; replacements share its nonce. Fees are wei per gas.
 
     One that `cancels` only uses the nonce up, since the intent's call had become pointless. `at` is Unix time.
@@ -117,7 +117,7 @@ class Attempt:
     at: float = 0.0
 
 
-class Journal:
+class TxJournal:
     """The journal of one key on one chain. One process holds it at a time; its threads share it."""
 
     def __init__(self, path: Path, *, chain_id: int, genesis_hash: bytes, address: str) -> None:
@@ -212,7 +212,7 @@ class Journal:
             ).fetchall()
         return [_intent(row) for row in rows]
 
-    def attempts(self, intent: Intent) -> list[Attempt]:
+    def attempts(self, intent: Intent) -> list[SignedTx]:
         """List what was signed for an intent, oldest first."""
         with self._lock:
             rows = self._db.execute(
@@ -220,7 +220,7 @@ class Journal:
                 "ORDER BY rowid",
                 (intent.id,),
             ).fetchall()
-        return [Attempt(h, raw, gas, fee, tip, bool(cancels), at) for h, raw, gas, fee, tip, cancels, at in rows]
+        return [SignedTx(h, raw, gas, fee, tip, bool(cancels), at) for h, raw, gas, fee, tip, cancels, at in rows]
 
     def next_nonce(self) -> int:
         """Return one more than the highest nonce that is signed for or used; 0 for none.
@@ -249,7 +249,7 @@ class Journal:
         assert found is not None
         return found
 
-    def signed(self, intent: Intent, nonce: int, attempt: Attempt) -> Intent:
+    def signed(self, intent: Intent, nonce: int, attempt: SignedTx) -> Intent:
         """Record signed bytes, before they are broadcast; a replacement keeps the intent's state."""
         with self._transaction():
             self._db.execute(

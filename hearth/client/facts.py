@@ -52,7 +52,9 @@ def job_facts(session: Session, view: JobView) -> JobFacts:
                 "attempts": unit.attempts,
                 "lapses": unit.lapses,
                 "started": unit.started,
-                "mark": unit.mark,
+                "window_end": unit.window_end or None,
+                "deadline_at": unit.deadline_at or None,
+                "submitted_at": unit.submitted_at or None,
                 "next": next_step(view, index, seen, dead_after),
             }
         )

@@ -112,7 +112,7 @@ class _Chances:
     def _nobody(self, view: JobView) -> str | None:
         """Return who there is where nobody can take any of the open units and nothing else of the job moves."""
         waiting = [unit for unit in view.units if not unit.state.terminal]
-        if any(unit.state is not State.OPEN or unit.mark for unit in waiting):
+        if any(unit.state is not State.OPEN or unit.window_end for unit in waiting):
             return None
         excluded = {unit.node for unit in waiting} | ({0} if view.untouched else set())
         words = ""

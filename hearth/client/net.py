@@ -54,7 +54,7 @@ class Net:
             "escrow_text": self.session.amount(escrow),
             "workers": {status.name.lower(): states[status] for status in Status if states[status]},
             "slots": sum(node.offer.slots for node in nodes if int(node.operator, 16)),
-            "busy": sum(node.hot.busy for node in nodes),
+            "busy": sum(node.state.busy for node in nodes),
             "jobs": len(posted),
             "units": dict(counts),
             "posts_paused": policies.paused_until > head.timestamp,
@@ -79,14 +79,14 @@ class Net:
                     "operator": node.operator,
                     "stake": str(node.stake),
                     "stake_text": self.session.amount(node.stake),
-                    "bond": str(node.hot.bond),
+                    "bond": str(node.state.bond),
                     "ask_text": format_rate(ask, self.session.asset, places=9),
-                    "busy": node.hot.busy,
+                    "busy": node.state.busy,
                     "slots": node.offer.slots,
                     "zone": zones.ZONES[node.offer.zone].slug,
-                    "reputation_bps": reputation.reputation(node.hot.r, node.hot.s),
-                    "last_beat": node.hot.beat,
-                    "quarantined": node.hot.quarantine > head.timestamp,
+                    "reputation_bps": reputation.reputation(node.state.r, node.state.s),
+                    "last_beat": node.state.beat,
+                    "quarantined": node.state.quarantine > head.timestamp,
                 }
             )
         return {

@@ -53,14 +53,13 @@ class JobReader:
         """Read many jobs at a block, one-lease jobs in pages."""
         from hearth.market.reads import UnitView
         from hearth.protocol import words
-        from hearth.protocol.types import State
 
         found = []
         for one, word in zip(
             posted, self.session.market.job_words([one.job_id for one in posted], head.hash), strict=True
         ):
             unit = None if words.is_header(word) else words.unpack_unit(word)
-            if unit is None or (unit.state is State.OPEN and unit.mark):
+            if unit is None or unit.window_end:
                 # An array's leases, and a proposal's node that a lapse names, lie in other slots.
                 found.append(self.view(one, head))
                 continue

@@ -147,9 +147,10 @@ class JobList(TypedDict):
 class Lease(TypedDict):
     """One lease of a job.
 
-    `attempts` counts those begun, `lapses` the proposals dropped since it opened. `started` and `mark` are moments
-    whose meaning depends on the state (docs/SPEC.md, section "Words"): while it runs, its start and its end. `next`
-    says in words who may act and until when.
+    `attempts` counts those begun, `lapses` the proposals dropped since it opened. Moments are chain seconds:
+    `started` is when it opened or, from its ack or claim on, when it began; `window_end` when an open lease's match
+    window ends, `deadline_at` the first second too late to submit, `submitted_at` when its result came; each is null
+    where the state has no such moment. `next` says in words who may act and until when.
     """
 
     unit: int
@@ -160,7 +161,9 @@ class Lease(TypedDict):
     attempts: int
     lapses: int
     started: int
-    mark: int
+    window_end: int | None
+    deadline_at: int | None
+    submitted_at: int | None
     next: str
 
 

@@ -143,12 +143,12 @@ def next_step(view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_a
         if now >= dead:
             return f"node {unit.node} is late or silent: anyone may reclaim the unit"
         return (
-            f"node {unit.node} runs it and may submit until {until(unit.mark, now)}; "
+            f"node {unit.node} runs it and may submit until {until(unit.deadline_at, now)}; "
             f"if it falls silent, anyone may reclaim from {until(dead, now)}"
         )
     if unit.state is State.CLOSING:
-        if now < unit.mark:
-            return f"node {unit.node} may still submit until {until(unit.mark, now)}, then anyone may close it"
+        if now < unit.deadline_at:
+            return f"node {unit.node} may still submit until {until(unit.deadline_at, now)}, then anyone may close it"
         return "the notice is over: anyone may close it"
     if unit.state is State.SUBMITTED:
         return "anyone may settle it now (nobody can challenge this result); hearth job accept settles it at once"
@@ -159,11 +159,9 @@ def _next_open(unit: Unit, best: int, terms: Terms, policy: Policy, now: int) ->
     if not formulas.has_time(terms, policy, now):
         return "no attempt can end before the deadline any more: anyone may expire it for a refund"
     if formulas.has_live_proposal(unit, policy, now):
-        end = unit.mark + policy.ack_time
-        if now < unit.mark:
-            return (
-                f"better proposals until {until(unit.mark, now)}; then node {best} may take it until {until(end, now)}"
-            )
+        window, end = unit.window_end, unit.window_end + policy.ack_time
+        if now < window:
+            return f"better proposals until {until(window, now)}; then node {best} may take it until {until(end, now)}"
         return f"node {best} may take it until {until(end, now)}"
     if formulas.claimable(terms, policy, unit, now):
         return "any fitting worker may claim it"

@@ -73,8 +73,8 @@ class Workers:
                     "zone": zones.ZONES[offer.zone].slug,
                     "slots": offer.slots,
                     "free": _free(node),
-                    "probation": not node.hot.seasoned,
-                    "reputation_bps": reputation.reputation(node.hot.r, node.hot.s),
+                    "probation": not node.state.seasoned,
+                    "reputation_bps": reputation.reputation(node.state.r, node.state.s),
                 }
             )
         rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
@@ -95,14 +95,14 @@ class Workers:
             "operator": node.operator,
             "stake": str(node.stake),
             "stake_text": session.amount(node.stake),
-            "bond": str(node.hot.bond),
-            "busy": node.hot.busy,
+            "bond": str(node.state.bond),
+            "busy": node.state.busy,
             "slots": node.offer.slots,
             "ask_text": format_rate(formulas.ask_in_force(node, head.timestamp), session.asset, places=9),
-            "last_beat": node.hot.beat,
-            "seconds_since_beat": head.timestamp - node.hot.beat if node.hot.beat else None,
-            "reputation_bps": reputation.reputation(node.hot.r, node.hot.s),
-            "quarantined_until": node.hot.quarantine if node.hot.quarantine > head.timestamp else None,
+            "last_beat": node.state.beat,
+            "seconds_since_beat": head.timestamp - node.state.beat if node.state.beat else None,
+            "reputation_bps": reputation.reputation(node.state.r, node.state.s),
+            "quarantined_until": node.state.quarantine if node.state.quarantine > head.timestamp else None,
             "exit_at": node.exit_at or None,
         }
 
@@ -156,9 +156,9 @@ class Workers:
 
     def update_offer(self, node: Node, offer: Offer, manifest: bytes, *, print_tx: bool = False) -> OwnerAction:
         """Replace an idle node's offer. Raises RefusedError BUSY."""
-        if node.hot.busy:
+        if node.state.busy:
             raise RefusedError(
-                f"node {node.id} runs {node.hot.busy} leases, and an offer changes only while none runs",
+                f"node {node.id} runs {node.state.busy} leases, and an offer changes only while none runs",
                 hint="hearth worker drain, then hearth worker update",
                 code="BUSY",
                 component="worker",
@@ -278,8 +278,8 @@ class Workers:
 
 def _free(node: Node) -> int:
     """Count the slots that a job could take now: on probation a node holds one lease at a time."""
-    slots = node.offer.slots if node.hot.seasoned else 1
-    return max(0, min(node.offer.slots, slots) - node.hot.busy)
+    slots = node.offer.slots if node.state.seasoned else 1
+    return max(0, min(node.offer.slots, slots) - node.state.busy)
 
 
 def _plain(argument: object) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hearth.chain.keys import KeyFile, SignerLock, read_key, read_password, unlock
 from hearth.chain.tx import Sender, SenderConfig
-from hearth.chain.tx_journal import Journal
+from hearth.chain.tx_journal import TxJournal
 from hearth.market.network import Network
 
 if TYPE_CHECKING:
@@ -67,6 +67,6 @@ def open_sender(
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     chain_id, genesis = network.chain_id, network.genesis_hash
     with SignerLock(lock_path(key, home), wait_seconds=wait_seconds):
-        path = Journal.path_in(home, chain_id, genesis, key.address)
-        with closing(Journal(path, chain_id=chain_id, genesis_hash=genesis, address=key.address)) as journal:
+        path = TxJournal.path_in(home, chain_id, genesis, key.address)
+        with closing(TxJournal(path, chain_id=chain_id, genesis_hash=genesis, address=key.address)) as journal:
             yield Sender(port, account, journal, config, chain_id=chain_id)

@@ -31,12 +31,13 @@ from hearth.base.files import replace_text
 from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
-from hearth.chain.tx_journal import Journal
+from hearth.chain.tx_journal import TxJournal
 from hearth.config.settings import home_folder
 from hearth.market.deployment import TxDeployer, carry_out, make_plan
-from hearth.market.network import LOCAL_CHAIN_ID, Network, load_network, save_network
+from hearth.market.network import Network, load_network, save_network
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import Market
+from hearth.protocol.types import LOCAL_CHAIN_ID
 from hearth.protocol.units import Asset
 
 if TYPE_CHECKING:
@@ -398,8 +399,8 @@ def _existing(path: Path, chain: Web3Chain, erc20: bool) -> Network | None:
 def _deploy(home: Path, chain: Web3Chain, url: str, name: str, erc20: bool) -> Network:
     deployer = account(DEPLOYER)
     genesis = chain.genesis_hash()
-    journal = Journal(
-        Journal.path_in(home / "devnet-state", LOCAL_CHAIN_ID, genesis, deployer.address),
+    journal = TxJournal(
+        TxJournal.path_in(home / "devnet-state", LOCAL_CHAIN_ID, genesis, deployer.address),
         chain_id=LOCAL_CHAIN_ID,
         genesis_hash=genesis,
         address=deployer.address,

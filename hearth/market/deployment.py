@@ -35,7 +35,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Plan:
+class DeploymentPlan:
     """A whole deployment. `expected` holds, by contract and getter, what must be read back."""
 
     profile: Profile
@@ -78,7 +78,7 @@ def create_address(deployer: str, nonce: int) -> str:
     return "0x" + keccak(bytes([0xC0 + len(payload)]) + payload)[12:].hex()
 
 
-def make_plan(profile: Profile, asset: Asset, *, deployer: str, nonce: int, treasury: str) -> Plan:
+def make_plan(profile: Profile, asset: Asset, *, deployer: str, nonce: int, treasury: str) -> DeploymentPlan:
     """Return the plan of a deployment whose first transaction has `nonce`; amounts are scaled to the asset."""
     if int(treasury, 16) == 0:
         raise ConfigError("the treasury is the zero address", code="BAD_TREASURY", hint="use --treasury ADDRESS")
@@ -128,11 +128,11 @@ def make_plan(profile: Profile, asset: Asset, *, deployer: str, nonce: int, trea
         },
         "Lens": {"JOBS": addresses["JobRegistry"], "NODES": addresses["NodeRegistry"]},
     }
-    return Plan(profile, asset, treasury.lower(), deployer.lower(), nonce, steps, expected)
+    return DeploymentPlan(profile, asset, treasury.lower(), deployer.lower(), nonce, steps, expected)
 
 
 def carry_out(
-    plan: Plan,
+    plan: DeploymentPlan,
     deployer: Deployer,
     port: ChainPort,
     *,
@@ -176,7 +176,7 @@ def carry_out(
     return network
 
 
-def read_back(plan: Plan, port: ChainPort) -> dict[str, bytes]:
+def read_back(plan: DeploymentPlan, port: ChainPort) -> dict[str, bytes]:
     """Compare code, constants, immutables and first state with the plan; return the code hashes.
 
     Raises ChainError WRONG_CONTRACTS naming what differs, or a getter that the plan has no value for.

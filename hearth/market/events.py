@@ -1,7 +1,7 @@
 """The events of the four contracts: log to frozen value, and the fast path from log to a unit's new word.
 
 Layouts come from the committed ABIs at first use and must match the classes below, name by name. Every JobRegistry
-event after JobPosted carries the unit's new word, so a reader needs nothing else: `unit_row` reads just that, at a
+event after JobPosted carries the unit's new word, so a reader needs nothing else: `unit_change` reads just that, at a
 fixed offset. Addresses are in lower case. Source: contracts/interfaces/*.vyi.
 """
 
@@ -447,7 +447,7 @@ def decode_all(logs: Iterable[Log]) -> Iterator[Event]:
             yield event
 
 
-class UnitRow(NamedTuple):
+class UnitChange(NamedTuple):
     """A unit's new word, as a columnar reader wants it.
 
     `lease` is the event's index; `node` is 0 where it names none.
@@ -466,7 +466,7 @@ def _unit_events() -> dict[bytes, tuple[type[Event], int]]:
     return {t: (d.cls, d.topics) for t, d in _decoders().items() if issubclass(d.cls, UnitEvent)}
 
 
-def unit_row(log: Log) -> UnitRow | None:
+def unit_change(log: Log) -> UnitChange | None:
     """Read a unit event's keys and new word without decoding the rest; None for any other log."""
     known = _unit_events().get(log.topics[0]) if log.topics else None
     if known is None:
@@ -477,4 +477,4 @@ def unit_row(log: Log) -> UnitRow | None:
         raise _malformed(log)
     lease = int.from_bytes(topics[2], "big")
     node = int.from_bytes(topics[3], "big") if count == 4 else 0
-    return UnitRow(cls, topics[1], lease, node, int.from_bytes(log.data[:32], "big"))
+    return UnitChange(cls, topics[1], lease, node, int.from_bytes(log.data[:32], "big"))

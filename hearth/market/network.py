@@ -14,12 +14,10 @@ from typing import Any, Final
 from hearth.base.errors import ConfigError
 from hearth.base.files import replace_text
 from hearth.market.contracts import CONTRACTS
-from hearth.protocol.types import ZERO_ADDRESS
+from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS
 from hearth.protocol.units import Asset
 
 PROTOCOL_VERSION: Final = 1
-LOCAL_CHAIN_ID: Final = 31337
-"""The id of a chain on one machine, for development: nothing on it has value, and it mines when it is asked to."""
 
 
 @dataclass(frozen=True, slots=True)

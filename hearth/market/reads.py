@@ -51,8 +51,8 @@ class UnitView:
 
     @property
     def best(self) -> Best:
-        """Return the best proposal; meaningful only while the unit is OPEN with a proposal (`unit.mark` set)."""
-        if self.unit.state != State.OPEN or self.unit.mark == 0:
+        """Return the best proposal; meaningful only while the unit is OPEN with a proposal."""
+        if not self.unit.window_end:
             return Best()
         return words.unpack_best(self.second)
 
@@ -108,7 +108,7 @@ def node_of(node: NodeId, record: bytes) -> Node:
         operator=f"0x{operator:040x}",
         stake=stake,
         offer=words.unpack_offer(offer),
-        hot=words.unpack_hot(hot),
+        state=words.unpack_node_state(hot),
         next_ask=next_ask & (1 << 80) - 1,
         next_ask_at=next_ask >> 80,
         exit_at=exit_at,
@@ -191,7 +191,7 @@ class Market:
         return found[0]
 
     def load(self, job_id: JobId, index: int, block: BlockRef = "latest") -> tuple[int, int, int, int]:
-        """Return (job word, unit word, second slot, accused) as stored."""
+        """Return (job word, unit word, auxiliary slot, accused) as stored."""
         job, unit, second, accused = self._view("JobRegistry", "load", job_id, index, block=block)
         return job, unit, second, accused
 

@@ -1,4 +1,4 @@
-"""The market's arithmetic, exact integers, pure: the normative twin of the contracts.
+"""The market's arithmetic, exact integers, pure: the reference implementation of the contracts.
 
 The contracts follow this file bit for bit (tests/protocol/test_formulas.py). Times are chain seconds, amounts base
 units, rates base units x 1e6 per second, shares bps. Rounding: prices, bonds and fuel seconds up, fees and payouts
@@ -21,12 +21,12 @@ from hearth.protocol.types import (
     Best,
     Billing,
     Gate,
-    Hot,
-    HotStatus,
     JobId,
     Needs,
     Node,
+    NodeFlag,
     NodeId,
+    NodeState,
     Offer,
     Policy,
     State,
@@ -114,7 +114,7 @@ def grace(terms: Terms, policy: Policy) -> int:
 
 
 def lease_seconds(terms: Terms) -> int:
-    """Return T, the seconds that a lease may bill."""
+    """Return the seconds that a lease may bill: max_seconds for each of its units."""
     return terms.max_seconds * terms.chunk
 
 
@@ -149,8 +149,8 @@ def expire_reward(terms: Terms, overdue: int) -> int:
 
 
 def billed_seconds(terms: Terms, policy: Policy, unit: Unit) -> int:
-    """Return the seconds that a SUBMITTED unit bills; its mark is when it was submitted."""
-    elapsed = unit.mark - unit.started
+    """Return the seconds that a SUBMITTED unit bills."""
+    elapsed = unit.submitted_at - unit.started
     limit = lease_seconds(terms)
     if terms.billing == Billing.FUEL:
         seconds = min(unit.seconds, limit)
@@ -169,8 +169,8 @@ def pay_at_settle(terms: Terms, policy: Policy, unit: Unit) -> int:
 
 
 def pay_at_close(terms: Terms, policy: Policy, unit: Unit) -> int:
-    """Return the pay of a CLOSING unit whose notice is over (its mark), before the fee."""
-    seconds = min(unit.mark - unit.started, lease_seconds(terms)) + policy.start_fee_seconds
+    """Return the pay of a CLOSING unit whose notice is over, before the fee."""
+    seconds = min(unit.deadline_at - unit.started, lease_seconds(terms)) + policy.start_fee_seconds
     return min(price(terms), unit.rate * seconds // RATE_SCALE)
 
 
@@ -184,12 +184,12 @@ def fee_of(pay: int, policy: Policy) -> int:
 
 def has_live_proposal(unit: Unit, policy: Policy, now: int) -> bool:
     """Say whether an OPEN unit holds a proposal whose ack time has not run out."""
-    return unit.state == State.OPEN and unit.mark != 0 and now < unit.mark + policy.ack_time
+    return unit.window_end != 0 and now < unit.window_end + policy.ack_time
 
 
 def with_lapse(unit: Unit, best: Best, policy: Policy, now: int) -> Unit:
     """Return the unit as every guard reads it: a proposal that nobody acked in time is dropped and counted."""
-    if unit.state != State.OPEN or unit.mark == 0 or now < unit.mark + policy.ack_time:
+    if unit.window_end == 0 or now < unit.window_end + policy.ack_time:
         return unit
     return replace(unit, node=best.node, lapses=unit.lapses + 1, rate=0, mark=0)
 
@@ -205,7 +205,7 @@ def proposable(terms: Terms, unit: Unit, now: int) -> bool:
     """Say whether an OPEN unit (its lapse applied) takes a proposal now, the key aside."""
     if unit.state != State.OPEN or terms.match_window == 0 or unit.lapses >= MAX_LAPSES:
         return False
-    return unit.mark == 0 or now < unit.mark
+    return unit.window_end == 0 or now < unit.window_end
 
 
 def has_time(terms: Terms, policy: Policy, now: int) -> bool:
@@ -220,7 +220,7 @@ def expirable_from(terms: Terms, policy: Policy) -> int:
 
 def reclaimable_from(unit: Unit, beat: int, dead_after: int) -> int:
     """Return the first second at which a RUNNING unit can be reclaimed: lease over, or node dead."""
-    return min(unit.mark, max(beat, unit.started) + dead_after)
+    return min(unit.deadline_at, max(beat, unit.started) + dead_after)
 
 
 # ---- matching ----
@@ -266,27 +266,27 @@ def status(node: Node, now: int, dead_after: int, minimum_stake: int) -> Status:
         return Status.EXITED
     if node.exit_at:
         return Status.EXITING
-    if node.hot.status & HotStatus.SLASHED and now < node.hot.quarantine:
+    if node.state.status & NodeFlag.SLASHED and now < node.state.quarantine:
         return Status.SLASHED
-    if node.hot.beat == 0 or node.stake < minimum_stake:
+    if node.state.beat == 0 or node.stake < minimum_stake:
         return Status.PENDING
-    return Status.ACTIVE if now < node.hot.beat + dead_after else Status.INACTIVE
+    return Status.ACTIVE if now < node.state.beat + dead_after else Status.INACTIVE
 
 
 def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: int) -> Gate:
     """Return the first gate that keeps a node from a lease (mirrors `NodeRegistry.gate`)."""
-    hot, offer, needs = node.hot, node.offer, ask.needs
-    if hot.beat == 0 or now >= hot.beat + dead_after:
+    state, offer, needs = node.state, node.offer, ask.needs
+    if state.beat == 0 or now >= state.beat + dead_after:
         return Gate.NOT_LIVE
     if node.stake < minimum_stake:
         return Gate.NOT_ACTIVE
-    if hot.status & HotStatus.EXITING:
+    if state.status & NodeFlag.EXITING:
         return Gate.EXITING
-    if now < hot.quarantine:
+    if now < state.quarantine:
         return Gate.QUARANTINED
-    if hot.busy >= offer.slots:
+    if state.busy >= offer.slots:
         return Gate.NO_SLOT
-    if node.stake - hot.bond < ask.bond:
+    if node.stake - state.bond < ask.bond:
         return Gate.STAKE_SHORT
     if needs.runtimes & ~offer.runtimes:
         return Gate.RUNTIME
@@ -297,7 +297,7 @@ def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: in
         return Gate.ZONE
     if ask_in_force(node, now) > ask.ceiling:
         return Gate.PRICE
-    if not hot.seasoned and (ask.probation == 2 or (ask.probation == 1 and hot.busy > 0)):
+    if not state.seasoned and (ask.probation == 2 or (ask.probation == 1 and state.busy > 0)):
         return Gate.PROBATION
     return Gate.FITS
 
@@ -337,10 +337,10 @@ def fit(
     return Gate.FITS if has_time(terms, policy, now) else Gate.NO_TIME
 
 
-def score(needs: Needs, ceiling: int, rate: int, offer: Offer, hot: Hot) -> int:
+def score(needs: Needs, ceiling: int, rate: int, offer: Offer, state: NodeState) -> int:
     """Return S, 0..1e8: price 40 %, reputation 30 %, hardware 20 %, distance 10 %, less the load penalty."""
     p = (ceiling - rate) * BPS // ceiling
-    r = reputation.reputation(hot.r, hot.s)
+    r = reputation.reputation(state.r, state.s)
     h = (
         4 * _share(needs.vram_gib, offer.vram_gib)
         + 2 * max(0, BPS - 2500 * (offer.tier - needs.tier))
@@ -348,7 +348,7 @@ def score(needs: Needs, ceiling: int, rate: int, offer: Offer, hot: Hot) -> int:
         + _share(needs.cores, offer.cores)
     ) // 8
     g = BPS - 666 * zone_distance(needs.home, offer.zone) if needs.zone_mask else BPS
-    load = 300 * (hot.busy * BPS // offer.slots)
+    load = 300 * (state.busy * BPS // offer.slots)
     return max(0, 4000 * p + 3000 * r + 2000 * h + 1000 * g - load)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from hearth.protocol.types import BPS, Hot
+from hearth.protocol.types import BPS, NodeState
 
 ONE: Final = 2**20
 """One observation's weight in the reputation lanes."""
@@ -32,13 +32,13 @@ def reputation(r: int, s: int) -> int:
     return BPS * (r + ONE) // (r + s + 2 * ONE)
 
 
-def observe(hot: Hot, ok: bool, weight: int, now: int) -> Hot:
-    """Return the hot word after one observation of `weight` (ONE = 2**20).
+def observe(state: NodeState, ok: bool, weight: int, now: int) -> NodeState:
+    """Return the node state after one observation of `weight` (ONE = 2**20).
 
     The breaker moves only for weights of at least ONE, so that cheap work can neither trip nor heal it.
     """
-    passed = now - hot.rep_time
-    r, s = decay(hot.r, passed), decay(hot.s, passed)
+    passed = now - state.rep_time
+    r, s = decay(state.r, passed), decay(state.s, passed)
     if ok:
         r += weight
     else:
@@ -46,7 +46,7 @@ def observe(hot: Hot, ok: bool, weight: int, now: int) -> Hot:
     total = r + s
     if total > MEMORY:
         r, s = r * MEMORY // total, s * MEMORY // total
-    cusum, trips, count, quarantine = hot.cusum, hot.trips, hot.count, hot.quarantine
+    cusum, trips, count, quarantine = state.cusum, state.trips, state.count, state.quarantine
     if weight >= ONE:
         if ok:
             cusum = max(0, cusum - 1)
@@ -60,7 +60,7 @@ def observe(hot: Hot, ok: bool, weight: int, now: int) -> Hot:
                 trips = min(15, trips + 1)
                 cusum = 8
     return replace(
-        hot,
+        state,
         r=r,
         s=s,
         rep_time=now,
@@ -68,7 +68,7 @@ def observe(hot: Hot, ok: bool, weight: int, now: int) -> Hot:
         trips=trips,
         count=count,
         quarantine=quarantine,
-        seasoned=hot.seasoned or r >= SEASONED_AT,
+        seasoned=state.seasoned or r >= SEASONED_AT,
     )
 
 

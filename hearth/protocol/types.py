@@ -21,6 +21,9 @@ ZERO_HASH = bytes(32)
 SENTINEL = 2**256 - 1
 """NEXT for propose and claim, ALL for cancel and expire."""
 
+LOCAL_CHAIN_ID = 31337
+"""The id of a chain on one machine, for development: nothing on it has value, and it mines when it is asked to."""
+
 RATE_SCALE = 10**6
 """A rate is base units times this, per second."""
 BPS = 10_000
@@ -102,7 +105,7 @@ class UnitFlag(IntFlag):
     ACCUSED = 16
 
 
-class HotStatus(IntFlag):
+class NodeFlag(IntFlag):
     """Recorded marks of a node; the status shown to users is computed (`protocol.status`)."""
 
     LAPSED = 1
@@ -187,8 +190,11 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Hot:
-    """A node's hot word: beat and reputation times in chain seconds, bond in base units, r and s in 1/2**20."""
+class NodeState:
+    """The part of a node's record that changes with its leases and beats: one word on chain, the lane table's HOT.
+
+    Beat and reputation times are chain seconds, the bond base units, r and s 1/2**20.
+    """
 
     beat: int = 0
     busy: int = 0
@@ -199,7 +205,7 @@ class Hot:
     cusum: int = 0
     quarantine: int = 0
     trips: int = 0
-    status: HotStatus = HotStatus(0)
+    status: NodeFlag = NodeFlag(0)
     seasoned: bool = False
     count: int = 0
 
@@ -213,7 +219,7 @@ class Node:
     operator: str
     stake: int
     offer: Offer
-    hot: Hot
+    state: NodeState
     next_ask: int = 0
     next_ask_at: int = 0
     exit_at: int = 0
@@ -221,7 +227,11 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit's word. `mark`, `rate` and `node` mean what the state says (SPEC section "Words")."""
+    """A unit's word. `mark`, `rate` and `node` mean what the state says (SPEC section "Words").
+
+    Read the lane `mark` by what it means: `window_end`, `deadline_at` and `submitted_at` are chain seconds, each 0 in
+    the states that have no such moment.
+    """
 
     state: State = State.NONE
     outcome: Outcome = Outcome.NONE
@@ -235,6 +245,21 @@ class Unit:
     lapses: int = 0
     flags: UnitFlag = UnitFlag(0)
     resume: int = 0
+
+    @property
+    def window_end(self) -> int:
+        """Return the end of an OPEN unit's match window, from which its best node may ack; 0 for no proposal."""
+        return self.mark if self.state == State.OPEN else 0
+
+    @property
+    def deadline_at(self) -> int:
+        """Return the first second that is too late to submit: the end of the lease, or of a cancel's notice."""
+        return self.mark if self.state in (State.RUNNING, State.CLOSING) else 0
+
+    @property
+    def submitted_at(self) -> int:
+        """Return when the result was submitted."""
+        return self.mark if self.state in (State.SUBMITTED, State.SETTLED) else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from hearth.protocol.types import (
     Best,
     Billing,
     Header,
-    Hot,
-    HotStatus,
     Needs,
+    NodeFlag,
     NodeId,
+    NodeState,
     Offer,
     Outcome,
     Policy,
@@ -137,7 +137,7 @@ OPERATOR: Final = Word(
     ),
 )
 HOT: Final = Word(
-    "what changes with a node's leases and beats",
+    "the node state, which changes with leases and beats",
     (
         Lane("beat", 32, "seconds", "of the last beat"),
         Lane("busy", 6, "", "slots taken"),
@@ -148,7 +148,7 @@ HOT: Final = Word(
         Lane("cusum", 8, "", "the breaker's sum"),
         Lane("quarantine", 32, "seconds", "its end"),
         Lane("trips", 4, "", "how often the breaker tripped"),
-        Lane("status", 3, flags=_members(HotStatus)),
+        Lane("status", 3, flags=_members(NodeFlag)),
         Lane("seasoned", 1, "", "off probation, for ever"),
         Lane("count", 6, "", "full successes modulo 64"),
     ),
@@ -374,15 +374,15 @@ def unpack_offer(word: int) -> Offer:
     return Offer(**{**v, "runtimes": Runtime(v["runtimes"]), "pending": bool(v["pending"])})  # type: ignore[arg-type]
 
 
-def pack_hot(hot: Hot) -> int:
-    """Pack a node's hot word."""
-    return pack(HOT, _values(hot))
+def pack_node_state(state: NodeState) -> int:
+    """Pack a node's state."""
+    return pack(HOT, _values(state))
 
 
-def unpack_hot(word: int) -> Hot:
-    """Unpack a node's hot word."""
+def unpack_node_state(word: int) -> NodeState:
+    """Unpack a node's state."""
     v = unpack(HOT, word)
-    return Hot(**{**v, "status": HotStatus(v["status"]), "seasoned": bool(v["seasoned"])})  # type: ignore[arg-type]
+    return NodeState(**{**v, "status": NodeFlag(v["status"]), "seasoned": bool(v["seasoned"])})  # type: ignore[arg-type]
 
 
 def pack_unit(unit: Unit) -> int:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hearth.protocol import formulas
 from hearth.protocol.types import Billing, Terms
-from tests.attacks.twin import LIVES, Twin
+from tests.attacks.modelled import LIVES, Modelled
 from tests.kit import world as w
 
 TOP = 2**80 - 1
@@ -68,21 +68,21 @@ def test_arithmetic__extreme_parameters_and_amounts__equal_the_model(
     late: int,
 ) -> None:
     rate = (ceiling, 1, max(1, ceiling - 1))[ask]
-    twin = Twin(policy, ask=rate, stake=TOP)
+    both = Modelled(policy, ask=rate, stake=TOP)
     price = -(-ceiling * seconds // 10**6)
-    terms = twin.terms(
+    terms = both.terms(
         ceiling=ceiling,
         max_seconds=seconds,
         keeper_fee=min(price * share // 16, 2**75),
         max_attempts=attempts,
         billing=billing,
         match_window=12 if life in ("match", "lapse") else 0,
-        deadline=twin.world.evm.now + 200 * w.DAY,
+        deadline=both.world.evm.now + 200 * w.DAY,
     )
     if not _fits(terms, policy):
         terms = w.replace(terms, max_seconds=1, keeper_fee=0, max_attempts=1)
-    twin.post(terms)
-    LIVES[life](twin, late, used if billing == Billing.FUEL else 0)
-    assert twin.job.units[0].state.terminal
-    assert twin.job.paid == twin.job.funded
-    assert twin.world.locked(twin.job.id) == 0
+    both.post(terms)
+    LIVES[life](both, late, used if billing == Billing.FUEL else 0)
+    assert both.job.units[0].state.terminal
+    assert both.job.paid == both.job.funded
+    assert both.world.locked(both.job.id) == 0

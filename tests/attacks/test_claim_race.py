@@ -62,7 +62,7 @@ def _one_wins(race: Race, calls: dict[NodeId, Call], reason: str) -> None:
     assert race.world.evm.state_hash() == settled
     assert race.world.node(loser) == before
     assert race.world.unit(race.terms).node == winner
-    assert race.world.node(winner).hot.busy == 1
+    assert race.world.node(winner).state.busy == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -134,7 +134,7 @@ def test_race__claim_against_the_submitters_cancel__refund_or_notice_never_both(
         world.cancel(race.terms)
         with pytest.raises(Reverted, match="jobs: not open"):
             race.claim(race.first)()
-        assert world.node(race.first).hot.bond == 0
+        assert world.node(race.first).state.bond == 0
         assert world.locked(world.id_of(race.terms)) == 0
     else:
         race.claim(race.first)()

@@ -101,7 +101,7 @@ def test_edge__any_lease__work_and_its_end_never_overlap(
 def test_edge__silent_node__may_be_reclaimed_and_lose_the_race_to_its_own_submit(offset: int) -> None:
     """Before the lease's end a silent node may still submit: whoever is first in the block decides, once."""
     found = scene("running", max_seconds=20_000)
-    found.to(found.world.node(found.node).hot.beat + w.DEAD_AFTER + offset)
+    found.to(found.world.node(found.node).state.beat + w.DEAD_AFTER + offset)
     assert enabled(found, SUBMIT)
     assert enabled(found, RECLAIM) == (offset >= 0)
     with found.world.evm.isolated():

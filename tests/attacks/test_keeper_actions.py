@@ -45,7 +45,7 @@ ACTIONS: dict[str, Callable[[Scene], Any]] = {
     "upkeep liveness": _upkeep(LIVENESS, count=1),
     "upkeep unknown": _upkeep(6),
 }
-# What is due at a stage, beside what the twin of it in `upkeep` makes due.
+# What is due at a stage, beside what the stage of that name in `upkeep` makes due.
 DUE: dict[str, set[str]] = {
     "expirable": {"expire", "expire all"},
     "overdue": {"reclaim"},

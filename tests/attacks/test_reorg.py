@@ -166,6 +166,6 @@ def test_block__two_claims_in_one_block__order_decides_and_one_fails(world: w.Wo
         assert (won["status"], lost["status"]) == ("0x1", "0x0")
         assert world.unit(terms).node == first
         after = world.node(second)
-        assert (after.stake, after.hot.bond, after.hot.busy) == (before.stake, before.hot.bond, before.hot.busy)
+        assert (after.stake, after.state.bond, after.state.busy) == (before.stake, before.state.bond, before.state.busy)
         _later(world)
         world.decline(terms, sender=world.operator if first == 1 else rival)

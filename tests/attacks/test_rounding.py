@@ -10,7 +10,7 @@ import pytest
 
 from hearth.protocol import formulas
 from hearth.protocol.types import Billing
-from tests.attacks.twin import LIVES, Twin
+from tests.attacks.modelled import LIVES, Modelled
 from tests.kit import world as w
 from tests.kit.evm import reverts
 
@@ -45,8 +45,8 @@ def test_rounding__each_price_and_keeper_fee__every_life_ends(life: str) -> None
     for n, (ceiling, seconds) in enumerate(PRICES):
         for keeper_fee in fees(-(-ceiling * seconds // 10**6)):
             ask = ceiling if (n + keeper_fee) % 3 else 1
-            twin = Twin(POLICY, ask=ask, stake=TOP)
-            terms = twin.terms(
+            both = Modelled(POLICY, ask=ask, stake=TOP)
+            terms = both.terms(
                 ceiling=ceiling,
                 max_seconds=seconds,
                 keeper_fee=keeper_fee,
@@ -54,12 +54,12 @@ def test_rounding__each_price_and_keeper_fee__every_life_ends(life: str) -> None
                 match_window=12 if life in ("match", "lapse") else 0,
                 billing=Billing.FUEL if tried % 2 else Billing.FIXED,
             )
-            twin.post(terms)
-            LIVES[life](twin, (0, 1, 599, 601)[tried % 4], (1 if tried % 4 == 1 else seconds) if tried % 2 else 0)
-            assert twin.job.units[0].state.terminal
-            assert twin.world.locked(twin.job.id) == 0
+            both.post(terms)
+            LIVES[life](both, (0, 1, 599, 601)[tried % 4], (1 if tried % 4 == 1 else seconds) if tried % 2 else 0)
+            assert both.job.units[0].state.terminal
+            assert both.world.locked(both.job.id) == 0
             tried += 1
-            calls += twin.calls
+            calls += both.calls
     assert tried == cases()
     print(f"rounding, {life}: {tried} lives, {calls} calls, each compared with the model field by field")
 
@@ -75,29 +75,29 @@ def test_rounding__each_price_and_keeper_fee__every_life_ends(life: str) -> None
 def test_rounding__amounts_beyond_their_lanes__are_refused_at_post(
     seconds: int, keeper_fee: int, bond_bps: int, reason: str
 ) -> None:
-    twin = Twin(w.replace(POLICY, bond_none_bps=bond_bps), ask=1, stake=TOP)
+    both = Modelled(w.replace(POLICY, bond_none_bps=bond_bps), ask=1, stake=TOP)
     with reverts(reason):
-        twin.post(twin.terms(ceiling=TOP, max_seconds=seconds, keeper_fee=keeper_fee))
+        both.post(both.terms(ceiling=TOP, max_seconds=seconds, keeper_fee=keeper_fee))
 
 
 @pytest.mark.parametrize("ceiling", [1, 10**6, 10**18 + 1])
 def test_rounding__keeper_fee_at_and_above_the_price__edge_is_exact(ceiling: int) -> None:
-    twin = Twin(POLICY, ask=1, stake=TOP)
-    price = formulas.unit_price(twin.terms(ceiling=ceiling, max_seconds=1_000))
-    twin.post(twin.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=price))
+    both = Modelled(POLICY, ask=1, stake=TOP)
+    price = formulas.unit_price(both.terms(ceiling=ceiling, max_seconds=1_000))
+    both.post(both.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=price))
     with reverts("jobs: keeper_fee out of range"):
-        twin.post(twin.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=price + 1))
+        both.post(both.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=price + 1))
 
 
 def test_rounding__escrow_at_its_limit__is_taken_and_one_unit_more_is_refused() -> None:
     """The lock's lane is 96 bits: the largest array that fits is posted, expires whole and comes back whole."""
-    twin = Twin(POLICY, ask=1, stake=TOP)
-    terms = twin.terms(ceiling=TOP, max_seconds=1_000_000, keeper_fee=0, max_attempts=1)
+    both = Modelled(POLICY, ask=1, stake=TOP)
+    terms = both.terms(ceiling=TOP, max_seconds=1_000_000, keeper_fee=0, max_attempts=1)
     most = (2**96 - 1) // formulas.lease_budget(terms)
     with reverts("jobs: escrow too large"):
-        twin.post(w.replace(terms, units=most + 1))
-    twin.post(w.replace(terms, units=most))
-    twin.wait_until(twin.expirable)
-    world = twin.world
-    world.expire(twin.job.terms, 2**256 - 1)
-    assert world.credit(world.submitter) == formulas.escrow_at_post(twin.job.terms)
+        both.post(w.replace(terms, units=most + 1))
+    both.post(w.replace(terms, units=most))
+    both.wait_until(both.expirable)
+    world = both.world
+    world.expire(both.job.terms, 2**256 - 1)
+    assert world.credit(world.submitter) == formulas.escrow_at_post(both.job.terms)

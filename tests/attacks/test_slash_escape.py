@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import HotStatus, TermsFlag
+from hearth.protocol.types import NodeFlag, TermsFlag
 from tests.attacks.stages import KINDS, Scene, market
 from tests.kit import world as w
 from tests.kit.evm import reverts
@@ -101,8 +101,8 @@ def test_slash__each_way_out__is_taken_in_full(escape: str, kind: str) -> None:
             if burnt < max(before.stake // 100, 3 * w.MINIMUM_STAKE):
                 assert taken == formulas.slash_of(bond), name
             assert before.stake - after.stake == taken > 0
-            assert (before.hot.bond - after.hot.bond, before.hot.busy - after.hot.busy) == (bond, 1)
-            assert after.stake >= after.hot.bond
+            assert (before.state.bond - after.state.bond, before.state.busy - after.state.busy) == (bond, 1)
+            assert after.stake >= after.state.bond
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -133,7 +133,7 @@ def test_slash__while_exiting__keeps_the_mark_and_lets_go_afterwards() -> None:
     scene = Scene(world, node, terms)
     _left(scene)
     world.reclaim(terms)
-    assert world.node(node).hot.status & HotStatus.EXITING
+    assert world.node(node).state.status & NodeFlag.EXITING
     stake = world.node(node).stake
     world.nodes.send.exit_finish(node, sender=world.stranger)
     assert world.credit(world.owner) == stake

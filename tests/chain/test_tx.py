@@ -15,7 +15,7 @@ from hearth.base.errors import ChainError, FundsError, RefusedError
 from hearth.chain.fake import Effect, FakeChain, Fault, decode_raw
 from hearth.chain.port import Block, Call, Transaction, refused
 from hearth.chain.tx import GWEI, Sender, SenderConfig
-from hearth.chain.tx_journal import Journal, TxState
+from hearth.chain.tx_journal import TxJournal, TxState
 
 ACCOUNT = Account.from_key(b"\x11" * 32)
 ADDRESS = ACCOUNT.address.lower()
@@ -39,7 +39,7 @@ class Rig:
 
     def open(self) -> None:
         genesis = self.chain.genesis_hash()
-        self.journal = Journal(self.folder / "tx.db", chain_id=31337, genesis_hash=genesis, address=ADDRESS)
+        self.journal = TxJournal(self.folder / "tx.db", chain_id=31337, genesis_hash=genesis, address=ADDRESS)
         self.sender = Sender(self.chain, ACCOUNT, self.journal, self.config, clock=lambda: self.now, sleep=self.sleep)
 
     def sleep(self, seconds: float) -> None:

@@ -12,17 +12,17 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.chain.port import Call, Receipt
-from hearth.chain.tx_journal import Attempt, Journal, TxState
+from hearth.chain.tx_journal import SignedTx, TxJournal, TxState
 
 ADDRESS = "0x" + "ab" * 20
 GENESIS = b"\x01" * 32
 CALL = Call("0x" + "cd" * 20, b"\x01\x02", 5, "jobs.claim")
-ATTEMPT = Attempt(b"\x0a" * 32, b"raw", 60_000, 10**12, 10**9)
+ATTEMPT = SignedTx(b"\x0a" * 32, b"raw", 60_000, 10**12, 10**9)
 
 
-def open_journal(folder: Path, **changes: object) -> Journal:
+def open_journal(folder: Path, **changes: object) -> TxJournal:
     facts = {"chain_id": 1, "genesis_hash": GENESIS, "address": ADDRESS, **changes}
-    return Journal(folder / "tx.db", **facts)  # type: ignore[arg-type]
+    return TxJournal(folder / "tx.db", **facts)  # type: ignore[arg-type]
 
 
 def receipt(ok: bool = True, number: int = 7, tx_hash: bytes = ATTEMPT.hash) -> Receipt:
@@ -113,10 +113,10 @@ def test_journal__of_another_chain_or_key__is_refused(tmp_path: Path, change: di
 
 def test_path_in__another_genesis__is_another_file(tmp_path: Path) -> None:
     paths = {
-        Journal.path_in(tmp_path, 1, GENESIS, ADDRESS),
-        Journal.path_in(tmp_path, 2, GENESIS, ADDRESS),
-        Journal.path_in(tmp_path, 1, b"\x02" * 32, ADDRESS),
-        Journal.path_in(tmp_path, 1, GENESIS, "0x" + "ee" * 20),
+        TxJournal.path_in(tmp_path, 1, GENESIS, ADDRESS),
+        TxJournal.path_in(tmp_path, 2, GENESIS, ADDRESS),
+        TxJournal.path_in(tmp_path, 1, b"\x02" * 32, ADDRESS),
+        TxJournal.path_in(tmp_path, 1, GENESIS, "0x" + "ee" * 20),
     }
     assert len(paths) == 4
 

@@ -22,9 +22,9 @@ from hearth.protocol.types import (
     SENTINEL,
     Billing,
     Gate,
-    Hot,
     Needs,
     NodeId,
+    NodeState,
     Offer,
     Outcome,
     Policy,
@@ -240,7 +240,7 @@ def test_states__calls__are_job_registrys() -> None:
     assert sorted(bare(row[0]) for row in rows) == sorted(job_functions().values())
 
 
-def test_states__boundaries__are_the_twins() -> None:
+def test_states__boundaries__are_the_references() -> None:
     terms, policy = TERMS, profiles.PUBLIC.policy
     unit = Unit(State.OPEN, mark=1_000, started=500)
     assert formulas.proposable(terms, unit, 999) and not formulas.proposable(terms, unit, 1_000)
@@ -279,7 +279,7 @@ TERMS = Terms(
 )
 
 
-def test_money__worked_example__is_what_the_twin_computes() -> None:
+def test_money__worked_example__is_what_the_reference_computes() -> None:
     policy = profiles.PUBLIC.policy
     unit = Unit(
         State.SUBMITTED, Outcome.OK, NodeId(1), 250_000_001, started=100, mark=200, seconds=17, attempts=1, tips=1
@@ -313,10 +313,10 @@ def test_money__worked_example__is_what_the_twin_computes() -> None:
     assert shown["owner"] + fee + settler + shown["submitter"] == shown["holds after one tip"]
 
 
-def test_matching__worked_example__is_what_the_twin_computes() -> None:
+def test_matching__worked_example__is_what_the_reference_computes() -> None:
     needs = Needs(tier=17, vram_gib=10, ram_gib=16, cores=4, zone_mask=1 << 4, home=5)
     offer = Offer(tier=19, vram_gib=24, ram_gib=64, cores=12, zone=4, slots=3, ask=400_000)
-    hot = Hot(r=3 * reputation.ONE, s=reputation.ONE, busy=1)
+    hot = NodeState(r=3 * reputation.ONE, s=reputation.ONE, busy=1)
     score = formulas.score(needs, 1_000_000, 400_000, offer, hot)
     shown = by_name(tables(section("Matching"))[1])
     assert shown["R"] == reputation.reputation(hot.r, hot.s)
@@ -334,13 +334,13 @@ def test_matching__worked_example__is_what_the_twin_computes() -> None:
     assert set(shown) == {"P", "R", "H", "G", "load", "S", "bucket"}
 
 
-def test_reputation__worked_example__is_what_the_twin_computes() -> None:
+def test_reputation__worked_example__is_what_the_reference_computes() -> None:
     one, day = reputation.ONE, 86_400
-    failed = [Hot()]
+    failed = [NodeState()]
     for _ in range(4):
         failed.append(reputation.observe(failed[-1], False, one, 0))
-    success = reputation.observe(Hot(), True, one, 0)
-    full = reputation.observe(Hot(r=50 * one), False, one, 0)
+    success = reputation.observe(NodeState(), True, one, 0)
+    full = reputation.observe(NodeState(r=50 * one), False, one, 0)
     expected = {
         "decay(2^20, 15 d)": reputation.decay(one, 15 * day),
         "decay(2^20, 30 d)": reputation.decay(one, 30 * day),

@@ -19,7 +19,8 @@ from hearth.chain.port import Call
 from hearth.chain.tx_journal import TxState
 from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config
 from hearth.market.contracts import CONTRACTS
-from hearth.market.network import LOCAL_CHAIN_ID, Network, NodeParameters
+from hearth.market.network import Network, NodeParameters
+from hearth.protocol.types import LOCAL_CHAIN_ID
 from hearth.protocol.units import Asset
 
 NOBODY = 65_534

@@ -22,16 +22,29 @@ from hearth.chain.follow import Cursor
 from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
-from hearth.chain.tx_journal import Journal, TxState
+from hearth.chain.tx_journal import TxJournal, TxState
 from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.calls import Upkeep, UpkeepOp
 from hearth.market.deployment import read_back
-from hearth.market.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_row
-from hearth.market.network import LOCAL_CHAIN_ID, load_network
+from hearth.market.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_change
+from hearth.market.network import load_network
 from hearth.market.reads import Market
 from hearth.protocol import formulas
-from hearth.protocol.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
+from hearth.protocol.types import (
+    LOCAL_CHAIN_ID,
+    SENTINEL,
+    Gate,
+    JobId,
+    Needs,
+    NodeId,
+    Offer,
+    Outcome,
+    Runtime,
+    State,
+    Status,
+    Terms,
+)
 from hearth.protocol.words import pack_policy, pack_terms
 from tests.kit.anvil import need_anvil
 from tests.kit.require import require
@@ -104,7 +117,7 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     read = market.node(node, head.hash)
     assert (read.owner, read.operator, read.stake, read.offer) == (owner, operator, stake, OFFER)
     assert market.nodes(head.hash)[node - 1] == read
-    assert read.hot.beat == market.last_seen(node, head.hash)
+    assert read.state.beat == market.last_seen(node, head.hash)
     parameters = market.network.node_parameters
     assert formulas.status(read, head.timestamp, parameters.dead_after, parameters.minimum_stake) is Status.ACTIVE
     assert market.totals(head.hash).total == stake
@@ -152,7 +165,7 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     # A reader that starts from nothing sees the same end, by the events alone.
     cursor = Cursor(chain, list(market.network.contracts.values()), market.network.deploy_block)
     tick = cursor.read()
-    rows = [row for log in tick.logs if (row := unit_row(log)) is not None]
+    rows = [row for log in tick.logs if (row := unit_change(log)) is not None]
     assert [row.event.__name__ for row in rows] == ["Started", "Submitted", "Settled"]
     assert rows[-1].word == market.job_word(job)
     cursor.close()
@@ -217,7 +230,7 @@ def test_send__an_empty_account__is_told_what_is_short(stage: RunningMarket) -> 
 
     poor = Account.from_key(b"\x42" * 32)
     folder = stage.home / "poor"
-    journal = Journal(
+    journal = TxJournal(
         folder / "tx.db",
         chain_id=LOCAL_CHAIN_ID,
         genesis_hash=stage.net.network.genesis_hash,
@@ -375,14 +388,14 @@ from pathlib import Path
 from hearth.local import devnet
 from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
-from hearth.chain.tx_journal import Journal
+from hearth.chain.tx_journal import TxJournal
 from hearth.chain.tx import Sender, SenderConfig
-from hearth.market.network import LOCAL_CHAIN_ID
+from hearth.protocol.types import LOCAL_CHAIN_ID
 url, folder, index = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 chain = Web3Chain([url], timeout=10)
 account = devnet.account(index)
 genesis = chain.genesis_hash()
-journal = Journal(folder / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
+journal = TxJournal(folder / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
 sender = Sender(chain, account, journal, SenderConfig(poll=0.1, timeout=60, finality=1))
 print(sender.reconcile())
 outcome = sender.send(Call("0x" + "fe" * 20, b"", 1, "test.pay"), key="pay")
@@ -440,7 +453,7 @@ def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: P
         chain = Web3Chain([url], timeout=5, attempts=1)
         account = devnet.account(0)
         genesis = chain.genesis_hash()
-        journal = Journal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
+        journal = TxJournal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
         sender = Sender(chain, account, journal, SenderConfig(poll=0.02, timeout=20))
         cursor = Cursor(chain, ["0x" + "aa" * 20], 0, tmp_path / "cursor.db")
         chain.rpc("anvil_mine", "0x5")

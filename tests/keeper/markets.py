@@ -12,12 +12,12 @@ from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import (
     Best,
     Header,
-    Hot,
-    HotStatus,
     JobId,
     Needs,
     Node,
+    NodeFlag,
     NodeId,
+    NodeState,
     Offer,
     Runtime,
     State,
@@ -29,7 +29,7 @@ from keeper.fleet import Fleet, encode_node
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 
 NOW = 1_700_000_000
-MARKET = Immutables(dead_after=900, minimum_stake=100)
+IMMUTABLES = Immutables(dead_after=900, minimum_stake=100)
 KEEPER = "0x" + "ee" * 20
 OTHER = "0x" + "dd" * 20
 RATE = 10**6
@@ -50,13 +50,13 @@ def write_fleet(nodes: tuple[Node, ...]) -> Fleet:
 
 
 def world_of(nodes: tuple[Node, ...], jobs: tuple[JobRow, ...], *, gas_price: int = 0, fee: int = 5) -> World:
-    view = write_fleet(nodes).at(NOW, MARKET)
+    view = write_fleet(nodes).at(NOW, IMMUTABLES)
     return World(Snapshot(100, NOW, view, jobs, liveness_fee=fee, gas_price=gas_price), nodes)
 
 
 def node(number: int, **changes: object) -> Node:
     """Return a live, seasoned node with two slots and stake for many leases."""
-    hot = {k: changes.pop(k) for k in list(changes) if k in Hot.__dataclass_fields__}
+    hot = {k: changes.pop(k) for k in list(changes) if k in NodeState.__dataclass_fields__}
     offer = {k: changes.pop(k) for k in list(changes) if k in Offer.__dataclass_fields__}
     plain = Node(
         id=NodeId(number),
@@ -64,7 +64,7 @@ def node(number: int, **changes: object) -> Node:
         operator=f"0x{number + 0x200:040x}",
         stake=10**12,
         offer=replace(Offer(slots=2, cores=4, ram_gib=8, ask=5 * RATE), **offer),  # type: ignore[arg-type]
-        hot=replace(Hot(beat=NOW - 10, r=20 << 20, seasoned=True), **hot),  # type: ignore[arg-type]
+        state=replace(NodeState(beat=NOW - 10, r=20 << 20, seasoned=True), **hot),  # type: ignore[arg-type]
     )
     return replace(plain, **changes)  # type: ignore[arg-type]
 
@@ -119,7 +119,7 @@ def some_nodes(draw: st.DrawFn) -> tuple[Node, ...]:
                 r=draw(st.integers(0, 30 << 20)),
                 s=draw(st.integers(0, 3 << 20)),
                 seasoned=draw(st.booleans()),
-                status=HotStatus(draw(st.sampled_from([0, 0, 0, 1, 2, 3]))),
+                status=NodeFlag(draw(st.sampled_from([0, 0, 0, 1, 2, 3]))),
                 quarantine=draw(st.sampled_from([0, 0, 0, NOW + 1])),
             )
         )

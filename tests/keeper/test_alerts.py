@@ -9,8 +9,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from ruamel.yaml import YAML
 
-from keeper.health import Metrics
-from worker.metrics import Metrics as WorkerMetrics
+from keeper.health import KeeperMetrics
+from worker.metrics import WorkerMetrics
 
 ROOT = Path(__file__).parents[2]
 
@@ -36,7 +36,7 @@ def used(prefix: str) -> set[str]:
 
 def test_alerts__of_the_keeper__name_its_metrics() -> None:
     assert used("hearth_keeper")
-    assert used("hearth_keeper") <= exported(Metrics().registry)
+    assert used("hearth_keeper") <= exported(KeeperMetrics().registry)
 
 
 def test_alerts__of_the_worker__name_its_metrics() -> None:

@@ -17,7 +17,7 @@ def test_bench_fleet__small_fleets__compare_and_report() -> None:
 
 
 def test_bench_fleet__columns_that_name_another__stop_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_match, "in_columns", lambda view, job: match.Match(match.NodeId(1), 1))
+    monkeypatch.setattr(bench_match, "in_columns", lambda view, job: match.Winner(match.NodeId(1), 1))
     with pytest.raises(SystemExit, match="columns name"):
         bench_match.bench_fleet("random", 60, 8)
 

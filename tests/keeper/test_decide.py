@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bench import plain
 from hearth.protocol import formulas
-from hearth.protocol.types import Best, Gate, Header, HotStatus, Node, NodeId, State, Unit
+from hearth.protocol.types import Best, Gate, Header, Node, NodeFlag, NodeId, State, Unit
 from keeper.actions import (
     ALL,
     Action,
@@ -30,8 +30,8 @@ from keeper.decide import decide
 from keeper.explain import explain_job
 from keeper.snapshot import JobRow, Snapshot, UnitRow
 from tests.keeper.markets import (
+    IMMUTABLES,
     KEEPER,
-    MARKET,
     NOW,
     OTHER,
     World,
@@ -60,11 +60,11 @@ def refusal(action: Action, world: World, now: int) -> str:
     nodes = {node.id: node for node in world.nodes}
     if isinstance(action, CheckLiveness):
         for number in action.nodes:
-            hot = nodes[number].hot
+            hot = nodes[number].state
             if (
                 hot.beat == 0
-                or now < hot.beat + MARKET.dead_after
-                or hot.status & (HotStatus.LAPSED | HotStatus.EXITING)
+                or now < hot.beat + IMMUTABLES.dead_after
+                or hot.status & (NodeFlag.LAPSED | NodeFlag.EXITING)
             ):
                 return f"node {number} is not newly silent"
         return "" if 0 < len(set(action.nodes)) == len(action.nodes) <= 128 else "bad batch"
@@ -90,8 +90,8 @@ def refusal(action: Action, world: World, now: int) -> str:
         return "" if unit.state == State.CLOSING and now >= unit.mark else "notice not over"
     if isinstance(action, Reclaim):
         unit = _row(row, action.index).unit
-        beat = nodes[unit.node].hot.beat if unit.node in nodes else 0
-        dead = now >= max(beat, unit.started) + MARKET.dead_after
+        beat = nodes[unit.node].state.beat if unit.node in nodes else 0
+        dead = now >= max(beat, unit.started) + IMMUTABLES.dead_after
         return "" if unit.state == State.RUNNING and (now >= unit.mark or dead) else "not reclaimable"
     assert isinstance(action, Propose)
     touched = row.header.touched if row.header else 1
@@ -104,12 +104,12 @@ def refusal(action: Action, world: World, now: int) -> str:
     read = formulas.with_lapse(unit, best, policy, now)
     if not formulas.proposable(terms, read, now):
         return "not proposable"
-    gate = formulas.fit(terms, policy, unit, best, nodes[action.node], now, MARKET)
+    gate = formulas.fit(terms, policy, unit, best, nodes[action.node], now, IMMUTABLES)
     if gate != Gate.FITS:
         return gate.name
     lots = formulas.seed(row.id, action.index, unit.attempts)
     rate = formulas.ask_in_force(nodes[action.node], now)
-    hot, offer = nodes[action.node].hot, nodes[action.node].offer
+    hot, offer = nodes[action.node].state, nodes[action.node].offer
     if action.key != formulas.key(formulas.score(terms.needs, terms.ceiling, rate, offer, hot), lots, action.node):
         return "wrong key"
     live = formulas.has_live_proposal(unit, policy, now)
@@ -163,9 +163,9 @@ def test_decide__any_market__names_everything_once_with_a_reason(world: World, c
         if header and not header.closed and header.touched < row.terms.leases:
             assert {unit_id(row.id, header.touched), unit_id(row.id, ALL)} & set(named)
     for one_node in world.nodes:
-        hot = one_node.hot
-        silent = hot.beat != 0 and hot.beat + MARKET.dead_after <= NOW
-        silent &= not hot.status & (HotStatus.LAPSED | HotStatus.EXITING)
+        hot = one_node.state
+        silent = hot.beat != 0 and hot.beat + IMMUTABLES.dead_after <= NOW
+        silent &= not hot.status & (NodeFlag.LAPSED | NodeFlag.EXITING)
         assert (node_id(one_node.id) in named) == silent
 
 
@@ -197,7 +197,7 @@ def test_decide__proposals__name_the_node_that_a_plain_loop_names(world: World) 
     row = next(row for row in world.snapshot.jobs if row.id == first.job)
     touched = row.header.touched if row.header else 1
     unit = UnitRow(first.index, Unit(state=State.OPEN)) if first.index >= touched else _row(row, first.index)
-    want = plain.winner(world.nodes, row.terms, row.policy, row.id, first.index, unit.unit, unit.best, NOW, MARKET)
+    want = plain.winner(world.nodes, row.terms, row.policy, row.id, first.index, unit.unit, unit.best, NOW, IMMUTABLES)
     assert want is not None
     assert (first.node, first.key) == (want.node, want.key)
 

@@ -17,12 +17,12 @@ from hearth.protocol.formulas import Ask, Immutables
 from hearth.protocol.types import (
     Best,
     Gate,
-    Hot,
-    HotStatus,
     JobId,
     Needs,
     Node,
+    NodeFlag,
     NodeId,
+    NodeState,
     Offer,
     Policy,
     Runtime,
@@ -81,7 +81,7 @@ def nodes_of(draw: st.DrawFn, number: int, terms: Terms, bond: int, minimum: int
         ask=draw(at_most(terms.ceiling)),
         **fitting,
     )
-    hot = Hot(
+    hot = NodeState(
         beat=draw(st.sampled_from([NOW, NOW - 899])),
         busy=draw(st.integers(0, slots - 1)),
         bond=hot_bond,
@@ -99,7 +99,7 @@ def _offer(node: Node, **changes: Any) -> Node:
 
 
 def _hot(node: Node, **changes: Any) -> Node:
-    return replace(node, hot=replace(node.hot, **changes))
+    return replace(node, state=replace(node.state, **changes))
 
 
 def _pending(draw: st.DrawFn, node: Node, terms: Terms) -> Node:
@@ -126,10 +126,10 @@ TWISTS: list[Twist] = [
     lambda draw, node, terms: _offer(node, zone=draw(st.integers(0, 15))),
     lambda draw, node, terms: _hot(node, beat=draw(st.sampled_from([0, NOW - 901, NOW - 900, NOW - 899]))),
     lambda draw, node, terms: _hot(node, quarantine=draw(st.sampled_from([NOW - 1, NOW, NOW + 1]))),
-    lambda draw, node, terms: _hot(node, status=HotStatus(draw(st.integers(0, 7)))),
+    lambda draw, node, terms: _hot(node, status=NodeFlag(draw(st.integers(0, 7)))),
     lambda draw, node, terms: _hot(node, busy=min(63, node.offer.slots + draw(st.integers(-1, 1)))),
     lambda draw, node, terms: _hot(node, seasoned=False, busy=draw(st.integers(0, min(2, node.offer.slots - 1)))),
-    lambda draw, node, terms: _hot(node, bond=min(TOP, max(0, node.hot.bond + draw(st.integers(-1, 1))))),
+    lambda draw, node, terms: _hot(node, bond=min(TOP, max(0, node.state.bond + draw(st.integers(-1, 1))))),
     lambda draw, node, terms: replace(node, stake=max(0, node.stake - draw(st.integers(0, 2)))),
     lambda draw, node, terms: replace(node, operator=terms.submitter),
     lambda draw, node, terms: replace(node, operator=f"0x{int(terms.submitter, 16) | 1 << 64:040x}"),
@@ -219,7 +219,7 @@ def test_scores__every_ready_node_below_the_ceiling__equal_protocol(
     for node in nodes:
         if not formulas.node_gate(node, ask, NOW, 900, 0):
             rate = formulas.ask_in_force(node, NOW)
-            expected[node.id] = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.hot)
+            expected[node.id] = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.state)
     assert got == expected
 
 
@@ -246,10 +246,10 @@ def test_at_least__values_around_the_bound__exact(bound: int, shifts: list[int],
 @pytest.mark.parametrize("kind", fleets.KINDS)
 def test_winner__seeded_fleet__equals_plain_loop(kind: fleets.Kind) -> None:
     nodes = fleets.fleet(kind, 120)
-    view = build_fleet(nodes).at(fleets.NOW, fleets.MARKET)
+    view = build_fleet(nodes).at(fleets.NOW, fleets.IMMUTABLES)
     found = 0
     for job in fleets.jobs(40):
-        want = plain.winner(nodes, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.MARKET)
+        want = plain.winner(nodes, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.IMMUTABLES)
         assert match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best()) == want
         found += want is not None
     assert found > 5
@@ -258,12 +258,12 @@ def test_winner__seeded_fleet__equals_plain_loop(kind: fleets.Kind) -> None:
 def test_winner__barred_node__names_the_next(  # a node whose slot another proposal will take
 ) -> None:
     nodes = fleets.fleet("one tier", 60)
-    view = build_fleet(nodes).at(fleets.NOW, fleets.MARKET)
+    view = build_fleet(nodes).at(fleets.NOW, fleets.IMMUTABLES)
     job = next(j for j in fleets.jobs(40) if match.winner(view, j.terms, fleets.POLICY, j.id, 0, OPEN, Best()))
     first = match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best())
     assert first is not None
     rest = [node for node in nodes if node.id != first.node]
-    want = plain.winner(rest, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.MARKET)
+    want = plain.winner(rest, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), fleets.NOW, fleets.IMMUTABLES)
     assert match.winner(view, job.terms, fleets.POLICY, job.id, 0, OPEN, Best(), [first.node]) == want
 
 
@@ -271,10 +271,10 @@ def test_gates__mixed_fleet__counts_each_node_once() -> None:
     nodes = fleets.fleet("random", 50)
     fleet = build_fleet(nodes)
     job = fleets.jobs(1)[0]
-    counts = match.gates(fleet, job.terms, fleets.POLICY, fleets.NOW, fleets.MARKET)
+    counts = match.gates(fleet, job.terms, fleets.POLICY, fleets.NOW, fleets.IMMUTABLES)
     expected: dict[Gate, int] = {}
     for node in nodes:
-        gate = formulas.fit(job.terms, fleets.POLICY, OPEN, Best(), node, fleets.NOW, fleets.MARKET)
+        gate = formulas.fit(job.terms, fleets.POLICY, OPEN, Best(), node, fleets.NOW, fleets.IMMUTABLES)
         expected[gate] = expected.get(gate, 0) + 1
     assert counts == expected
     assert len(counts) > 2

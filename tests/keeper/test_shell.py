@@ -18,7 +18,7 @@ from hearth.chain.rpc import Web3Chain
 from hearth.protocol import formulas, units
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.actions import Propose
-from keeper.health import Health
+from keeper.health import KeeperHealth
 from keeper.report import explain, work
 from keeper.shell import Keeper
 from keeper.status import Cycle, read_status
@@ -521,7 +521,7 @@ def test_work__posted_job__what_would_be_sent_and_what_it_earns(market: LiveMark
 
 def test_health__keeper_that_works_waits_and_fails__is_ready_or_says_why() -> None:
     now = [100.0]
-    health = Health(stall=30, clock=lambda: now[0])
+    health = KeeperHealth(stall=30, clock=lambda: now[0])
     server = health.serve(("127.0.0.1", 0))
 
     def ask(path: str) -> tuple[int, str]:

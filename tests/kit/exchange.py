@@ -27,7 +27,7 @@ from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
 from tests.kit.running import RunningMarket, start_python, wait
-from worker.journal import Entry, Journal
+from worker.journal import AttemptJournal, Entry
 from worker.shell import read_status
 
 ETH = 10**18
@@ -283,7 +283,7 @@ class Scenario:
         copy = self._copy("work.db")
         if copy is None:
             return []
-        journal = Journal(copy)
+        journal = AttemptJournal(copy)
         try:
             return journal.entries()
         finally:

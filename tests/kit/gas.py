@@ -2,7 +2,8 @@
 
 `measure` runs on a real anvil (the benchmark) and in process (the snapshot test). Owner, operator, submitter, settler
 and treasury differ in every sample; the fee is on, keeper_fee > 0 and reputation is written. Steady state means that
-credits, hot words and the hour's burn word are already non-zero. A sample whose receipt lacks its step's event is void.
+credits, node states and the hour's burn word are already non-zero. A sample is void where its receipt lacks its
+step's event.
 """
 
 from __future__ import annotations
@@ -230,9 +231,9 @@ class Bench:
         farm, owner = world.evm.account("farm"), world.evm.account("farm owner")
         ids = [world.register(owner=owner, operator=farm, stake=w.ETHER) for _ in range(100)]
         world.evm.warp(5)
-        before = world.node(ids[-1]).hot.beat
+        before = world.node(ids[-1]).state.beat
         receipt = world.nodes.send.heartbeat(ids, sender=farm)
-        assert world.node(ids[-1]).hot.beat > before
+        assert world.node(ids[-1]).state.beat > before
         self.figures["beats_100"] = receipt.gas_used // 100
         offer = words.pack_offer(w.replace(w.OFFER, ask=self.ask))
         receipt = world.pay(

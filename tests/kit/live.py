@@ -10,12 +10,12 @@ from eth_utils.crypto import keccak
 
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
-from hearth.chain.tx_journal import Journal
+from hearth.chain.tx_journal import TxJournal
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network, NodeParameters
 from hearth.protocol import words
 from hearth.protocol.units import Asset
-from keeper.health import Health
+from keeper.health import KeeperHealth
 from keeper.settings import Settings, parse
 from keeper.shell import Keeper
 from tests.kit.anvil import AnvilEvm
@@ -93,11 +93,11 @@ class LiveMarket:
         chain = port or self.port()
         sender = None
         if not dry:
-            journal = Journal(
+            journal = TxJournal(
                 settings.home / "tx.db", chain_id=CHAIN_ID, genesis_hash=network.genesis_hash, address=self.address
             )
             sender = Sender(chain, self.account, journal, SenderConfig(timeout=20.0, poll=0.05), chain_id=CHAIN_ID)
-        return Keeper(settings, network, chain, sender, Health(60.0))
+        return Keeper(settings, network, chain, sender, KeeperHealth(60.0))
 
     def catch_up(self) -> None:
         """Move the world's clock past the newest block, which a keeper's transaction may have made."""

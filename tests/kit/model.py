@@ -22,11 +22,11 @@ from hearth.protocol.types import (
     Billing,
     Gate,
     Header,
-    Hot,
-    HotStatus,
     JobId,
     Node,
+    NodeFlag,
     NodeId,
+    NodeState,
     Offer,
     Outcome,
     Policy,
@@ -147,7 +147,7 @@ class Model:
         refuse_if(stake < self.parameters.minimum_stake, "nodes: stake below minimum")
         node = NodeId(self.next_id)
         self.next_id += 1
-        self.nodes[node] = Node(node, sender, operator, stake, offer, Hot())
+        self.nodes[node] = Node(node, sender, operator, stake, offer, NodeState())
         self.deposited += stake
         return node
 
@@ -160,7 +160,7 @@ class Model:
     def update_offer(self, sender: str, node: NodeId, offer: Offer) -> None:
         self._owned(sender, node)
         old = self.nodes[node]
-        refuse_if(old.hot.busy != 0, "nodes: busy")
+        refuse_if(old.state.busy != 0, "nodes: busy")
         self._node(node, offer=replace(offer, ask=old.offer.ask, pending=old.offer.pending))
 
     def set_ask(self, sender: str, node: NodeId, ask: int) -> None:
@@ -183,21 +183,21 @@ class Model:
         self._owned(sender, node)
         old = self.nodes[node]
         refuse_if(old.exit_at != 0, "nodes: exiting")
-        hot = replace(old.hot, status=old.hot.status | HotStatus.EXITING) if old.hot.beat else old.hot
-        self._node(node, exit_at=self.now + self.parameters.unbonding, hot=hot)
+        hot = replace(old.state, status=old.state.status | NodeFlag.EXITING) if old.state.beat else old.state
+        self._node(node, exit_at=self.now + self.parameters.unbonding, state=hot)
 
     def exit_cancel(self, sender: str, node: NodeId) -> None:
         self._owned(sender, node)
         old = self.nodes[node]
         refuse_if(old.exit_at == 0, "nodes: not exiting")
-        self._node(node, exit_at=0, hot=replace(old.hot, status=old.hot.status & ~HotStatus.EXITING))
+        self._node(node, exit_at=0, state=replace(old.state, status=old.state.status & ~NodeFlag.EXITING))
 
     def exit_finish(self, sender: str, node: NodeId) -> None:
         old = self.nodes.get(node)
         refuse_if(old is None or old.exit_at == 0, "nodes: not exiting")
         assert old is not None
         refuse_if(self.now < old.exit_at, "nodes: still unbonding")
-        refuse_if(old.hot.bond != 0, "nodes: bond outstanding")
+        refuse_if(old.state.bond != 0, "nodes: bond outstanding")
         del self.nodes[node]
         self.exited.add(node)
         self.credits[old.owner] += old.stake
@@ -213,13 +213,13 @@ class Model:
         done = False
         for node in nodes:
             old = self.nodes.get(node)
-            if old is None or not old.hot.beat or old.hot.status & (HotStatus.LAPSED | HotStatus.EXITING):
+            if old is None or not old.state.beat or old.state.status & (NodeFlag.LAPSED | NodeFlag.EXITING):
                 continue
-            if self.now < old.hot.beat + self.parameters.dead_after:
+            if self.now < old.state.beat + self.parameters.dead_after:
                 continue
             done = True
-            fee = min(self.parameters.liveness_fee, old.stake - old.hot.bond)
-            self._node(node, stake=old.stake - fee, hot=replace(old.hot, status=old.hot.status | HotStatus.LAPSED))
+            fee = min(self.parameters.liveness_fee, old.stake - old.state.bond)
+            self._node(node, stake=old.stake - fee, state=replace(old.state, status=old.state.status | NodeFlag.LAPSED))
             self.credits[sender] += fee
         refuse_if(not done, "nodes: nothing to do")
 
@@ -253,7 +253,7 @@ class Model:
             refuse_if(record.operator.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
             rate = formulas.ask_in_force(record, self.now)
             seed = formulas.seed(job.id, at, unit.attempts)
-            key = formulas.key(formulas.score(terms.needs, terms.ceiling, rate, record.offer, record.hot), seed, node)
+            key = formulas.key(formulas.score(terms.needs, terms.ceiling, rate, record.offer, record.state), seed, node)
             mark, extensions = unit.mark, 0
             if mark == 0:
                 mark = self.now + terms.match_window
@@ -295,15 +295,15 @@ class Model:
         refuse_if(not outcome.is_result, "jobs: outcome out of range")
         fuel = bool(unit.flags & UnitFlag.FUEL)
         refuse_if((used == 0) if fuel else (used != 0), "jobs: used out of range")
-        hot = self._operated(sender, unit.node).hot
+        hot = self._operated(sender, unit.node).state
         self._write(job, at, replace(unit, state=State.SUBMITTED, outcome=outcome, mark=self.now, seconds=used))
-        self._hot(unit.node, replace(hot, busy=hot.busy - 1, beat=self.now, status=hot.status & ~HotStatus.LAPSED))
+        self._hot(unit.node, replace(hot, busy=hot.busy - 1, beat=self.now, status=hot.status & ~NodeFlag.LAPSED))
 
     def decline(self, sender: str, job: Job, index: int, outcome: Outcome) -> None:
         at = self._at(job, index)
         unit = self._leased(job, at)
         refuse_if(outcome < Outcome.BAD_INPUT, "jobs: outcome out of range")
-        hot = self._operated(sender, unit.node).hot
+        hot = self._operated(sender, unit.node).state
         self._hot(unit.node, replace(hot, busy=hot.busy - 1, bond=hot.bond - self._bond(job)))
         unit = replace(unit, outcome=outcome)
         if unit.state == State.CLOSING:
@@ -350,7 +350,7 @@ class Model:
         pay = formulas.pay_at_close(job.terms, self.policy, unit)
         reward = formulas.settle_reward(job.terms, self.now - unit.mark)
         node = self.nodes[unit.node]
-        self._hot(unit.node, replace(node.hot, busy=node.hot.busy - 1, bond=node.hot.bond - self._bond(job)))
+        self._hot(unit.node, replace(node.state, busy=node.state.busy - 1, bond=node.state.bond - self._bond(job)))
         self._pay_out(job, at, unit, State.CANCELLED, pay, sender, reward)
 
     def reclaim(self, sender: str, job: Job, index: int) -> None:
@@ -394,15 +394,15 @@ class Model:
     def _node(self, node: NodeId, **changes: Any) -> None:
         self.nodes[node] = replace(self.nodes[node], **changes)
 
-    def _hot(self, node: NodeId, hot: Hot) -> None:
-        self._node(node, hot=hot)
+    def _hot(self, node: NodeId, hot: NodeState) -> None:
+        self._node(node, state=hot)
 
     def _owned(self, sender: str, node: NodeId) -> None:
         refuse_if(node not in self.nodes or self.nodes[node].owner != sender, "nodes: not the owner")
 
     def _operated(self, sender: str, node: NodeId) -> Node:
         record = self.nodes.get(node)
-        refuse_if(record is None or record.operator != sender or not record.hot.beat, "nodes: not the operator")
+        refuse_if(record is None or record.operator != sender or not record.state.beat, "nodes: not the operator")
         assert record is not None
         return record
 
@@ -410,11 +410,11 @@ class Model:
         record = self.nodes.get(node)
         if record is None or record.operator != sender:
             return False
-        hot = record.hot
+        hot = record.state
         if not hot.beat:
-            exiting = HotStatus.EXITING if record.exit_at else HotStatus(0)
+            exiting = NodeFlag.EXITING if record.exit_at else NodeFlag(0)
             hot = replace(hot, rep_time=self.now, status=exiting)
-        self._hot(node, replace(hot, beat=self.now, status=hot.status & ~HotStatus.LAPSED))
+        self._hot(node, replace(hot, beat=self.now, status=hot.status & ~NodeFlag.LAPSED))
         return True
 
     def _bond(self, job: Job) -> int:
@@ -473,13 +473,13 @@ class Model:
                 self.nodes[node] = record
         else:
             record = self._gated(job, node)
-        hot = record.hot
+        hot = record.state
         self._hot(
             node,
             replace(
                 hot,
                 beat=self.now,
-                status=hot.status & ~HotStatus.LAPSED,
+                status=hot.status & ~NodeFlag.LAPSED,
                 busy=hot.busy + 1,
                 bond=hot.bond + self._bond(job),
             ),
@@ -505,7 +505,7 @@ class Model:
         return unit
 
     def _due(self, unit: Unit) -> int:
-        return formulas.reclaimable_from(unit, self.nodes[unit.node].hot.beat, self.parameters.dead_after)
+        return formulas.reclaimable_from(unit, self.nodes[unit.node].state.beat, self.parameters.dead_after)
 
     def _may_reopen(self, job: Job, unit: Unit) -> bool:
         if unit.attempts >= job.terms.max_attempts or (job.header is not None and job.header.closed):
@@ -538,7 +538,7 @@ class Model:
             return False
         pay = formulas.pay_at_settle(job.terms, self.policy, unit)
         reward = formulas.settle_reward(job.terms, self.now - unit.mark) if settler else 0
-        hot = self.nodes[unit.node].hot
+        hot = self.nodes[unit.node].state
         hot = replace(hot, bond=hot.bond - self._bond(job))
         if unit.outcome == Outcome.OK:
             fee = formulas.fee_of(pay, self.policy)
@@ -551,7 +551,7 @@ class Model:
 
     def _fail(self, node: NodeId, weight: int) -> None:
         if node in self.nodes:
-            self._hot(node, reputation.observe(self.nodes[node].hot, False, weight, self.now))
+            self._hot(node, reputation.observe(self.nodes[node].state, False, weight, self.now))
 
     def _slash(self, node: NodeId, bond: int, slash: int, reward: int, payee: str) -> None:
         hour = self.now // 3600
@@ -561,8 +561,8 @@ class Model:
         burn = 0 if rationed else slash - reward
         self.hour, self.burnt = hour, burnt + burn
         record = self.nodes[node]
-        hot = replace(record.hot, busy=record.hot.busy - 1, bond=record.hot.bond - bond)
-        self._node(node, stake=record.stake - reward - burn, hot=hot)
+        hot = replace(record.state, busy=record.state.busy - 1, bond=record.state.bond - bond)
+        self._node(node, stake=record.stake - reward - burn, state=hot)
         self._fail(node, reputation.negligence_weight(rationed))
         self.credits[payee] += reward
         self.credits[DEAD] += burn

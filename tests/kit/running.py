@@ -14,7 +14,7 @@ from typing import Any
 
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
-from hearth.chain.tx_journal import Journal
+from hearth.chain.tx_journal import TxJournal
 from hearth.local import devnet
 from hearth.market.reads import Market
 from tests.kit.evm import ROOT
@@ -64,7 +64,7 @@ class RunningMarket:
             account = devnet.account(index)
             network = self.net.network
             facts = {"chain_id": network.chain_id, "genesis_hash": network.genesis_hash, "address": account.address}
-            journal = Journal(self.home / f"tx-{index}.db", **facts)
+            journal = TxJournal(self.home / f"tx-{index}.db", **facts)
             self._senders[index] = Sender(self.chain, account, journal, SenderConfig(poll=0.1))
         return self._senders[index]
 

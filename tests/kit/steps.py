@@ -9,7 +9,7 @@ from typing import Any
 from eth_utils import to_checksum_address
 
 from hearth.protocol import words
-from hearth.protocol.types import Hot, Needs, NodeId, Terms, UnitFlag
+from hearth.protocol.types import Needs, NodeId, NodeState, Terms, UnitFlag
 from tests.kit import world as w
 from tests.kit.evm import Contract, Receipt
 from tests.kit.world import NEEDS, World
@@ -58,9 +58,9 @@ def credited(world: World) -> Iterator[dict[str, int]]:
     found.update({name: after[name] - before[name] for name in accounts if after[name] != before[name]})
 
 
-def hot(world: World, node: NodeId) -> Hot:
-    """Return a node's hot word."""
-    return world.node(node).hot
+def node_state(world: World, node: NodeId) -> NodeState:
+    """Return a node state."""
+    return world.node(node).state
 
 
 def ask(

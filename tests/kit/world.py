@@ -151,7 +151,7 @@ class World:
             operator=record.operator,
             stake=record.stake,
             offer=words.unpack_offer(record.offer),
-            hot=words.unpack_hot(record.hot),
+            state=words.unpack_node_state(record.hot),
             next_ask=record.next_ask & (1 << 80) - 1,
             next_ask_at=record.next_ask >> 80,
             exit_at=record.exit_at,
@@ -249,7 +249,7 @@ class World:
         return self.jobs.send.decline(words.pack_terms(terms), index, outcome, REPORT, sender=sender or self.operator)
 
     def load(self, terms: Terms, index: int = 0) -> tuple[int, int, int, int]:
-        """Return (job word, unit word, second slot, accused) as stored."""
+        """Return (job word, unit word, auxiliary slot, accused) as stored."""
         job, unit, second, accused = self.jobs.call.load(self.id_of(terms), index)
         return job, unit, second, accused
 
@@ -258,7 +258,7 @@ class World:
         return words.unpack_unit(self.load(terms, index)[1])
 
     def best(self, terms: Terms, index: int = 0) -> Best:
-        """Read the second slot as a proposal."""
+        """Read the auxiliary slot as a proposal."""
         return words.unpack_best(self.load(terms, index)[2])
 
     def header(self, terms: Terms) -> Header:

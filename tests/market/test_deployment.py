@@ -15,7 +15,7 @@ from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call
 from hearth.market.abi import artifact, codec
 from hearth.market.contracts import CONTRACTS
-from hearth.market.deployment import Plan, Step, carry_out, constants, create_address, make_plan, read_back
+from hearth.market.deployment import DeploymentPlan, Step, carry_out, constants, create_address, make_plan, read_back
 from hearth.market.network import load_network, network_of, save_network
 from hearth.market.profiles import DEVNET, PROFILES, PUBLIC
 from hearth.protocol import words
@@ -27,7 +27,7 @@ ETH = Asset("ETH", 18)
 TOKEN = Asset("USDX", 6, "0x" + "70" * 20)
 
 
-def plan_of(asset: Asset = ETH, nonce: int = 5) -> Plan:
+def plan_of(asset: Asset = ETH, nonce: int = 5) -> DeploymentPlan:
     return make_plan(DEVNET, asset, deployer=DEPLOYER, nonce=nonce, treasury=TREASURY)
 
 
@@ -40,7 +40,7 @@ def runtime(name: str) -> bytes:
 class FakeDeployer:
     """Put a step's code on the scripted chain, with getters that answer from `values`."""
 
-    def __init__(self, chain: FakeChain, plan: Plan, values: dict[str, dict[str, Any]] | None = None) -> None:
+    def __init__(self, chain: FakeChain, plan: DeploymentPlan, values: dict[str, dict[str, Any]] | None = None) -> None:
         self.address = plan.deployer
         self.chain, self.plan = chain, plan
         self.values = values if values is not None else {k: dict(v) for k, v in plan.expected.items()}

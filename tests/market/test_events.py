@@ -103,7 +103,7 @@ def test_unit_row__every_unit_event__equals_the_decoded_one() -> None:
     seen = 0
     for _, entry in every_event():
         log = make_log(entry, {p["name"]: sample(type_of(p), i) for i, p in enumerate(entry["inputs"])})
-        row, event = events.unit_row(log), events.decode(log)
+        row, event = events.unit_change(log), events.decode(log)
         if isinstance(event, events.UnitEvent):
             seen += 1
             assert row is not None
@@ -118,9 +118,9 @@ def test_unit_row__a_cut_log__is_refused() -> None:
     entry = next(e for _, e in every_event() if e["name"] == "Closing")
     log = make_log(entry, {p["name"]: sample(type_of(p), i) for i, p in enumerate(entry["inputs"])})
     with pytest.raises(ChainError):
-        events.unit_row(log._replace(data=b""))
+        events.unit_change(log._replace(data=b""))
     with pytest.raises(ChainError):
-        events.unit_row(log._replace(topics=log.topics[:3]))
+        events.unit_change(log._replace(topics=log.topics[:3]))
 
 
 def test_unit_row__against_eth_abi__is_many_times_faster() -> None:
@@ -133,7 +133,7 @@ def test_unit_row__against_eth_abi__is_many_times_faster() -> None:
 
     def fast() -> None:
         for _ in range(2_000):
-            events.unit_row(log)
+            events.unit_change(log)
 
     def slow() -> None:
         for _ in range(2_000):

@@ -16,11 +16,11 @@ from hearth.protocol.types import (
     Best,
     Billing,
     Gate,
-    Hot,
-    HotStatus,
     Needs,
     Node,
+    NodeFlag,
     NodeId,
+    NodeState,
     Offer,
     Policy,
     Runtime,
@@ -41,8 +41,8 @@ DECAY_ERROR = 0.0028  # of the quadratic approximation of 2**-x
 
 
 @cache
-def _twin() -> Contract:
-    return Evm().deploy("mocks/TwinMock")
+def _arithmetic() -> Contract:
+    return Evm().deploy("mocks/ArithmeticMock")
 
 
 @cache
@@ -61,9 +61,9 @@ def _lane(bits: int, *, least: int = 0) -> st.SearchStrategy[int]:
     )
 
 
-def _hots(*, last: int = LAST) -> st.SearchStrategy[Hot]:
+def _hots(*, last: int = LAST) -> st.SearchStrategy[NodeState]:
     return st.builds(
-        Hot,
+        NodeState,
         beat=_lane(32),
         busy=_lane(6),
         bond=_lane(80),
@@ -73,7 +73,7 @@ def _hots(*, last: int = LAST) -> st.SearchStrategy[Hot]:
         cusum=_lane(8),
         quarantine=_lane(32),
         trips=_lane(4),
-        status=st.builds(HotStatus, st.integers(0, 7)),
+        status=st.builds(NodeFlag, st.integers(0, 7)),
         seasoned=st.booleans(),
         count=_lane(6),
     )
@@ -118,20 +118,20 @@ def _money_limits(terms: Terms) -> tuple[int, int]:
 
 @given(TERMS)
 def test_unit_price_and_budget__equal(terms: Terms) -> None:
-    twin, (money, limits) = _twin().call, _money_limits(terms)
-    assert twin.unit_price(money, limits) == formulas.unit_price(terms) == formulas.price(terms)
-    assert twin.budget(money, limits) == formulas.lease_budget(terms) == formulas.escrow_at_post(terms)
+    contract, (money, limits) = _arithmetic().call, _money_limits(terms)
+    assert contract.unit_price(money, limits) == formulas.unit_price(terms) == formulas.price(terms)
+    assert contract.budget(money, limits) == formulas.lease_budget(terms) == formulas.escrow_at_post(terms)
 
 
 @given(TERMS, st.integers(0, 8))
 def test_holds__equal(terms: Terms, tips: int) -> None:
     unit = Unit(state=State.OPEN, tips=min(tips, terms.max_attempts))
-    assert _twin().call.holds(*_money_limits(terms), words.pack_unit(unit)) == formulas.unit_holds(terms, unit)
+    assert _arithmetic().call.holds(*_money_limits(terms), words.pack_unit(unit)) == formulas.unit_holds(terms, unit)
 
 
 @given(TERMS, POLICIES)
 def test_bond__equal(terms: Terms, policy: Policy) -> None:
-    found = _twin().call.bond(*_money_limits(terms), words.pack_policy(policy))
+    found = _arithmetic().call.bond(*_money_limits(terms), words.pack_policy(policy))
     assert found == formulas.bond(terms, policy)
 
 
@@ -140,7 +140,7 @@ def test_ask__equal(terms: Terms, policy: Policy, beside: int) -> None:
     for level in (policy, replace(policy, probation_price=_near(formulas.price(terms), beside))):
         posted = replace(terms, policy=words.pack_policy(level))
         ask = formulas.ask_of(posted, level)
-        found = _twin().call.ask(words.pack_terms(posted))
+        found = _arithmetic().call.ask(words.pack_terms(posted))
         assert tuple(found) == (words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation)
 
 
@@ -159,14 +159,14 @@ def test_pay_at_settle__equal(
     started = min(started, U[40] - elapsed)
     flags = UnitFlag.NOTICED if noticed else UnitFlag(0)
     unit = Unit(state=State.SUBMITTED, rate=rate, started=started, mark=started + elapsed, seconds=used, flags=flags)
-    twin = _twin().call
+    contract = _arithmetic().call
     billed = formulas.billed_seconds(terms, policy, unit)
-    pay = twin.pay(*_money_limits(terms), words.pack_unit(unit), billed)
+    pay = contract.pay(*_money_limits(terms), words.pack_unit(unit), billed)
     assert pay == formulas.pay_at_settle(terms, policy, unit) <= formulas.price(terms)
-    assert twin.fee(pay, words.pack_policy(policy)) == formulas.fee_of(pay, policy)
+    assert contract.fee(pay, words.pack_policy(policy)) == formulas.fee_of(pay, policy)
     closing = min(elapsed, terms.max_seconds) + policy.start_fee_seconds
-    found = twin.pay(*_money_limits(terms), words.pack_unit(unit), closing)
-    assert found == formulas.pay_at_close(terms, policy, unit)
+    found = contract.pay(*_money_limits(terms), words.pack_unit(unit), closing)
+    assert found == formulas.pay_at_close(terms, policy, replace(unit, state=State.CLOSING))
 
 
 @given(_lane(80), st.one_of(st.integers(0, 1_200), st.integers(0, 2**40)))
@@ -175,12 +175,12 @@ def test_pay_at_settle__equal(
 @example(U[80], 600)
 @example(U[80], 2**60)
 def test_ramp__equal(base: int, overdue: int) -> None:
-    assert _twin().call.ramp(base, overdue) == formulas.ramp(base, overdue)
+    assert _arithmetic().call.ramp(base, overdue) == formulas.ramp(base, overdue)
 
 
 @given(_lane(80), st.integers(0, 2_000), TERMS)
 def test_rewards__equal(slash: int, overdue: int, terms: Terms) -> None:
-    ramp = _twin().call.ramp
+    ramp = _arithmetic().call.ramp
     assert ramp(terms.keeper_fee // 8, overdue) == formulas.settle_reward(terms, overdue)
     assert min(slash // 4, ramp(terms.keeper_fee // 8, overdue)) == formulas.reclaim_reward(terms, slash, overdue)
     expected = min(terms.keeper_fee, ramp(terms.keeper_fee // 4, overdue))
@@ -190,12 +190,12 @@ def test_rewards__equal(slash: int, overdue: int, terms: Terms) -> None:
 @given(st.integers(0, 2**15 - 1))
 @example(2**15 - 1)
 def test_amount__equal(code: int) -> None:
-    assert _twin().call.amount(code) == words.decode_amount(code)
+    assert _arithmetic().call.amount(code) == words.decode_amount(code)
 
 
 @given(TERMS, POLICIES)
 def test_lease_time__equal(terms: Terms, policy: Policy) -> None:
-    found = _twin().call.lease_time(_money_limits(terms)[1], words.pack_policy(policy))
+    found = _arithmetic().call.lease_time(_money_limits(terms)[1], words.pack_policy(policy))
     assert found == formulas.lease_seconds(terms) + formulas.grace(terms, policy)
 
 
@@ -204,7 +204,7 @@ def test_lease_time__equal(terms: Terms, policy: Policy) -> None:
 
 @given(st.binary(min_size=32, max_size=32), _lane(24), _lane(4), _lane(32), st.integers(0, 10**8))
 def test_key__equal(job: bytes, index: int, attempts: int, node: int, score: int) -> None:
-    found = _twin().call.key(job, index, attempts, node, score)
+    found = _arithmetic().call.key(job, index, attempts, node, score)
     expected = formulas.key(score, formulas.seed(formulas.JobId(job), index, attempts), NodeId(node))
     assert found == expected <= U[48]
 
@@ -226,9 +226,9 @@ def test_with_lapse__equal(
     )
     best = Best(node=NodeId(winner), key=U[48], extensions=3, payee="0x" + "ff" * 20)
     now = max(0, mark + policy.ack_time + beside)
-    twin, word = _twin().call, words.pack_unit(unit)
-    if twin.has_lapsed(word, words.pack_policy(policy), now):
-        word = twin.drop(word, words.pack_best(best))
+    contract, word = _arithmetic().call, words.pack_unit(unit)
+    if contract.has_lapsed(word, words.pack_policy(policy), now):
+        word = contract.drop(word, words.pack_best(best))
     assert words.unpack_unit(word) == formulas.with_lapse(unit, best, policy, now)
 
 
@@ -236,8 +236,8 @@ SIZES: dict[str, int] = {"tier": 6, "gpu_count": 6, "vram_gib": 10, "cores": 10,
 
 
 @st.composite
-def _pairs(draw: st.DrawFn) -> tuple[Needs, Offer, Hot, int]:
-    """Draw needs, an offer that covers them, a hot word and a ceiling not below the ask."""
+def _pairs(draw: st.DrawFn) -> tuple[Needs, Offer, NodeState, int]:
+    """Draw needs, an offer that covers them, a node state and a ceiling not below the ask."""
     offered = {name: draw(_lane(bits)) for name, bits in SIZES.items()}
     needed = {name: draw(st.one_of(st.just(0), st.just(top), st.integers(0, top))) for name, top in offered.items()}
     needed["tier"] = max(needed["tier"], offered["tier"] - draw(st.integers(0, 6)))
@@ -256,32 +256,34 @@ def _pairs(draw: st.DrawFn) -> tuple[Needs, Offer, Hot, int]:
 
 
 @given(_pairs())
-def test_score__equal(drawn: tuple[Needs, Offer, Hot, int]) -> None:
+def test_score__equal(drawn: tuple[Needs, Offer, NodeState, int]) -> None:
     needs, offer, hot, ceiling = drawn
-    found = _twin().call.score(
-        words.pack_needs(needs), ceiling, offer.ask, words.pack_offer(offer), words.pack_hot(hot)
+    found = _arithmetic().call.score(
+        words.pack_needs(needs), ceiling, offer.ask, words.pack_offer(offer), words.pack_node_state(hot)
     )
     assert found == formulas.score(needs, ceiling, offer.ask, offer, hot)
     assert 0 <= found <= 10**8
 
 
 def test_score__all_distances__equal() -> None:
-    hot = Hot()
+    hot = NodeState()
     for home in range(16):
         for zone in range(16):
             needs, offer = Needs(zone_mask=U[16], home=home), Offer(zone=zone, ask=1)
-            found = _twin().call.score(words.pack_needs(needs), 1, 1, words.pack_offer(offer), words.pack_hot(hot))
+            found = _arithmetic().call.score(
+                words.pack_needs(needs), 1, 1, words.pack_offer(offer), words.pack_node_state(hot)
+            )
             assert found == formulas.score(needs, 1, 1, offer, hot), (home, zone)
 
 
 def test_score__extremes__equal() -> None:
-    worst_hot = Hot(s=U[26], busy=62)
+    worst_hot = NodeState(s=U[26], busy=62)
     needs = Needs(zone_mask=U[16], home=0)
     worst = Offer(tier=63, gpu_count=63, vram_gib=1023, cores=1023, ram_gib=U[14], zone=15, slots=63, ask=U[80])
-    best_hot, best = Hot(r=U[26]), Offer(ask=1)
+    best_hot, best = NodeState(r=U[26]), Offer(ask=1)
     for need, offer, hot in ((needs, worst, worst_hot), (Needs(), best, best_hot), (needs, best, worst_hot)):
-        found = _twin().call.score(
-            words.pack_needs(need), U[80], offer.ask, words.pack_offer(offer), words.pack_hot(hot)
+        found = _arithmetic().call.score(
+            words.pack_needs(need), U[80], offer.ask, words.pack_offer(offer), words.pack_node_state(hot)
         )
         assert found == formulas.score(need, U[80], offer.ask, offer, hot)
 
@@ -302,7 +304,7 @@ def _fitting(draw: st.DrawFn) -> tuple[Node, formulas.Ask, int]:
         hot,
         beat=draw(st.integers(now - DEAD_AFTER + 1, now)),
         quarantine=draw(st.sampled_from([0, now - 1, now])),
-        status=draw(st.sampled_from([HotStatus(0), HotStatus.SLASHED])),
+        status=draw(st.sampled_from([NodeFlag(0), NodeFlag.SLASHED])),
         bond=held,
         seasoned=seasoned,
     )
@@ -314,7 +316,7 @@ def _fitting(draw: st.DrawFn) -> tuple[Node, formulas.Ask, int]:
 def _gate(node: Node, ask: formulas.Ask, now: int) -> int:
     """Return the contract's gate, and demand that it is the library's."""
     packed = words.pack_needs(ask.needs), ask.ceiling, ask.bond, ask.probation
-    args = words.pack_hot(node.hot), words.pack_offer(node.offer), node.stake, packed, node.offer.ask
+    args = words.pack_node_state(node.state), words.pack_offer(node.offer), node.stake, packed, node.offer.ask
     evm = _gates().evm
     evm.now = now
     found: int = _gates().call.gate(*args)
@@ -324,7 +326,7 @@ def _gate(node: Node, ask: formulas.Ask, now: int) -> int:
 
 def _break(gate: Gate, node: Node, ask: formulas.Ask, now: int) -> tuple[Node, formulas.Ask]:
     """Change a fitting pair by as little as it takes to fail at one gate."""
-    hot, offer, needs = node.hot, node.offer, ask.needs
+    hot, offer, needs = node.state, node.offer, ask.needs
     lanes: dict[Gate, str] = dict(formulas._SIZE_GATES)
     if gate in lanes:
         name = lanes[gate]
@@ -333,16 +335,16 @@ def _break(gate: Gate, node: Node, ask: formulas.Ask, now: int) -> tuple[Node, f
         return replace(node, offer=offer), ask._replace(needs=replace(needs, **{name: offered + 1}))
     changes: dict[Gate, tuple[Node, formulas.Ask]] = {
         Gate.FITS: (node, ask),
-        Gate.NOT_LIVE: (replace(node, hot=replace(hot, beat=now - DEAD_AFTER)), ask),
-        Gate.NOT_ACTIVE: (replace(node, stake=MINIMUM - 1, hot=replace(hot, bond=0)), ask),
-        Gate.EXITING: (replace(node, hot=replace(hot, status=HotStatus.EXITING)), ask),
-        Gate.QUARANTINED: (replace(node, hot=replace(hot, quarantine=now + 1)), ask),
-        Gate.NO_SLOT: (replace(node, hot=replace(hot, busy=offer.slots)), ask),
+        Gate.NOT_LIVE: (replace(node, state=replace(hot, beat=now - DEAD_AFTER)), ask),
+        Gate.NOT_ACTIVE: (replace(node, stake=MINIMUM - 1, state=replace(hot, bond=0)), ask),
+        Gate.EXITING: (replace(node, state=replace(hot, status=NodeFlag.EXITING)), ask),
+        Gate.QUARANTINED: (replace(node, state=replace(hot, quarantine=now + 1)), ask),
+        Gate.NO_SLOT: (replace(node, state=replace(hot, busy=offer.slots)), ask),
         Gate.STAKE_SHORT: (node, ask._replace(bond=node.stake - hot.bond + 1)),
         Gate.RUNTIME: (replace(node, offer=replace(offer, runtimes=Runtime.JUROR)), ask),
         Gate.ZONE: (node, ask._replace(needs=replace(needs, zone_mask=U[16] ^ 1 << offer.zone))),
         Gate.PRICE: (node, ask._replace(ceiling=offer.ask - 1)),
-        Gate.PROBATION: (replace(node, hot=replace(hot, seasoned=False)), ask._replace(probation=2)),
+        Gate.PROBATION: (replace(node, state=replace(hot, seasoned=False)), ask._replace(probation=2)),
     }
     return changes[gate]
 
@@ -364,19 +366,19 @@ def test_gate__several_broken__name_the_same_first(drawn: tuple[Node, formulas.A
     node, ask, now = drawn
     for gate in gates:
         node, ask = _break(gate, node, ask, now)
-    assume(node.offer.ask > 0 and node.stake >= node.hot.bond)
+    assume(node.offer.ask > 0 and node.stake >= node.state.bond)
     _gate(node, ask, now)
 
 
 def test_gate__first_lease_of_a_newcomer__is_allowed_by_probation_one() -> None:
-    node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(slots=3, ask=5), Hot(beat=10**9))
+    node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(slots=3, ask=5), NodeState(beat=10**9))
     ask = formulas.Ask(Needs(), 5, 0, 1)
     for busy, gate in ((0, Gate.FITS), (1, Gate.PROBATION)):
-        assert _gate(replace(node, hot=replace(node.hot, busy=busy)), ask, 10**9) == gate
+        assert _gate(replace(node, state=replace(node.state, busy=busy)), ask, 10**9) == gate
 
 
 def test_gate__never_beat__is_not_live() -> None:
-    node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(ask=5), Hot())
+    node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(ask=5), NodeState())
     assert _gate(node, formulas.Ask(Needs(), 5, 0, 0), 10) == Gate.NOT_LIVE
 
 
@@ -391,7 +393,7 @@ def test_gate__never_beat__is_not_live() -> None:
 @example(U[26], 32 * reputation.HALF_LIFE - 1)
 @example(U[26], 32 * reputation.HALF_LIFE)
 def test_decay__equal(amount: int, passed: int) -> None:
-    found = _twin().call.decay(amount, passed)
+    found = _arithmetic().call.decay(amount, passed)
     assert found == reputation.decay(amount, passed)
     exact = amount * 2 ** (-passed / reputation.HALF_LIFE)
     assert abs(found - exact) <= DECAY_ERROR * exact + 2
@@ -401,20 +403,20 @@ WEIGHTS = st.one_of(st.sampled_from([0, 1, ONE // 2, ONE - 1, ONE]), st.integers
 
 
 @given(_hots(), st.booleans(), WEIGHTS, st.one_of(st.integers(0, 10**7), st.integers(0, 2**32)))
-def test_observe__equal(hot: Hot, ok: bool, weight: int, passed: int) -> None:
+def test_observe__equal(hot: NodeState, ok: bool, weight: int, passed: int) -> None:
     now = min(hot.rep_time + passed, LAST)
-    found = _twin().call.observe(words.pack_hot(hot), ok, weight, now)
-    assert words.unpack_hot(found) == reputation.observe(hot, ok, weight, now)
+    found = _arithmetic().call.observe(words.pack_node_state(hot), ok, weight, now)
+    assert words.unpack_node_state(found) == reputation.observe(hot, ok, weight, now)
 
 
 @given(st.lists(st.tuples(st.booleans(), WEIGHTS, st.integers(0, 5 * 86_400)), max_size=40), _hots(last=10**9))
-def test_observe__histories__stay_equal(steps: list[tuple[bool, int, int]], start: Hot) -> None:
+def test_observe__histories__stay_equal(steps: list[tuple[bool, int, int]], start: NodeState) -> None:
     hot, now = start, start.rep_time
-    word = words.pack_hot(start)
+    word = words.pack_node_state(start)
     for ok, weight, passed in steps:
         now += passed
-        hot, word = reputation.observe(hot, ok, weight, now), _twin().call.observe(word, ok, weight, now)
-        assert words.unpack_hot(word) == hot
+        hot, word = reputation.observe(hot, ok, weight, now), _arithmetic().call.observe(word, ok, weight, now)
+        assert words.unpack_node_state(word) == hot
 
 
 @pytest.mark.parametrize("ok", [True, False])
@@ -423,28 +425,28 @@ def test_observe__every_trip_count_at_the_breaker__equal(ok: bool, trips: int) -
     for cusum in (0, 7, 8, 11, 12, 251, 252, 255):
         for count in (0, 62, 63):
             for weight in (ONE - 1, ONE):
-                hot = Hot(r=U[26], s=U[26], rep_time=LAST, cusum=cusum, trips=trips, count=count, quarantine=LAST)
-                found = _twin().call.observe(words.pack_hot(hot), ok, weight, LAST)
-                assert words.unpack_hot(found) == reputation.observe(hot, ok, weight, LAST)
+                hot = NodeState(r=U[26], s=U[26], rep_time=LAST, cusum=cusum, trips=trips, count=count, quarantine=LAST)
+                found = _arithmetic().call.observe(words.pack_node_state(hot), ok, weight, LAST)
+                assert words.unpack_node_state(found) == reputation.observe(hot, ok, weight, LAST)
 
 
 def test_observe__third_failure__quarantines_for_an_hour_doubling_to_a_week() -> None:
-    word, spans = words.pack_hot(Hot(beat=1, rep_time=10**9)), []
+    word, spans = words.pack_node_state(NodeState(beat=1, rep_time=10**9)), []
     for _ in range(11):
-        word = _twin().call.observe(word, False, ONE, 10**9)
-        spans.append(max(0, words.unpack_hot(word).quarantine - 10**9))
+        word = _arithmetic().call.observe(word, False, ONE, 10**9)
+        spans.append(max(0, words.unpack_node_state(word).quarantine - 10**9))
     hours = [0, 0, 1, 2, 4, 8, 16, 32, 64, 128, 168]
     assert spans == [3_600 * hour for hour in hours]
 
 
 @given(_lane(26), _lane(26))
 def test_reputation__equal(r: int, s: int) -> None:
-    found = _twin().call.reputation_of(words.pack_hot(Hot(r=r, s=s)))
+    found = _arithmetic().call.reputation_of(words.pack_node_state(NodeState(r=r, s=s)))
     assert found == reputation.reputation(r, s)
     assert 0 < found < 10_000
 
 
-def test_twin__functions__are_each_compared() -> None:
+def test_arithmetic__functions__are_each_compared() -> None:
     source = Path(__file__).read_text(encoding="utf-8")
-    for function in _twin().all_functions():
+    for function in _arithmetic().all_functions():
         assert f".{function.name}" in source, f"{function.name} is not compared"

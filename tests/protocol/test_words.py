@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.protocol import words
-from hearth.protocol.types import Billing, HotStatus, Outcome, Runtime, State, TermsFlag, UnitFlag
+from hearth.protocol.types import Billing, NodeFlag, Outcome, Runtime, State, TermsFlag, UnitFlag
 from hearth.protocol.words import WORDS, Word
 from tests.kit.evm import CONTRACTS
 
@@ -119,7 +119,7 @@ def test_packing__flags__are_the_same_bits() -> None:
     for name, lane, enumeration in (
         ("unit", "flags", UnitFlag),
         ("limits", "flags", TermsFlag),
-        ("hot", "status", HotStatus),
+        ("hot", "status", NodeFlag),
         ("needs", "runtimes", Runtime),
         ("offer", "runtimes", Runtime),
     ):
@@ -181,7 +181,7 @@ def test_unpack__spare_bit__is_refused(name: str) -> None:
 PAIRS: list[tuple[str, Callable[[int], Any], Callable[[Any], int]]] = [
     ("needs", words.unpack_needs, words.pack_needs),
     ("offer", words.unpack_offer, words.pack_offer),
-    ("hot", words.unpack_hot, words.pack_hot),
+    ("hot", words.unpack_node_state, words.pack_node_state),
     ("best", words.unpack_best, words.pack_best),
 ]
 

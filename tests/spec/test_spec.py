@@ -886,7 +886,7 @@ def priced(**price: Any) -> JobSpec:
 
 
 def escrow(spec: JobSpec, ceiling: int, keeper_fee: int) -> int:
-    """Return what the chain takes at post, by the normative twin."""
+    """Return what the chain takes at post, by the reference implementation."""
     terms = terms_of(
         spec,
         submitter="0x" + "22" * 20,

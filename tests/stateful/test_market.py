@@ -207,7 +207,7 @@ class MarketMachine(RuleBasedStateMachine):
                     steps += [unit.mark - now + d for d in (-1, 0, 1)]
                     steps += [unit.mark + w.POLICY.ack_time - now + d for d in (-1, 0)]
                 if unit.state == State.RUNNING:
-                    beat = self.m.nodes[unit.node].hot.beat
+                    beat = self.m.nodes[unit.node].state.beat
                     steps += [max(beat, unit.started) + w.DEAD_AFTER - now + d for d in (-1, 0)]
         self.w.evm.warp(data.choice(sorted({step for step in steps if 0 < step < 2_000})))
 
@@ -300,7 +300,7 @@ class MarketMachine(RuleBasedStateMachine):
             )
 
     def exit_finish(self, data: Random) -> None:
-        leaving = [node.id for node in self.m.nodes.values() if node.exit_at and not node.hot.bond]
+        leaving = [node.id for node in self.m.nodes.values() if node.exit_at and not node.state.bond]
         if data.randint(0, 9) == 0:
             leaving = [node.id for node in self.m.nodes.values() if node.exit_at]
         if leaving:
@@ -406,7 +406,7 @@ class MarketMachine(RuleBasedStateMachine):
                 return
             self.w.evm.warp(max(0, opened + w.POLICY.open_claim_after - self.w.evm.now))
         self._ready(data)
-        idle = [node.id for node in self.m.nodes.values() if not node.hot.busy and not node.exit_at]
+        idle = [node.id for node in self.m.nodes.values() if not node.state.busy and not node.exit_at]
         node = data.choice(idle if idle and data.randint(0, 5) else sorted(self.m.nodes))
         operator = self.m.nodes[node].operator
         if data.randint(0, 9) == 0:
@@ -507,7 +507,7 @@ class MarketMachine(RuleBasedStateMachine):
         job, at = unit
         stored = job.units[at]
         if stored.state == State.RUNNING and data.randint(0, 2) == 0:
-            beat = self.m.nodes[stored.node].hot.beat
+            beat = self.m.nodes[stored.node].state.beat
             due = formulas.reclaimable_from(stored, beat, w.DEAD_AFTER)
             self.w.evm.warp(max(0, due - self.w.evm.now) + data.choice([0, 0, 77]))
         keeper = data.choice(self.keepers)
@@ -601,8 +601,8 @@ class MarketMachine(RuleBasedStateMachine):
                     assert words.unpack_header(job_word) == job.header
         for node in self.m.nodes.values():
             assert self.w.node(node.id) == node
-            assert node.hot.bond == self.m.bond_of(node.id) <= node.stake
-            assert node.hot.busy == self.m.busy_of(node.id) <= node.offer.slots or node.hot.busy == 0
+            assert node.state.bond == self.m.bond_of(node.id) <= node.stake
+            assert node.state.busy == self.m.busy_of(node.id) <= node.offer.slots or node.state.busy == 0
         totals = words.unpack(words.TOTALS, self.w.nodes.call.totals())
         assert totals["next_id"] == self.m.next_id
         assert totals["total"] == self.m.stake_total
@@ -610,7 +610,7 @@ class MarketMachine(RuleBasedStateMachine):
 
     @invariant()
     def views_answer(self) -> None:
-        """38: Lens agrees with the twin about who fits, and never reverts."""
+        """38: Lens agrees with the reference implementation about who fits, and never reverts."""
         if not hasattr(self, "m"):
             return
         now = self.w.evm.now

@@ -23,13 +23,13 @@ from hearth.storage.cid import Cid
 from hearth.storage.stores import (
     BLOCK_TIMEOUT_SECONDS,
     Chain,
-    Fault,
     FolderStore,
     GatewayStore,
     KuboStore,
     MemoryStore,
     Store,
     StoreBase,
+    StoreFault,
     StoreStatus,
     open_store,
 )
@@ -441,7 +441,7 @@ def test_chain__first_store_lacks_down_or_lies__the_next_one_helps(tmp_path: Pat
     entry = good.add_bytes(content)
     liar = MemoryStore("liar")
     liar.blocks = dict.fromkeys(good.blocks, b"wrong")
-    faults: list[Fault] = []
+    faults: list[StoreFault] = []
     chain = Chain([BrokenStore(), MemoryStore("empty"), liar, good], on_fault=faults.append)
     chain.fetch(entry.cid, tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == content
@@ -490,7 +490,7 @@ def test_chain__write__first_writable_and_its_mirrors() -> None:
 
 
 def test_chain__mirror_down__a_fault_and_no_error() -> None:
-    faults: list[Fault] = []
+    faults: list[StoreFault] = []
     first = MemoryStore()
     chain = Chain([first, BrokenStore()], mirrors=1, on_fault=faults.append)
     entry = chain.add_bytes(b"x")

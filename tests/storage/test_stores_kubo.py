@@ -112,7 +112,7 @@ def test_kubo__directory_that_kubo_shards__is_read_by_us(api: SplitResult, store
     root = cids.parse(
         kubo_add(api, source, {"cid-version": "1", "max-directory-links": "100", "max-hamt-fanout": "16"})
     )
-    assert unixfs.decode_node(root, store.get_block(root)).fanout == 16
+    assert unixfs.decode_dag_node(root, store.get_block(root)).fanout == 16
     store.fetch(root, tmp_path / "dest")
     assert contents(tmp_path / "dest") == contents(source)
     assert unixfs.resolve(root, "entry 599", store) == cids.of(b"599")

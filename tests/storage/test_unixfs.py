@@ -245,7 +245,7 @@ def test_encode_directory__links_in_any_order__sorted_by_bytes() -> None:
     blocks = {unixfs.encode_directory([Link(child, name, 0) for name in order]) for order in (names, names[::-1])}
     assert len(blocks) == 1
     block = blocks.pop()
-    assert [link.name for link in unixfs.decode_node(cids.of(block, cids.DAG_PB), block).links] == names
+    assert [link.name for link in unixfs.decode_dag_node(cids.of(block, cids.DAG_PB), block).links] == names
 
 
 def test_import_path__missing__not_found(tmp_path: Path) -> None:
@@ -703,14 +703,14 @@ LINK = field(2, field(1, bytes(LEAF)) + field(2, b"") + field(3, 2))
 )
 def test_decode_node__malformed__block_corrupt_with_the_reason(block: bytes, why: str) -> None:
     with pytest.raises(BlockCorrupt, match=why):
-        unixfs.decode_node(cids.of(block, cids.DAG_PB), block)
+        unixfs.decode_dag_node(cids.of(block, cids.DAG_PB), block)
 
 
 @given(st.binary(max_size=120))
 @settings(max_examples=300)
 def test_decode_node__any_bytes__a_node_or_block_corrupt(block: bytes) -> None:
     try:
-        unixfs.decode_node(cids.of(block, cids.DAG_PB), block)
+        unixfs.decode_dag_node(cids.of(block, cids.DAG_PB), block)
     except BlockCorrupt:
         return
 
@@ -735,7 +735,7 @@ def test_decode_node__mutated_node__a_node_or_block_corrupt(changes: list[tuple[
     for at, value in changes:
         block[at % len(block)] = value
     try:
-        unixfs.decode_node(cids.of(bytes(block), cids.DAG_PB), bytes(block))
+        unixfs.decode_dag_node(cids.of(bytes(block), cids.DAG_PB), bytes(block))
     except BlockCorrupt:
         return
 

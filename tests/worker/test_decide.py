@@ -15,12 +15,12 @@ from hearth.protocol.types import (
     Best,
     Gate,
     Header,
-    Hot,
-    HotStatus,
     JobId,
     Needs,
     Node,
+    NodeFlag,
     NodeId,
+    NodeState,
     Offer,
     Outcome,
     Runtime,
@@ -71,7 +71,7 @@ NODE = Node(
     operator="0x" + "22" * 20,
     stake=10**20,
     offer=Offer(runtimes=Runtime.WASM | Runtime.DOCKER, cores=8, ram_gib=32, disk_gib=100, slots=4, ask=10**15),
-    hot=Hot(beat=NOW - 10, seasoned=True),
+    state=NodeState(beat=NOW - 10, seasoned=True),
 )
 TERMS = Terms(
     submitter="0x" + "33" * 20,
@@ -116,7 +116,7 @@ def reason(snapshot: Snapshot, config: Config = CONFIG, now: int = NOW) -> objec
 
 
 def busy(count: int) -> Node:
-    return replace(NODE, hot=replace(NODE.hot, busy=count))
+    return replace(NODE, state=replace(NODE.state, busy=count))
 
 
 # ---- beats ----
@@ -124,26 +124,26 @@ def busy(count: int) -> Node:
 
 @pytest.mark.parametrize(("age", "due"), [(299, False), (300, True), (301, True)])
 def test_decide__beat_age__beats_from_the_interval_on(age: int, due: bool) -> None:
-    node = replace(NODE, hot=replace(NODE.hot, beat=NOW - age))
+    node = replace(NODE, state=replace(NODE.state, beat=NOW - age))
     assert (Beat(ME, NOW - age) in decide(snapshot_of(node=node), CONFIG, NOW)) is due
 
 
 def test_decide__beat_in_flight__beats_not_again() -> None:
-    node = replace(NODE, hot=replace(NODE.hot, beat=0))
+    node = replace(NODE, state=replace(NODE.state, beat=0))
     assert decide(snapshot_of(node=node), CONFIG, NOW) == [Beat(ME, 0)]
     assert decide(snapshot_of(node=node, flights=(Flight(Kind.BEAT),)), CONFIG, NOW) == []
 
 
 def test_decide__paused_and_idle__beats_no_more_but_does_while_busy() -> None:
     paused = replace(CONFIG, hold=Reason.PAUSED)
-    old = replace(NODE.hot, beat=NOW - 400)
-    assert decide(snapshot_of(node=replace(NODE, hot=old)), paused, NOW) == []
-    busy_one = snapshot_of(node=replace(NODE, hot=replace(old, busy=1)))
+    old = replace(NODE.state, beat=NOW - 400)
+    assert decide(snapshot_of(node=replace(NODE, state=old)), paused, NOW) == []
+    busy_one = snapshot_of(node=replace(NODE, state=replace(old, busy=1)))
     assert decide(busy_one, paused, NOW) == [Beat(ME, NOW - 400)]
 
 
 def test_decide__exited_node__never_beats() -> None:
-    node = replace(NODE, operator="0x" + "00" * 20, hot=Hot())
+    node = replace(NODE, operator="0x" + "00" * 20, state=NodeState())
     assert decide(snapshot_of(node=node), CONFIG, NOW) == []
 
 
@@ -166,7 +166,7 @@ def test_decide__windowed_job__proposes_itself() -> None:
 
 
 def test_decide__rival_leads__proposes_only_with_a_strictly_larger_key() -> None:
-    rate, offer, hot = NODE.offer.ask, NODE.offer, NODE.hot
+    rate, offer, hot = NODE.offer.ask, NODE.offer, NODE.state
     mine = formulas.key(formulas.score(TERMS.needs, TERMS.ceiling, rate, offer, hot), formulas.seed(ID, 0, 0), NODE.id)
     windowed = replace(OPEN, mark=NOW + 5, rate=10**15)
     for key, wanted in ((mine - 1, Propose(ID, 0, 0, 0)), (mine, Reason.OUTBID), (mine + 1, Reason.OUTBID)):
@@ -255,10 +255,10 @@ def test_decide__job_not_wanted__names_the_reason(job: Job, config: Config, want
 @pytest.mark.parametrize(
     "node",
     [
-        replace(NODE, hot=replace(NODE.hot, beat=NOW - 900)),
+        replace(NODE, state=replace(NODE.state, beat=NOW - 900)),
         replace(NODE, stake=0),
         replace(NODE, exit_at=NOW + 9),
-        replace(NODE, hot=replace(NODE.hot, status=HotStatus.SLASHED, quarantine=NOW + 9)),
+        replace(NODE, state=replace(NODE.state, status=NodeFlag.SLASHED, quarantine=NOW + 9)),
     ],
 )
 def test_decide__node_not_active__takes_nothing(node: Node) -> None:
@@ -498,7 +498,9 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
     node = replace(
         NODE,
         offer=replace(NODE.offer, slots=draw(st.integers(1, 8))),
-        hot=replace(NODE.hot, busy=held + draw(st.integers(0, 1)), beat=NOW - draw(st.sampled_from([10, 400, 900]))),
+        state=replace(
+            NODE.state, busy=held + draw(st.integers(0, 1)), beat=NOW - draw(st.sampled_from([10, 400, 900]))
+        ),
     )
     return Snapshot(100, NOW, node, MARKET, watched, executions, flights)
 
@@ -559,7 +561,7 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
     engaged = [a for a in actions if isinstance(a, Ack | Claim)]
     inflight = sum(1 for f in snapshot.flights if f.kind in (Kind.ACK, Kind.CLAIM))
     slots = min(config.max_slots, snapshot.node.offer.slots)
-    assert not engaged or snapshot.node.hot.busy + inflight + len(engaged) <= slots
+    assert not engaged or snapshot.node.state.busy + inflight + len(engaged) <= slots
     assert config.hold is None or not any(isinstance(a, Ack | Claim | Propose | ReadSpec) for a in actions)
 
     for action in actions:

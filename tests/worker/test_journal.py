@@ -16,14 +16,14 @@ import pytest
 from hearth.base.errors import StorageError
 from hearth.protocol.types import JobId, Outcome
 from worker.decide import Execution, LeaseKey, Stage
-from worker.journal import Journal, Moment, Phase
+from worker.journal import AttemptJournal, Moment, Phase
 
 KEY = LeaseKey(JobId(b"\xaa" * 32), 5, 2)
 
 
 def test_journal__life_of_an_attempt__is_there_after_reopening(tmp_path: Path) -> None:
     path = tmp_path / "work.db"
-    journal = Journal(path)
+    journal = AttemptJournal(path)
     journal.intend(KEY, Moment.SEEN)
     journal.intend(KEY, Moment.INTENT, "claim")
     assert journal.executions() == ()
@@ -32,7 +32,7 @@ def test_journal__life_of_an_attempt__is_there_after_reopening(tmp_path: Path) -
     journal.reach(KEY, Moment.RESULT)
     journal.finish(KEY, Phase.DONE, outcome=Outcome.EXIT, result=b"\x01" * 32, report=b"\x02" * 32, used=7)
     journal.close()
-    again = Journal(path)
+    again = AttemptJournal(path)
     assert again.put_aside is None
     assert again.executions() == (Execution(KEY, Stage.DONE, Outcome.EXIT, b"\x01" * 32, b"\x02" * 32, 7, 1),)
     assert [m.number for m, _ in again.moments(KEY)] == [1, 2, 3, 5]
@@ -40,7 +40,7 @@ def test_journal__life_of_an_attempt__is_there_after_reopening(tmp_path: Path) -
 
 
 def test_intend__attempt_that_is_further_on__is_left_as_it_is(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "work.db")
+    journal = AttemptJournal(tmp_path / "work.db")
     journal.start(KEY, 1)
     journal.reach(KEY, Moment.RESULT)
     journal.intend(KEY, Moment.SEEN)
@@ -49,7 +49,7 @@ def test_intend__attempt_that_is_further_on__is_left_as_it_is(tmp_path: Path) ->
 
 
 def test_start__second_try__forgets_what_the_first_one_reported(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "work.db")
+    journal = AttemptJournal(tmp_path / "work.db")
     journal.start(KEY, 1)
     journal.finish(KEY, Phase.BROKEN, report=b"\x02" * 32, detail="engine gone")
     journal.start(KEY, 2)
@@ -57,7 +57,7 @@ def test_start__second_try__forgets_what_the_first_one_reported(tmp_path: Path) 
 
 
 def test_forget__ended_attempts__go_when_they_are_old_and_only_they(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "work.db")
+    journal = AttemptJournal(tmp_path / "work.db")
     other = LeaseKey(KEY.job, 6, 1)
     for key in (KEY, other):
         journal.start(key, 1)
@@ -74,7 +74,7 @@ def test_forget__ended_attempts__go_when_they_are_old_and_only_they(tmp_path: Pa
 def test_journal__unreadable_file__is_put_aside_and_started_anew(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "work.db"
     path.write_bytes(content)
-    journal = Journal(path)
+    journal = AttemptJournal(path)
     journal.start(KEY, 1)
     assert len(journal.entries()) == 1
     if content:
@@ -87,11 +87,11 @@ def test_journal__newer_schema__is_put_aside(tmp_path: Path) -> None:
     path = tmp_path / "work.db"
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version=99")
-    assert Journal(path).put_aside is not None
+    assert AttemptJournal(path).put_aside is not None
 
 
 def test_journal__disk_that_fails__raises_a_storage_error(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "work.db")
+    journal = AttemptJournal(tmp_path / "work.db")
     journal._db.execute("PRAGMA max_page_count=1")
     with pytest.raises(StorageError, match="full") as caught:
         for index in range(10_000):
@@ -100,7 +100,7 @@ def test_journal__disk_that_fails__raises_a_storage_error(tmp_path: Path) -> Non
 
 
 def test_journal__several_threads__lose_nothing(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "work.db")
+    journal = AttemptJournal(tmp_path / "work.db")
 
     def work(index: int) -> None:
         key = LeaseKey(KEY.job, index, 1)
@@ -124,8 +124,8 @@ def test_reach__failpoint__dies_with_the_moment_on_disk(tmp_path: Path, failpoin
         from pathlib import Path
         from hearth.protocol.types import JobId
         from worker.decide import LeaseKey
-        from worker.journal import Journal, Moment
-        journal = Journal(Path(sys.argv[1]))
+        from worker.journal import AttemptJournal, Moment
+        journal = AttemptJournal(Path(sys.argv[1]))
         key = LeaseKey(JobId(b"\\xaa" * 32), 5, 2)
         journal.start(key, 1)
         for moment in (Moment.FETCHED, Moment.STARTED, Moment.RESULT, Moment.PINNED):
@@ -137,7 +137,7 @@ def test_reach__failpoint__dies_with_the_moment_on_disk(tmp_path: Path, failpoin
         [sys.executable, "-c", program, str(path)], env={**os.environ, "HEARTH_FAILPOINT": failpoint}, check=False
     )
     assert done.returncode == -signal.SIGKILL
-    journal = Journal(path)
+    journal = AttemptJournal(path)
     entry = journal.entry(KEY)
     assert entry is not None and entry.moment == last
     assert journal.moments(KEY)[-1][0] == last

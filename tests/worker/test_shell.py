@@ -32,7 +32,7 @@ from tools import schemas
 from worker import settings
 from worker.__main__ import build
 from worker.decide import Claim, LeaseKey
-from worker.metrics import Metrics
+from worker.metrics import WorkerMetrics
 from worker.shell import Worker, read_mode, read_status, set_mode
 from worker.watch import Payment, earnings_of, never_fits
 
@@ -106,7 +106,7 @@ def test_earnings_of__books__add_up() -> None:
 
 def test_never_fits__state_of_the_node__does_not_count_but_its_offer_does() -> None:
     policy, node, market = decided.POLICY, decided.NODE, decided.MARKET
-    poor = replace(node, stake=0, hot=replace(node.hot, beat=0, busy=4, quarantine=decided.NOW * 2))
+    poor = replace(node, stake=0, state=replace(node.state, beat=0, busy=4, quarantine=decided.NOW * 2))
     assert never_fits(decided.TERMS, policy, poor, market).name == "FITS"
     dear = replace(decided.TERMS, ceiling=node.offer.ask - 1)
     assert never_fits(dear, policy, node, market).name == "PRICE"
@@ -118,7 +118,7 @@ def test_never_fits__state_of_the_node__does_not_count_but_its_offer_does() -> N
 
 
 def test_metrics__loop_that_turns__healthy_and_ready_apart() -> None:
-    metrics = Metrics()
+    metrics = WorkerMetrics()
     assert metrics.health.health()[0]
     assert metrics.health.readiness() == (False, "it takes no work now: hearth worker status says why")
     metrics.ready = True
@@ -128,13 +128,13 @@ def test_metrics__loop_that_turns__healthy_and_ready_apart() -> None:
 
 
 def test_metrics__loop_silent_for_a_minute__neither() -> None:
-    metrics = Metrics()
+    metrics = WorkerMetrics()
     metrics.ready = True
     now = time.monotonic()
     metrics.health._clock = lambda: now + 61
     assert not metrics.health.health()[0]
     assert not metrics.health.readiness()[0]
-    metrics.pulse()
+    metrics.turn()
     assert metrics.health.readiness() == (True, "ready")
 
 
@@ -205,7 +205,7 @@ def test_run__array_on_two_slots__runs_each_lease_once(exchange: Exchange, scena
     for index in range(5):
         scenario.assert_once(job, index)
     node = exchange.market.node(scenario.node)
-    assert (node.hot.busy, node.hot.bond) == (0, 0)
+    assert (node.state.busy, node.state.bond) == (0, 0)
 
 
 @pytest.mark.e2e
@@ -323,7 +323,7 @@ def test_run__sends_fail_for_a_while__runs_what_it_holds_and_submits_later(
 
     def dear(self: Worker, action: Any) -> None:
         assert self._chain is not None
-        if not isinstance(action, Claim) and self._chain.node.hot.busy and spike.is_set():
+        if not isinstance(action, Claim) and self._chain.node.state.busy and spike.is_set():
             raise ChainError("the base fee is above the cap", code="FEE_CAP", hint="hearth doctor")
         send(self, action)
 

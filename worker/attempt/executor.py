@@ -31,14 +31,14 @@ from worker.attempt.results import Kept
 from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Bounds, Broken, Progress, Refused, Stopped, Task
 from worker.decide import LeaseKey
-from worker.journal import Journal, Moment, Phase
+from worker.journal import AttemptJournal, Moment, Phase
 from worker.runtimes.base import RunStatus, Runtime
 
 log = structlog.get_logger("worker.attempt")
 
 
 @dataclass(slots=True, kw_only=True)
-class Work(Progress):
+class Running(Progress):
     """An attempt under way: its progress, the local unix time of its start, and how it is told to stop."""
 
     key: LeaseKey
@@ -58,7 +58,7 @@ class Executor:
     def __init__(
         self,
         *,
-        journal: Journal,
+        journal: AttemptJournal,
         store: Store,
         home: Path,
         runtimes: Mapping[str, Runtime],
@@ -83,7 +83,7 @@ class Executor:
         self._gpus = GpuPool(gpus)
         self._machine = dict(machine or {})
         self.on_change = on_change
-        self._work: dict[LeaseKey, Work] = {}
+        self._work: dict[LeaseKey, Running] = {}
         self._lock = threading.Lock()
         self.faults = 0
         """Attempts that ended by an exception that no rule foresees, for the metrics."""
@@ -125,7 +125,7 @@ class Executor:
         with self._lock:
             if task.key in self._work:
                 return
-            work = Work(key=task.key, started=time.time())
+            work = Running(key=task.key, started=time.time())
             self._work[task.key] = work
         self._journal.start(task.key, task.tries)
         # A daemon: nothing of a worker outlives it, and a stuck download cannot keep it alive.
@@ -158,7 +158,7 @@ class Executor:
             folder.remove()
         return len(forgotten)
 
-    def active(self) -> list[Work]:
+    def active(self) -> list[Running]:
         """List the attempts under way."""
         with self._lock:
             return list(self._work.values())
@@ -175,7 +175,7 @@ class Executor:
 
     # ---- one attempt ----
 
-    def _run(self, task: Task, work: Work) -> None:
+    def _run(self, task: Task, work: Running) -> None:
         """Carry out one attempt and journal its end."""
         key = task.key
         try:
@@ -196,7 +196,7 @@ class Executor:
                 self._work.pop(key, None)
             self.on_change()
 
-    def _attempt(self, task: Task, work: Work) -> None:
+    def _attempt(self, task: Task, work: Running) -> None:
         """Take one attempt to its result, from where an earlier process left it."""
         deadline = time.monotonic() + task.seconds
         folder = self._folders.of(task.key)
@@ -222,7 +222,7 @@ class Executor:
             detail=str(kept.report.get("detail", "")),
         )
 
-    def _run_unit(self, task: Task, work: Work, folder: Folder, until: float) -> Kept:
+    def _run_unit(self, task: Task, work: Running, folder: Folder, until: float) -> Kept:
         """Fetch into an empty folder, run, and judge, until a time of `time.monotonic`; nothing is stored yet."""
         # Half of the run's time must be left when the data is here.
         fetch = Fetch(self._store, work, until - task.terms.max_seconds / 2, work.stop)
@@ -264,7 +264,7 @@ class Executor:
             folder.write_pins([str(canonical.cid_of_digest(digest))])
         self._journal.finish(key, Phase.REFUSED, outcome=outcome, report=digest, detail=why)
 
-    def _break(self, task: Task, work: Work, why: str) -> None:
+    def _break(self, task: Task, work: Running, why: str) -> None:
         """Note that this machine failed, after a pause that lets an engine or a store come back. Files stay: perhaps
         only the upload has to be repeated."""
         work.phase = f"failed: {why}"

@@ -27,7 +27,7 @@ from worker.decide import SpecFacts
 
 MAX_INPUT_ENTRIES: Final = 100_000
 
-T = TypeVar("T")
+Fetched = TypeVar("Fetched")
 
 
 def read_spec(store: Store, terms: Terms, tiers: Mapping[str, int], timeout: float) -> SpecFacts:
@@ -129,7 +129,7 @@ class Fetch:
 
         self._ask(name, get)
 
-    def _ask(self, what: str, get: Callable[[float], T]) -> T:
+    def _ask(self, what: str, get: Callable[[float], Fetched]) -> Fetched:
         """Ask the store again while there is time; tell a fault of the data from one of this disk."""
         while True:
             left = self.until - time.monotonic()

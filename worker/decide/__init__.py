@@ -89,14 +89,14 @@ __all__ = [
 
 
 def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
-    """Return what to do now, most urgent first: beat, own leases by their mark, then new leases.
+    """Return what to do now, most urgent first: beat, own leases by their deadline, then new leases.
 
     `now` is chain seconds, at least the pinned block's. At most one transaction names a lease, and at most as many
-    leases are taken as slots are free. Nothing is ever submitted at or after a lease's mark.
+    leases are taken as slots are free. Nothing is ever submitted at or after a lease's deadline.
     """
     actions: list[Action | Skip] = []
     if _beat_due(snapshot, config, now):
-        actions.append(Beat(snapshot.node.id, snapshot.node.hot.beat))
+        actions.append(Beat(snapshot.node.id, snapshot.node.state.beat))
     own = own_leases(snapshot)
     executions = {e.key: e for e in snapshot.executions}
     room = project(snapshot, config, own, executions)
@@ -128,6 +128,6 @@ def _beat_due(snapshot: Snapshot, config: Config, now: int) -> bool:
     node = snapshot.node
     if int(node.operator, 16) == 0 or _flying(snapshot, Kind.BEAT):
         return False
-    if config.hold is not None and node.hot.busy == 0:
+    if config.hold is not None and node.state.busy == 0:
         return False
-    return now >= node.hot.beat + config.beat_every
+    return now >= node.state.beat + config.beat_every

@@ -345,14 +345,14 @@ class _OnAttempt(LocalStep):
 
 @dataclass(frozen=True, slots=True)
 class StartRun(_OnAttempt):
-    """Start (or start again) the execution of a held lease. `mark` is the first second that is too late to submit."""
+    """Start (or start again) the execution of a held lease. `deadline_at` is the first second too late to submit."""
 
-    mark: int
+    deadline_at: int
     tries: int
 
     def perform(self, hands: Hands, now: int) -> None:
         """Start it with the seconds that are left."""
-        hands.start_attempt(self.attempt, self.mark - now, self.tries)
+        hands.start_attempt(self.attempt, self.deadline_at - now, self.tries)
 
 
 @dataclass(frozen=True, slots=True)

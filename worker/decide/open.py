@@ -49,7 +49,7 @@ def take(snapshot: Snapshot, config: Config, now: int, room: Room) -> list[Actio
             unit = formulas.with_lapse(lease.unit, lease.best, policy, now)
             live = formulas.has_live_proposal(unit, policy, now)
             leading = live and lease.best.node == snapshot.node.id
-            rank = 2 if not leading else 1 if now < unit.mark else 0
+            rank = 2 if not leading else 1 if now < unit.window_end else 0
             lot = _lot(job.id, lease.index, snapshot.node.id)
             ranked.append((rank, lot, _Candidate(job, policy, lease, unit, untouched, live, leading)))
     reading: set[JobId] = set()
@@ -166,10 +166,10 @@ def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, ro
     if where in room.flying or job.id in room.flying_jobs:
         return Skip(*where, Reason.TX_PENDING)
     bond = formulas.bond(job.terms, on.policy)
-    if on.leading and now < unit.mark:
+    if on.leading and now < unit.window_end:
         # The slot that an ack will need is kept free: nothing else may promise it meanwhile.
         room.engage(bond)
-        return Skip(*where, Reason.LEADING, f"the window ends at {unit.mark}")
+        return Skip(*where, Reason.LEADING, f"the window ends at {unit.window_end}")
     claim = not on.leading and formulas.claimable(job.terms, on.policy, unit, now)
     if job.header is not None and job.header.closed and not on.leading:
         return Skip(*where, Reason.ARRAY_CLOSED)
@@ -201,7 +201,7 @@ def _propose(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room:
     # The chain scores the node as it is, not as it will be.
     node = snapshot.node
     rate = formulas.ask_in_force(node, now)
-    score = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.hot)
+    score = formulas.score(terms.needs, terms.ceiling, rate, node.offer, node.state)
     key = formulas.key(score, formulas.seed(*where, unit.attempts), node.id)
     if on.live and key <= best.key:
         return Skip(*where, Reason.OUTBID, f"node {best.node} leads")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hearth.protocol.types import JobId, Outcome, State
+from hearth.protocol.types import JobId, Outcome, State, Unit
 from worker.decide.actions import (
     MAX_BATCH,
     Abort,
@@ -29,15 +29,15 @@ def finish(
     executions: Mapping[LeaseKey, Execution],
     room: Room,
 ) -> list[Action | Skip]:
-    """Bring own leases forward, the earliest mark first; settlements go out together."""
+    """Bring own leases forward, the earliest deadline first; settlements go out together."""
     actions: list[Action | Skip] = []
     due: list[tuple[JobId, int]] = []
-    for key, (job, lease) in sorted(own.items(), key=lambda item: (item[1][1].unit.mark, item[0])):
+    for key, (job, lease) in sorted(own.items(), key=lambda item: (_due_at(item[1][1].unit), item[0])):
         room.taken.add((key.job, key.index))
         if (key.job, key.index) in room.flying:
             actions.append(Skip(key.job, key.index, Reason.TX_PENDING))
         elif lease.unit.state == State.SUBMITTED:
-            if now >= lease.unit.mark + job.terms.challenge_window + config.settle_after:
+            if now >= lease.unit.submitted_at + job.terms.challenge_window + config.settle_after:
                 due.append((key.job, key.index))
             else:
                 actions.append(Skip(key.job, key.index, Reason.AWAITS_WINDOW))
@@ -50,12 +50,17 @@ def finish(
     return actions
 
 
+def _due_at(unit: Unit) -> int:
+    """Return the second by which own leases are ordered: of the submit, once there is one."""
+    return unit.deadline_at or unit.submitted_at
+
+
 def _advance(
     snapshot: Snapshot, config: Config, now: int, key: LeaseKey, lease: Lease, execution: Execution | None
 ) -> Action | Skip:
     """Decide about one RUNNING or CLOSING lease of this node."""
     unit = lease.unit
-    if now >= unit.mark:
+    if now >= unit.deadline_at:
         if execution is not None and execution.stage == Stage.WORKING:
             return Abort(key, "the time to submit is over")
         if unit.state == State.CLOSING:
@@ -83,7 +88,7 @@ def _start(snapshot: Snapshot, config: Config, key: LeaseKey, lease: Lease, trie
     missing = lease.since + config.confirmations - snapshot.block
     if missing > 0:
         return Skip(key.job, key.index, Reason.AWAITS_CONFIRMATIONS, f"{missing} more blocks")
-    return StartRun(key, lease.unit.mark, tries)
+    return StartRun(key, lease.unit.deadline_at, tries)
 
 
 def leftovers(

@@ -23,9 +23,9 @@ class Room:
 
     def engage(self, bond: int) -> None:
         """Count one more lease."""
-        hot = self.node.hot
+        state = self.node.state
         # The lane has 6 bits; what exceeds it cannot be engaged anyway.
-        self.node = replace(self.node, hot=replace(hot, busy=min(63, hot.busy + 1), bond=hot.bond + bond))
+        self.node = replace(self.node, state=replace(state, busy=min(63, state.busy + 1), bond=state.bond + bond))
         self.free -= 1
 
 
@@ -49,11 +49,11 @@ def project(
     node = snapshot.node
     held = sum(1 for _, lease in own.values() if lease.unit.state in HELD)
     strays = sum(1 for key, e in executions.items() if e.stage == Stage.WORKING and not is_held(own, key))
-    busy = max(held, node.hot.busy)
-    # Leases on chain that this snapshot does not show (jobs not yet read) still count in node.hot.busy.
+    busy = max(held, node.state.busy)
+    # Leases on chain that this snapshot does not show (jobs not yet read) still count in node.state.busy.
     slots = min(config.max_slots, node.offer.slots)
     room = Room(
-        node=replace(node, hot=replace(node.hot, busy=busy)),
+        node=replace(node, state=replace(node.state, busy=busy)),
         free=slots - busy - strays,
         flying=frozenset((f.job, f.index) for f in snapshot.flights if f.job is not None),
         flying_jobs=frozenset(f.job for f in snapshot.flights if f.job and f.index == SENTINEL),

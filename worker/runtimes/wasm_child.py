@@ -115,7 +115,7 @@ class LinearMemory:
             ctypes.memmove(self._at(pointer, len(data)), data, len(data))
 
 
-class Refused(Exception):
+class ModuleRefused(Exception):
     """Refuse a module before any of its code runs."""
 
 
@@ -126,30 +126,30 @@ class MemoryShort(Exception):
 def load_module(engine: wasmtime.Engine, path: str, memory_bytes: int) -> wasmtime.Module:
     """Compile a module and check that it is a WASI command that this runtime can serve.
 
-    Raises Refused with the reason, MemoryShort if its initial memory is over the cap.
+    Raises ModuleRefused with the reason, MemoryShort if its initial memory is over the cap.
     """
     import wasmtime
 
     size = os.path.getsize(path)
     if size > preview1.MAX_MODULE_BYTES:
-        raise Refused(f"the module is {size} bytes, more than {preview1.MAX_MODULE_BYTES}")
+        raise ModuleRefused(f"the module is {size} bytes, more than {preview1.MAX_MODULE_BYTES}")
     with open(path, "rb") as source:
         code = source.read()
     if code[:8] != b"\0asm\1\0\0\0":
-        raise Refused("not a WebAssembly core module (version 1)")
+        raise ModuleRefused("not a WebAssembly core module (version 1)")
     try:
         module = wasmtime.Module(engine, code)
     except wasmtime.WasmtimeError as failed:
-        raise Refused(f"invalid or unsupported module: {str(failed).strip()[:500]}") from None
+        raise ModuleRefused(f"invalid or unsupported module: {str(failed).strip()[:500]}") from None
     for wanted in module.imports:
         if wanted.module != preview1.MODULE or wanted.name not in preview1.CALLS:
-            raise Refused(f"unknown import {wanted.module}.{wanted.name}: only {preview1.MODULE} is offered")
+            raise ModuleRefused(f"unknown import {wanted.module}.{wanted.name}: only {preview1.MODULE} is offered")
     exports = {export.name: export.type for export in module.exports}
     if not isinstance(exports.get("_start"), wasmtime.FuncType):
-        raise Refused("no function _start is exported: compile a WASI command")
+        raise ModuleRefused("no function _start is exported: compile a WASI command")
     memory = exports.get("memory")
     if not isinstance(memory, wasmtime.MemoryType):
-        raise Refused("no memory is exported under the name memory")
+        raise ModuleRefused("no memory is exported under the name memory")
     needed = memory.limits.min * preview1.PAGE_BYTES
     if needed > memory_bytes:
         raise MemoryShort(f"the module starts with {needed} bytes of memory, the unit has {memory_bytes}")
@@ -272,7 +272,7 @@ def run(request: dict[str, Any], started: Callable[[], None]) -> dict[str, Any]:
     engine = make_engine()
     try:
         module = load_module(engine, request["module"], request["memory_bytes"])
-    except Refused as refused:
+    except ModuleRefused as refused:
         return {"status": "bad_input", "detail": str(refused)}
     except MemoryShort as short:
         return {"status": "oom", "detail": str(short), "fuel_used": 0}

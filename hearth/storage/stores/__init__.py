@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlsplit
 
 from hearth.base.errors import ConfigError
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, Store, StoreBase, StoreStatus
-from hearth.storage.stores.chain import Chain, Fault
+from hearth.storage.stores.chain import Chain, StoreFault
 from hearth.storage.stores.folder import FolderStore
 from hearth.storage.stores.gateway import GatewayStore
 from hearth.storage.stores.kubo import KuboStore
@@ -20,13 +20,13 @@ from hearth.storage.stores.memory import MemoryStore
 __all__ = [
     "BLOCK_TIMEOUT_SECONDS",
     "Chain",
-    "Fault",
     "FolderStore",
     "GatewayStore",
     "KuboStore",
     "MemoryStore",
     "Store",
     "StoreBase",
+    "StoreFault",
     "StoreStatus",
     "open_store",
 ]

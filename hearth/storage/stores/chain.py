@@ -20,7 +20,7 @@ COOL_DOWN_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class StoreFault:
     """Report what one store of a chain did wrong, while another one helped out."""
 
     store: str
@@ -42,7 +42,7 @@ class Chain(StoreBase):
         *,
         mirrors: int = 0,
         keep: bool = False,
-        on_fault: Callable[[Fault], None] | None = None,
+        on_fault: Callable[[StoreFault], None] | None = None,
     ) -> None:
         if not stores:
             raise ValueError("a chain needs a store")
@@ -66,7 +66,7 @@ class Chain(StoreBase):
             with self._lock:
                 self._down_until[store.url] = time.monotonic() + COOL_DOWN_SECONDS
         if self._on_fault is not None and not isinstance(error, BlockMissing):
-            self._on_fault(Fault(store.url, error.code, error.message))
+            self._on_fault(StoreFault(store.url, error.code, error.message))
 
     def _read(self, cid: Cid, timeout: float) -> bytes:
         errors: list[StorageError] = []

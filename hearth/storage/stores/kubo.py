@@ -24,7 +24,7 @@ PIN_SECONDS: Final = 600.0
 _GRACE_SECONDS: Final = 2.0
 """What our own clock leaves Kubo's for its answer that time is up."""
 
-T = TypeVar("T")
+Answer = TypeVar("Answer")
 
 
 class KuboStore(StoreBase):
@@ -47,7 +47,7 @@ class KuboStore(StoreBase):
                 self._client = ipfshttpclient.Client(self._address, session=True)
         return self._client
 
-    def _call(self, timeout: float, call: Callable[[Any, dict[str, Any]], T], what: str) -> T:
+    def _call(self, timeout: float, call: Callable[[Any, dict[str, Any]], Answer], what: str) -> Answer:
         """Run one API call and wait `timeout` seconds for all of it.
 
         The client's own timeouts are per read, so an answer that drips would never end; the call therefore runs on a
@@ -56,7 +56,7 @@ class KuboStore(StoreBase):
         from ipfshttpclient import exceptions
 
         client = self._connected()
-        box: list[T] = []
+        box: list[Answer] = []
         failure: list[Exception] = []
 
         def run() -> None:

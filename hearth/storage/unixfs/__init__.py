@@ -10,7 +10,7 @@ names, counts and depth are checked here, against the node itself and against th
 Sources: https://specs.ipfs.tech/unixfs/ and https://ipld.io/specs/codecs/dag-pb/spec/.
 """
 
-from hearth.storage.unixfs.codec import Link, Node, decode_node, encode_node
+from hearth.storage.unixfs.codec import DagNode, Link, decode_dag_node, encode_dag_node
 from hearth.storage.unixfs.exporter import PART_PREFIX, check_destination, export
 from hearth.storage.unixfs.importer import encode_directory, import_file, import_path, name_path
 from hearth.storage.unixfs.model import (
@@ -44,19 +44,19 @@ __all__ = [
     "PART_PREFIX",
     "BlockSink",
     "BlockSource",
+    "DagNode",
     "Entry",
     "Ignore",
     "Link",
-    "Node",
     "Progress",
     "ReadLimits",
     "blocks_of",
     "check_destination",
     "check_name",
     "declared_size",
-    "decode_node",
+    "decode_dag_node",
+    "encode_dag_node",
     "encode_directory",
-    "encode_node",
     "export",
     "import_file",
     "import_path",

@@ -23,7 +23,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class DagNode:
     """Hold one decoded dag-pb node with UnixFS data.
 
     `kind` is one of the UnixFS data types below, `block_sizes` one content size per link of a file.
@@ -90,7 +90,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     raise ValueError("a number is cut off or above 64 bits")
 
 
-def encode_node(data: bytes, links: list[Link]) -> bytes:
+def encode_dag_node(data: bytes, links: list[Link]) -> bytes:
     """Return a dag-pb block: links first, then the data, as the dag-pb specification orders them."""
     parts = []
     for link in links:
@@ -101,7 +101,7 @@ def encode_node(data: bytes, links: list[Link]) -> bytes:
     return b"".join(parts)
 
 
-def decode_node(cid: Cid, block: bytes) -> Node:
+def decode_dag_node(cid: Cid, block: bytes) -> DagNode:
     """Read a dag-pb block with UnixFS data. Raises BlockCorrupt when its fields are malformed or disagree."""
     try:
         links, data = decode_dag_pb(block)
@@ -149,7 +149,7 @@ def _decode_link(message: bytes) -> Link:
     return Link(cid, name, tsize)
 
 
-def _decode_unixfs(message: bytes, links: tuple[Link, ...]) -> Node:
+def _decode_unixfs(message: bytes, links: tuple[Link, ...]) -> DagNode:
     kind, data, size, fanout, hash_type = -1, b"", None, 0, 0
     block_sizes: list[int] = []
     for number, value in _fields(message):
@@ -181,7 +181,7 @@ def _decode_unixfs(message: bytes, links: tuple[Link, ...]) -> Node:
         size = actual
     if kind == TYPE_SHARD and (hash_type != _MURMUR3 or fanout not in (8, 16, 32, 64, 128, 256, 512, 1024)):
         raise ValueError(f"a directory shard has hash 0x{hash_type:x} and fanout {fanout}")
-    return Node(kind, data, size or 0, tuple(block_sizes), fanout, links)
+    return DagNode(kind, data, size or 0, tuple(block_sizes), fanout, links)
 
 
 def corrupt(cid: Cid, why: str) -> BlockCorrupt:

@@ -12,7 +12,7 @@ from hearth.base.errors import (
     BadDestination,
 )
 from hearth.storage.cid import Cid
-from hearth.storage.unixfs.codec import TYPE_DIRECTORY, TYPE_SHARD, Node
+from hearth.storage.unixfs.codec import TYPE_DIRECTORY, TYPE_SHARD, DagNode
 from hearth.storage.unixfs.model import DEFAULT_LIMITS, BlockSource, Entry, Progress, ReadLimits
 from hearth.storage.unixfs.reader import Budget, content_of, list_directory, open_node
 
@@ -69,7 +69,7 @@ def check_destination(dest: Path) -> None:
 
 def _write(
     cid: Cid,
-    opened: bytes | Node,
+    opened: bytes | DagNode,
     name: str,
     parent: int,
     path: str,
@@ -77,7 +77,7 @@ def _write(
     progress: Progress | None,
 ) -> Entry:
     """Write one entry under `name` in the directory `parent`; `path` is its place in the tree."""
-    if isinstance(opened, Node) and opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
+    if isinstance(opened, DagNode) and opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
         return _write_directory(cid, opened, name, parent, path, budget, progress)
     pieces = iter([budget.content(opened)]) if isinstance(opened, bytes) else content_of(opened, budget)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -96,7 +96,7 @@ def _write(
 
 def _write_directory(
     cid: Cid,
-    node: Node,
+    node: DagNode,
     name: str,
     parent: int,
     path: str,

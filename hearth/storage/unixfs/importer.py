@@ -16,7 +16,7 @@ from hearth.base.errors import (
 )
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
-from hearth.storage.unixfs.codec import TYPE_DIRECTORY, TYPE_FILE, Link, encode_field, encode_node
+from hearth.storage.unixfs.codec import TYPE_DIRECTORY, TYPE_FILE, Link, encode_dag_node, encode_field
 from hearth.storage.unixfs.model import (
     CHUNK_BYTES,
     DIRECTORY_BLOCK_BYTES,
@@ -75,7 +75,7 @@ class _Part:
 def _put_file_node(parts: list[_Part], sink: BlockSink) -> _Part:
     size = sum(part.size for part in parts)
     data = encode_field(1, TYPE_FILE) + encode_field(3, size) + b"".join(encode_field(4, part.size) for part in parts)
-    block = encode_node(data, [part.link for part in parts])
+    block = encode_dag_node(data, [part.link for part in parts])
     tsize = len(block) + sum(part.link.tsize for part in parts)
     return _Part(Link(sink.put_block(block, cids.DAG_PB), b"", tsize), size)
 
@@ -166,7 +166,7 @@ def encode_directory(links: list[Link], path: str = "") -> bytes:
 
     Raises ShardingNeeded when the block is larger than DIRECTORY_BLOCK_BYTES.
     """
-    block = encode_node(encode_field(1, TYPE_DIRECTORY), sorted(links, key=lambda link: link.name))
+    block = encode_dag_node(encode_field(1, TYPE_DIRECTORY), sorted(links, key=lambda link: link.name))
     if len(block) > DIRECTORY_BLOCK_BYTES:
         raise ShardingNeeded(
             f"the directory {path or '.'} has {len(links)} entries; its block of {len(block)} bytes is above"

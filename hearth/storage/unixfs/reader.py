@@ -20,11 +20,11 @@ from hearth.storage.unixfs.codec import (
     TYPE_RAW,
     TYPE_SHARD,
     TYPE_SYMLINK,
+    DagNode,
     Link,
-    Node,
     corrupt,
+    decode_dag_node,
     decode_dag_pb,
-    decode_node,
 )
 from hearth.storage.unixfs.model import DEFAULT_LIMITS, MAX_DAG_HEIGHT, BlockSource, Entry, ReadLimits
 from hearth.storage.unixfs.names import Names
@@ -38,7 +38,7 @@ class Budget:
         self._limits = limits
         self._blocks = self._entries = self._bytes = self._node_bytes = 0
 
-    def node(self, cid: Cid) -> Node:
+    def node(self, cid: Cid) -> DagNode:
         """Read an inner node."""
         if cid.codec != cids.DAG_PB:
             raise corrupt(cid, f"a {cids.CODECS[cid.codec]} block is no UnixFS directory or file node")
@@ -46,7 +46,7 @@ class Budget:
         self._node_bytes += len(block)
         if self._node_bytes > self._limits.max_node_bytes:
             raise _over("bytes of inner nodes", self._limits.max_node_bytes)
-        return decode_node(cid, block)
+        return decode_dag_node(cid, block)
 
     def block(self, cid: Cid) -> bytes:
         """Read a block, counted each time it is read."""
@@ -99,7 +99,7 @@ def read_file(cid: Cid, source: BlockSource, limits: ReadLimits = DEFAULT_LIMITS
     yield from content_of(node, budget)
 
 
-def content_of(node: Node, budget: Budget) -> Iterator[bytes]:
+def content_of(node: DagNode, budget: Budget) -> Iterator[bytes]:
     """Yield a file's content depth first, without recursion so that no DAG can exhaust the stack."""
     budget.promise(node.size)
     if node.data:
@@ -132,14 +132,14 @@ def _check_declared(cid: Cid, actual: int, declared: int) -> None:
         raise corrupt(cid, f"it holds {actual} bytes where its parent declares {declared}")
 
 
-def list_directory(node: Node, path: str, budget: Budget) -> Iterator[tuple[str, Link]]:
+def list_directory(node: DagNode, path: str, budget: Budget) -> Iterator[tuple[str, Link]]:
     """Yield the entries of a plain or sharded directory; names are checked, each once.
 
     A shard's link name starts with its slot in hex; the rest is the entry's name, or nothing when it is a sub-shard.
     """
     names = Names(path)
 
-    def entries(shard: Node, height: int) -> Iterator[tuple[str, Link]]:
+    def entries(shard: DagNode, height: int) -> Iterator[tuple[str, Link]]:
         prefix = len(f"{shard.fanout - 1:X}") if shard.kind == TYPE_SHARD else 0
         for link in shard.links:
             if not prefix or len(link.name) > prefix:
@@ -154,7 +154,7 @@ def list_directory(node: Node, path: str, budget: Budget) -> Iterator[tuple[str,
     return entries(node, 1)
 
 
-def open_node(cid: Cid, budget: Budget) -> bytes | Node:
+def open_node(cid: Cid, budget: Budget) -> bytes | DagNode:
     """Return a raw leaf's bytes, or a file's or directory's node."""
     if cid.codec == cids.RAW:
         return budget.block(cid)
@@ -195,7 +195,7 @@ def resolve(cid: Cid, path: str, source: BlockSource, limits: ReadLimits = DEFAU
     for part in filter(None, path.split("/")):
         opened = open_node(here, budget)
         children: dict[str, Link] = {}
-        if isinstance(opened, Node) and opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
+        if isinstance(opened, DagNode) and opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
             children = dict(list_directory(opened, walked, budget))
         if part not in children:
             raise NotFoundError(f"{cid} has no entry {path!r}", hint="check the path", component="store", path=path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hearth.protocol.types import State
 from tests.kit.evm import reverts
-from tests.kit.steps import BUDGET, FEE, PAY, credited, hot, submitted
+from tests.kit.steps import BUDGET, FEE, PAY, credited, node_state, submitted
 from tests.kit.world import World
 
 
@@ -18,7 +18,7 @@ def test_accept__submitted__pays_without_a_settler(market: World) -> None:
     assert (event["pay"], event["fee"], event["word"]) == (PAY, FEE, market.load(terms)[1])
     assert market.state(terms) == State.SETTLED
     assert market.locked(market.id_of(terms)) == 0
-    assert (hot(market, node).bond, hot(market, node).count) == (0, 1)
+    assert (node_state(market, node).bond, node_state(market, node).count) == (0, 1)
 
 
 def test_accept__not_the_submitter__reverts(world: World) -> None:

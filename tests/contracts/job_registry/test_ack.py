@@ -7,7 +7,7 @@ import pytest
 from hearth.protocol import words
 from hearth.protocol.types import NodeId, State, Terms, Unit
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, LEASE, TIP, around, credited, hot
+from tests.kit.steps import BOND, LEASE, TIP, around, credited, node_state
 from tests.kit.world import ASK_NOTICE, DEAD_AFTER, OFFER, SESSION, World
 
 WINDOW = 30
@@ -38,7 +38,7 @@ def test_ack__won__starts_the_lease_and_tips_the_proposer(market: World) -> None
         "word": market.load(terms)[1],
         "session_key": SESSION,
     }
-    word = hot(market, node)
+    word = node_state(market, node)
     assert (word.busy, word.bond, word.beat) == (1, BOND, now)
 
 

@@ -7,7 +7,7 @@ import pytest
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Billing, NodeId, State, Terms, TermsFlag, Unit, UnitFlag
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, LEASE, around, credited, hot
+from tests.kit.steps import BOND, LEASE, around, credited, node_state
 from tests.kit.world import OFFER, SESSION, World
 
 WINDOW = 30
@@ -36,7 +36,7 @@ def test_claim__no_match_window__starts_the_lease(market: World) -> None:
         "word": market.load(terms)[1],
         "session_key": SESSION,
     }
-    assert (hot(market, node).busy, hot(market, node).bond) == (1, BOND)
+    assert (node_state(market, node).busy, node_state(market, node).bond) == (1, BOND)
 
 
 def test_claim__fuel_job__marks_the_lease(world: World) -> None:
@@ -232,7 +232,7 @@ def test_claim__three_failures__quarantine_the_node_for_an_hour(world: World) ->
         world.claim(terms, node)
         world.evm.warp(LEASE)
         assert len(world.reclaim(terms).events("Quarantined")) == (number == 2)
-    until = hot(world, node).quarantine
+    until = node_state(world, node).quarantine
     assert until == world.evm.now + 3_600
     fresh = world.post()
     for at in (world.evm.now, until - 1, until):

@@ -6,7 +6,7 @@ import pytest
 
 from hearth.protocol.types import SENTINEL, Billing, State
 from tests.kit.evm import reverts
-from tests.kit.steps import BUDGET, SETTLE_PAY, TIP, around, credited, hot, running, submitted
+from tests.kit.steps import BUDGET, SETTLE_PAY, TIP, around, credited, node_state, running, submitted
 from tests.kit.world import OFFER, World
 
 RATE = OFFER.ask // 10**6
@@ -37,7 +37,7 @@ def test_close__notice_over__pays_elapsed_notice_and_start_fee(market: World, bi
         "fee": fee,
     }
     assert market.state(terms) == State.CANCELLED
-    word = hot(market, node)
+    word = node_state(market, node)
     assert (word.busy, word.bond, word.r, word.s) == (0, 0, 0, 0)
     assert market.locked(market.id_of(terms)) == 0
 

@@ -7,7 +7,7 @@ import pytest
 from hearth.protocol.reputation import ONE
 from hearth.protocol.types import SENTINEL, State, Unit, UnitFlag
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, BUDGET, LEASE, around, credited, hot, running, submitted
+from tests.kit.steps import BOND, BUDGET, LEASE, around, credited, node_state, running, submitted
 from tests.kit.world import REPORT, World
 
 
@@ -28,7 +28,7 @@ def test_decline__running__reopens_without_the_node(market: World) -> None:
         "word": market.load(terms)[1],
         "report": REPORT,
     }
-    word = hot(market, node)
+    word = node_state(market, node)
     assert (word.busy, word.bond, word.r, word.s) == (0, 0, 0, 0)
     assert market.locked(market.id_of(terms)) == BUDGET
 
@@ -92,7 +92,7 @@ def test_decline__cancelled_lease__refunds_all(market: World) -> None:
         market.decline(terms)
     assert got == {"submitter": BUDGET}
     assert market.state(terms) == State.CANCELLED
-    assert (hot(market, node).busy, hot(market, node).bond) == (0, 0)
+    assert (node_state(market, node).busy, node_state(market, node).bond) == (0, 0)
 
 
 def test_decline__lease_end__is_too_late(world: World) -> None:
@@ -136,8 +136,8 @@ def test_decline__another_node_succeeds__counts_against_the_accused(market: Worl
     assert market.unit(terms).flags == UnitFlag.ACCUSED
     market.submit(terms)
     market.settle(terms)
-    assert (hot(market, first).s, hot(market, first).cusum) == (ONE, 4)
-    assert (hot(market, second).r, hot(market, second).s) == (ONE, 0)
+    assert (node_state(market, first).s, node_state(market, first).cusum) == (ONE, 4)
+    assert (node_state(market, second).r, node_state(market, second).s) == (ONE, 0)
 
 
 def test_decline__another_node_fails_too__accuses_nobody(world: World) -> None:
@@ -147,7 +147,7 @@ def test_decline__another_node_fails_too__accuses_nobody(world: World) -> None:
     world.claim(terms, second)
     world.submit(terms, outcome=2)
     world.settle(terms)
-    assert hot(world, first).s == hot(world, second).s == 0
+    assert node_state(world, first).s == node_state(world, second).s == 0
 
 
 def test_decline__second_node_declines_as_well__is_the_one_accused(world: World) -> None:
@@ -160,7 +160,7 @@ def test_decline__second_node_declines_as_well__is_the_one_accused(world: World)
     world.claim(terms, third)
     world.submit(terms)
     world.settle(terms)
-    assert [hot(world, node).s for node in (first, second, third)] == [0, ONE, 0]
+    assert [node_state(world, node).s for node in (first, second, third)] == [0, ONE, 0]
 
 
 def test_decline__accused_node_succeeds_itself__is_not_observed_as_a_failure(world: World) -> None:
@@ -175,7 +175,7 @@ def test_decline__accused_node_succeeds_itself__is_not_observed_as_a_failure(wor
     world.claim(terms, first)
     world.submit(terms)
     world.settle(terms)
-    assert (hot(world, first).r, hot(world, first).s) == (ONE, 0)
+    assert (node_state(world, first).r, node_state(world, first).s) == (ONE, 0)
 
 
 def test_decline__closed_array__refunds_instead_of_reopening(world: World) -> None:
@@ -194,4 +194,4 @@ def test_decline__array_unit__accuses_under_its_own_key(world: World) -> None:
     world.claim(terms, node, 1)
     assert world.decline(terms, 1).event("Declined")["index"] == 1
     assert [world.load(terms, index)[3] for index in (0, 1)] == [0, node]
-    assert hot(world, node).bond == BOND
+    assert node_state(world, node).bond == BOND

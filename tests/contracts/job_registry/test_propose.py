@@ -15,7 +15,7 @@ WINDOW = 30
 
 def _key(world: World, terms: Terms, node: NodeId, index: int = 0) -> int:
     record = world.node(node)
-    score = formulas.score(NEEDS, terms.ceiling, record.offer.ask, record.offer, record.hot)
+    score = formulas.score(NEEDS, terms.ceiling, record.offer.ask, record.offer, record.state)
     return formulas.key(score, formulas.seed(world.id_of(terms), index, world.unit(terms, index).attempts), node)
 
 

@@ -15,7 +15,7 @@ from tests.kit.steps import (
     TIP,
     around,
     credited,
-    hot,
+    node_state,
     running,
     submitted,
 )
@@ -42,7 +42,7 @@ def test_reclaim__lease_over__slashes_and_reopens(market: World) -> None:
         "burnt": SLASH - SETTLE_PAY,
     }
     assert market.node(node).stake == market.staked(node) == 100 * ETHER - SLASH
-    word = hot(market, node)
+    word = node_state(market, node)
     assert (word.busy, word.bond, word.s, word.cusum) == (0, 0, ONE, 4)
     assert market.locked(market.id_of(terms)) == BUDGET
 
@@ -195,9 +195,9 @@ def test_reclaim__burn_over_the_ration__pays_the_reward_and_burns_nothing(market
     market.evm.at((market.evm.now // 3_600 + 1) * 3_600 + 100)
     burns, weights = [], []
     for terms in jobs:
-        before = hot(market, node).s
+        before = node_state(market, node).s
         burns.append(market.reclaim(terms).event("Slashed")["burnt"])
-        weights.append(hot(market, node).s - before)
+        weights.append(node_state(market, node).s - before)
     slash = 4 * ETHER
     assert burns[0] < slash and burns[0] == burns[1] and burns[2] == 0
     assert weights == [ONE, ONE, ONE // 2]

@@ -19,7 +19,7 @@ from tests.kit.steps import (
     TIP,
     around,
     credited,
-    hot,
+    node_state,
     noticed,
     running,
     submitted,
@@ -61,7 +61,7 @@ def test_settle__fixed__pays_the_posted_seconds(market: World) -> None:
         "fee": FEE,
     }
     assert market.locked(market.id_of(terms)) == 0
-    assert (hot(market, node).bond, hot(market, node).r, hot(market, node).count) == (0, ONE, 1)
+    assert (node_state(market, node).bond, node_state(market, node).r, node_state(market, node).count) == (0, ONE, 1)
 
 
 def test_settle__named_payee__gets_the_settlers_pay(world: World) -> None:
@@ -130,7 +130,7 @@ def test_settle__failed_outcome__is_paid_and_counts_for_nothing(market: World, o
     with credited(market) as got:
         market.settle(terms)
     assert got == _paid(PAY)
-    assert (hot(market, node).bond, hot(market, node).r, hot(market, node).s) == (0, 0, 0)
+    assert (node_state(market, node).bond, node_state(market, node).r, node_state(market, node).s) == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_settle__fee_of_the_policy__goes_to_the_treasury(fee_bps: int) -> None:
         world.settle(terms)
     fee = PAY * fee_bps // 10_000
     assert got == _paid(PAY, fee=fee)
-    assert hot(world, node).r == min(ONE, ONE * fee // FEE_REFERENCE)
+    assert node_state(world, node).r == min(ONE, ONE * fee // FEE_REFERENCE)
 
 
 def test_settle__policy_changed_since__keeps_the_posted_one(world: World) -> None:
@@ -310,19 +310,19 @@ def test_settle__washing_cheap_jobs__seasons_nobody(world: World) -> None:
         world.claim(terms, node)
         world.submit(terms)
         world.settle(terms)
-    assert not hot(world, node).seasoned and hot(world, node).count == 0
-    assert hot(world, node).r == pytest.approx(6 * ONE * 25 * 10**11 // 10**15, abs=6)
+    assert not node_state(world, node).seasoned and node_state(world, node).count == 0
+    assert node_state(world, node).r == pytest.approx(6 * ONE * 25 * 10**11 // 10**15, abs=6)
 
 
 def test_settle__five_full_fees__season_the_node(world: World) -> None:
     node = world.register()
     for number in range(5):
-        assert not hot(world, node).seasoned, number
+        assert not node_state(world, node).seasoned, number
         terms = world.post()
         world.claim(terms, node)
         world.submit(terms)
         world.settle(terms)
-    assert hot(world, node).seasoned
+    assert node_state(world, node).seasoned
     dear = world.post(ceiling=10**22)
     world.claim(dear, node)
 

@@ -8,7 +8,7 @@ import pytest
 
 from hearth.protocol.types import SENTINEL, Billing, Outcome, State
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, around, credited, hot, running, submitted
+from tests.kit.steps import BOND, around, credited, node_state, running, submitted
 from tests.kit.world import DEAD_AFTER, REPORT, RESULT, World
 
 
@@ -29,7 +29,11 @@ def test_submit__running__keeps_the_bond_and_frees_the_slot(market: World) -> No
         "result": RESULT,
         "report": REPORT,
     }
-    assert (hot(market, node).busy, hot(market, node).bond, hot(market, node).beat) == (0, BOND, now)
+    assert (node_state(market, node).busy, node_state(market, node).bond, node_state(market, node).beat) == (
+        0,
+        BOND,
+        now,
+    )
     assert market.load(terms)[2] == 0, "the result is stored only where a later call reads it"
 
 

@@ -13,7 +13,7 @@ def test_score__node_that_fits__is_what_propose_writes(world: World) -> None:
     node, terms = world.register(), world.post(match_window=30)
     rate, points, key = world.lens.call.score(words.pack_terms(terms), 0, node)
     record = world.node(node)
-    assert (rate, points) == (OFFER.ask, formulas.score(NEEDS, terms.ceiling, rate, record.offer, record.hot))
+    assert (rate, points) == (OFFER.ask, formulas.score(NEEDS, terms.ceiling, rate, record.offer, record.state))
     assert key == formulas.key(points, formulas.seed(world.id_of(terms), 0, 0), node)
     world.propose(terms, node)
     assert world.best(terms).key == key

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.protocol.types import Gate, Hot, HotStatus
+from hearth.protocol.types import Gate, NodeFlag, NodeState
 from tests.kit.evm import reverts
-from tests.kit.steps import around, ask, engage, from_jobs, hot
+from tests.kit.steps import around, ask, engage, from_jobs, node_state
 from tests.kit.world import DEAD_AFTER, World
 
 
@@ -17,7 +17,7 @@ def test_beat__first__makes_the_node_active(seated: World) -> None:
     assert seated.nodes.call.gate(node, ask()) == Gate.NOT_LIVE
     receipt = seated.nodes.send.beat(node, sender=seated.operator)
     assert receipt.logs == ()
-    assert hot(seated, node) == Hot(beat=seated.evm.now, rep_time=seated.evm.now)
+    assert node_state(seated, node) == NodeState(beat=seated.evm.now, rep_time=seated.evm.now)
     assert seated.nodes.call.gate(node, ask()) == Gate.FITS
 
 
@@ -25,10 +25,10 @@ def test_beat__later__moves_the_beat_alone(seated: World) -> None:
     node = seated.register()
     engage(seated, node)
     from_jobs(seated, "settled", node, 0, True, 10**15, 0)
-    before = hot(seated, node)
+    before = node_state(seated, node)
     seated.evm.warp(100)
     seated.nodes.send.beat(node, sender=seated.operator)
-    assert hot(seated, node) == replace(before, beat=seated.evm.now)
+    assert node_state(seated, node) == replace(before, beat=seated.evm.now)
 
 
 def test_beat__liveness__lasts_dead_after_seconds(seated: World) -> None:
@@ -43,16 +43,16 @@ def test_beat__lapsed_node__clears_the_mark(seated: World) -> None:
     node = seated.register()
     seated.evm.warp(DEAD_AFTER)
     seated.nodes.send.check_liveness([node], seated.keeper)
-    assert hot(seated, node).status == HotStatus.LAPSED
+    assert node_state(seated, node).status == NodeFlag.LAPSED
     seated.nodes.send.beat(node, sender=seated.operator)
-    assert hot(seated, node).status == HotStatus(0)
+    assert node_state(seated, node).status == NodeFlag(0)
 
 
 def test_beat__exiting_node__keeps_the_mark(seated: World) -> None:
     node = seated.register()
     seated.nodes.send.exit_start(node, sender=seated.owner)
     seated.nodes.send.beat(node, sender=seated.operator)
-    assert hot(seated, node).status == HotStatus.EXITING
+    assert node_state(seated, node).status == NodeFlag.EXITING
 
 
 @pytest.mark.parametrize("beat", [True, False])

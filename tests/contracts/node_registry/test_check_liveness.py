@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol import words
-from hearth.protocol.types import HotStatus
+from hearth.protocol.types import NodeFlag
 from tests.kit.evm import Reverted, reverts
-from tests.kit.steps import around, credited, engage, hot
+from tests.kit.steps import around, credited, engage, node_state
 from tests.kit.world import DEAD_AFTER, ETHER, LIVENESS_FEE, ZERO, World
 
 
@@ -18,7 +18,7 @@ def test_check_liveness__silent_node__marks_it_and_pays_from_its_stake(seated_ma
         receipt = seated_market.nodes.send.check_liveness([node], seated_market.stranger, sender=seated_market.keeper)
     assert got == {"stranger": LIVENESS_FEE}
     assert receipt.event("NodeLapsed") == {"node": node, "payee": seated_market.stranger, "fee": LIVENESS_FEE}
-    assert hot(seated_market, node).status == HotStatus.LAPSED
+    assert node_state(seated_market, node).status == NodeFlag.LAPSED
     left = 2 * ETHER - LIVENESS_FEE
     assert seated_market.node(node).stake == seated_market.staked(node) == left
     assert words.unpack(words.TOTALS, seated_market.nodes.call.totals())["total"] == left
@@ -90,7 +90,7 @@ def test_check_liveness__little_free_stake__takes_no_bonded_stake(seated_market:
     assert got == ({"keeper": fee} if fee else {})
     assert receipt.event("NodeLapsed")["fee"] == fee
     assert seated_market.node(node).stake == seated_market.staked(node) == ETHER + free - fee
-    assert hot(seated_market, node).bond == ETHER
+    assert node_state(seated_market, node).bond == ETHER
 
 
 def test_check_liveness__batch__takes_128_and_no_more(seated: World) -> None:

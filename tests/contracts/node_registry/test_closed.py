@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, engage, from_jobs, hot
+from tests.kit.steps import BOND, engage, from_jobs, node_state
 from tests.kit.world import World
 
 
@@ -13,11 +13,11 @@ def test_closed__default__frees_slot_and_bond_and_names_the_owner(seated: World)
     node = seated.register()
     engage(seated, node)
     engage(seated, node, bond=9)
-    before = hot(seated, node)
+    before = node_state(seated, node)
     seated.evm.warp(60)
     receipt = from_jobs(seated, "closed", node, BOND)
     assert receipt.value == seated.owner and receipt.logs == ()
-    assert hot(seated, node) == replace(before, busy=1, bond=9)
+    assert node_state(seated, node) == replace(before, busy=1, bond=9)
 
 
 def test_closed__not_the_job_registry__reverts(seated: World) -> None:

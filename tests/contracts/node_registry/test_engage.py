@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.protocol.types import Hot, Needs, NodeId, Runtime
+from hearth.protocol.types import Needs, NodeId, NodeState, Runtime
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, around, ask, engage, from_jobs, hot
+from tests.kit.steps import BOND, around, ask, engage, from_jobs, node_state
 from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, World
 
 FULL = Needs(
@@ -21,9 +21,9 @@ def test_engage__fits__reserves_bond_and_slot_and_beats(seated: World) -> None:
     seated.evm.warp(100)
     receipt = engage(seated, node)
     assert receipt.value == OFFER.ask and receipt.logs == ()
-    assert hot(seated, node) == Hot(beat=seated.evm.now, rep_time=seated.evm.now - 100, busy=1, bond=BOND)
+    assert node_state(seated, node) == NodeState(beat=seated.evm.now, rep_time=seated.evm.now - 100, busy=1, bond=BOND)
     engage(seated, node, bond=7)
-    assert (hot(seated, node).busy, hot(seated, node).bond) == (2, BOND + 7)
+    assert (node_state(seated, node).busy, node_state(seated, node).bond) == (2, BOND + 7)
 
 
 def test_engage__locked_rate__is_kept_whatever_the_ask(seated: World) -> None:
@@ -44,7 +44,7 @@ def test_engage__lapsed_node_after_a_beat__clears_nothing_else(seated: World) ->
     node = seated.register()
     seated.evm.warp(DEAD_AFTER - 1)
     engage(seated, node)
-    assert hot(seated, node).beat == seated.evm.now
+    assert node_state(seated, node).beat == seated.evm.now
 
 
 def test_engage__not_the_job_registry__reverts(seated: World) -> None:
@@ -123,7 +123,7 @@ def test_engage__quarantine__bars_until_its_last_second(seated: World) -> None:
         engage(seated, node)
     for _ in range(3):
         from_jobs(seated, "reclaimed", node, BOND, BOND // 10, 0, seated.keeper)
-    until = hot(seated, node).quarantine
+    until = node_state(seated, node).quarantine
     assert until == seated.evm.now + 3_600
     seated.evm.at(until - 1)
     seated.nodes.send.beat(node, sender=seated.operator)
@@ -209,10 +209,10 @@ def test_engage__probation__lets_a_newcomer_hold_one_lease(seated: World) -> Non
 def test_engage__seasoned__is_off_probation(seated: World) -> None:
     node = seated.register()
     for number in range(5):
-        assert not hot(seated, node).seasoned, f"seasoned after {number}"
+        assert not node_state(seated, node).seasoned, f"seasoned after {number}"
         engage(seated, node)
         from_jobs(seated, "submitted", node, seated.operator)
         from_jobs(seated, "settled", node, BOND, True, 10**15, 0)
-    assert hot(seated, node).seasoned
+    assert node_state(seated, node).seasoned
     engage(seated, node, probation=2)
     engage(seated, node, probation=2)

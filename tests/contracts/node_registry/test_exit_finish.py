@@ -9,7 +9,7 @@ import pytest
 from hearth.protocol import words
 from hearth.protocol.types import NodeId, State
 from tests.kit.evm import NATIVE, reverts
-from tests.kit.steps import SLASH, around, credited, hot, running, submitted
+from tests.kit.steps import SLASH, around, credited, node_state, running, submitted
 from tests.kit.world import ETHER, UNBONDING, World
 
 
@@ -80,7 +80,7 @@ def test_exit_finish__lease_running__waits_for_the_reclaim_and_pays_the_rest(mar
 
 
 def _pending(world: World, node: NodeId) -> None:
-    assert hot(world, node).beat == 0
+    assert node_state(world, node).beat == 0
 
 
 def _active(world: World, node: NodeId) -> None:
@@ -101,7 +101,7 @@ def _quarantined(world: World, node: NodeId) -> None:
         world.claim(terms, node)
         world.evm.warp(1_300)
         world.reclaim(terms)
-    assert hot(world, node).quarantine > world.evm.now
+    assert node_state(world, node).quarantine > world.evm.now
 
 
 def _under_minimum(world: World, node: NodeId) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hearth.protocol.types import Gate, HotStatus, State
+from hearth.protocol.types import Gate, NodeFlag, State
 from tests.kit.evm import reverts
-from tests.kit.steps import ask, hot, running
+from tests.kit.steps import ask, node_state, running
 from tests.kit.world import UNBONDING, World
 
 
@@ -14,16 +14,16 @@ def test_exit_start__default__sets_the_time_and_the_mark(world: World) -> None:
     receipt = world.nodes.send.exit_start(node, sender=world.owner)
     assert receipt.event("ExitStarted") == {"node": node, "at": at}
     assert world.node(node).exit_at == at
-    assert hot(world, node).status == HotStatus.EXITING
+    assert node_state(world, node).status == NodeFlag.EXITING
     assert world.nodes.call.gate(node, ask()) == Gate.EXITING
 
 
 def test_exit_start__before_the_first_beat__marks_at_the_beat(world: World) -> None:
     node = world.register(beat=False)
     world.nodes.send.exit_start(node, sender=world.owner)
-    assert hot(world, node).beat == 0 and hot(world, node).status == HotStatus(0)
+    assert node_state(world, node).beat == 0 and node_state(world, node).status == NodeFlag(0)
     world.nodes.send.beat(node, sender=world.operator)
-    assert hot(world, node).status == HotStatus.EXITING
+    assert node_state(world, node).status == NodeFlag.EXITING
     assert world.nodes.call.gate(node, ask()) == Gate.EXITING
 
 
@@ -32,7 +32,7 @@ def test_exit_start__lapsed_node__keeps_both_marks(world: World) -> None:
     world.evm.warp(900)
     world.nodes.send.check_liveness([node], world.keeper)
     world.nodes.send.exit_start(node, sender=world.owner)
-    assert hot(world, node).status == HotStatus.EXITING | HotStatus.LAPSED
+    assert node_state(world, node).status == NodeFlag.EXITING | NodeFlag.LAPSED
 
 
 def test_exit_start__lease_running__ends_normally(world: World) -> None:
@@ -44,7 +44,7 @@ def test_exit_start__lease_running__ends_normally(world: World) -> None:
     world.submit(terms)
     world.settle(terms)
     assert world.state(terms) == State.SETTLED
-    assert hot(world, node).bond == 0
+    assert node_state(world, node).bond == 0
 
 
 def test_exit_start__twice__reverts(world: World) -> None:

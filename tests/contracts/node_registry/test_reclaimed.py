@@ -11,7 +11,7 @@ from hearth.protocol import words
 from hearth.protocol.reputation import ONE
 from hearth.protocol.types import NodeId
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, DEAD, SLASH, credited, engage, from_jobs, hot
+from tests.kit.steps import BOND, DEAD, SLASH, credited, engage, from_jobs, node_state
 from tests.kit.world import ETHER, MINIMUM_STAKE, ZERO, World
 
 RATION = 3 * MINIMUM_STAKE  # more than a hundredth of the stake, unless a test locks more than 300 ether
@@ -39,7 +39,7 @@ def test_reclaimed__default__splits_the_slash_and_observes_a_failure(seated_mark
         "burnt": SLASH - 10**12,
     }
     assert seated_market.node(node).stake == seated_market.staked(node) == 10 * ETHER - SLASH
-    word = hot(seated_market, node)
+    word = node_state(seated_market, node)
     assert (word.busy, word.bond, word.s, word.r, word.cusum) == (1, 9, ONE, 0, 4)
     assert _totals(seated_market) == {
         "next_id": 2,
@@ -55,7 +55,7 @@ def test_reclaimed__no_slash__moves_nothing_but_counts(seated: World) -> None:
         receipt = _fail(seated, node, slash=0, reward=0)
     assert got == {}
     assert receipt.event("Slashed") == {"node": node, "payee": seated.keeper, "reward": 0, "burnt": 0}
-    assert hot(seated, node).s == ONE
+    assert node_state(seated, node).s == ONE
 
 
 def test_reclaimed__reward_takes_all__burns_nothing(seated: World) -> None:
@@ -74,14 +74,14 @@ def test_reclaimed__ration__is_met_only_at_or_above_it(seated_market: World) -> 
     with credited(seated_market) as got:
         _fail(seated_market, node, bond=ETHER, slash=10**15, reward=10**12)
     assert got == {"keeper": 10**12, "dead": 10**15 - 10**12}
-    assert hot(seated_market, node).s == 2 * ONE
+    assert node_state(seated_market, node).s == 2 * ONE
     # At or above: half the weight, nothing burnt, the reward still paid.
     with credited(seated_market) as got:
         receipt = _fail(seated_market, node, bond=ETHER, slash=10**15, reward=10**12)
     assert got == {"keeper": 10**12}
     assert receipt.event("Slashed")["burnt"] == 0
-    assert hot(seated_market, node).s == 2 * ONE + ONE // 2
-    assert hot(seated_market, node).cusum == 8, "half a failure does not move the breaker"
+    assert node_state(seated_market, node).s == 2 * ONE + ONE // 2
+    assert node_state(seated_market, node).cusum == 8, "half a failure does not move the breaker"
     assert seated_market.staked(node) == seated_market.node(node).stake == 20 * ETHER - RATION - 10**15 + 1 - 10**12
 
 
@@ -121,12 +121,12 @@ def test_reclaimed__third_failure__trips_the_breaker_for_an_hour_then_for_two(se
     for _ in range(8):
         engage(seated, node)
     events = [from_jobs(seated, "reclaimed", node, BOND, 0, 0, seated.keeper).events("Quarantined") for _ in range(2)]
-    assert events == [[], []] and hot(seated, node).cusum == 8
+    assert events == [[], []] and node_state(seated, node).cusum == 8
     now = seated.evm.now
     for trips, seconds in ((1, 3_600), (2, 7_200), (3, 14_400)):
         receipt = from_jobs(seated, "reclaimed", node, BOND, 0, 0, seated.keeper)
         assert receipt.event("Quarantined") == {"node": node, "until": now + seconds}
-        assert (hot(seated, node).trips, hot(seated, node).cusum) == (trips, 8)
+        assert (node_state(seated, node).trips, node_state(seated, node).cusum) == (trips, 8)
 
 
 def test_reclaimed__shorter_quarantine_than_the_present_one__logs_no_other(seated: World) -> None:
@@ -135,13 +135,13 @@ def test_reclaimed__shorter_quarantine_than_the_present_one__logs_no_other(seate
         engage(seated, node)
     for _ in range(4):
         from_jobs(seated, "reclaimed", node, BOND, 0, 0, seated.keeper)
-    before = hot(seated, node)
+    before = node_state(seated, node)
     # Rationed failures weigh half and never touch the breaker.
     rich = seated.register(stake=20 * ETHER)
     _fail(seated, rich, bond=ETHER, slash=RATION, reward=0)
     receipt = from_jobs(seated, "reclaimed", node, BOND, 0, 0, seated.keeper)
     assert receipt.events("Quarantined") == []
-    after = hot(seated, node)
+    after = node_state(seated, node)
     assert replace(after, s=0, busy=0, bond=0) == replace(before, s=0, busy=0, bond=0)
 
 

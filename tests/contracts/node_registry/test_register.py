@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol import words
-from hearth.protocol.types import Hot, NodeId, Runtime
+from hearth.protocol.types import NodeId, NodeState, Runtime
 from tests.kit.evm import NATIVE, Receipt, reverts
 from tests.kit.steps import LIE, around, awkward
 from tests.kit.world import DAY, ETHER, MINIMUM_STAKE, OFFER, UNBONDING, World
@@ -29,7 +29,7 @@ def test_register__default__writes_the_record_and_locks_the_stake(market: World)
     assert node == 1
     record = market.node(node)
     assert (record.owner, record.operator, record.stake) == (market.owner, market.operator, 7 * ETHER)
-    assert (record.offer, record.hot, record.exit_at) == (OFFER, Hot(), 0)
+    assert (record.offer, record.state, record.exit_at) == (OFFER, NodeState(), 0)
     assert (record.next_ask, record.next_ask_at) == (0, 0)
     assert market.staked(node) == 7 * ETHER
     totals = words.unpack(words.TOTALS, market.nodes.call.totals())

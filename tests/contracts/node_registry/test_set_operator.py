@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from hearth.protocol.types import State
 from tests.kit.evm import NATIVE, reverts
-from tests.kit.steps import BOND, PAY, SETTLE_PAY, credited, hot, running
+from tests.kit.steps import BOND, PAY, SETTLE_PAY, credited, node_state, running
 from tests.kit.world import World
 
 
-def test_set_operator__default__moves_the_hot_word(world: World) -> None:
+def test_set_operator__default__moves_the_node_state(world: World) -> None:
     node = world.register()
-    before = hot(world, node)
+    before = node_state(world, node)
     receipt = world.nodes.send.set_operator(node, world.stranger, sender=world.owner)
     assert receipt.event("OperatorChanged") == {"node": node, "operator": world.stranger}
     assert world.node(node).operator == world.stranger
-    assert hot(world, node) == before
+    assert node_state(world, node) == before
     world.nodes.send.beat(node, sender=world.stranger)
     with reverts("nodes: not the operator"):
         world.nodes.send.beat(node, sender=world.operator)
@@ -32,7 +32,7 @@ def test_set_operator__before_the_first_beat__leaves_the_new_one_to_beat(world: 
     node = world.register(beat=False)
     world.nodes.send.set_operator(node, world.stranger, sender=world.owner)
     world.nodes.send.beat(node, sender=world.stranger)
-    assert hot(world, node).beat == world.evm.now
+    assert node_state(world, node).beat == world.evm.now
 
 
 def test_set_operator__while_exiting__keeps_the_exit(world: World) -> None:
@@ -41,13 +41,13 @@ def test_set_operator__while_exiting__keeps_the_exit(world: World) -> None:
     before = world.node(node)
     world.nodes.send.set_operator(node, world.stranger, sender=world.owner)
     after = world.node(node)
-    assert (after.exit_at, after.hot) == (before.exit_at, before.hot)
+    assert (after.exit_at, after.state) == (before.exit_at, before.state)
 
 
 def test_set_operator__with_a_lease_running__hands_the_lease_over(market: World) -> None:
     terms, node = running(market)
     market.nodes.send.set_operator(node, market.stranger, sender=market.owner)
-    assert (hot(market, node).busy, hot(market, node).bond) == (1, BOND)
+    assert (node_state(market, node).busy, node_state(market, node).bond) == (1, BOND)
     with reverts("nodes: not the operator"):
         market.submit(terms, sender=market.operator)
     market.submit(terms, sender=market.stranger)
@@ -55,7 +55,7 @@ def test_set_operator__with_a_lease_running__hands_the_lease_over(market: World)
         market.settle(terms)
     assert market.state(terms) == State.SETTLED
     assert (got["owner"], got["keeper"]) == (PAY - PAY // 20, SETTLE_PAY)
-    assert (hot(market, node).busy, hot(market, node).bond) == (0, 0)
+    assert (node_state(market, node).busy, node_state(market, node).bond) == (0, 0)
 
 
 def test_set_operator__zero_or_the_same__reverts(world: World) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from hearth.protocol.reputation import ONE
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, engage, from_jobs, hot
+from tests.kit.steps import BOND, engage, from_jobs, node_state
 from tests.kit.world import FEE_REFERENCE, UNBONDING, World
 
 
@@ -21,17 +21,17 @@ def _lease(seated: World) -> int:
 
 def test_settled__ok__frees_the_bond_counts_and_names_the_owner(seated: World) -> None:
     node = _lease(seated)
-    before = hot(seated, node)
+    before = node_state(seated, node)
     receipt = from_jobs(seated, "settled", node, BOND, True, FEE_REFERENCE, 0)
     assert receipt.value == seated.owner and receipt.logs == ()
-    assert hot(seated, node) == replace(before, bond=0, r=ONE, count=1, rep_time=seated.evm.now)
+    assert node_state(seated, node) == replace(before, bond=0, r=ONE, count=1, rep_time=seated.evm.now)
 
 
 def test_settled__not_ok__frees_the_bond_alone(seated: World) -> None:
     node = _lease(seated)
-    before = hot(seated, node)
+    before = node_state(seated, node)
     assert from_jobs(seated, "settled", node, BOND, False, FEE_REFERENCE, 0).value == seated.owner
-    assert hot(seated, node) == replace(before, bond=0)
+    assert node_state(seated, node) == replace(before, bond=0)
 
 
 @pytest.mark.parametrize(
@@ -49,15 +49,19 @@ def test_settled__not_ok__frees_the_bond_alone(seated: World) -> None:
 def test_settled__fee__weighs_the_success_up_to_one(seated: World, fee: int, weight: int, count: int) -> None:
     node = _lease(seated)
     from_jobs(seated, "settled", node, BOND, True, fee, 0)
-    assert (hot(seated, node).r, hot(seated, node).s, hot(seated, node).count) == (weight, 0, count)
+    assert (node_state(seated, node).r, node_state(seated, node).s, node_state(seated, node).count) == (
+        weight,
+        0,
+        count,
+    )
 
 
 def test_settled__accused__is_observed_as_a_full_failure(seated: World) -> None:
     node, accused = _lease(seated), seated.register()
-    before = hot(seated, accused)
+    before = node_state(seated, accused)
     from_jobs(seated, "settled", node, BOND, True, FEE_REFERENCE, accused)
-    assert hot(seated, accused) == replace(before, s=ONE, cusum=4, rep_time=seated.evm.now)
-    assert hot(seated, node).s == 0
+    assert node_state(seated, accused) == replace(before, s=ONE, cusum=4, rep_time=seated.evm.now)
+    assert node_state(seated, node).s == 0
 
 
 def test_settled__third_accusation__quarantines_the_accused(seated: World) -> None:
@@ -66,7 +70,11 @@ def test_settled__third_accusation__quarantines_the_accused(seated: World) -> No
     assert [len(receipt.events("Quarantined")) for receipt in receipts] == [0, 0, 1]
     until = seated.evm.now + 3_600
     assert receipts[2].event("Quarantined") == {"node": accused, "until": until}
-    assert (hot(seated, accused).quarantine, hot(seated, accused).cusum, hot(seated, accused).trips) == (until, 8, 1)
+    assert (
+        node_state(seated, accused).quarantine,
+        node_state(seated, accused).cusum,
+        node_state(seated, accused).trips,
+    ) == (until, 8, 1)
 
 
 def test_settled__accused_has_left__is_no_matter(seated: World) -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hearth.protocol.types import HotStatus
+from hearth.protocol.types import NodeFlag
 from tests.kit.evm import reverts
-from tests.kit.steps import engage, from_jobs, hot
+from tests.kit.steps import engage, from_jobs, node_state
 from tests.kit.world import DEAD_AFTER, World
 
 
 def test_submitted__default__frees_the_slot_and_beats(seated: World) -> None:
     node = seated.register()
     engage(seated, node)
-    before = hot(seated, node)
+    before = node_state(seated, node)
     seated.evm.warp(60)
     assert from_jobs(seated, "submitted", node, seated.operator).logs == ()
-    assert hot(seated, node) == replace(before, busy=0, beat=seated.evm.now)
+    assert node_state(seated, node) == replace(before, busy=0, beat=seated.evm.now)
 
 
 def test_submitted__lapsed_node__clears_the_mark(seated: World) -> None:
@@ -25,7 +25,7 @@ def test_submitted__lapsed_node__clears_the_mark(seated: World) -> None:
     seated.evm.warp(DEAD_AFTER)
     seated.nodes.send.check_liveness([node], seated.keeper)
     from_jobs(seated, "submitted", node, seated.operator)
-    assert hot(seated, node).status == HotStatus(0)
+    assert node_state(seated, node).status == NodeFlag(0)
 
 
 def test_submitted__not_the_operator__reverts(seated: World) -> None:

@@ -48,7 +48,7 @@ def test_appraise__zone_mask__counts_the_distance_from_home(seated: World, home:
     node = seated.register(zone=7)
     needs = replace(NEEDS, zone_mask=0xFFFF, home=home)
     record = seated.node(node)
-    expected = formulas.score(needs, 100 * 10**18, OFFER.ask, record.offer, record.hot)
+    expected = formulas.score(needs, 100 * 10**18, OFFER.ask, record.offer, record.state)
     assert seated.nodes.call.appraise(node, ask(needs=needs))[1] == expected
 
 

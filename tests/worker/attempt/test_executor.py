@@ -27,7 +27,7 @@ from worker.attempt import fetch, upload
 from worker.attempt.executor import Executor
 from worker.attempt.task import Bounds, Task
 from worker.decide import LeaseKey
-from worker.journal import Entry, Journal, Moment, Phase
+from worker.journal import AttemptJournal, Entry, Moment, Phase
 from worker.runtimes.base import LogSink, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
 
@@ -48,7 +48,7 @@ class World(Jobs):
         self.open()
 
     def open(self) -> None:
-        self.journal = Journal(self.home / "work.db")
+        self.journal = AttemptJournal(self.home / "work.db")
         self.executor = Executor(
             journal=self.journal,
             store=self.store,

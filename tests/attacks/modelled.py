@@ -17,7 +17,7 @@ from tests.kit.model import Job, Model, Refusal
 PURSE = 2**128
 
 
-class Twin:
+class Modelled:
     """A market and its model, with one node; `job` is the posted job."""
 
     def __init__(self, policy: Policy, *, ask: int, stake: int, kind: str = "native") -> None:
@@ -129,7 +129,7 @@ class Twin:
 
     @property
     def mark(self) -> int:
-        """Return the unit's mark."""
+        """Return the moment in the unit's lane `mark`, whatever it means now."""
         return self.job.units[0].mark
 
     @property
@@ -138,89 +138,89 @@ class Twin:
         return formulas.expirable_from(self.job.terms, self.world.policy)
 
 
-def _must(twin: Twin, name: str, *args: Any) -> None:
-    assert twin.by(name, *args) == "", name
+def _must(both: Modelled, name: str, *args: Any) -> None:
+    assert both.by(name, *args) == "", name
 
 
-def settle(twin: Twin, late: int, used: int) -> None:
+def settle(both: Modelled, late: int, used: int) -> None:
     """Claim, submit, settle."""
-    _must(twin, "claim")
-    twin.world.evm.warp(min(late, twin.mark - twin.world.evm.now - 1))
-    _must(twin, "submit", 1, used)
-    twin.world.evm.warp(late)
-    _must(twin, "settle")
+    _must(both, "claim")
+    both.world.evm.warp(min(late, both.mark - both.world.evm.now - 1))
+    _must(both, "submit", 1, used)
+    both.world.evm.warp(late)
+    _must(both, "settle")
 
 
-def accept(twin: Twin, late: int, used: int) -> None:
+def accept(both: Modelled, late: int, used: int) -> None:
     """Claim, submit a failure, accept."""
-    _must(twin, "claim")
-    _must(twin, "submit", 3, used)
-    _must(twin, "accept")
+    _must(both, "claim")
+    _must(both, "submit", 3, used)
+    _must(both, "accept")
 
 
-def match(twin: Twin, late: int, used: int) -> None:
+def match(both: Modelled, late: int, used: int) -> None:
     """Propose, ack, submit, settle: a tip is paid before the end."""
-    _must(twin, "propose")
-    twin.wait_until(twin.mark)
-    _must(twin, "ack")
-    _must(twin, "submit", 1, used)
-    twin.world.evm.warp(late)
-    _must(twin, "settle")
+    _must(both, "propose")
+    both.wait_until(both.mark)
+    _must(both, "ack")
+    _must(both, "submit", 1, used)
+    both.world.evm.warp(late)
+    _must(both, "settle")
 
 
-def lapse(twin: Twin, late: int, used: int) -> None:
+def lapse(both: Modelled, late: int, used: int) -> None:
     """Propose, let the match lapse, expire."""
-    _must(twin, "propose")
-    twin.wait_until(max(twin.mark + twin.world.policy.ack_time, twin.expirable + late))
-    _must(twin, "expire")
+    _must(both, "propose")
+    both.wait_until(max(both.mark + both.world.policy.ack_time, both.expirable + late))
+    _must(both, "expire")
 
 
-def close(twin: Twin, late: int, used: int) -> None:
+def close(both: Modelled, late: int, used: int) -> None:
     """Claim, cancel, close."""
-    _must(twin, "claim")
-    twin.world.evm.warp(min(late, twin.mark - twin.world.evm.now - 1, w.DEAD_AFTER - 1))
-    _must(twin, "cancel")
-    twin.wait_until(twin.mark + late)
-    _must(twin, "close")
+    _must(both, "claim")
+    both.world.evm.warp(min(late, both.mark - both.world.evm.now - 1, w.DEAD_AFTER - 1))
+    _must(both, "cancel")
+    both.wait_until(both.mark + late)
+    _must(both, "close")
 
 
-def submit_in_notice(twin: Twin, late: int, used: int) -> None:
+def submit_in_notice(both: Modelled, late: int, used: int) -> None:
     """Claim, cancel, submit before the notice is over, settle."""
-    _must(twin, "claim")
-    _must(twin, "cancel")
-    if twin.mark > twin.world.evm.now:
-        _must(twin, "submit", 1, used)
-        _must(twin, "settle")
+    _must(both, "claim")
+    _must(both, "cancel")
+    if both.mark > both.world.evm.now:
+        _must(both, "submit", 1, used)
+        _must(both, "settle")
     else:
-        _must(twin, "close")
+        _must(both, "close")
 
 
-def reclaim(twin: Twin, late: int, used: int) -> None:
+def reclaim(both: Modelled, late: int, used: int) -> None:
     """Let every attempt fail, then expire or be refunded."""
-    while twin.job.units[0].state == State.OPEN and twin.job.units[0].attempts == 0:
-        _must(twin, "claim")
-        twin.wait_until(twin.mark + late)
-        _must(twin, "reclaim")
-    if twin.job.units[0].state == State.OPEN:
-        twin.wait_until(twin.expirable + late)
-        _must(twin, "expire")
+    while both.job.units[0].state == State.OPEN and both.job.units[0].attempts == 0:
+        _must(both, "claim")
+        both.wait_until(both.mark + late)
+        _must(both, "reclaim")
+    if both.job.units[0].state == State.OPEN:
+        both.wait_until(both.expirable + late)
+        _must(both, "expire")
 
 
-def decline(twin: Twin, late: int, used: int) -> None:
+def decline(both: Modelled, late: int, used: int) -> None:
     """Claim, decline, cancel."""
-    _must(twin, "claim")
-    _must(twin, "decline", 6)
-    if twin.job.units[0].state == State.OPEN:
-        _must(twin, "cancel")
+    _must(both, "claim")
+    _must(both, "decline", 6)
+    if both.job.units[0].state == State.OPEN:
+        _must(both, "cancel")
 
 
-def expire(twin: Twin, late: int, used: int) -> None:
+def expire(both: Modelled, late: int, used: int) -> None:
     """Wait until nobody can run it."""
-    twin.wait_until(twin.expirable + late)
-    _must(twin, "expire")
+    both.wait_until(both.expirable + late)
+    _must(both, "expire")
 
 
-LIVES: dict[str, Callable[[Twin, int, int], None]] = {
+LIVES: dict[str, Callable[[Modelled, int, int], None]] = {
     function.__name__: function
     for function in (settle, accept, match, lapse, close, submit_in_notice, reclaim, decline, expire)
 }

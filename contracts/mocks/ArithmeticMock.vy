@@ -1,6 +1,6 @@
 # pragma version 0.4.3
 """
-@title TwinMock: the modules' pure arithmetic, one function each, as it is
+@title ArithmeticMock: the modules' pure arithmetic, one function each, as it is
 @author The Hearth authors
 @license Apache-2.0
 @notice Test only. tests/protocol/test_formulas.py compares each with hearth/protocol/formulas.py.
