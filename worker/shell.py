@@ -99,12 +99,17 @@ def read_mode(home: Path) -> str:
 
 
 def read_status(home: Path) -> WorkerProcess | None:
-    """Return what a worker last said of itself, None where it never ran; "alive" says whether its process lives."""
-    try:
-        status: WorkerProcess = json.loads((home / STATUS_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    """Return what a worker last said of itself, None where it never ran; "alive" says whether its process lives.
+
+    Raises ConfigError where the file is not a worker's.
+    """
+    from hearth.daemon.status import read_status_file
+    from worker.reports import WorkerProcess
+
+    status = read_status_file(home / STATUS_FILE, WorkerProcess, component="worker")
+    if status is None:
         return None
-    status["alive"] = Path(f"/proc/{status.get('pid')}").exists() and status.get("state") != "stopped"
+    status["alive"] = Path(f"/proc/{status['pid']}").exists() and status["state"] != "stopped"
     return status
 
 
