@@ -39,6 +39,7 @@ from worker.decide import (
     ENGAGING,
     Action,
     Caller,
+    ChainAction,
     Config,
     Flight,
     LeaseKey,
@@ -47,7 +48,6 @@ from worker.decide import (
     Skip,
     Snapshot,
     SpecFacts,
-    Transaction,
     decide,
 )
 from worker.flights import GAP, read_call
@@ -314,7 +314,7 @@ class Worker:
             if isinstance(step, LocalStep):
                 step.perform(self, now)
         for step in self._last:
-            if isinstance(step, Transaction):
+            if isinstance(step, ChainAction):
                 self._send(step)
 
     def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int) -> None:
@@ -334,7 +334,7 @@ class Worker:
         """Put an attempt's files aside."""
         self._executor.set_aside(attempt, why)
 
-    def _send(self, action: Transaction) -> None:
+    def _send(self, action: ChainAction) -> None:
         """Send one action. A refusal by a contract is a lost race: the next cycle decides anew."""
         key, begins = action.key(), action.begins
         again_at, _ = self._backoff.get(key, (0.0, 0.0))

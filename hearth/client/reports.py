@@ -167,7 +167,7 @@ class Lease(TypedDict):
     next: str
 
 
-class Posting(TypedDict):
+class PostedAt(TypedDict):
     """Where a job was posted."""
 
     block: int
@@ -191,7 +191,7 @@ class JobFacts(JobRow):
     ok: int
     failed: int
     untouched: int
-    posted: Posting
+    posted: PostedAt
     spec: str
     max_seconds: int
     max_attempts: int

@@ -33,7 +33,7 @@ from hearth.spec.resolved import ResolvedCompare, ResolvedOutput, ResolvedResour
 from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
-from worker.journal import AttemptJournal, Entry
+from worker.journal import AttemptJournal, AttemptRow
 from worker.shell import read_status
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -317,7 +317,7 @@ class Scenario:
 
     # ---- evidence ----
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[AttemptRow]:
         """Return the rows of the worker's journal, read from a copy as a dead process left it."""
         copy = self._copy("work.db")
         if copy is None:
