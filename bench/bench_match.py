@@ -274,7 +274,7 @@ def notes(results: dict[str, Any]) -> list[str]:
         "all equal: every node is in the best bucket, so every node's lot is drawn and hashing is most of the time; "
         "the hashes run in columns (keeper/tie_break.py), in the plain loop one by one",
         "prepare_block_ms is paid once per block and fleet, match_ms per job; a cycle caches the best bucket of "
-        "equal asks, so the leases of one array cost only their lots",
+        "equal asks, so the leases of one array cost only their tie-breaks",
     ]
     if results["reaction"] is None:
         said.append("reaction: not measured, no anvil is installed")

@@ -204,7 +204,7 @@ class Index:
     def compare(self, jobs: Sequence[JobId], chain: Iterable[int]) -> list[JobId]:
         """Take the jobs' words as read from the chain at the index's block; return those that the index had wrong.
 
-        A fresh job's opening time is taken over silently: its post's event does not carry it.
+        A fresh job's opening time is taken from the chain, and is no difference: the event of its post lacks it.
         """
         wrong: list[JobId] = []
         for job, word in zip(jobs, chain, strict=True):

@@ -16,7 +16,7 @@ log = structlog.get_logger("keeper")
 
 @dataclass(slots=True)
 class Ledger:
-    """What this keeper has spent, kept over restarts; a lost file starts the count anew. Amounts in wei, base units.
+    """What this keeper has spent, in wei and base units, kept over restarts; a lost file starts the count anew.
 
     Without a path, as in a dry run, nothing is kept.
     """

@@ -26,14 +26,14 @@ from hearth.protocol.types import BPS, Best, Gate, JobId, NodeId, Policy, State,
 from hearth.protocol.zones import ZONE_COUNT, zone_distance
 from keeper.columns import F64, I64, LOW, U64, Mask, at_least
 from keeper.fleet import SIZES, Fleet, Nodes, Whole
-from keeper.tie_break import lots
+from keeper.tie_break import tie_breaks
 
 _EDGE: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """The fitting nodes that share the highest bucket (score // 500,000): only their lots decide."""
+    """The fitting nodes that share the highest bucket (score // 500,000): only the tie-break decides."""
 
     number: int
     ids: I64
@@ -146,8 +146,8 @@ def best_bucket(nodes: Nodes, ask: Ask, submitter: str, barred: Iterable[int] = 
 
 
 def draw(bucket: Bucket, seed: bytes) -> Winner:
-    """Return the node of a bucket with the largest lot; of two equal lots the lower id."""
-    values = lots(seed, bucket.ids)
+    """Return the node of a bucket that wins the tie-break: the largest lot, of two equal ones the lower id."""
+    values = tie_breaks(seed, bucket.ids)
     first = int(values.argmax())
     return Winner(NodeId(int(bucket.ids[first])), bucket.number << 40 | int(values[first]))
 

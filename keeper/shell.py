@@ -1,7 +1,7 @@
 """Run the keeper: one loop that pins every cycle to one block, reads, decides, sends, records and sleeps.
 
-Every action is estimated against the newest state first: what is refused there was done by somebody else, a lost race,
-counted and not an error; what is not worth its real gas is left. Then it goes the one transaction path
+Every action is estimated against the newest state first: a refusal means that somebody else was faster, and is
+counted as a lost race; what is not worth its real gas is left. Then it goes the one transaction path
 (`hearth.chain.tx`). While a transaction of an earlier cycle is alive, nothing new is sent. Without a key the keeper
 does everything but send, and says what it would do. Source: docs/SPEC.md, section "Keeper".
 """
@@ -229,7 +229,7 @@ class Keeper:
                 cycle.unready = error.message
                 break
             except ChainError as error:
-                if error.code != "FEE_CAP":  # while gas costs too much the keeper waits, not ready: that is no failure
+                if error.code != "FEE_CAP":  # too high a gas price is no failure: the keeper waits, and is not ready
                     failure = error
                     break
                 self._note(cycle, action, "unworthy", error.message)

@@ -100,15 +100,16 @@ def write_status(home: Path, told: KeeperStatus) -> None:
 def read_status(home: Path, *, now: float | None = None) -> KeeperStatus:
     """Return what the keeper whose state folder is `home` last said, with its age in seconds.
 
-    Raises NotFoundError where no keeper has run there.
+    Raises NotFoundError where no keeper has run there, ConfigError where the file is not a keeper's.
     """
-    path = home / STATUS_FILE
-    try:
-        told: KeeperStatus = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    from hearth.daemon.status import read_status_file
+    from keeper.reports import KeeperStatus
+
+    told = read_status_file(home / STATUS_FILE, KeeperStatus, component="keeper")
+    if told is None:
         raise NotFoundError(
             f"no keeper has run in {home}", hint="hearth keeper run", component="keeper", code="NO_KEEPER"
-        ) from error
+        )
     return with_age(told, time.time() if now is None else now)
 
 

@@ -1,4 +1,4 @@
-"""Draw the lots of many nodes at once, pure: Keccak-256 over columns.
+"""Draw the tie-break of many nodes at once, pure: Keccak-256 over columns.
 
 `hearth.protocol.formulas.lot` hashes 64 bytes for one node; where a fleet shares one bucket, every node's lot counts,
 and a Python call per hash would cost more than all other work of a match. Here one lane of numpy arrays holds the same
@@ -102,7 +102,7 @@ def _squeeze(seed: bytes, ids: U64) -> U64:
     return out
 
 
-def lots(seed: bytes, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def tie_breaks(seed: bytes, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return `hearth.protocol.formulas.lot(seed, id)` of every id: 40-bit integers, in the order of `ids`."""
     if len(ids) < _FEW:
         return np.array([formulas.lot(seed, NodeId(int(i))) for i in ids], np.int64)

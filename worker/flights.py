@@ -1,7 +1,7 @@
 """What a signed transaction is about, read from its calldata.
 
-A worker that starts again knows of its predecessor's transactions what the transaction journal holds: the bytes. Read
-like this, what is under way is the same for what this process signed and for what another did.
+After a restart a worker knows its predecessor's transactions only as the bytes in the transaction journal. Read back
+from these, what is under way is told the same way, whichever process signed it.
 """
 
 from __future__ import annotations

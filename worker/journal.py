@@ -77,7 +77,7 @@ _STAGES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class AttemptRow:
     """A row: where an attempt stands. `changed` is local unix time, for people and for sweeping only."""
 
     key: LeaseKey
@@ -230,12 +230,12 @@ class AttemptJournal:
 
     # ---- reading ----
 
-    def entry(self, key: LeaseKey) -> Entry | None:
+    def entry(self, key: LeaseKey) -> AttemptRow | None:
         """Return an attempt's row."""
         rows = self._rows("WHERE job = ? AND idx = ? AND attempts = ?", _where(key))
         return rows[0] if rows else None
 
-    def entries(self, *phases: Phase) -> list[Entry]:
+    def entries(self, *phases: Phase) -> list[AttemptRow]:
         """Return the rows in any of `phases` (none: all), oldest change first."""
         if not phases:
             return self._rows("ORDER BY changed", ())
@@ -254,7 +254,7 @@ class AttemptJournal:
             ).fetchall()
         return [(Moment(moment), note) for moment, note in rows]
 
-    def _rows(self, clause: str, values: tuple[object, ...]) -> list[Entry]:
+    def _rows(self, clause: str, values: tuple[object, ...]) -> list[AttemptRow]:
         try:
             with self._lock:
                 rows = self._db.execute(
@@ -265,7 +265,7 @@ class AttemptJournal:
         except sqlite3.DatabaseError as error:
             raise _unusable(self.path, error) from error
         return [
-            Entry(
+            AttemptRow(
                 LeaseKey(JobId(job), idx, attempts),
                 Phase(stage),
                 Moment(moment),

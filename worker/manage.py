@@ -177,9 +177,9 @@ class Provider:
         from worker.shell import read_status, set_mode
 
         home, dry_run = self.settings.home, self.session.dry_run
+        said = read_status(home)
         if not dry_run:
             set_mode(home, mode)
-        said = read_status(home)
         alive = bool(said and said["alive"])
         return {"schema": "hearth.worker.mode/1", "mode": mode, "alive": alive, "dry_run": dry_run}
 

@@ -14,7 +14,7 @@ NOT_READY: Final = "it takes no work now: hearth worker status says why"
 
 
 class WorkerMetrics:
-    """Every metric of a worker, in a registry of its own, and its health. `ready` and `turn` are the loop's."""
+    """Every metric of a worker, in a registry of its own, and its health. The loop sets `ready` and calls `turn`."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -48,7 +48,7 @@ class SkipReason(TypedDict):
 
 
 class WorkerFacts(TypedDict, total=False):
-    """What a worker says of itself only while it works, of its last cycle at `block`.
+    """What a worker says of its last cycle, at `block`; absent while it does not work.
 
     `hold` says why it takes nothing new. `pending` are the transactions that wait to be mined. `reasons` are by job,
     hex without 0x, at most 500.

@@ -1,7 +1,7 @@
 """Run a real program in each runtime of this machine, end to end through its sandbox (`hearth worker selftest`).
 
-Neither needs a network: the WebAssembly module is text that is compiled here, the container's image is imported from an
-archive with one small program in it. Both programs say the same words; the container's writes them to /out as well.
+Neither needs a network: the WebAssembly module is compiled from text here, and the container's image is imported from
+an archive that holds one small program. Both programs say the same words; the container's also writes them to /out.
 """
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ from worker.decide import (
     ENGAGING,
     Action,
     Caller,
+    ChainAction,
     Config,
     Flight,
     LeaseKey,
@@ -47,7 +48,6 @@ from worker.decide import (
     Skip,
     Snapshot,
     SpecFacts,
-    Transaction,
     decide,
 )
 from worker.flights import GAP, read_call
@@ -99,12 +99,17 @@ def read_mode(home: Path) -> str:
 
 
 def read_status(home: Path) -> WorkerProcess | None:
-    """Return what a worker last said of itself, None where it never ran; "alive" says whether its process lives."""
-    try:
-        status: WorkerProcess = json.loads((home / STATUS_FILE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    """Return what a worker last said of itself, None where it never ran; "alive" says whether its process lives.
+
+    Raises ConfigError where the file is not a worker's.
+    """
+    from hearth.daemon.status import read_status_file
+    from worker.reports import WorkerProcess
+
+    status = read_status_file(home / STATUS_FILE, WorkerProcess, component="worker")
+    if status is None:
         return None
-    status["alive"] = Path(f"/proc/{status.get('pid')}").exists() and status.get("state") != "stopped"
+    status["alive"] = Path(f"/proc/{status['pid']}").exists() and status["state"] != "stopped"
     return status
 
 
@@ -309,7 +314,7 @@ class Worker:
             if isinstance(step, LocalStep):
                 step.perform(self, now)
         for step in self._last:
-            if isinstance(step, Transaction):
+            if isinstance(step, ChainAction):
                 self._send(step)
 
     def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int) -> None:
@@ -329,7 +334,7 @@ class Worker:
         """Put an attempt's files aside."""
         self._executor.set_aside(attempt, why)
 
-    def _send(self, action: Transaction) -> None:
+    def _send(self, action: ChainAction) -> None:
         """Send one action. A refusal by a contract is a lost race: the next cycle decides anew."""
         key, begins = action.key(), action.begins
         again_at, _ = self._backoff.get(key, (0.0, 0.0))

@@ -67,7 +67,8 @@ def cancel(reads: JobReader, view: JobView, unit: int | None) -> list[Transactio
         if left and time.monotonic() >= end:
             name = job_hex(view.posted.job_id)[:14]
             raise WaitTimeout(
-                f"{len(sent)} cancelled; {_units(left)} of job {name} could not be within {session.settings.timeout} s",
+                f"{len(sent)} cancelled; {_units(left)} of job {name} could not be cancelled within "
+                f"{session.settings.timeout} s",
                 hint=f"hearth job cancel {name}",
             )
     return sent

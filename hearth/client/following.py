@@ -71,8 +71,9 @@ def follow(
 def wait(reads: JobReader, job: str, *, timeout: float | None = None, anyway: bool = False) -> JobFacts:
     """Wait for a job's end, telling its timeline, and return its facts.
 
-    Raises WaitTimeout, and unless `anyway` NoWorkerError NO_WORKER_LEFT where nothing of it runs and for
-    PATIENCE_SECONDS no worker could take what waits: given back by the only one that fits, say. The job is alive then.
+    Raises WaitTimeout. Raises NoWorkerError NO_WORKER_LEFT, unless `anyway`, where nothing of the job runs and
+        no worker could take the rest for PATIENCE_SECONDS, for example since the only one that fits gave it back. In
+        both cases the job is alive.
     """
     watch = None if anyway else _Chances(reads).look
     for facts in follow(reads, job, timeout=timeout, look=watch):

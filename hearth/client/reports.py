@@ -96,8 +96,8 @@ class Withdrawal(TypedDict):
 class OwnerAction(TypedDict):
     """What a node's owner sent.
 
-    `action` is "register", "update", "price", "stake" or "exit start|cancel|finish". `prepared` stands there, and
-    nothing was sent, where another machine is to send it; `prepared_in` is the file that such a call came from.
+    `action` is "register", "update", "price", "stake" or "exit start|cancel|finish". Where another machine is to send
+    it, nothing was sent and `prepared` holds the call; `prepared_in` is the file that such a call came from.
     Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; more stake
     `node` and `added`; an exit `node` and `unbonding`.
     """
@@ -167,7 +167,7 @@ class Lease(TypedDict):
     next: str
 
 
-class Posting(TypedDict):
+class PostedAt(TypedDict):
     """Where a job was posted."""
 
     block: int
@@ -191,7 +191,7 @@ class JobFacts(JobRow):
     ok: int
     failed: int
     untouched: int
-    posted: Posting
+    posted: PostedAt
     spec: str
     max_seconds: int
     max_attempts: int
@@ -418,9 +418,9 @@ class JobEnd(TypedDict):
 
 
 class Submission(TypedDict):
-    """A posted job; `already_posted` says that it had been before, and then there are no transactions.
+    """A posted job. `already_posted` says that an earlier run had posted it: this one sent nothing.
 
-    `end` and `results` are there once it was waited for, `error` as well where its end is not a good one.
+    `end` and `results` are there once it was waited for, and `error` too where it ended badly.
     """
 
     schema: Literal["hearth.submitted/1"]

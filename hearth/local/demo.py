@@ -51,7 +51,7 @@ ACCOUNTS: Final = ("dev", "provider", "keeper", *WORKERS)
 
 
 @dataclass
-class Stage:
+class DemoStage:
     """What the demo started and found out."""
 
     client: Client
@@ -82,7 +82,7 @@ def run_demo(tell: Tell, *, keep: bool = False, port: int = 0) -> NetVerificatio
         folder = Path(tempfile.mkdtemp(prefix="hearth-demo-"))
         if not keep:
             stack.callback(shutil.rmtree, folder, ignore_errors=True)
-        stage = Stage(_client(folder), folder, tell, time.monotonic())
+        stage = DemoStage(_client(folder), folder, tell, time.monotonic())
         stack.enter_context(_signals_end_it())
         stack.callback(stage.client.close)
         stack.callback(_stop_chain, stage)
@@ -110,7 +110,7 @@ def _client(folder: Path) -> Client:
     return Client(Settings(home=folder, timeout=int(RUN_SECONDS)))
 
 
-def _set_up(stage: Stage, port: int) -> None:
+def _set_up(stage: DemoStage, port: int) -> None:
     stage.say(f"starting a local chain on port {port} and deploying the market (devnet profile, real time)")
     LocalMarket(stage.client.session).up(port=port)
     docker = bool(os.environ.get(NUMPY_IMAGE)) and _engine_answers()
@@ -129,7 +129,7 @@ def _set_up(stage: Stage, port: int) -> None:
     _wait_for_workers(stage)
 
 
-def _keeper_file(stage: Stage) -> Path:
+def _keeper_file(stage: DemoStage) -> Path:
     """Write the keeper's settings; a local chain has nobody to share the work with."""
     path = stage.folder / "keeper.toml"
     settings = stage.client.session.settings
@@ -156,7 +156,7 @@ listen = ""
     return path
 
 
-def _hearth(stage: Stage, *arguments: str) -> dict[str, Any]:
+def _hearth(stage: DemoStage, *arguments: str) -> dict[str, Any]:
     """Run a command of the demo's user and return what it reports. Raises HearthError with the command's own error."""
     done = subprocess.run(
         [*HEARTH, *arguments, "--json", "--yes"],
@@ -178,7 +178,7 @@ def _hearth(stage: Stage, *arguments: str) -> dict[str, Any]:
     return report
 
 
-def _start(stage: Stage, name: str, arguments: Sequence[str]) -> None:
+def _start(stage: DemoStage, name: str, arguments: Sequence[str]) -> None:
     """Start a command that runs until it is stopped."""
     with (stage.folder / f"{name}.log").open("wb") as log:
         stage.processes[name] = subprocess.Popen(
@@ -191,13 +191,13 @@ def _start(stage: Stage, name: str, arguments: Sequence[str]) -> None:
         )
 
 
-def _environment(stage: Stage) -> dict[str, str]:
+def _environment(stage: DemoStage) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_") or "TEST" in name}
     docker = {name: os.environ[name] for name in ("HEARTH_DOCKER_HOST",) if name in os.environ}
     return {**kept, **docker, "HEARTH_HOME": str(stage.folder), "PYTHONUNBUFFERED": "1"}
 
 
-def _wait_for_workers(stage: Stage) -> None:
+def _wait_for_workers(stage: DemoStage) -> None:
     end = time.monotonic() + START_SECONDS
     while True:
         rows = {row["node"]: row["status"] for row in stage.client.net.workers()["workers"]}
@@ -225,7 +225,7 @@ def _engine_answers() -> bool:
 # ---- the run ----
 
 
-def _post(stage: Stage) -> None:
+def _post(stage: DemoStage) -> None:
     """Post every job from the command line, each in a process that waits for its end."""
     arguments: dict[str, tuple[str, ...]] = {"digits": (), "wordcount-array": (), "failing": ()}
     if os.environ.get(NUMPY_IMAGE) and _engine_answers():
@@ -246,7 +246,7 @@ def _post(stage: Stage) -> None:
             )
 
 
-def _watch(stage: Stage) -> None:
+def _watch(stage: DemoStage) -> None:
     """Show the timeline, stop one worker in the middle of a unit, and go on until every job has ended."""
     stage.seen = stage.client.session.market.port.head().number
     end = time.monotonic() + RUN_SECONDS
@@ -275,7 +275,7 @@ def _watch(stage: Stage) -> None:
         raise HearthError(f"{VICTIM} never ran a unit", code="DEMO_NO_VICTIM", hint="hearth demo", retryable=True)
 
 
-def _read_events(stage: Stage) -> None:
+def _read_events(stage: DemoStage) -> None:
     """Print the registry's events since the last look, and note who runs what."""
     from hearth.client.views import event_facts
     from hearth.market.events import JobPosted, NodeUnitEvent, Reclaimed, Started, UnitEvent, decode_all
@@ -309,21 +309,21 @@ def _read_events(stage: Stage) -> None:
             stage.gas[type(event).__name__].append(receipt.gas_used)
 
 
-def _job_name(stage: Stage, event: Any) -> str:
+def _job_name(stage: DemoStage, event: Any) -> str:
     from hearth.protocol.words import unpack_terms
 
     terms = unpack_terms(event.terms)
     return str(stage.client.session.store.get_json(terms.spec)["name"])
 
 
-def _unit_name(stage: Stage, unit: tuple[str, int]) -> str:
+def _unit_name(stage: DemoStage, unit: tuple[str, int]) -> str:
     return f"{stage.names.get(unit[0], unit[0][:10])} unit {unit[1]}"
 
 
 # ---- results and books ----
 
 
-def _collect(stage: Stage) -> None:
+def _collect(stage: DemoStage) -> None:
     """Show what each job's command printed, check the exit codes, and add the array up."""
     for name, process in stage.submits.items():
         expected = 100 if name == "failing" else 0
@@ -354,7 +354,7 @@ def _collect(stage: Stage) -> None:
                 stage.say(f"  {line.strip()}")
 
 
-def _balances(stage: Stage) -> dict[str, tuple[int, int]]:
+def _balances(stage: DemoStage) -> dict[str, tuple[int, int]]:
     """Return (coin, credit in Escrow) by account."""
     from hearth.local import devnet
 
@@ -364,7 +364,7 @@ def _balances(stage: Stage) -> dict[str, tuple[int, int]]:
     return {name: (market.port.balance(keys[name]), market.credit(keys[name])) for name in (*ACCOUNTS, "treasury")}
 
 
-def _show_money(stage: Stage, before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> None:
+def _show_money(stage: DemoStage, before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> None:
     asset = stage.client.session.asset
     stage.say("balances: coin and credit before, after, change")
     for name, (coin, credit) in before.items():
@@ -402,7 +402,7 @@ def _signal(process: subprocess.Popen[bytes], number: int) -> None:
         os.killpg(process.pid, number)
 
 
-def _stop_processes(stage: Stage) -> None:
+def _stop_processes(stage: DemoStage) -> None:
     everything = [*stage.submits.values(), *stage.processes.values()]
     for process in everything:
         if process.poll() is None:
@@ -417,12 +417,12 @@ def _stop_processes(stage: Stage) -> None:
         process.wait()
 
 
-def _stop_chain(stage: Stage) -> None:
+def _stop_chain(stage: DemoStage) -> None:
     from hearth.local import devnet
 
     devnet.down(stage.folder)
 
 
-def _last_words(stage: Stage, name: str) -> str:
+def _last_words(stage: DemoStage, name: str) -> str:
     text = (stage.folder / f"{name}.log").read_text(encoding="utf-8", errors="replace").strip()
     return text.splitlines()[-1] if text else "it said nothing"

@@ -180,6 +180,8 @@ PLACE_ROWS = (
     Row("no id at all", 2, "BAD_ID", "hearth jobs --all", command=("job", "show", "digits")),
     Row("nothing to withdraw", 6, "NO_CREDIT", "hearth wallet balance",
         command=("wallet", "withdraw", "--account", "keeper", "999999999")),
+    Row("status file of another program", 3, "BAD_STATUS", "hearth keeper status",
+        command=("keeper", "status", "--config", "{odd_keeper}")),
     Row("withdraw to no address", 2, "BAD_ADDRESS", "hearth wallet list",
         command=("wallet", "withdraw", "1", "--account", "dev", "--to", "0x12")),
 )  # fmt: skip

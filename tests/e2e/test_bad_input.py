@@ -104,6 +104,10 @@ def names(place: Town) -> dict[str, str]:
             path.chmod(0o600)
             path.write_bytes(b"an input that has rot!")
     (folder / "corrupt.yaml").write_text(GOOD + f'inputs: [{{src: "ipfs://{cid}", dst: /in/x}}]\n')
+    odd_keeper = folder / "keeper.toml"
+    odd_keeper.write_text('network = "devnet"\nhome = "odd"\n')
+    (folder / "odd").mkdir()
+    (folder / "odd" / "status.json").write_text('{"schema": "hearth.worker/1", "pid": 1}')
     full = folder / "full"
     full.mkdir()
     (full / "kept").write_text("mine")
@@ -126,6 +130,7 @@ def names(place: Town) -> dict[str, str]:
         "cancelled_job": cancelled,
         "corrupt_job": str(folder / "corrupt.yaml"),
         "idle_worker": str(idle),
+        "odd_keeper": str(odd_keeper),
         "poor_worker": str(poor),
         "running_worker": str(running),
         "second_worker": str(second),

@@ -207,7 +207,7 @@ import sys
 sys.path.append({sysconfig.get_path("purelib")!r})
 import numpy, pytest
 assert numpy.__version__.startswith("2."), numpy.__version__
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-k", "winner or scores or lots", *{_under_root(files)!r}]))
+sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-k", "winner or scores or tie_breaks", *{_under_root(files)!r}]))
 """
     done = installed.run("python", "-c", script, PYTHONDONTWRITEBYTECODE="1")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

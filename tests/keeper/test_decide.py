@@ -107,10 +107,10 @@ def refusal(action: Action, world: World, now: int) -> str:
     gate = formulas.fit(terms, policy, unit, best, nodes[action.node], now, IMMUTABLES)
     if gate != Gate.FITS:
         return gate.name
-    lots = formulas.seed(row.id, action.index, unit.attempts)
+    seed = formulas.seed(row.id, action.index, unit.attempts)
     rate = formulas.ask_in_force(nodes[action.node], now)
     hot, offer = nodes[action.node].state, nodes[action.node].offer
-    if action.key != formulas.key(formulas.score(terms.needs, terms.ceiling, rate, offer, hot), lots, action.node):
+    if action.key != formulas.key(formulas.score(terms.needs, terms.ceiling, rate, offer, hot), seed, action.node):
         return "wrong key"
     live = formulas.has_live_proposal(unit, policy, now)
     if live and (action.key <= best.key or action.node == best.node):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hearth.base.errors import NotFoundError
+from hearth.base.errors import ConfigError, NotFoundError
 from hearth.chain.port import Block
 from hearth.protocol.types import Header, NodeId
 from hearth.protocol.units import Asset
@@ -104,10 +104,16 @@ def test_read_status__written__has_its_age(tmp_path: Path) -> None:
     assert read_status(tmp_path, now=NOW + 14.9) == {**told, "age": 10}
 
 
-@pytest.mark.parametrize("text", [None, "{"])
-def test_read_status__no_document__is_not_found(text: str | None, tmp_path: Path) -> None:
-    if text is not None:
-        (tmp_path / "status.json").write_text(text)
+def test_read_status__no_document__is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError) as caught:
         read_status(tmp_path)
     assert (caught.value.code, caught.value.exit_code) == ("NO_KEEPER", 7)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"schema": "hearth.worker/1", "at": 3}', '{"at": "soon"}'])
+def test_read_status__damaged_or_foreign__is_refused_by_name(text: str, tmp_path: Path) -> None:
+    (tmp_path / "status.json").write_text(text)
+    with pytest.raises(ConfigError, match=r"status\.json is damaged, or not what a keeper writes") as caught:
+        read_status(tmp_path)
+    assert (caught.value.code, caught.value.exit_code) == ("BAD_STATUS", 3)
+    assert "hearth keeper status" in caught.value.hint

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from hearth.protocol import formulas
 from hearth.protocol.types import NodeId
-from keeper.tie_break import _CHUNK, _FEW, lots
+from keeper.tie_break import _CHUNK, _FEW, tie_breaks
 
 
 @pytest.mark.parametrize("count", [0, 1, _FEW - 1, _FEW, _FEW + 1, _CHUNK, _CHUNK + 1])
-def test_lots__any_length__equal_protocol(count: int) -> None:
+def test_tie_breaks__any_length__equal_protocol(count: int) -> None:
     seed = bytes(range(32))
     ids = np.arange(1, count + 1, dtype=np.int64)
-    drawn = lots(seed, ids)
+    drawn = tie_breaks(seed, ids)
     assert len(drawn) == count
     for i in {0, 1, count // 2, count - 2, count - 1} & set(range(count)):
         assert int(drawn[i]) == formulas.lot(seed, NodeId(i + 1))
@@ -26,6 +26,6 @@ def test_lots__any_length__equal_protocol(count: int) -> None:
     seed=st.binary(min_size=32, max_size=32),
     ids=st.lists(st.integers(0, 2**32 - 1), min_size=_FEW, max_size=_FEW + 8),
 )
-def test_lots__any_seed_and_ids__equal_protocol(seed: bytes, ids: list[int]) -> None:
+def test_tie_breaks__any_seed_and_ids__equal_protocol(seed: bytes, ids: list[int]) -> None:
     expected = [formulas.lot(seed, NodeId(i)) for i in ids]
-    assert lots(seed, np.array(ids, np.int64)).tolist() == expected
+    assert tie_breaks(seed, np.array(ids, np.int64)).tolist() == expected

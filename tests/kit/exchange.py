@@ -27,7 +27,7 @@ from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
 from tests.kit.running import RunningMarket, start_python, wait
-from worker.journal import AttemptJournal, Entry
+from worker.journal import AttemptJournal, AttemptRow
 from worker.shell import read_status
 
 ETH = 10**18
@@ -278,7 +278,7 @@ class Scenario:
 
     # ---- evidence ----
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[AttemptRow]:
         """Return the rows of the worker's journal, read from a copy as a dead process left it."""
         copy = self._copy("work.db")
         if copy is None:

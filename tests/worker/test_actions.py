@@ -22,6 +22,7 @@ from worker.decide import (
     Action,
     Beat,
     Caller,
+    ChainAction,
     Claim,
     Close,
     Decline,
@@ -36,7 +37,6 @@ from worker.decide import (
     Skip,
     StartRun,
     SubmitResult,
-    Transaction,
     Withdraw,
 )
 from worker.flights import read_call
@@ -48,7 +48,7 @@ PAYOUT = "0x" + "99" * 20
 RESULT, REPORT = b"\x01" * 32, b"\x02" * 32
 
 # Journals on disk hold these strings: a key that changed would be signed for a second time.
-KEYS: list[tuple[Transaction, str]] = [
+KEYS: list[tuple[ChainAction, str]] = [
     (Beat(NodeId(3), 1_800_000_000), "beat/3/1800000000"),
     (Beat(NodeId(3), 0), "beat/3/0"),
     (Propose(ID, 3, 1, 2), f"propose/{A}/3/1/2"),
@@ -65,7 +65,7 @@ KEYS: list[tuple[Transaction, str]] = [
 
 
 @pytest.mark.parametrize(("action", "key"), KEYS)
-def test_key__each_action__is_what_journals_hold(action: Transaction, key: str) -> None:
+def test_key__each_action__is_what_journals_hold(action: ChainAction, key: str) -> None:
     assert action.key() == key
 
 
@@ -74,7 +74,7 @@ def test_key__every_kind__is_pinned() -> None:
 
 
 @pytest.mark.parametrize("action", [action for action, _ in KEYS])
-def test_begins__ack_and_claim__name_the_next_attempt_and_others_none(action: Transaction) -> None:
+def test_begins__ack_and_claim__name_the_next_attempt_and_others_none(action: ChainAction) -> None:
     wanted = LeaseKey(ID, 3, 2) if action.kind in (Kind.ACK, Kind.CLAIM) else None
     assert action.begins == wanted
 
@@ -93,7 +93,7 @@ class Market:
         self.posted[job] = terms
         return job
 
-    def sees(self, action: Transaction) -> dict[str, Any]:
+    def sees(self, action: ChainAction) -> dict[str, Any]:
         """Return the arguments that the contract gets."""
         call = action.call(self.caller)
         contract = next(name for name, at in self.market.network.contracts.items() if at == call.to)
@@ -156,7 +156,7 @@ def test_read_call__call_of_any_action__names_its_leases(
     job = market.job(1)
     items = tuple((market.job(salt), number) for salt, number in settled)
     key = LeaseKey(job, index, attempts)
-    cases: list[tuple[Transaction, tuple[Kind, tuple[tuple[JobId, int], ...]]]] = [
+    cases: list[tuple[ChainAction, tuple[Kind, tuple[tuple[JobId, int], ...]]]] = [
         (Propose(job, index, attempts, 1), (Kind.PROPOSE, ((job, index),))),
         (Ack(job, index, attempts, 5), (Kind.ACK, ((job, index),))),
         (Claim(job, index, attempts, 5, index), (Kind.CLAIM, ((job, index),))),

@@ -50,6 +50,39 @@ def test_read_mode__file_missing_or_broken__runs(tmp_path: Path) -> None:
         set_mode(tmp_path, "dance")
 
 
+STATUS = {
+    "schema": "hearth.worker/1",
+    "pid": 7,
+    "state": "working",
+    "node": 1,
+    "operator": decided.NODE.operator,
+    "mode": "run",
+    "updated": 1,
+    "earnings": {"paid": "0"},
+}
+
+
+@pytest.mark.parametrize("change", [{"pid": "7"}, {"state": None}, {"attempts": [{}]}, {"schema": "hearth.keeper/1"}])
+def test_read_status__foreign__is_refused_by_name(change: dict[str, object], tmp_path: Path) -> None:
+    (tmp_path / "status.json").write_text(json.dumps({**STATUS, **change}))
+    with pytest.raises(ConfigError, match=f"not what a worker writes .*{next(iter(change))}") as caught:
+        read_status(tmp_path)
+    assert (caught.value.code, caught.value.exit_code) == ("BAD_STATUS", 3)
+
+
+@pytest.mark.parametrize("text", ["", "{", "null", "[1]", "\x00"])
+def test_read_status__damaged__is_refused_by_name(text: str, tmp_path: Path) -> None:
+    (tmp_path / "status.json").write_text(text)
+    with pytest.raises(ConfigError, match=r"status\.json is damaged"):
+        read_status(tmp_path)
+
+
+def test_read_status__a_newer_workers_keys__are_let_through(tmp_path: Path) -> None:
+    (tmp_path / "status.json").write_text(json.dumps({**STATUS, "new_key": 1}))
+    found = read_status(tmp_path)
+    assert found is not None and found["node"] == 1
+
+
 def test_read_status__dead_process__is_not_alive(tmp_path: Path) -> None:
     assert read_status(tmp_path) is None
     for pid, state, alive in (
@@ -57,7 +90,7 @@ def test_read_status__dead_process__is_not_alive(tmp_path: Path) -> None:
         (os.getpid(), "stopped", False),
         (2**22 + 1, "working", False),
     ):
-        (tmp_path / "status.json").write_text(json.dumps({"pid": pid, "state": state}))
+        (tmp_path / "status.json").write_text(json.dumps({**STATUS, "pid": pid, "state": state}))
         found = read_status(tmp_path)
         assert found is not None and found["alive"] is alive
 

@@ -68,8 +68,8 @@ def check_terms(spec: ResolvedSpec, terms: Terms, tiers: Mapping[str, int]) -> N
 class Fetch:
     """Fetch for one attempt from `store` until a time of `time.monotonic`, or until `stop` is set.
 
-    What cannot be had until then is refused as bad input, the cheapest honest answer for everybody; a store that is
-    down or lacks a block is asked again before. Methods raise Refused, Broken (this disk), Stopped.
+    A store that is down or lacks a block is asked again until then; what is still missing is refused as bad input, the
+    cheapest honest answer for everybody. Methods raise Refused, Broken (this disk), Stopped.
     """
 
     store: Store

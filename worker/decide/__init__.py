@@ -16,6 +16,7 @@ from worker.decide.actions import (
     Action,
     Beat,
     Caller,
+    ChainAction,
     Claim,
     Close,
     Decline,
@@ -27,7 +28,6 @@ from worker.decide.actions import (
     Skip,
     StartRun,
     SubmitResult,
-    Transaction,
     Withdraw,
 )
 from worker.decide.open import take
@@ -59,6 +59,7 @@ __all__ = [
     "Action",
     "Beat",
     "Caller",
+    "ChainAction",
     "Claim",
     "Close",
     "Config",
@@ -81,7 +82,6 @@ __all__ = [
     "Stage",
     "StartRun",
     "SubmitResult",
-    "Transaction",
     "Withdraw",
     "decide",
     "explain",

@@ -1,6 +1,6 @@
 """What a decision says, pure: the actions of a worker, and why a lease is left alone.
 
-An action knows its own effect. A `Transaction` has a kind, a key and a call, and names the leases that it concerns; a
+An action knows its own effect. A `ChainAction` has a kind, a key and a call, and names the leases that it concerns; a
 `LocalStep` needs no chain and is carried out by the worker's own hands.
 """
 
@@ -43,7 +43,7 @@ class Caller:
     terms: Callable[[JobId], TermsWords]
 
 
-class Transaction(ABC):
+class ChainAction(ABC):
     """An action that is one transaction. Tips and settle rewards go to its sender, the operator, whose gas they pay."""
 
     __slots__ = ()
@@ -76,7 +76,7 @@ class Transaction(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Beat(Transaction):
+class Beat(ChainAction):
     """Tell the chain that this node is alive. `last` is the chain second of the beat before, 0 for none."""
 
     kind = Kind.BEAT
@@ -98,7 +98,7 @@ class Beat(Transaction):
 
 
 @dataclass(frozen=True, slots=True)
-class _OnLease(Transaction):
+class _OnLease(ChainAction):
     """A transaction about one lease."""
 
     job: JobId
@@ -194,7 +194,7 @@ class Close(_OnLease):
 
 
 @dataclass(frozen=True, slots=True)
-class _EndsAttempt(Transaction):
+class _EndsAttempt(ChainAction):
     """A transaction that ends an attempt of this node."""
 
     attempt: LeaseKey
@@ -239,7 +239,7 @@ class Decline(_EndsAttempt):
 
 
 @dataclass(frozen=True, slots=True)
-class Settle(Transaction):
+class Settle(ChainAction):
     """Settle own submitted leases, at most 64: (job, index) each."""
 
     kind = Kind.SETTLE
@@ -263,7 +263,7 @@ class Settle(Transaction):
 
 
 @dataclass(frozen=True, slots=True)
-class Withdraw(Transaction):
+class Withdraw(ChainAction):
     """Pay the operator's own credit out: it is the gas money. `block` is the one at which it was read."""
 
     kind = Kind.WITHDRAW
@@ -377,7 +377,7 @@ class SetAside(_OnAttempt):
         hands.set_aside(self.attempt, self.why)
 
 
-Action = Transaction | LocalStep
+Action = ChainAction | LocalStep
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The node as it will be, pure: its own leases, and its slots and bonds past everything that is under way."""
+"""The node as it will be once everything under way is mined, pure: its own leases, its slots and its bonds."""
 
 from __future__ import annotations
 

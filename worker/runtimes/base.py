@@ -233,8 +233,8 @@ def guest_env(request: RunRequest) -> dict[str, str]:
 
 
 class Tree(NamedTuple):
-    """Measure a folder: bytes of contents, entries, the first thing in it that may not be, and whether it is so deep
-    that tools which go by path names cannot handle it."""
+    """Measure a folder: bytes of contents, entries, the first entry that is not allowed, and whether it is too deep
+    for tools that go by path names."""
 
     size: int
     entries: int

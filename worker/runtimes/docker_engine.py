@@ -71,7 +71,7 @@ def judge_engine(
         Check(
             "output quota",
             Level.WARN,
-            "/out is watched and its unit killed at the cap, which a burst may pass for a moment",
+            "a watcher kills the unit once /out is over its cap; a burst may pass the cap for a moment",
             "keep the worker's folder on a file system of its own",
         ),
     ]

@@ -61,12 +61,12 @@ class Posting:
         results: Path | None = None,
         use_credit: bool = False,
     ) -> Submission | JobPlan:
-        """Post a job, or find the one that was posted from the same and whose end nobody saw yet (`already_posted`).
+        """Post a job. Where the same one was posted and nobody saw its end yet, return that one (`already_posted`).
 
         `job` is a file's path, plain values as a file holds them, or a checked spec; `variables` fill a file's text.
         `again` posts a new one in any case, `anyway` posts without a worker that could take it, `wait` waits for the
         end, `results` is a folder for the outputs, `use_credit` pays from the account's credit in Escrow first.
-        Raises whatever HearthError says why not, before anything is written or signed.
+        Raises the HearthError that says why it cannot be posted, before anything is written or signed.
         """
         from hearth.spec import spec_of
 

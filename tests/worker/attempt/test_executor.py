@@ -27,7 +27,7 @@ from worker.attempt import fetch, upload
 from worker.attempt.executor import Executor
 from worker.attempt.task import Bounds, Task
 from worker.decide import LeaseKey
-from worker.journal import AttemptJournal, Entry, Moment, Phase
+from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
 from worker.runtimes.base import LogSink, RunRequest, RunResult, RunStatus
 from worker.runtimes.wasm import WasmRuntime
 
@@ -61,21 +61,21 @@ class World(Jobs):
             keep_seconds=3_600,
         )
 
-    def run(self, terms: Terms, *, seconds: float = 60, tries: int = 1, key: LeaseKey = KEY) -> Entry:
+    def run(self, terms: Terms, *, seconds: float = 60, tries: int = 1, key: LeaseKey = KEY) -> AttemptRow:
         self.executor.start(Task(key, terms, seconds, 1.0, tries))
         return self.finished(key)
 
-    def finished(self, key: LeaseKey = KEY) -> Entry:
+    def finished(self, key: LeaseKey = KEY) -> AttemptRow:
         wait(lambda: not self.executor.active())
         entry = self.journal.entry(key)
         assert entry is not None
         return entry
 
-    def result(self, entry: Entry) -> dict[str, Any]:
+    def result(self, entry: AttemptRow) -> dict[str, Any]:
         found: dict[str, Any] = self.store.get_json(entry.result)
         return found
 
-    def report(self, entry: Entry) -> dict[str, Any]:
+    def report(self, entry: AttemptRow) -> dict[str, Any]:
         found: dict[str, Any] = self.store.get_json(entry.report)
         return found
 
@@ -161,7 +161,7 @@ def test_start__fuel_runs_out__is_a_time_out_that_bills_the_maximum(world: World
 # ---- what is given back ----
 
 
-def refused(entry: Entry, outcome: Outcome) -> str:
+def refused(entry: AttemptRow, outcome: Outcome) -> str:
     assert (entry.phase, entry.outcome) == (Phase.REFUSED, outcome), entry
     return entry.detail
 
