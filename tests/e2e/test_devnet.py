@@ -33,7 +33,8 @@ from hearth.market.reads import Market
 from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
 from hearth.protocol.words import pack_policy, pack_terms
-from tests.kit.anvil import need_anvil
+from tests.kit import build
+from tests.kit.anvil import Anvil, need_anvil
 from tests.kit.require import require
 from tests.kit.running import RunningMarket
 
@@ -58,20 +59,16 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def terms_of(stage: RunningMarket, submitter: str, **changes: Any) -> Terms:
-    now = stage.chain.head().timestamp
-    base = Terms(
+    plain = build.terms(
         submitter=submitter.lower(),
         salt=time.monotonic_ns() & (2**96 - 1),
-        spec=b"\x33" * 32,
         needs=NEEDS,
         ceiling=2 * 10**18,
-        max_seconds=60,
-        deadline=now + 3_600,
-        keeper_fee=10**14,
+        deadline=stage.chain.head().timestamp + 3_600,
         policy=stage.market.policies().word,
         max_attempts=2,
     )
-    return replace(base, **changes)
+    return replace(plain, **changes)
 
 
 def pay(stage: RunningMarket, actor: int, approval: Any, call: Call, key: str) -> Any:
@@ -414,30 +411,10 @@ def test_send__killed_at_each_moment__is_done_exactly_once(stage: RunningMarket,
 # ---- reorgs on a real chain ----
 
 
-@contextlib.contextmanager
-def bare_chain() -> Iterator[str]:
-    """Run an anvil without a market, and yield its URL once it answers."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    process = subprocess.Popen(
-        [str(devnet.find_anvil()), "--port", str(port), "--silent", "--hardfork", "cancun"], stdout=subprocess.DEVNULL
-    )
-    try:
-        for _ in range(200):
-            with contextlib.suppress(ChainError):
-                Web3Chain([url], timeout=5, attempts=1).chain_id()
-                break
-            time.sleep(0.05)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(10)
-
-
 def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: Path) -> None:
     """anvil_reorg drops the last blocks; their transactions are gone, as in a pool that forgot them."""
-    with bare_chain() as url:
-        chain = Web3Chain([url], timeout=5, attempts=1)
+    with contextlib.closing(Anvil()) as anvil:
+        chain = Web3Chain([anvil.url], timeout=5, attempts=1)
         account = devnet.account(0)
         genesis = chain.genesis_hash()
         journal = Journal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
@@ -476,13 +453,13 @@ def test_ape_scripts__deploy_then_manage__the_market_reads_so(tmp_path: Path) ->
 
     def ape(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(Path(sys.executable).parent / "ape"), "run", *arguments]
-        common = ["--network", url, "--account", "TEST::0", "--name", "x", "--folder", str(tmp_path / "networks")]
+        common = ["--network", anvil.url, "--account", "TEST::0", "--name", "x", "--folder", str(tmp_path / "networks")]
         return subprocess.run(
             [*command, *common], env=environment, cwd=root, capture_output=True, text=True, timeout=240, check=False
         )
 
-    with bare_chain() as url:
-        chain = Web3Chain([url], timeout=10)
+    with contextlib.closing(Anvil()) as anvil:
+        chain = Web3Chain([anvil.url], timeout=10)
         treasury = devnet.account(9).address
         done = ape("deploy", "--profile", "public", "--treasury", treasury)
         assert done.returncode == 0, done.stderr

@@ -12,13 +12,11 @@ from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import (
     Best,
     Header,
-    Hot,
     HotStatus,
     JobId,
     Needs,
     Node,
     NodeId,
-    Offer,
     Runtime,
     State,
     Terms,
@@ -27,6 +25,7 @@ from hearth.protocol.types import (
 )
 from keeper.fleet import Fleet, encode_node
 from keeper.snapshot import JobRow, Snapshot, UnitRow
+from tests.kit import build
 
 NOW = 1_700_000_000
 MARKET = Immutables(dead_after=900, minimum_stake=100)
@@ -56,33 +55,21 @@ def world_of(nodes: tuple[Node, ...], jobs: tuple[JobRow, ...], *, gas_price: in
 
 def node(number: int, **changes: object) -> Node:
     """Return a live, seasoned node with two slots and stake for many leases."""
-    hot = {k: changes.pop(k) for k in list(changes) if k in Hot.__dataclass_fields__}
-    offer = {k: changes.pop(k) for k in list(changes) if k in Offer.__dataclass_fields__}
-    plain = Node(
-        id=NodeId(number),
-        owner=f"0x{number + 0x100:040x}",
-        operator=f"0x{number + 0x200:040x}",
-        stake=10**12,
-        offer=replace(Offer(slots=2, cores=4, ram_gib=8, ask=5 * RATE), **offer),  # type: ignore[arg-type]
-        hot=replace(Hot(beat=NOW - 10, r=20 << 20, seasoned=True), **hot),  # type: ignore[arg-type]
-    )
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return build.node(number, **{"beat": NOW - 10, **changes})
 
 
 def terms(salt: int = 1, **changes: object) -> Terms:
     """Return the terms of a matched job: 60 s, ceiling twice the usual ask, keeper fee 1,000."""
-    plain = Terms(
+    plain = build.terms(
         submitter="0x" + "aa" * 20,
         salt=salt,
         spec=bytes(32),
         needs=Needs(runtimes=Runtime.WASM, cores=1, ram_gib=1),
         ceiling=10 * RATE,
-        max_seconds=60,
         deadline=NOW + 86_400,
         keeper_fee=1_000,
         policy=fleets.POLICY_WORD,
         match_window=12,
-        max_attempts=3,
         flags=TermsFlag.NEWCOMERS,
     )
     return replace(plain, **changes)  # type: ignore[arg-type]
