@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from hearth.chain.fake import Event, FakeChain, Fault, bloom_of, decode_raw
 from hearth.chain.port import Block, Call, ChainPort, refused
 from hearth.chain.rpc import Web3Chain
 from hearth.local import devnet
-from tests.kit.anvil import Anvil, need_anvil
+from tests.kit.anvil import bare_chain, need_anvil
 
 ACCOUNT = devnet.account(0)
 ADDRESS = ACCOUNT.address.lower()
@@ -73,8 +72,8 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
         yield Fake()
         return
     need_anvil()
-    with closing(Anvil("--no-mining")) as anvil:
-        yield Real(anvil.url)
+    with bare_chain("--no-mining") as url:
+        yield Real(url)
 
 
 def code_of(raw: bytes, node: Node) -> str:

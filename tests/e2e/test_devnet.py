@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
@@ -34,7 +33,7 @@ from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
 from hearth.protocol.words import pack_policy, pack_terms
 from tests.kit import build
-from tests.kit.anvil import Anvil, need_anvil
+from tests.kit.anvil import bare_chain, need_anvil
 from tests.kit.require import require
 from tests.kit.running import RunningMarket
 
@@ -413,8 +412,8 @@ def test_send__killed_at_each_moment__is_done_exactly_once(stage: RunningMarket,
 
 def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: Path) -> None:
     """anvil_reorg drops the last blocks; their transactions are gone, as in a pool that forgot them."""
-    with contextlib.closing(Anvil()) as anvil:
-        chain = Web3Chain([anvil.url], timeout=5, attempts=1)
+    with bare_chain() as url:
+        chain = Web3Chain([url], timeout=5, attempts=1)
         account = devnet.account(0)
         genesis = chain.genesis_hash()
         journal = Journal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
@@ -453,13 +452,13 @@ def test_ape_scripts__deploy_then_manage__the_market_reads_so(tmp_path: Path) ->
 
     def ape(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(Path(sys.executable).parent / "ape"), "run", *arguments]
-        common = ["--network", anvil.url, "--account", "TEST::0", "--name", "x", "--folder", str(tmp_path / "networks")]
+        common = ["--network", url, "--account", "TEST::0", "--name", "x", "--folder", str(tmp_path / "networks")]
         return subprocess.run(
             [*command, *common], env=environment, cwd=root, capture_output=True, text=True, timeout=240, check=False
         )
 
-    with contextlib.closing(Anvil()) as anvil:
-        chain = Web3Chain([anvil.url], timeout=10)
+    with bare_chain() as url:
+        chain = Web3Chain([url], timeout=10)
         treasury = devnet.account(9).address
         done = ape("deploy", "--profile", "public", "--treasury", treasury)
         assert done.returncode == 0, done.stderr

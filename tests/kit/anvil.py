@@ -73,6 +73,16 @@ class Anvil:
         atexit.unregister(self._process.kill)
 
 
+@contextmanager
+def bare_chain(*arguments: str) -> Iterator[str]:
+    """Run an anvil without a market, and yield its URL."""
+    anvil = Anvil(*arguments)
+    try:
+        yield anvil.url
+    finally:
+        anvil.close()
+
+
 class RpcError(Exception):
     """The node answered with an error object."""
 
