@@ -35,7 +35,7 @@ RATE = 10**6
 
 
 @dataclass(frozen=True)
-class World:
+class Case:
     """A snapshot with the nodes that its fleet was written from."""
 
     snapshot: Snapshot
@@ -48,9 +48,9 @@ def write_fleet(nodes: tuple[Node, ...]) -> Fleet:
     return fleet
 
 
-def world_of(nodes: tuple[Node, ...], jobs: tuple[JobRow, ...], *, gas_price: int = 0, fee: int = 5) -> World:
+def case_of(nodes: tuple[Node, ...], jobs: tuple[JobRow, ...], *, gas_price: int = 0, fee: int = 5) -> Case:
     view = write_fleet(nodes).at(NOW, MARKET)
-    return World(Snapshot(100, NOW, view, jobs, liveness_fee=fee, gas_price=gas_price), nodes)
+    return Case(Snapshot(100, NOW, view, jobs, liveness_fee=fee, gas_price=gas_price), nodes)
 
 
 def node(number: int, **changes: object) -> Node:
@@ -171,8 +171,8 @@ def some_job(draw: st.DrawFn, number: int) -> JobRow:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def cases(draw: st.DrawFn) -> Case:
     nodes = draw(some_nodes())
     jobs = tuple(draw(some_job(i)) for i in range(1, draw(st.integers(1, 4)) + 1))
     price = draw(st.sampled_from([0, 0, 1, 50]))
-    return world_of(nodes, jobs, gas_price=price, fee=draw(st.sampled_from([0, 5, 10**6])))
+    return case_of(nodes, jobs, gas_price=price, fee=draw(st.sampled_from([0, 5, 10**6])))
