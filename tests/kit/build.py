@@ -56,7 +56,7 @@ def terms(**changes: Any) -> Terms:
 
 
 def node(number: int, **changes: Any) -> Node:
-    """Return a seasoned node with two slots and stake for many leases; `changes` are fields of it, its offer or hot."""
+    """Return a seasoned node with two slots and stake for many leases; `changes` may name fields of its parts too."""
     hot = {name: changes.pop(name) for name in list(changes) if name in Hot.__dataclass_fields__}
     offer = {name: changes.pop(name) for name in list(changes) if name in Offer.__dataclass_fields__}
     plain = Node(
