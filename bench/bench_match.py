@@ -237,7 +237,7 @@ def _react(market: Any, rounds: int) -> dict[str, Any]:
     waits: list[float] = []
     try:
         for _ in range(rounds):
-            market.catch_up()
+            market.evm.catch_up()
             terms = market.world.post(match_window=300, flags=TermsFlag.NEWCOMERS)
             start = time.perf_counter()
             while market.world.load(terms)[2] == 0:

@@ -8,7 +8,7 @@ from typing import Any
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Outcome, Policy, State, Terms, TermsFlag
-from tests.attacks.stages import DEAD, market
+from tests.attacks.stages import market
 from tests.kit import world as w
 from tests.kit.evm import Reverted
 from tests.kit.model import Job, Model, Refusal
@@ -76,7 +76,7 @@ class Modelled:
                     assert words.unpack_best(second) == job.best[index]
                 if job.header is not None:
                     assert words.unpack_header(job_word) == job.header
-        accounts = {*model.credits, world.submitter, world.owner, world.treasury, world.keeper, DEAD}
+        accounts = {*model.credits, world.submitter, world.owner, world.treasury, world.keeper, w.DEAD}
         for account in accounts:
             assert world.credit(account) == model.credits[account], account
         held = sum(model.job_lock(job) for job in model.jobs.values()) + model.stake_total

@@ -12,7 +12,7 @@ from typing import Any
 
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Terms, TermsFlag
-from tests.attacks.stages import DEAD, HOOK, holding, market
+from tests.attacks.stages import HOOK, holding, market
 from tests.kit import world as w
 from tests.kit.evm import Contract, Reverted
 from tests.kit.vault import key, share, shares
@@ -145,7 +145,7 @@ class Attack:
         """The sum of all locks and credits is what Escrow counts, and what it has."""
         world = self.world
         people = {world.submitter, world.owner, world.operator, world.keeper, world.treasury, world.stranger}
-        people |= {self.address, world.deployer, self.evm.account("payer"), DEAD}
+        people |= {self.address, world.deployer, self.evm.account("payer"), w.DEAD}
         booked = sum(world.credit(who) for who in people) + world.escrow.call.locked(self.attacker, key("own"))
         booked += sum(world.staked(n) for n in range(1, world.nodes.call.totals() & 0xFFFFFFFF))
         booked += sum(world.locked(self.id(name)) for name in self.jobs)

@@ -18,22 +18,11 @@ from tests.kit.evm import Contract, Evm
 KINDS = ("native", "erc20")
 # Traits of ZooToken.
 FEE, LIE, REVERT, FREEZE, PAUSE, HOOK = 1 << 0, 1 << 2, 1 << 3, 1 << 4, 1 << 5, 1 << 6
-DEAD = "0x000000000000000000000000000000000000dEaD"
-
-
-class ZooEvm(Evm):
-    """A chain whose plain token is the one with switches, so that a market can be deployed with it."""
-
-    def deploy(self, name: str, *args: Any, sender: str | None = None, value: int = 0) -> Contract:
-        if name == "mocks/MockToken":
-            name, args = "mocks/ZooToken", (18,)
-        return super().deploy(name, *args, sender=sender, value=value)
 
 
 def market(kind: str, *, exact_gas: bool = False, policy: w.Policy = w.POLICY) -> w.World:
     """Deploy a market of the native coin, or of a token with switches."""
-    evm = ZooEvm(exact_gas=exact_gas)
-    return w.World(evm, erc20=kind == "erc20", policy=policy)
+    return w.World(Evm(exact_gas=exact_gas), erc20=kind == "erc20", token=w.ZOO, policy=policy)
 
 
 @dataclass
@@ -278,7 +267,7 @@ def parties(world: w.World) -> dict[str, str]:
         "keeper": world.keeper,
         "stranger": world.stranger,
         "treasury": world.treasury,
-        "dead": DEAD,
+        "dead": w.DEAD,
     }
 
 

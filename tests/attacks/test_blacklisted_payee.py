@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.attacks.stages import DEAD, ENDED, FREEZE, LIVE, PAUSE, credits, ended, finish, holding, parties, scene
+from tests.attacks.stages import ENDED, FREEZE, LIVE, PAUSE, credits, ended, finish, holding, parties, scene
+from tests.kit import world as w
 from tests.kit.evm import Reverted, reverts
 
 FROZEN = ("submitter", "owner", "operator", "keeper", "stranger", "treasury", "dead")
@@ -30,7 +31,7 @@ def test_freeze__each_party_at_each_stage__ends_the_job_and_keeps_the_money(stag
         assert credits(world) == wanted
         for other, account in parties(world).items():
             owed = world.credit(account)
-            if owed == 0 or account == DEAD:
+            if owed == 0 or account == w.DEAD:
                 continue
             if other == name:
                 with reverts("token: frozen"):

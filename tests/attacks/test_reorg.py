@@ -33,9 +33,8 @@ def world() -> Iterator[w.World]:
 
 
 def _later(world: w.World) -> None:
-    """Let the clock follow the chain's own, which mining and reorgs move."""
-    block = world.evm.rpc("eth_getBlockByNumber", "latest", False)  # type: ignore[attr-defined]
-    world.evm.now = max(world.evm.now, int(block["timestamp"], 16)) + 1
+    assert isinstance(world.evm, AnvilEvm)
+    world.evm.catch_up()
 
 
 def _reorg(world: w.World, depth: int) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import TermsFlag
-from tests.attacks.stages import DEAD, KINDS, Scene, booked, holding, scene
+from tests.attacks.stages import KINDS, Scene, booked, holding, scene
 from tests.kit import world as w
 from tests.kit.evm import reverts
 
@@ -22,7 +22,12 @@ def test_slash__lock_and_credits__move_by_what_the_event_says(stage: str, kind: 
     found = scene(stage, kind, keeper_fee=10**15)
     world = found.world
     world.evm.warp(late)
-    before = (world.staked(found.node), world.credit(DEAD), world.credit(world.stranger), world.node(found.node).stake)
+    before = (
+        world.staked(found.node),
+        world.credit(w.DEAD),
+        world.credit(world.stranger),
+        world.node(found.node).stake,
+    )
     total = _total(world)
     slashed = world.reclaim(found.terms, payee=world.stranger).event("Slashed")
     taken = slashed["reward"] + slashed["burnt"]
@@ -30,7 +35,7 @@ def test_slash__lock_and_credits__move_by_what_the_event_says(stage: str, kind: 
     assert before[0] - world.staked(found.node) == taken
     assert before[3] - world.node(found.node).stake == taken
     assert total - _total(world) == taken
-    assert world.credit(DEAD) - before[1] == slashed["burnt"] > 0
+    assert world.credit(w.DEAD) - before[1] == slashed["burnt"] > 0
     assert world.credit(world.stranger) - before[2] == slashed["reward"] > 0
     assert booked(found) == holding(world, world.escrow)
     # The reward is money: it can be taken out.
@@ -78,10 +83,10 @@ def test_slash__ration_used_up__burns_nothing_and_still_pays_the_reclaimer(kind:
     Scene(world, found.node, jobs[0]).to(world.unit(jobs[0]).mark)
     burns = []
     for terms in jobs:
-        staked, dead = world.staked(found.node), world.credit(DEAD)
+        staked, dead = world.staked(found.node), world.credit(w.DEAD)
         slashed = world.reclaim(terms).event("Slashed")
         assert staked - world.staked(found.node) == slashed["reward"] + slashed["burnt"]
-        assert world.credit(DEAD) - dead == slashed["burnt"]
+        assert world.credit(w.DEAD) - dead == slashed["burnt"]
         assert slashed["reward"] > 0
         burns.append(slashed["burnt"])
     # One slash is above the ration of 1 % of 1,000 ether, and the last that burns.

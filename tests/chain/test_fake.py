@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +14,7 @@ from hearth.chain.fake import Event, FakeChain, Fault, bloom_of, decode_raw
 from hearth.chain.port import Block, Call, ChainPort, refused
 from hearth.chain.rpc import Web3Chain
 from hearth.local import devnet
-from tests.kit.anvil import need_anvil
+from tests.kit.anvil import bare_chain, need_anvil
 
 ACCOUNT = devnet.account(0)
 ADDRESS = ACCOUNT.address.lower()
@@ -74,26 +71,9 @@ def node(request: pytest.FixtureRequest) -> Iterator[Node]:
     if request.param == "fake":
         yield Fake()
         return
-    binary = need_anvil()
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = int(probe.getsockname()[1])
-    process = subprocess.Popen(
-        [str(binary), "--port", str(port), "--silent", "--no-mining", "--hardfork", "cancun"],
-        stdout=subprocess.DEVNULL,
-    )
-    made = Real(f"http://127.0.0.1:{port}")
-    try:
-        for _ in range(400):
-            try:
-                made.port.chain_id()
-                break
-            except ChainError:
-                time.sleep(0.05)
-        yield made
-    finally:
-        process.terminate()
-        process.wait(10)
+    need_anvil()
+    with bare_chain("--no-mining") as url:
+        yield Real(url)
 
 
 def code_of(raw: bytes, node: Node) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import stat
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,9 +27,10 @@ from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import Posted, UnitView
 from hearth.protocol.types import Gate, Header, JobId, Needs, NodeId, Outcome, State, Terms, Unit
-from hearth.protocol.words import pack_policy, pack_terms
+from hearth.protocol.words import pack_terms
 from hearth.spec.model import Gpu
 from hearth.storage.stores import MemoryStore
+from tests.kit import build
 from tools import schemas
 
 LOG = Log("0x" + "00" * 20, (), b"", 1, bytes(32), bytes(32), 0)
@@ -39,20 +39,8 @@ NOW = 1_800_000_000
 
 
 def _terms(**changes: Any) -> Terms:
-    terms = Terms(
-        submitter="0x" + "11" * 20,
-        salt=7,
-        spec=bytes([5]) * 32,
-        needs=Needs(cores=1),
-        ceiling=10**18,
-        max_seconds=60,
-        deadline=NOW + 3_600,
-        keeper_fee=10**12,
-        policy=pack_policy(POLICY),
-        max_attempts=3,
-        match_window=1,
-    )
-    return dataclasses.replace(terms, **changes)
+    plain = {"salt": 7, "spec": bytes([5]) * 32, "needs": Needs(cores=1), "deadline": NOW + 3_600, "match_window": 1}
+    return build.terms(**{"submitter": "0x" + "11" * 20, "keeper_fee": 10**12, **plain, **changes})
 
 
 def _view(units: list[Unit], *, leases: int = 1, closed: bool = False, now: int = NOW, second: int = 0) -> JobView:

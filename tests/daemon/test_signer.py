@@ -18,29 +18,14 @@ from hearth.chain.keys import KeyFile, SignerLock, create_key
 from hearth.chain.port import Call
 from hearth.chain.tx_journal import TxState
 from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config
-from hearth.market.contracts import CONTRACTS
-from hearth.market.network import Network, NodeParameters
 from hearth.protocol.types import LOCAL_CHAIN_ID
-from hearth.protocol.units import Asset
+from tests.kit import build
 
 NOBODY = 65_534
 SECRET = b"\x11" * 32
 ACCOUNT = Account.from_key(SECRET)
 TARGET = "0x" + "cd" * 20
 CALL = Call(TARGET, b"\x01\x02\x03\x04", 0, "jobs.claim")
-
-
-def network_of(chain: FakeChain) -> Network:
-    return Network(
-        name="test",
-        chain_id=chain.chain_id(),
-        genesis_hash=chain.genesis_hash(),
-        contracts=dict.fromkeys(CONTRACTS, TARGET),
-        asset=Asset("ETH", 18),
-        policy=0,
-        deploy_block=0,
-        node_parameters=NodeParameters(900, 600, 1, 1, 1, 1, 1),
-    )
 
 
 @pytest.fixture
@@ -82,7 +67,7 @@ def shared() -> Iterator[Path]:
 
 
 def test_sender_config__local_and_public_chain__one_pace_each(chain: FakeChain) -> None:
-    local = network_of(chain)
+    local = build.network(chain)
     assert local.local and local.chain_id == LOCAL_CHAIN_ID
     quick = sender_config(local, max_fee=7)
     assert (quick.replace_after, quick.poll, quick.finality, quick.max_fee) == (5.0, 0.1, 4, 7)
@@ -106,7 +91,7 @@ def test_open_sender__key_folder_read_only__locks_in_the_state_folder(chain: Fak
     if not os.geteuid():
         os.chown(home, NOBODY, NOBODY)
     credentials.chmod(0o555)
-    network = network_of(chain)
+    network = build.network(chain)
     config = sender_config(network)
     try:
         with without_rights():
@@ -122,7 +107,7 @@ def test_open_sender__key_folder_read_only__locks_in_the_state_folder(chain: Fak
 
 
 def test_open_sender__key_held_elsewhere__waits_then_refuses(chain: FakeChain, key: KeyFile, tmp_path: Path) -> None:
-    network = network_of(chain)
+    network = build.network(chain)
     with SignerLock(key.lock_path):
         with pytest.raises(ConfigError) as caught:
             with open_sender(
@@ -143,7 +128,7 @@ def test_open_sender__key_held_elsewhere__waits_then_refuses(chain: FakeChain, k
 
 
 def test_open_sender__again__knows_what_it_sent(chain: FakeChain, key: KeyFile, tmp_path: Path) -> None:
-    network = network_of(chain)
+    network = build.network(chain)
     config = sender_config(network)
     for _ in range(2):
         with open_sender(chain, network, key, ACCOUNT, home=tmp_path / "state", config=config) as sender:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
@@ -46,7 +45,8 @@ from hearth.protocol.types import (
     Terms,
 )
 from hearth.protocol.words import pack_policy, pack_terms
-from tests.kit.anvil import need_anvil
+from tests.kit import build
+from tests.kit.anvil import bare_chain, need_anvil
 from tests.kit.require import require
 from tests.kit.running import RunningMarket
 
@@ -71,20 +71,16 @@ def stage(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def terms_of(stage: RunningMarket, submitter: str, **changes: Any) -> Terms:
-    now = stage.chain.head().timestamp
-    base = Terms(
+    plain = build.terms(
         submitter=submitter.lower(),
         salt=time.monotonic_ns() & (2**96 - 1),
-        spec=b"\x33" * 32,
         needs=NEEDS,
         ceiling=2 * 10**18,
-        max_seconds=60,
-        deadline=now + 3_600,
-        keeper_fee=10**14,
+        deadline=stage.chain.head().timestamp + 3_600,
         policy=stage.market.policies().word,
         max_attempts=2,
     )
-    return replace(base, **changes)
+    return replace(plain, **changes)
 
 
 def pay(stage: RunningMarket, actor: int, approval: Any, call: Call, key: str) -> Any:
@@ -425,26 +421,6 @@ def test_send__killed_at_each_moment__is_done_exactly_once(stage: RunningMarket,
 
 
 # ---- reorgs on a real chain ----
-
-
-@contextlib.contextmanager
-def bare_chain() -> Iterator[str]:
-    """Run an anvil without a market, and yield its URL once it answers."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    process = subprocess.Popen(
-        [str(devnet.find_anvil()), "--port", str(port), "--silent", "--hardfork", "cancun"], stdout=subprocess.DEVNULL
-    )
-    try:
-        for _ in range(200):
-            with contextlib.suppress(ChainError):
-                Web3Chain([url], timeout=5, attempts=1).chain_id()
-                break
-            time.sleep(0.05)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: Path) -> None:

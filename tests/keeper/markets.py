@@ -17,8 +17,6 @@ from hearth.protocol.types import (
     Node,
     NodeFlag,
     NodeId,
-    NodeState,
-    Offer,
     Runtime,
     State,
     Terms,
@@ -27,6 +25,7 @@ from hearth.protocol.types import (
 )
 from keeper.fleet import Fleet, encode_node
 from keeper.snapshot import JobRow, Snapshot, UnitRow
+from tests.kit import build
 
 NOW = 1_700_000_000
 IMMUTABLES = Immutables(dead_after=900, minimum_stake=100)
@@ -36,7 +35,7 @@ RATE = 10**6
 
 
 @dataclass(frozen=True)
-class World:
+class Case:
     """A snapshot with the nodes that its fleet was written from."""
 
     snapshot: Snapshot
@@ -49,40 +48,28 @@ def write_fleet(nodes: tuple[Node, ...]) -> Fleet:
     return fleet
 
 
-def world_of(nodes: tuple[Node, ...], jobs: tuple[JobRow, ...], *, gas_price: int = 0, fee: int = 5) -> World:
+def case_of(nodes: tuple[Node, ...], jobs: tuple[JobRow, ...], *, gas_price: int = 0, fee: int = 5) -> Case:
     view = write_fleet(nodes).at(NOW, IMMUTABLES)
-    return World(Snapshot(100, NOW, view, jobs, liveness_fee=fee, gas_price=gas_price), nodes)
+    return Case(Snapshot(100, NOW, view, jobs, liveness_fee=fee, gas_price=gas_price), nodes)
 
 
 def node(number: int, **changes: object) -> Node:
     """Return a live, seasoned node with two slots and stake for many leases."""
-    hot = {k: changes.pop(k) for k in list(changes) if k in NodeState.__dataclass_fields__}
-    offer = {k: changes.pop(k) for k in list(changes) if k in Offer.__dataclass_fields__}
-    plain = Node(
-        id=NodeId(number),
-        owner=f"0x{number + 0x100:040x}",
-        operator=f"0x{number + 0x200:040x}",
-        stake=10**12,
-        offer=replace(Offer(slots=2, cores=4, ram_gib=8, ask=5 * RATE), **offer),  # type: ignore[arg-type]
-        state=replace(NodeState(beat=NOW - 10, r=20 << 20, seasoned=True), **hot),  # type: ignore[arg-type]
-    )
-    return replace(plain, **changes)  # type: ignore[arg-type]
+    return build.node(number, **{"beat": NOW - 10, **changes})
 
 
 def terms(salt: int = 1, **changes: object) -> Terms:
     """Return the terms of a matched job: 60 s, ceiling twice the usual ask, keeper fee 1,000."""
-    plain = Terms(
+    plain = build.terms(
         submitter="0x" + "aa" * 20,
         salt=salt,
         spec=bytes(32),
         needs=Needs(runtimes=Runtime.WASM, cores=1, ram_gib=1),
         ceiling=10 * RATE,
-        max_seconds=60,
         deadline=NOW + 86_400,
         keeper_fee=1_000,
         policy=fleets.POLICY_WORD,
         match_window=12,
-        max_attempts=3,
         flags=TermsFlag.NEWCOMERS,
     )
     return replace(plain, **changes)  # type: ignore[arg-type]
@@ -184,8 +171,8 @@ def some_job(draw: st.DrawFn, number: int) -> JobRow:
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> World:
+def cases(draw: st.DrawFn) -> Case:
     nodes = draw(some_nodes())
     jobs = tuple(draw(some_job(i)) for i in range(1, draw(st.integers(1, 4)) + 1))
     price = draw(st.sampled_from([0, 0, 1, 50]))
-    return world_of(nodes, jobs, gas_price=price, fee=draw(st.sampled_from([0, 5, 10**6])))
+    return case_of(nodes, jobs, gas_price=price, fee=draw(st.sampled_from([0, 5, 10**6])))

@@ -34,12 +34,12 @@ from tests.keeper.markets import (
     KEEPER,
     NOW,
     OTHER,
-    World,
+    Case,
+    case_of,
+    cases,
     job,
     node,
     open_unit,
-    world_of,
-    worlds,
 )
 
 FREE = Config(keeper=KEEPER, payee=KEEPER, jitter=0, latency=0, max_loss=10**30)
@@ -54,10 +54,10 @@ configs = st.builds(
 )
 
 
-def refusal(action: Action, world: World, now: int) -> str:
+def refusal(action: Action, case: Case, now: int) -> str:
     """Return why the contracts would refuse an action, "" where they take it. Written from the protocol's guards."""
-    rows = {row.id: row for row in world.snapshot.jobs}
-    nodes = {node.id: node for node in world.nodes}
+    rows = {row.id: row for row in case.snapshot.jobs}
+    nodes = {node.id: node for node in case.nodes}
     if isinstance(action, CheckLiveness):
         for number in action.nodes:
             hot = nodes[number].state
@@ -131,13 +131,13 @@ def reason_for(said: list[Action | Skip], name: str) -> str:
     return skip.reason
 
 
-@given(worlds(), configs)
-def test_decide__any_market__emits_nothing_that_a_guard_refuses(world: World, config: Config) -> None:
+@given(cases(), configs)
+def test_decide__any_market__emits_nothing_that_a_guard_refuses(case: Case, config: Config) -> None:
     seen: set[tuple[bytes, int]] = set()
-    for action in actions_of(decide(world.snapshot, config, NOW)):
-        assert refusal(action, world, NOW) == ""
+    for action in actions_of(decide(case.snapshot, config, NOW)):
+        assert refusal(action, case, NOW) == ""
         if isinstance(action, Propose):  # a lease beyond the next needs the ones before it, in order
-            row = next(row for row in world.snapshot.jobs if row.id == action.job)
+            row = next(row for row in case.snapshot.jobs if row.id == action.job)
             touched = row.header.touched if row.header else 1
             if action.index > touched:
                 assert action.follows
@@ -145,9 +145,9 @@ def test_decide__any_market__emits_nothing_that_a_guard_refuses(world: World, co
             seen.add((action.job, action.index))
 
 
-@given(worlds(), configs)
-def test_decide__any_market__names_everything_once_with_a_reason(world: World, config: Config) -> None:
-    said = decide(world.snapshot, config, NOW)
+@given(cases(), configs)
+def test_decide__any_market__names_everything_once_with_a_reason(case: Case, config: Config) -> None:
+    said = decide(case.snapshot, config, NOW)
     named: list[str] = []
     for one in said:
         if isinstance(one, Skip):
@@ -156,48 +156,48 @@ def test_decide__any_market__names_everything_once_with_a_reason(world: World, c
         else:
             named.extend(one.ids)
     assert len(named) == len(set(named))
-    for row in world.snapshot.jobs:
+    for row in case.snapshot.jobs:
         for unit in row.units:
             assert (unit_id(row.id, unit.index) in named) == (not unit.unit.state.terminal)
         header = row.header
         if header and not header.closed and header.touched < row.terms.leases:
             assert {unit_id(row.id, header.touched), unit_id(row.id, ALL)} & set(named)
-    for one_node in world.nodes:
+    for one_node in case.nodes:
         hot = one_node.state
         silent = hot.beat != 0 and hot.beat + IMMUTABLES.dead_after <= NOW
         silent &= not hot.status & (NodeFlag.LAPSED | NodeFlag.EXITING)
         assert (node_id(one_node.id) in named) == silent
 
 
-@given(worlds(), configs, st.randoms(use_true_random=False))
-def test_decide__rows_in_any_order__same_result(world: World, config: Config, shuffle: random.Random) -> None:
-    first = decide(world.snapshot, config, NOW)
-    jobs = [replace(row, units=tuple(shuffle.sample(row.units, len(row.units)))) for row in world.snapshot.jobs]
+@given(cases(), configs, st.randoms(use_true_random=False))
+def test_decide__rows_in_any_order__same_result(case: Case, config: Config, shuffle: random.Random) -> None:
+    first = decide(case.snapshot, config, NOW)
+    jobs = [replace(row, units=tuple(shuffle.sample(row.units, len(row.units)))) for row in case.snapshot.jobs]
     shuffle.shuffle(jobs)
-    assert decide(replace(world.snapshot, jobs=tuple(jobs)), config, NOW) == first
+    assert decide(replace(case.snapshot, jobs=tuple(jobs)), config, NOW) == first
 
 
-@given(worlds(), configs)
-def test_decide__paid_market__never_acts_below_its_allowed_loss(world: World, config: Config) -> None:
-    for action in actions_of(decide(world.snapshot, config, NOW)):
-        cost = config.cost_of(action.gas, world.snapshot.gas_price)
+@given(cases(), configs)
+def test_decide__paid_market__never_acts_below_its_allowed_loss(case: Case, config: Config) -> None:
+    for action in actions_of(decide(case.snapshot, config, NOW)):
+        cost = config.cost_of(action.gas, case.snapshot.gas_price)
         assert action.reward - cost >= -config.max_loss
 
 
-@given(worlds())
-def test_decide__proposals__name_the_node_that_a_plain_loop_names(world: World) -> None:
+@given(cases())
+def test_decide__proposals__name_the_node_that_a_plain_loop_names(case: Case) -> None:
     """Before any slot is reserved, the first proposal of a cycle is for the winner of the whole fleet."""
-    said = actions_of(decide(world.snapshot, FREE, NOW))
+    said = actions_of(decide(case.snapshot, FREE, NOW))
     first = next((one for one in said if isinstance(one, Propose)), None)
     reserved = any(
-        formulas.has_live_proposal(unit.unit, row.policy, NOW) for row in world.snapshot.jobs for unit in row.units
+        formulas.has_live_proposal(unit.unit, row.policy, NOW) for row in case.snapshot.jobs for unit in row.units
     )
     if first is None or reserved:
         return
-    row = next(row for row in world.snapshot.jobs if row.id == first.job)
+    row = next(row for row in case.snapshot.jobs if row.id == first.job)
     touched = row.header.touched if row.header else 1
     unit = UnitRow(first.index, Unit(state=State.OPEN)) if first.index >= touched else _row(row, first.index)
-    want = plain.winner(world.nodes, row.terms, row.policy, row.id, first.index, unit.unit, unit.best, NOW, IMMUTABLES)
+    want = plain.winner(case.nodes, row.terms, row.policy, row.id, first.index, unit.unit, unit.best, NOW, IMMUTABLES)
     assert want is not None
     assert (first.node, first.key) == (want.node, want.key)
 
@@ -206,7 +206,7 @@ def test_decide__proposals__name_the_node_that_a_plain_loop_names(world: World) 
 
 
 def one_job(*rows: UnitRow, nodes: tuple[Node, ...] = (), **changes: object) -> Snapshot:
-    return world_of(nodes or (node(1), node(2), node(3)), (job(*rows, **changes),)).snapshot  # type: ignore[arg-type]
+    return case_of(nodes or (node(1), node(2), node(3)), (job(*rows, **changes),)).snapshot  # type: ignore[arg-type]
 
 
 NAME = unit_id(job().id, 0)
@@ -229,8 +229,8 @@ def test_decide__better_node_than_the_best_proposal__improves() -> None:
 
 def test_decide__own_proposal__improves_only_at_a_loss() -> None:
     held = replace(open_unit(mark=NOW + 8), best=Best(payee=KEEPER, node=NodeId(1), key=1))
-    world = world_of((node(1), node(2, ask=1)), (job(held),), gas_price=1)
-    said = decide(world.snapshot, replace(FREE, max_loss=0, coin_price=1), NOW)
+    case = case_of((node(1), node(2, ask=1)), (job(held),), gas_price=1)
+    said = decide(case.snapshot, replace(FREE, max_loss=0, coin_price=1), NOW)
     assert reason_for(said, NAME) == "not worth its gas: earns 0, costs 1"
 
 
@@ -301,7 +301,7 @@ def test_decide__slot_taken_by_a_live_proposal__proposes_the_other_node() -> Non
     waiting = replace(open_unit(mark=NOW - 5), best=Best(payee=OTHER, node=NodeId(1), key=200 << 40))
     nodes = (node(1, slots=1, ask=1), node(2, slots=1))
     rows = (job(waiting, number=1), job(open_unit(), number=2))
-    said = actions_of(decide(world_of(nodes, rows).snapshot, FREE, NOW))
+    said = actions_of(decide(case_of(nodes, rows).snapshot, FREE, NOW))
     assert [(one.job, one.node) for one in said if isinstance(one, Propose)] == [(rows[1].id, NodeId(2))]
 
 
@@ -309,7 +309,7 @@ def test_decide__stake_for_one_lease_only__is_not_promised_twice() -> None:
     lease_bond = formulas.bond(job().terms, job().policy)
     nodes = (node(1, slots=5, stake=lease_bond + 1),)
     rows = (job(open_unit(), number=1), job(open_unit(), number=2))
-    said = decide(world_of(nodes, rows).snapshot, FREE, NOW)
+    said = decide(case_of(nodes, rows).snapshot, FREE, NOW)
     assert len(actions_of(said)) == 1
 
 
@@ -331,13 +331,13 @@ def test_decide__silent_node__reclaims_before_the_lease_ends() -> None:
 
 def test_decide__130_silent_nodes__two_batches() -> None:
     nodes = tuple(node(i, beat=NOW - 900) for i in range(1, 131))
-    said = decide(world_of(nodes, ()).snapshot, FREE, NOW)
+    said = decide(case_of(nodes, ()).snapshot, FREE, NOW)
     assert [len(one.nodes) for one in said if isinstance(one, CheckLiveness)] == [128, 2]
 
 
 def test_decide__70_submitted_units__settle_in_batches_best_paid_first() -> None:
     rows = tuple(job(open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW - i), number=i + 1) for i in range(70))
-    said = [one for one in decide(world_of((node(1),), rows).snapshot, FREE, NOW) if isinstance(one, Settle)]
+    said = [one for one in decide(case_of((node(1),), rows).snapshot, FREE, NOW) if isinstance(one, Settle)]
     assert [len(one.items) for one in said] == [64, 6]
     assert said[0].items[0] == (rows[69].id, 0)
     assert said[0].reward > said[1].reward
@@ -345,7 +345,7 @@ def test_decide__70_submitted_units__settle_in_batches_best_paid_first() -> None
 
 def test_decide__settlement_below_its_gas__waits_until_the_ramp_pays() -> None:
     row = job(open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW), keeper_fee=800)
-    snapshot = world_of((node(1),), (row,), gas_price=1).snapshot
+    snapshot = case_of((node(1),), (row,), gas_price=1).snapshot
     config = replace(FREE, max_loss=0, coin_price=2_000_000_000_000_000)  # 92,000 gas cost 184
     assert reason_for(decide(snapshot, config, NOW), NAME) == "not worth its gas: earns 100, costs 184"
     later = NOW + 168  # ramp: 100 x (1000 + 5 x 168) / 1000 = 184
@@ -370,7 +370,7 @@ def test_decide__notice_over__closes() -> None:
 
 def test_decide__two_keepers_with_jitter__share_the_work() -> None:
     rows = tuple(job(open_unit(started=NOW - 6), number=i) for i in range(1, 41))
-    snapshot = world_of(tuple(node(i) for i in range(1, 31)), rows).snapshot
+    snapshot = case_of(tuple(node(i) for i in range(1, 31)), rows).snapshot
     one = {a.id for a in actions_of(decide(snapshot, replace(FREE, jitter=12, keeper=KEEPER), NOW))}
     two = {a.id for a in actions_of(decide(snapshot, replace(FREE, jitter=12, keeper=OTHER), NOW))}
     assert one - two

@@ -64,7 +64,7 @@ def test_cycle__matched_job__is_proposed_settled_and_paid_for(market: LiveMarket
     assert outcomes(keeper.cycle()) == [("propose", "mined")]
     best = world.best(terms)
     assert (best.node, best.payee) == (node, market.address)
-    market.catch_up()
+    market.evm.catch_up()
     assert outcomes(keeper.cycle()) == []  # its own proposal stands
 
     market.warp(13)
@@ -102,7 +102,7 @@ def test_cycle__array__proposes_one_lease_per_free_slot_in_one_block(market: Liv
         market.evm.rpc("evm_setAutomine", True)
     assert outcomes(cycle) == [("propose", "mined")] * 4
     proposed = [one for one in cycle.said if isinstance(one, Propose)]
-    market.catch_up()
+    market.evm.catch_up()
     assert world.header(terms).touched == 4
     for action in proposed:
         assert world.best(terms, action.index).key == action.key
@@ -117,7 +117,7 @@ def test_cycle__silent_node__is_reclaimed_and_recorded(market: LiveMarket) -> No
     assert outcomes(keeper.cycle()) == []
     market.warp(901)
     assert outcomes(keeper.cycle()) == [("reclaim", "mined"), ("check_liveness", "mined")]
-    market.catch_up()
+    market.evm.catch_up()
     assert world.state(terms) == State.OPEN
     assert world.credit(market.address) > 0
     assert not [one for one in keeper.cycle().outcomes if one["action"] == "reclaim"]
@@ -255,7 +255,7 @@ def test_cycle__somebody_was_faster__is_a_lost_race_and_no_error(market: LiveMar
     terms = post(market)
     port = Rival([market.url], chain_id=CHAIN_ID)
     keeper = market.keeper(port=port)
-    market.catch_up()
+    market.evm.catch_up()
     port.act = lambda: world.propose(terms, node, sender=world.stranger)
     assert outcomes(keeper.cycle()) == [("propose", "refused")]
     assert count(keeper, "hearth_keeper_lost_races_total", action="propose") == 1
@@ -477,7 +477,7 @@ def test_cycle__token_market__weighs_gas_at_the_price_of_the_coin(tmp_path: Path
         price.write_text("0.001\n")
         market.evm.rpc("evm_mine")
         assert outcomes(keeper.cycle()) == [("propose", "mined")]
-        market.catch_up()
+        market.evm.catch_up()
         price.write_text("nothing\n")
         assert "price.coin" in keeper.cycle().unready
     finally:

@@ -19,7 +19,7 @@ from keeper.actions import Skip
 from keeper.index import Index
 from keeper.ledger import Ledger
 from keeper.status import MAX_LISTED, Cycle, read_status, status_of, write_status
-from tests.keeper.markets import KEEPER, NOW, OTHER, job, node, open_unit, world_of
+from tests.keeper.markets import KEEPER, NOW, OTHER, case_of, job, node, open_unit
 
 SKIP = Skip("node 3", "left to other keepers until 9")
 DONE = {"action": "propose", "id": "0x00/1", "outcome": "mined", "detail": "0xabc"}
@@ -30,7 +30,7 @@ def cycle_of(*skips: Skip, unready: str = "") -> Cycle:
         job(open_unit(), replace(open_unit(), index=1), header=Header(touched=2, opened=NOW - 5), units=9),
         job(open_unit(), number=2),
     )
-    snapshot = world_of((node(1), node(2, slots=1, busy=1)), rows, gas_price=7).snapshot
+    snapshot = case_of((node(1), node(2, slots=1, busy=1)), rows, gas_price=7).snapshot
     head = Block(100, bytes(32), bytes(32), NOW, 1)
     return Cycle(head, snapshot, list(skips), balance=10**30, outcomes=[DONE], unready=unready)
 

@@ -1,1 +1,24 @@
-"""What tests of several folders share."""
+"""What tests of several folders share; what one folder alone needs lies there.
+
+Contracts in this process, on revm
+    evm       `Evm`, a chain in memory: compile, deploy, call, decode; `reverts` demands a reason
+    world     `World`, a market on it with actors and factories: every contract test starts here
+    steps     what tests of the registries do again and again: claim a job, visit a boundary, compare credits
+    vault     `Vault`, Escrow alone with its asset
+    model     `Model`, the same market in plain Python, to compare with
+    gas       what each call costs, measured on a `World`
+
+A real chain
+    anvil     `AnvilEvm`, an `Evm` that is an anvil, so that a `World` lives on a node; `bare_chain` has no market;
+              `need_anvil` skips, or fails where CI says so
+    live      `LiveMarket`, a `World` on anvil whose clock the test sets, and keepers in this process
+    running   `RunningMarket`, a devnet in real time with senders and processes, as users start it
+    town      `Town`, a running market used through the command line
+    exchange  `Exchange`, a running market of workers with jobs of their own, killed and started again
+
+No chain
+    build     terms, nodes, specs and networks: a test names what it is about
+    scripted  `ScriptedMarket`, typed reads of contracts that answer what a test lets them
+
+    require   what a test does where a real part is missing
+"""

@@ -21,10 +21,13 @@ from typing import Any
 from eth_abi import decode
 from eth_utils import keccak, to_checksum_address
 
-from hearth.base.errors import ConfigError
+from hearth.base.errors import ChainError, ConfigError
+from hearth.chain.rpc import Web3Chain
 from hearth.local.devnet import find_anvil, free_port
 from tests.kit.evm import BLOCK_GAS, CHAIN_ID, START, Contract, Evm, Function, Receipt, Reverted, _plain
 from tests.kit.require import require
+
+START_SECONDS = 20.0
 
 _ERROR = keccak(b"Error(string)")[:4]
 
@@ -36,6 +39,48 @@ def need_anvil() -> Path:
     except ConfigError as error:
         require("anvil", False, error.message)
         raise
+
+
+class Anvil:
+    """An anvil process on loopback, at `url` once it is made; `close` ends it, and so does the end of the tests."""
+
+    def __init__(self, *arguments: str) -> None:
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._process = subprocess.Popen(
+            [find_anvil(), "--port", str(self.port), "--hardfork", "cancun", "--silent", *arguments],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+        )
+        atexit.register(self._process.kill)
+        end = time.monotonic() + START_SECONDS
+        while not self._answers():
+            assert self._process.poll() is None and time.monotonic() < end, f"no anvil came up at {self.url}"
+            time.sleep(0.05)
+
+    def _answers(self) -> bool:
+        try:
+            Web3Chain([self.url], attempts=1).chain_id()
+        except ChainError:
+            return False
+        return True
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        atexit.unregister(self._process.kill)
+
+
+@contextmanager
+def bare_chain(*arguments: str) -> Iterator[str]:
+    """Run an anvil without a market, and yield its URL."""
+    anvil = Anvil(*arguments)
+    try:
+        yield anvil.url
+    finally:
+        anvil.close()
 
 
 class RpcError(Exception):
@@ -50,24 +95,11 @@ class AnvilEvm(Evm):
     """One anvil process behind the interface of `Evm`; `close` ends it."""
 
     def __init__(self, *, now: int = START) -> None:
-        self.port = free_port()
-        arguments = ["--port", str(self.port), "--chain-id", str(CHAIN_ID), "--hardfork", "cancun", "--silent"]
-        arguments += ["--gas-limit", str(BLOCK_GAS), "--timestamp", str(now - 1), "--base-fee", "0", "--accounts", "1"]
-        self._process = subprocess.Popen(
-            [find_anvil(), *arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            stdin=subprocess.DEVNULL,
-        )
-        atexit.register(self._process.kill)
+        block = ("--chain-id", str(CHAIN_ID), "--gas-limit", str(BLOCK_GAS), "--timestamp", str(now - 1))
+        self._anvil = Anvil(*block, "--base-fee", "0", "--accounts", "1")
+        self.url = self._anvil.url
         self._ids = itertools.count(1)
-        self._connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        for _ in range(200):
-            try:
-                self.rpc("eth_chainId")
-                break
-            except OSError:
-                time.sleep(0.05)
+        self._connection = http.client.HTTPConnection("127.0.0.1", self._anvil.port, timeout=60)
         self.rpc("anvil_autoImpersonateAccount", True)
         self.exact_gas = True
         self.now = now
@@ -79,9 +111,7 @@ class AnvilEvm(Evm):
     def close(self) -> None:
         """End the process."""
         self._connection.close()
-        self._process.kill()
-        self._process.wait()
-        atexit.unregister(self._process.kill)
+        self._anvil.close()
 
     def rpc(self, method: str, *params: Any) -> Any:
         """Call one JSON-RPC method; raises RpcError with the node's answer."""
@@ -116,6 +146,13 @@ class AnvilEvm(Evm):
         encoded = item if nonce and nonce < 0x80 else bytes([0x80 + len(item)]) + item
         body = b"\x94" + bytes.fromhex(deployer[2:]) + encoded
         return to_checksum_address(keccak(bytes([0xC0 + len(body)]) + body)[12:])
+
+    # time
+
+    def catch_up(self) -> None:
+        """Move `now` past the newest block, which others' transactions, mining and reorgs may have made."""
+        block = self.rpc("eth_getBlockByNumber", "latest", False)
+        self.now = max(self.now, int(block["timestamp"], 16)) + 1
 
     # running
 

@@ -20,12 +20,12 @@ from hearth.chain import keys
 from hearth.local import devnet
 from hearth.market.abi import codec
 from hearth.market.events import Event, JobPosted, Reclaimed, Settled, Started, Submitted, decode
-from hearth.protocol.types import Billing, JobId, NodeId, Offer, Runtime, State, Terms, TermsFlag, Unit
-from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
-from hearth.spec.resolved import ResolvedCompare, ResolvedOutput, ResolvedResources, ResolvedVerify
+from hearth.protocol.types import Billing, JobId, NodeId, Offer, Runtime, State, TermsFlag, Unit
+from hearth.spec import Blob, needs_of, spec_digest
 from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
 from hearth.storage.stores import FolderStore
+from tests.kit import build
 from tests.kit.running import RunningMarket, start_python, wait
 from worker.journal import AttemptJournal, AttemptRow
 from worker.shell import read_status
@@ -170,29 +170,10 @@ class Scenario:
     def post(self, *, window: int = 0, units: int = 1, seconds: int = 600, newcomers: bool = False) -> JobId:
         """Post a job that only this scenario's worker takes."""
         market = self.exchange.market
-        spec = ResolvedSpec(
-            version=1,
-            name="chaos",
-            runtime="wasm",
-            image="",
-            module=self.module,
-            command=(),
-            workdir=None,
-            env={},
-            inputs=(),
-            outputs=(ResolvedOutput(path="/out/result", required=True, max_size=1024),),
-            resources=ResolvedResources(gpus=0, tier="", vram_gib=0, cpus=1, memory_mib=64, disk_gib=1, regions=()),
-            runtime_seconds=seconds,
-            fuel_per_second=1_000_000_000,
-            units=units,
-            chunk=1,
-            verify=ResolvedVerify(
-                mode="none", compare=ResolvedCompare(kind="hash", file="", atol="", rtol="", minimum="", field="")
-            ),
-        )
+        spec = build.spec(name="chaos", module=self.module, runtime_seconds=seconds, units=units)
         self.exchange.store.put_json(canonical_of(spec))
         policies = market.policies()
-        terms = Terms(
+        terms = build.terms(
             submitter=self.exchange.submitter.address,
             salt=secrets.randbits(90),
             spec=spec_digest(spec),

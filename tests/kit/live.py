@@ -12,7 +12,7 @@ from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
 from hearth.market.contracts import CONTRACTS
-from hearth.market.network import Network, NodeParameters
+from hearth.market.network import Network
 from hearth.protocol import words
 from hearth.protocol.units import Asset
 from keeper.health import KeeperHealth
@@ -20,17 +20,7 @@ from keeper.settings import Settings, parse
 from keeper.shell import Keeper
 from tests.kit.anvil import AnvilEvm
 from tests.kit.evm import CHAIN_ID
-from tests.kit.world import (
-    ASK_NOTICE,
-    DEAD_AFTER,
-    ETHER,
-    FEE_REFERENCE,
-    LIVENESS_FEE,
-    MINIMUM_STAKE,
-    RATION_BPS,
-    UNBONDING,
-    World,
-)
+from tests.kit.world import ETHER, NODES, World
 
 SECRET = bytes.fromhex("5a" * 32)
 
@@ -41,9 +31,8 @@ class LiveMarket:
     def __init__(self, folder: Path, *, erc20: bool = False) -> None:
         self.evm = AnvilEvm()
         self.world = World(self.evm, erc20=erc20)
-        self.lens = self.evm.deploy("Lens", self.world.jobs, self.world.nodes)
         self.folder = folder
-        self.url = f"http://127.0.0.1:{self.evm.port}"
+        self.url = self.evm.url
         self.account = Account.from_key(SECRET)
         self.evm.set_balance(self.account.address, 10 * ETHER)
 
@@ -53,7 +42,7 @@ class LiveMarket:
 
     def network(self, **changes: Any) -> Network:
         world = self.world
-        deployed = (world.escrow, world.nodes, world.jobs, self.lens)
+        deployed = (world.escrow, world.nodes, world.jobs, world.lens)
         contracts = {name: one.address.lower() for name, one in zip(CONTRACTS, deployed, strict=True)}
         token = None if world.token is None else world.token.address.lower()
         values: dict[str, Any] = {
@@ -64,9 +53,7 @@ class LiveMarket:
             "asset": Asset("TOK" if token else "ETH", 18, token),
             "policy": words.pack_policy(world.policy),
             "deploy_block": 0,
-            "node_parameters": NodeParameters(
-                DEAD_AFTER, ASK_NOTICE, UNBONDING, MINIMUM_STAKE, FEE_REFERENCE, LIVENESS_FEE, RATION_BPS
-            ),
+            "node_parameters": NODES,
             "code_hashes": {name: keccak(self.evm.code_at(address)) for name, address in contracts.items()},
             "rpc": (self.url,),
         }
@@ -99,14 +86,9 @@ class LiveMarket:
             sender = Sender(chain, self.account, journal, SenderConfig(timeout=20.0, poll=0.05), chain_id=CHAIN_ID)
         return Keeper(settings, network, chain, sender, KeeperHealth(60.0))
 
-    def catch_up(self) -> None:
-        """Move the world's clock past the newest block, which a keeper's transaction may have made."""
-        block = self.evm.rpc("eth_getBlockByNumber", "latest", False)
-        self.evm.now = max(self.evm.now, int(block["timestamp"], 16)) + 1
-
     def warp(self, seconds: int) -> None:
         """Move time on by `seconds` and mine a block there."""
-        self.catch_up()
+        self.evm.catch_up()
         self.evm.warp(seconds)
         self.evm.rpc("evm_setNextBlockTimestamp", self.evm.now)
         self.evm.rpc("evm_mine")

@@ -35,8 +35,7 @@ from hearth.protocol.types import (
     Unit,
     UnitFlag,
 )
-
-DEAD = to_checksum_address("0x000000000000000000000000000000000000dEaD")
+from tests.kit.world import DEAD
 
 GATE_REASONS = {
     Gate.NOT_LIVE: "nodes: not live",

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from eth_utils import to_checksum_address
-
+from hearth.market.network import NodeParameters
 from hearth.protocol import words
 from hearth.protocol.types import Needs, NodeId, NodeState, Terms, UnitFlag
-from tests.kit import world as w
 from tests.kit.evm import Contract, Receipt
-from tests.kit.world import NEEDS, World
+from tests.kit.world import DEAD, NEEDS, ZOO, World
 
-DEAD = to_checksum_address("0x000000000000000000000000000000000000dEaD")
 # Traits of contracts/mocks/ZooToken.vy.
 LIE = 4
 # Of a job with World's defaults on a node with OFFER: a price of 1e20 x 1000 s, a rate of 5e19, fee 500 bps.
@@ -72,18 +69,7 @@ def ask(
 
 def seat(world: World) -> World:
     """Put a NodeRegistry in place that takes a plain account for its JobRegistry, so that `from_jobs` can call it."""
-    world.nodes = world.evm.deploy(
-        "NodeRegistry",
-        world.escrow,
-        world.evm.account("registry"),
-        w.DEAD_AFTER,
-        w.ASK_NOTICE,
-        w.UNBONDING,
-        w.MINIMUM_STAKE,
-        w.FEE_REFERENCE,
-        w.LIVENESS_FEE,
-        w.RATION_BPS,
-    )
+    world.nodes = world.deploy_nodes(world.evm.account("registry"))
     return world
 
 
@@ -115,12 +101,10 @@ def submitted(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
 
 def awkward(world: World) -> tuple[Contract, Contract, Contract]:
     """Deploy a market of an awkward token in `world`'s chain: (token, NodeRegistry, JobRegistry)."""
-    evm = world.evm
-    token = evm.deploy("mocks/ZooToken", 18)
-    escrow = evm.deploy("Escrow", token)
-    nodes = evm.deploy("NodeRegistry", escrow, evm.create_address(evm.deployer, 1), 900, 600, 86_400, 1, 1, 0, 0)
-    jobs = evm.deploy("JobRegistry", escrow, nodes, world.treasury, words.pack_policy(world.policy))
-    return token, nodes, jobs
+    parameters = NodeParameters(900, 600, 86_400, 1, 1, 0, 0)
+    made = World(world.evm, erc20=True, token=ZOO, policy=world.policy, parameters=parameters)
+    assert made.token is not None
+    return made.token, made.nodes, made.jobs
 
 
 def noticed(world: World, terms: Terms) -> bool:

@@ -6,11 +6,12 @@ library's types (`hearth.protocol.types`) and packs them for the contracts, so t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any
 
 from eth_utils import to_checksum_address
 
+from hearth.market.network import NodeParameters
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import formulas, words
 from hearth.protocol.types import (
@@ -32,12 +33,17 @@ from hearth.protocol.types import (
 from tests.kit.evm import CHAIN_ID, NATIVE, Contract, Evm, Receipt
 
 ZERO = ZERO_ADDRESS
+# Takes what is slashed.
+DEAD = to_checksum_address("0x000000000000000000000000000000000000dEaD")
 ETHER = 10**18
 DAY = 86_400
 
 # The public profile, as the deploy script sets it.
 POLICY = PUBLIC.policy
 NODES = PUBLIC.node_parameters
+# What an ERC-20 market pays in: the mock to deploy and its arguments. ZooToken has a switch for each awkward trait.
+PLAIN = ("mocks/MockToken", "Test token", "TEST", 18)
+ZOO = ("mocks/ZooToken", 18)
 DEAD_AFTER = NODES.dead_after
 ASK_NOTICE = NODES.ask_notice
 UNBONDING = NODES.unbonding
@@ -67,9 +73,17 @@ SESSION = bytes.fromhex("44" * 32)
 
 
 class World:
-    """One market: `erc20` keeps its money in a plain token, else in the native coin."""
+    """One market: `erc20` keeps its money in `token`, else it is in the native coin."""
 
-    def __init__(self, evm: Evm | None = None, *, erc20: bool = False, policy: Policy = POLICY) -> None:
+    def __init__(
+        self,
+        evm: Evm | None = None,
+        *,
+        erc20: bool = False,
+        token: tuple[Any, ...] = PLAIN,
+        policy: Policy = POLICY,
+        parameters: NodeParameters = NODES,
+    ) -> None:
         self.evm = evm or Evm()
         self.policy = policy
         evm = self.evm
@@ -80,24 +94,17 @@ class World:
         self.operator = evm.account("operator")
         self.keeper = evm.account("keeper")
         self.stranger = evm.account("stranger")
-        self.token: Contract | None = evm.deploy("mocks/MockToken", "Test token", "TEST", 18) if erc20 else None
+        self.token: Contract | None = evm.deploy(*token) if erc20 else None
         self.escrow = evm.deploy("Escrow", self.token or NATIVE)
-        self.nodes = evm.deploy(
-            "NodeRegistry",
-            self.escrow,
-            evm.create_address(self.deployer, 1),
-            DEAD_AFTER,
-            ASK_NOTICE,
-            UNBONDING,
-            MINIMUM_STAKE,
-            FEE_REFERENCE,
-            LIVENESS_FEE,
-            RATION_BPS,
-        )
+        self.nodes = self.deploy_nodes(evm.create_address(self.deployer, 1), parameters)
         self.jobs = evm.deploy("JobRegistry", self.escrow, self.nodes, self.treasury, words.pack_policy(policy))
         assert self.nodes.call.JOBS() == self.jobs.address
         self.lens = evm.deploy("Lens", self.jobs, self.nodes)
         self._salt = 0
+
+    def deploy_nodes(self, jobs: str, parameters: NodeParameters = NODES) -> Contract:
+        """Deploy a NodeRegistry on this market's Escrow that takes `jobs` for its JobRegistry."""
+        return self.evm.deploy("NodeRegistry", self.escrow, jobs, *astuple(parameters))
 
     # money
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError, NotFoundError
-from hearth.chain.fake import Event, FakeChain
 from hearth.chain.port import Block, Call
-from hearth.market.abi import artifact, codec, signature_of
+from hearth.market.abi import artifact, codec
 from hearth.market.calls import Calls, Upkeep, UpkeepOp
 from hearth.market.contracts import CONTRACTS
-from hearth.market.network import Network
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import PAGE, Market
 from hearth.protocol import formulas, words
@@ -26,7 +23,6 @@ from hearth.protocol.types import (
     Best,
     Header,
     JobId,
-    Needs,
     Node,
     NodeId,
     NodeState,
@@ -34,58 +30,24 @@ from hearth.protocol.types import (
     Outcome,
     Runtime,
     State,
-    Terms,
     Unit,
 )
 from hearth.protocol.units import Asset
+from tests.kit import build
+from tests.kit.build import NATIVE, TOKEN
+from tests.kit.scripted import ScriptedMarket
 
 SUBMITTER = "0x" + "5b" * 20
 JOB = JobId(b"\x0a" * 32)
-TERMS = Terms(
-    submitter=SUBMITTER,
-    salt=7,
-    spec=b"\x33" * 32,
-    needs=Needs(),
-    ceiling=10**18,
-    max_seconds=60,
-    deadline=2_000_000_000,
-    keeper_fee=10**14,
-    policy=words.pack_policy(DEVNET.policy),
-    max_attempts=3,
-)
+TERMS = build.terms(submitter=SUBMITTER, salt=7)
 
 
-def network_of(chain: FakeChain, asset: Asset) -> Network:
-    return Network(
-        name="fake",
-        chain_id=chain.chain_id(),
-        genesis_hash=chain.genesis_hash(),
-        contracts={
-            "Escrow": "0x" + "e0" * 20,
-            "NodeRegistry": "0x" + "a0" * 20,
-            "JobRegistry": "0x" + "b0" * 20,
-            "Lens": "0x" + "c0" * 20,
-        },
-        asset=asset,
-        policy=TERMS.policy,
-        deploy_block=1,
-        node_parameters=DEVNET.node_parameters,
-    )
+class Rig(ScriptedMarket):
+    """A scripted market one block after its deployment."""
 
-
-NATIVE = Asset("ETH", 18)
-TOKEN = Asset("USDX", 6, "0x" + "70" * 20)
-
-
-class Rig:
     def __init__(self, asset: Asset = NATIVE) -> None:
-        self.chain = FakeChain()
-        self.market = Market(self.chain, network_of(self.chain, asset))
+        super().__init__(asset)
         self.chain.mine()
-
-    def answer(self, contract: str, name: str, types: list[str], values: list[Any]) -> None:
-        address = self.market.network.contracts[contract]
-        self.chain.on_call(address, codec(contract).selector(name), lambda call, block: encode(types, values))
 
     def store(self, job: int, unit: int = 0, second: int = 0, accused: int = 0) -> None:
         self.answer("JobRegistry", "load", ["uint256"] * 4, [job, unit, second, accused])
@@ -99,17 +61,10 @@ def rig() -> Rig:
 # ---- terms ----
 
 
-def posted_event(rig: Rig, job_id: bytes, terms: Terms) -> Event:
-    entry = next(e for e in artifact("JobRegistry").abi if e.get("name") == "JobPosted")
-    topics = (keccak(text=signature_of(entry)), job_id, bytes(12) + bytes.fromhex(terms.submitter[2:]))
-    data = encode([formulas.TERMS_TYPE, "bytes32[]"], [words.pack_terms(terms), []])
-    return Event(rig.market.network.jobs, topics, data)
-
-
 def test_terms_of__a_posted_job__is_the_terms(rig: Rig) -> None:
     job = rig.market.job_id(TERMS)
     other = replace(TERMS, salt=8, submitter="0x" + "99" * 20)
-    rig.chain.mine([posted_event(rig, job, TERMS), posted_event(rig, rig.market.job_id(other), other)])
+    rig.chain.mine([rig.posted(TERMS), rig.posted(other)])
     found = rig.market.terms_of(job)
     assert found.terms == TERMS and found.job_id == job and found.parents == ()
     head = rig.chain.head().number
@@ -119,7 +74,7 @@ def test_terms_of__a_posted_job__is_the_terms(rig: Rig) -> None:
 
 def test_terms_of__a_log_that_lies_about_its_id__is_refused(rig: Rig) -> None:
     job = rig.market.job_id(TERMS)
-    rig.chain.mine([posted_event(rig, job, replace(TERMS, ceiling=TERMS.ceiling + 1))])
+    rig.chain.mine([rig.posted(replace(TERMS, ceiling=TERMS.ceiling + 1), job)])
     with pytest.raises(ChainError) as caught:
         rig.market.terms_of(job)
     assert caught.value.code == "RPC_LIES"

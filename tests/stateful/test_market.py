@@ -25,7 +25,7 @@ from hearth.protocol import formulas, words
 from hearth.protocol.types import SENTINEL, Best, Billing, NodeId, Outcome, Runtime, State, TermsFlag, Unit
 from tests.kit import world as w
 from tests.kit.evm import Reverted
-from tests.kit.model import DEAD, Job, Model, Refusal
+from tests.kit.model import Job, Model, Refusal
 
 pytestmark = pytest.mark.stateful
 
@@ -649,11 +649,11 @@ class MarketMachine(RuleBasedStateMachine):
             self.w.nodes.send.exit_finish(node.id, sender=self.w.stranger)
         self.books_are_equal()
         for account, credit in list(self.m.credits.items()):
-            if credit and account != DEAD:
+            if credit and account != w.DEAD:
                 self.m.withdraw(account, credit)
                 self.w.escrow.send.withdraw(account, credit, sender=account)
         self.books_are_equal()
-        assert sum(self.m.credits.values()) == self.m.credits[DEAD]
+        assert sum(self.m.credits.values()) == self.m.credits[w.DEAD]
 
     def _pass(self, until: int) -> None:
         self.w.evm.warp(max(0, until - self.w.evm.now))

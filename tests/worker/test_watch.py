@@ -8,18 +8,16 @@ from typing import Any
 
 import pytest
 
-from hearth.chain.fake import Event, FakeChain
-from hearth.market.abi import codec
-from hearth.market.events import JobPosted, Settled, Slashed, Started, topic_of
-from hearth.market.network import Network, NodeParameters
-from hearth.market.reads import Market
-from hearth.protocol import formulas, words
+from hearth.chain.fake import Event
+from hearth.market.events import Settled, Slashed, Started, topic_of
+from hearth.protocol import words
 from hearth.protocol.types import Header, JobId, NodeId, Outcome, State, Terms, Unit
-from hearth.protocol.units import Asset
+from tests.kit.build import ADDRESSES
+from tests.kit.scripted import ScriptedMarket
 from tests.worker import test_decide as decided
 from worker.watch import KEEP, Watcher
 
-JOBS, NODES = "0x" + "0a" * 20, "0x" + "0b" * 20
+JOBS, NODES = ADDRESSES["JobRegistry"], ADDRESSES["NodeRegistry"]
 ME = decided.ME
 
 
@@ -27,32 +25,15 @@ def word(value: int) -> bytes:
     return value.to_bytes(32, "big")
 
 
-class Scripted:
-    """A fake chain whose Lens and JobRegistry answer from a dictionary of words."""
+class Scripted(ScriptedMarket):
+    """A scripted market whose Lens and JobRegistry answer from a dictionary of words, and a watcher of it."""
 
     def __init__(self) -> None:
-        self.chain = FakeChain()
-        parameters = NodeParameters(900, 600, 604_800, 10**18, 10**15, 10**13, 100)
-        self.network = Network(
-            name="fake",
-            chain_id=31337,
-            genesis_hash=self.chain.genesis_hash(),
-            contracts={
-                "Escrow": "0x" + "0c" * 20,
-                "NodeRegistry": NODES,
-                "JobRegistry": JOBS,
-                "Lens": "0x" + "0d" * 20,
-            },
-            asset=Asset("ETH", 18),
-            policy=0,
-            deploy_block=0,
-            node_parameters=parameters,
-        )
+        super().__init__()
         self.words: dict[bytes, int] = {}
         self.units: dict[tuple[bytes, int], int] = {}
-        self.chain.on_call(self.network.lens, codec("Lens").selector("jobs"), self._jobs)
-        self.chain.on_call(JOBS, codec("JobRegistry").selector("load"), self._load)
-        self.market = Market(self.chain, self.network)
+        self.on("Lens", "jobs", self._jobs)
+        self.on("JobRegistry", "load", self._load)
         self.watcher = Watcher(self.market, ME)
 
     def _jobs(self, call: Any, block: Any) -> bytes:
@@ -65,11 +46,7 @@ class Scripted:
         return word(self.words.get(job, 0)) + word(self.units.get((job, index), 0)) + word(0) + word(0)
 
     def post(self, terms: Terms) -> tuple[JobId, Event]:
-        packed = words.pack_terms(terms)
-        job = formulas.job_id_of_words(31337, JOBS, packed)
-        data = b"".join(part if isinstance(part, bytes) else word(part) for part in packed) + word(320) + word(0)
-        topics = (topic_of(JobPosted), job, bytes(12) + bytes.fromhex(terms.submitter[2:]))
-        return job, Event(JOBS, topics, data)
+        return self.market.job_id(terms), self.posted(terms)
 
     def event(self, kind: Any, job: JobId, unit: Unit, *rest: int, index: int = 0) -> Event:
         topics = (topic_of(kind), job, word(index), word(unit.node))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hearth.protocol import words
 from tests.kit.evm import reverts
-from tests.kit.steps import DEAD, LEASE
-from tests.kit.world import DAY, POLICY, World
+from tests.kit.steps import LEASE
+from tests.kit.world import DAY, DEAD, POLICY, World
 
 NOW = words.pack_policy(POLICY)
 

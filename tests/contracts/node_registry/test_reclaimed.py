@@ -11,8 +11,8 @@ from hearth.protocol import words
 from hearth.protocol.reputation import ONE
 from hearth.protocol.types import NodeId
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, DEAD, SLASH, credited, engage, from_jobs, node_state
-from tests.kit.world import ETHER, MINIMUM_STAKE, ZERO, World
+from tests.kit.steps import BOND, SLASH, credited, engage, from_jobs, node_state
+from tests.kit.world import DEAD, ETHER, MINIMUM_STAKE, ZERO, World
 
 RATION = 3 * MINIMUM_STAKE  # more than a hundredth of the stake, unless a test locks more than 300 ether
 

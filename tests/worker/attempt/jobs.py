@@ -7,9 +7,10 @@ from typing import Any
 
 from hearth.protocol.types import JobId, Terms
 from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
-from hearth.spec.resolved import ResolvedCompare, ResolvedInput, ResolvedOutput, ResolvedResources, ResolvedVerify
+from hearth.spec.resolved import ResolvedInput, ResolvedOutput
 from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage.stores import FolderStore
+from tests.kit import build
 from tests.worker import wasm_tools
 from worker.decide import LeaseKey
 
@@ -27,27 +28,15 @@ class Jobs:
 
     def spec(self, *command: str, **changes: Any) -> ResolvedSpec:
         values: dict[str, Any] = {
-            "version": 1,
             "name": "probe",
-            "runtime": "wasm",
-            "image": "",
             "module": Blob(cid=str(self.module.cid), size=self.module.size),
             "command": command,
             "workdir": Blob(cid=str(self.code.cid), size=self.code.size),
             "env": {"EPOCHS": "3"},
             "inputs": (ResolvedInput(cid=str(self.data.cid), dst="/in/data.txt", size=self.data.size),),
             "outputs": (ResolvedOutput(path="/out", required=True, max_size=1 << 20),),
-            "resources": ResolvedResources(gpus=0, tier="", vram_gib=0, cpus=1, memory_mib=64, disk_gib=1, regions=()),
-            "runtime_seconds": 20,
-            "fuel_per_second": 1_000_000_000,
-            "units": 1,
-            "chunk": 1,
-            "verify": ResolvedVerify(
-                mode="none",
-                compare=ResolvedCompare(kind="hash", file="", atol="", rtol="", minimum="", field=""),
-            ),
         }
-        return ResolvedSpec(**{**values, **changes})
+        return build.spec(**{**values, **changes})
 
     def terms(self, spec: ResolvedSpec, **changes: Any) -> Terms:
         self.store.put_json(canonical_of(spec))

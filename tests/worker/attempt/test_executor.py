@@ -35,7 +35,7 @@ from worker.runtimes.wasm import WasmRuntime
 LABEL = f"test-{os.getpid()}-3-"
 
 
-class World(Jobs):
+class Rig(Jobs):
     """A store with one job in it, and an executor over a folder."""
 
     def __init__(self, tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def wait(condition: Callable[[], bool], seconds: float = 60) -> None:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    made = Rig(tmp_path)
     yield made
     made.executor.close()
 
@@ -97,23 +97,23 @@ def world(tmp_path: Path) -> Iterator[World]:
 # ---- how an attempt ends ----
 
 
-def test_start__program_that_works__stores_its_result(world: World, tmp_path: Path) -> None:
-    terms = world.terms(world.spec("files"))
-    entry = world.run(terms)
+def test_start__program_that_works__stores_its_result(rig: Rig, tmp_path: Path) -> None:
+    terms = rig.terms(rig.spec("files"))
+    entry = rig.run(terms)
     assert (entry.phase, entry.outcome, entry.used) == (Phase.DONE, Outcome.OK, 0)
-    assert [m.number for m, _ in world.journal.moments(KEY)] == [3, 4, 5, 6]
-    result = world.result(entry)
+    assert [m.number for m, _ in rig.journal.moments(KEY)] == [3, 4, 5, 6]
+    result = rig.result(entry)
     outputs = cids.parse(result["outputs"]["cid"])
-    world.store.fetch(outputs, tmp_path / "got")
+    rig.store.fetch(outputs, tmp_path / "got")
     assert (tmp_path / "got" / "sub" / "b.txt").read_text().startswith("alpha")
     # Nobody else sees what the job brought and left.
-    assert (world.home / "jobs").stat().st_mode & 0o077 == 0
+    assert (rig.home / "jobs").stat().st_mode & 0o077 == 0
 
 
-def test_start__same_job_on_another_node__gives_the_same_result_document(world: World) -> None:
-    terms = world.terms(world.spec("clock"))
-    first = world.run(terms)
-    again = world.run(terms, key=LeaseKey(JobId(b"\xbb" * 32), 0, 2))
+def test_start__same_job_on_another_node__gives_the_same_result_document(rig: Rig) -> None:
+    terms = rig.terms(rig.spec("clock"))
+    first = rig.run(terms)
+    again = rig.run(terms, key=LeaseKey(JobId(b"\xbb" * 32), 0, 2))
     assert first.outcome == Outcome.OK
     assert first.result == again.result
     assert first.report != again.report
@@ -128,33 +128,33 @@ def test_start__same_job_on_another_node__gives_the_same_result_document(world: 
     ],
 )
 def test_start__program_that_fails__is_a_result_with_its_log(
-    world: World, command: tuple[str, ...], changes: dict[str, Any], outcome: Outcome, tmp_path: Path
+    rig: Rig, command: tuple[str, ...], changes: dict[str, Any], outcome: Outcome, tmp_path: Path
 ) -> None:
-    entry = world.run(world.terms(world.spec(*command, **changes)))
+    entry = rig.run(rig.terms(rig.spec(*command, **changes)))
     assert (entry.phase, entry.outcome) == (Phase.DONE, outcome)
-    assert world.report(entry)["logs"]
+    assert rig.report(entry)["logs"]
 
 
-def test_start__module_that_traps__is_a_result(world: World, tmp_path: Path) -> None:
-    module = world.store.add_path(wasm_tools.from_text(tmp_path, wasm_tools.command("unreachable")))
-    entry = world.run(world.terms(world.spec(module=Blob(cid=str(module.cid), size=module.size))))
+def test_start__module_that_traps__is_a_result(rig: Rig, tmp_path: Path) -> None:
+    module = rig.store.add_path(wasm_tools.from_text(tmp_path, wasm_tools.command("unreachable")))
+    entry = rig.run(rig.terms(rig.spec(module=Blob(cid=str(module.cid), size=module.size))))
     assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.TRAP)
 
 
-def test_start__module_that_grows_past_its_memory__is_a_result(world: World, tmp_path: Path) -> None:
+def test_start__module_that_grows_past_its_memory__is_a_result(rig: Rig, tmp_path: Path) -> None:
     body = "(loop (br_if 1 (i32.eq (memory.grow (i32.const 1)) (i32.const -1))) (br 0))"
-    module = world.store.add_path(wasm_tools.from_text(tmp_path, wasm_tools.command(f"(block {body}) unreachable")))
-    entry = world.run(world.terms(world.spec(module=Blob(cid=str(module.cid), size=module.size))))
+    module = rig.store.add_path(wasm_tools.from_text(tmp_path, wasm_tools.command(f"(block {body}) unreachable")))
+    entry = rig.run(rig.terms(rig.spec(module=Blob(cid=str(module.cid), size=module.size))))
     assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.OUT_OF_MEMORY)
 
 
-def test_start__fuel_billing__reports_the_seconds_used(world: World) -> None:
-    entry = world.run(world.terms(world.spec("env"), billing=Billing.FUEL))
+def test_start__fuel_billing__reports_the_seconds_used(rig: Rig) -> None:
+    entry = rig.run(rig.terms(rig.spec("env"), billing=Billing.FUEL))
     assert (entry.outcome, entry.used) == (Outcome.OK, 1)
 
 
-def test_start__fuel_runs_out__is_a_time_out_that_bills_the_maximum(world: World) -> None:
-    entry = world.run(world.terms(world.spec("spin", runtime_seconds=1), billing=Billing.FUEL))
+def test_start__fuel_runs_out__is_a_time_out_that_bills_the_maximum(rig: Rig) -> None:
+    entry = rig.run(rig.terms(rig.spec("spin", runtime_seconds=1), billing=Billing.FUEL))
     assert (entry.outcome, entry.used) == (Outcome.TIMEOUT, 1)
 
 
@@ -166,53 +166,53 @@ def refused(entry: AttemptRow, outcome: Outcome) -> str:
     return entry.detail
 
 
-def test_start__spec_that_is_no_document__is_declined(world: World) -> None:
+def test_start__spec_that_is_no_document__is_declined(rig: Rig) -> None:
     digest = cids.of(b"not json").digest
-    world.store.put_block(b"not json")
-    entry = world.run(world.terms_only(digest, world.spec("env")))
+    rig.store.put_block(b"not json")
+    entry = rig.run(rig.terms_only(digest, rig.spec("env")))
     assert "JSON" in refused(entry, Outcome.BAD_INPUT)
-    assert world.report(entry)["outcome"] == "bad_input"
+    assert rig.report(entry)["outcome"] == "bad_input"
 
 
-def test_start__module_that_is_no_module__is_declined(world: World) -> None:
-    junk = world.store.add_bytes(b"\x00asm junk")
-    refused(world.run(world.terms(world.spec(module=Blob(cid=str(junk.cid), size=junk.size)))), Outcome.BAD_INPUT)
+def test_start__module_that_is_no_module__is_declined(rig: Rig) -> None:
+    junk = rig.store.add_bytes(b"\x00asm junk")
+    refused(rig.run(rig.terms(rig.spec(module=Blob(cid=str(junk.cid), size=junk.size)))), Outcome.BAD_INPUT)
 
 
-def test_start__input_larger_than_its_spec_says__is_declined(world: World) -> None:
-    spec = world.spec("env", inputs=(ResolvedInput(cid=str(world.data.cid), dst="/in/data.txt", size=3),))
-    refused(world.run(world.terms(spec)), Outcome.BAD_INPUT)
+def test_start__input_larger_than_its_spec_says__is_declined(rig: Rig) -> None:
+    spec = rig.spec("env", inputs=(ResolvedInput(cid=str(rig.data.cid), dst="/in/data.txt", size=3),))
+    refused(rig.run(rig.terms(spec)), Outcome.BAD_INPUT)
 
 
-def test_start__inputs_larger_than_this_worker_takes__is_declined(world: World) -> None:
-    world.executor._bounds = Bounds(max_input=4)
-    assert "larger" in refused(world.run(world.terms(world.spec("env"))), Outcome.BAD_INPUT)
+def test_start__inputs_larger_than_this_worker_takes__is_declined(rig: Rig) -> None:
+    rig.executor._bounds = Bounds(max_input=4)
+    assert "larger" in refused(rig.run(rig.terms(rig.spec("env"))), Outcome.BAD_INPUT)
 
 
-def test_start__corrupted_input__is_declined_and_never_run(world: World) -> None:
-    name = world.data.cid.digest.hex()
-    path = world.store.root / "blocks" / name[:2] / name
+def test_start__corrupted_input__is_declined_and_never_run(rig: Rig) -> None:
+    name = rig.data.cid.digest.hex()
+    path = rig.store.root / "blocks" / name[:2] / name
     path.write_bytes(b"Rows\n")
-    refused(world.run(world.terms(world.spec("files"))), Outcome.BAD_INPUT)
-    assert [m for m, _ in world.journal.moments(KEY)] == []
+    refused(rig.run(rig.terms(rig.spec("files"))), Outcome.BAD_INPUT)
+    assert [m for m, _ in rig.journal.moments(KEY)] == []
 
 
-def test_start__input_that_nobody_has__is_declined_once_half_the_run_is_lost(world: World) -> None:
+def test_start__input_that_nobody_has__is_declined_once_half_the_run_is_lost(rig: Rig) -> None:
     absent = str(cids.of(b"absent"))
-    spec = world.spec("env", inputs=(ResolvedInput(cid=absent, dst="/in/data.txt", size=6),), runtime_seconds=2)
-    assert "cannot be fetched" in refused(world.run(world.terms(spec), seconds=4), Outcome.BAD_INPUT)
+    spec = rig.spec("env", inputs=(ResolvedInput(cid=absent, dst="/in/data.txt", size=6),), runtime_seconds=2)
+    assert "cannot be fetched" in refused(rig.run(rig.terms(spec), seconds=4), Outcome.BAD_INPUT)
 
 
-def test_start__inputs_come_late__a_cut_run_is_no_time_out_of_the_program(world: World) -> None:
-    spec = world.spec("spin", runtime_seconds=3)
-    said = refused(world.run(world.terms(spec), seconds=3.9), Outcome.BAD_INPUT)
+def test_start__inputs_come_late__a_cut_run_is_no_time_out_of_the_program(rig: Rig) -> None:
+    spec = rig.spec("spin", runtime_seconds=3)
+    said = refused(rig.run(rig.terms(spec), seconds=3.9), Outcome.BAD_INPUT)
     # One second more is lost before the start where the machine is busy.
     assert "2 of 3 s" in said or "1 of 3 s" in said
 
 
-def test_start__runtime_that_is_not_here__is_declined(world: World) -> None:
-    world.executor._runtimes = {}
-    refused(world.run(world.terms(world.spec("env"))), Outcome.IMAGE_MISSING)
+def test_start__runtime_that_is_not_here__is_declined(rig: Rig) -> None:
+    rig.executor._runtimes = {}
+    refused(rig.run(rig.terms(rig.spec("env"))), Outcome.IMAGE_MISSING)
 
 
 class Down(FolderStore):
@@ -235,15 +235,15 @@ class Down(FolderStore):
         return super().add_path(*args, **named)
 
 
-def test_start__store_that_is_down_for_a_while__is_asked_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start__store_that_is_down_for_a_while__is_asked_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fetch, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(upload, "RETRY_SECONDS", 0.01)
-    terms = world.terms(world.spec("env"))
-    world.store = Down(world.store.root, reads=2, writes=2)
-    world.open()
-    entry = world.run(terms)
+    terms = rig.terms(rig.spec("env"))
+    rig.store = Down(rig.store.root, reads=2, writes=2)
+    rig.open()
+    entry = rig.run(terms)
     assert (entry.phase, entry.outcome, entry.tries) == (Phase.DONE, Outcome.OK, 1)
-    assert world.store.reads == world.store.writes == 0
+    assert rig.store.reads == rig.store.writes == 0
 
 
 # ---- stopping and restarting ----
@@ -280,63 +280,63 @@ class Hung:
 
 
 @pytest.fixture
-def hung(world: World) -> Hung:
-    world.runtime = Hung()
-    world.open()
-    return world.runtime
+def hung(rig: Rig) -> Hung:
+    rig.runtime = Hung()
+    rig.open()
+    return rig.runtime
 
 
-def test_stop__lease_lost__ends_the_run_and_deletes_its_data(world: World, hung: Hung) -> None:
-    world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1))
+def test_stop__lease_lost__ends_the_run_and_deletes_its_data(rig: Rig, hung: Hung) -> None:
+    rig.executor.start(Task(KEY, rig.terms(rig.spec("env")), 60, 1))
     hung.running.wait(10)
-    world.executor.stop(KEY, "the lease is gone")
-    entry = world.finished()
+    rig.executor.stop(KEY, "the lease is gone")
+    entry = rig.finished()
     assert (entry.phase, entry.detail) == (Phase.ENDED, "the lease is gone")
-    assert list((world.home / "jobs" / str(KEY)).iterdir()) == []
+    assert list((rig.home / "jobs" / str(KEY)).iterdir()) == []
 
 
-def test_close__running_attempt__starts_again_after_a_restart_as_the_same_try(world: World, hung: Hung) -> None:
-    world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1))
+def test_close__running_attempt__starts_again_after_a_restart_as_the_same_try(rig: Rig, hung: Hung) -> None:
+    rig.executor.start(Task(KEY, rig.terms(rig.spec("env")), 60, 1))
     hung.running.wait(10)
-    world.executor.close()
-    world.open()
-    world.executor.recover()
-    assert world.journal.executions() == ()
+    rig.executor.close()
+    rig.open()
+    rig.executor.recover()
+    assert rig.journal.executions() == ()
 
 
 def test_close__while_a_run_is_prepared__starts_again_and_declines_nothing(
-    world: World, hung: Hung, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, hung: Hung, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preparing = threading.Event()
 
     def prepare(target: str) -> None:
         preparing.set()
-        world.executor.active()[0].stop.wait(10)
+        rig.executor.active()[0].stop.wait(10)
 
     monkeypatch.setattr(hung, "prepare", prepare)
-    world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1))
+    rig.executor.start(Task(KEY, rig.terms(rig.spec("env")), 60, 1))
     assert preparing.wait(10)
-    world.executor.close()
-    world.open()
-    world.executor.recover()
-    assert world.journal.executions() == ()
+    rig.executor.close()
+    rig.open()
+    rig.executor.recover()
+    assert rig.journal.executions() == ()
     assert not hung.requests
 
 
-def test_start__twice__runs_once(world: World, hung: Hung) -> None:
-    task = Task(KEY, world.terms(world.spec("env")), 60, 1)
-    world.executor.start(task)
+def test_start__twice__runs_once(rig: Rig, hung: Hung) -> None:
+    task = Task(KEY, rig.terms(rig.spec("env")), 60, 1)
+    rig.executor.start(task)
     hung.running.wait(10)
-    world.executor.start(task)
-    assert len(world.executor.active()) == 1
-    world.executor.stop(KEY, "enough")
-    world.finished()
+    rig.executor.start(task)
+    assert len(rig.executor.active()) == 1
+    rig.executor.stop(KEY, "enough")
+    rig.finished()
     assert len(hung.requests) == 1
 
 
-def test_run__label_and_limits__are_those_of_the_lease(world: World, hung: Hung) -> None:
+def test_run__label_and_limits__are_those_of_the_lease(rig: Rig, hung: Hung) -> None:
     hung.status = RunStatus.OK
-    world.run(world.terms(world.spec("env"), billing=Billing.FUEL), key=LeaseKey(KEY.job, 4, 2))
+    rig.run(rig.terms(rig.spec("env"), billing=Billing.FUEL), key=LeaseKey(KEY.job, 4, 2))
     (request,) = hung.requests
     assert request.unit == LABEL + "aaaaaaaaaaaa-4-2"
     assert (request.limits.memory_bytes, request.limits.wall_seconds) == (64 << 20, 20)
@@ -345,33 +345,33 @@ def test_run__label_and_limits__are_those_of_the_lease(world: World, hung: Hung)
     assert (request.in_dir / "data.txt").parent.name == "in"
 
 
-def test_start__sandbox_breaks__says_so_and_keeps_the_try(world: World, hung: Hung) -> None:
+def test_start__sandbox_breaks__says_so_and_keeps_the_try(rig: Rig, hung: Hung) -> None:
     hung.status = RunStatus.BROKEN
-    world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1, tries=2))
-    wait(lambda: any(w.phase.startswith("failed") for w in world.executor.active()))
-    world.executor.active()[0].stop.set()
-    entry = world.finished()
+    rig.executor.start(Task(KEY, rig.terms(rig.spec("env")), 60, 1, tries=2))
+    wait(lambda: any(w.phase.startswith("failed") for w in rig.executor.active()))
+    rig.executor.active()[0].stop.set()
+    entry = rig.finished()
     assert (entry.phase, entry.tries, entry.detail) == (Phase.BROKEN, 2, "scripted")
 
 
 def test_start__fault_of_the_worker_itself__breaks_that_attempt_only(
-    world: World, hung: Hung, monkeypatch: pytest.MonkeyPatch
+    rig: Rig, hung: Hung, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Hung, "prepare", lambda self, target: 1 / 0)
-    world.executor.start(Task(KEY, world.terms(world.spec("env")), 60, 1))
-    wait(lambda: any(w.phase.startswith("failed") for w in world.executor.active()))
-    world.executor.active()[0].stop.set()
-    assert "ZeroDivisionError" in world.finished().detail
-    assert world.executor.faults == 1
+    rig.executor.start(Task(KEY, rig.terms(rig.spec("env")), 60, 1))
+    wait(lambda: any(w.phase.startswith("failed") for w in rig.executor.active()))
+    rig.executor.active()[0].stop.set()
+    assert "ZeroDivisionError" in rig.finished().detail
+    assert rig.executor.faults == 1
 
 
-def test_recover__killed_while_running__kills_orphans_by_label_and_tries_again(world: World, hung: Hung) -> None:
-    world.journal.start(KEY, 1)
-    stray = world.home / "jobs" / "stray"
+def test_recover__killed_while_running__kills_orphans_by_label_and_tries_again(rig: Rig, hung: Hung) -> None:
+    rig.journal.start(KEY, 1)
+    stray = rig.home / "jobs" / "stray"
     stray.mkdir(parents=True)
-    done = world.executor.recover()
+    done = rig.executor.recover()
     assert hung.swept == [LABEL]
-    entry = world.journal.entry(KEY)
+    entry = rig.journal.entry(KEY)
     assert entry is not None and entry.phase is Phase.BROKEN
     assert not stray.exists()
     assert len(done) == 3
@@ -381,134 +381,134 @@ def test_recover__killed_while_running__kills_orphans_by_label_and_tries_again(w
 killed = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 
 
-def kill_at(world: World, terms: Terms, moment: Moment) -> None:
+def kill_at(rig: Rig, terms: Terms, moment: Moment) -> None:
     """Run an attempt whose journal stops at `moment`, as a kill -9 right after it would leave it."""
-    reach = world.journal.reach
+    reach = rig.journal.reach
 
     def stop_after(key: LeaseKey, reached: Moment, note: str = "") -> None:
         reach(key, reached, note)
         if reached is moment:
             raise SystemExit
 
-    world.journal.reach = stop_after  # type: ignore[method-assign]
-    world.executor.start(Task(KEY, terms, 60, 1))
-    wait(lambda: not world.executor.active())
-    entry = world.journal.entry(KEY)
+    rig.journal.reach = stop_after  # type: ignore[method-assign]
+    rig.executor.start(Task(KEY, terms, 60, 1))
+    wait(lambda: not rig.executor.active())
+    entry = rig.journal.entry(KEY)
     assert entry is not None and (entry.phase, entry.moment) == (Phase.WORKING, moment)
-    world.open()
-    world.executor.recover()
+    rig.open()
+    rig.executor.recover()
 
 
 @killed
 @pytest.mark.parametrize("moment", [Moment.RESULT, Moment.PINNED])
-def test_start__killed_after_the_result__reuses_it(world: World, moment: Moment) -> None:
-    terms = world.terms(world.spec("env"))
-    expected = world.run(terms, key=LeaseKey(KEY.job, 0, 7)).result
-    kill_at(world, terms, moment)
-    world.runtime = Hung(RunStatus.TRAP)
-    world.open()
-    entry = world.run(terms, tries=2)
+def test_start__killed_after_the_result__reuses_it(rig: Rig, moment: Moment) -> None:
+    terms = rig.terms(rig.spec("env"))
+    expected = rig.run(terms, key=LeaseKey(KEY.job, 0, 7)).result
+    kill_at(rig, terms, moment)
+    rig.runtime = Hung(RunStatus.TRAP)
+    rig.open()
+    entry = rig.run(terms, tries=2)
     assert (entry.phase, entry.outcome, entry.result) == (Phase.DONE, Outcome.OK, expected)
-    assert world.runtime.requests == []
+    assert rig.runtime.requests == []
 
 
 @killed
 @pytest.mark.parametrize("moment", [Moment.FETCHED, Moment.STARTED])
-def test_start__killed_before_the_result__runs_again(world: World, moment: Moment) -> None:
-    terms = world.terms(world.spec("env"))
-    kill_at(world, terms, moment)
-    entry = world.run(terms, tries=2)
+def test_start__killed_before_the_result__runs_again(rig: Rig, moment: Moment) -> None:
+    terms = rig.terms(rig.spec("env"))
+    kill_at(rig, terms, moment)
+    entry = rig.run(terms, tries=2)
     assert (entry.phase, entry.outcome, entry.tries) == (Phase.DONE, Outcome.OK, 2)
 
 
 @killed
-def test_start__outputs_changed_after_the_result__runs_again(world: World) -> None:
-    terms = world.terms(world.spec("env"))
-    kill_at(world, terms, Moment.RESULT)
-    folder = world.home / "jobs" / str(KEY)
+def test_start__outputs_changed_after_the_result__runs_again(rig: Rig) -> None:
+    terms = rig.terms(rig.spec("env"))
+    kill_at(rig, terms, Moment.RESULT)
+    folder = rig.home / "jobs" / str(KEY)
     before = json.loads((folder / "attempt.json").read_text())
     (folder / "out" / "done").write_text("tampered")
-    entry = world.run(terms, tries=2)
-    assert world.result(entry) == before["result"]
-    assert [m.number for m, _ in world.journal.moments(KEY)] == [3, 4, 5, 3, 4, 5, 6]
+    entry = rig.run(terms, tries=2)
+    assert rig.result(entry) == before["result"]
+    assert [m.number for m, _ in rig.journal.moments(KEY)] == [3, 4, 5, 3, 4, 5, 6]
 
 
 @killed
-def test_start__half_written_result__runs_again(world: World) -> None:
-    terms = world.terms(world.spec("env"))
-    kill_at(world, terms, Moment.RESULT)
-    (world.home / "jobs" / str(KEY) / "attempt.json").write_text('{"outcome": 1')
-    assert world.run(terms, tries=2).outcome == Outcome.OK
+def test_start__half_written_result__runs_again(rig: Rig) -> None:
+    terms = rig.terms(rig.spec("env"))
+    kill_at(rig, terms, Moment.RESULT)
+    (rig.home / "jobs" / str(KEY) / "attempt.json").write_text('{"outcome": 1')
+    assert rig.run(terms, tries=2).outcome == Outcome.OK
 
 
-def test_start__put_aside_and_held_again__reuses_what_is_stored(world: World) -> None:
+def test_start__put_aside_and_held_again__reuses_what_is_stored(rig: Rig) -> None:
     """A deep reorganisation gives a settled lease back: nothing is run twice as long as the store has it all."""
-    terms = world.terms(world.spec("env"))
-    first = world.run(terms)
-    world.executor.set_aside(KEY, "settled")
-    assert world.journal.executions() == ()
-    world.executor._runtimes = {"wasm": Hung(RunStatus.TRAP)}
-    assert world.run(terms).result == first.result
+    terms = rig.terms(rig.spec("env"))
+    first = rig.run(terms)
+    rig.executor.set_aside(KEY, "settled")
+    assert rig.journal.executions() == ()
+    rig.executor._runtimes = {"wasm": Hung(RunStatus.TRAP)}
+    assert rig.run(terms).result == first.result
 
 
-def test_start__put_aside_held_again_and_lost_by_the_store__runs_again(world: World) -> None:
+def test_start__put_aside_held_again_and_lost_by_the_store__runs_again(rig: Rig) -> None:
     """Neither the store nor the disk has the outputs: what was put aside cannot be reused, and must not break."""
-    terms = world.terms(world.spec("env"))
-    first = world.run(terms)
-    world.executor.set_aside(KEY, "settled")
-    world.store = FolderStore(world.home.parent / "another")
-    world.module = world.store.add_path(wasm_tools.from_c("probe"))
-    world.store.add_bytes(b"rows\n")
-    world.store.add_path(world.home.parent / "work")
-    world.open()
-    again = world.run(world.terms(world.spec("env")))
+    terms = rig.terms(rig.spec("env"))
+    first = rig.run(terms)
+    rig.executor.set_aside(KEY, "settled")
+    rig.store = FolderStore(rig.home.parent / "another")
+    rig.module = rig.store.add_path(wasm_tools.from_c("probe"))
+    rig.store.add_bytes(b"rows\n")
+    rig.store.add_path(rig.home.parent / "work")
+    rig.open()
+    again = rig.run(rig.terms(rig.spec("env")))
     assert (again.phase, again.result) == (Phase.DONE, first.result)
 
 
-def test_recover__store_lost_the_result__runs_again(world: World) -> None:
-    terms = world.terms(world.spec("env"))
-    entry = world.run(terms)
-    shutil.rmtree(world.store.root / "blocks")
-    world.executor.recover()
-    again = world.journal.entry(KEY)
+def test_recover__store_lost_the_result__runs_again(rig: Rig) -> None:
+    terms = rig.terms(rig.spec("env"))
+    entry = rig.run(terms)
+    shutil.rmtree(rig.store.root / "blocks")
+    rig.executor.recover()
+    again = rig.journal.entry(KEY)
     assert again is not None and again.phase is Phase.BROKEN
-    world.module = world.store.add_path(wasm_tools.from_c("probe"))
-    world.store.add_bytes(b"rows\n")
-    world.store.add_path(world.home.parent / "work")
-    assert world.run(world.terms(world.spec("env")), tries=2).result == entry.result
+    rig.module = rig.store.add_path(wasm_tools.from_c("probe"))
+    rig.store.add_bytes(b"rows\n")
+    rig.store.add_path(rig.home.parent / "work")
+    assert rig.run(rig.terms(rig.spec("env")), tries=2).result == entry.result
 
 
-def test_sweep__old_attempts__leave_the_disk_and_the_store(world: World) -> None:
-    terms = world.terms(world.spec("env"))
-    first = world.run(terms)
+def test_sweep__old_attempts__leave_the_disk_and_the_store(rig: Rig) -> None:
+    terms = rig.terms(rig.spec("env"))
+    first = rig.run(terms)
     other = LeaseKey(KEY.job, 0, 2)
-    second = world.run(terms, key=other)
+    second = rig.run(terms, key=other)
     assert first.result == second.result
-    outputs = cids.parse(world.result(first)["outputs"]["cid"])
-    world.executor.set_aside(KEY, "settled")
-    assert world.executor.sweep(time.time() - 60) == 0
-    assert world.executor.sweep(time.time() + 60) == 1
-    assert not (world.home / "jobs" / str(KEY)).exists()
+    outputs = cids.parse(rig.result(first)["outputs"]["cid"])
+    rig.executor.set_aside(KEY, "settled")
+    assert rig.executor.sweep(time.time() - 60) == 0
+    assert rig.executor.sweep(time.time() + 60) == 1
+    assert not (rig.home / "jobs" / str(KEY)).exists()
     # The other attempt has the same result and still needs it.
-    assert outputs in world.store.pins()
-    world.executor.set_aside(other, "settled")
-    world.executor.sweep(time.time() + 60)
-    assert outputs not in world.store.pins()
+    assert outputs in rig.store.pins()
+    rig.executor.set_aside(other, "settled")
+    rig.executor.sweep(time.time() + 60)
+    assert outputs not in rig.store.pins()
 
 
-def test_sweep__refused_attempt__its_report_goes_with_it(world: World) -> None:
-    world.bounds = Bounds(max_input=1)
-    world.open()
-    entry = world.run(world.terms(world.spec("env")))
+def test_sweep__refused_attempt__its_report_goes_with_it(rig: Rig) -> None:
+    rig.bounds = Bounds(max_input=1)
+    rig.open()
+    entry = rig.run(rig.terms(rig.spec("env")))
     report = canonical.cid_of_digest(entry.report)
-    assert entry.phase is Phase.REFUSED and report in world.store.pins()
-    world.executor.set_aside(KEY, "declined")
-    world.executor.sweep(time.time() + 60)
-    assert report not in world.store.pins()
+    assert entry.phase is Phase.REFUSED and report in rig.store.pins()
+    rig.executor.set_aside(KEY, "declined")
+    rig.executor.sweep(time.time() + 60)
+    assert report not in rig.store.pins()
 
 
-def test_documents__of_an_attempt__are_canonical(world: World) -> None:
-    entry = world.run(world.terms(world.spec("env")))
+def test_documents__of_an_attempt__are_canonical(rig: Rig) -> None:
+    entry = rig.run(rig.terms(rig.spec("env")))
     for digest in (entry.result, entry.report):
-        block = world.store.get_block(canonical.cid_of_digest(digest))
+        block = rig.store.get_block(canonical.cid_of_digest(digest))
         assert canonical.encode(canonical.decode(block)) == block

@@ -1,0 +1,42 @@
+"""A market on the scripted chain of `hearth.chain.fake`: its contracts answer what a test lets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from eth_abi.abi import encode
+
+from hearth.chain.fake import Event, FakeChain
+from hearth.chain.port import Block, Call
+from hearth.market.abi import codec
+from hearth.market.events import JobPosted, topic_of
+from hearth.market.reads import Market
+from hearth.protocol import formulas, words
+from hearth.protocol.types import JobId, Terms
+from hearth.protocol.units import Asset
+from tests.kit import build
+
+
+class ScriptedMarket:
+    """One market without contracts."""
+
+    def __init__(self, asset: Asset = build.NATIVE) -> None:
+        self.chain = FakeChain()
+        self.network = build.network(self.chain, asset=asset)
+        self.market = Market(self.chain, self.network)
+
+    def on(self, contract: str, name: str, answer: Callable[[Call, Block], bytes]) -> None:
+        """Let a function of a contract answer from each call."""
+        self.chain.on_call(self.network.contracts[contract], codec(contract).selector(name), answer)
+
+    def answer(self, contract: str, name: str, types: list[str], values: list[Any]) -> None:
+        """Let a function of a contract answer with these values."""
+        self.on(contract, name, lambda call, block: encode(types, values))
+
+    def posted(self, terms: Terms, job: JobId | None = None) -> Event:
+        """Return the log of a post, under another id than the terms have where `job` says so."""
+        submitter = bytes(12) + bytes.fromhex(terms.submitter[2:])
+        topics = (topic_of(JobPosted), job or self.market.job_id(terms), submitter)
+        data = encode([formulas.TERMS_TYPE, "bytes32[]"], [words.pack_terms(terms), []])
+        return Event(self.network.jobs, topics, data)
