@@ -76,7 +76,7 @@ def cli(
     force: bool,
     folder: Path,
 ) -> None:
-    """Deploy Escrow, NodeRegistry, JobRegistry and Lens, read everything back, write the network file."""
+    """Deploy the market's contracts, read everything back, write the network file."""
     path = folder / f"{name}.json"
     if path.exists() and not force:
         raise click.UsageError(f"{path} exists; choose another --name, or --force")

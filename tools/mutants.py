@@ -30,7 +30,8 @@ LINKED = (".venv", "node_modules")
 # Contracts as the tests compile them (tests/kit/evm.py): a copy starts with what is compiled already.
 COMPILED = ".build/evm"
 COMPILE = (
-    "from tests.kit.evm import compile_contract as c; [c(n) for n in ('Escrow', 'NodeRegistry', 'JobRegistry', 'Lens')]"
+    "from hearth.market.contracts import CONTRACTS; from tests.kit.evm import compile_contract\n"
+    "for name in CONTRACTS: compile_contract(name)"
 )
 # Tests that compile the contracts from source; all others read hearth/market/artifacts, which are built anew for them.
 COMPILING = ("tests/attacks", "tests/contracts", "tests/stateful")

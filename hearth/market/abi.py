@@ -16,8 +16,6 @@ from typing import Any
 
 from hearth.base.errors import ChainError, HearthError
 
-"""The four contracts of a deployment."""
-
 
 @dataclass(frozen=True)
 class Artifact:

@@ -1,6 +1,6 @@
 """Plan a deployment, carry it out through any sender, and refuse what does not read back as planned.
 
-The plan is pure: from a deployer and its nonce follow all four addresses, so that the fixed pair of registries can name
+The plan is pure: from a deployer and its nonce follow all addresses, so that the fixed pair of registries can name
 each other. `scripts/deploy.py` carries it out with ape, `hearth devnet up` with hearth.chain.tx. Constructor arguments
 are taken by parameter name from the committed ABIs, and every constant and immutable that a contract exposes must have
 an expected value here: a new one that nobody checks is refused. Source: SPEC section "Deployment".

@@ -1,4 +1,4 @@
-"""The events of the four contracts: log to frozen value, and the fast path from log to a unit's new word.
+"""The events of the contracts: log to frozen value, and the fast path from log to a unit's new word.
 
 Layouts come from the committed ABIs at first use and must match the classes below, name by name. Every JobRegistry
 event after JobPosted carries the unit's new word, so a reader needs nothing else: `unit_change` reads just that, at a

@@ -27,7 +27,8 @@ class RuntimeKind:
 
     `title` names it in sentences, `flag` on chain. `program` is the field of a job that names what it runs, `example`
     shows such a name, and `spelled` are the shell patterns by which one is told on a command line. Fuel is counted
-    where `meters_fuel`; only where `takes_gpu` may a job ask for GPUs.
+    where `meters_fuel`; only where `takes_gpu` may a job ask for GPUs. A module is read before the post, to see that a
+    worker could start it, where it is `webassembly`.
     """
 
     name: RuntimeName
@@ -38,6 +39,7 @@ class RuntimeKind:
     spelled: tuple[str, ...]
     meters_fuel: bool = False
     takes_gpu: bool = False
+    webassembly: bool = False
 
 
 WASM: Final = RuntimeKind(
@@ -48,6 +50,7 @@ WASM: Final = RuntimeKind(
     example="a path or ipfs://CID",
     spelled=("*.wasm", "ipfs://*"),
     meters_fuel=True,
+    webassembly=True,
 )
 DOCKER: Final = RuntimeKind(
     name="docker",

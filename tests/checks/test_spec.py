@@ -488,7 +488,7 @@ def job_rows(source: str) -> list[str]:
 def reasons_in(contract: str) -> set[str]:
     """Return every reason in a contract's source."""
     source = (ROOT / "contracts" / f"{contract}.vy").read_text(encoding="utf-8")
-    texts = re.findall(r'"((?:jobs|nodes|escrow|lens): [^"]*)"', source)
+    texts = re.findall(rf'"((?:{"|".join(CONTRACTS.values())}): [^"]*)"', source)
     rows = {row for text in texts for row in (split_rows(text) if len(text) > 32 else [text])}
     return rows - {"nodes: fits"}
 
@@ -592,6 +592,19 @@ def test_files__network_keys__are_the_librarys() -> None:
     network = Network("x", 1, bytes(32), dict.fromkeys(CONTRACTS, ""), Asset("ETH", 18), 0, 1, nodes)
     listed = " ".join(section("Network file").split()).split(": ", 1)[1].split(". ")[0]
     assert listed.split(", ") == list(network.as_dict())
+
+
+def test_contracts__order__is_that_of_the_list_which_stands_nowhere_else() -> None:
+    assert section("Deployment").split(", in this order")[0].strip().split(", ") == list(CONTRACTS)
+    places = [path for folder in (*CODE, "networks") if folder != "tests" for path in (ROOT / folder).rglob("*")]
+    again = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for path in places
+        if path.suffix in (".py", ".md", ".vy", ".vyi")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if all(name in line for name in CONTRACTS)
+    ]
+    assert again == []
 
 
 # ---- invariants ----

@@ -84,7 +84,7 @@ def test_create_address__a_known_one__is_the_known_one() -> None:
 def test_make_plan__arguments__name_each_others_addresses() -> None:
     plan = plan_of()
     assert [step.name for step in plan.steps] == list(CONTRACTS)
-    assert [step.address for step in plan.steps] == [create_address(DEPLOYER, 5 + i) for i in range(4)]
+    assert [step.address for step in plan.steps] == [create_address(DEPLOYER, 5 + i) for i in range(len(CONTRACTS))]
     registry = next(step for step in plan.steps if step.name == "NodeRegistry")
     tail = registry.code[len(artifact("NodeRegistry").bytecode) :]
     parameters = DEVNET.node_parameters

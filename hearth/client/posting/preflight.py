@@ -69,8 +69,7 @@ class Preflight:
         image = resolve_image(spec.image) if spec.image is not None and "@" not in spec.image else None
         try:
             resolved = resolve(spec, sources.blobs, image=image, tiers=TIERS)
-            if spec.module is not None:
-                sources.check_module(spec.module, resolved.resources.memory_mib << 20)
+            sources.check_program(resolved.resources.memory_mib << 20)
         except SpecError as error:
             raise loaded.located(error) from error
         policies = self.session.market.policies()

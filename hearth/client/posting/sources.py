@@ -58,14 +58,19 @@ class Sources:
         self.blobs[src] = Blob(cid=str(entry.cid), size=entry.size)
         return self.blobs[src]
 
-    def check_module(self, src: str, memory_bytes: int) -> None:
-        """Refuse a named source that is no WebAssembly module which a worker could start with so much memory.
+    def check_program(self, memory_bytes: int) -> None:
+        """Refuse a job whose runtime runs WebAssembly, and whose module no worker could start with so much memory.
 
-        Raises SpecError as `wasm_module.check_module` does, NO_WASM for a folder, and what reading a CID raises.
+        The module has been named. Raises SpecError as `wasm_module.check_module` does, NO_WASM for a folder, and what
+        reading a CID raises.
         """
+        from hearth.protocol.runtimes import RUNTIMES
         from hearth.spec import wasm_module
         from hearth.storage import cid, unixfs
 
+        src = self._loaded.spec.module
+        if src is None or not RUNTIMES[self._loaded.spec.kind].webassembly:
+            return
         blob = self.blobs[src]
         root = cid.parse(blob.cid)
         stored = src.startswith("ipfs://")
