@@ -682,6 +682,17 @@ class NetVerification(TypedDict):
     faults: NotRequired[list[str]]
 
 
+class DemoReport(NetVerification):
+    """What the demo's chain came to, and what the demo took: `seconds` is time of the chain, these are of the clock.
+
+    `wall_seconds` runs from the start of the demo to its end, when everything is stopped; `setup_seconds`, the part of
+    it before the first job is posted.
+    """
+
+    setup_seconds: float
+    wall_seconds: float
+
+
 # ---- this machine ----
 
 
