@@ -739,8 +739,19 @@ class ConvertedJob(TypedDict):
     notes: list[LostKey]
 
 
+class LostBlocks(TypedDict):
+    """The newest blocks of a chain that was killed: how many, the number of the last one, and their transactions."""
+
+    blocks: int
+    reached: int
+    transactions: list[str]
+
+
 class DevnetUp(TypedDict):
-    """A running local chain; `started` and `deployed` say whether this call did it, `keys` what keys it has."""
+    """A running local chain; `started` and `deployed` say whether this call did it, `keys` what keys it has.
+
+    `lost` stands there where the chain was killed before it had saved its last blocks.
+    """
 
     schema: Literal["hearth.devnet/1"]
     running: Literal[True]
@@ -752,6 +763,7 @@ class DevnetUp(TypedDict):
     contracts: dict[str, str]
     asset: str
     keys: list[NamedKey]
+    lost: NotRequired[LostBlocks]
 
 
 class DevnetDown(TypedDict):

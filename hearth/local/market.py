@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from hearth.client.reports import DevnetDown, DevnetUp, NamedKey
     from hearth.client.session import Session
+    from hearth.local.devnet import Lost
 
 DEVNET_ACCOUNTS: Final = {"dev": 1, "worker": 2, "keeper": 3, "worker2": 4, "worker3": 5, "provider": 6}
 """The keys that a devnet makes, by the index of anvil's public account."""
+SHOWN_LOST: Final = 5
+"""How many lost transactions a warning names; the report has all of them."""
 
 
 class LocalMarket:
@@ -28,8 +31,10 @@ class LocalMarket:
         home = make_private(self.session.settings.home)
         self.session.tell("step", {"text": "starting the chain and the market"})
         running = devnet.up(home, port, erc20=erc20, block_time=block_time)
+        if running.lost is not None:
+            self.session.tell("warning", {"text": _lost_words(running.lost)})
         made = [self._devnet_key(name, index) for name, index in DEVNET_ACCOUNTS.items()]
-        return {
+        report: DevnetUp = {
             "schema": "hearth.devnet/1",
             "running": True,
             "url": running.url,
@@ -41,6 +46,14 @@ class LocalMarket:
             "asset": running.network.asset.symbol,
             "keys": made,
         }
+        if running.lost is not None:
+            lost = running.lost
+            report["lost"] = {
+                "blocks": lost.blocks,
+                "reached": lost.reached,
+                "transactions": list(lost.transactions),
+            }
+        return report
 
     def down(self, *, wipe: bool = False) -> DevnetDown:
         """Stop the local chain; its state is kept unless `wipe`."""
@@ -68,3 +81,14 @@ class LocalMarket:
         beside.touch(mode=0o600)
         beside.write_text(password + "\n", encoding="utf-8")
         return {"name": name, "address": key.address}
+
+
+def _lost_words(lost: Lost) -> str:
+    """Say what a killed chain lost, and what to do."""
+    many = len(lost.transactions)
+    shown = ", ".join(lost.transactions[:SHOWN_LOST]) + (", ..." if many > SHOWN_LOST else "")
+    what = f"with {many} transactions: {shown}" if many else "with no transactions in them"
+    text = f"the chain was killed, and its last {lost.blocks} blocks, up to number {lost.reached}, are lost, {what}"
+    if not many:
+        return text
+    return f"{text}. Once it has passed block {lost.reached} again, the same commands send again what it lost"
