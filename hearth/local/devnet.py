@@ -436,17 +436,22 @@ class _Logged:
 def _take_saved(home: Path) -> None:
     """Start from what the last run saved; where it was killed while it wrote that, from what it was started with.
 
-    Anvil writes its state in place, so a kill in that moment leaves a part of it.
+    Anvil writes its state in place, so a kill in that moment leaves a part of it. And each start adds a block 0 of its
+    own, of which the next one takes any for the genesis: the first one, the oldest, is the chain's.
     """
     saved = home / SAVED
     try:
-        json.loads(saved.read_bytes())
+        state = json.loads(saved.read_bytes())
     except FileNotFoundError:
         return
     except ValueError:
         saved.unlink()
         return
-    os.replace(saved, home / STATE)
+    zeros = [block for block in state["blocks"] if int(block["header"]["number"], 16) == 0]
+    genesis = min(zeros, key=lambda block: int(block["header"]["timestamp"], 16))
+    state["blocks"] = [block for block in state["blocks"] if block is genesis or int(block["header"]["number"], 16)]
+    replace_text(home / STATE, json.dumps(state))
+    saved.unlink()
 
 
 def _logged(home: Path) -> list[_Logged]:

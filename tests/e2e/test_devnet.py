@@ -319,6 +319,18 @@ def test_down__then_up__keeps_the_chain_and_the_market(tmp_path: Path) -> None:
     assert not (tmp_path / "chain.json").exists() and not (tmp_path / "networks").exists()
 
 
+def test_up__again_and_again__is_the_same_chain_with_the_same_market(tmp_path: Path) -> None:
+    port = free_port()
+    first = devnet.up(tmp_path, port)
+    try:
+        for _ in range(4):
+            devnet.down(tmp_path)
+            again = devnet.up(tmp_path, port)
+            assert (again.deployed, again.network, again.lost) == (False, first.network, None)
+    finally:
+        devnet.down(tmp_path)
+
+
 def test_up__killed__says_which_blocks_it_lost_and_the_same_key_sends_again(tmp_path: Path) -> None:
     port, home = free_port(), tmp_path / "home"
     home.mkdir(mode=0o700)
