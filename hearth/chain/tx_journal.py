@@ -203,6 +203,16 @@ class Journal:
             ).fetchone()
         return None if row is None else _intent(row)
 
+    def newest(self, prefix: str) -> Intent | None:
+        """Return the newest intent that is alive or done of the keys that start with `prefix`, None for none."""
+        with self._lock:
+            row = self._db.execute(
+                f"SELECT {_COLUMNS} FROM intents WHERE substr(key, 1, length(?1)) = ?1 "
+                "AND state NOT IN ('failed', 'replaced') ORDER BY id DESC LIMIT 1",
+                (prefix,),
+            ).fetchone()
+        return None if row is None else _intent(row)
+
     def intents(self, *states: TxState) -> list[Intent]:
         """List the intents in some states, by nonce."""
         marks = ",".join("?" * len(states))

@@ -93,6 +93,23 @@ class Withdrawal(TypedDict):
     dry_run: bool
 
 
+class Sending(_From):
+    """What sending coin or the market's asset came to: `amount` is in base units of `asset`.
+
+    `already_sent` says that an earlier call had sent it, whose transaction this is, and that nothing was sent now.
+    """
+
+    schema: Literal["hearth.action/1"]
+    action: Literal["send"]
+    asset: str
+    amount: str
+    amount_text: str
+    to: str
+    already_sent: bool
+    transactions: list[Transaction]
+    dry_run: bool
+
+
 class OwnerAction(TypedDict):
     """What a node's owner sent.
 
@@ -764,6 +781,24 @@ class DevnetUp(TypedDict):
     asset: str
     keys: list[NamedKey]
     lost: NotRequired[LostBlocks]
+
+
+class Given(TypedDict):
+    """An amount of an asset that was given away, in base units."""
+
+    asset: str
+    amount: str
+    amount_text: str
+
+
+class DevnetFund(TypedDict):
+    """What the faucet of a local chain gave to an address, with the hashes of its transactions."""
+
+    schema: Literal["hearth.devnet.fund/1"]
+    address: str
+    given: list[Given]
+    transactions: list[str]
+    dry_run: bool
 
 
 class DevnetDown(TypedDict):

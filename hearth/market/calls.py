@@ -32,6 +32,7 @@ _ERC20: Final = {
     "balanceOf": ("address",),
     "allowance": ("address", "address"),
     "approve": ("address", "uint256"),
+    "transfer": ("address", "uint256"),
 }
 
 
@@ -196,6 +197,13 @@ class Calls:
         """Withdraw the sender's credit to any address."""
         return self._build("Escrow", "withdraw", to, amount)
 
+    def transfer(self, to: str, amount: int) -> Call:
+        """Send the market's asset to an address."""
+        token = self._network.asset.address
+        if token is None:
+            return transfer_coin(to, amount)
+        return Call(token, token_call("transfer", to, amount), 0, "token.transfer")
+
     def approve(self, spender: str, amount: int) -> Call:
         """Let `spender` take exactly `amount` tokens. Raises ValueError on a native market."""
         token = self._network.asset.address
@@ -242,6 +250,11 @@ class Calls:
     def perform_upkeep(self, candidates: Iterable[Upkeep]) -> Call:
         """Run what `Market.check_upkeep` returned; the candidates' terms tell what each needs."""
         return self._build("Lens", "performUpkeep", [candidate(c) for c in candidates])
+
+
+def transfer_coin(to: str, amount: int) -> Call:
+    """Send native coin, wei, to an address."""
+    return Call(to, b"", amount, "transfer")
 
 
 def packed_terms(terms: Terms | TermsWords) -> TermsWords:
