@@ -447,6 +447,32 @@ class Submission(TypedDict):
     error: NotRequired[ErrorFacts]
 
 
+class StoredSource(TypedDict):
+    """A source of a job, or its "spec", as it is stored."""
+
+    src: str
+    cid: str
+
+
+class PreparedJob(_From):
+    """A job that another machine is to post: its data are stored in `store`, and nothing was sent.
+
+    `prepared` are the transactions to sign as `from`, in this order, each once the one before is mined; none where the
+    job was `already_posted`. The chain takes the last one before the moment `send_before`.
+    """
+
+    schema: Literal["hearth.prepared/1"]
+    network: str
+    job: str
+    already_posted: bool
+    escrow: str
+    escrow_text: str
+    send_before: int
+    store: str
+    stored: list[StoredSource]
+    prepared: list[PreparedTx]
+
+
 class SpecOfRun(TypedDict):
     """The job file that `hearth run` would post: a document of hearth/spec/job.schema.json."""
 

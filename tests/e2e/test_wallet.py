@@ -6,14 +6,18 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from eth_account import Account
+from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
 from hearth.local import devnet
-from tests.e2e.town import ROOT, Said, Town, town
+from hearth.storage import cid as cids
+from tests.e2e.town import EXAMPLES, ROOT, Said, Town, hearth, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -151,9 +155,94 @@ def test_devnet_fund__default_and_named__arrive(place: Town) -> None:
     assert place.hearth("devnet", "fund", other, "0", "--json").error["code"] == "BAD_AMOUNT"
 
 
-def test_devnet_fund__no_chain_runs__says_how_to_start_one(tmp_path: Path, place: Town) -> None:
-    from tests.e2e.town import hearth
-
+def test_devnet_fund__no_chain_runs__says_how_to_start_one(tmp_path: Path) -> None:
     home = tmp_path / "home"
     told = hearth(home, "devnet", "fund", FRIEND, "--json")
     assert (told.code, told.error["code"], told.error["hint"]) == (3, "NO_DEVNET", "hearth devnet up")
+
+
+# ---- transactions to sign elsewhere ----
+
+
+def _sign_elsewhere(place: Town, account: LocalAccount, prepared: dict[str, str]) -> None:
+    """Sign and send one prepared transaction with a key that this home has never seen, as any other wallet does."""
+    port = place.session.market.port
+    fees = port.fees()
+    fields = {
+        "type": 2,
+        "chainId": prepared["chain_id"],
+        "nonce": port.nonce(account.address),
+        "to": to_checksum_address(prepared["to"]),
+        "data": prepared["data"],
+        "value": int(prepared["value"]),
+        "gas": 500_000,
+        "maxFeePerGas": 2 * fees.base_fee + fees.priority_fee,
+        "maxPriorityFeePerGas": fees.priority_fee,
+    }
+    tx_hash = port.send_raw(bytes(account.sign_transaction(fields).raw_transaction))
+    end = time.monotonic() + 30
+    while (receipt := port.receipt(tx_hash)) is None:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    assert receipt.ok, prepared["action"]
+
+
+def test_submit__print_tx__stored_here_and_posted_from_elsewhere(place: Town) -> None:
+    other = Account.from_key(b"\x42" * 32)
+    job = ("submit", str(EXAMPLES / "digits" / "job.yaml"), "--anyway", "--account", other.address, "--print-tx")
+    market = place.session.market
+    assert place.hearth("devnet", "fund", other.address).code == 0
+    planned = place.hearth(*job, "--dry-run", "--json")
+    assert planned.code == 0 and planned.json["schema"] == "hearth.plan/1"
+    assert not (place.session.state / "jobs").exists()
+    told = place.hearth(*job, "--json")
+    assert told.code == 0, told.out + told.err
+    report = told.json
+    approval = [] if market.network.asset.address is None else ["token.approve"]
+    assert [one["action"] for one in report["prepared"]] == [*approval, "jobs.post"]
+    assert {one["from"] for one in report["prepared"]} == {report["from"]} == {other.address.lower()}
+    assert report["already_posted"] is False and "short of" not in told.err
+    # Everything that it names is in the store, nothing was sent, and no journal of transactions thinks so.
+    for one in report["stored"]:
+        assert place.session.store.has(cids.parse(one["cid"])), one
+    assert {one["src"] for one in report["stored"]} >= {"spec", "./digits.wasm"}
+    assert market.port.nonce(other.address, pending=True) == 0
+    assert not list(place.home.rglob(f"tx-*-{other.address.lower()[2:10]}.db"))
+    assert place.hearth("job", "show", report["job"], "--json").error["code"] == "NOT_FOUND"
+    # Printed twice it is the same job: whoever signs both posts it once.
+    assert place.hearth(*job, "--json").json["prepared"] == report["prepared"]
+    shown = place.hearth(*job)
+    assert all(one["data"] in shown.out for one in report["prepared"])
+    assert f"hearth job wait {report['job'][:14]}" in shown.out
+    for one in report["prepared"]:
+        _sign_elsewhere(place, other, one)
+    posted = place.hearth("job", "show", report["job"], "--json").json
+    assert (posted["submitter"], posted["escrow"]) == (other.address.lower(), report["escrow"])
+    assert place.hearth("job", "spec", report["job"], "--json").json["name"] == "digits"
+    done = place.hearth(*job, "--json").json
+    assert (done["already_posted"], done["job"], done["prepared"]) == (True, report["job"], [])
+
+
+def test_submit__print_tx_of_an_own_key__submit_posts_that_very_job_and_credit_comes_first(place: Town) -> None:
+    job = ("submit", str(EXAMPLES / "digits" / "job.yaml"), "--anyway", "--json")
+    mine, port = place.session.key().address, place.session.market.port
+    nonce = port.nonce(mine)
+    prepared = place.hearth(*job, "--print-tx").json
+    assert port.nonce(mine, pending=True) == nonce
+    told = place.hearth(*job)
+    assert told.json["job"] == prepared["job"] and "prepared already" in told.err
+    assert port.nonce(mine) == nonce + len(prepared["prepared"])
+    assert place.hearth(*job).json["transactions"] == [] and port.nonce(mine) == nonce + len(prepared["prepared"])
+    assert place.hearth("job", "cancel", prepared["job"]).code == 0
+    again = place.hearth(*job, "--print-tx", "--again", "--use-credit").json
+    assert again["job"] != prepared["job"] and again["prepared"][0]["action"] == "escrow.withdraw"
+
+
+def test_submit__print_tx__what_cannot_be__refused_or_warned_of(place: Town) -> None:
+    job = ("submit", str(EXAMPLES / "digits" / "job.yaml"), "--anyway", "--print-tx")
+    waiting = place.hearth(*job, "--wait", "--json")
+    assert (waiting.code, waiting.error["code"]) == (2, "USAGE") and "hearth job wait" in waiting.error["hint"]
+    lost = place.hearth(*job, "--account", place.session.network.escrow, "--json")
+    assert (lost.code, lost.error["code"]) == (2, "BAD_ADDRESS")
+    poor = place.hearth(*job, "--account", "0x" + "99" * 20, "--json")
+    assert poor.code == 0 and "is short of" in poor.err
