@@ -86,7 +86,10 @@ class TxState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """One effect that was decided on, and what became of it. `note` says why it failed or was replaced."""
+    """One effect that was decided on, and what became of it.
+
+    `note` says why it failed or was replaced, or is what the caller remarked.
+    """
 
     id: int
     key: str
@@ -324,7 +327,11 @@ class Journal:
 
     def final(self, intent: Intent) -> Intent:
         """Record that no reorg can undo the transaction any more."""
-        return self._move(intent, TxState.FINAL)
+        return self._move(intent, TxState.FINAL, intent.note)
+
+    def remark(self, intent: Intent, note: str) -> Intent:
+        """Note a word of the caller's beside an intent; a reorg that moves its transaction takes it away."""
+        return self._move(intent, intent.state, note)
 
     def failed(self, intent: Intent, note: str) -> Intent:
         """Record that the intent was never sent. Its key and its nonce are free again."""

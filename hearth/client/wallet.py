@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError, UsageError
 from hearth.client.money import recipient, sent_asset
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from hearth.chain.tx_journal import Intent
     from hearth.client.reports import Balance, KeyFacts, KeyList, KeyPlan, Sending, Transaction, Withdrawal
     from hearth.client.session import Session
+
+REPORTED: Final = "reported"
+"""The remark in the journal on a send whose end the user heard of."""
 
 
 class Wallet:
@@ -133,9 +136,9 @@ class Wallet:
         One amount to one address is one send: a second call finds the first one, waits for it where it is still on its
         way, and pays nothing (`already_sent`), for the 30 days that the journal remembers; `again` sends once more.
         Raises UsageError BAD_ADDRESS, BAD_AMOUNT; FundsError; RefusedError; ChainError TX_PENDING where `again` comes
-        before the last one is mined.
+        before the last one was reported: whoever was killed in between did not mean to pay twice.
         """
-        from hearth.market.calls import transfer_coin
+        from hearth.market.calls import transfer
 
         session = self.session
         key, target = session.key(), recipient(to, session.network)
@@ -147,23 +150,23 @@ class Wallet:
         units = parse_amount(amount, asset)
         if units == 0:
             raise UsageError("an amount of nothing sends nothing", hint="hearth wallet send --help", code="BAD_AMOUNT")
-        call = transfer_coin(target, units) if asset.address is None else session.market.calls.transfer(target, units)
+        call = transfer(asset, target, units)
+        if not session.dry_run:
+            text = f"send {format_amount(units, asset)} to {target} on {session.network.name}?"
+            session.tell("confirm", {"text": text, "needed": True})
         effect = f"send/{asset.symbol}/{target}/{units}/"
         known = None if session.dry_run else self._earlier(effect)
         if known is not None and not again:
             sent = self._sent(known.call, known.key)
         else:
-            if known is not None and known.state.live:
+            if known is not None and known.note != REPORTED:
                 raise ChainError(
-                    f"the last {format_amount(units, asset)} to {target} are still on their way",
-                    hint="hearth wallet send without --again waits for them",
+                    f"the last send of {format_amount(units, asset)} to {target} was not reported yet",
+                    hint="hearth wallet send without --again waits for it and shows it",
                     code="TX_PENDING",
                 )
             number = 0 if known is None else int(known.key.removeprefix(effect)) + 1
             self._require_sendable(key, asset, units, call)
-            text = f"send {format_amount(units, asset)} to {target} on {session.network.name}?"
-            if not session.dry_run:
-                session.tell("confirm", {"text": text, "needed": True})
             known, sent = None, self._sent(call, f"{effect}{number}")
         return {
             "schema": "hearth.action/1",
@@ -189,8 +192,16 @@ class Wallet:
             return sender.journal.newest(effect)
 
     def _sent(self, call: Call, key: str) -> Transaction:
+        """Send a call once, and remark in the journal that its end was reported."""
+        from hearth.chain.tx import Sender
+
         with self.session.sender() as sender:
-            return self.session.send(sender, call, key)
+            sent = self.session.send(sender, call, key)
+            if isinstance(sender, Sender):
+                intent = sender.journal.find(key)
+                assert intent is not None, "what was sent is in the journal"
+                sender.journal.remark(intent, REPORTED)
+        return sent
 
     def _require_sendable(self, key: KeyFile, asset: Asset, units: int, call: Call) -> None:
         """Refuse a send that the account cannot pay, or that the token or the recipient refuses."""

@@ -25,6 +25,7 @@ from hearth.protocol.types import (
     Policy,
     Terms,
 )
+from hearth.protocol.units import Asset
 from hearth.protocol.words import TermsWords
 
 _NO_TERMS: Final[TermsWords] = (0, ZERO_HASH, 0, 0, 0, 0, 0, 0, ZERO_HASH)
@@ -197,13 +198,6 @@ class Calls:
         """Withdraw the sender's credit to any address."""
         return self._build("Escrow", "withdraw", to, amount)
 
-    def transfer(self, to: str, amount: int) -> Call:
-        """Send the market's asset to an address."""
-        token = self._network.asset.address
-        if token is None:
-            return transfer_coin(to, amount)
-        return Call(token, token_call("transfer", to, amount), 0, "token.transfer")
-
     def approve(self, spender: str, amount: int) -> Call:
         """Let `spender` take exactly `amount` tokens. Raises ValueError on a native market."""
         token = self._network.asset.address
@@ -252,9 +246,11 @@ class Calls:
         return self._build("Lens", "performUpkeep", [candidate(c) for c in candidates])
 
 
-def transfer_coin(to: str, amount: int) -> Call:
-    """Send native coin, wei, to an address."""
-    return Call(to, b"", amount, "transfer")
+def transfer(asset: Asset, to: str, amount: int) -> Call:
+    """Send an asset's base units, of the native coin or of a token, to an address."""
+    if asset.address is None:
+        return Call(to, b"", amount, "transfer")
+    return Call(asset.address, token_call("transfer", to, amount), 0, "token.transfer")
 
 
 def packed_terms(terms: Terms | TermsWords) -> TermsWords:

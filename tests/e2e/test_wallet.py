@@ -74,6 +74,9 @@ def test_wallet_send__killed_and_called_again__pays_once(place: Town, point: str
     environ = {**os.environ, "HEARTH_HOME": str(place.home), "PYTHONPATH": str(ROOT), "HEARTH_FAILPOINT": point}
     killed = subprocess.run(command, env=environ, capture_output=True, timeout=120, check=False)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
+    # Neither the same call pays again, nor one that asks for another send without knowing of this one.
+    blind = _send(place, friend, "0.5", "--again")
+    assert blind.code == 4 and blind.error["code"] == "TX_PENDING", blind.out
     again = _send(place, friend, "0.5")
     assert again.code == 0 and again.json["already_sent"] is True, again.out
     assert place.session.market.port.balance(friend) == ETHER // 2
@@ -82,7 +85,7 @@ def test_wallet_send__killed_and_called_again__pays_once(place: Town, point: str
 
 
 @pytest.mark.parametrize("place", ["native"], indirect=True)
-def test_wallet_send__again_before_the_last_is_mined__waits_for_a_word(place: Town) -> None:
+def test_wallet_send__again_before_the_last_is_mined__refused(place: Town) -> None:
     friend = "0x" + "ab" * 20
     place.rpc("evm_setIntervalMining", 0)
     try:
