@@ -86,7 +86,10 @@ class TxState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """One effect that was decided on, and what became of it. `note` says why it failed or was replaced."""
+    """One effect that was decided on, and what became of it.
+
+    `note` says why it failed or was replaced, or is what the caller remarked.
+    """
 
     id: int
     key: str
@@ -203,6 +206,16 @@ class TxJournal:
             ).fetchone()
         return None if row is None else _intent(row)
 
+    def newest(self, prefix: str) -> Intent | None:
+        """Return the newest intent that is alive or done of the keys that start with `prefix`, None for none."""
+        with self._lock:
+            row = self._db.execute(
+                f"SELECT {_COLUMNS} FROM intents WHERE substr(key, 1, length(?1)) = ?1 "
+                "AND state NOT IN ('failed', 'replaced') ORDER BY id DESC LIMIT 1",
+                (prefix,),
+            ).fetchone()
+        return None if row is None else _intent(row)
+
     def intents(self, *states: TxState) -> list[Intent]:
         """List the intents in some states, by nonce."""
         marks = ",".join("?" * len(states))
@@ -314,7 +327,11 @@ class TxJournal:
 
     def final(self, intent: Intent) -> Intent:
         """Record that no reorg can undo the transaction any more."""
-        return self._move(intent, TxState.FINAL)
+        return self._move(intent, TxState.FINAL, intent.note)
+
+    def remark(self, intent: Intent, note: str) -> Intent:
+        """Note a word of the caller's beside an intent; a reorg that moves its transaction takes it away."""
+        return self._move(intent, intent.state, note)
 
     def failed(self, intent: Intent, note: str) -> Intent:
         """Record that the intent was never sent. Its key and its nonce are free again."""

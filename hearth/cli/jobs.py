@@ -15,7 +15,7 @@ from hearth.cli.root import Group
 from hearth.client.views import moment
 
 if TYPE_CHECKING:
-    from hearth.client.reports import JobAction, JobEnd, JobList, JobPlan, RerunPlan, Submission
+    from hearth.client.reports import JobAction, JobEnd, JobList, JobPlan, PreparedJob, RerunPlan, Submission
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 SHOWN_LINES = 20
@@ -138,6 +138,7 @@ def run(
 @click.option("--again", is_flag=True, help="Post a new job even if one of the same file is pending.")
 @click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
 @click.option("--use-credit", is_flag=True, help="Pay from this account's credit in Escrow first.")
+@click.option("--print-tx", is_flag=True, help="Store the data and print the transactions, to sign elsewhere.")
 def submit(
     run: Run,
     file: Path,
@@ -148,8 +149,13 @@ def submit(
     again: bool,
     anyway: bool,
     use_credit: bool,
+    print_tx: bool,
 ) -> int:
-    """Post the job of a file; the same file again finds the pending job instead of paying twice."""
+    """Post the job of a file; the same file again finds the pending job instead of paying twice.
+
+    \b
+    With --print-tx nothing is sent. --account may then be an address without a key here.
+    """
     if results is not None and not (wait or follow):
         raise UsageError("--results needs --wait", hint="hearth submit FILE --wait --results DIR")
     report = run.client.jobs.submit(
@@ -160,8 +166,28 @@ def submit(
         again=again,
         anyway=anyway,
         use_credit=use_credit,
+        print_tx=print_tx,
     )
+    if report["schema"] == "hearth.prepared/1":
+        run.out.emit(report, lambda: _prepared_lines(report), [report["job"]])
+        return 0
     return _show_submitted(run, report)
+
+
+def _prepared_lines(report: PreparedJob) -> list[str]:
+    """Say what is stored, what to sign in which order and until when, and how to go on."""
+    name = report["job"][:14]
+    if report["already_posted"]:
+        return [f"job {report['job']} was posted already: there is nothing to sign", f"  hearth job wait {name}"]
+    lines = [f"job {report['job']}, nothing sent; stored in {report['store']}:"]
+    lines += [f"  {one['cid']}  {one['src']}" for one in report["stored"]]
+    many = len(report["prepared"])
+    what = "this transaction" if many == 1 else f"these {many} transactions, each once the one before is mined,"
+    lines.append(f"sign {what} as {report['from']}, and send before {moment(report['send_before'])}:")
+    for number, tx in enumerate(report["prepared"], 1):
+        lines.append(f"{number}. {tx['action']}: chain {tx['chain_id']}, to {tx['to']}, value {tx['value']} wei, data")
+        lines.append(tx["data"])
+    return [*lines, f"  then: hearth job wait {name}"]
 
 
 def _show_submitted(run: Run, report: Submission | JobPlan | RerunPlan) -> int:

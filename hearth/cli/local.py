@@ -95,6 +95,21 @@ def devnet_down(run: Run, wipe: bool) -> None:
     run.out.emit(report, lambda: ["stopped" if report["stopped"] else "it did not run"])
 
 
+@devnet.command("fund", cls=Leaf)
+@click.argument("who", metavar="[NAME|ADDRESS]", required=False)
+@click.argument("amount", required=False)
+def devnet_fund(run: Run, who: str | None, amount: str | None) -> None:
+    """Give play money of the running local chain to an account, by default this one.
+
+    \b
+    Without AMOUNT coin and, where the market pays in a test token, some of it.
+    """
+    report = LocalMarket(run.client.session).fund(who, amount)
+    done = "would give" if report["dry_run"] else "gave"
+    given = " and ".join(one["amount_text"] for one in report["given"])
+    run.out.emit(report, lambda: [f"{done} {given} to {report['address']}"], report["transactions"])
+
+
 @click.command(cls=Leaf)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(run: Run, shell: str) -> None:

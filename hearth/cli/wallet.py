@@ -1,4 +1,4 @@
-"""Keys and money: hearth wallet new|import|list|show|balance|withdraw."""
+"""Keys and money: hearth wallet new|import|list|show|balance|send|withdraw."""
 
 from __future__ import annotations
 
@@ -75,6 +75,29 @@ def wallet_balance(run: Run, name: str | None) -> None:
     if report["asset_symbol"] not in native:
         lines.append(f"  {asset}")
     run.out.emit(report, lambda: [*lines, f"  {credit} of credit in Escrow"], [report["credit"]])
+
+
+@wallet.command("send", cls=Leaf)
+@click.argument("address")
+@click.argument("amount")
+@click.option("--again", is_flag=True, help="Send once more what was sent before.")
+def wallet_send(run: Run, address: str, amount: str, again: bool) -> None:
+    """Send AMOUNT to ADDRESS: the market's asset, or coin where it says so, as in "0.5 ETH".
+
+    \b
+    The same AMOUNT to the same ADDRESS is sent once, however often this is called; --again sends it once more.
+    """
+    report = run.client.wallet.send(address, amount, again=again)
+    what, sent = f"{report['amount_text']} to {report['to']}", report["transactions"][0]["tx"]
+
+    def text() -> list[str]:
+        if report["dry_run"]:
+            return [f"would send {what}"]
+        if report["already_sent"]:
+            return [f"an earlier call sent {what} in {sent}; nothing was sent now (--again sends it once more)"]
+        return [f"sent {what}"]
+
+    run.out.emit(report, text, [sent])
 
 
 @wallet.command("withdraw", cls=Leaf)

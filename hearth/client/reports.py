@@ -93,6 +93,23 @@ class Withdrawal(TypedDict):
     dry_run: bool
 
 
+class Sending(_From):
+    """What sending coin or the market's asset came to: `amount` is in base units of `asset`.
+
+    `already_sent` says that an earlier call had sent it, whose transaction this is, and that nothing was sent now.
+    """
+
+    schema: Literal["hearth.action/1"]
+    action: Literal["send"]
+    asset: str
+    amount: str
+    amount_text: str
+    to: str
+    already_sent: bool
+    transactions: list[Transaction]
+    dry_run: bool
+
+
 class OwnerAction(TypedDict):
     """What a node's owner sent.
 
@@ -433,6 +450,32 @@ class Submission(TypedDict):
     error: NotRequired[ErrorFacts]
 
 
+class StoredSource(TypedDict):
+    """A source of a job, or its "spec", as it is stored."""
+
+    src: str
+    cid: str
+
+
+class PreparedJob(_From):
+    """A job that another machine is to post: its data are stored in `store`, and nothing was sent.
+
+    `prepared` are the transactions to sign as `from`, in this order, each once the one before is mined; none where the
+    job was `already_posted`. The chain takes the last one before the moment `send_before`.
+    """
+
+    schema: Literal["hearth.prepared/1"]
+    network: str
+    job: str
+    already_posted: bool
+    escrow: str
+    escrow_text: str
+    send_before: int
+    store: str
+    stored: list[StoredSource]
+    prepared: list[PreparedTx]
+
+
 class SpecOfRun(TypedDict):
     """The job file that `hearth run` would post: a document of hearth/spec/job.schema.json."""
 
@@ -685,6 +728,17 @@ class NetVerification(TypedDict):
     faults: NotRequired[list[str]]
 
 
+class DemoReport(NetVerification):
+    """What the demo's chain came to, and what the demo took: `seconds` is time of the chain, these are of the clock.
+
+    `wall_seconds` runs from the start of the demo to its end, when everything is stopped; `setup_seconds`, the part of
+    it before the first job is posted.
+    """
+
+    setup_seconds: float
+    wall_seconds: float
+
+
 # ---- this machine ----
 
 
@@ -731,8 +785,19 @@ class ConvertedJob(TypedDict):
     notes: list[LostKey]
 
 
+class LostBlocks(TypedDict):
+    """The newest blocks of a chain that was killed: how many, the number of the last one, and their transactions."""
+
+    blocks: int
+    reached: int
+    transactions: list[str]
+
+
 class DevnetUp(TypedDict):
-    """A running local chain; `started` and `deployed` say whether this call did it, `keys` what keys it has."""
+    """A running local chain; `started` and `deployed` say whether this call did it, `keys` what keys it has.
+
+    `lost` stands there where the chain was killed before it had saved its last blocks.
+    """
 
     schema: Literal["hearth.devnet/1"]
     running: Literal[True]
@@ -744,6 +809,25 @@ class DevnetUp(TypedDict):
     contracts: dict[str, str]
     asset: str
     keys: list[NamedKey]
+    lost: NotRequired[LostBlocks]
+
+
+class Given(TypedDict):
+    """An amount of an asset that was given away, in base units."""
+
+    asset: str
+    amount: str
+    amount_text: str
+
+
+class DevnetFund(TypedDict):
+    """What the faucet of a local chain gave to an address, with the hashes of its transactions."""
+
+    schema: Literal["hearth.devnet.fund/1"]
+    address: str
+    given: list[Given]
+    transactions: list[str]
+    dry_run: bool
 
 
 class DevnetDown(TypedDict):

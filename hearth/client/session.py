@@ -276,23 +276,28 @@ class Session:
 
     # ---- money ----
 
-    def require_funds(self, address: str, *, asset_units: int, gas: int, what: str) -> dict[str, str]:
+    def require_funds(
+        self, address: str, *, asset_units: int, gas: int, what: str, coin_units: int = 0
+    ) -> dict[str, str]:
         """Refuse what an account cannot pay: `asset_units` of the market's asset and `gas` units at the next fees.
 
-        Both are checked before the first signature of a whole path. Raises FundsError with what is short.
+        `coin_units` are wei that are paid on top. All is checked before the first signature of a whole path. Raises
+        FundsError with what is short.
         """
         market = self.market
         fees = market.port.fees()
         gas_cost = gas * (2 * fees.base_fee + fees.priority_fee)
         coin = market.port.balance(address)
         native = self.network.asset.address is None
-        need_coin = gas_cost + (asset_units if native else 0)
+        coin_units += asset_units if native else 0
+        need_coin = gas_cost + coin_units
         if not native:
             have = market.asset_balance(address)
             if have < asset_units:
                 raise self._short(address, self.asset, have, asset_units, what)
         if coin < need_coin:
-            raise self._short(address, NATIVE, coin, need_coin, f"{what} and its gas" if native else f"gas of {what}")
+            what = f"{what} and its gas" if native or coin_units else f"gas of {what}"
+            raise self._short(address, NATIVE, coin, need_coin, what)
         return {"asset": str(asset_units), "gas": str(gas_cost)}
 
     def _short(self, address: str, asset: Asset, have: int, need: int, what: str) -> FundsError:

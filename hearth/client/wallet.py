@@ -1,19 +1,25 @@
-"""Keys and money: new, import, list, show, balance, withdraw."""
+"""Keys and money: new, import, list, show, balance, send, withdraw."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import ConfigError, FundsError, UsageError
+from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError, UsageError
+from hearth.client.money import recipient, sent_asset
 from hearth.client.posting.post import WITHDRAW_GAS
 from hearth.client.session import NATIVE
-from hearth.protocol.units import format_amount, parse_amount
+from hearth.protocol.units import Asset, format_amount, parse_amount
 
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
-    from hearth.client.reports import Balance, KeyFacts, KeyList, KeyPlan, Withdrawal
+    from hearth.chain.port import Call
+    from hearth.chain.tx_journal import Intent
+    from hearth.client.reports import Balance, KeyFacts, KeyList, KeyPlan, Sending, Transaction, Withdrawal
     from hearth.client.session import Session
+
+REPORTED: Final = "reported"
+"""The remark in the journal on a send whose end the user heard of."""
 
 
 class Wallet:
@@ -97,16 +103,10 @@ class Wallet:
 
         Raises FundsError NO_CREDIT where there is less than asked for.
         """
-        from eth_utils.address import is_address
-
         key = self.session.key()
         credit = self.session.market.credit(key.address)
         wanted = credit if amount is None else parse_amount(amount, self.session.asset)
-        target = key.address if to is None else to.lower()
-        if not is_address(target):
-            raise UsageError(
-                f"{to} is no address", hint="write 0x and 40 hex digits; hearth wallet list", code="BAD_ADDRESS"
-            )
+        target = key.address if to is None else recipient(to, self.session.network)
         if wanted == 0 or wanted > credit:
             raise FundsError(
                 f"{key.address} has {self.session.amount(credit)} of credit in Escrow"
@@ -130,7 +130,96 @@ class Wallet:
             "dry_run": self.session.dry_run,
         }
 
+    def send(self, to: str, amount: str, *, again: bool = False) -> Sending:
+        """Send native coin or the market's asset to an address; a unit in `amount` says which, by default the asset.
+
+        One amount to one address is one send: a second call finds the first one, waits for it where it is still on its
+        way, and pays nothing (`already_sent`), for the 30 days that the journal remembers; `again` sends once more.
+        Raises UsageError BAD_ADDRESS, BAD_AMOUNT; FundsError; RefusedError; ChainError TX_PENDING where `again` comes
+        before the last one was reported: whoever was killed in between did not mean to pay twice.
+        """
+        from hearth.market.calls import transfer
+
+        session = self.session
+        key, target = session.key(), recipient(to, session.network)
+        if target == key.address:
+            raise UsageError(
+                f"{target} is this account itself", hint="hearth wallet list", code="BAD_ADDRESS", component="wallet"
+            )
+        asset = sent_asset(amount, session.asset)
+        units = parse_amount(amount, asset)
+        if units == 0:
+            raise UsageError("an amount of nothing sends nothing", hint="hearth wallet send --help", code="BAD_AMOUNT")
+        call = transfer(asset, target, units)
+        if not session.dry_run:
+            text = f"send {format_amount(units, asset)} to {target} on {session.network.name}?"
+            session.tell("confirm", {"text": text, "needed": True})
+        effect = f"send/{asset.symbol}/{target}/{units}/"
+        known = None if session.dry_run else self._earlier(effect)
+        if known is not None and not again:
+            sent = self._sent(known.call, known.key)
+        else:
+            if known is not None and known.note != REPORTED:
+                raise ChainError(
+                    f"the last send of {format_amount(units, asset)} to {target} was not reported yet",
+                    hint="hearth wallet send without --again waits for it and shows it",
+                    code="TX_PENDING",
+                )
+            number = 0 if known is None else int(known.key.removeprefix(effect)) + 1
+            self._require_sendable(key, asset, units, call)
+            known, sent = None, self._sent(call, f"{effect}{number}")
+        return {
+            "schema": "hearth.action/1",
+            "action": "send",
+            "asset": asset.symbol,
+            "amount": str(units),
+            "amount_text": format_amount(units, asset),
+            "from": key.address,
+            "to": target,
+            "already_sent": known is not None,
+            "transactions": [sent],
+            "dry_run": session.dry_run,
+        }
+
     # ---- inside ----
+
+    def _earlier(self, effect: str) -> Intent | None:
+        """Return the newest send of an effect that is on its way or done, None for none."""
+        from hearth.chain.tx import Sender
+
+        with self.session.sender() as sender:
+            assert isinstance(sender, Sender), "a dry run has no journal"
+            return sender.journal.newest(effect)
+
+    def _sent(self, call: Call, key: str) -> Transaction:
+        """Send a call once, and remark in the journal that its end was reported."""
+        from hearth.chain.tx import Sender
+
+        with self.session.sender() as sender:
+            sent = self.session.send(sender, call, key)
+            if isinstance(sender, Sender):
+                intent = sender.journal.find(key)
+                assert intent is not None, "what was sent is in the journal"
+                sender.journal.remark(intent, REPORTED)
+        return sent
+
+    def _require_sendable(self, key: KeyFile, asset: Asset, units: int, call: Call) -> None:
+        """Refuse a send that the account cannot pay, or that the token or the recipient refuses."""
+        session, native = self.session, asset.address is None
+        what = f"sending {format_amount(units, asset)}"
+        coin_units, asset_units = (units, 0) if native else (0, units)
+        session.require_funds(key.address, asset_units=asset_units, coin_units=coin_units, gas=0, what=what)
+        port = session.market.port
+        answer = port.call(call, sender=key.address)
+        if not native and answer and not any(answer):
+            raise RefusedError(
+                f"the token {asset.symbol} refuses the transfer: it answers false",
+                hint="hearth wallet balance",
+                code="TOKEN_REFUSES",
+            )
+        # As much as the sender will ask for, so that it does not refuse what was confirmed.
+        gas = port.estimate_gas(call, key.address) * 6 // 5
+        session.require_funds(key.address, asset_units=asset_units, coin_units=coin_units, gas=gas, what=what)
 
     def _named(self, name: str | None) -> KeyFile:
         from hearth.chain.keys import find_key

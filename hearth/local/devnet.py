@@ -2,8 +2,9 @@
 
 Runs anvil in real time with one block per second, keeps its state in a home folder, deploys the devnet profile with
 the same plan and checks as any deployment, and writes the network file there. `up` may be called again at any time:
-it finds what runs, starts what stopped, and deploys only where no market is. The accounts are the ones that every
-anvil prints; their keys are public and worth nothing.
+it finds what runs, starts what stopped, and deploys only where no market is. A chain that was killed goes on from what
+it saved last, and `up` says what it lost. The accounts are the ones that every anvil prints; their keys are public and
+worth nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import fcntl
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -67,10 +70,31 @@ KEYS: Final = (
 """The keys that anvil derives from "test test test test test test test test test test test junk"."""
 DEPLOYER: Final = 0
 """Index of the account that deploys and governs."""
+FAUCET: Final = 8
+"""Index of the account that gives coin and test tokens away."""
+GAS_MONEY: Final = 10**18
+"""What the faucet keeps for its own gas, wei."""
 TREASURY: Final = 9
 """Index of the account that earns the fees."""
+SAVE_SECONDS: Final = 2
+"""How often anvil writes its state, which is what a killed chain loses at most; an hour of blocks is 5 MB."""
+STATE: Final = "chain.json"
+"""The file that the chain is started from."""
+SAVED: Final = "saved-chain.json"
+"""The file that a running chain saves itself to."""
+_LOGGED: Final = re.compile(r"^    (Transaction|Block Number|Block Hash): (0x[0-9a-f]{64}|[0-9]+)$", re.MULTILINE)
+"""What anvil's log says of each block: its transactions first, then its number and hash."""
 RELEASE_SECONDS: Final = 2.0
 """How long a port may still be held by a chain that was just killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What a chain that was killed had and has no longer: its newest `blocks`, up to number `reached`."""
+
+    blocks: int
+    reached: int
+    transactions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +109,8 @@ class Devnet:
     """Whether this `up` started the chain, rather than finding it."""
     deployed: bool
     """Whether this `up` deployed the market."""
+    lost: Lost | None = None
+    """What the chain lost since it ran last, None for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,19 +194,25 @@ def up(
 
 def _up(home: Path, port: int, block_time: int, erc20: bool, host: str, name: str, timeout: float) -> Devnet:
     url = f"http://{host}:{port}"
+    chain = Web3Chain([url], timeout=10.0, attempts=2)
     process = _running(home)
-    started = process is None
-    if process is None:
-        _refuse_busy(host, port)
-        process = _start(home, host, port, block_time)
-    elif process.port != port:
+    if process is not None and process.port != port:
         raise ConfigError(
             f"the devnet in {home} runs already, on port {process.port}",
             code="DEVNET_RUNS",
             hint=f"use --port {process.port}, or hearth devnet down first",
         )
-    chain = Web3Chain([url], timeout=10.0, attempts=2)
-    _wait_ready(home, chain, process, timeout)
+    if process is not None and not _answers(home, chain, process, timeout):
+        process = None
+    started = process is None
+    logged: list[_Logged] = []
+    if process is None:
+        _refuse_busy(host, port)
+        logged = _logged(home)
+        _take_saved(home)
+        process = _start(home, host, port, block_time)
+        _wait_ready(home, chain, process, timeout)
+    lost = _lost(logged, chain)
     path = home / "networks" / f"{name}.json"
     network = _existing(path, chain, erc20)
     deployed = network is None
@@ -191,7 +223,7 @@ def _up(home: Path, port: int, block_time: int, erc20: bool, host: str, name: st
         # The chain runs on another port than last time: whoever reads the file must find it there.
         network = replace(network, rpc=(url,))
         save_network(network, path)
-    return Devnet(network, url, process.pid, path, started, deployed)
+    return Devnet(network, url, process.pid, path, started, deployed, lost)
 
 
 def down(home: Path, *, timeout: float = 30.0) -> bool:
@@ -216,7 +248,7 @@ def wipe(home: Path) -> None:
     """Forget a stopped devnet: its chain, its network files and its journals. Raises ConfigError where it runs."""
     if _running(home) is not None:
         raise ConfigError(f"the devnet in {home} runs", code="DEVNET_RUNS", hint="hearth devnet down")
-    for part in ("chain.json", "anvil.log", "anvil.json"):
+    for part in (STATE, SAVED, "anvil.log", "anvil.json"):
         (home / part).unlink(missing_ok=True)
     for folder in ("networks", "devnet-state"):
         shutil.rmtree(home / folder, ignore_errors=True)
@@ -236,13 +268,20 @@ def status(home: Path, *, host: str = "127.0.0.1") -> DevnetStatus:
     return DevnetStatus(True, process.pid, url, head, files[0] if files else None)
 
 
-def fund(chain: Web3Chain, network: Network, address: str, *, wei: int = 0, tokens: int = 0) -> None:
-    """Give an account native coin and, on an ERC-20 devnet, base units of the token; both are added."""
+def fund(chain: Web3Chain, network: Network, address: str, *, wei: int = 0, tokens: int = 0) -> list[str]:
+    """Give an account native coin and, on an ERC-20 devnet, base units of the token; both are added.
+
+    Returns the hashes of the mined transactions. Raises ChainError.
+    """
+    faucet, token = account(FAUCET).address, network.asset.address
+    requests = []
     if wei:
-        chain.rpc("anvil_setBalance", address, hex(chain.balance(address) + wei))
-    token = network.asset.address
+        if chain.balance(faucet) < wei + GAS_MONEY:
+            chain.rpc("anvil_setBalance", faucet, hex(wei + GAS_MONEY))
+        requests.append({"from": faucet, "to": address, "value": hex(wei)})
     if tokens and token is not None:
-        _mint(chain, token, [address], tokens)
+        requests.append(_minting(token, address, tokens))
+    return _send_unlocked(chain, requests)
 
 
 # ---- the process ----
@@ -328,11 +367,13 @@ def _listens(host: str, port: int) -> bool:
 def _start(home: Path, host: str, port: int, block_time: int) -> _Process:
     """Start anvil in a session of its own, so that Ctrl-C in this terminal does not stop it."""
     binary = find_anvil(home)
+    state = home / STATE
     command = [
         str(binary),
         *("--host", host, "--port", str(port)),
         *("--chain-id", str(LOCAL_CHAIN_ID), "--hardfork", HARDFORK, "--accounts", str(len(KEYS))),
-        *("--block-time", str(block_time), "--state", str(home / "chain.json"), "--state-interval", "30"),
+        *("--block-time", str(block_time), "--dump-state", str(home / SAVED), "--state-interval", str(SAVE_SECONDS)),
+        *(("--load-state", str(state)) if state.exists() else ()),
     ]
     with (home / "anvil.log").open("ab") as log:
         child = subprocess.Popen(
@@ -362,12 +403,91 @@ def _wait_ready(home: Path, chain: Web3Chain, process: _Process, timeout: float)
         time.sleep(0.05)
 
 
+def _answers(home: Path, chain: Web3Chain, process: _Process, timeout: float) -> bool:
+    """Wait until a chain that was found answers; False where it ended instead, as one that was just killed does."""
+    try:
+        _wait_ready(home, chain, process, timeout)
+    except ChainError:
+        if _running(home) is not None:
+            raise
+        return False
+    return True
+
+
 def _last_words(home: Path) -> str:
     try:
         lines = (home / "anvil.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
     except OSError:
         lines = []
     return lines[-1] if lines else "it said nothing"
+
+
+# ---- its state ----
+
+
+@dataclass(frozen=True, slots=True)
+class _Logged:
+    """A block of anvil's log, with the hashes of its transactions."""
+
+    number: int
+    hash: str
+    transactions: tuple[str, ...]
+
+
+def _take_saved(home: Path) -> None:
+    """Start from what the last run saved; where it was killed while it wrote that, from what it was started with.
+
+    Anvil writes its state in place, so a kill in that moment leaves a part of it. And each start adds a block 0 of its
+    own, of which the next one takes any for the genesis: the first one, the oldest, is the chain's.
+    """
+    saved = home / SAVED
+    try:
+        state = json.loads(saved.read_bytes())
+    except FileNotFoundError:
+        return
+    except ValueError:
+        saved.unlink()
+        return
+    zeros = [block for block in state["blocks"] if int(block["header"]["number"], 16) == 0]
+    genesis = min(zeros, key=lambda block: int(block["header"]["timestamp"], 16))
+    state["blocks"] = [block for block in state["blocks"] if block is genesis or int(block["header"]["number"], 16)]
+    replace_text(home / STATE, json.dumps(state))
+    saved.unlink()
+
+
+def _logged(home: Path) -> list[_Logged]:
+    """Return the blocks that anvil's log ends with, oldest first, as far back as their numbers go on."""
+    try:
+        text = (home / "anvil.log").read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return []
+    blocks: list[_Logged] = []
+    transactions: list[str] = []
+    number = -1
+    for name, value in _LOGGED.findall(text):
+        if name == "Transaction":
+            transactions.append(value)
+        elif name == "Block Number":
+            number = int(value)
+        else:
+            if blocks and number != blocks[-1].number + 1:
+                blocks.clear()
+            blocks.append(_Logged(number, value, tuple(transactions)))
+            transactions.clear()
+    return blocks
+
+
+def _lost(logged: Sequence[_Logged], chain: Web3Chain) -> Lost | None:
+    """Compare what the log tells with what the chain holds; what is lost is always the newest part."""
+
+    def gone(block: _Logged) -> bool:
+        held = chain.block(block.number)
+        return held is None or "0x" + held.hash.hex() != block.hash
+
+    lost = logged[bisect_left(logged, True, key=gone) :]
+    if not lost:
+        return None
+    return Lost(len(lost), lost[-1].number, tuple(tx_hash for block in lost for tx_hash in block.transactions))
 
 
 # ---- the market on it ----
@@ -440,26 +560,29 @@ def _deploy_token(chain: Web3Chain, sender: Sender) -> Asset:
     receipt = chain.receipt(sent.tx_hash)
     if receipt is None or receipt.contract is None:
         raise HearthError("the test token has no address", code="DEVNET_TOKEN", hint="hearth devnet up")
-    _mint(chain, receipt.contract, [account(i).address for i in range(len(KEYS))], TOKENS_EACH * 10**18)
+    token = receipt.contract
+    _send_unlocked(chain, [_minting(token, account(i).address, TOKENS_EACH * 10**18) for i in range(len(KEYS))])
     return Asset(TOKEN_SYMBOL, 18, receipt.contract)
 
 
-def _mint(chain: Web3Chain, token: str, accounts: Sequence[str], amount: int) -> None:
-    """Mint test tokens by an unlocked account of the local chain; anybody may."""
+def _minting(token: str, to: str, amount: int) -> dict[str, str]:
+    """Return the request that mints test tokens; anybody may."""
     from eth_abi.abi import encode
     from eth_utils.crypto import keccak
 
-    selector = keccak(text="mint(address,uint256)")[:4]
-    waiting: list[bytes] = []
-    for to in accounts:
-        data = selector + encode(["address", "uint256"], [to, amount])
-        request = {"from": account(TREASURY).address, "to": token, "data": "0x" + data.hex()}
-        waiting.append(bytes.fromhex(chain.rpc("eth_sendTransaction", request)[2:]))
+    data = keccak(text="mint(address,uint256)")[:4] + encode(["address", "uint256"], [to, amount])
+    return {"from": account(FAUCET).address, "to": token, "data": "0x" + data.hex()}
+
+
+def _send_unlocked(chain: Web3Chain, requests: Sequence[Mapping[str, str]]) -> list[str]:
+    """Send transactions of the faucet, which the local chain signs for, and wait until they are mined."""
+    sent = [str(chain.rpc("eth_sendTransaction", request)) for request in requests]
     end = time.monotonic() + 30
-    for tx_hash in waiting:
-        while (receipt := chain.receipt(tx_hash)) is None:
+    for tx_hash in sent:
+        while (receipt := chain.receipt(bytes.fromhex(tx_hash[2:]))) is None:
             if time.monotonic() > end:
-                raise ChainError("minting test tokens is not mined", code="TX_PENDING", hint="hearth devnet up")
+                raise ChainError("the faucet's transaction is not mined", code="TX_PENDING", hint="hearth devnet up")
             time.sleep(0.1)
         if not receipt.ok:
-            raise ChainError("minting test tokens failed", code="DEVNET_TOKEN", hint="hearth devnet up")
+            raise ChainError("the faucet's transaction failed", code="DEVNET_FAUCET", hint="hearth devnet up")
+    return sent

@@ -25,6 +25,7 @@ from hearth.protocol.types import (
     Policy,
     Terms,
 )
+from hearth.protocol.units import Asset
 from hearth.protocol.words import TermsWords
 
 _NO_TERMS: Final[TermsWords] = (0, ZERO_HASH, 0, 0, 0, 0, 0, 0, ZERO_HASH)
@@ -32,6 +33,7 @@ _ERC20: Final = {
     "balanceOf": ("address",),
     "allowance": ("address", "address"),
     "approve": ("address", "uint256"),
+    "transfer": ("address", "uint256"),
 }
 
 
@@ -242,6 +244,13 @@ class Calls:
     def perform_upkeep(self, candidates: Iterable[Upkeep]) -> Call:
         """Run what `Market.check_upkeep` returned; the candidates' terms tell what each needs."""
         return self._build("Lens", "performUpkeep", [candidate(c) for c in candidates])
+
+
+def transfer(asset: Asset, to: str, amount: int) -> Call:
+    """Send an asset's base units, of the native coin or of a token, to an address."""
+    if asset.address is None:
+        return Call(to, b"", amount, "transfer")
+    return Call(asset.address, token_call("transfer", to, amount), 0, "token.transfer")
 
 
 def packed_terms(terms: Terms | TermsWords) -> TermsWords:

@@ -18,15 +18,19 @@ DAG_PB = 0x70
 DAG_CBOR = 0x71
 CODECS = {RAW: "raw", DAG_PB: "dag-pb", DAG_CBOR: "dag-cbor"}
 
+IDENTITY = 0x00
+"""No hash: the block itself stands in its name, as `ipfs add --inline` writes it."""
 SHA2_256 = 0x12
 BLAKE3 = 0x1E
-HASHES = {SHA2_256: "sha2-256", BLAKE3: "blake3"}
+HASHES = {IDENTITY: "identity", SHA2_256: "sha2-256", BLAKE3: "blake3"}
 DIGEST_BYTES = 32
+MAX_INLINE_BYTES = 128
+"""The longest block that a name may hold, as in Kubo."""
 MAX_BLOCK_BYTES = 2 * 2**20
 """The largest block that is read or written, as in bitswap and the trustless gateway specification."""
 
 _V0_PREFIX = bytes((SHA2_256, DIGEST_BYTES))
-_MAX_TEXT = 128
+_MAX_TEXT = 256
 _HINT = "a CID looks like bafybei... or Qm...; copy it again from where it was printed"
 
 
@@ -34,7 +38,7 @@ _HINT = "a CID looks like bafybei... or Qm...; copy it again from where it was p
 class Cid:
     """Name a block by its codec and the hash of its bytes.
 
-    `version` 0 or 1, `codec` one of CODECS, `hash_code` one of HASHES, `digest` 32 bytes.
+    `version` 0 or 1, `codec` one of CODECS, `hash_code` one of HASHES, `digest` 32 bytes, or for IDENTITY the block.
     """
 
     version: int
@@ -45,7 +49,7 @@ class Cid:
     def __bytes__(self) -> bytes:
         if self.version == 0:
             return _V0_PREFIX + self.digest
-        return bytes((1, self.codec, self.hash_code, len(self.digest))) + self.digest
+        return bytes((1, self.codec, self.hash_code)) + _length(self.digest) + self.digest
 
     def __str__(self) -> str:
         return str(libipld.encode_cid(bytes(self)))
@@ -90,17 +94,22 @@ def from_bytes(raw: bytes, shown: str | None = None) -> Cid:
     name = repr(shown) if shown is not None else f"0x{raw[:80].hex()}"
     if raw[:2] == _V0_PREFIX and len(raw) == 2 + DIGEST_BYTES:
         return Cid(0, DAG_PB, SHA2_256, raw[2:])
-    # Every version, codec and hash on our lists is below 128, so each varint is one byte long.
+    # Every version, codec and hash on our lists is below 128, so each varint but the length is one byte long.
     if len(raw) < 4 or raw[0] != 1:
         raise BadCid(f"{name} is no CID of version 0 or 1", hint=_HINT)
-    _, codec, hash_code, size = raw[:4]
+    _, codec, hash_code, first = raw[:4]
     if codec not in CODECS:
         raise BadCid(f"{name}: codec 0x{codec:x} is not one of {', '.join(CODECS.values())}", hint=_HINT)
     if hash_code not in HASHES:
         raise BadCid(f"{name}: hash 0x{hash_code:x} is not one of {', '.join(HASHES.values())}", hint=_HINT)
-    if size != DIGEST_BYTES or len(raw) != 4 + DIGEST_BYTES:
+    digest = raw[4:] if first < 0x80 else raw[5:]
+    if hash_code == IDENTITY and len(digest) > MAX_INLINE_BYTES:
+        raise BadCid(f"{name}: it holds a block of more than {MAX_INLINE_BYTES} bytes", hint=_HINT)
+    if hash_code != IDENTITY and len(digest) != DIGEST_BYTES:
         raise BadCid(f"{name}: the digest is not exactly {DIGEST_BYTES} bytes long", hint=_HINT)
-    return Cid(1, codec, hash_code, raw[4:])
+    if raw[3 : len(raw) - len(digest)] != _length(digest):
+        raise BadCid(f"{name}: the digest is not as long as it says", hint=_HINT)
+    return Cid(1, codec, hash_code, digest)
 
 
 def parse_uri(text: str) -> tuple[Cid, str]:
@@ -121,7 +130,15 @@ def check_block_size(data: bytes) -> None:
         )
 
 
+def _length(digest: bytes) -> bytes:
+    """Return a digest's length as a varint: one byte, two for the longest block that a name may hold."""
+    size = len(digest)
+    return bytes((size,)) if size < 0x80 else bytes((size & 0x7F | 0x80, size >> 7))
+
+
 def _hash(hash_code: int, data: bytes) -> bytes:
+    if hash_code == IDENTITY:
+        return data
     if hash_code == SHA2_256:
         return hashlib.sha256(data).digest()
     import blake3

@@ -80,6 +80,29 @@ def test_intend__after_a_failure__is_taken_and_found_first(tmp_path: Path) -> No
     journal.close()
 
 
+def test_newest__several_of_a_prefix__the_last_that_is_alive_or_done(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    assert journal.newest("send/a_/") is None
+    for number, key in enumerate(("send/a_/0", "send/a_/1", "send/ab/0")):
+        journal.signed(journal.intend(key, CALL), number, replace(ATTEMPT, hash=bytes([number]) * 32))
+    found = journal.newest("send/a_/")
+    assert found is not None and found.key == "send/a_/1"
+    journal.failed(found, "never sent")
+    found = journal.newest("send/a_/")
+    assert found is not None and (found.key, found.note) == ("send/a_/0", "")
+    journal.remark(found, "seen")
+    journal.final(journal.mined(journal.current(found), receipt()))
+    assert journal.newest("send/a_/") == journal.find("send/a_/0")
+    journal.close()
+
+
+def test_remark__final__keeps_it(tmp_path: Path) -> None:
+    journal = open_journal(tmp_path)
+    mined = journal.mined(journal.signed(journal.intend("k", CALL), 0, ATTEMPT), receipt())
+    assert journal.final(journal.remark(mined, "seen")).note == "seen"
+    journal.close()
+
+
 def test_next_nonce__given_back_only_where_never_sent(tmp_path: Path) -> None:
     journal = open_journal(tmp_path)
     assert journal.next_nonce() == 0

@@ -184,6 +184,13 @@ PLACE_ROWS = (
         command=("keeper", "status", "--config", "{odd_keeper}")),
     Row("withdraw to no address", 2, "BAD_ADDRESS", "hearth wallet list",
         command=("wallet", "withdraw", "1", "--account", "dev", "--to", "0x12")),
+    Row("withdraw to an address with a wrong checksum", 2, "BAD_ADDRESS", "copy it again",
+        command=("wallet", "withdraw", "--account", "dev", "--to", "0xFefEFEfEFeFEFEFefEFeFeFEfefEfEfeFEFeFEfE")),
+    Row("send to the zero address", 2, "BAD_ADDRESS", "hearth wallet list",
+        command=("wallet", "send", "0x" + "00" * 20, "1", "--account", "dev", "--yes")),
+    Row("send without a word of consent", 3, "NOT_CONFIRMED", "--yes",
+        command=("wallet", "send", "0x" + "fe" * 20, "1", "--account", "dev")),
+    Row("print and wait", 2, "USAGE", "hearth job wait", command=("submit", "{job}", "--print-tx", "--wait")),
 )  # fmt: skip
 
 RAN_ROWS = (

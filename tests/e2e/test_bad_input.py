@@ -465,7 +465,10 @@ def test_submit__source_that_grows_meanwhile__refused(place: Town, names: dict[s
     [
         ("submit", "{job}"),
         ("submit", "{job}", "--wait"),
+        ("submit", "{job}", "--print-tx"),
         ("wallet", "withdraw", "--account", "provider"),
+        ("wallet", "send", "0x" + "fe" * 20, "1"),
+        ("devnet", "fund"),
         ("worker", "register", "--config", "{idle_worker}", "--stake", "20"),
         ("worker", "stake", "1", "--config", "{running_worker}"),
         ("worker", "pause", "--config", "{running_worker}"),

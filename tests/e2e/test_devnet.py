@@ -22,8 +22,11 @@ from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
+from hearth.client.session import Session
+from hearth.config.settings import Settings
 from hearth.local import devnet
 from hearth.local.devnet import free_port
+from hearth.local.market import LocalMarket
 from hearth.market.calls import Upkeep, UpkeepOp
 from hearth.market.deployment import read_back
 from hearth.market.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_change
@@ -49,6 +52,7 @@ from tests.kit import build
 from tests.kit.anvil import bare_chain, need_anvil
 from tests.kit.require import require
 from tests.kit.running import RunningMarket
+from tools import schemas
 
 pytestmark = pytest.mark.e2e
 
@@ -291,6 +295,70 @@ def test_down__then_up__keeps_the_chain_and_the_market(tmp_path: Path) -> None:
         devnet.down(tmp_path)
     devnet.wipe(tmp_path)
     assert not (tmp_path / "chain.json").exists() and not (tmp_path / "networks").exists()
+
+
+def test_up__again_and_again__is_the_same_chain_with_the_same_market(tmp_path: Path) -> None:
+    port = free_port()
+    first = devnet.up(tmp_path, port)
+    try:
+        for _ in range(4):
+            devnet.down(tmp_path)
+            again = devnet.up(tmp_path, port)
+            assert (again.deployed, again.network, again.lost) == (False, first.network, None)
+    finally:
+        devnet.down(tmp_path)
+
+
+def test_up__killed__says_which_blocks_it_lost_and_the_same_key_sends_again(tmp_path: Path) -> None:
+    port, home = free_port(), tmp_path / "home"
+    home.mkdir(mode=0o700)
+    first = devnet.up(home, port)
+    chain, account = Web3Chain([first.url], timeout=10), devnet.account(1)
+    genesis = first.network.genesis_hash
+    journal = Journal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
+    try:
+        sender = Sender(chain, account, journal, SenderConfig(poll=0.1, timeout=60))
+        call = Call(devnet.account(2).address, b"", 1)
+        kept = sender.send(call, key="kept").tx_hash
+        assert kept is not None
+        end = time.monotonic() + 30
+        while kept.hex().encode() not in _read(home / devnet.SAVED):
+            assert time.monotonic() < end, "the chain saves itself every few seconds"
+            time.sleep(0.2)
+        os.kill(first.pid, signal.SIGKILL)
+        second = devnet.up(home, port)
+        assert not second.deployed and chain.receipt(kept) is not None
+        assert second.lost is None or second.lost.blocks <= devnet.SAVE_SECONDS + 3
+
+        gone = sender.send(call, key="gone")
+        assert gone.tx_hash is not None and gone.block_number is not None
+        os.kill(second.pid, signal.SIGKILL)
+        # Killed while it wrote: what it was started with is whole.
+        saved = _read(home / devnet.SAVED)
+        (home / devnet.SAVED).write_bytes(saved[: len(saved) // 2])
+        heard: list[str] = []
+        session = Session(Settings(home=home), tell=lambda kind, facts: heard.append(f"{kind}: {facts.get('text')}"))
+        third = LocalMarket(session).up(port=port)
+        schemas.validate(dict(third))
+        assert (third["started"], third["deployed"]) == (True, False)
+        assert third["lost"]["transactions"] == ["0x" + gone.tx_hash.hex()]
+        assert third["lost"]["reached"] >= gone.block_number > third["lost"]["reached"] - third["lost"]["blocks"]
+        (warning,) = [line for line in heard if line.startswith("warning")]
+        assert gone.tx_hash.hex() in warning and f"passed block {third['lost']['reached']} again" in warning
+        assert chain.receipt(kept) is not None
+
+        while chain.head().number <= third["lost"]["reached"]:
+            time.sleep(0.2)
+        sender.reconcile()
+        again = sender.send(call, key="gone")
+        assert again.tx_hash == gone.tx_hash and chain.receipt(gone.tx_hash) is not None
+    finally:
+        journal.close()
+        devnet.down(home)
+
+
+def _read(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
 
 
 def test_up__stale_process_file_with_another_process_id__is_not_ours(tmp_path: Path) -> None:

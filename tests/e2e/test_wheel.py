@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -171,13 +172,19 @@ def test_wheel__on_each_python__deploys_a_market_and_finds_everything_well(
 def test_wheel__demo__last_line_is_a_solvent_verification_and_nothing_is_left_behind(installed: Installed) -> None:
     """The whole demo; the clone's own is the last step of `.ci/run`."""
     services = {name: os.environ[name] for name in ENGINE if name in os.environ}
+    began = time.monotonic()
     said = installed.run("hearth", "demo", HEARTH_ANVIL=str(need_anvil()), **services)
+    took = time.monotonic() - began
     assert said.returncode == 0, said.stderr[-3000:]
     assert len(said.stdout.splitlines()) == 1
     report = json.loads(said.stdout)
     schemas.validate(report)
     assert report["schema"] == "hearth.verify/1"
     assert report["solvent"] is True
+    # The clock's seconds of the whole, but for what Python takes to start; the chain's run from the first posting.
+    assert took - 15 < report["wall_seconds"] < took
+    assert 0 < report["setup_seconds"] < report["wall_seconds"]
+    assert report["seconds"] < report["wall_seconds"] - report["setup_seconds"] + 2
     assert report["failed"] == 1 and report["reclaimed"] >= 1
     assert report["units"] == report["settled"] == report["results_checked"] >= 26
     assert "it beats no more" in said.stderr and "late or silent" in said.stderr

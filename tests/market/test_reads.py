@@ -12,7 +12,7 @@ from eth_utils.crypto import keccak
 from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, Call
 from hearth.market.abi import artifact, codec
-from hearth.market.calls import Calls, Upkeep, UpkeepOp
+from hearth.market.calls import Calls, Upkeep, UpkeepOp, transfer
 from hearth.market.contracts import CONTRACTS
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import PAGE, Market
@@ -349,6 +349,12 @@ def test_calls__approvals__are_exact_and_only_for_tokens() -> None:
         assert call.data == selector + encode(types, [spender, amount])
     with pytest.raises(ValueError, match="approval"):
         Rig().market.calls.approve(SUBMITTER, 1)
+
+
+def test_transfer__coin_or_token__moves_the_amount_and_nothing_else() -> None:
+    data = keccak(text="transfer(address,uint256)")[:4] + encode(["address", "uint256"], [SUBMITTER, 7])
+    assert transfer(TOKEN, SUBMITTER, 7) == Call(TOKEN.address, data, 0, "token.transfer")
+    assert transfer(NATIVE, SUBMITTER, 7) == Call(SUBMITTER, b"", 7, "transfer")
 
 
 def test_asset_balance__native_and_token__ask_the_right_place() -> None:

@@ -33,7 +33,7 @@ from hearth.storage.stores import (
     StoreStatus,
     open_store,
 )
-from hearth.storage.unixfs import ReadLimits
+from hearth.storage.unixfs import Link, ReadLimits, encode_node
 from tests.storage.unixfs_cases import kubo_api
 
 ROOT = Path(__file__).parents[2]
@@ -101,6 +101,16 @@ def test_put_block__any_codec__read_back_under_its_cid(store: Store) -> None:
 def test_get_block__version_0_name__the_same_block(store: Store) -> None:
     cid = store.put_block(b"\x0a\x02\x08\x01", cids.DAG_PB)
     assert store.get_block(Cid(0, cids.DAG_PB, cids.SHA2_256, cid.digest)) == b"\x0a\x02\x08\x01"
+
+
+def test_get_block__inline_cid__the_block_that_it_holds(store: Store, tmp_path: Path) -> None:
+    leaf = Cid(1, cids.RAW, cids.IDENTITY, b"inline")
+    assert store.has(leaf) and store.get_block(leaf) == b"inline"
+    # A folder as `ipfs add --inline` writes it: UnixFS type 1, and a link that holds the file.
+    root = store.put_block(encode_node(b"\x08\x01", [Link(leaf, b"a", 6)]), cids.DAG_PB)
+    store.pin(root)
+    store.fetch(root, tmp_path / "out")
+    assert contents(tmp_path / "out") == {"a": b"inline"}
 
 
 def test_get_block__absent__block_missing(store: Store) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -91,6 +93,8 @@ def test_kubo__what_we_store__is_read_by_kubo_itself(api: SplitResult, store: Ku
         {"cid-version": "1", "trickle": "true", "raw-leaves": "false", "chunker": "size-5000"},
         {"cid-version": "1", "preserve-mode": "true", "preserve-mtime": "true"},
         {"cid-version": "1", "hash": "blake3"},
+        {"cid-version": "1", "inline": "true"},
+        {"cid-version": "1", "inline": "true", "inline-limit": "128", "chunker": "size-100"},
     ],
 )
 def test_kubo__what_kubo_stores_in_other_ways__is_read_by_us(
@@ -148,6 +152,28 @@ def test_kubo__chain_of_folder_and_node__mirrors_and_reads_back(store: KuboStore
     entry = Chain([folder, store], mirrors=1).add_path(make_tree(tmp_path / "source"))
     for alone in (folder, store):
         alone.fetch(entry.cid, tmp_path / f"dest-{type(alone).__name__}")
+
+
+@pytest.mark.kubo
+def test_spec__its_kubo_command__names_a_folder_as_we_do(tmp_path: Path) -> None:
+    program = os.environ.get("HEARTH_KUBO_BIN", "")
+    require("kubo", program != "", "HEARTH_KUBO_BIN is not set: make services-up")
+    source = make_tree(tmp_path / "source")
+    (source / "sub" / ".git").mkdir()
+    (source / "sub" / ".git" / "config").write_bytes(b"[core]")
+    text = (Path(__file__).parents[2] / "docs" / "SPEC.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"`ipfs (add [^`]*)`", text)
+    environ = {**os.environ, "IPFS_PATH": str(tmp_path / "repo")}
+    subprocess.run([program, "init", "--empty-repo"], env=environ, capture_output=True, check=True, timeout=60)
+    told = subprocess.run(
+        [program, "--offline", *command.split(), "--quieter", "--only-hash", str(source)],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert told.stdout.strip() == str(unixfs.name_path(source).cid)
 
 
 # ---------------------------------------------------------------- impostors

@@ -691,7 +691,7 @@ LINK = field(2, field(1, bytes(LEAF)) + field(2, b"") + field(3, 2))
         (field(2, field(2, b"") + field(1, bytes(LEAF))) + field(1, data(2, None, 2, (2,))), "out of order"),
         (field(2, field(2, b"x")) + field(1, data(1)), "names no block"),
         (field(2, field(1, b"\x01\x55\x12\x20")) + field(1, data(1)), "digest"),
-        (field(2, field(1, b"\x01\x55\x00\x01x")) + field(1, data(1)), "hash 0x0"),
+        (field(2, field(1, b"\x01\x55\x00\x02x")) + field(1, data(1)), "as long as it says"),
         (LINK + field(1, data(2, None, 2)), "1 links but 0 sizes"),
         (LINK + field(1, data(2, None, 3, (2,))), "declares 3 bytes"),
         (field(1, data(2, b"ab", 1)), "declares 1 bytes"),

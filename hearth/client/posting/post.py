@@ -8,9 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
 
-from hearth.base.errors import FundsError, NoWorkerError
+from hearth.base.errors import FundsError, NoWorkerError, UsageError
 from hearth.client.following import wait as wait_for
 from hearth.client.gates import count_gates, takers, workers_in_words
+from hearth.client.money import recipient
 from hearth.client.posting.preflight import Preflight, escrow_of
 from hearth.client.posting.quick import RunOptions, spec_of_run
 from hearth.client.posting.records import credit_of, terms_of
@@ -19,10 +20,20 @@ from hearth.client.views import job_hex
 from hearth.protocol.types import Gate
 
 if TYPE_CHECKING:
+    from hearth.chain.port import Call
     from hearth.chain.tx import Sender
     from hearth.client.posting.preflight import Plan
     from hearth.client.reading import JobReader
-    from hearth.client.reports import JobPlan, PostedRecord, RerunPlan, Submission, Transaction
+    from hearth.client.reports import (
+        JobPlan,
+        PostedRecord,
+        PreparedJob,
+        PreparedTx,
+        RerunPlan,
+        StoredSource,
+        Submission,
+        Transaction,
+    )
     from hearth.client.results import Results
     from hearth.client.session import DryRun
     from hearth.protocol.types import Terms
@@ -60,17 +71,25 @@ class Posting:
         wait: bool = False,
         results: Path | None = None,
         use_credit: bool = False,
-    ) -> Submission | JobPlan:
+        print_tx: bool = False,
+    ) -> Submission | JobPlan | PreparedJob:
         """Post a job. Where the same one was posted and nobody saw its end yet, return that one (`already_posted`).
 
         `job` is a file's path, plain values as a file holds them, or a checked spec; `variables` fill a file's text.
         `again` posts a new one in any case, `anyway` posts without a worker that could take it, `wait` waits for the
         end, `results` is a folder for the outputs, `use_credit` pays from the account's credit in Escrow first.
+        With `print_tx` everything is stored and nothing is sent: the transactions are returned, for another machine to
+        sign as the account, which may be an address without a key here.
         Raises the HearthError that says why it cannot be posted, before anything is written or signed.
         """
         from hearth.spec import spec_of
 
-        return self._submit(spec_of(job, variables), again, anyway, wait, results, use_credit)
+        loaded = spec_of(job, variables)
+        if not print_tx:
+            return self._submit(loaded, again, anyway, wait, results, use_credit)
+        if wait or results is not None:
+            raise UsageError("--print-tx sends nothing to wait for", hint="hearth job wait JOB, once it is sent")
+        return self._prepare(loaded, again, anyway, use_credit)
 
     def run(
         self,
@@ -135,10 +154,12 @@ class Posting:
             for line in plan.lines:
                 self.session.tell("note", {"text": line})
             known = None if again else self._pending(plan.fingerprint)
+            posted_already = known is not None and self._is_posted(known)
             credit = 0
             if known is not None:
+                done = "posted" if posted_already else "prepared"
                 self.session.tell(
-                    "note", {"text": f"this job was posted already: {known['job'][:14]}; --again posts a new one"}
+                    "note", {"text": f"this job was {done} already: {known['job'][:14]}; --again posts a new one"}
                 )
             else:
                 self._require_taker(plan.gates, plan.terms, anyway, plan)
@@ -160,6 +181,79 @@ class Posting:
             else:
                 posted, sent = known["job"], self._repost(known)
         return self._finish(posted, sent, wait, results, already_posted=known is not None, anyway=anyway)
+
+    def _prepare(self, loaded: LoadedSpec, again: bool, anyway: bool, use_credit: bool) -> JobPlan | PreparedJob:
+        """Store a job's sources, journal its terms, and return what to sign; the same file gives the same job again."""
+        from hearth.protocol import formulas, words
+        from hearth.spec import local_sources
+        from hearth.storage import canonical
+
+        session, market, submitter = self.session, self.session.market, self._submitter()
+        with self._preflight.planned(loaded, submitter) as plan:
+            for line in plan.lines:
+                session.tell("note", {"text": line})
+            known = None if again else self._pending(plan.fingerprint)
+            if known is None:
+                self._require_taker(plan.gates, plan.terms, anyway, plan)
+            if session.dry_run:
+                return {**self._preflight.facts(plan), "pending": known["job"] if known else None}
+            self._upload(plan)
+            if known is None:
+                terms = replace(plan.terms, salt=secrets.randbits(96))
+                credit = min(market.credit(submitter), escrow_of(terms)) if use_credit else 0
+                job = job_hex(market.job_id(terms))
+                known = session.records.write(job, plan.fingerprint, str(loaded.source.name), terms, credit)
+            stored: list[StoredSource] = [
+                {"src": src, "cid": plan.sources.blobs[src].cid} for _, src in local_sources(loaded.spec)
+            ]
+        terms, credit, posted = terms_of(known), credit_of(known), self._is_posted(known)
+        stored.append({"src": "spec", "cid": str(canonical.cid_of_digest(terms.spec))})
+        short = escrow_of(terms) - credit - market.asset_balance(submitter)
+        if short > 0 and not posted:
+            text = f"{submitter} is short of {session.amount(short)} to post this, and of what its gas costs"
+            session.tell("warning", {"text": text})
+        return {
+            "schema": "hearth.prepared/1",
+            "network": session.network.name,
+            "job": known["job"],
+            "from": submitter,
+            "already_posted": posted,
+            "escrow": str(escrow_of(terms)),
+            "escrow_text": session.amount(escrow_of(terms)),
+            "send_before": formulas.expirable_from(terms, words.unpack_policy(terms.policy)),
+            "store": session.store_urls[0],
+            "stored": stored,
+            "prepared": []
+            if posted
+            else [self._prepared(key, call, terms) for key, call in self._calls(terms, credit)],
+        }
+
+    def _prepared(self, key: str, call: Call, terms: Terms) -> PreparedTx:
+        """Return a call for another machine to sign; its approval, where it needs one, stands before it."""
+        assert call.to is not None, "posting deploys nothing"
+        spends = call.label == "jobs.post" and self.session.network.asset.address is not None
+        return {
+            "schema": "hearth.tx/1",
+            "action": call.label,
+            "chain_id": self.session.network.chain_id,
+            "from": terms.submitter,
+            "to": call.to,
+            "data": "0x" + call.data.hex(),
+            "value": str(call.value),
+            "approve": str(escrow_of(terms)) if spends else "0",
+            "key": key,
+        }
+
+    def _submitter(self) -> str:
+        """Return who is to post what is signed elsewhere: the account, as a key here or as a bare address."""
+        account = self.session.settings.account
+        if account is not None and account.startswith("0x"):
+            return recipient(account, self.session.network)
+        return self.session.key().address
+
+    def _is_posted(self, record: PostedRecord) -> bool:
+        market = self.session.market
+        return bool(market.job_word(market.job_id(terms_of(record))))
 
     def _require_taker(self, gates: Mapping[Gate, int], terms: Terms, anyway: bool, plan: Plan | None = None) -> None:
         if takers(gates) or anyway:
@@ -220,23 +314,26 @@ class Posting:
             return job, self._send_post(sender, terms, credit)
 
     def _send_post(self, sender: Sender | DryRun, terms: Terms, credit: int) -> list[Transaction]:
-        """Send what posts these terms. Each is keyed by the job, so that a repetition sends none of them twice."""
+        """Send what posts these terms."""
+        return [self.session.send(sender, call, key) for key, call in self._calls(terms, credit)]
+
+    def _calls(self, terms: Terms, credit: int) -> list[tuple[str, Call]]:
+        """Return what posts these terms, in order, keyed by the job, so that a repetition sends nothing twice."""
         market = self.session.market
-        job_id = market.job_id(terms)
-        sent = []
+        job_id = market.job_id(terms).hex()
+        calls = []
         if credit:
-            call = market.calls.withdraw(terms.submitter, credit)
-            sent.append(self.session.send(sender, call, f"credit/{job_id.hex()}"))
+            calls.append((f"credit/{job_id}", market.calls.withdraw(terms.submitter, credit)))
         if market.allowance(terms.submitter, self.session.network.jobs) < escrow_of(terms):
-            sent.append(self.session.send(sender, market.calls.approve_post(terms), f"approve/{job_id.hex()}"))
-        sent.append(self.session.send(sender, market.calls.post(terms), f"post/{job_id.hex()}"))
-        return sent
+            calls.append((f"approve/{job_id}", market.calls.approve_post(terms)))
+        calls.append((f"post/{job_id}", market.calls.post(terms)))
+        return calls
 
     def _repost(self, record: PostedRecord) -> list[Transaction]:
         """Make sure that a journalled job is on the chain: posted already, or posted now with the same terms."""
-        terms = terms_of(record)
-        if self.session.market.job_word(self.session.market.job_id(terms)):
+        if self._is_posted(record):
             return []
+        terms = terms_of(record)
         with self.session.sender() as sender:
             return self._send_post(sender, terms, credit_of(record))
 

@@ -51,12 +51,15 @@ class Preflight:
         self.session = session
 
     @contextmanager
-    def planned(self, loaded: LoadedSpec) -> Iterator[Plan]:
-        """Check a spec against files, market and workers; fetched inputs live while the context is open."""
-        with tempfile.TemporaryDirectory(prefix="hearth-") as scratch:
-            yield self._plan(loaded, Path(scratch))
+    def planned(self, loaded: LoadedSpec, submitter: str | None = None) -> Iterator[Plan]:
+        """Check a spec against files, market and workers; fetched inputs live while the context is open.
 
-    def _plan(self, loaded: LoadedSpec, scratch: Path) -> Plan:
+        `submitter` is who posts it, by default this account.
+        """
+        with tempfile.TemporaryDirectory(prefix="hearth-") as scratch:
+            yield self._plan(loaded, Path(scratch), submitter or self.session.key().address)
+
+    def _plan(self, loaded: LoadedSpec, scratch: Path, submitter: str) -> Plan:
         from hearth.client.posting.sources import Sources, resolve_image
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.spec import local_sources, needs_of, plan_prices, resolve, spec_digest, terms_of
@@ -83,7 +86,7 @@ class Preflight:
             prices = plan_prices(spec, self.session.asset, policy)
             terms = terms_of(
                 spec,
-                submitter=self.session.key().address,
+                submitter=submitter,
                 salt=0,
                 digest=spec_digest(resolved),
                 needs=needs,

@@ -18,7 +18,7 @@ from hearth.base.errors import BlockCorrupt, BlockMissing
 from hearth.base.files import flush_folder
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
-from hearth.storage.cid import SHA2_256, Cid
+from hearth.storage.cid import IDENTITY, SHA2_256, Cid
 from hearth.storage.stores.base import StoreBase, StoreStatus
 from hearth.storage.unixfs import ReadLimits
 
@@ -107,7 +107,7 @@ class FolderStore(StoreBase):
 
     def has(self, cid: Cid) -> bool:
         """Return whether the block's file is here; its bytes are checked when they are read."""
-        return cid.hash_code == SHA2_256 and self._path(cid).is_file()
+        return cid.hash_code == IDENTITY or (cid.hash_code == SHA2_256 and self._path(cid).is_file())
 
     def pin(self, cid: Cid) -> None:
         """Keep a DAG through collections, after checking that all of it is here."""

@@ -20,7 +20,7 @@ from hearth.base.errors import BadCid, BlockMissing, StorageError
 from hearth.storage import cid as cids
 from hearth.storage.stores import open_store
 from hearth.storage.stores.base import Store
-from hearth.storage.stores.gateway import MEDIA_TYPE, PROBE
+from hearth.storage.stores.gateway import MEDIA_TYPE
 
 MAX_CONNECTIONS: Final = 64
 IDLE_SECONDS: Final = 30.0
@@ -100,8 +100,6 @@ class _Handler(BaseHTTPRequestHandler):
         wanted = parse_qs(url.query).get("format", [""])[0]
         if wanted != "raw" and (wanted or MEDIA_TYPE not in self.headers.get("Accept", "")):
             return self._send(HTTPStatus.NOT_ACCEPTABLE, b"only format=raw is served\n", with_body=with_body)
-        if name == PROBE:
-            return self._send(HTTPStatus.OK, b"", name, with_body=with_body)
         try:
             block = self.server.store.get_block(cids.parse(name), READ_SECONDS)
         except BadCid as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hearth.storage import unixfs
-from hearth.storage.cid import SHA2_256, Cid
+from hearth.storage.cid import IDENTITY, SHA2_256, Cid
 from hearth.storage.stores.base import StoreBase, StoreStatus
 
 
@@ -28,7 +28,7 @@ class MemoryStore(StoreBase):
 
     def has(self, cid: Cid) -> bool:
         """Return whether the block is here."""
-        return cid.hash_code == SHA2_256 and cid.digest in self.blocks
+        return cid.hash_code == IDENTITY or (cid.hash_code == SHA2_256 and cid.digest in self.blocks)
 
     def pin(self, cid: Cid) -> None:
         """Remember the root, after checking that all of its DAG is here."""

@@ -1,0 +1,44 @@
+"""Where money may go, and what an amount's unit names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hearth.base.errors import UsageError
+from hearth.client.session import NATIVE
+from hearth.protocol.types import ZERO_ADDRESS
+
+if TYPE_CHECKING:
+    from hearth.market.network import Network
+    from hearth.protocol.units import Asset
+
+
+def recipient(text: str, network: Network) -> str:
+    """Return an address that money may go to, in lower case.
+
+    Raises UsageError BAD_ADDRESS for what is none or mistyped by its checksum, and where money would be lost: the zero
+    address, and the market's own contracts and token.
+    """
+    from eth_utils.address import is_checksum_address, is_checksum_formatted_address, is_hex_address
+
+    def bad(why: str, hint: str) -> UsageError:
+        return UsageError(f"{text} {why}", hint=hint, code="BAD_ADDRESS")
+
+    if not text.startswith("0x") or not is_hex_address(text):
+        raise bad("is no address", "write 0x and 40 hex digits; hearth wallet list")
+    if is_checksum_formatted_address(text) and not is_checksum_address(text):
+        raise bad("is mistyped: its capital letters are a checksum, and they are wrong", "copy it again")
+    address = text.lower()
+    if address == ZERO_ADDRESS:
+        raise bad("is the zero address: what is sent there is lost", "hearth wallet list")
+    owned = {**network.contracts, f"{network.asset.symbol} token": network.asset.address}
+    for name, contract in owned.items():
+        if contract is not None and contract.lower() == address:
+            raise bad(f"is this market's {name}: what is sent there is lost", "hearth net params names the contracts")
+    return address
+
+
+def sent_asset(amount: str, asset: Asset) -> Asset:
+    """Return what an amount's unit names: the native coin by its symbol, else the market's asset."""
+    unit = amount.strip().lstrip("0123456789.").strip().lower()
+    return NATIVE if unit == NATIVE.symbol.lower() != asset.symbol.lower() else asset
