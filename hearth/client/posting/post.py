@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 from hearth.base.errors import FundsError, NoWorkerError
 from hearth.client.following import wait as wait_for
-from hearth.client.gates import count_gates, takers, workers_in_words
+from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.posting.preflight import Preflight, escrow_of
 from hearth.client.posting.quick import RunOptions, spec_of_run
 from hearth.client.posting.records import credit_of, terms_of
@@ -103,7 +103,7 @@ class Posting:
             deadline=view.now + allowed,
             policy=policies.word,
         )
-        gates = count_gates(self.session, terms, policies.policy)
+        gates = Fleet.read(self.session).gates(terms, policies.policy)
         self._require_taker(gates, terms, anyway)
         credit = self._require_price(terms, use_credit)
         if self.session.dry_run:

@@ -12,20 +12,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hearth.base.errors import NoWorkerError, SpecError
-from hearth.client.gates import PASSING, count_gates, takers, workers_in_words
+from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.posting.quick import COMMAND_LINE
 from hearth.client.views import moment
-from hearth.protocol.types import Billing, Gate
+from hearth.protocol.types import Billing, Gate, Terms, TermsFlag
 from hearth.protocol.units import format_duration, format_rate
 
 if TYPE_CHECKING:
     from hearth.client.posting.sources import Sources
     from hearth.client.reports import JobPlan
     from hearth.client.session import Session
-    from hearth.protocol.types import Policy, Terms
+    from hearth.market.reads import Policies
+    from hearth.protocol.types import Needs, Policy
     from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
 
 
@@ -38,6 +39,7 @@ class Plan:
     sources: Sources
     terms: Terms
     fingerprint: str
+    fleet: Fleet
     gates: Mapping[Gate, int]
     lines: tuple[str, ...]
     auto_price: bool
@@ -76,10 +78,10 @@ class Preflight:
         policies = self.session.market.policies()
         policy = policies.policy
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
-        head = self.session.market.port.head()
+        fleet = Fleet.read(self.session)
         auto = spec.price.max_total is None and spec.price.max_rate is None and loaded.source.name == COMMAND_LINE
         if auto:
-            spec = self._with_auto_price(spec, needs, policy)
+            spec = self._with_auto_price(spec, needs, policies, fleet)
         try:
             prices = plan_prices(spec, self.session.asset, policy)
             terms = terms_of(
@@ -91,56 +93,50 @@ class Preflight:
                 prices=prices,
                 policy=policy,
                 policy_word=policies.word,
-                now=head.timestamp,
+                now=fleet.now,
             )
         except SpecError as error:
             raise loaded.located(error) from error
-        gates = count_gates(self.session, terms, policy)
+        gates = fleet.gates(terms, policy)
         fingerprint = self.fingerprint(terms, spec.limits.deadline, auto)
         lines = tuple(self._words(terms, policy, resolved, gates, loaded.notes, auto))
-        return Plan(loaded, resolved, sources, terms, fingerprint, gates, lines, auto)
+        return Plan(loaded, resolved, sources, terms, fingerprint, fleet, gates, lines, auto)
 
-    def _with_auto_price(self, spec: JobSpec, needs: Any, policy: Policy) -> JobSpec:
-        """Return a spec whose ceiling is half above the cheapest live ask that has what the job needs."""
-        from hearth.protocol import formulas
-
-        parameters = self.session.network.node_parameters
-        head = self.session.market.port.head()
-        ask = formulas.Ask(needs, (1 << 80) - 1, 0, 0)
-        fitting = [
-            formulas.ask_in_force(node, head.timestamp)
-            for node in self.session.market.nodes(head.hash)
-            if formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
-            in (Gate.FITS, *PASSING)
-        ]
+    def _with_auto_price(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> JobSpec:
+        """Return a spec whose ceiling is half above the cheapest ask of a worker that could take the job at its ask."""
+        unpriced = Terms(
+            submitter=self.session.key().address,
+            salt=0,
+            spec=bytes(32),
+            needs=needs,
+            ceiling=1,
+            max_seconds=spec.max_seconds,
+            deadline=0,
+            keeper_fee=policies.policy.min_keeper_fee,
+            policy=policies.word,
+            flags=TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0),
+        )
+        fitting = fleet.asks(unpriced, policies.policy, any_price=True)
         if not fitting:
             raise NoWorkerError(
                 "no live worker has what the job needs, so there is no price to go by",
                 hint="hearth offers; or name a price with --max-rate",
             )
-        rate = format_rate(min(fitting) * 3 // 2, self.session.asset).replace(f" {self.session.asset.symbol}", "")
+        rate = format_rate(fitting[0] * 3 // 2, self.session.asset).replace(f" {self.session.asset.symbol}", "")
         return spec.model_copy(update={"price": spec.price.model_copy(update={"max_rate": rate})})
 
     def enough(self, plan: Plan) -> str | None:
         """Return the price at which the cheapest fitting worker would take the job, as the user would write it."""
-        from hearth.protocol import formulas, words
+        from hearth.protocol import words
         from hearth.protocol.units import amount_at_least, rate_at_least
         from hearth.spec import plan_prices
 
-        market, parameters = self.session.market, self.session.network.node_parameters
-        head = market.port.head()
         policy = words.unpack_policy(plan.terms.policy)
-        rates = []
-        for node in market.nodes(head.hash):
-            rate = formulas.ask_in_force(node, head.timestamp)
-            ask = formulas.ask_of(replace(plan.terms, ceiling=max(rate, plan.terms.ceiling)), policy)
-            gate = formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
-            if gate in (Gate.FITS, *PASSING):
-                rates.append(rate)
+        rates = plan.fleet.asks(plan.terms, policy, any_price=True)
         if not rates:
             return None
         asset = self.session.asset
-        rate_text = rate_at_least(min(rates), asset)
+        rate_text = rate_at_least(rates[0], asset)
         price = {"max_rate": rate_text, "max_total": None}
         spec = plan.loaded.spec
         dear = spec.model_copy(update={"price": spec.price.model_copy(update=price)})
