@@ -71,7 +71,10 @@ class Fleet:
     def _looked(
         self, terms: Terms, policy: Policy, *, excluded: int = 0, any_price: bool = False
     ) -> Iterator[tuple[int, Gate]]:
-        """Yield each node's ask in force and the first gate that keeps it from the job."""
+        """Yield each node's ask in force and the first gate that keeps it from the job.
+
+        A gate that only time opens is named where no other is shut: a node that is busy may be too dear as well.
+        """
         from hearth.protocol import formulas
 
         ask = formulas.ask_of(terms, policy)
@@ -79,17 +82,22 @@ class Fleet:
             rate = formulas.ask_in_force(node, self.now)
             if any_price:
                 ask = formulas.ask_of(replace(terms, ceiling=max(rate, terms.ceiling)), policy)
-            gate = formulas.node_gate(node, ask, self.now, self.dead_after, self.minimum_stake)
+            gate = formulas.node_gate(_idle(node), ask, self.now, self.dead_after, self.minimum_stake)
             if gate is Gate.FITS and node.operator == terms.submitter:
                 gate = Gate.SUBMITTER
-            # Both open again when the node's other leases end.
-            if gate is Gate.PROBATION and ask.probation == 1:
-                gate = Gate.NO_SLOT
-            if gate is Gate.STAKE_SHORT and node.stake >= ask.bond:
-                gate = Gate.NO_SLOT
+            if gate is Gate.FITS:
+                gate = formulas.node_gate(node, ask, self.now, self.dead_after, self.minimum_stake)
+                # What an idle node passes opens again when its leases end.
+                if gate in (Gate.PROBATION, Gate.STAKE_SHORT):
+                    gate = Gate.NO_SLOT
             if gate in (Gate.FITS, *PASSING) and node.id == excluded:
                 gate = Gate.EXCLUDED
             yield rate, gate
+
+
+def _idle(node: Node) -> Node:
+    """Return a node as it is when its leases and its quarantine are over."""
+    return replace(node, hot=replace(node.hot, busy=0, bond=0, quarantine=0))
 
 
 def takers(gates: Mapping[Gate, int]) -> int:

@@ -46,13 +46,28 @@ def fleet(*nodes: Node) -> Fleet:
     return Fleet(nodes, NOW, 900, ETHER)
 
 
-@pytest.mark.parametrize("gate", [Gate.FITS, Gate.NO_SLOT, Gate.QUARANTINED, Gate.PROBATION, Gate.STAKE_SHORT])
-def test_gates__the_excluded_node__takes_nothing(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(formulas, "ask_of", lambda terms, policy: SimpleNamespace(probation=1, bond=5))
-    monkeypatch.setattr(formulas, "node_gate", lambda *facts: gate)
-    one = fleet(node(3, 10**20))
+BOND = formulas.bond(TERMS, POLICY)
+LATER = {
+    "free": Hot(beat=NOW, seasoned=True),
+    "busy": Hot(beat=NOW, seasoned=True, busy=2),
+    "quarantined": Hot(beat=NOW, seasoned=True, quarantine=NOW + 60),
+    "on probation with a lease": Hot(beat=NOW, busy=1),
+    "its stake in other leases": Hot(beat=NOW, seasoned=True, busy=1, bond=20 * ETHER - BOND + 1),
+}
+
+
+@pytest.mark.parametrize("hot", LATER.values(), ids=LATER)
+def test_gates__the_excluded_node__takes_nothing(hot: Hot) -> None:
+    one = fleet(node(3, 10**20, hot=hot))
     assert takers(one.gates(TERMS, POLICY)) == 1
     assert one.gates(TERMS, POLICY, excluded=3) == {Gate.EXCLUDED: 1}
+
+
+@pytest.mark.parametrize("hot", LATER.values(), ids=LATER)
+def test_gates__what_waiting_does_not_open__is_named_before_what_it_does(hot: Hot) -> None:
+    dear, mine = node(3, TERMS.ceiling + 1, hot=hot), node(4, 10**20, hot=hot, operator=TERMS.submitter)
+    small = node(5, 10**20, hot=hot, offer=Offer(cores=0, slots=2, ask=1))
+    assert fleet(dear, mine, small).gates(TERMS, POLICY) == {Gate.PRICE: 1, Gate.SUBMITTER: 1, Gate.CORES: 1}
 
 
 def test_read__nodes_that_left__are_none() -> None:
@@ -77,4 +92,6 @@ def test_asks__any_price__are_those_of_workers_that_would_take_it_at_that_price(
     poor = node(8, rate, stake=2 * ETHER)
     rich = node(9, rate, stake=100 * ETHER)
     all_of_them = fleet(busy, rich, mine, silent, new, poor, node(3, dear))
+    assert all_of_them.asks(TERMS, POLICY) == []
     assert all_of_them.asks(TERMS, POLICY, any_price=True) == [dear, 2 * dear, rate]
+    assert all_of_them.asks(replace(TERMS, ceiling=dear), POLICY) == [dear]
