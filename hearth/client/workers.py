@@ -169,7 +169,7 @@ class Workers:
     def set_ask(self, node: Node, rate: str, *, print_tx: bool = False) -> OwnerAction:
         """Change a node's ask; it takes effect after the market's notice. Raises RefusedError while one is pending."""
         asset = self.session.asset
-        ask = parse_rate(rate, asset, round_up=True)
+        ask = parse_rate(rate, asset)
         key = f"ask/{node.id}/{ask}/{self._nonce(node.owner)}"
         call = self.session.market.calls.set_ask(node.id, ask)
         report = self._act("price", call, key, node.owner, print_tx=print_tx)

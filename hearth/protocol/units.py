@@ -79,11 +79,12 @@ def format_amount(base_units: int, asset: Asset, *, places: int | None = None, s
     return f"{number} {asset.symbol}" if symbol else number
 
 
-def parse_rate(text: str, asset: Asset, *, round_up: bool = False) -> int:
+def parse_rate(text: str, asset: Asset) -> int:
     """Return base units x 1e6 per second for text such as "1.20/h" or "1.20 ETH/h" (also /min, /s, /d).
 
-    Rounds down, so that a ceiling never pays more than its text; an ask passes `round_up` and never earns less.
-    One base unit per day is still a rate of 11, so no rate above zero rounds to zero.
+    Rounds down, asks and ceilings alike, so that equal texts meet: a ceiling never pays more than its text, and an ask
+    earns less than its text by not even a millionth of a base unit per second. One base unit per day is still a rate of
+    11, so no rate above zero rounds to zero.
     Raises UsageError BAD_RATE without a time unit.
     """
     amount, slash, per = text.strip().rpartition("/")
@@ -93,7 +94,7 @@ def parse_rate(text: str, asset: Asset, *, round_up: bool = False) -> int:
         )
     base = parse_amount(amount, asset)
     seconds = _PER[per.strip()]
-    return -(-base * RATE_SCALE // seconds) if round_up else base * RATE_SCALE // seconds
+    return base * RATE_SCALE // seconds
 
 
 def format_rate(rate: int, asset: Asset, *, places: int | None = None) -> str:

@@ -23,6 +23,7 @@ from hearth.protocol.units import (
     parse_duration,
     parse_rate,
     parse_size,
+    rate_at_least,
 )
 
 ETH = Asset("ETH", 18)
@@ -128,11 +129,6 @@ def test_parse_rate__per_time_unit__rounds_down(text: str, rate: int) -> None:
     assert parse_rate(text, USD) == rate
 
 
-def test_parse_rate__round_up__one_more_when_inexact() -> None:
-    assert parse_rate("1/h", USD, round_up=True) == 277_777_778
-    assert parse_rate("3.6/h", USD, round_up=True) == 10**9
-
-
 @pytest.mark.parametrize("text", ["1.20", "1.20/week", "1/2/x", "/h/", ""])
 def test_parse_rate__no_time_unit__refused_with_hint(text: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -145,13 +141,20 @@ def test_parse_rate__smallest_amount_per_day__not_zero() -> None:
     assert parse_rate("1/d", WHOLE) == 11
 
 
-@given(BASE_UNITS, ASSETS, st.booleans())
-def test_format_rate__whole_base_units_per_hour__parses_back(base: int, asset: Asset, up: bool) -> None:
+@given(BASE_UNITS, ASSETS)
+def test_format_rate__whole_base_units_per_hour__parses_back(base: int, asset: Asset) -> None:
     text = f"{format_amount(base, asset)}/h"
-    rate = parse_rate(text, asset, round_up=up)
+    rate = parse_rate(text, asset)
     assert format_rate(rate, asset) == text
     exact = Fraction(base * 10**6, 3600)
-    assert (exact <= rate < exact + 1) if up else (exact - 1 < rate <= exact)
+    assert exact - 1 < rate <= exact
+
+
+@given(BASE_UNITS, ASSETS)
+def test_rate_at_least__any_ask__is_a_ceiling_that_reaches_it(base: int, asset: Asset) -> None:
+    ask = parse_rate(f"{format_amount(base, asset)}/h", asset)
+    assert parse_rate(rate_at_least(ask, asset), asset) >= ask
+    assert rate_at_least(ask, asset, digits=None) == f"{format_amount(base, asset)}/h"
 
 
 @pytest.mark.parametrize(
