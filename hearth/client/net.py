@@ -63,7 +63,7 @@ class Net:
     def workers(self) -> NetWorkers:
         """Return every node that was not left, with its computed status."""
         from hearth.protocol import formulas, reputation, zones
-        from hearth.protocol.units import format_rate
+        from hearth.protocol.units import show_rate
 
         head = self.session.market.port.head()
         parameters = self.session.network.node_parameters
@@ -80,7 +80,8 @@ class Net:
                     "stake": str(node.stake),
                     "stake_text": self.session.amount(node.stake),
                     "bond": str(node.hot.bond),
-                    "ask_text": format_rate(ask, self.session.asset, places=9),
+                    "ask": str(ask),
+                    "ask_text": show_rate(ask, self.session.asset),
                     "busy": node.hot.busy,
                     "slots": node.offer.slots,
                     "zone": zones.ZONES[node.offer.zone].slug,

@@ -561,6 +561,7 @@ class NodeStatus(TypedDict):
     bond: str
     busy: int
     slots: int
+    ask: str
     ask_text: str
     last_beat: int
     seconds_since_beat: int | None
@@ -619,6 +620,7 @@ class NetWorker(TypedDict):
     stake: str
     stake_text: str
     bond: str
+    ask: str
     ask_text: str
     busy: int
     slots: int

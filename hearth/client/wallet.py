@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hearth.base.errors import ConfigError, FundsError, UsageError
 from hearth.client.posting.post import WITHDRAW_GAS
 from hearth.client.session import NATIVE
-from hearth.protocol.units import format_amount, parse_amount
+from hearth.protocol.units import parse_amount, show_amount
 
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
@@ -86,7 +86,7 @@ class Wallet:
             "asset": str(asset),
             "credit": str(credit),
             "text": {
-                "native": format_amount(coin, NATIVE, places=9),
+                "native": show_amount(coin, NATIVE),
                 "asset": self.session.amount(asset),
                 "credit": self.session.amount(credit),
             },

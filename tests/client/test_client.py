@@ -22,13 +22,15 @@ from hearth.client.reading import JobReader
 from hearth.client.results import Results, UnitResult, check_result
 from hearth.client.session import Session
 from hearth.client.verify import Books
-from hearth.client.views import OUTCOME_WORDS, JobView, moment, next_step, until
+from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, moment, next_step, until
 from hearth.config.settings import Settings
+from hearth.market import events as e
 from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import Posted, UnitView
-from hearth.protocol.types import Gate, Header, JobId, Needs, NodeId, Outcome, State, Terms, Unit
-from hearth.protocol.words import pack_policy, pack_terms
+from hearth.protocol.types import Gate, Header, JobId, Needs, NodeId, Offer, Outcome, State, Terms, Unit
+from hearth.protocol.units import Asset, parse_rate
+from hearth.protocol.words import pack_offer, pack_policy, pack_terms
 from hearth.spec.model import Gpu
 from hearth.storage.stores import MemoryStore
 from tools import schemas
@@ -36,6 +38,7 @@ from tools import schemas
 LOG = Log("0x" + "00" * 20, (), b"", 1, bytes(32), bytes(32), 0)
 POLICY = DEVNET.policy
 NOW = 1_800_000_000
+COIN = Asset("ETH", 18)
 
 
 def _terms(**changes: Any) -> Terms:
@@ -186,6 +189,47 @@ def test_books__any_history__total_is_what_came_in_less_what_left(history: list[
             books.apply(CreditLocked(LOG, account, key, part))
         assert books.total == held
     assert all(value >= 0 for value in (*books.locks.values(), *books.credits.values()))
+
+
+A, B = "0x" + "aa" * 20, "0x" + "bb" * 20
+HELD = bytes([0xAB]) * 32
+ETH = 10**18
+TWO = Offer(slots=2, ask=parse_rate("0.6/h", COIN))
+TIME = "2027-01-15 08:00:00 UTC"
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (
+            e.NodeRegistered(LOG, NodeId(3), A, B, pack_offer(TWO), 20 * ETH, HELD),
+            f"node 3 registered: 2 slots at 0.6 ETH/h, stake 20 ETH, owner {A}, operator {B}",
+        ),
+        (e.OfferChanged(LOG, NodeId(3), pack_offer(TWO), HELD), "node 3 offers 2 slots at 0.6 ETH/h"),
+        (e.AskChanged(LOG, NodeId(3), parse_rate("1.2345678/h", COIN), NOW), f"node 3 asks ~1.23457 ETH/h from {TIME}"),
+        (e.StakeAdded(LOG, NodeId(3), A, ETH), f"node 3 has 1 ETH more of stake, from {A}"),
+        (e.ExitStarted(LOG, NodeId(3), NOW), f"node 3 leaves, from {TIME} on with its stake"),
+        (e.NodeLapsed(LOG, NodeId(3), A, 10**13), f"node 3 is silent, {A} earned 0.00001 ETH by showing it"),
+        (e.Slashed(LOG, NodeId(3), A, ETH, 2 * ETH), f"node 3 was slashed: 1 ETH to {A}, 2 ETH burnt"),
+        (e.Quarantined(LOG, NodeId(3), NOW), f"node 3 is in quarantine until {TIME}"),
+        (e.MinimumStakeChanged(LOG, ETH), "new nodes stake at least 1 ETH"),
+        (Locked(LOG, A, HELD, 123_456_789 * 10**10), "~1.23457 ETH locked for job 0xabababababab"),
+        (Locked(LOG, A, (7).to_bytes(32, "big"), ETH), "1 ETH locked for node 7"),
+        (CreditLocked(LOG, A, HELD, ETH), "1 ETH of credit locked for job 0xabababababab"),
+        (Split(LOG, A, HELD, (ETH << 160 | int(B, 16), 0, 5 << 160 | int(A, 16))),
+         f"job 0xabababababab: 1 ETH to {B}, 0.000000000000000005 ETH to {A}"),
+        (Split(LOG, A, HELD, (0,)), "job 0xabababababab: nothing to anybody"),
+        (Withdrawn(LOG, A, A, ETH), f"{A} withdrew 1 ETH"),
+        (Withdrawn(LOG, A, B, ETH), f"{A} withdrew 1 ETH to {B}"),
+        (e.Paused(LOG, NOW), f"paused until {TIME}"),
+    ],
+)  # fmt: skip
+def test_event_facts__of_the_market__amounts_times_and_ids_as_elsewhere(event: Any, text: str) -> None:
+    facts = event_facts(event, COIN)
+    assert facts["text"] == text
+    # For programs the same as ever: exact, in base units.
+    if isinstance(event, Withdrawn):
+        assert facts["amount"] == str(event.amount) and facts["account"] == A
 
 
 def _document(**changes: Any) -> dict[str, Any]:

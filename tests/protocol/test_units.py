@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -13,6 +14,7 @@ from hearth.protocol.units import (
     GIB,
     MIB,
     Asset,
+    amount_at_least,
     format_amount,
     format_duration,
     format_rate,
@@ -24,6 +26,8 @@ from hearth.protocol.units import (
     parse_rate,
     parse_size,
     rate_at_least,
+    show_amount,
+    show_rate,
 )
 
 ETH = Asset("ETH", 18)
@@ -86,24 +90,40 @@ def test_format_amount__any_amount__parses_back(base: int, asset: Asset) -> None
 
 
 @pytest.mark.parametrize(
-    ("base", "asset", "places", "text"),
+    ("base", "asset", "text"),
     [
-        (600_000, USD, None, "0.6 USDX"),
-        (-600_000, USD, None, "-0.6 USDX"),
-        (10**18, ETH, None, "1 ETH"),
-        (0, ETH, None, "0 ETH"),
-        (1_234_567, USD, 2, "~1.23 USDX"),
-        (1_995_000, USD, 2, "~2 USDX"),
-        (1_230_000, USD, 2, "1.23 USDX"),
-        (1_500_000, USD, 0, "~2 USDX"),
-        (1_500_000, USD, 9, "1.5 USDX"),
-        (-1_239_999, USD, 2, "~-1.24 USDX"),
+        (600_000, USD, "0.6 USDX"),
+        (-600_000, USD, "-0.6 USDX"),
+        (10**18, ETH, "1 ETH"),
+        (0, ETH, "0 ETH"),
+        (1_234_567, USD, "~1.23457 USDX"),
+        (1_234_560, USD, "1.23456 USDX"),
+        (-1_234_565, USD, "~-1.23457 USDX"),
+        (999_999_500_000, USD, "~1000000 USDX"),
+        (12_345_678_900_000, USD, "~12345700 USDX"),
+        (31_415_926_535_897, ETH, "~0.0000314159 ETH"),
+        (999_999, USD, "0.999999 USDX"),
+        (1_234_567, WHOLE, "~1234570 PT"),
     ],
 )
-def test_format_amount__places__rounds_half_up_and_says_so(
-    base: int, asset: Asset, places: int | None, text: str
-) -> None:
-    assert format_amount(base, asset, places=places) == text
+def test_show_amount__more_than_six_digits__rounds_half_up_and_says_so(base: int, asset: Asset, text: str) -> None:
+    assert show_amount(base, asset) == text
+    assert show_amount(base, asset, symbol=False) == text.split()[0]
+
+
+def _digits(text: str) -> int:
+    """Count the significant digits of an amount's number."""
+    return len(re.sub("[^0-9]", "", text.split()[0]).strip("0"))
+
+
+@given(BASE_UNITS, ASSETS)
+def test_shown__any_amount__has_six_digits_and_what_must_be_enough_is(base: int, asset: Asset) -> None:
+    near, enough = show_amount(base, asset), amount_at_least(base, asset)
+    assert max(_digits(near), _digits(enough)) <= 6
+    step = 10 ** max(0, len(str(base)) - 6)
+    assert base <= parse_amount(enough, asset) < base + step
+    assert near.startswith("~") == (parse_amount(near.removeprefix("~"), asset) != base)
+    assert abs(2 * (parse_amount(near.removeprefix("~"), asset) - base)) <= step
 
 
 @pytest.mark.parametrize("decimals", [-1, 37])
@@ -154,7 +174,8 @@ def test_format_rate__whole_base_units_per_hour__parses_back(base: int, asset: A
 def test_rate_at_least__any_ask__is_a_ceiling_that_reaches_it(base: int, asset: Asset) -> None:
     ask = parse_rate(f"{format_amount(base, asset)}/h", asset)
     assert parse_rate(rate_at_least(ask, asset), asset) >= ask
-    assert rate_at_least(ask, asset, digits=None) == f"{format_amount(base, asset)}/h"
+    if _digits(format_amount(base, asset)) <= 6:
+        assert rate_at_least(ask, asset) == show_rate(ask, asset) == f"{format_amount(base, asset)}/h"
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from hearth.client.posting.records import credit_of, terms_of
 from hearth.client.results import refuse_folder
 from hearth.client.views import job_hex
 from hearth.protocol.types import Gate
+from hearth.protocol.units import amount_at_least
 
 if TYPE_CHECKING:
     from hearth.chain.tx import Sender
@@ -149,7 +150,7 @@ class Posting:
                 self.session.tell(
                     "confirm",
                     {
-                        "text": f"post it for at most {self.session.amount(escrow_of(plan.terms))}?",
+                        "text": f"post it for at most {amount_at_least(escrow_of(plan.terms), self.session.asset)}?",
                         "needed": plan.auto_price,
                     },
                 )

@@ -19,7 +19,7 @@ from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.posting.quick import COMMAND_LINE
 from hearth.client.views import moment
 from hearth.protocol.types import Billing, Gate, Terms, TermsFlag
-from hearth.protocol.units import format_duration, format_rate
+from hearth.protocol.units import amount_at_least, format_duration, format_rate, rate_at_least, show_rate
 
 if TYPE_CHECKING:
     from hearth.client.posting.sources import Sources
@@ -128,7 +128,6 @@ class Preflight:
     def enough(self, plan: Plan) -> str | None:
         """Return the price at which the cheapest fitting worker would take the job, as the user would write it."""
         from hearth.protocol import words
-        from hearth.protocol.units import amount_at_least, rate_at_least
         from hearth.spec import plan_prices
 
         policy = words.unpack_policy(plan.terms.policy)
@@ -163,12 +162,12 @@ class Preflight:
         price = formulas.unit_price(terms)
         many = f"{terms.units} units, " if terms.units > 1 else ""
         lines.append(
-            f"costs at most {self.session.amount(escrow)}: {many}{self.session.amount(price)} of work each, "
-            f"and {terms.max_attempts} attempts' keeper fees of {fee}; what is not used comes back"
+            f"costs at most {amount_at_least(escrow, self.session.asset)}: {many}{self.session.amount(price)} of work "
+            f"each, and {terms.max_attempts} attempts' keeper fees of {fee}; what is not used comes back"
         )
         chosen = " (half above the cheapest fitting ask)" if auto else ""
         lines.append(
-            f"pays at most {format_rate(terms.ceiling, self.session.asset, places=9)} per unit{chosen}, "
+            f"pays at most {show_rate(terms.ceiling, self.session.asset)} per unit{chosen}, "
             f"{_billing_words(terms.billing)}, for at most {format_duration(terms.max_seconds)}"
         )
         lines.append(
