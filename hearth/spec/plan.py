@@ -101,12 +101,15 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
 
 
 def billing_of(spec: JobSpec) -> Billing:
-    """Return how seconds are counted; auto is metered with checkpoints, else fuel where it is counted, else fixed."""
+    """Return how seconds are counted; auto is fuel where it is counted and no checkpoint is kept, else metered.
+
+    Source: docs/decisions/0021-which-billing-is-chosen.md.
+    """
     if spec.price.billing != "auto":
         return Billing[spec.price.billing.upper()]
     if spec.checkpoint is not None:
         return Billing.METERED
-    return Billing.FUEL if RUNTIMES[spec.kind].meters_fuel else Billing.FIXED
+    return Billing.FUEL if RUNTIMES[spec.kind].meters_fuel else Billing.METERED
 
 
 def lease_seconds(spec: JobSpec, policy: Policy) -> int:

@@ -28,7 +28,7 @@ from hearth.market import events as e
 from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import Posted, UnitView
-from hearth.protocol.types import Gate, Header, JobId, Needs, NodeId, Offer, Outcome, State, Terms, Unit
+from hearth.protocol.types import Billing, Gate, Header, JobId, Needs, NodeId, Offer, Outcome, State, Terms, Unit
 from hearth.protocol.units import Asset, parse_rate
 from hearth.protocol.words import pack_offer, pack_policy, pack_terms
 from hearth.spec.model import Gpu
@@ -150,6 +150,16 @@ def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> N
     assert fingerprint(_terms(), None, False) != fingerprint(dear, None, False)
     assert fingerprint(_terms(), None, False) == fingerprint(_terms(salt=9), None, False)
     assert fingerprint(_terms(), None, True) != fingerprint(_terms(max_seconds=61), None, True)
+
+
+def test_fingerprint__billing_of_our_choice__finds_a_job_that_was_posted_when_that_was_fixed(tmp_path: Path) -> None:
+    session = Session(Settings(home=tmp_path))
+    session.__dict__["network"] = SimpleNamespace(chain_id=1, jobs="0x" + "aa" * 20)
+    fingerprint = Preflight(session).fingerprint
+    fixed, metered = _terms(billing=Billing.FIXED), _terms(billing=Billing.METERED)
+    assert fingerprint(metered, None, False, True) == fingerprint(fixed, None, False)
+    assert fingerprint(metered, None, False) != fingerprint(fixed, None, False)
+    assert fingerprint(_terms(billing=Billing.FUEL), None, False, True) != fingerprint(fixed, None, False)
 
 
 def test_words__every_gate_of_a_node_and_every_outcome__has_some() -> None:
@@ -290,6 +300,18 @@ def test_records__written_terms__are_found_until_their_end_is_seen(tmp_path: Pat
     records.mark_seen("0x04")
     assert list(records.unseen("same")) == [first]
     assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
+
+
+def test_records__of_a_spec__are_the_newest_whatever_was_seen(tmp_path: Path) -> None:
+    records = Records(tmp_path / "home", tmp_path / "home" / "jobs")
+    assert records.of_spec(bytes([5]) * 32, 8) == []
+    for number in range(4):
+        records.write(f"0x0{number}", "same", "a.yaml", _terms(salt=number))
+    records.write("0x04", "same", "a.yaml", _terms(spec=bytes([6]) * 32))
+    records.mark_seen("0x00")
+    (tmp_path / "home" / "jobs" / "0x09.json").write_text('{"job": "0x09"}')
+    assert [record["job"] for record in records.of_spec(bytes([5]) * 32, 2)] == ["0x00", "0x03"]
+    assert len(records.of_spec(bytes([5]) * 32, 8)) == 4
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", '{"fingerprint": 1}'])

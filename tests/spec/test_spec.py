@@ -1008,7 +1008,8 @@ def test_plan_prices__smallest_total__works() -> None:
     ("text", "billing"),
     [
         ("module: m\n", Billing.FUEL),
-        ("image: x\n", Billing.FIXED),
+        ("image: x\n", Billing.METERED),
+        ("image: x\nprice: {billing: fixed}\n", Billing.FIXED),
         ("module: m\nprice: {billing: fixed}\n", Billing.FIXED),
         ("module: m\nprice: {billing: metered}\n", Billing.METERED),
         ("image: x\nprice: {billing: metered}\n", Billing.METERED),

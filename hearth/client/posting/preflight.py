@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from hearth.base.errors import NoWorkerError, SpecError
 from hearth.client.gates import Fleet, takers, workers_in_words
+from hearth.client.posting.estimate import Estimate, earlier_runs, estimate
 from hearth.client.posting.quick import COMMAND_LINE
 from hearth.client.views import moment
 from hearth.protocol.types import Billing, Gate, Terms, TermsFlag
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from hearth.client.reports import JobPlan
     from hearth.client.session import Session
     from hearth.market.reads import Policies
-    from hearth.protocol.types import Needs, Policy
+    from hearth.protocol.types import Needs
     from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
 
 
@@ -41,6 +42,7 @@ class Plan:
     fingerprint: str
     fleet: Fleet
     gates: Mapping[Gate, int]
+    estimate: Estimate
     lines: tuple[str, ...]
     auto_price: bool
 
@@ -61,6 +63,7 @@ class Preflight:
     def _plan(self, loaded: LoadedSpec, scratch: Path) -> Plan:
         from hearth.client.posting.sources import Sources, resolve_image
         from hearth.protocol.gpu_tiers import TIERS
+        from hearth.protocol.runtimes import RUNTIMES
         from hearth.spec import local_sources, needs_of, plan_prices, resolve, spec_digest, terms_of
 
         sources = Sources(loaded, self.session.store, scratch)
@@ -98,9 +101,16 @@ class Preflight:
         except SpecError as error:
             raise loaded.located(error) from error
         gates = fleet.gates(terms, policy)
-        fingerprint = self.fingerprint(terms, spec.limits.deadline, auto)
-        lines = tuple(self._words(terms, policy, resolved, gates, loaded.notes, auto))
-        return Plan(loaded, resolved, sources, terms, fingerprint, fleet, gates, lines, auto)
+        fingerprint = self.fingerprint(terms, spec.limits.deadline, auto, spec.price.billing == "auto")
+        costs = estimate(
+            terms,
+            policy,
+            RUNTIMES[resolved.runtime],
+            fleet.asks(terms, policy),
+            earlier_runs(self.session, terms.spec),
+        )
+        lines = tuple(self._words(terms, resolved, gates, costs, loaded.notes, auto))
+        return Plan(loaded, resolved, sources, terms, fingerprint, fleet, gates, costs, lines, auto)
 
     def _with_auto_price(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> JobSpec:
         """Return a spec whose ceiling is half above the cheapest ask of a worker that could take the job at its ask."""
@@ -147,9 +157,9 @@ class Preflight:
     def _words(
         self,
         terms: Terms,
-        policy: Policy,
         resolved: ResolvedSpec,
         gates: Mapping[Gate, int],
+        costs: Estimate,
         notes: tuple[str, ...],
         auto: bool,
     ) -> list[str]:
@@ -170,6 +180,7 @@ class Preflight:
             f"pays at most {show_rate(terms.ceiling, self.session.asset)} per unit{chosen}, "
             f"{_billing_words(terms.billing)}, for at most {format_duration(terms.max_seconds)}"
         )
+        lines += costs.lines(terms, self.session.asset)
         lines.append(
             f"brings {_about(resolved.download_bytes)}, may leave {_about(resolved.output_bytes)}; "
             f"everything uploaded is public; deadline {moment(terms.deadline)}"
@@ -178,12 +189,15 @@ class Preflight:
         lines.append(workers_in_words(gates))
         return lines
 
-    def fingerprint(self, terms: Terms, deadline: str | None, auto: bool) -> str:
+    def fingerprint(self, terms: Terms, deadline: str | None, auto_price: bool, auto_billing: bool = False) -> str:
         """Name what a user would call the same job: everything but salt, clock, policy, and a price of our choice."""
         from hearth.protocol import words
 
         same = replace(terms, salt=0, deadline=0, policy=1)
-        if auto:
+        if auto_billing and same.billing is Billing.METERED:
+            # What was chosen for such a job at first, so that a home of that time finds it pending.
+            same = replace(same, billing=Billing.FIXED)
+        if auto_price:
             same = replace(same, ceiling=0, keeper_fee=0)
         text = json.dumps(
             [
@@ -208,6 +222,21 @@ class Preflight:
             "escrow": str(escrow_of(terms)),
             "ceiling": str(terms.ceiling),
             "keeper_fee": str(terms.keeper_fee),
+            "billing": terms.billing.name.lower(),
+            "costs": [
+                {
+                    "billing": cost.billing.name.lower(),
+                    "at_most": str(cost.at_most),
+                    "expected": None if cost.expected is None else str(cost.expected),
+                    "unit_seconds": cost.seconds,
+                }
+                for cost in plan.estimate.costs
+            ],
+            "cost_basis": {
+                "rate": None if plan.estimate.rate is None else str(plan.estimate.rate),
+                "asks": plan.estimate.asks,
+                "units": plan.estimate.units,
+            },
             "max_seconds": terms.max_seconds,
             "deadline": terms.deadline,
             "download_bytes": plan.resolved.download_bytes,
@@ -239,5 +268,5 @@ def _billing_words(billing: Billing) -> str:
     return {
         Billing.FIXED: "the full time whatever it takes",
         Billing.FUEL: "by the instructions executed (the worker's word, without a court)",
-        Billing.METERED: "by the time that it takes (the worker owns the clock)",
+        Billing.METERED: "by the time from start to result on the chain's clock (a worker may draw it out)",
     }[billing]
