@@ -306,7 +306,8 @@ _MARKET_TEXTS: Final[Mapping[type[Event], Callable[[Any, Asset], str]]] = {
         f"{e.account} withdrew {show_amount(e.amount, a)}{'' if e.to == e.account else ' to ' + e.to}"
     ),
     PolicyChanged: lambda e, a: (
-        f"policy {e.policy:#066x} for new jobs, the previous one is taken until {moment(e.until)}"
+        f"policy {e.policy:#066x} for new jobs, "
+        f"{'the previous one is taken until ' + moment(e.until) if e.until else 'and no other'}"
     ),
     Paused: lambda e, a: f"paused until {moment(e.until)}",
     GovernorOffered: lambda e, a: f"{e.governor} is named as the next governor",

@@ -232,6 +232,8 @@ TIME = "2027-01-15 08:00:00 UTC"
         (Withdrawn(LOG, A, A, ETH), f"{A} withdrew 1 ETH"),
         (Withdrawn(LOG, A, B, ETH), f"{A} withdrew 1 ETH to {B}"),
         (e.Paused(LOG, NOW), f"paused until {TIME}"),
+        (e.PolicyChanged(LOG, 1, 0, 0), f"policy 0x{1:064x} for new jobs, and no other"),
+        (e.PolicyChanged(LOG, 2, 1, NOW), f"policy 0x{2:064x} for new jobs, the previous one is taken until {TIME}"),
     ],
 )  # fmt: skip
 def test_event_facts__of_the_market__amounts_times_and_ids_as_elsewhere(event: Any, text: str) -> None:

@@ -53,7 +53,7 @@ def test_estimate__seven_of_120_seconds__metered_pays_seven() -> None:
         (Billing.FIXED, 120, ASK * 120 // 10**6 + KEEPERS),
     ]
     assert found.lines(TERMS, ETH) == [
-        "expected: metered (chosen) ~0.00117167 ETH, fixed ~0.020005 ETH",
+        "expected: metered (chosen) ~0.00117167 ETH; fixed ~0.020005 ETH",
         "  by 0.6 ETH/h, the middle ask of the 3 workers that can take it, one attempt each; "
         "7s a unit, the middle of 3 of this spec that ran before",
     ]
@@ -66,7 +66,7 @@ def test_estimate__nothing_ran_before__invents_no_time_and_says_at_most() -> Non
     assert [(cost.billing, cost.seconds) for cost in found.costs] == [(Billing.METERED, None), (Billing.FIXED, 120)]
     assert found.costs[0].expected is None
     assert found.lines(TERMS, ETH) == [
-        "expected: metered (chosen) 0.01 ETH for each minute of a unit, at most 0.040024 ETH, fixed ~0.020005 ETH",
+        "expected: metered (chosen) 0.01 ETH for each minute of a unit, at most 0.020005 ETH; fixed ~0.020005 ETH",
         "  by 0.6 ETH/h, the ask of the one worker that can take it, one attempt each; "
         "how long a unit takes is not known: none of this very spec has run and was settled from here",
     ]
@@ -77,7 +77,7 @@ def test_estimate__wasm__has_a_figure_by_fuel_where_fuel_was_billed() -> None:
     known = estimate(terms, POLICY, WASM, [ASK], Runs((9,), (3,)))
     assert [cost.billing for cost in known.costs] == [Billing.FUEL, Billing.METERED, Billing.FIXED]
     assert [cost.seconds for cost in known.costs] == [3, 9, 120]
-    assert "9s and 3s of fuel a unit" in known.lines(terms, ETH)[1]
+    assert "9s and 3s of fuel a unit, as the one of this spec that ran before" in known.lines(terms, ETH)[1]
     timed = estimate(terms, POLICY, WASM, [ASK], Runs((9,)))
     assert timed.costs[0].expected is None
     assert "fuel (chosen) 0.01 ETH for each 60 billion instructions of a unit, at most" in timed.lines(terms, ETH)[0]

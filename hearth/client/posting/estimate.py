@@ -63,23 +63,25 @@ class Estimate:
         """Say the costs and their ground in words; nothing where there is no rate to go by."""
         if self.rate is None:
             return []
-        costs = ", ".join(_cost_words(cost, self.rate, terms.billing, asset) for cost in self.costs)
+        # At this rate no billing comes to more than the full time does.
+        most = next(cost.expected for cost in self.costs if cost.billing is Billing.FIXED)
+        assert most is not None
+        costs = "; ".join(_cost_words(cost, self.rate, most, terms.billing, asset) for cost in self.costs)
         worker = "the ask of the one worker" if self.asks == 1 else f"the middle ask of the {self.asks} workers"
         seconds = {cost.billing: cost.seconds for cost in self.costs}
         elapsed, fuel = seconds[Billing.METERED], seconds.get(Billing.FUEL)
         time = "how long a unit takes is not known: none of this very spec has run and was settled from here"
         if elapsed is not None:
             counted = "" if fuel is None else f" and {format_duration(fuel)} of fuel"
-            time = (
-                f"{format_duration(elapsed)}{counted} a unit, the middle of {self.units} of this spec that ran before"
-            )
+            ran = "as the one" if self.units == 1 else f"the middle of {self.units}"
+            time = f"{format_duration(elapsed)}{counted} a unit, {ran} of this spec that ran before"
         return [
             f"expected: {costs}",
             f"  by {show_rate(self.rate, asset)}, {worker} that can take it, one attempt each; {time}",
         ]
 
 
-def _cost_words(cost: Cost, rate: int, chosen: Billing, asset: Asset) -> str:
+def _cost_words(cost: Cost, rate: int, most: int, chosen: Billing, asset: Asset) -> str:
     """Return "metered (chosen) 0.0123 ETH", or what it costs by the minute where its seconds are not known."""
     name = cost.billing.name.lower() + (" (chosen)" if cost.billing is chosen else "")
     if cost.expected is not None:
@@ -87,7 +89,7 @@ def _cost_words(cost: Cost, rate: int, chosen: Billing, asset: Asset) -> str:
     minute = show_amount((rate * 60 + RATE_SCALE // 2) // RATE_SCALE, asset)
     fuel = f"{60 * FUEL_PER_SECOND // 10**9} billion instructions"
     what = fuel if cost.billing is Billing.FUEL else "minute"
-    return f"{name} {minute} for each {what} of a unit, at most {amount_at_least(cost.at_most, asset)}"
+    return f"{name} {minute} for each {what} of a unit, at most {amount_at_least(most, asset)}"
 
 
 def estimate(terms: Terms, policy: Policy, kind: RuntimeKind, asks: Sequence[int], runs: Runs) -> Estimate:
