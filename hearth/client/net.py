@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import UsageError
 from hearth.client.verify import Verifier
@@ -13,6 +13,13 @@ from hearth.client.views import event_facts
 if TYPE_CHECKING:
     from hearth.client.jobs import Jobs
     from hearth.client.reports import JobList, NetEvents, NetParams, NetStatus, NetVerification, NetWorker, NetWorkers
+
+
+AMOUNT_PARAMETERS: Final = (
+    *("min_price", "min_keeper_fee", "probation_price"),
+    *("minimum_stake", "fee_reference", "liveness_fee"),
+)
+"""The parameters that are amounts of the market's asset: of new jobs, of nodes."""
 
 
 class Net:
@@ -110,6 +117,7 @@ class Net:
             name: str(value) if value > 2**53 else value
             for name, value in asdict(self.session.network.node_parameters).items()
         }
+        amounts = asdict(policies.policy) | asdict(self.session.network.node_parameters)
         return {
             "schema": "hearth.params/1",
             "network": self.session.network.name,
@@ -119,6 +127,7 @@ class Net:
             "paused_until": policies.paused_until,
             "nodes": nodes,
             "contracts": dict(self.session.network.contracts),
+            "text": {name: self.session.amount(amounts[name]) for name in AMOUNT_PARAMETERS},
         }
 
     def events(self, *, first: int | None = None, limit: int = 1_000) -> NetEvents:

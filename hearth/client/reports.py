@@ -672,7 +672,7 @@ class NetParams(TypedDict):
     """The parameters of new jobs (`policy`, and its packed word in hex) and of nodes, as docs/SPEC.md lists them.
 
     `previous_until` is the last moment at which the previous policy is taken, `paused_until` the end of a pause of
-    posts; 0 for none. `contracts` are addresses by name.
+    posts; 0 for none. `contracts` are addresses by name, `text` the parameters that are amounts, for people.
     """
 
     schema: Literal["hearth.params/1"]
@@ -683,6 +683,7 @@ class NetParams(TypedDict):
     paused_until: int
     nodes: dict[str, Plain]
     contracts: dict[str, str]
+    text: dict[str, str]
 
 
 class NetEvents(TypedDict):

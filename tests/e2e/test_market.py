@@ -77,14 +77,16 @@ def test_check__after_a_run__expects_of_each_billing_what_that_run_would_have_co
     assert any(line.startswith("expected: fuel (chosen) ") for line in plan["text"])
 
 
-def test_net_events__for_people__no_raw_figures(place: Town, done: dict[str, Any]) -> None:
+def test_net_events_and_params__for_people__no_raw_figures(place: Town, done: dict[str, Any]) -> None:
     told = place.hearth("net", "events")
     symbol = place.session.asset.symbol
     assert told.code == 0, told.err
     assert f"registered: 2 slots at 0.6 {symbol}/h, stake 20 {symbol}, owner 0x" in told.out
     job = done["digits"]["job"]
     assert f" locked for job {job[:14]}\n" in told.out and f"job {job[:14]}: " in told.out
-    for amount in re.findall(rf"([0-9.]+) {symbol}", told.out):
+    params = place.hearth("net", "params")
+    assert f"  min_keeper_fee: 0.0000001 {symbol}\n" in params.out and f"  minimum_stake: 1 {symbol}\n" in params.out
+    for amount in re.findall(rf"([0-9.]+) {symbol}", told.out + params.out):
         assert len(amount.replace(".", "").strip("0")) <= 6, amount
 
 
