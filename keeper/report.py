@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from hearth.base.errors import NotFoundError
 from hearth.protocol.types import JobId
-from hearth.protocol.units import Asset, format_amount
+from hearth.protocol.units import Asset, show_amount
 from keeper.actions import Skip, name_of
 from keeper.decide import decide
 from keeper.explain import explain_job
@@ -15,9 +15,6 @@ from keeper.shell import Keeper
 
 if TYPE_CHECKING:
     from keeper.reports import DueWork, KeeperExplanation, KeeperWork, Waiting
-
-_PLACES: Final = 9
-"""Decimals of amounts for people; documents hold them exactly."""
 
 
 # ---- documents ----
@@ -35,7 +32,7 @@ def work(keeper: Keeper) -> KeeperWork:
             "does": one.kind,
             "ids": list(one.ids),
             "earns": str(one.reward),
-            "earns_text": format_amount(one.reward, keeper.asset),
+            "earns_text": show_amount(one.reward, keeper.asset),
         }
         for one in said
         if not isinstance(one, Skip)
@@ -93,4 +90,4 @@ def status_lines(told: Mapping[str, Any], asset: Asset) -> list[str]:
 
 
 def _amount(told: Mapping[str, Any], line: str, asset: Asset) -> str:
-    return format_amount(int(told["profit_and_loss"][line]), asset, places=_PLACES)
+    return show_amount(int(told["profit_and_loss"][line]), asset)

@@ -196,8 +196,8 @@ class Keeper:
             return ""
         coin = units.Asset("coin", 18)
         return (
-            f"{self.address} holds {units.format_amount(balance, coin)} and one action's gas costs "
-            f"{units.format_amount(needed, coin)}: send it native coin"
+            f"{self.address} holds {units.show_amount(balance, coin)} and one action's gas costs "
+            f"{units.amount_at_least(needed, coin)}: send it native coin"
         )
 
     def _ended(self, action: Action, pending: Pending) -> bool:

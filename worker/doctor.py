@@ -23,7 +23,7 @@ from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from hearth.protocol.types import Offer, Status
-from hearth.protocol.units import Asset, format_amount, format_duration, format_size
+from hearth.protocol.units import Asset, format_duration, format_size, show_amount
 from hearth.storage.stores import Store, open_store
 from worker import gpu
 from worker.runtimes.base import Check, Level
@@ -261,9 +261,7 @@ def look_at_gas(settings: Settings, market: Market) -> list[Check]:
     need = GAS_DAYS * (beats * BEAT_GAS + LEASES_A_DAY * LEASE_GAS) * price
     have = market.port.balance(address)
     coin = Asset("ETH", 18)
-    text = (
-        f"{format_amount(have, coin, places=6)} for {GAS_DAYS} days, which take {format_amount(need, coin, places=6)}"
-    )
+    text = f"{show_amount(have, coin)} for {GAS_DAYS} days, which take {show_amount(need, coin)}"
     if have >= need:
         return [Check("gas", Level.PASS, text)]
     days = have * GAS_DAYS // need if need else 0
@@ -289,7 +287,7 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
             Check("node owner", Level.WARN, f"{node.owner} is paid, not account.payout", "set account.payout to it")
         )
     free = node.stake - node.state.bond
-    text = f"node {node.id} is {status.name}, free stake {format_amount(free, asset_of(market.network))}"
+    text = f"node {node.id} is {status.name}, free stake {show_amount(free, asset_of(market.network))}"
     good = status in (Status.ACTIVE, Status.INACTIVE) or (status is Status.PENDING and node.state.beat == 0)
     rows.append(Check("node", Level.PASS if good else Level.WARN, text, "" if good else "hearth worker status"))
     return rows

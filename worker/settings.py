@@ -374,7 +374,7 @@ def probe_offer(settings: Settings, asset: Asset) -> Offer:
 
 def _rate(text: str, asset: Asset, field: str) -> int:
     try:
-        rate = units.parse_rate(text, asset, round_up=True)
+        rate = units.parse_rate(text, asset)
     except HearthError as error:
         raise _refuse(field, f"{error.message} ({error.hint})") from error
     if not 0 < rate < 1 << 80:

@@ -71,7 +71,9 @@ def net_params(run: Run) -> None:
     def text() -> list[str]:
         parts = (("new jobs", report["policy"]), ("nodes", report["nodes"]), ("contracts", report["contracts"]))
         return [
-            line for title, rows in parts for line in (title, *(f"  {name}: {value}" for name, value in rows.items()))
+            line
+            for title, rows in parts
+            for line in (title, *(f"  {name}: {report['text'].get(name, value)}" for name, value in rows.items()))
         ]
 
     run.out.emit(report, text)

@@ -151,7 +151,7 @@ def event_line(facts: Mapping[str, Any]) -> str:
     """Return an event in one line of a timeline."""
     unit = facts.get("unit")
     where = "" if unit is None else "all " if unit == "all" else f"unit {unit} "
-    return f"{str(facts.get('job', ''))[:10]} {where}{facts['text']}".strip()
+    return f"{str(facts.get('job', ''))[:14]} {where}{facts['text']}".strip()
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

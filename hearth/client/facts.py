@@ -32,7 +32,7 @@ def job_row(view: JobView) -> JobRow:
 def job_facts(session: Session, view: JobView) -> JobFacts:
     """Return everything that the chain knows of a job, with who may act next and until when."""
     from hearth.protocol import formulas
-    from hearth.protocol.units import format_rate
+    from hearth.protocol.units import show_rate
 
     terms, posted = view.terms, view.posted
     nodes = {unit.node for unit in view.units if unit.node and not unit.state.terminal}
@@ -84,7 +84,7 @@ def job_facts(session: Session, view: JobView) -> JobFacts:
         "escrow": str(escrow),
         "escrow_text": session.amount(escrow),
         "ceiling": str(terms.ceiling),
-        "ceiling_text": format_rate(terms.ceiling, session.asset, places=9),
+        "ceiling_text": show_rate(terms.ceiling, session.asset),
         "keeper_fee": str(terms.keeper_fee),
         "verify": "none: nobody can challenge this result",
         "leases": leases,

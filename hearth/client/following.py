@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError, NoWorkerError, WaitTimeout
 from hearth.client.facts import job_facts
-from hearth.client.gates import count_gates, takers, workers_in_words
+from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.views import JobView, event_facts, job_hex, moment
 from hearth.protocol.types import State
 
@@ -116,9 +116,10 @@ class _Chances:
         if any(unit.state is not State.OPEN or unit.window_end for unit in waiting):
             return None
         excluded = {unit.node for unit in waiting} | ({0} if view.untouched else set())
+        fleet = Fleet.read(self._session)
         words = ""
         for node in excluded:
-            gates = count_gates(self._session, view.terms, view.policy, excluded=node)
+            gates = fleet.gates(view.terms, view.policy, excluded=node)
             if takers(gates):
                 return None
             words = workers_in_words(gates)

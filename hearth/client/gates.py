@@ -1,16 +1,17 @@
-"""Which workers could take a job, and what keeps the others from it, counted and in words."""
+"""Which workers could take a job, at what price, and what keeps the others from it, counted and in words."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from hearth.protocol.types import Gate
 
 if TYPE_CHECKING:
     from hearth.client.session import Session
-    from hearth.protocol.types import Policy, Terms
+    from hearth.protocol.types import Node, Policy, Terms
 
 GATE_WORDS: Final = {
     Gate.NOT_LIVE: "silent",
@@ -36,30 +37,67 @@ PASSING: Final = (Gate.NO_SLOT, Gate.QUARANTINED)
 """Gates that open again by themselves: such a worker counts as one that can take the job later."""
 
 
-def count_gates(session: Session, terms: Terms, policy: Policy, *, excluded: int = 0) -> Counter[Gate]:
-    """Count the workers by the first gate that keeps them from a job, or from a unit that excludes one node."""
-    from hearth.protocol import formulas
-    from hearth.protocol.types import ZERO_ADDRESS
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The nodes of a market at one block, whose time is `now`; read once, then asked as often as needed."""
 
-    parameters = session.network.node_parameters
-    head = session.market.port.head()
-    ask = formulas.ask_of(terms, policy)
-    found: Counter[Gate] = Counter()
-    for node in session.market.nodes(head.hash):
-        if node.operator == ZERO_ADDRESS:
-            continue
-        gate = formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
-        if gate is Gate.FITS and node.operator == terms.submitter:
-            gate = Gate.SUBMITTER
-        # Both open again when the node's other leases end.
-        if gate is Gate.PROBATION and ask.probation == 1:
-            gate = Gate.NO_SLOT
-        if gate is Gate.STAKE_SHORT and node.stake >= ask.bond:
-            gate = Gate.NO_SLOT
-        if gate in (Gate.FITS, *PASSING) and node.id == excluded:
-            gate = Gate.EXCLUDED
-        found[gate] += 1
-    return found
+    nodes: tuple[Node, ...]
+    now: int
+    dead_after: int
+    minimum_stake: int
+
+    @classmethod
+    def read(cls, session: Session) -> Fleet:
+        """Read every node that was not left, at the newest block."""
+        from hearth.protocol.types import ZERO_ADDRESS
+
+        parameters = session.network.node_parameters
+        head = session.market.port.head()
+        nodes = tuple(node for node in session.market.nodes(head.hash) if node.operator != ZERO_ADDRESS)
+        return cls(nodes, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+
+    def gates(self, terms: Terms, policy: Policy, *, excluded: int = 0) -> Counter[Gate]:
+        """Count the workers by the first gate that keeps them from a job, or from a unit that excludes one node."""
+        return Counter(gate for _, gate in self._looked(terms, policy, excluded=excluded))
+
+    def asks(self, terms: Terms, policy: Policy, *, any_price: bool = False) -> list[int]:
+        """Return the asks in force of the workers that can take a job now or later, cheapest first.
+
+        With `any_price`, each is looked at as if the job paid what it asks: with the bond and the probation of that
+        price, where it is above the job's own.
+        """
+        return sorted(rate for rate, gate in self._looked(terms, policy, any_price=any_price) if takers({gate: 1}))
+
+    def _looked(
+        self, terms: Terms, policy: Policy, *, excluded: int = 0, any_price: bool = False
+    ) -> Iterator[tuple[int, Gate]]:
+        """Yield each node's ask in force and the first gate that keeps it from the job.
+
+        A gate that only time opens is named where no other is shut: a node that is busy may be too dear as well.
+        """
+        from hearth.protocol import formulas
+
+        ask = formulas.ask_of(terms, policy)
+        for node in self.nodes:
+            rate = formulas.ask_in_force(node, self.now)
+            if any_price:
+                ask = formulas.ask_of(replace(terms, ceiling=max(rate, terms.ceiling)), policy)
+            gate = formulas.node_gate(_idle(node), ask, self.now, self.dead_after, self.minimum_stake)
+            if gate is Gate.FITS and node.operator == terms.submitter:
+                gate = Gate.SUBMITTER
+            if gate is Gate.FITS:
+                gate = formulas.node_gate(node, ask, self.now, self.dead_after, self.minimum_stake)
+                # What an idle node passes opens again when its leases end.
+                if gate in (Gate.PROBATION, Gate.STAKE_SHORT):
+                    gate = Gate.NO_SLOT
+            if gate in (Gate.FITS, *PASSING) and node.id == excluded:
+                gate = Gate.EXCLUDED
+            yield rate, gate
+
+
+def _idle(node: Node) -> Node:
+    """Return a node as it is when its leases and its quarantine are over."""
+    return replace(node, state=replace(node.state, busy=0, bond=0, quarantine=0))
 
 
 def takers(gates: Mapping[Gate, int]) -> int:

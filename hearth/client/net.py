@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import UsageError
 from hearth.client.verify import Verifier
@@ -13,6 +13,13 @@ from hearth.client.views import event_facts
 if TYPE_CHECKING:
     from hearth.client.jobs import Jobs
     from hearth.client.reports import JobList, NetEvents, NetParams, NetStatus, NetVerification, NetWorker, NetWorkers
+
+
+AMOUNT_PARAMETERS: Final = (
+    *("min_price", "min_keeper_fee", "probation_price"),
+    *("minimum_stake", "fee_reference", "liveness_fee"),
+)
+"""The parameters that are amounts of the market's asset: of new jobs, of nodes."""
 
 
 class Net:
@@ -63,7 +70,7 @@ class Net:
     def workers(self) -> NetWorkers:
         """Return every node that was not left, with its computed status."""
         from hearth.protocol import formulas, reputation, zones
-        from hearth.protocol.units import format_rate
+        from hearth.protocol.units import show_rate
 
         head = self.session.market.port.head()
         parameters = self.session.network.node_parameters
@@ -80,7 +87,8 @@ class Net:
                     "stake": str(node.stake),
                     "stake_text": self.session.amount(node.stake),
                     "bond": str(node.state.bond),
-                    "ask_text": format_rate(ask, self.session.asset, places=9),
+                    "ask": str(ask),
+                    "ask_text": show_rate(ask, self.session.asset),
                     "busy": node.state.busy,
                     "slots": node.offer.slots,
                     "zone": zones.ZONES[node.offer.zone].slug,
@@ -109,6 +117,7 @@ class Net:
             name: str(value) if value > 2**53 else value
             for name, value in asdict(self.session.network.node_parameters).items()
         }
+        amounts = asdict(policies.policy) | asdict(self.session.network.node_parameters)
         return {
             "schema": "hearth.params/1",
             "network": self.session.network.name,
@@ -118,6 +127,7 @@ class Net:
             "paused_until": policies.paused_until,
             "nodes": nodes,
             "contracts": dict(self.session.network.contracts),
+            "text": {name: self.session.amount(amounts[name]) for name in AMOUNT_PARAMETERS},
         }
 
     def events(self, *, first: int | None = None, limit: int = 1_000) -> NetEvents:

@@ -89,6 +89,7 @@ def _shares(logs: tuple[Log, ...], escrow: str, job: bytes) -> tuple[int, int]:
         UnitEvent,
         decode_all,
     )
+    from hearth.protocol import words
 
     refunded = keepers = 0
     last: Event | None = None
@@ -97,7 +98,7 @@ def _shares(logs: tuple[Log, ...], escrow: str, job: bytes) -> tuple[int, int]:
             last = event
         if not isinstance(event, Split) or event.log.address != escrow or event.key != job:
             continue
-        shares = [share >> 160 for share in event.shares]
+        shares = [words.unpack_share(share)[1] for share in event.shares]
         if isinstance(last, Settled | Closed):
             refunded, keepers = refunded + shares[3], keepers + shares[2]
         elif isinstance(last, Cancelled | Declined | Reclaimed | Expired):

@@ -357,11 +357,37 @@ class JobReceipt(TypedDict):
 # ---- posting ----
 
 
+class BillingCost(TypedDict):
+    """What a job costs by one billing: `at_most` what posting locks, `expected` what it comes to by the plan's basis.
+
+    `unit_seconds` are those that a unit is expected to bill, null where nothing is known of them; `expected` is null
+    where they or the rate are.
+    """
+
+    billing: str
+    at_most: str
+    expected: str | None
+    unit_seconds: int | None
+
+
+class CostBasis(TypedDict):
+    """What a plan's expected costs go by.
+
+    `rate` is the middle ask of the `asks` workers that can take the job, null where none can; `units` counts the
+    settled units of the same spec, posted from here, whose middle time and fuel are taken.
+    """
+
+    rate: str | None
+    asks: int
+    units: int
+
+
 class JobPlan(TypedDict):
     """A checked job, nothing of which was written or sent.
 
-    `escrow` is what posting would lock, `ceiling` a rate, `keeper_fee` what each attempt sets aside. `workers` counts
-    nodes by the first gate that keeps them from it, `can_take` those that can take it now or when they are free.
+    `escrow` is what posting would lock, `ceiling` a rate, `keeper_fee` what each attempt sets aside. `billing` is the
+    one that the job would be posted with, and `costs` has one row for each that it may have, that one first. `workers`
+    counts nodes by the first gate that keeps them from it, `can_take` those that can take it now or when they are free.
     `pending`, only in the dry run of a submission, is the same job where it was posted already.
     """
 
@@ -375,6 +401,9 @@ class JobPlan(TypedDict):
     escrow: str
     ceiling: str
     keeper_fee: str
+    billing: str
+    costs: list[BillingCost]
+    cost_basis: CostBasis
     max_seconds: int
     deadline: int
     download_bytes: int
@@ -607,6 +636,7 @@ class NodeStatus(TypedDict):
     bond: str
     busy: int
     slots: int
+    ask: str
     ask_text: str
     last_beat: int
     seconds_since_beat: int | None
@@ -665,6 +695,7 @@ class NetWorker(TypedDict):
     stake: str
     stake_text: str
     bond: str
+    ask: str
     ask_text: str
     busy: int
     slots: int
@@ -687,7 +718,7 @@ class NetParams(TypedDict):
     """The parameters of new jobs (`policy`, and its packed word in hex) and of nodes, as docs/SPEC.md lists them.
 
     `previous_until` is the last moment at which the previous policy is taken, `paused_until` the end of a pause of
-    posts; 0 for none. `contracts` are addresses by name.
+    posts; 0 for none. `contracts` are addresses by name, `text` the parameters that are amounts, for people.
     """
 
     schema: Literal["hearth.params/1"]
@@ -698,6 +729,7 @@ class NetParams(TypedDict):
     paused_until: int
     nodes: dict[str, Plain]
     contracts: dict[str, str]
+    text: dict[str, str]
 
 
 class NetEvents(TypedDict):

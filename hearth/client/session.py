@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hearth.base.errors import ConfigError, FundsError, HearthError, NotFoundError, UsageError
 from hearth.base.files import make_private
 from hearth.config.settings import Settings, asset_of, load_settings, open_network, rpc_urls
-from hearth.protocol.units import Asset, format_amount
+from hearth.protocol.units import Asset, amount_at_least, show_amount
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -142,8 +142,8 @@ class Session:
         return Records(self.settings.home, self.state / "jobs")
 
     def amount(self, base_units: int) -> str:
-        """Return an amount of the market's asset for people."""
-        return format_amount(base_units, self.asset)
+        """Return an amount of the market's asset for people; one that has to be enough is `amount_at_least`."""
+        return show_amount(base_units, self.asset)
 
     def explorer(self, tx_hash: str | None) -> str | None:
         """Return the link of a transaction, None where the network has no explorer."""
@@ -257,7 +257,7 @@ class Session:
             "block": sent.block_number,
             "gas": sent.gas_used,
             "fee": str(sent.fee),
-            "fee_text": format_amount(sent.fee, NATIVE, places=9),
+            "fee_text": show_amount(sent.fee, NATIVE),
             "explorer": self.explorer(tx_hash),
             "repeated": sent.repeated,
             "dry_run": dry_run,
@@ -303,8 +303,8 @@ class Session:
     def _short(self, address: str, asset: Asset, have: int, need: int, what: str) -> FundsError:
         short = need - have
         return FundsError(
-            f"{address} holds {format_amount(have, asset, places=9)} on {self.network.name}, and {what} takes "
-            f"{format_amount(need, asset, places=9)}: short by {format_amount(short, asset, places=9)}",
+            f"{address} holds {show_amount(have, asset)} on {self.network.name}, and {what} takes "
+            f"{amount_at_least(need, asset)}: short by {amount_at_least(short, asset)}",
             hint=f"send {asset.symbol} to {address}, then hearth wallet balance",
             address=address,
             asset=asset.symbol,

@@ -31,6 +31,7 @@ class Books:
     def apply(self, event: Event) -> None:
         """Book one event."""
         from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
+        from hearth.protocol import words
 
         if isinstance(event, Locked | CreditLocked):
             self.locks[event.controller, event.key] += event.amount
@@ -38,8 +39,9 @@ class Books:
                 self.credits[event.controller] -= event.amount
         elif isinstance(event, Split):
             for share in event.shares:
-                self.credits[f"0x{share & (1 << 160) - 1:040x}"] += share >> 160
-                self.locks[event.controller, event.key] -= share >> 160
+                account, amount = words.unpack_share(share)
+                self.credits[account] += amount
+                self.locks[event.controller, event.key] -= amount
         elif isinstance(event, Withdrawn):
             self.credits[event.account] -= event.amount
 

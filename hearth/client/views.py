@@ -3,31 +3,53 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from hearth.market.events import (
+    AskChanged,
     Cancelled,
     Closed,
     Closing,
+    CreditLocked,
     Declined,
     Event,
+    ExitCancelled,
+    ExitFinished,
+    ExitStarted,
     Expired,
+    GovernorChanged,
+    GovernorOffered,
     JobPosted,
+    Locked,
+    MinimumStakeChanged,
+    NodeLapsed,
+    NodeRegistered,
     NodeUnitEvent,
+    OfferChanged,
+    OperatorChanged,
+    OwnerChanged,
+    OwnerOffered,
+    Paused,
+    PolicyChanged,
     Proposed,
+    Quarantined,
     Reclaimed,
     Settled,
+    Slashed,
+    Split,
+    StakeAdded,
     Started,
     Submitted,
     UnitEvent,
+    Withdrawn,
 )
 from hearth.market.reads import Posted, UnitView
 from hearth.protocol import formulas, words
 from hearth.protocol.types import SENTINEL, Header, NodeId, Outcome, Policy, State, Terms, Unit
-from hearth.protocol.units import Asset, format_amount, format_duration
+from hearth.protocol.units import Asset, format_duration, show_amount, show_rate
 
 if TYPE_CHECKING:
     from hearth.client.reports import EventFacts, Verdict
@@ -190,8 +212,7 @@ def _flat(event: Event, asset: Asset) -> dict[str, Any]:
         for name in type(event).__dataclass_fields__:
             if name != "log":
                 facts[name] = _plain(getattr(event, name))
-        named = {key: value for key, value in facts.items() if key not in ("schema", "event", "block", "tx", "log")}
-        return {**facts, "text": ", ".join(f"{key} {value}" for key, value in named.items())}
+        return {**facts, "text": _MARKET_TEXTS[type(event)](event, asset)}
     facts |= {"job": job_hex(event.job_id), "unit": "all" if event.index == SENTINEL else event.index}
     if isinstance(event, NodeUnitEvent):
         facts["node"] = event.node
@@ -209,7 +230,7 @@ def _flat(event: Event, asset: Asset) -> dict[str, Any]:
     if isinstance(event, Cancelled | Expired):
         facts["refund"] = str(event.refund)
         what = "cancelled" if isinstance(event, Cancelled) else "expired"
-        facts["text"] = f"{what}, {format_amount(event.refund, asset)} refunded"
+        facts["text"] = f"{what}, {show_amount(event.refund, asset)} refunded"
     return facts
 
 
@@ -236,7 +257,61 @@ def _unit_text(event: NodeUnitEvent, unit: Unit, asset: Asset) -> str:
 
 
 def _net(pay: int, fee: int, asset: Asset) -> str:
-    return format_amount(pay - fee, asset, places=9)
+    return show_amount(pay - fee, asset)
+
+
+def _key(key: bytes) -> str:
+    """Name what Escrow keeps money for: a job by its id, a node's stake by its number."""
+    number = int.from_bytes(key, "big")
+    return f"node {number}" if number < 1 << 32 else f"job {job_hex(key)[:14]}"
+
+
+def _offer(word: int, asset: Asset) -> str:
+    offer = words.unpack_offer(word)
+    return f"{offer.slots} {'slot' if offer.slots == 1 else 'slots'} at {show_rate(offer.ask, asset)}"
+
+
+def _split(event: Split, asset: Asset) -> str:
+    parts = [words.unpack_share(share) for share in event.shares]
+    shown = ", ".join(f"{show_amount(amount, asset)} to {account}" for account, amount in parts if amount)
+    return f"{_key(event.key)}: {shown or 'nothing to anybody'}"
+
+
+_MARKET_TEXTS: Final[Mapping[type[Event], Callable[[Any, Asset], str]]] = {
+    NodeRegistered: lambda e, a: (
+        f"node {e.node} registered: {_offer(e.offer, a)}, stake {show_amount(e.stake, a)}, "
+        f"owner {e.owner}, operator {e.operator}"
+    ),
+    OfferChanged: lambda e, a: f"node {e.node} offers {_offer(e.offer, a)}",
+    AskChanged: lambda e, a: f"node {e.node} asks {show_rate(e.ask, a)} from {moment(e.at)}",
+    OperatorChanged: lambda e, a: f"node {e.node} has the operator {e.operator}",
+    OwnerOffered: lambda e, a: f"node {e.node} is offered to {e.owner}",
+    OwnerChanged: lambda e, a: f"node {e.node} belongs to {e.owner}",
+    StakeAdded: lambda e, a: f"node {e.node} has {show_amount(e.amount, a)} more of stake, from {e.payer}",
+    ExitStarted: lambda e, a: f"node {e.node} leaves, from {moment(e.at)} on with its stake",
+    ExitCancelled: lambda e, a: f"node {e.node} stays",
+    ExitFinished: lambda e, a: f"node {e.node} left with its stake of {show_amount(e.stake, a)}",
+    NodeLapsed: lambda e, a: f"node {e.node} is silent, {e.payee} earned {show_amount(e.fee, a)} by showing it",
+    Slashed: lambda e, a: (
+        f"node {e.node} was slashed: {show_amount(e.reward, a)} to {e.payee}, {show_amount(e.burnt, a)} burnt"
+    ),
+    Quarantined: lambda e, a: f"node {e.node} is in quarantine until {moment(e.until)}",
+    MinimumStakeChanged: lambda e, a: f"new nodes stake at least {show_amount(e.amount, a)}",
+    Locked: lambda e, a: f"{show_amount(e.amount, a)} locked for {_key(e.key)}",
+    CreditLocked: lambda e, a: f"{show_amount(e.amount, a)} of credit locked for {_key(e.key)}",
+    Split: _split,
+    Withdrawn: lambda e, a: (
+        f"{e.account} withdrew {show_amount(e.amount, a)}{'' if e.to == e.account else ' to ' + e.to}"
+    ),
+    PolicyChanged: lambda e, a: (
+        f"policy {e.policy:#066x} for new jobs, "
+        f"{'the previous one is taken until ' + moment(e.until) if e.until else 'and no other'}"
+    ),
+    Paused: lambda e, a: f"paused until {moment(e.until)}",
+    GovernorOffered: lambda e, a: f"{e.governor} is named as the next governor",
+    GovernorChanged: lambda e, a: f"{e.governor} is the governor",
+}
+"""What people read of an event that is no unit's. Amounts are rounded, times UTC, jobs and nodes named as elsewhere."""
 
 
 def _plain(value: Any) -> Any:

@@ -9,7 +9,7 @@ from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError
 from hearth.client.money import recipient, sent_asset
 from hearth.client.posting.post import WITHDRAW_GAS
 from hearth.client.session import NATIVE
-from hearth.protocol.units import Asset, format_amount, parse_amount
+from hearth.protocol.units import Asset, format_amount, parse_amount, show_amount
 
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
@@ -92,7 +92,7 @@ class Wallet:
             "asset": str(asset),
             "credit": str(credit),
             "text": {
-                "native": format_amount(coin, NATIVE, places=9),
+                "native": show_amount(coin, NATIVE),
                 "asset": self.session.amount(asset),
                 "credit": self.session.amount(credit),
             },

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.gates import GATE_WORDS
 from hearth.client.views import job_hex
-from hearth.protocol.units import format_rate, parse_amount, parse_rate
+from hearth.protocol.units import amount_at_least, parse_amount, parse_rate, show_rate
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
@@ -62,7 +62,7 @@ class Workers:
                     "node": node.id,
                     "owner": node.owner,
                     "ask": str(ask),
-                    "ask_text": format_rate(ask, self.session.asset, places=9),
+                    "ask_text": show_rate(ask, self.session.asset),
                     "runtimes": [flag.name.lower() for flag in Runtime if flag & offer.runtimes and flag.name],
                     "gpus": offer.gpu_count,
                     "tier": slugs.get(offer.tier, "") if offer.gpu_count else "",
@@ -88,6 +88,7 @@ class Workers:
         head = session.market.port.head()
         parameters = session.network.node_parameters
         status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
+        ask = formulas.ask_in_force(node, head.timestamp)
         return {
             "node": node.id,
             "status": status.name.lower(),
@@ -98,7 +99,8 @@ class Workers:
             "bond": str(node.state.bond),
             "busy": node.state.busy,
             "slots": node.offer.slots,
-            "ask_text": format_rate(formulas.ask_in_force(node, head.timestamp), session.asset, places=9),
+            "ask": str(ask),
+            "ask_text": show_rate(ask, session.asset),
             "last_beat": node.state.beat,
             "seconds_since_beat": head.timestamp - node.state.beat if node.state.beat else None,
             "reputation_bps": reputation.reputation(node.state.r, node.state.s),
@@ -144,7 +146,7 @@ class Workers:
         if amount < least:
             raise RefusedError(
                 f"a stake of {session.amount(amount)} is below this market's minimum of {session.amount(least)}",
-                hint=f'use --stake "{session.amount(least)}"',
+                hint=f'use --stake "{amount_at_least(least, session.asset)}"',
                 code="STAKE_SHORT",
                 component="worker",
                 minimum=str(least),
@@ -169,11 +171,11 @@ class Workers:
     def set_ask(self, node: Node, rate: str, *, print_tx: bool = False) -> OwnerAction:
         """Change a node's ask; it takes effect after the market's notice. Raises RefusedError while one is pending."""
         asset = self.session.asset
-        ask = parse_rate(rate, asset, round_up=True)
+        ask = parse_rate(rate, asset)
         key = f"ask/{node.id}/{ask}/{self._nonce(node.owner)}"
         call = self.session.market.calls.set_ask(node.id, ask)
         report = self._act("price", call, key, node.owner, print_tx=print_tx)
-        return {**report, "node": node.id, "ask": str(ask), "ask_text": format_rate(ask, asset, places=9)}
+        return {**report, "node": node.id, "ask": str(ask), "ask_text": show_rate(ask, asset)}
 
     def add_stake(self, node: Node, amount: str, *, print_tx: bool = False) -> OwnerAction:
         """Add stake to a node; stake leaves only by exit."""

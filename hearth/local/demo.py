@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hearth.base.errors import ConfigError, HearthError
 from hearth.local.examples import examples_folder
 from hearth.local.market import LocalMarket
-from hearth.protocol.units import format_amount
+from hearth.protocol.units import show_amount
 
 if TYPE_CHECKING:
     from hearth.client import Client
@@ -381,10 +381,8 @@ def _show_money(stage: DemoStage, before: dict[str, tuple[int, int]], after: dic
     stage.say("balances: coin and credit before, after, change")
     for name, (coin, credit) in before.items():
         now_coin, now_credit = after[name]
-        change = format_amount(now_coin + now_credit - coin - credit, asset, places=9)
-        shown = [
-            format_amount(value, asset, places=6, symbol=False) for value in (coin + credit, now_coin + now_credit)
-        ]
+        change = show_amount(now_coin + now_credit - coin - credit, asset)
+        shown = [show_amount(value, asset, symbol=False) for value in (coin + credit, now_coin + now_credit)]
         stage.say(f"  {name:10} {shown[0]:>14} {shown[1]:>14}  {change}")
     stage.say("gas per transaction, mean (the same keeper transaction may hold several units)")
     for name, used in sorted(stage.gas.items()):

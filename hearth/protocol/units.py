@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Final
 
 from hearth.base.errors import UsageError
 from hearth.protocol.types import RATE_SCALE
 
+SHOWN_DIGITS: Final = 6
+"""Significant digits of an amount that is shown to people; with --json it stands in base units beside it."""
 KIB, MIB, GIB, TIB = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
 _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
@@ -62,28 +65,29 @@ def parse_amount(text: str, asset: Asset) -> int:
     return int(whole) * scale + int(digits.ljust(asset.decimals, "0") or "0")
 
 
-def format_amount(base_units: int, asset: Asset, *, places: int | None = None, symbol: bool = True) -> str:
-    """Return an amount in human units, exact by default and without trailing zeros: "0.6 ETH".
-
-    With `places`, round half up to that many decimals and mark an inexact figure with a leading "~".
-    """
-    sign, value, decimals = ("-" if base_units < 0 else ""), abs(base_units), asset.decimals
-    inexact = False
-    if places is not None and places < decimals:
-        step = 10 ** (decimals - places)
-        inexact = value % step != 0
-        value, decimals = (value + step // 2) // step, places
-    whole, fraction = divmod(value, 10**decimals)
-    digits = str(fraction).rjust(decimals, "0").rstrip("0") if decimals else ""
-    number = f"{'~' if inexact else ''}{sign}{whole}{'.' + digits if digits else ''}"
+def format_amount(base_units: int, asset: Asset, *, symbol: bool = True) -> str:
+    """Return an amount in human units, exact and without trailing zeros: "0.6 ETH"; `parse_amount` reads it back."""
+    sign, scale = ("-" if base_units < 0 else ""), 10**asset.decimals
+    whole, fraction = divmod(abs(base_units), scale)
+    digits = str(fraction).rjust(asset.decimals, "0").rstrip("0") if asset.decimals else ""
+    number = f"{sign}{whole}{'.' + digits if digits else ''}"
     return f"{number} {asset.symbol}" if symbol else number
 
 
-def parse_rate(text: str, asset: Asset, *, round_up: bool = False) -> int:
+def show_amount(base_units: int, asset: Asset, *, symbol: bool = True) -> str:
+    """Return an amount for people: to SHOWN_DIGITS significant digits, half up, with a leading "~" where inexact."""
+    step: int = 10 ** max(0, len(str(abs(base_units))) - SHOWN_DIGITS)
+    rounded = (abs(base_units) + step // 2) // step * step
+    inexact = "" if rounded == abs(base_units) else "~"
+    return inexact + format_amount(rounded if base_units >= 0 else -rounded, asset, symbol=symbol)
+
+
+def parse_rate(text: str, asset: Asset) -> int:
     """Return base units x 1e6 per second for text such as "1.20/h" or "1.20 ETH/h" (also /min, /s, /d).
 
-    Rounds down, so that a ceiling never pays more than its text; an ask passes `round_up` and never earns less.
-    One base unit per day is still a rate of 11, so no rate above zero rounds to zero.
+    Rounds down, asks and ceilings alike, so that equal texts meet: a ceiling never pays more than its text, and an ask
+    earns less than its text by not even a millionth of a base unit per second. One base unit per day is still a rate of
+    11, so no rate above zero rounds to zero.
     Raises UsageError BAD_RATE without a time unit.
     """
     amount, slash, per = text.strip().rpartition("/")
@@ -93,25 +97,32 @@ def parse_rate(text: str, asset: Asset, *, round_up: bool = False) -> int:
         )
     base = parse_amount(amount, asset)
     seconds = _PER[per.strip()]
-    return -(-base * RATE_SCALE // seconds) if round_up else base * RATE_SCALE // seconds
+    return base * RATE_SCALE // seconds
 
 
-def format_rate(rate: int, asset: Asset, *, places: int | None = None) -> str:
+def format_rate(rate: int, asset: Asset) -> str:
     """Return a rate per hour, to the nearest base unit: "1.2 ETH/h"; undoes `parse_rate` for whole base units."""
-    per_hour = (rate * _PER["h"] + RATE_SCALE // 2) // RATE_SCALE
-    return f"{format_amount(per_hour, asset, places=places)}/h"
+    return f"{format_amount(_per_hour(rate), asset)}/h"
 
 
-def amount_at_least(base_units: int, asset: Asset, *, digits: int | None = 6) -> str:
-    """Return the smallest amount of at most `digits` significant digits (None: any) that covers `base_units`."""
-    step: int = 1 if digits is None else 10 ** max(0, len(str(base_units)) - digits)
+def show_rate(rate: int, asset: Asset) -> str:
+    """Return a rate per hour for people, as `show_amount` does."""
+    return f"{show_amount(_per_hour(rate), asset)}/h"
+
+
+def _per_hour(rate: int) -> int:
+    return (rate * _PER["h"] + RATE_SCALE // 2) // RATE_SCALE
+
+
+def amount_at_least(base_units: int, asset: Asset) -> str:
+    """Return the smallest amount of at most SHOWN_DIGITS significant digits that covers `base_units`, not negative."""
+    step: int = 10 ** max(0, len(str(base_units)) - SHOWN_DIGITS)
     return format_amount(-(-base_units // step) * step, asset)
 
 
-def rate_at_least(rate: int, asset: Asset, *, digits: int | None = 6) -> str:
-    """Return the smallest rate per hour of at most `digits` digits that `parse_rate` reads as not below `rate`."""
-    per_hour = -(-rate * _PER["h"] // RATE_SCALE)
-    return f"{amount_at_least(per_hour, asset, digits=digits)}/h"
+def rate_at_least(rate: int, asset: Asset) -> str:
+    """Return the smallest rate per hour of so many digits that `parse_rate` reads as not below `rate`."""
+    return f"{amount_at_least(-(-rate * _PER['h'] // RATE_SCALE), asset)}/h"
 
 
 def parse_duration(text: str) -> int:

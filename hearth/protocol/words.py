@@ -433,6 +433,12 @@ def unpack_best(word: int) -> Best:
     return Best(payee=f"0x{v['payee']:040x}", node=NodeId(v["node"]), key=v["key"], extensions=v["extensions"])
 
 
+def unpack_share(word: int) -> tuple[str, int]:
+    """Unpack a share of Escrow's split: the account in lower case, and base units."""
+    v = unpack(SHARE, word)
+    return f"0x{v['account']:040x}", v["amount"]
+
+
 def pack_policy(policy: Policy) -> int:
     """Pack the parameters of new jobs. Raises ValueError for an amount that has no exact code."""
     values = _values(policy)

@@ -14,11 +14,13 @@ from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import RATE_SCALE, Billing, Needs, Policy, Terms, TermsFlag
 from hearth.protocol.units import (
     Asset,
+    amount_at_least,
     format_amount,
     parse_amount,
     parse_duration,
     parse_rate,
     rate_at_least,
+    show_amount,
 )
 from hearth.spec import rules
 from hearth.spec.model import JobSpec
@@ -70,7 +72,7 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
     # The chain takes a fee above its minimum only up to the price, and no price below the policy's.
     floor = policy.min_price if fee is None or fee <= policy.min_keeper_fee else max(policy.min_price, fee)
     least = _least_ceiling(floor, seconds)
-    smallest = format_amount(units * unit_cost(_price(least, seconds)), asset)
+    smallest = amount_at_least(units * unit_cost(_price(least, seconds)), asset)
     ceilings = []
     if spec.price.max_total is not None:
         affordable = _largest_price(_amount(spec.price.max_total, asset, "price.max_total") // units, unit_cost)
@@ -80,7 +82,7 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
     if spec.price.max_rate is not None:
         rate = _rate(spec.price.max_rate, asset)
         if rate < least:
-            hourly = rate_at_least(least, asset, digits=None)
+            hourly = rate_at_least(least, asset)
             raise _too_small("max_rate", spec.price.max_rate, f"units of {spec.limits.runtime}", hourly)
         ceilings.append(rate)
     if not ceilings:
@@ -94,17 +96,20 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
     price = _price(ceiling, seconds)
     total = units * unit_cost(price)
     if ceiling > MAX_RATE or total > MAX_ESCROW or fee_at(price) > MAX_RATE:
-        raise _refuse("price", f"{format_amount(total, asset)} is more than the chain can hold", "lower the price")
+        raise _refuse("price", f"{show_amount(total, asset)} is more than the chain can hold", "lower the price")
     return Prices(ceiling, fee_at(price), price, total)
 
 
 def billing_of(spec: JobSpec) -> Billing:
-    """Return how seconds are counted; auto is metered with checkpoints, else fuel where it is counted, else fixed."""
+    """Return how seconds are counted; auto is fuel where it is counted and no checkpoint is kept, else metered.
+
+    Source: docs/decisions/0021-which-billing-is-chosen.md.
+    """
     if spec.price.billing != "auto":
         return Billing[spec.price.billing.upper()]
     if spec.checkpoint is not None:
         return Billing.METERED
-    return Billing.FUEL if RUNTIMES[spec.kind].meters_fuel else Billing.FIXED
+    return Billing.FUEL if RUNTIMES[spec.kind].meters_fuel else Billing.METERED
 
 
 def lease_seconds(spec: JobSpec, policy: Policy) -> int:

@@ -21,13 +21,15 @@ from hearth.client.reading import JobReader
 from hearth.client.results import Results, UnitResult, check_result
 from hearth.client.session import Session
 from hearth.client.verify import Books
-from hearth.client.views import OUTCOME_WORDS, JobView, moment, next_step, until
+from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, moment, next_step, until
 from hearth.config.settings import Settings
+from hearth.market import events as e
 from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import Posted, UnitView
-from hearth.protocol.types import Gate, Header, JobId, Needs, NodeId, Outcome, State, Terms, Unit
-from hearth.protocol.words import pack_terms
+from hearth.protocol.types import Billing, Gate, Header, JobId, Needs, NodeId, Offer, Outcome, State, Terms, Unit
+from hearth.protocol.units import Asset, parse_rate
+from hearth.protocol.words import pack_offer, pack_terms
 from hearth.spec.model import Gpu
 from hearth.storage.stores import MemoryStore
 from tests.kit import build
@@ -36,6 +38,7 @@ from tools import schemas
 LOG = Log("0x" + "00" * 20, (), b"", 1, bytes(32), bytes(32), 0)
 POLICY = DEVNET.policy
 NOW = 1_800_000_000
+COIN = Asset("ETH", 18)
 
 
 def _terms(**changes: Any) -> Terms:
@@ -137,6 +140,16 @@ def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> N
     assert fingerprint(_terms(), None, True) != fingerprint(_terms(max_seconds=61), None, True)
 
 
+def test_fingerprint__billing_of_our_choice__finds_a_job_that_was_posted_when_that_was_fixed(tmp_path: Path) -> None:
+    session = Session(Settings(home=tmp_path))
+    session.__dict__["network"] = SimpleNamespace(chain_id=1, jobs="0x" + "aa" * 20)
+    fingerprint = Preflight(session).fingerprint
+    fixed, metered = _terms(billing=Billing.FIXED), _terms(billing=Billing.METERED)
+    assert fingerprint(metered, None, False, True) == fingerprint(fixed, None, False)
+    assert fingerprint(metered, None, False) != fingerprint(fixed, None, False)
+    assert fingerprint(_terms(billing=Billing.FUEL), None, False, True) != fingerprint(fixed, None, False)
+
+
 def test_words__every_gate_of_a_node_and_every_outcome__has_some() -> None:
     node_gates = set(Gate) - {Gate.FITS, Gate.NO_TIME, Gate.NOT_OPEN}
     assert node_gates == set(GATE_WORDS)
@@ -174,6 +187,49 @@ def test_books__any_history__total_is_what_came_in_less_what_left(history: list[
             books.apply(CreditLocked(LOG, account, key, part))
         assert books.total == held
     assert all(value >= 0 for value in (*books.locks.values(), *books.credits.values()))
+
+
+A, B = "0x" + "aa" * 20, "0x" + "bb" * 20
+HELD = bytes([0xAB]) * 32
+ETH = 10**18
+TWO = Offer(slots=2, ask=parse_rate("0.6/h", COIN))
+TIME = "2027-01-15 08:00:00 UTC"
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (
+            e.NodeRegistered(LOG, NodeId(3), A, B, pack_offer(TWO), 20 * ETH, HELD),
+            f"node 3 registered: 2 slots at 0.6 ETH/h, stake 20 ETH, owner {A}, operator {B}",
+        ),
+        (e.OfferChanged(LOG, NodeId(3), pack_offer(TWO), HELD), "node 3 offers 2 slots at 0.6 ETH/h"),
+        (e.AskChanged(LOG, NodeId(3), parse_rate("1.2345678/h", COIN), NOW), f"node 3 asks ~1.23457 ETH/h from {TIME}"),
+        (e.StakeAdded(LOG, NodeId(3), A, ETH), f"node 3 has 1 ETH more of stake, from {A}"),
+        (e.ExitStarted(LOG, NodeId(3), NOW), f"node 3 leaves, from {TIME} on with its stake"),
+        (e.NodeLapsed(LOG, NodeId(3), A, 10**13), f"node 3 is silent, {A} earned 0.00001 ETH by showing it"),
+        (e.Slashed(LOG, NodeId(3), A, ETH, 2 * ETH), f"node 3 was slashed: 1 ETH to {A}, 2 ETH burnt"),
+        (e.Quarantined(LOG, NodeId(3), NOW), f"node 3 is in quarantine until {TIME}"),
+        (e.MinimumStakeChanged(LOG, ETH), "new nodes stake at least 1 ETH"),
+        (Locked(LOG, A, HELD, 123_456_789 * 10**10), "~1.23457 ETH locked for job 0xabababababab"),
+        (Locked(LOG, A, (7).to_bytes(32, "big"), ETH), "1 ETH locked for node 7"),
+        (CreditLocked(LOG, A, HELD, ETH), "1 ETH of credit locked for job 0xabababababab"),
+        (Split(LOG, A, HELD, (ETH << 160 | int(B, 16), 0, 5 << 160 | int(A, 16))),
+         f"job 0xabababababab: 1 ETH to {B}, 0.000000000000000005 ETH to {A}"),
+        (Split(LOG, A, HELD, (0,)), "job 0xabababababab: nothing to anybody"),
+        (Withdrawn(LOG, A, A, ETH), f"{A} withdrew 1 ETH"),
+        (Withdrawn(LOG, A, B, ETH), f"{A} withdrew 1 ETH to {B}"),
+        (e.Paused(LOG, NOW), f"paused until {TIME}"),
+        (e.PolicyChanged(LOG, 1, 0, 0), f"policy 0x{1:064x} for new jobs, and no other"),
+        (e.PolicyChanged(LOG, 2, 1, NOW), f"policy 0x{2:064x} for new jobs, the previous one is taken until {TIME}"),
+    ],
+)  # fmt: skip
+def test_event_facts__of_the_market__amounts_times_and_ids_as_elsewhere(event: Any, text: str) -> None:
+    facts = event_facts(event, COIN)
+    assert facts["text"] == text
+    # For programs the same as ever: exact, in base units.
+    if isinstance(event, Withdrawn):
+        assert facts["amount"] == str(event.amount) and facts["account"] == A
 
 
 def _document(**changes: Any) -> dict[str, Any]:
@@ -234,6 +290,18 @@ def test_records__written_terms__are_found_until_their_end_is_seen(tmp_path: Pat
     records.mark_seen("0x04")
     assert list(records.unseen("same")) == [first]
     assert stat.S_IMODE((tmp_path / "home").stat().st_mode) == 0o700
+
+
+def test_records__of_a_spec__are_the_newest_whatever_was_seen(tmp_path: Path) -> None:
+    records = Records(tmp_path / "home", tmp_path / "home" / "jobs")
+    assert records.of_spec(bytes([5]) * 32, 8) == []
+    for number in range(4):
+        records.write(f"0x0{number}", "same", "a.yaml", _terms(salt=number))
+    records.write("0x04", "same", "a.yaml", _terms(spec=bytes([6]) * 32))
+    records.mark_seen("0x00")
+    (tmp_path / "home" / "jobs" / "0x09.json").write_text('{"job": "0x09"}')
+    assert [record["job"] for record in records.of_spec(bytes([5]) * 32, 2)] == ["0x00", "0x03"]
+    assert len(records.of_spec(bytes([5]) * 32, 8)) == 4
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", '{"fingerprint": 1}'])

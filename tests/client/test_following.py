@@ -77,22 +77,35 @@ def test_follow__fault_that_no_retry_helps__is_raised() -> None:
         list(following.follow(reads, "0x07"))
 
 
+class OneWorker:
+    """A fleet of one worker; by excluded node, its gate. `reads` counts how often the market was read."""
+
+    def __init__(self) -> None:
+        self.by_excluded = {0: Gate.FITS}
+        self.reads = 0
+
+    def __setitem__(self, excluded: int, gate: Gate) -> None:
+        self.by_excluded[excluded] = gate
+
+    def read(self, session: object) -> OneWorker:
+        self.reads += 1
+        return self
+
+    def gates(self, terms: object, policy: object, *, excluded: int) -> Counter[Gate]:
+        return Counter({self.by_excluded.get(excluded, Gate.FITS): 1})
+
+
 @pytest.fixture
-def takers(monkeypatch: pytest.MonkeyPatch) -> dict[int, Gate]:
-    """One worker; by excluded node, its gate."""
-    gates = {0: Gate.FITS}
-
-    def count(session: object, terms: object, policy: object, *, excluded: int) -> Counter[Gate]:
-        return Counter({gates.get(excluded, Gate.FITS): 1})
-
-    monkeypatch.setattr(following, "count_gates", count)
-    return gates
+def takers(monkeypatch: pytest.MonkeyPatch) -> OneWorker:
+    worker = OneWorker()
+    monkeypatch.setattr(following, "Fleet", worker)
+    return worker
 
 
 OPEN = Unit(state=State.OPEN, node=3)
 
 
-def test_wait__given_back_by_the_only_worker__ends_and_says_why(takers: dict[int, Gate]) -> None:
+def test_wait__given_back_by_the_only_worker__ends_and_says_why(takers: OneWorker) -> None:
     takers[3] = Gate.EXCLUDED
     watch = following._Chances(Reads([]))  # type: ignore[arg-type]
     for now in (100, 104, 129):
@@ -112,7 +125,7 @@ def test_wait__given_back_by_the_only_worker__ends_and_says_why(takers: dict[int
         view(100, OPEN, untouched=2),
     ],
 )
-def test_wait__something_moves_or_somebody_fits__goes_on(busy: Any, takers: dict[int, Gate]) -> None:
+def test_wait__something_moves_or_somebody_fits__goes_on(busy: Any, takers: OneWorker) -> None:
     takers[3] = Gate.EXCLUDED
     watch = following._Chances(Reads([]))  # type: ignore[arg-type]
     for now in range(100, 1_000, 7):
@@ -120,10 +133,19 @@ def test_wait__something_moves_or_somebody_fits__goes_on(busy: Any, takers: dict
         watch.look(busy)
 
 
-def test_wait__a_worker_comes_back_in_time__counts_anew(takers: dict[int, Gate]) -> None:
+def test_wait__a_worker_comes_back_in_time__counts_anew(takers: OneWorker) -> None:
     watch = following._Chances(Reads([]))  # type: ignore[arg-type]
     for now, gate in ((100, Gate.NOT_LIVE), (125, Gate.FITS), (131, Gate.NOT_LIVE), (160, Gate.NOT_LIVE)):
         takers[3] = gate
         watch.look(view(now, OPEN))
     with pytest.raises(NoWorkerError):
         watch.look(view(166, OPEN))
+
+
+def test_wait__units_that_exclude_different_nodes__read_the_market_once(takers: OneWorker) -> None:
+    others = [Unit(state=State.OPEN, node=node) for node in (3, 4, 5)]  # type: ignore[arg-type]
+    for unit in others:
+        takers[unit.node] = Gate.EXCLUDED
+    watch = following._Chances(Reads([]))  # type: ignore[arg-type]
+    watch.look(view(100, *others))
+    assert (takers.reads, watch._alone_since) == (1, 100)

@@ -1,27 +1,97 @@
-"""Whoever had a unit last does not count as somebody who can take it, whatever else would pass by itself."""
+"""Who could take a job: the node that had a unit last, one's own node, and the price of one that is on probation."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from hearth.client.gates import count_gates, takers
+from hearth.client.gates import Fleet, takers
+from hearth.market.profiles import DEVNET
 from hearth.protocol import formulas
-from hearth.protocol.types import Gate
+from hearth.protocol.types import ZERO_ADDRESS, Gate, Hot, Needs, Node, NodeId, Offer, Terms
+from hearth.protocol.words import pack_policy
+
+NOW = 1_800_000_000
+ETHER = 10**18
+POLICY = DEVNET.policy
+TERMS = Terms(
+    submitter="0x" + "0b" * 20,
+    salt=0,
+    spec=bytes([5]) * 32,
+    needs=Needs(cores=1),
+    ceiling=10**20,
+    max_seconds=600,
+    deadline=NOW + 3_600,
+    keeper_fee=POLICY.min_keeper_fee,
+    policy=pack_policy(POLICY),
+)
 
 
-@pytest.mark.parametrize("gate", [Gate.FITS, Gate.NO_SLOT, Gate.QUARANTINED, Gate.PROBATION, Gate.STAKE_SHORT])
-def test_count_gates__the_excluded_node__takes_nothing(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
-    node = SimpleNamespace(id=3, operator="0x" + "0a" * 20, stake=10)
+def node(number: int, ask: int, **changes: Any) -> Node:
+    one = Node(
+        id=NodeId(number),
+        owner="0x" + "0c" * 20,
+        operator="0x" + "0a" * 20,
+        stake=20 * ETHER,
+        offer=Offer(cores=4, slots=2, ask=ask),
+        hot=Hot(beat=NOW, seasoned=True),
+    )
+    return replace(one, **changes)
+
+
+def fleet(*nodes: Node) -> Fleet:
+    return Fleet(nodes, NOW, 900, ETHER)
+
+
+BOND = formulas.bond(TERMS, POLICY)
+LATER = {
+    "free": Hot(beat=NOW, seasoned=True),
+    "busy": Hot(beat=NOW, seasoned=True, busy=2),
+    "quarantined": Hot(beat=NOW, seasoned=True, quarantine=NOW + 60),
+    "on probation with a lease": Hot(beat=NOW, busy=1),
+    "its stake in other leases": Hot(beat=NOW, seasoned=True, busy=1, bond=20 * ETHER - BOND + 1),
+}
+
+
+@pytest.mark.parametrize("hot", LATER.values(), ids=LATER)
+def test_gates__the_excluded_node__takes_nothing(hot: Hot) -> None:
+    one = fleet(node(3, 10**20, hot=hot))
+    assert takers(one.gates(TERMS, POLICY)) == 1
+    assert one.gates(TERMS, POLICY, excluded=3) == {Gate.EXCLUDED: 1}
+
+
+@pytest.mark.parametrize("hot", LATER.values(), ids=LATER)
+def test_gates__what_waiting_does_not_open__is_named_before_what_it_does(hot: Hot) -> None:
+    dear, mine = node(3, TERMS.ceiling + 1, hot=hot), node(4, 10**20, hot=hot, operator=TERMS.submitter)
+    small = node(5, 10**20, hot=hot, offer=Offer(cores=0, slots=2, ask=1))
+    assert fleet(dear, mine, small).gates(TERMS, POLICY) == {Gate.PRICE: 1, Gate.SUBMITTER: 1, Gate.CORES: 1}
+
+
+def test_read__nodes_that_left__are_none() -> None:
+    left = node(1, 5, operator=ZERO_ADDRESS)
     market = SimpleNamespace(
-        port=SimpleNamespace(head=lambda: SimpleNamespace(hash=b"", timestamp=0)), nodes=lambda block: [node]
+        port=SimpleNamespace(head=lambda: SimpleNamespace(hash=b"", timestamp=NOW)),
+        nodes=lambda block: [left, node(2, 5)],
     )
     parameters = SimpleNamespace(dead_after=900, minimum_stake=1)
     session: Any = SimpleNamespace(market=market, network=SimpleNamespace(node_parameters=parameters))
-    terms: Any = SimpleNamespace(submitter="0x" + "0b" * 20)
-    monkeypatch.setattr(formulas, "ask_of", lambda terms, policy: SimpleNamespace(probation=1, bond=5))
-    monkeypatch.setattr(formulas, "node_gate", lambda *facts: gate)
-    assert takers(count_gates(session, terms, session)) == 1
-    assert count_gates(session, terms, session, excluded=3) == {Gate.EXCLUDED: 1}
+    assert Fleet.read(session) == Fleet((node(2, 5),), NOW, 900, 1)
+
+
+def test_asks__any_price__are_those_of_workers_that_would_take_it_at_that_price() -> None:
+    dear = 3 * 10**20
+    busy = node(4, 2 * dear, hot=Hot(beat=NOW, seasoned=True, busy=2))
+    mine = node(5, 10, operator=TERMS.submitter)
+    silent = node(6, 10, hot=Hot(beat=1, seasoned=True))
+    # A lease of 20 ETH is above what a node on probation may hold, and its bond above what the last one staked.
+    rate = 20 * ETHER * 10**6 // 600
+    new = node(7, rate, hot=Hot(beat=NOW))
+    poor = node(8, rate, stake=2 * ETHER)
+    rich = node(9, rate, stake=100 * ETHER)
+    all_of_them = fleet(busy, rich, mine, silent, new, poor, node(3, dear))
+    assert all_of_them.asks(TERMS, POLICY) == []
+    assert all_of_them.asks(TERMS, POLICY, any_price=True) == [dear, 2 * dear, rate]
+    assert all_of_them.asks(replace(TERMS, ceiling=dear), POLICY) == [dear]

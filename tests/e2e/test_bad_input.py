@@ -277,6 +277,12 @@ def test_submit__container_that_fails__exit_100(
     told = place.hearth("submit", str(file), "--wait", "--json", "--timeout", "4m")
     assert told.code == 100, told.out + told.err
     assert told.error["details"]["status"] == status
+    # Nobody said how it bills: the time from its start to its result is paid, not all that it might have taken.
+    assert told.json["end"]["billing"] == "metered"
+    view = place.client.jobs.reads.look(told.json["job"])
+    unit, receipt = view.units[0], place.hearth("job", "receipt", told.json["job"], "--json").json
+    paid = unit.rate * min(unit.mark - unit.started, view.terms.max_seconds) // 10**6
+    assert int(receipt["workers"]) + int(receipt["market_fee"]) == paid
 
 
 @pytest.mark.docker

@@ -315,7 +315,7 @@ def test_up__killed__says_which_blocks_it_lost_and_the_same_key_sends_again(tmp_
     first = devnet.up(home, port)
     chain, account = Web3Chain([first.url], timeout=10), devnet.account(1)
     genesis = first.network.genesis_hash
-    journal = Journal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
+    journal = TxJournal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
     try:
         sender = Sender(chain, account, journal, SenderConfig(poll=0.1, timeout=60))
         call = Call(devnet.account(2).address, b"", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,37 @@ def test_submit__good_job__result_verified_and_paid(place: Town, done: dict[str,
     parts = sum(int(receipt[name]) for name in ("workers", "market_fee", "keepers", "refunded", "still_locked"))
     assert parts == int(receipt["escrow"])
     assert int(receipt["workers"]) > 0 and int(receipt["still_locked"]) == 0
+
+
+def test_check__after_a_run__expects_of_each_billing_what_that_run_would_have_cost(
+    place: Town, done: dict[str, Any]
+) -> None:
+    told = place.hearth("check", str(EXAMPLES / "digits" / "job.yaml"), "--json")
+    assert told.code == 0, told.err
+    plan = told.json
+    receipt = place.hearth("job", "receipt", done["digits"]["job"], "--json").json
+    unit = place.client.jobs.reads.look(done["digits"]["job"]).units[0]
+    costs = {row["billing"]: row for row in plan["costs"]}
+    assert plan["billing"] == "fuel" and list(costs) == ["fuel", "metered", "fixed"]
+    assert plan["cost_basis"]["rate"] == str(unit.rate) and plan["cost_basis"]["units"] >= 1
+    assert costs["fuel"]["unit_seconds"] == unit.seconds
+    keepers = int(plan["keeper_fee"]) // 2 + int(plan["keeper_fee"]) // 8
+    assert int(costs["fuel"]["expected"]) - keepers == int(receipt["workers"]) + int(receipt["market_fee"])
+    assert int(costs["metered"]["expected"]) < int(costs["fixed"]["expected"]) < int(plan["escrow"])
+    assert any(line.startswith("expected: fuel (chosen) ") for line in plan["text"])
+
+
+def test_net_events_and_params__for_people__no_raw_figures(place: Town, done: dict[str, Any]) -> None:
+    told = place.hearth("net", "events")
+    symbol = place.session.asset.symbol
+    assert told.code == 0, told.err
+    assert f"registered: 2 slots at 0.6 {symbol}/h, stake 20 {symbol}, owner 0x" in told.out
+    job = done["digits"]["job"]
+    assert f" locked for job {job[:14]}\n" in told.out and f"job {job[:14]}: " in told.out
+    params = place.hearth("net", "params")
+    assert f"  min_keeper_fee: 0.0000001 {symbol}\n" in params.out and f"  minimum_stake: 1 {symbol}\n" in params.out
+    for amount in re.findall(rf"([0-9.]+) {symbol}", told.out + params.out):
+        assert len(amount.replace(".", "").strip("0")) <= 6, amount
 
 
 def test_submit__failing_job__exit_100_with_last_words(done: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ def status(profit: int, **changes: Any) -> dict[str, Any]:
         (21 * 10**14, ETH, "profit 0.0021 ETH"),
         (0, ETH, "profit 0 ETH"),
         (-5 * 10**13, ETH, "profit -0.00005 ETH"),
-        (1_234_567_890_123_456_789, ETH, "profit ~1.23456789 ETH"),
+        (1_234_567_890_123_456_789, ETH, "profit ~1.23457 ETH"),
         (2_500_000, TOK, "profit 2.5 TOK"),
     ],
 )

@@ -513,7 +513,7 @@ def test_work__posted_job__what_would_be_sent_and_what_it_earns(market: LiveMark
             "does": "propose",
             "ids": [f"0x{world.id_of(terms).hex()}/0"],
             "earns": str(earns),
-            "earns_text": units.format_amount(earns, units.Asset("ETH", 18)),
+            "earns_text": units.show_amount(earns, units.Asset("ETH", 18)),
         }
     ]
     assert told["waiting"] == []

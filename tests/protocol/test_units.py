@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
@@ -13,6 +14,7 @@ from hearth.protocol.units import (
     GIB,
     MIB,
     Asset,
+    amount_at_least,
     format_amount,
     format_duration,
     format_rate,
@@ -23,6 +25,9 @@ from hearth.protocol.units import (
     parse_duration,
     parse_rate,
     parse_size,
+    rate_at_least,
+    show_amount,
+    show_rate,
 )
 
 ETH = Asset("ETH", 18)
@@ -85,24 +90,40 @@ def test_format_amount__any_amount__parses_back(base: int, asset: Asset) -> None
 
 
 @pytest.mark.parametrize(
-    ("base", "asset", "places", "text"),
+    ("base", "asset", "text"),
     [
-        (600_000, USD, None, "0.6 USDX"),
-        (-600_000, USD, None, "-0.6 USDX"),
-        (10**18, ETH, None, "1 ETH"),
-        (0, ETH, None, "0 ETH"),
-        (1_234_567, USD, 2, "~1.23 USDX"),
-        (1_995_000, USD, 2, "~2 USDX"),
-        (1_230_000, USD, 2, "1.23 USDX"),
-        (1_500_000, USD, 0, "~2 USDX"),
-        (1_500_000, USD, 9, "1.5 USDX"),
-        (-1_239_999, USD, 2, "~-1.24 USDX"),
+        (600_000, USD, "0.6 USDX"),
+        (-600_000, USD, "-0.6 USDX"),
+        (10**18, ETH, "1 ETH"),
+        (0, ETH, "0 ETH"),
+        (1_234_567, USD, "~1.23457 USDX"),
+        (1_234_560, USD, "1.23456 USDX"),
+        (-1_234_565, USD, "~-1.23457 USDX"),
+        (999_999_500_000, USD, "~1000000 USDX"),
+        (12_345_678_900_000, USD, "~12345700 USDX"),
+        (31_415_926_535_897, ETH, "~0.0000314159 ETH"),
+        (999_999, USD, "0.999999 USDX"),
+        (1_234_567, WHOLE, "~1234570 PT"),
     ],
 )
-def test_format_amount__places__rounds_half_up_and_says_so(
-    base: int, asset: Asset, places: int | None, text: str
-) -> None:
-    assert format_amount(base, asset, places=places) == text
+def test_show_amount__more_than_six_digits__rounds_half_up_and_says_so(base: int, asset: Asset, text: str) -> None:
+    assert show_amount(base, asset) == text
+    assert show_amount(base, asset, symbol=False) == text.split()[0]
+
+
+def _digits(text: str) -> int:
+    """Count the significant digits of an amount's number."""
+    return len(re.sub("[^0-9]", "", text.split()[0]).strip("0"))
+
+
+@given(BASE_UNITS, ASSETS)
+def test_shown__any_amount__has_six_digits_and_what_must_be_enough_is(base: int, asset: Asset) -> None:
+    near, enough = show_amount(base, asset), amount_at_least(base, asset)
+    assert max(_digits(near), _digits(enough)) <= 6
+    step = 10 ** max(0, len(str(base)) - 6)
+    assert base <= parse_amount(enough, asset) < base + step
+    assert near.startswith("~") == (parse_amount(near.removeprefix("~"), asset) != base)
+    assert abs(2 * (parse_amount(near.removeprefix("~"), asset) - base)) <= step
 
 
 @pytest.mark.parametrize("decimals", [-1, 37])
@@ -128,11 +149,6 @@ def test_parse_rate__per_time_unit__rounds_down(text: str, rate: int) -> None:
     assert parse_rate(text, USD) == rate
 
 
-def test_parse_rate__round_up__one_more_when_inexact() -> None:
-    assert parse_rate("1/h", USD, round_up=True) == 277_777_778
-    assert parse_rate("3.6/h", USD, round_up=True) == 10**9
-
-
 @pytest.mark.parametrize("text", ["1.20", "1.20/week", "1/2/x", "/h/", ""])
 def test_parse_rate__no_time_unit__refused_with_hint(text: str) -> None:
     with pytest.raises(UsageError) as refused:
@@ -145,13 +161,21 @@ def test_parse_rate__smallest_amount_per_day__not_zero() -> None:
     assert parse_rate("1/d", WHOLE) == 11
 
 
-@given(BASE_UNITS, ASSETS, st.booleans())
-def test_format_rate__whole_base_units_per_hour__parses_back(base: int, asset: Asset, up: bool) -> None:
+@given(BASE_UNITS, ASSETS)
+def test_format_rate__whole_base_units_per_hour__parses_back(base: int, asset: Asset) -> None:
     text = f"{format_amount(base, asset)}/h"
-    rate = parse_rate(text, asset, round_up=up)
+    rate = parse_rate(text, asset)
     assert format_rate(rate, asset) == text
     exact = Fraction(base * 10**6, 3600)
-    assert (exact <= rate < exact + 1) if up else (exact - 1 < rate <= exact)
+    assert exact - 1 < rate <= exact
+
+
+@given(BASE_UNITS, ASSETS)
+def test_rate_at_least__any_ask__is_a_ceiling_that_reaches_it(base: int, asset: Asset) -> None:
+    ask = parse_rate(f"{format_amount(base, asset)}/h", asset)
+    assert parse_rate(rate_at_least(ask, asset), asset) >= ask
+    if _digits(format_amount(base, asset)) <= 6:
+        assert rate_at_least(ask, asset) == show_rate(ask, asset) == f"{format_amount(base, asset)}/h"
 
 
 @pytest.mark.parametrize(

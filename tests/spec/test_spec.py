@@ -950,7 +950,7 @@ def test_plan_prices__any_price__within_the_limits_and_equal_to_the_chain(
 
 
 def _check_smallest(spec: JobSpec, error: SpecError) -> None:
-    """Follow the hint of a refusal: the figure that it names must work, and one base unit less must not."""
+    """Follow the hint of a refusal: the figure that it names, of six digits, must work, and one step less must not."""
     if error.code == "BAD_PRICE":
         assert error.details["field"] in ("price.keeper_fee", "price")
         return
@@ -963,7 +963,8 @@ def _check_smallest(spec: JobSpec, error: SpecError) -> None:
     same = {"units": spec.array.units, "attempts": spec.retry.attempts, "runtime": spec.limits.runtime}
     plan_prices(priced(**{**price, field: named[1]}, **same), USD, POLICY)
     if field == "max_total":
-        less = parse_amount(named[1], USD) - 1
+        amount = parse_amount(named[1], USD)
+        less = amount - 10 ** max(0, len(str(amount)) - 6)
         with pytest.raises(SpecError):
             plan_prices(priced(**{**price, field: f"{less // 10**6}.{less % 10**6:06}"}, **same), USD, POLICY)
 
@@ -1007,7 +1008,8 @@ def test_plan_prices__smallest_total__works() -> None:
     ("text", "billing"),
     [
         ("module: m\n", Billing.FUEL),
-        ("image: x\n", Billing.FIXED),
+        ("image: x\n", Billing.METERED),
+        ("image: x\nprice: {billing: fixed}\n", Billing.FIXED),
         ("module: m\nprice: {billing: fixed}\n", Billing.FIXED),
         ("module: m\nprice: {billing: metered}\n", Billing.METERED),
         ("image: x\nprice: {billing: metered}\n", Billing.METERED),

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hearth.base.errors import ConfigError
+from hearth.market.profiles import PUBLIC
 from hearth.protocol.units import Asset
+from hearth.spec import plan_prices, spec_from
 from worker import settings
 from worker.decide import Reason
 
@@ -57,7 +63,7 @@ def test_load__shortest_file__has_defaults_and_absolute_paths(tmp_path: Path) ->
     assert found.account.payout == "0x00000000000000000000000000000000000000ab"
     assert found.stores == (f"folder://{tmp_path}/state/store",)
     assert found.metrics.address == ("127.0.0.1", 9464)
-    assert found.ask(ETH) == 1_200_000_000_000_000_000 * 10**6 // 3600 + 1
+    assert found.ask(ETH) == 1_200_000_000_000_000_000 * 10**6 // 3600
     assert found.min_rate(ETH) == 0
     assert found.withdraw_threshold(ETH) == 0
     assert found.max_gas_wei == 200 * 10**9
@@ -120,6 +126,22 @@ def test_ask__bad_price__is_refused_once_the_asset_is_known(price: str) -> None:
 
 def test_ask__token_market__counts_in_its_base_units() -> None:
     assert settings.parse(changed(offer__price="3.6 USDC/h"), Path("w")).ask(USDC) == 1_000 * 10**6
+
+
+@given(
+    hundredths=st.integers(1, 100),
+    per=st.sampled_from(["/h", "/min", "/s", "/d"]),
+    asset=st.sampled_from([ETH, USDC]),
+)
+def test_ask__the_same_text_as_a_ceiling__is_the_same_rate(hundredths: int, per: str, asset: Asset) -> None:
+    text = f"{hundredths // 100}.{hundredths % 100:02}{per}"
+    ask = settings.parse(changed(offer__price=text, accept__min_price=text), Path("w"))
+    spec = spec_from({"image": "x", "price": {"max_rate": text}, "limits": {"runtime": "1h"}}).spec
+    policy = replace(PUBLIC.policy, min_price=1, min_keeper_fee=1)
+    assert ask.ask(asset) == ask.min_rate(asset) == plan_prices(spec, asset, policy).ceiling
+    seconds = {"/h": 3_600, "/min": 60, "/s": 1, "/d": 86_400}[per]
+    exact = Fraction(hundredths * 10**asset.decimals * 10**6, 100 * seconds)
+    assert exact - 1 < ask.ask(asset) <= exact
 
 
 @pytest.mark.parametrize(

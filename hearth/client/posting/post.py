@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 from hearth.base.errors import FundsError, NoWorkerError, UsageError
 from hearth.client.following import wait as wait_for
-from hearth.client.gates import count_gates, takers, workers_in_words
+from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.money import recipient
 from hearth.client.posting.preflight import Preflight, escrow_of
 from hearth.client.posting.quick import RunOptions, spec_of_run
@@ -18,6 +18,7 @@ from hearth.client.posting.records import credit_of, terms_of
 from hearth.client.results import refuse_folder
 from hearth.client.views import job_hex
 from hearth.protocol.types import Gate
+from hearth.protocol.units import amount_at_least
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
@@ -122,7 +123,7 @@ class Posting:
             deadline=view.now + allowed,
             policy=policies.word,
         )
-        gates = count_gates(self.session, terms, policies.policy)
+        gates = Fleet.read(self.session).gates(terms, policies.policy)
         self._require_taker(gates, terms, anyway)
         credit = self._require_price(terms, use_credit)
         if self.session.dry_run:
@@ -170,7 +171,7 @@ class Posting:
                 self.session.tell(
                     "confirm",
                     {
-                        "text": f"post it for at most {self.session.amount(escrow_of(plan.terms))}?",
+                        "text": f"post it for at most {amount_at_least(escrow_of(plan.terms), self.session.asset)}?",
                         "needed": plan.auto_price,
                     },
                 )

@@ -12,20 +12,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hearth.base.errors import NoWorkerError, SpecError
-from hearth.client.gates import PASSING, count_gates, takers, workers_in_words
+from hearth.client.gates import Fleet, takers, workers_in_words
+from hearth.client.posting.estimate import Estimate, earlier_runs, estimate
 from hearth.client.posting.quick import COMMAND_LINE
 from hearth.client.views import moment
-from hearth.protocol.types import Billing, Gate
-from hearth.protocol.units import format_duration, format_rate
+from hearth.protocol.types import Billing, Gate, Terms, TermsFlag
+from hearth.protocol.units import amount_at_least, format_duration, format_rate, rate_at_least, show_rate
 
 if TYPE_CHECKING:
     from hearth.client.posting.sources import Sources
     from hearth.client.reports import JobPlan
     from hearth.client.session import Session
-    from hearth.protocol.types import Policy, Terms
+    from hearth.market.reads import Policies
+    from hearth.protocol.types import Needs
     from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
 
 
@@ -38,7 +40,9 @@ class Plan:
     sources: Sources
     terms: Terms
     fingerprint: str
+    fleet: Fleet
     gates: Mapping[Gate, int]
+    estimate: Estimate
     lines: tuple[str, ...]
     auto_price: bool
 
@@ -62,6 +66,7 @@ class Preflight:
     def _plan(self, loaded: LoadedSpec, scratch: Path, submitter: str) -> Plan:
         from hearth.client.posting.sources import Sources, resolve_image
         from hearth.protocol.gpu_tiers import TIERS
+        from hearth.protocol.runtimes import RUNTIMES
         from hearth.spec import local_sources, needs_of, plan_prices, resolve, spec_digest, terms_of
 
         sources = Sources(loaded, self.session.store, scratch)
@@ -78,10 +83,10 @@ class Preflight:
         policies = self.session.market.policies()
         policy = policies.policy
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
-        head = self.session.market.port.head()
+        fleet = Fleet.read(self.session)
         auto = spec.price.max_total is None and spec.price.max_rate is None and loaded.source.name == COMMAND_LINE
         if auto:
-            spec = self._with_auto_price(spec, needs, policy)
+            spec = self._with_auto_price(spec, needs, policies, fleet)
         try:
             prices = plan_prices(spec, self.session.asset, policy)
             terms = terms_of(
@@ -93,56 +98,56 @@ class Preflight:
                 prices=prices,
                 policy=policy,
                 policy_word=policies.word,
-                now=head.timestamp,
+                now=fleet.now,
             )
         except SpecError as error:
             raise loaded.located(error) from error
-        gates = count_gates(self.session, terms, policy)
-        fingerprint = self.fingerprint(terms, spec.limits.deadline, auto)
-        lines = tuple(self._words(terms, policy, resolved, gates, loaded.notes, auto))
-        return Plan(loaded, resolved, sources, terms, fingerprint, gates, lines, auto)
+        gates = fleet.gates(terms, policy)
+        fingerprint = self.fingerprint(terms, spec.limits.deadline, auto, spec.price.billing == "auto")
+        costs = estimate(
+            terms,
+            policy,
+            RUNTIMES[resolved.runtime],
+            fleet.asks(terms, policy),
+            earlier_runs(self.session, terms.spec),
+        )
+        lines = tuple(self._words(terms, resolved, gates, costs, loaded.notes, auto))
+        return Plan(loaded, resolved, sources, terms, fingerprint, fleet, gates, costs, lines, auto)
 
-    def _with_auto_price(self, spec: JobSpec, needs: Any, policy: Policy) -> JobSpec:
-        """Return a spec whose ceiling is half above the cheapest live ask that has what the job needs."""
-        from hearth.protocol import formulas
-
-        parameters = self.session.network.node_parameters
-        head = self.session.market.port.head()
-        ask = formulas.Ask(needs, (1 << 80) - 1, 0, 0)
-        fitting = [
-            formulas.ask_in_force(node, head.timestamp)
-            for node in self.session.market.nodes(head.hash)
-            if formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
-            in (Gate.FITS, *PASSING)
-        ]
+    def _with_auto_price(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> JobSpec:
+        """Return a spec whose ceiling is half above the cheapest ask of a worker that could take the job at its ask."""
+        unpriced = Terms(
+            submitter=self.session.key().address,
+            salt=0,
+            spec=bytes(32),
+            needs=needs,
+            ceiling=1,
+            max_seconds=spec.max_seconds,
+            deadline=0,
+            keeper_fee=policies.policy.min_keeper_fee,
+            policy=policies.word,
+            flags=TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0),
+        )
+        fitting = fleet.asks(unpriced, policies.policy, any_price=True)
         if not fitting:
             raise NoWorkerError(
                 "no live worker has what the job needs, so there is no price to go by",
                 hint="hearth offers; or name a price with --max-rate",
             )
-        rate = format_rate(min(fitting) * 3 // 2, self.session.asset).replace(f" {self.session.asset.symbol}", "")
+        rate = format_rate(fitting[0] * 3 // 2, self.session.asset).replace(f" {self.session.asset.symbol}", "")
         return spec.model_copy(update={"price": spec.price.model_copy(update={"max_rate": rate})})
 
     def enough(self, plan: Plan) -> str | None:
         """Return the price at which the cheapest fitting worker would take the job, as the user would write it."""
-        from hearth.protocol import formulas, words
-        from hearth.protocol.units import amount_at_least, rate_at_least
+        from hearth.protocol import words
         from hearth.spec import plan_prices
 
-        market, parameters = self.session.market, self.session.network.node_parameters
-        head = market.port.head()
         policy = words.unpack_policy(plan.terms.policy)
-        rates = []
-        for node in market.nodes(head.hash):
-            rate = formulas.ask_in_force(node, head.timestamp)
-            ask = formulas.ask_of(replace(plan.terms, ceiling=max(rate, plan.terms.ceiling)), policy)
-            gate = formulas.node_gate(node, ask, head.timestamp, parameters.dead_after, parameters.minimum_stake)
-            if gate in (Gate.FITS, *PASSING):
-                rates.append(rate)
+        rates = plan.fleet.asks(plan.terms, policy, any_price=True)
         if not rates:
             return None
         asset = self.session.asset
-        rate_text = rate_at_least(min(rates), asset)
+        rate_text = rate_at_least(rates[0], asset)
         price = {"max_rate": rate_text, "max_total": None}
         spec = plan.loaded.spec
         dear = spec.model_copy(update={"price": spec.price.model_copy(update=price)})
@@ -154,9 +159,9 @@ class Preflight:
     def _words(
         self,
         terms: Terms,
-        policy: Policy,
         resolved: ResolvedSpec,
         gates: Mapping[Gate, int],
+        costs: Estimate,
         notes: tuple[str, ...],
         auto: bool,
     ) -> list[str]:
@@ -169,14 +174,15 @@ class Preflight:
         price = formulas.unit_price(terms)
         many = f"{terms.units} units, " if terms.units > 1 else ""
         lines.append(
-            f"costs at most {self.session.amount(escrow)}: {many}{self.session.amount(price)} of work each, "
-            f"and {terms.max_attempts} attempts' keeper fees of {fee}; what is not used comes back"
+            f"costs at most {amount_at_least(escrow, self.session.asset)}: {many}{self.session.amount(price)} of work "
+            f"each, and {terms.max_attempts} attempts' keeper fees of {fee}; what is not used comes back"
         )
         chosen = " (half above the cheapest fitting ask)" if auto else ""
         lines.append(
-            f"pays at most {format_rate(terms.ceiling, self.session.asset, places=9)} per unit{chosen}, "
+            f"pays at most {show_rate(terms.ceiling, self.session.asset)} per unit{chosen}, "
             f"{_billing_words(terms.billing)}, for at most {format_duration(terms.max_seconds)}"
         )
+        lines += costs.lines(terms, self.session.asset)
         lines.append(
             f"brings {_about(resolved.download_bytes)}, may leave {_about(resolved.output_bytes)}; "
             f"everything uploaded is public; deadline {moment(terms.deadline)}"
@@ -185,12 +191,15 @@ class Preflight:
         lines.append(workers_in_words(gates))
         return lines
 
-    def fingerprint(self, terms: Terms, deadline: str | None, auto: bool) -> str:
+    def fingerprint(self, terms: Terms, deadline: str | None, auto_price: bool, auto_billing: bool = False) -> str:
         """Name what a user would call the same job: everything but salt, clock, policy, and a price of our choice."""
         from hearth.protocol import words
 
         same = replace(terms, salt=0, deadline=0, policy=1)
-        if auto:
+        if auto_billing and same.billing is Billing.METERED:
+            # What was chosen for such a job at first, so that a home of that time finds it pending.
+            same = replace(same, billing=Billing.FIXED)
+        if auto_price:
             same = replace(same, ceiling=0, keeper_fee=0)
         text = json.dumps(
             [
@@ -215,6 +224,21 @@ class Preflight:
             "escrow": str(escrow_of(terms)),
             "ceiling": str(terms.ceiling),
             "keeper_fee": str(terms.keeper_fee),
+            "billing": terms.billing.name.lower(),
+            "costs": [
+                {
+                    "billing": cost.billing.name.lower(),
+                    "at_most": str(cost.at_most),
+                    "expected": None if cost.expected is None else str(cost.expected),
+                    "unit_seconds": cost.seconds,
+                }
+                for cost in plan.estimate.costs
+            ],
+            "cost_basis": {
+                "rate": None if plan.estimate.rate is None else str(plan.estimate.rate),
+                "asks": plan.estimate.asks,
+                "units": plan.estimate.units,
+            },
             "max_seconds": terms.max_seconds,
             "deadline": terms.deadline,
             "download_bytes": plan.resolved.download_bytes,
@@ -246,5 +270,5 @@ def _billing_words(billing: Billing) -> str:
     return {
         Billing.FIXED: "the full time whatever it takes",
         Billing.FUEL: "by the instructions executed (the worker's word, without a court)",
-        Billing.METERED: "by the time that it takes (the worker owns the clock)",
+        Billing.METERED: "by the time from start to result on the chain's clock (a worker may draw it out)",
     }[billing]

@@ -46,16 +46,26 @@ class Records:
 
     def unseen(self, fingerprint: str) -> Iterator[PostedRecord]:
         """Yield the records of a fingerprint whose job's end nobody saw, newest first."""
-        for path in sorted(self._folder.glob("0x*.json"), key=lambda path: -path.stat().st_mtime_ns):
-            record = _read(path)
-            if record is not None and record.get("fingerprint") == fingerprint and not record.get("seen"):
+        for record in self._newest():
+            if record.get("fingerprint") == fingerprint and not record.get("seen"):
                 yield record
+
+    def of_spec(self, spec: bytes, most: int) -> list[PostedRecord]:
+        """Return the newest records, at most so many, of jobs whose canonical spec has this digest."""
+        return [record for record in self._newest() if record.get("terms", [])[1:2] == [spec.hex()]][:most]
 
     def mark_seen(self, job: str) -> None:
         """Note that a job's end was shown, so that the same file makes a new job."""
         record = _read(self._folder / f"{job}.json")
         if record is not None and not record.get("seen"):
             self._write({**record, "seen": True})
+
+    def _newest(self) -> Iterator[PostedRecord]:
+        """Yield every record that can be read, newest first."""
+        for path in sorted(self._folder.glob("0x*.json"), key=lambda path: -path.stat().st_mtime_ns):
+            record = _read(path)
+            if record is not None:
+                yield record
 
     def _write(self, record: PostedRecord) -> None:
         make_private(self._home)
