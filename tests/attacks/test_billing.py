@@ -10,7 +10,7 @@ import pytest
 
 from hearth.protocol.types import Billing
 from tests.attacks.stages import market
-from tests.world import OFFER, World
+from tests.kit.world import OFFER, World
 
 LIMIT = 1_000
 """max_seconds of every job here; World's grace adds 300 s, in which a result is still taken."""

@@ -11,7 +11,7 @@ import pytest
 from hearth.client.gates import Fleet, takers
 from hearth.market.profiles import DEVNET
 from hearth.protocol import formulas
-from hearth.protocol.types import ZERO_ADDRESS, Gate, Hot, Needs, Node, NodeId, Offer, Terms
+from hearth.protocol.types import ZERO_ADDRESS, Gate, Needs, Node, NodeId, NodeState, Offer, Terms
 from hearth.protocol.words import pack_policy
 
 NOW = 1_800_000_000
@@ -37,7 +37,7 @@ def node(number: int, ask: int, **changes: Any) -> Node:
         operator="0x" + "0a" * 20,
         stake=20 * ETHER,
         offer=Offer(cores=4, slots=2, ask=ask),
-        hot=Hot(beat=NOW, seasoned=True),
+        state=NodeState(beat=NOW, seasoned=True),
     )
     return replace(one, **changes)
 
@@ -48,25 +48,25 @@ def fleet(*nodes: Node) -> Fleet:
 
 BOND = formulas.bond(TERMS, POLICY)
 LATER = {
-    "free": Hot(beat=NOW, seasoned=True),
-    "busy": Hot(beat=NOW, seasoned=True, busy=2),
-    "quarantined": Hot(beat=NOW, seasoned=True, quarantine=NOW + 60),
-    "on probation with a lease": Hot(beat=NOW, busy=1),
-    "its stake in other leases": Hot(beat=NOW, seasoned=True, busy=1, bond=20 * ETHER - BOND + 1),
+    "free": NodeState(beat=NOW, seasoned=True),
+    "busy": NodeState(beat=NOW, seasoned=True, busy=2),
+    "quarantined": NodeState(beat=NOW, seasoned=True, quarantine=NOW + 60),
+    "on probation with a lease": NodeState(beat=NOW, busy=1),
+    "its stake in other leases": NodeState(beat=NOW, seasoned=True, busy=1, bond=20 * ETHER - BOND + 1),
 }
 
 
-@pytest.mark.parametrize("hot", LATER.values(), ids=LATER)
-def test_gates__the_excluded_node__takes_nothing(hot: Hot) -> None:
-    one = fleet(node(3, 10**20, hot=hot))
+@pytest.mark.parametrize("state", LATER.values(), ids=LATER)
+def test_gates__the_excluded_node__takes_nothing(state: NodeState) -> None:
+    one = fleet(node(3, 10**20, state=state))
     assert takers(one.gates(TERMS, POLICY)) == 1
     assert one.gates(TERMS, POLICY, excluded=3) == {Gate.EXCLUDED: 1}
 
 
-@pytest.mark.parametrize("hot", LATER.values(), ids=LATER)
-def test_gates__what_waiting_does_not_open__is_named_before_what_it_does(hot: Hot) -> None:
-    dear, mine = node(3, TERMS.ceiling + 1, hot=hot), node(4, 10**20, hot=hot, operator=TERMS.submitter)
-    small = node(5, 10**20, hot=hot, offer=Offer(cores=0, slots=2, ask=1))
+@pytest.mark.parametrize("state", LATER.values(), ids=LATER)
+def test_gates__what_waiting_does_not_open__is_named_before_what_it_does(state: NodeState) -> None:
+    dear, mine = node(3, TERMS.ceiling + 1, state=state), node(4, 10**20, state=state, operator=TERMS.submitter)
+    small = node(5, 10**20, state=state, offer=Offer(cores=0, slots=2, ask=1))
     assert fleet(dear, mine, small).gates(TERMS, POLICY) == {Gate.PRICE: 1, Gate.SUBMITTER: 1, Gate.CORES: 1}
 
 
@@ -83,12 +83,12 @@ def test_read__nodes_that_left__are_none() -> None:
 
 def test_asks__any_price__are_those_of_workers_that_would_take_it_at_that_price() -> None:
     dear = 3 * 10**20
-    busy = node(4, 2 * dear, hot=Hot(beat=NOW, seasoned=True, busy=2))
+    busy = node(4, 2 * dear, state=NodeState(beat=NOW, seasoned=True, busy=2))
     mine = node(5, 10, operator=TERMS.submitter)
-    silent = node(6, 10, hot=Hot(beat=1, seasoned=True))
+    silent = node(6, 10, state=NodeState(beat=1, seasoned=True))
     # A lease of 20 ETH is above what a node on probation may hold, and its bond above what the last one staked.
     rate = 20 * ETHER * 10**6 // 600
-    new = node(7, rate, hot=Hot(beat=NOW))
+    new = node(7, rate, state=NodeState(beat=NOW))
     poor = node(8, rate, stake=2 * ETHER)
     rich = node(9, rate, stake=100 * ETHER)
     all_of_them = fleet(busy, rich, mine, silent, new, poor, node(3, dear))

@@ -17,7 +17,7 @@ from hearth.client.session import NATIVE, Session
 from hearth.client.wallet import Wallet
 from hearth.config.settings import Settings
 from hearth.protocol.units import Asset
-from tests.market.test_reads import network_of
+from tests.kit import build
 
 TOKEN = Asset("USDX", 6, "0x" + "70" * 20)
 FRIEND = "0x" + "fe" * 20
@@ -25,7 +25,7 @@ FRIEND = "0x" + "fe" * 20
 
 @pytest.mark.parametrize("text", [FRIEND, to_checksum_address(FRIEND), "0x" + "FE" * 20])
 def test_recipient__an_address_however_written__in_lower_case(text: str) -> None:
-    assert recipient(text, network_of(FakeChain(), TOKEN)) == FRIEND
+    assert recipient(text, build.network(FakeChain(), asset=TOKEN)) == FRIEND
 
 
 @pytest.mark.parametrize(
@@ -37,14 +37,14 @@ def test_recipient__an_address_however_written__in_lower_case(text: str) -> None
         (FRIEND + "0", "no address"),
         (to_checksum_address(FRIEND).replace("E", "e", 1), "mistyped"),
         ("0x" + "00" * 20, "zero address"),
-        ("0x" + "e0" * 20, "this market's Escrow"),
-        (to_checksum_address("0x" + "b0" * 20), "this market's JobRegistry"),
+        (build.ADDRESSES["Escrow"], "this market's Escrow"),
+        (to_checksum_address(build.ADDRESSES["JobRegistry"]), "this market's JobRegistry"),
         (TOKEN.address or "", "this market's USDX token"),
     ],
 )
 def test_recipient__none_or_one_that_loses_it__refused_with_the_reason(text: str, why: str) -> None:
     with pytest.raises(UsageError, match=why) as caught:
-        recipient(text, network_of(FakeChain(), TOKEN))
+        recipient(text, build.network(FakeChain(), asset=TOKEN))
     assert caught.value.code == "BAD_ADDRESS" and caught.value.hint
 
 
@@ -73,7 +73,7 @@ def test_send__token_that_answers_false__refused_and_nothing_signed(
     home.mkdir(mode=0o700)
     key = keys.create_key(home / "keys", "me", "correct horse")
     session = Session(Settings(home=home), port=chain, ask_password=lambda question: "correct horse")
-    session.__dict__["network"] = network_of(chain, TOKEN)
+    session.__dict__["network"] = build.network(chain, asset=TOKEN)
     session._checked = True
     chain.set_balance(key.address, 10**18)
     assert TOKEN.address is not None

@@ -33,7 +33,7 @@ from hearth.storage.stores import (
     StoreStatus,
     open_store,
 )
-from hearth.storage.unixfs import Link, ReadLimits, encode_node
+from hearth.storage.unixfs import Link, ReadLimits, encode_dag_node
 from tests.storage.unixfs_cases import kubo_api
 
 ROOT = Path(__file__).parents[2]
@@ -107,7 +107,7 @@ def test_get_block__inline_cid__the_block_that_it_holds(store: Store, tmp_path: 
     leaf = Cid(1, cids.RAW, cids.IDENTITY, b"inline")
     assert store.has(leaf) and store.get_block(leaf) == b"inline"
     # A folder as `ipfs add --inline` writes it: UnixFS type 1, and a link that holds the file.
-    root = store.put_block(encode_node(b"\x08\x01", [Link(leaf, b"a", 6)]), cids.DAG_PB)
+    root = store.put_block(encode_dag_node(b"\x08\x01", [Link(leaf, b"a", 6)]), cids.DAG_PB)
     store.pin(root)
     store.fetch(root, tmp_path / "out")
     assert contents(tmp_path / "out") == {"a": b"inline"}
