@@ -124,10 +124,13 @@ class Town(RunningMarket):
     def wait_beat(self, node: int) -> None:
         """Wait until a node is active."""
 
-        def active() -> bool:
-            return (node, "active") in [(row["node"], row["status"]) for row in self.client.net.workers()["workers"]]
+        def statuses() -> dict[int, str]:
+            return {row["node"]: row["status"] for row in self.client.net.workers()["workers"]}
 
-        wait(active, f"node {node} beats", START_SECONDS)
+        try:
+            wait(lambda: statuses().get(node) == "active", f"node {node} beats", START_SECONDS)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; {statuses()}") from None
 
     def rpc(self, method: str, *parameters: object) -> Any:
         """Call the chain's node directly."""
