@@ -241,6 +241,8 @@ def test_diagnose__working_scenario__passes_where_it_should(scenario: Any) -> No
     for name in ("key file", "wasm", "offer", "disk", "store", "rpc", "rpc logs", "clock", "gas", "node"):
         assert shown[name] == "PASS", (name, rows)
     assert shown["rpc providers"] == "WARN"
+    # What is well needs no mending.
+    assert [row for row in rows if row.level is Level.PASS and row.fix] == []
 
 
 @pytest.mark.e2e
