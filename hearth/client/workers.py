@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.gates import GATE_WORDS
@@ -196,8 +196,11 @@ class Workers:
         report = self._act(f"exit {name}", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "unbonding": self.session.network.node_parameters.unbonding}
 
-    def send_prepared(self, path: Path) -> OwnerAction:
-        """Send a call that --print-tx wrote on another machine, after checking whose and for which market it is."""
+    def send_prepared(self, path: Path, *, stake: str | None = None, rate: str | None = None) -> OwnerAction:
+        """Send a call that --print-tx wrote on another machine, after checking whose and for which market it is.
+
+        Where a `stake` or a `rate` is given, the call must be for just that. Raises UsageError BAD_TX, RefusedError.
+        """
         from hearth.chain.port import Call
         from hearth.market.abi import codec
 
@@ -206,7 +209,7 @@ class Workers:
             raw = raw.get("prepared", raw)
             chain, owner, to = int(raw["chain_id"]), str(raw["from"]).lower(), str(raw["to"]).lower()
             data, value = bytes.fromhex(raw["data"][2:]), int(raw["value"])
-            stake, action, key = int(raw["approve"]), str(raw["action"]), str(raw["key"])
+            approve, action, key = int(raw["approve"]), str(raw["action"]), str(raw["key"])
             # The file's own word for what it does is not taken: the calldata says it.
             told = codec("NodeRegistry").decode_input(data)
             if told is None:
@@ -215,18 +218,23 @@ class Workers:
             raise UsageError(
                 f"{path} is no prepared transaction: {error!r}", hint="hearth worker register --print-tx", code="BAD_TX"
             ) from error
+        function, arguments = told
         if chain != self.session.network.chain_id or to != self.session.network.nodes:
             raise RefusedError(
                 f"{path} is for contract {to} on chain {chain}, not for {self.session.network.name}",
                 hint="use --network NAME",
                 code="WRONG_MARKET",
             )
-        function, arguments = told
+        asset = self.session.asset
+        if rate is not None:
+            _agrees(path, told, "ask", parse_rate(rate, asset, round_up=True))
+        if stake is not None:
+            _agrees(path, told, "amount", parse_amount(stake, asset))
         shown = ", ".join(f"{name} {_plain(argument)}" for name, argument in arguments.items())
-        question = f"{function}({shown}) as {owner}, paying {self.session.amount(value or stake)}?"
+        question = f"{function}({shown}) as {owner}, paying {self.session.amount(value or approve)}?"
         self.session.tell("confirm", {"text": question, "needed": False})
         call = Call(to, data, value, f"nodes.{function}")
-        report = self._act(action, call, key, owner, stake=stake or value)
+        report = self._act(action, call, key, owner, stake=approve or value)
         return {**report, "prepared_in": str(path)}
 
     # ---- inside ----
@@ -280,6 +288,17 @@ def _free(node: Node) -> int:
     """Count the slots that a job could take now: on probation a node holds one lease at a time."""
     slots = node.offer.slots if node.hot.seasoned else 1
     return max(0, min(node.offer.slots, slots) - node.hot.busy)
+
+
+def _agrees(path: Path, told: tuple[str, dict[str, Any]], name: str, wanted: int) -> None:
+    """Refuse a prepared call whose argument is not what the command line says. Raises UsageError BAD_TX."""
+    function, arguments = told
+    if arguments.get(name) != wanted:
+        raise UsageError(
+            f"{path} calls {function} with {name} {arguments.get(name)}, and {wanted} is asked for",
+            hint="leave it out, since the file says it, or prepare another: --print-tx",
+            code="BAD_TX",
+        )
 
 
 def _plain(argument: object) -> str:

@@ -1,0 +1,71 @@
+"""What an owner does with a node, from the command line: prepared calls, other payers, one key for owner and worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hearth.local.devnet import free_port
+from tests.e2e.town import Said, Town, town
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module", params=["native", "erc20"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    """A market with nobody in it."""
+    with town(tmp_path_factory.mktemp(request.param), free_port(), erc20=request.param == "erc20") as made:
+        yield made
+
+
+def told(place: Town, *arguments: str) -> Said:
+    """Run a command that must do its work."""
+    said = place.hearth(*arguments)
+    assert said.code == 0, said.err + said.out
+    return said
+
+
+# ---- prepared calls ----
+
+
+@pytest.fixture(scope="module")
+def cold(place: Town) -> Path:
+    """The settings of a node whose owner is the key `provider`; its worker does not run."""
+    config = place.worker_file("worker2")
+    said = told(place, "worker", "register", "--config", str(config), "--stake", "2")
+    # The transaction is told when it is mined; what came of it is the result.
+    assert said.err.count("nodes.register: 0x") == 1 and "nodes.register" not in said.out
+    assert said.out.startswith("node ") and "hearth worker start" in said.out
+    return config
+
+
+def stake_of(place: Town, config: Path) -> int:
+    return int(told(place, "worker", "status", "--config", str(config), "--json").json["stake"])
+
+
+def test_worker_stake__prepared__needs_no_amount_and_refuses_another(place: Town, cold: Path, tmp_path: Path) -> None:
+    before = stake_of(place, cold)
+    prepared = told(place, "worker", "stake", "0.5", "--config", str(cold), "--print-tx")
+    file = tmp_path / "tx.json"
+    file.write_text(prepared.out)
+    send = ("--tx", str(file), "--account", "provider", "--json")
+    other = place.hearth("worker", "stake", "5", *send)
+    assert (other.code, other.error["code"]) == (2, "BAD_TX") and "5000000000000000000" in other.error["message"]
+    price = place.hearth("worker", "price", "5/h", *send)
+    assert (price.code, price.error["code"]) == (2, "BAD_TX")
+    assert stake_of(place, cold) == before
+    assert told(place, "worker", "stake", *send).json["prepared_in"] == str(file)
+    # The file's key names the effect: the same amount again, and the same file again, send nothing more.
+    assert told(place, "worker", "stake", "0.5", *send).json["transactions"][-1]["repeated"]
+    assert stake_of(place, cold) - before == 5 * 10**17
+
+
+@pytest.mark.parametrize("command", ["stake", "price"])
+def test_worker_owner_action__neither_amount_nor_file__says_what_is_missing(
+    place: Town, cold: Path, command: str
+) -> None:
+    refused = place.hearth("worker", command, "--config", str(cold), "--json")
+    assert (refused.code, refused.error["code"]) == (2, "USAGE")
+    assert f"hearth worker {command}" in refused.error["hint"] and "--tx FILE" in refused.error["hint"]
