@@ -1,7 +1,7 @@
 """Run a worker: `python -m worker --config worker.toml`, what `hearth worker start` does as well.
 
 Refuses to start on another chain or contracts than the network file's, with a key that others can read or that another
-process uses, or for a node that another key operates. Exit 0 after SIGTERM, SIGINT or a drain; else the error's code.
+process uses, in the home of another worker, or for a node that another key operates. Exit 0 after SIGTERM, SIGINT or a drain; else the error's code.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     from worker.attempt.executor import Executor
     from worker.attempt.task import Bounds
     from worker.decide import Config
+    from worker.home import hold
     from worker.journal import Journal
     from worker.metrics import Metrics
     from worker.settings import chosen_gpus, runtimes_of
@@ -77,6 +78,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
         )
     paying = _changed(sender_config(network, max_fee=settings.max_gas_wei), changes)
     sender = stack.enter_context(open_sender(port, network, key, account, home=home, config=paying))
+    stack.enter_context(hold(home))
     store = open_stores(settings)
     stack.callback(store.close)
     scratch = home / "tmp"

@@ -469,6 +469,20 @@ def test_main__second_worker_on_the_key__ends_with_key_in_use(scenario: Scenario
 
 
 @pytest.mark.e2e
+def test_build__home_of_another_keys_worker__is_refused(exchange: Exchange, scenario: Scenario) -> None:
+    other = exchange.scenario(f"{scenario.name}b")
+    config = other.home / "worker.toml"
+    config.write_text(config.read_text().replace('home = "state"', f'home = "{scenario.home / "state"}"'))
+    with working(scenario):
+        error = refusal(other)
+        assert (error.code, error.exit_code) == ("HOME_IN_USE", 3)
+        assert str(scenario.home / "state") in error.message and "--home DIR" in error.hint
+    # The lock is the process's: where it has ended, the home is free, and the file that stays is no hindrance.
+    with working(other):
+        wait(lambda: state_of(scenario).get("node") == other.node, "the other one works there")
+
+
+@pytest.mark.e2e
 def test_main__sigterm__ends_well_and_a_new_process_goes_on(exchange: Exchange, scenario: Scenario) -> None:
     job = scenario.post()
     scenario.start()
