@@ -1,7 +1,8 @@
 """Run a worker: `python -m worker --config worker.toml`, what `hearth worker start` does as well.
 
 Refuses to start on another chain or contracts than the network file's, with a key that others can read or that another
-process uses, in the home of another worker, or for a node that another key operates. Exit 0 after SIGTERM, SIGINT or a drain; else the error's code.
+process uses, in the home of another worker, or for a node that another key operates. Exit 0 after SIGTERM, SIGINT or a
+drain; else the error's code.
 """
 
 from __future__ import annotations

@@ -209,6 +209,7 @@ def worker_status(run: Run, config: Path) -> None:
             f"node {report['node']}: {report['status']}, {report['busy']} of {report['slots']} slots busy",
             f"  stake {report['stake_text']}, asks {report['ask_text']}, rank {report['reputation_bps'] // 100} %",
             f"  last beat {'never' if age is None else f'{age} s ago'}, mode {report['mode']}",
+            *(f"  {wait['text']}: {wait['next']}" for wait in report["waits"]),
         ]
         if said is None or not said["alive"]:
             return [*lines, "  no worker runs here: hearth worker start"]

@@ -1,7 +1,7 @@
 """Look at everything that a worker needs, and say what to do about what is missing: `hearth worker doctor`.
 
 Each look is one function that returns rows and never raises for what it looks at. PASS, WARN (works, at a risk that the
-row names) or FAIL (a worker would not start, or would lose its bond).
+row names) or FAIL (a worker would not start, would get no work, or would lose its bond).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from hearth.base.errors import ConfigError, HearthError
 from hearth.base.files import check_private
 from hearth.chain import keys
 from hearth.chain.port import ChainPort
+from hearth.client.standing import waits_of
 from hearth.config.settings import asset_of
 from hearth.market.network import Network
 from hearth.market.reads import Market
@@ -292,8 +293,12 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
         rows.append(
             Check("node owner", Level.WARN, f"{node.owner} is paid, not account.payout", "set account.payout to it")
         )
+    asset = asset_of(market.network)
+    short = [one for one in waits_of(node, head.timestamp, parameters, asset) if one["reason"] == "stake"]
+    rows += [Check("stake", Level.FAIL, f"{one['text']}, so no work comes", one["next"]) for one in short]
     free = node.stake - node.hot.bond
-    text = f"node {node.id} is {status.name}, free stake {format_amount(free, asset_of(market.network))}"
-    good = status in (Status.ACTIVE, Status.INACTIVE) or (status is Status.PENDING and node.hot.beat == 0)
+    text = f"node {node.id} is {status.name}, free stake {format_amount(free, asset)}"
+    # Whether it beats is no matter here: a worker need not run yet.
+    good = status in (Status.ACTIVE, Status.INACTIVE, Status.PENDING) and not short
     rows.append(Check("node", Level.PASS if good else Level.WARN, text, "" if good else "hearth worker status"))
     return rows

@@ -187,11 +187,16 @@ class Provider:
 
     def status(self) -> WorkerStatus:
         """Return what the chain and the running worker say of this machine's node."""
+        from hearth.client.standing import START
         from worker.shell import read_mode, read_status
 
         home = self.settings.home
-        told = self._workers.status(self.node())
-        return {"schema": "hearth.worker.status/1", **told, "mode": read_mode(home), "process": read_status(home)}
+        mode, process = read_mode(home), read_status(home)
+        alive = bool(process and process["alive"])
+        # A process that runs and does not beat was paused, or something is wrong with it.
+        start = START if not alive else "hearth worker resume" if mode != "run" else "hearth worker doctor"
+        told = self._workers.status(self.node(), start=start)
+        return {"schema": "hearth.worker.status/1", **told, "mode": mode, "process": process}
 
     def why(self, job: str) -> WorkerWhy:
         """Say why this node does or does not take a job: the chain's gate per unit, and the worker's reasons."""

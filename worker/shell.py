@@ -27,11 +27,14 @@ from hearth.base.files import replace_text
 from hearth.chain.port import Block, reason_of
 from hearth.chain.tx import Sender
 from hearth.chain.tx_journal import TxState
+from hearth.client.standing import stake_command
+from hearth.config.settings import asset_of
 from hearth.daemon.loop import Backoff
 from hearth.market.network import LOCAL_CHAIN_ID
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Gate, JobId, Node, NodeId, Status
+from hearth.protocol.units import format_amount
 from hearth.storage.stores import FolderStore, Store
 from worker.attempt import fetch
 from worker.attempt.executor import Executor
@@ -164,6 +167,7 @@ class Worker:
         self._housekeeping_at = 0.0
         self._last: list[Action | Skip] = []
         self._hold: Reason | None = None
+        self._stake_short = 0
 
     # ---- the loop ----
 
@@ -444,12 +448,30 @@ class Worker:
         metrics.head_age.set(max(0.0, self._clock() - snapshot.timestamp))
         metrics.beat_age.set(max(0, now - node.hot.beat))
         metrics.busy.set(node.hot.busy)
+        metrics.stake_short.set(self._tell_stake(node))
         metrics.attempts_running.set(len(self._executor.active()))
         metrics.faults.set(self._executor.faults)
         metrics.reorgs.set(self._watcher.reorgs)
         for name, value in asdict(earnings).items():
             metrics.books.labels(name).set(value)
-        self._write_status("working", snapshot, now, status)
+        working = metrics.ready or bool(self._executor.active())
+        self._write_status("working" if working else "waiting", snapshot, now, status)
+
+    def _tell_stake(self, node: Node) -> int:
+        """Return how much stake the node lacks, in base units; the log hears of each change."""
+        short = formulas.stake_short(node, self._watcher.immutables.minimum_stake)
+        if short != self._stake_short:
+            asset = asset_of(self._market.network)
+            if short:
+                log.warning(
+                    "stake is short: no work comes",
+                    short=format_amount(short, asset),
+                    next=stake_command(short, asset),
+                )
+            else:
+                log.info("stake suffices", stake=format_amount(node.stake, asset))
+            self._stake_short = short
+        return short
 
     def _write_status(
         self, state: str, snapshot: Snapshot | None = None, now: int = 0, status: Status | None = None
@@ -488,6 +510,7 @@ class Worker:
             "busy": node.hot.busy,
             "slots": node.offer.slots,
             "stake": str(node.stake),
+            "stake_short": str(self._stake_short),
             "credit": str(snapshot.credit),
             "attempts": [
                 {

@@ -545,11 +545,23 @@ class Offers(TypedDict):
     offers: list[OfferRow]
 
 
+class Wait(TypedDict):
+    """What keeps a node from leases, or from more than one at a time, and the command that mends it.
+
+    `reason` is "exited", "exiting", "stake", "beat", "silent", "quarantine" or "probation".
+    """
+
+    reason: str
+    text: str
+    next: str
+
+
 class NodeStatus(TypedDict):
     """What the chain says of a node.
 
-    `bond` is the part of `stake` that its leases hold. `seconds_since_beat`, `quarantined_until` and `exit_at` are
-    null where it never beat, is not in quarantine, does not leave.
+    `bond` is the part of `stake` that its leases hold, `stake_short` what it lacks to be active ("0" where nothing).
+    `seconds_since_beat`, `quarantined_until` and `exit_at` are null where it never beat, is not in quarantine, does not
+    leave. `waits` is empty where it takes as many leases as it has slots.
     """
 
     node: int
@@ -558,6 +570,7 @@ class NodeStatus(TypedDict):
     operator: str
     stake: str
     stake_text: str
+    stake_short: str
     bond: str
     busy: int
     slots: int
@@ -567,6 +580,7 @@ class NodeStatus(TypedDict):
     reputation_bps: int
     quarantined_until: int | None
     exit_at: int | None
+    waits: list[Wait]
 
 
 class UnitGate(TypedDict):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.gates import GATE_WORDS
+from hearth.client.standing import START, waits_of
 from hearth.client.views import job_hex
 from hearth.protocol.units import format_rate, parse_amount, parse_rate
 
@@ -80,8 +81,8 @@ class Workers:
         rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
         return {"schema": "hearth.offers/1", "network": self.session.network.name, "block": head.number, "offers": rows}
 
-    def status(self, node: Node) -> NodeStatus:
-        """Return what the chain says of a node."""
+    def status(self, node: Node, *, start: str = START) -> NodeStatus:
+        """Return what the chain says of a node; `start` is the command that makes it beat where it does not."""
         from hearth.protocol import formulas, reputation
 
         session = self.session
@@ -95,6 +96,7 @@ class Workers:
             "operator": node.operator,
             "stake": str(node.stake),
             "stake_text": session.amount(node.stake),
+            "stake_short": str(formulas.stake_short(node, parameters.minimum_stake)),
             "bond": str(node.hot.bond),
             "busy": node.hot.busy,
             "slots": node.offer.slots,
@@ -104,6 +106,7 @@ class Workers:
             "reputation_bps": reputation.reputation(node.hot.r, node.hot.s),
             "quarantined_until": node.hot.quarantine if node.hot.quarantine > head.timestamp else None,
             "exit_at": node.exit_at or None,
+            "waits": waits_of(node, head.timestamp, parameters, session.asset, start=start),
         }
 
     def gates(self, job: str, node: Node) -> NodeGates:

@@ -268,9 +268,14 @@ def status(node: Node, now: int, dead_after: int, minimum_stake: int) -> Status:
         return Status.EXITING
     if node.hot.status & HotStatus.SLASHED and now < node.hot.quarantine:
         return Status.SLASHED
-    if node.hot.beat == 0 or node.stake < minimum_stake:
+    if node.hot.beat == 0 or stake_short(node, minimum_stake):
         return Status.PENDING
     return Status.ACTIVE if now < node.hot.beat + dead_after else Status.INACTIVE
+
+
+def stake_short(node: Node, minimum_stake: int) -> int:
+    """Return how much stake, in base units, a node lacks before it can be ACTIVE."""
+    return max(0, minimum_stake - node.stake)
 
 
 def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: int) -> Gate:
@@ -278,7 +283,7 @@ def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: in
     hot, offer, needs = node.hot, node.offer, ask.needs
     if hot.beat == 0 or now >= hot.beat + dead_after:
         return Gate.NOT_LIVE
-    if node.stake < minimum_stake:
+    if stake_short(node, minimum_stake):
         return Gate.NOT_ACTIVE
     if hot.status & HotStatus.EXITING:
         return Gate.EXITING

@@ -101,8 +101,8 @@ class Exchange:
         """Stop the chain."""
         devnet.down(self.folder / "chain")
 
-    def scenario(self, name: str, *, turns: int = 1_000_000, slots: int = 1) -> Scenario:
-        """Register a node for a new key and write its worker.toml; nothing runs yet."""
+    def scenario(self, name: str, *, turns: int = 1_000_000, slots: int = 1, stake: int = 10) -> Scenario:
+        """Register a node for a new key with `stake` minimum stakes and write its worker.toml; nothing runs yet."""
         home = self.folder / name
         home.mkdir()
         first_block = self.chain.head().number
@@ -113,9 +113,9 @@ class Exchange:
         password.chmod(0o600)
         devnet.fund(self.chain, self.net.network, key.address, wei=10 * ETH)
         offer = Offer(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1, slots=slots, ask=10**9 * 10**6)
-        stake = 10 * self.net.network.node_parameters.minimum_stake
+        amount = stake * self.net.network.node_parameters.minimum_stake
         outcome = self.owner.send(
-            self.market.calls.register(key.address, offer, bytes(32), stake), key=f"register/{name}"
+            self.market.calls.register(key.address, offer, bytes(32), amount), key=f"register/{name}"
         )
         registered = [e for log in outcome.logs if (e := decode(log)) is not None and hasattr(e, "operator")]
         module = self.module(name, turns)

@@ -18,14 +18,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import structlog.testing
 
 from hearth.base.errors import ChainError, ConfigError, HearthError, StoreDown
 from hearth.chain import keys
+from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, Started
 from hearth.protocol.types import JobId, State
 from hearth.storage.stores import MemoryStore
 from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, wait
+from tests.e2e.town import Said
+from tests.e2e.town import hearth as run_hearth
 from tests.worker import test_decide as decided
 from tools import schemas
 from worker import settings
@@ -371,6 +375,48 @@ def test_run__own_credit_above_the_threshold__is_withdrawn_as_gas_money(exchange
         scenario.settled(job)
         wait(lambda: "withdraw/" in " ".join(scenario.transactions()), "it withdraws")
         wait(lambda: exchange.market.credit(scenario.operator) == 0, "the credit is gone")
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("scenario", [{"stake": 1}], indirect=True)
+def test_run__stake_below_the_minimum__says_how_much_is_missing_and_the_command_that_mends_it(
+    exchange: Exchange, scenario: Scenario, tmp_path: Path
+) -> None:
+    network = exchange.net.network
+    with working(scenario):
+        wait(lambda: state_of(scenario).get("status") == "active", "it beats")
+    exchange.chain.rpc("evm_increaseTime", network.node_parameters.dead_after + 1)
+    exchange.chain.rpc("evm_mine")
+    exchange.owner.send(exchange.market.calls.check_liveness([scenario.node]), key=f"lapse/{scenario.name}")
+    fee = network.node_parameters.liveness_fee
+    keys.create_key(tmp_path / "keys", "owner", PASSWORD, secret=bytes(devnet.account(1).key), devnet=True)
+    with structlog.testing.capture_logs() as logs, working(scenario) as running:
+
+        def hearth(*arguments: str) -> Said:
+            config = ("--config", str(scenario.home / "worker.toml"), "--network", str(exchange.net.network_file))
+            return run_hearth(tmp_path, "worker", *arguments, *config)
+
+        wait(lambda: state_of(scenario).get("stake_short") == str(fee), "it says what it lacks")
+        said = state_of(scenario)
+        assert (said["status"], said["state"]) == ("pending", "waiting")
+        assert running.worker.metrics.registry.get_sample_value("hearth_worker_stake_short") == fee
+        (line,) = [line for line in logs if line["event"].startswith("stake is short")]
+        assert (line["log_level"], line["short"]) == ("warning", "0.00001 ETH")
+        shown = hearth("status").out
+        assert "pending" in shown and "waiting" in shown and "working" not in shown
+        assert "  stake 0.00001 ETH short: hearth worker stake 0.00001\n" in shown
+        doctor = hearth("doctor", "--json")
+        row = next(row for row in doctor.json["checks"] if row["name"] == "stake")
+        assert doctor.code == 3 and row["level"] == "FAIL" and "0.00001 ETH short" in row["detail"]
+        (wait_for,) = [one for one in hearth("status", "--json").json["waits"] if one["reason"] == "stake"]
+        assert wait_for["next"] == row["fix"] == line["next"] == "hearth worker stake 0.00001"
+        password = ("--account", "owner", "--password-file", str(scenario.home / "password"))
+        mended = hearth(*wait_for["next"].split()[2:], *password)
+        assert mended.code == 0, mended.err
+        wait(lambda: state_of(scenario).get("state") == "working", "it can work again")
+        assert running.worker.metrics.registry.get_sample_value("hearth_worker_stake_short") == 0
+        assert not any(one["reason"] == "stake" for one in hearth("status", "--json").json["waits"])
+        assert [line["stake"] for line in logs if line["event"] == "stake suffices"] == ["1 ETH"]
 
 
 # ---- refusals to start, each with nothing sent and nothing written to the chain ----
