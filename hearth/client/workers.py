@@ -7,11 +7,14 @@ What a worker's own machine knows (its settings, its process, its books) is in t
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.gates import GATE_WORDS
+from hearth.client.prepared import Prepared, read_prepared
 from hearth.client.standing import START, waits_of
 from hearth.client.views import job_hex
 from hearth.protocol.units import format_rate, parse_amount, parse_rate
@@ -19,7 +22,7 @@ from hearth.protocol.units import format_rate, parse_amount, parse_rate
 if TYPE_CHECKING:
     from hearth.chain.port import Call
     from hearth.client.reading import JobReader
-    from hearth.client.reports import NodeGates, NodeStatus, OfferRow, Offers, OwnerAction, PreparedTx, UnitGate
+    from hearth.client.reports import NodeGates, NodeStatus, OfferRow, Offers, OwnerAction, Transaction, UnitGate
     from hearth.protocol.types import Node, Offer
 
 OWNER_GAS: Final = 300_000
@@ -153,8 +156,7 @@ class Workers:
                 minimum=str(least),
             )
         call = session.market.calls.register(operator, offer, manifest, amount)
-        key = f"register/{operator}/{self._nonce(payout)}"
-        report = self._act("register", call, key, payout, stake=amount, print_tx=print_tx)
+        report = self._act("register", call, f"register/{operator}", payout, stake=amount, print_tx=print_tx)
         return {**report, "operator": operator, "stake": str(amount), "stake_text": session.amount(amount)}
 
     def update_offer(self, node: Node, offer: Offer, manifest: bytes, *, print_tx: bool = False) -> OwnerAction:
@@ -167,24 +169,24 @@ class Workers:
                 component="worker",
             )
         call = self.session.market.calls.update_offer(node.id, offer, manifest)
-        return self._act("update", call, f"offer/{node.id}/{self._nonce(node.owner)}", node.owner, print_tx=print_tx)
+        return self._act("update", call, f"offer/{node.id}", node.owner, print_tx=print_tx)
 
     def set_ask(self, node: Node, rate: str, *, print_tx: bool = False) -> OwnerAction:
         """Change a node's ask; it takes effect after the market's notice. Raises RefusedError while one is pending."""
         asset = self.session.asset
         ask = parse_rate(rate, asset, round_up=True)
-        key = f"ask/{node.id}/{ask}/{self._nonce(node.owner)}"
+        key = f"ask/{node.id}/{ask}"
         call = self.session.market.calls.set_ask(node.id, ask)
         report = self._act("price", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "ask": str(ask), "ask_text": format_rate(ask, asset, places=9)}
 
     def add_stake(self, node: Node, amount: str, *, print_tx: bool = False) -> OwnerAction:
-        """Add stake to a node; stake leaves only by exit."""
+        """Add stake to a node, from its owner or any account that is chosen; it leaves only by exit, to the owner."""
         units = parse_amount(amount, self.session.asset)
         if units == 0:
             raise UsageError("a stake of nothing adds nothing", hint="hearth worker stake AMOUNT", code="BAD_AMOUNT")
         call = self.session.market.calls.add_stake(node.id, units)
-        key = f"stake/{node.id}/{units}/{self._nonce(node.owner)}"
+        key = f"stake/{node.id}/{units}"
         report = self._act("stake", call, key, node.owner, stake=units, print_tx=print_tx)
         return {**report, "node": node.id, "added": str(units), "added_text": self.session.amount(units)}
 
@@ -195,7 +197,7 @@ class Workers:
         calls = self.session.market.calls
         name = "cancel" if cancel else "finish" if finish else "start"
         call = {"cancel": calls.exit_cancel, "finish": calls.exit_finish, "start": calls.exit_start}[name](node.id)
-        key = f"exit/{name}/{node.id}/{self._nonce(node.owner)}"
+        key = f"exit/{name}/{node.id}"
         report = self._act(f"exit {name}", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "unbonding": self.session.network.node_parameters.unbonding}
 
@@ -204,87 +206,84 @@ class Workers:
 
         Where a `stake` or a `rate` is given, the call must be for just that. Raises UsageError BAD_TX, RefusedError.
         """
-        from hearth.chain.port import Call
-        from hearth.market.abi import codec
-
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
             raw = raw.get("prepared", raw)
-            chain, owner, to = int(raw["chain_id"]), str(raw["from"]).lower(), str(raw["to"]).lower()
-            data, value = bytes.fromhex(raw["data"][2:]), int(raw["value"])
-            approve, action, key = int(raw["approve"]), str(raw["action"]), str(raw["key"])
-            # The file's own word for what it does is not taken: the calldata says it.
-            told = codec("NodeRegistry").decode_input(data)
-            if told is None:
-                raise ValueError("its data calls nothing of NodeRegistry")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            prepared, function, arguments = read_prepared(raw, self.session.network, str(path))
+        except (OSError, ValueError, AttributeError) as error:
             raise UsageError(
                 f"{path} is no prepared transaction: {error!r}", hint="hearth worker register --print-tx", code="BAD_TX"
             ) from error
-        function, arguments = told
-        if chain != self.session.network.chain_id or to != self.session.network.nodes:
-            raise RefusedError(
-                f"{path} is for contract {to} on chain {chain}, not for {self.session.network.name}",
-                hint="use --network NAME",
-                code="WRONG_MARKET",
-            )
         asset = self.session.asset
         if rate is not None:
-            _agrees(path, told, "ask", parse_rate(rate, asset, round_up=True))
+            _agrees(path, function, arguments, "ask", parse_rate(rate, asset, round_up=True))
         if stake is not None:
-            _agrees(path, told, "amount", parse_amount(stake, asset))
+            _agrees(path, function, arguments, "amount", parse_amount(stake, asset))
+        payer = self._payer(prepared.call, prepared.sender)
         shown = ", ".join(f"{name} {_plain(argument)}" for name, argument in arguments.items())
-        question = f"{function}({shown}) as {owner}, paying {self.session.amount(value or approve)}?"
+        question = f"{function}({shown}) as {payer}, paying {self.session.amount(prepared.paid)}?"
         self.session.tell("confirm", {"text": question, "needed": False})
-        call = Call(to, data, value, f"nodes.{function}")
-        report = self._act(action, call, key, owner, stake=approve or value)
-        return {**report, "prepared_in": str(path)}
+        return {**self._send(replace(prepared, sender=payer)), "prepared_in": str(path)}
 
     # ---- inside ----
-
-    def _nonce(self, owner: str) -> int:
-        return self.session.market.port.nonce(owner)
 
     def _act(
         self, action: str, call: Call, key: str, owner: str, *, stake: int = 0, print_tx: bool = False
     ) -> OwnerAction:
-        """Send a call of the node's owner, or with `print_tx` return it for another machine to send."""
+        """Send a call of the node's owner once, or with `print_tx` return it for another machine to send.
+
+        `key` names the effect; with the sender's nonce it is another one for each time that it is wanted.
+        """
+        sender = owner if print_tx else self._payer(call, owner)
+        approve = stake if self.session.network.asset.address else 0
+        key = f"{key}/{self.session.market.port.nonce(sender)}"
+        prepared = Prepared(action, sender, call, approve, key)
         if print_tx:
-            prepared: PreparedTx = {
-                "schema": "hearth.tx/1",
-                "action": action,
-                "chain_id": self.session.network.chain_id,
-                "from": owner,
-                "to": self.session.network.nodes,
-                "data": "0x" + call.data.hex(),
-                "value": str(call.value),
-                "approve": str(stake) if stake and self.session.network.asset.address else "0",
-                "key": key,
-            }
             return {
                 "schema": "hearth.action/1",
                 "action": action,
                 "dry_run": self.session.dry_run,
-                "prepared": prepared,
+                "prepared": prepared.document(self.session.network),
                 "transactions": [],
             }
+        return self._send(prepared)
+
+    def _payer(self, call: Call, owner: str) -> str:
+        """Return the address that signs: the owner's, or for more stake any that is chosen. Raises NOT_OWNER.
+
+        The contract takes stake from anyone. Whose key happens to be the only one here is not asked to pay for it.
+        """
         mine = self.session.key("owner")
-        if mine.address != owner:
-            raise ConfigError(
-                f"{owner} owns this node, and the key {mine.name} is {mine.address}",
-                hint="use --account NAME, or --print-tx here and --tx FILE on the owner's machine",
-                code="NOT_OWNER",
-                component="worker",
-            )
-        self.session.require_funds(owner, asset_units=stake, gas=OWNER_GAS, what=action)
-        sent = []
-        with self.session.sender("owner") as sender:
-            if stake and self.session.market.allowance(owner, self.session.network.nodes) < stake:
-                sent.append(self.session.send(sender, self.session.market.calls.approve_stake(stake), f"approve/{key}"))
+        adds_stake = call.label == "nodes.add_stake"
+        if mine.address == owner or (adds_stake and self.session.settings.account is not None):
+            return mine.address
+        more = "--account NAME, whichever pays the stake" if adds_stake else "--account NAME"
+        raise ConfigError(
+            f"{owner} owns this node, and the key {mine.name} is {mine.address}",
+            hint=f"use {more}, or --print-tx here and --tx FILE on the owner's machine",
+            code="NOT_OWNER",
+            component="worker",
+        )
+
+    def _send(self, prepared: Prepared) -> OwnerAction:
+        """Send a call of the account that this session signs with."""
+        session = self.session
+        session.require_funds(prepared.sender, asset_units=prepared.paid, gas=OWNER_GAS, what=prepared.action)
+        sent: list[Transaction] = []
+        with session.sender("owner") as sender:
+            approve = prepared.approve
+            if approve and session.market.allowance(prepared.sender, session.network.nodes) < approve:
+                call = session.market.calls.approve_stake(approve)
+                sent.append(session.send(sender, call, f"approve/{prepared.key}"))
             # Simulated without its approval, the call would be refused.
-            if not (self.session.dry_run and sent):
-                sent.append(self.session.send(sender, call, key))
-        return {"schema": "hearth.action/1", "action": action, "dry_run": self.session.dry_run, "transactions": sent}
+            if not (session.dry_run and sent):
+                sent.append(session.send(sender, prepared.call, prepared.key))
+        return {
+            "schema": "hearth.action/1",
+            "action": prepared.action,
+            "dry_run": session.dry_run,
+            "transactions": sent,
+        }
 
 
 def _free(node: Node) -> int:
@@ -293,9 +292,8 @@ def _free(node: Node) -> int:
     return max(0, min(node.offer.slots, slots) - node.hot.busy)
 
 
-def _agrees(path: Path, told: tuple[str, dict[str, Any]], name: str, wanted: int) -> None:
+def _agrees(path: Path, function: str, arguments: Mapping[str, Any], name: str, wanted: int) -> None:
     """Refuse a prepared call whose argument is not what the command line says. Raises UsageError BAD_TX."""
-    function, arguments = told
     if arguments.get(name) != wanted:
         raise UsageError(
             f"{path} calls {function} with {name} {arguments.get(name)}, and {wanted} is asked for",

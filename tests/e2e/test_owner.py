@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hearth.local.devnet import free_port
-from tests.e2e.town import Said, Town, town
+from tests.e2e.town import Said, Town, hearth, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -69,3 +70,38 @@ def test_worker_owner_action__neither_amount_nor_file__says_what_is_missing(
     refused = place.hearth("worker", command, "--config", str(cold), "--json")
     assert (refused.code, refused.error["code"]) == (2, "USAGE")
     assert f"hearth worker {command}" in refused.error["hint"] and "--tx FILE" in refused.error["hint"]
+
+
+# ---- who pays ----
+
+
+def test_worker_stake__another_wallet__pays_where_it_is_chosen(place: Town, cold: Path, tmp_path: Path) -> None:
+    before, keeper = stake_of(place, cold), place.client.wallet.balance("keeper")["asset"]
+    sent = told(place, "worker", "stake", "0.25", "--config", str(cold), "--account", "keeper", "--json").json
+    assert sent["added"] == str(25 * 10**16)
+    # The same again is more stake: the effect is one of the payer's, not of the owner's.
+    again = told(place, "worker", "stake", "0.25", "--config", str(cold), "--account", "keeper", "--json").json
+    assert not again["transactions"][-1]["repeated"]
+    assert stake_of(place, cold) - before == 5 * 10**17
+    assert int(keeper) - int(place.client.wallet.balance("keeper")["asset"]) >= 5 * 10**17
+    # What --print-tx wrote for the owner any wallet may send, since anyone may add stake; nothing else.
+    for command, amount, code in (("stake", "0.5", 0), ("price", "0.7/h", 3)):
+        file = tmp_path / f"{command}.json"
+        file.write_text(told(place, "worker", command, amount, "--config", str(cold), "--print-tx").out)
+        said = place.hearth("worker", command, "--tx", str(file), "--account", "keeper", "--json")
+        assert said.code == code, said.out
+        assert code == 0 or said.error["code"] == "NOT_OWNER"
+    assert stake_of(place, cold) - before == 10**18
+
+
+def test_worker_stake__key_that_nobody_chose__pays_nothing(place: Town, cold: Path, tmp_path: Path) -> None:
+    """The only key of a machine is mostly the worker's own: its gas money is not stake."""
+    keys = tmp_path / "home" / "keys"
+    shutil.copytree(place.home / "keys", keys)
+    for path in keys.glob("*.json"):
+        if path.stem != "worker2":
+            path.unlink()
+    market = str(place.home / "networks" / "devnet.json")
+    refused = hearth(tmp_path / "home", "worker", "stake", "1", "--config", str(cold), "--network", market, "--json")
+    assert (refused.code, refused.error["code"]) == (3, "NOT_OWNER")
+    assert "whichever pays the stake" in refused.error["hint"]
