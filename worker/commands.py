@@ -34,7 +34,7 @@ def _owner_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def _owner(run: Run, tx: Path | None, act: Callable[[], OwnerAction], **wanted: str | None) -> OwnerAction:
     """Send what was prepared on the worker's machine, or act with what this machine knows.
 
-    `wanted` is what the command line says of a prepared call, where it says anything: its `stake` or its `rate`.
+    `wanted` is what the command line says of a prepared call, where it says anything: its `amount` or its `rate`.
     """
     return act() if tx is None else run.client.workers.send_prepared(tx, **wanted)
 
@@ -143,8 +143,18 @@ def worker_price(run: Run, rate: str | None, config: Path, print_tx: bool, tx: P
 def worker_stake(run: Run, amount: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Add AMOUNT of stake; it leaves only by exit. --tx FILE needs no AMOUNT."""
     provider, command = Provider(run.client, config), "hearth worker stake AMOUNT"
-    report = _owner(run, tx, lambda: provider.stake(_needed(amount, command), print_tx=print_tx), stake=amount)
+    report = _owner(run, tx, lambda: provider.stake(_needed(amount, command), print_tx=print_tx), amount=amount)
     _show_action(run, report, f"node {report.get('node')} has {report.get('added_text')} more stake")
+
+
+@worker.command("withdraw", cls=Leaf)
+@click.argument("amount", required=False)
+@_owner_options
+def worker_withdraw(run: Run, amount: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
+    """Pay the owner's credit in Escrow out to the owner, all of it without AMOUNT."""
+    provider = Provider(run.client, config)
+    report = _owner(run, tx, lambda: provider.withdraw(amount, print_tx=print_tx), amount=amount)
+    _show_action(run, report, f"withdrew {report.get('amount_text')} to {report.get('to')}")
 
 
 @worker.command("exit", cls=Leaf)

@@ -1,5 +1,6 @@
 """What a provider does with the worker of a worker.toml: look at it, register it, steer it, read its books.
 
+What an owner does with the very key that a running worker holds, that worker sends (`worker.requests`).
 `Provider(client, Path("worker.toml"))` is what `hearth worker ...` calls; from Python it serves the same.
 """
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from hearth.client import Client
     from hearth.client.reports import Check as CheckRow
     from hearth.client.reports import Diagnosis, OwnerAction
+    from hearth.client.workers import Workers
     from hearth.protocol.types import Node, Offer
     from worker.reports import EarningsReport, Selftest, WorkerMode, WorkerStatus, WorkerWhy
     from worker.runtimes.base import Check
@@ -43,6 +45,13 @@ class Provider:
         from hearth.chain.keys import read_key
 
         return read_key(self.settings.account.keystore).address
+
+    @cached_property
+    def _owner(self) -> Workers:
+        """Return what the owner does; the running worker sends what its key signs."""
+        from worker.requests import RunningWorker
+
+        return self._workers.through(RunningWorker(self.settings.home, self.operator, self.session))
 
     def node(self) -> Node:
         """Return this worker's node as it stands. Raises NotFoundError NO_NODE."""
@@ -93,7 +102,7 @@ class Provider:
             )
         offer, manifest = self._offer()
         payout = settings.account.payout
-        report = self._workers.register(self.operator, offer, manifest, payout=payout, stake=stake, print_tx=print_tx)
+        report = self._owner.register(self.operator, offer, manifest, payout=payout, stake=stake, print_tx=print_tx)
         if not print_tx and not self.session.dry_run:
             node = find_node(market, None, self.operator, "latest")
             report["node"] = None if node is None else node.id
@@ -103,19 +112,23 @@ class Provider:
         """Replace the idle node's offer by what the settings and the machine say now. Raises RefusedError BUSY."""
         node = self.node()
         offer, manifest = self._offer()
-        return self._workers.update_offer(node, offer, manifest, print_tx=print_tx)
+        return self._owner.update_offer(node, offer, manifest, print_tx=print_tx)
 
     def price(self, rate: str, *, print_tx: bool = False) -> OwnerAction:
         """Change the node's ask; it takes effect after the market's notice."""
-        return self._workers.set_ask(self.node(), rate, print_tx=print_tx)
+        return self._owner.set_ask(self.node(), rate, print_tx=print_tx)
 
     def stake(self, amount: str, *, print_tx: bool = False) -> OwnerAction:
-        """Add stake to the node; stake leaves only by exit."""
-        return self._workers.add_stake(self.node(), amount, print_tx=print_tx)
+        """Add stake to the node, from its owner or any account that is chosen; stake leaves only by exit."""
+        return self._owner.add_stake(self.node(), amount, print_tx=print_tx)
+
+    def withdraw(self, amount: str | None = None, *, print_tx: bool = False) -> OwnerAction:
+        """Pay what the node has earned, its owner's credit in Escrow, out to the owner; all of it by default."""
+        return self._owner.withdraw(self.node(), amount, print_tx=print_tx)
 
     def exit(self, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
         """Start the node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""
-        return self._workers.exit(self.node(), cancel=cancel, finish=finish, print_tx=print_tx)
+        return self._owner.exit(self.node(), cancel=cancel, finish=finish, print_tx=print_tx)
 
     def _offer(self) -> tuple[Offer, bytes]:
         """Return what the machine offers and the digest of its stored manifest. Raises ConfigError UNSAFE_ENGINE."""

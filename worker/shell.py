@@ -57,6 +57,7 @@ from worker.decide import (
 from worker.flights import GAP, read_call
 from worker.journal import Journal, Moment, Phase
 from worker.metrics import Metrics
+from worker.requests import OWNER, Desk
 from worker.settings import Settings, accepting_at, free_disk_bytes
 from worker.watch import Watcher
 
@@ -168,6 +169,7 @@ class Worker:
         self._last: list[Action | Skip] = []
         self._hold: Reason | None = None
         self._stake_short = 0
+        self._desk = Desk(self._home, market, sender, told.node)
 
     # ---- the loop ----
 
@@ -233,6 +235,7 @@ class Worker:
         self._last = decide(snapshot, replace(self._told.config, hold=self._hold), now)
         try:
             self._act(now)
+            self._desk.serve()
         finally:
             self._housekeep()
             self._record(snapshot, now)
@@ -264,7 +267,8 @@ class Worker:
             if after is None or after.id != intent.id or after.state.live:
                 continue
             read = read_call(intent.call, self._market)
-            self.metrics.transactions.labels(read[0].value if read else GAP, after.state.value).inc()
+            kind = OWNER if intent.key.startswith(f"{OWNER}/") else read[0].value if read else GAP
+            self.metrics.transactions.labels(kind, after.state.value).inc()
             if after.gas_used and after.gas_price:
                 self.metrics.gas_spent.inc(after.gas_used * after.gas_price)
             if after.state.done:
@@ -417,6 +421,7 @@ class Worker:
             return False
         return not (
             self._executor.active()
+            or self._desk.busy
             or self._flights()
             or self._journal.executions()
             or any(lease.unit.node == self._told.node for job in snapshot.jobs for lease in job.leases)
@@ -435,6 +440,7 @@ class Worker:
         ):
             with suppress(StorageError):
                 self._store.collect()
+        self._desk.sweep()
         self._backoff = {key: value for key, value in self._backoff.items() if value[0] > time.monotonic()}
 
     def _record(self, snapshot: Snapshot, now: int) -> None:

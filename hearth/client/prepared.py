@@ -6,12 +6,13 @@ The document's own word for what it does is not taken: its calldata says it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hearth.base.errors import RefusedError
 from hearth.chain.port import Call
 
 if TYPE_CHECKING:
+    from hearth.chain.tx import Sent
     from hearth.client.reports import PreparedTx
     from hearth.market.network import Network
 
@@ -45,6 +46,13 @@ class Prepared:
             "approve": str(self.approve),
             "key": self.key,
         }
+
+
+class Holder(Protocol):
+    """Whoever may know a running process that holds a key, and that sends calls of an owner for it."""
+
+    def send(self, prepared: Prepared) -> list[Sent] | None:
+        """Have a call sent and wait for what it came to; None where no process holds its sender's key."""
 
 
 def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared, str, dict[str, Any]]:

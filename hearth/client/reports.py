@@ -96,10 +96,10 @@ class Withdrawal(TypedDict):
 class OwnerAction(TypedDict):
     """What a node's owner sent.
 
-    `action` is "register", "update", "price", "stake" or "exit start|cancel|finish". `prepared` stands there, and
-    nothing was sent, where another machine is to send it; `prepared_in` is the file that such a call came from.
-    Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; more stake
-    `node` and `added`; an exit `node` and `unbonding`.
+    `action` is "register", "update", "price", "stake", "withdraw" or "exit start|cancel|finish". `prepared` stands
+    there, and nothing was sent, where another machine is to send it; `prepared_in` is the file that such a call came
+    from. Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; more stake
+    `node` and `added`; a withdrawal `node`, `amount` and `to`; an exit `node` and `unbonding`.
     """
 
     schema: Literal["hearth.action/1"]
@@ -116,6 +116,9 @@ class OwnerAction(TypedDict):
     ask_text: NotRequired[str]
     added: NotRequired[str]
     added_text: NotRequired[str]
+    amount: NotRequired[str]
+    amount_text: NotRequired[str]
+    to: NotRequired[str]
     unbonding: NotRequired[int]
 
 

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.gates import GATE_WORDS
-from hearth.client.prepared import Prepared, read_prepared
+from hearth.client.prepared import Holder, Prepared, read_prepared
 from hearth.client.standing import START, waits_of
 from hearth.client.views import job_hex
+from hearth.client.wallet import credit_to_withdraw
 from hearth.protocol.units import format_rate, parse_amount, parse_rate
 
 if TYPE_CHECKING:
@@ -31,10 +32,15 @@ OWNER_GAS: Final = 300_000
 class Workers:
     """The market's workers, and what their owners do: `client.workers`."""
 
-    def __init__(self, reads: JobReader) -> None:
-        """Read nothing yet."""
+    def __init__(self, reads: JobReader, holder: Holder | None = None) -> None:
+        """Read nothing yet; `holder` is asked first to send what an owner does."""
         self.session = reads.session
         self._reads = reads
+        self._holder = holder
+
+    def through(self, holder: Holder) -> Workers:
+        """Return the same whose owner actions a process that holds the key sends, where one runs."""
+        return Workers(self._reads, holder)
 
     # ---- looking ----
 
@@ -190,6 +196,15 @@ class Workers:
         report = self._act("stake", call, key, node.owner, stake=units, print_tx=print_tx)
         return {**report, "node": node.id, "added": str(units), "added_text": self.session.amount(units)}
 
+    def withdraw(self, node: Node, amount: str | None = None, *, print_tx: bool = False) -> OwnerAction:
+        """Pay the owner's credit in Escrow out to the owner, all of it by default. Raises FundsError NO_CREDIT."""
+        session = self.session
+        units = credit_to_withdraw(session, node.owner, amount)
+        call = session.market.calls.withdraw(node.owner, units)
+        report = self._act("withdraw", call, "withdraw", node.owner, print_tx=print_tx)
+        text = session.amount(units)
+        return {**report, "node": node.id, "amount": str(units), "amount_text": text, "to": node.owner}
+
     def exit(self, node: Node, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
         """Start a node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""
         if cancel and finish:
@@ -201,10 +216,10 @@ class Workers:
         report = self._act(f"exit {name}", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "unbonding": self.session.network.node_parameters.unbonding}
 
-    def send_prepared(self, path: Path, *, stake: str | None = None, rate: str | None = None) -> OwnerAction:
+    def send_prepared(self, path: Path, *, amount: str | None = None, rate: str | None = None) -> OwnerAction:
         """Send a call that --print-tx wrote on another machine, after checking whose and for which market it is.
 
-        Where a `stake` or a `rate` is given, the call must be for just that. Raises UsageError BAD_TX, RefusedError.
+        Where an `amount` or a `rate` is given, the call must be for just that. Raises UsageError BAD_TX, RefusedError.
         """
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
@@ -217,8 +232,8 @@ class Workers:
         asset = self.session.asset
         if rate is not None:
             _agrees(path, function, arguments, "ask", parse_rate(rate, asset, round_up=True))
-        if stake is not None:
-            _agrees(path, function, arguments, "amount", parse_amount(stake, asset))
+        if amount is not None:
+            _agrees(path, function, arguments, "amount", parse_amount(amount, asset))
         payer = self._payer(prepared.call, prepared.sender)
         shown = ", ".join(f"{name} {_plain(argument)}" for name, argument in arguments.items())
         question = f"{function}({shown}) as {payer}, paying {self.session.amount(prepared.paid)}?"
@@ -269,6 +284,21 @@ class Workers:
         """Send a call of the account that this session signs with."""
         session = self.session
         session.require_funds(prepared.sender, asset_units=prepared.paid, gas=OWNER_GAS, what=prepared.action)
+        held = None if self._holder is None or session.dry_run else self._holder.send(prepared)
+        sent = self._sign(prepared) if held is None else [session.receipt_of(one) for one in held]
+        if held is not None:
+            for facts in sent:
+                session.tell("tx", facts)
+        return {
+            "schema": "hearth.action/1",
+            "action": prepared.action,
+            "dry_run": session.dry_run,
+            "transactions": sent,
+        }
+
+    def _sign(self, prepared: Prepared) -> list[Transaction]:
+        """Sign and send a call here, and its approval before it where one is needed."""
+        session = self.session
         sent: list[Transaction] = []
         with session.sender("owner") as sender:
             approve = prepared.approve
@@ -278,12 +308,7 @@ class Workers:
             # Simulated without its approval, the call would be refused.
             if not (session.dry_run and sent):
                 sent.append(session.send(sender, prepared.call, prepared.key))
-        return {
-            "schema": "hearth.action/1",
-            "action": prepared.action,
-            "dry_run": session.dry_run,
-            "transactions": sent,
-        }
+        return sent
 
 
 def _free(node: Node) -> int:

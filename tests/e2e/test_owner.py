@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
+import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,3 +108,84 @@ def test_worker_stake__key_that_nobody_chose__pays_nothing(place: Town, cold: Pa
     refused = hearth(tmp_path / "home", "worker", "stake", "1", "--config", str(cold), "--network", market, "--json")
     assert (refused.code, refused.error["code"]) == (3, "NOT_OWNER")
     assert "whichever pays the stake" in refused.error["hint"]
+
+
+# ---- one key for owner and worker, which works ----
+
+FAILPOINTS = {
+    "native": ("owner.taken", "owner.mined"),
+    "erc20": ("m8.broadcast@token.approve",),
+}
+"""Where the worker is killed while it adds stake for its owner."""
+
+
+@pytest.fixture(scope="module")
+def hot(place: Town) -> Path:
+    """The settings of a node that its worker's key owns; `working` runs it."""
+    address = told(place, "wallet", "show", "worker3", "--json").json["address"]
+    config = place.worker_file("worker3", extra=("--payout", address))
+    told(place, "worker", "register", "--config", str(config), "--account", "worker3", "--stake", "2", "--json")
+    return config
+
+
+@contextlib.contextmanager
+def working(place: Town, config: Path, *, failpoint: str = "") -> Iterator[None]:
+    """Run the worker while the context is open; one with a `failpoint` may die before."""
+    status = ("worker", "status", "--config", str(config), "--json")
+    place.start("hot", "-m", "worker", "--config", str(config), failpoint=failpoint)
+    try:
+        end = time.monotonic() + 60
+        while (told(place, *status).json["process"] or {}).get("pid") != place.processes["hot"].pid:
+            assert time.monotonic() < end, (place.home / "hot.log").read_text()[-3000:]
+            time.sleep(0.1)
+        yield
+    finally:
+        place.stop("hot")
+
+
+def owner(place: Town, config: Path, *arguments: str) -> Said:
+    """Run a command of the owner, whose key is the worker's."""
+    return place.hearth("worker", *arguments, "--config", str(config), "--account", "worker3", "--json")
+
+
+def test_owner_actions__worker_runs_on_the_owners_key__it_sends_them(place: Town, hot: Path) -> None:
+    with working(place, hot):
+        before = stake_of(place, hot)
+        for _ in range(2):
+            added = owner(place, hot, "stake", "0.5")
+            assert added.code == 0, added.err + added.out
+            calls = [facts["action"] for facts in added.json["transactions"]]
+            approved = [] if place.session.network.asset.address is None else ["token.approve"]
+            assert calls == [*approved, "nodes.add_stake"]
+            assert all(facts["block"] > 0 and not facts["repeated"] for facts in added.json["transactions"])
+            assert "the running worker holds this key" in added.err and "nodes.add_stake: 0x" in added.err
+        assert stake_of(place, hot) - before == 10**18
+        assert owner(place, hot, "price", "0.66/h").code == 0
+        # What the contract or the balance refuses comes back as it would from a command that signs itself.
+        again = owner(place, hot, "price", "0.67/h")
+        assert (again.code, again.error["code"]) == (5, "REFUSED") and "an ask is pending" in again.error["message"]
+        rich = owner(place, hot, "stake", "99999999")
+        assert (rich.code, rich.error["code"]) == (6, "FUNDS_SHORT")
+        nothing = owner(place, hot, "withdraw")
+        assert (nothing.code, nothing.error["code"]) == (6, "NO_CREDIT")
+        assert owner(place, hot, "exit").code == 0 and owner(place, hot, "exit", "--cancel").code == 0
+        rehearsed = owner(place, hot, "stake", "1", "--dry-run")
+        assert rehearsed.code == 0 and rehearsed.json["dry_run"]
+        assert not list((place.home / "workers" / "worker3" / "requests").glob("*.[adt]*"))
+    assert stake_of(place, hot) - before == 10**18
+
+
+def test_worker_stake__worker_killed_while_it_sends__is_added_once(place: Town, hot: Path) -> None:
+    for failpoint in FAILPOINTS["native" if place.session.network.asset.address is None else "erc20"]:
+        before = stake_of(place, hot)
+        with working(place, hot, failpoint=failpoint):
+            cut = owner(place, hot, "stake", "0.125")
+            assert place.processes["hot"].wait(30) == -signal.SIGKILL
+        assert (cut.code, cut.error["code"]) == (4, "TX_PENDING"), (failpoint, cut.out)
+        assert "hearth worker start" in cut.error["hint"]
+        # Nothing is signed beside what the worker has taken up.
+        waits = owner(place, hot, "stake", "0.125")
+        assert (waits.code, waits.error["code"]) == (4, "TX_PENDING"), failpoint
+        with working(place, hot):
+            assert owner(place, hot, "stake", "0.125").code == 0
+            assert stake_of(place, hot) - before == 125 * 10**15, failpoint

@@ -122,10 +122,10 @@ class Town:
         """Start a keeper process with the devnet's keeper key."""
         self.start("keeper", "-m", "hearth.cli", "keeper", "run")
 
-    def start(self, name: str, *arguments: str) -> None:
-        """Start a Python process of the town."""
+    def start(self, name: str, *arguments: str, failpoint: str = "") -> None:
+        """Start a Python process of the town, perhaps one that dies at a named point."""
         environ = {key: value for key, value in os.environ.items() if not key.startswith("HEARTH_")}
-        environ |= {"HEARTH_HOME": str(self.home), "PYTHONPATH": str(ROOT)}
+        environ |= {"HEARTH_HOME": str(self.home), "PYTHONPATH": str(ROOT), "HEARTH_FAILPOINT": failpoint}
         with (self.home / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
                 [sys.executable, *arguments],
