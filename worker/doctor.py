@@ -12,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import ConfigError, HearthError
@@ -27,6 +28,7 @@ from hearth.protocol.types import Offer, Status
 from hearth.protocol.units import Asset, format_amount, format_duration, format_size
 from hearth.storage.stores import Store, open_store
 from worker import gpu
+from worker.machine import others, overbooked, room_of, share_of
 from worker.runtimes.base import Check, Level
 from worker.runtimes.wasm import WasmRuntime
 from worker.settings import (
@@ -53,14 +55,18 @@ RANGE: Final = 2_000
 """Blocks of logs that a provider should give at once."""
 
 
-def diagnose(settings: Settings, network: Network, port: ChainPort) -> list[Check]:
-    """Return every row, in the order in which a provider would fix them."""
+def diagnose(settings: Settings, network: Network, port: ChainPort, user_home: Path) -> list[Check]:
+    """Return every row, in the order in which a provider would fix them.
+
+    `user_home` is the home folder of this user's commands, in which the machine's workers name themselves.
+    """
     market = Market(port, network)
     looks: tuple[tuple[str, Callable[[], list[Check]]], ...] = (
         ("key file", lambda: look_at_keys(settings)),
         *((name, partial(look_at_runtime, name, settings, network.chain_id)) for name in RUNTIMES),
         ("gpu", lambda: look_at_gpus(settings, network.chain_id)),
         ("offer", lambda: look_at_offer(settings, asset_of(network))),
+        ("machine", lambda: look_at_machine(settings, asset_of(network), user_home)),
         ("disk", lambda: look_at_disk(settings)),
         ("store", lambda: look_at_stores(settings)),
         ("rpc", lambda: look_at_rpc(settings, market)),
@@ -183,6 +189,21 @@ def look_at_offer(settings: Settings, asset: Asset) -> list[Check]:
     if offer.ram_gib * offer.slots << 30 > memory_bytes() * 95 // 100:
         rows.append(Check("memory", Level.WARN, "all of it is promised to jobs", "lower offer.memory or offer.slots"))
     return rows
+
+
+def look_at_machine(settings: Settings, asset: Asset, user_home: Path) -> list[Check]:
+    """Check that this worker and those that run besides it do not promise the same things."""
+    besides = others(user_home, settings.home)
+    if not besides:
+        return [Check("machine", Level.PASS, "no other worker of this user runs here")]
+    offer = probe_offer(settings, asset)
+    gpus = [one.uuid for one in chosen_gpus(settings.offer, gpu.probe())] if offer.gpu_count else []
+    found = overbooked(share_of(settings.home, offer, gpus), besides, room_of(settings.home))
+    if not found:
+        return [Check("machine", Level.PASS, f"{len(besides) + 1} workers, and what they offer together is there")]
+    homes = ", ".join(one.home for one in besides)
+    fix = f"lower the sizes in [offer] of one, then hearth worker update; the others are {homes}"
+    return [Check("machine", Level.WARN, text, fix) for text in found]
 
 
 def look_at_disk(settings: Settings) -> list[Check]:

@@ -76,7 +76,7 @@ class Provider:
         from worker.doctor import diagnose
 
         session = self.session
-        found = diagnose(self.settings, session.network, session.unchecked_market.port)
+        found = diagnose(self.settings, session.network, session.unchecked_market.port, session.settings.home)
         rows = [_row(check) for check in found]
         return {"schema": "hearth.doctor/1", "result": worst(rows), "checks": rows}
 

@@ -185,7 +185,8 @@ class SignerLock(FileLock):
     def _in_use(self, pid: int | None) -> ConfigError:
         return ConfigError(
             f"process {pid or '(starting)'} is signing with this key ({self.path.stem.lstrip('.')})",
-            hint="wait for it or stop it, or use another key: hearth wallet list",
+            hint="wait for it or stop it, or use another key: hearth wallet list; "
+            "what a worker's owner does, the running worker does: hearth worker --help",
             code="KEY_IN_USE",
             retryable=True,
             component="wallet",

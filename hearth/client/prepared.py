@@ -5,6 +5,7 @@ The document's own word for what it does is not taken: its calldata says it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -55,7 +56,7 @@ class Holder(Protocol):
         """Have a call sent and wait for what it came to; None where no process holds its sender's key."""
 
 
-def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared, str, dict[str, Any]]:
+def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared, str, Mapping[str, Any]]:
     """Return the call of a document, which people know by `name`, with the function that it calls and its arguments.
 
     Raises ValueError for what is no such document, RefusedError WRONG_MARKET for another market's.

@@ -82,6 +82,8 @@ class Exchange:
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder = folder
+        self.user_home = folder / "user"
+        """Where this user's commands and workers keep what is not one worker's."""
         self.net = devnet.up(folder / "chain", port)
         self.url = self.net.url
         self.chain = Web3Chain([self.url])
@@ -256,7 +258,8 @@ class Scenario:
 
     def start(self, failpoint: str = "") -> None:
         """Start the worker as a process of its own, perhaps one that dies at a named point."""
-        env = {k: v for k, v in os.environ.items() if k != "HEARTH_FAILPOINT"} | {"PYTHONPATH": str(ROOT)}
+        env = {k: v for k, v in os.environ.items() if k != "HEARTH_FAILPOINT"}
+        env |= {"PYTHONPATH": str(ROOT), "HEARTH_HOME": str(self.exchange.user_home)}
         if failpoint:
             env["HEARTH_FAILPOINT"] = failpoint
         with (self.home / "log").open("ab") as log:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 
@@ -23,7 +25,9 @@ def exchange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
     except ConfigError as error:
         require("anvil", False, error.message)
     made = Exchange(tmp_path_factory.mktemp("market"), free_port())
-    yield made
+    # Workers in this process have the home folder that those in processes of their own have.
+    with mock.patch.dict(os.environ, {"HEARTH_HOME": str(made.user_home)}):
+        yield made
     made.close()
 
 

@@ -35,6 +35,7 @@ from tools import schemas
 from worker import settings
 from worker.__main__ import build
 from worker.decide import Claim, LeaseKey
+from worker.machine import others
 from worker.metrics import Metrics
 from worker.shell import Worker, read_mode, read_status, set_mode
 from worker.watch import Payment, earnings_of, never_fits
@@ -523,6 +524,9 @@ def test_build__home_of_another_keys_worker__is_refused(exchange: Exchange, scen
         error = refusal(other)
         assert (error.code, error.exit_code) == ("HOME_IN_USE", 3)
         assert str(scenario.home / "state") in error.message and "--home DIR" in error.hint
+        # The doctor of a worker with a home of its own sees this one.
+        (beside,) = [one for one in others(exchange.user_home, other.home) if one.home == str(scenario.home / "state")]
+        assert (beside.cores, beside.memory_gib, beside.disk_gib) == (1, 1, 1)
     # The lock is the process's: where it has ended, the home is free, and the file that stays is no hindrance.
     with working(other):
         wait(lambda: state_of(scenario).get("node") == other.node, "the other one works there")
