@@ -53,12 +53,16 @@ class Provider:
 
         return self._workers.through(RunningWorker(self.settings.home, self.operator, self.session))
 
-    def node(self) -> Node:
-        """Return this worker's node as it stands. Raises NotFoundError NO_NODE."""
+    def _find(self) -> Node | None:
+        """Return this worker's node as it stands, None where there is none."""
         from worker.watch import find_node
 
         market = self.session.market
-        node = find_node(market, self.settings.node, self.operator, market.port.head().hash)
+        return find_node(market, self.settings.node, self.operator, market.port.head().hash)
+
+    def node(self) -> Node:
+        """Return this worker's node as it stands. Raises NotFoundError NO_NODE."""
+        node = self._find()
         if node is None:
             raise NotFoundError(
                 f"no node of {self.session.network.name} is operated by {self.operator}",
@@ -123,8 +127,13 @@ class Provider:
         return self._owner.add_stake(self.node(), amount, print_tx=print_tx)
 
     def withdraw(self, amount: str | None = None, *, print_tx: bool = False) -> OwnerAction:
-        """Pay what the node has earned, its owner's credit in Escrow, out to the owner; all of it by default."""
-        return self._owner.withdraw(self.node(), amount, print_tx=print_tx)
+        """Pay what the node has earned, its owner's credit in Escrow, out to the owner; all of it by default.
+
+        Where the node has left the market, the owner is the settings' payout address.
+        """
+        node = self._find()
+        owner = self.settings.account.payout if node is None else node.owner
+        return self._owner.withdraw(owner, amount, print_tx=print_tx)
 
     def exit(self, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
         """Start the node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""

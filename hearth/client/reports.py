@@ -99,7 +99,7 @@ class OwnerAction(TypedDict):
     `action` is "register", "update", "price", "stake", "withdraw" or "exit start|cancel|finish". `prepared` stands
     there, and nothing was sent, where another machine is to send it; `prepared_in` is the file that such a call came
     from. Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; more stake
-    `node` and `added`; a withdrawal `node`, `amount` and `to`; an exit `node` and `unbonding`.
+    `node` and `added`; a withdrawal `amount` and `to`; an exit `node` and `unbonding`.
     """
 
     schema: Literal["hearth.action/1"]

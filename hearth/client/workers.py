@@ -196,14 +196,13 @@ class Workers:
         report = self._act("stake", call, key, node.owner, stake=units, print_tx=print_tx)
         return {**report, "node": node.id, "added": str(units), "added_text": self.session.amount(units)}
 
-    def withdraw(self, node: Node, amount: str | None = None, *, print_tx: bool = False) -> OwnerAction:
-        """Pay the owner's credit in Escrow out to the owner, all of it by default. Raises FundsError NO_CREDIT."""
+    def withdraw(self, owner: str, amount: str | None = None, *, print_tx: bool = False) -> OwnerAction:
+        """Pay an owner's credit in Escrow out to the owner, all of it by default. Raises FundsError NO_CREDIT."""
         session = self.session
-        units = credit_to_withdraw(session, node.owner, amount)
-        call = session.market.calls.withdraw(node.owner, units)
-        report = self._act("withdraw", call, "withdraw", node.owner, print_tx=print_tx)
-        text = session.amount(units)
-        return {**report, "node": node.id, "amount": str(units), "amount_text": text, "to": node.owner}
+        units = credit_to_withdraw(session, owner, amount)
+        call = session.market.calls.withdraw(owner, units)
+        report = self._act("withdraw", call, "withdraw", owner, print_tx=print_tx)
+        return {**report, "amount": str(units), "amount_text": session.amount(units), "to": owner}
 
     def exit(self, node: Node, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
         """Start a node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""

@@ -189,3 +189,29 @@ def test_worker_stake__worker_killed_while_it_sends__is_added_once(place: Town, 
         with working(place, hot):
             assert owner(place, hot, "stake", "0.125").code == 0
             assert stake_of(place, hot) - before == 125 * 10**15, failpoint
+
+
+# ---- leaving ----
+
+
+def test_worker_withdraw__after_the_exit__pays_stake_and_earnings_to_the_owner(
+    place: Town, cold: Path, tmp_path: Path
+) -> None:
+    stake = stake_of(place, cold)
+    told(place, "worker", "exit", "--config", str(cold))
+    place.rpc("evm_increaseTime", place.session.network.node_parameters.unbonding)
+    place.rpc("evm_mine")
+    told(place, "worker", "exit", "--finish", "--config", str(cold))
+    credit = int(place.client.wallet.balance("provider")["credit"])
+    assert credit >= stake
+    half = told(place, "worker", "withdraw", "0.5", "--config", str(cold), "--json").json
+    assert (half["amount"], half["to"]) == (str(5 * 10**17), place.session.key("owner").address)
+    file = tmp_path / "tx.json"
+    file.write_text(told(place, "worker", "withdraw", "--config", str(cold), "--print-tx").out)
+    other = place.hearth("worker", "withdraw", "--tx", str(file), "--account", "keeper", "--json")
+    assert (other.code, other.error["code"]) == (3, "NOT_OWNER")
+    said = told(place, "worker", "withdraw", "--tx", str(file), "--account", "provider")
+    assert said.err.count("escrow.withdraw: 0x") == 1
+    assert place.client.wallet.balance("provider")["credit"] == "0"
+    empty = place.hearth("worker", "withdraw", "--config", str(cold), "--json")
+    assert (empty.code, empty.error["code"]) == (6, "NO_CREDIT")
