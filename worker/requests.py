@@ -84,11 +84,12 @@ class RunningWorker:
         self._session = session
         self._patience = patience
 
-    def send(self, prepared: Prepared) -> list[Sent] | None:
+    def send(self, prepared: Prepared, check: Callable[[], object]) -> list[Sent] | None:
         """Have a call sent and wait for what it came to; None where no worker holds the key of its sender.
 
-        Raises what the sending came to, ConfigError WORKER_SILENT (nothing was or will be sent), and ChainError
-        TX_PENDING where the worker has taken it up and this wait ended first.
+        `check` is called before something new is asked for. Raises what it raises, what the sending came to,
+        ConfigError WORKER_SILENT (nothing was or will be sent), and ChainError TX_PENDING where the worker has taken it
+        up and this wait ended first.
         """
         if prepared.sender != self._operator or not (self._folder.is_dir() or is_running(self._home)):
             return None
@@ -103,6 +104,7 @@ class RunningWorker:
                     if not place.with_suffix(TAKEN).exists():
                         return None
                 elif not place.with_suffix(ASKED).exists():
+                    check()
                     request = {"id": secrets.token_hex(16), "asked": int(time.time())}
                     document = {**request, "tx": prepared.document(self._session.network)}
                     replace_text(place.with_suffix(ASKED), json.dumps(document), durable=True)

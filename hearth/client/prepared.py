@@ -5,7 +5,7 @@ The document's own word for what it does is not taken: its calldata says it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -52,8 +52,11 @@ class Prepared:
 class Holder(Protocol):
     """Whoever may know a running process that holds a key, and that sends calls of an owner for it."""
 
-    def send(self, prepared: Prepared) -> list[Sent] | None:
-        """Have a call sent and wait for what it came to; None where no process holds its sender's key."""
+    def send(self, prepared: Prepared, check: Callable[[], object]) -> list[Sent] | None:
+        """Have a call sent and wait for what it came to; None where no process holds its sender's key.
+
+        `check` raises where the call cannot be paid; it is called before it is asked for, not where it was before.
+        """
 
 
 def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared, str, Mapping[str, Any]]:

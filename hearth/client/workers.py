@@ -282,10 +282,16 @@ class Workers:
     def _send(self, prepared: Prepared) -> OwnerAction:
         """Send a call of the account that this session signs with."""
         session = self.session
-        session.require_funds(prepared.sender, asset_units=prepared.paid, gas=OWNER_GAS, what=prepared.action)
-        held = None if self._holder is None or session.dry_run else self._holder.send(prepared)
-        sent = self._sign(prepared) if held is None else [session.receipt_of(one) for one in held]
-        if held is not None:
+
+        def check() -> None:
+            session.require_funds(prepared.sender, asset_units=prepared.paid, gas=OWNER_GAS, what=prepared.action)
+
+        held = None if self._holder is None or session.dry_run else self._holder.send(prepared, check)
+        if held is None:
+            check()
+            sent = self._sign(prepared)
+        else:
+            sent = [session.receipt_of(one) for one in held]
             for facts in sent:
                 session.tell("tx", facts)
         return {

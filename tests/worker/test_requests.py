@@ -17,7 +17,7 @@ from eth_account import Account
 from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError
 from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call
-from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx import Sender, SenderConfig, Sent
 from hearth.chain.tx_journal import Journal
 from hearth.client.prepared import Prepared
 from hearth.market.abi import codec
@@ -42,10 +42,19 @@ class Rig:
     desk: Desk
     command: RunningWorker
     journal: Journal
+    checks: int = 0
 
     def prepared(self, call: Call | None = None, **changes: Any) -> Prepared:
         stake = self.market.calls.add_stake(NODE, 5)
         return replace(Prepared("stake", MINE, call or stake, 0, "key"), **changes)
+
+    def check(self) -> None:
+        """Count how often it is looked whether a call can be paid."""
+        self.checks += 1
+
+    def send(self, prepared: Prepared) -> list[Sent] | None:
+        """Ask as a command does."""
+        return self.command.send(prepared, self.check)
 
     def files(self) -> list[str]:
         return sorted(path.suffix for path in (self.home / "requests").glob("*.*") if path.name != "command.lock")
@@ -93,27 +102,28 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 
 
 def test_send__no_worker__is_the_commands_own(rig: Rig) -> None:
-    assert rig.command.send(rig.prepared()) is None
-    assert rig.command.send(rig.prepared(sender="0x" + "22" * 20)) is None
+    assert rig.send(rig.prepared()) is None
+    assert rig.send(rig.prepared(sender="0x" + "22" * 20)) is None
     assert rig.files() == []
 
 
 def test_send__worker_of_another_key__is_the_commands_own(rig: Rig) -> None:
     with hold(rig.home):
-        assert rig.command.send(rig.prepared(sender="0x" + "22" * 20)) is None
+        assert rig.send(rig.prepared(sender="0x" + "22" * 20)) is None
 
 
 def test_send__worker_that_takes_nothing_up__is_taken_back(rig: Rig) -> None:
     with hold(rig.home), pytest.raises(ConfigError) as caught:
-        rig.command.send(rig.prepared())
+        rig.send(rig.prepared())
     assert caught.value.code == "WORKER_SILENT" and "nothing was sent" in caught.value.message
+    assert rig.checks == 1
     assert rig.files() == []
 
 
 def test_send__command_before_left_its_call_and_no_worker_came__is_withdrawn_and_sent_here(rig: Rig) -> None:
     left(rig)
     assert rig.files() == [".asked"]
-    assert rig.command.send(rig.prepared()) is None
+    assert rig.send(rig.prepared()) is None
     assert rig.files() == []
     rig.desk.serve()
     assert rig.chain.sent == []
@@ -133,7 +143,7 @@ def left(rig: Rig) -> Path:
     command = RunningWorker(rig.home, MINE, rig.command._session)
     command._wait = killed  # type: ignore[assignment, method-assign]
     with hold(rig.home), suppress(Killed):
-        command.send(rig.prepared())
+        command.send(rig.prepared(), rig.check)
     ((path, text),) = kept
     path.write_text(text)
     return path
@@ -145,13 +155,13 @@ def test_send__taken_up_by_a_worker_that_stopped__sends_nothing_beside_it(rig: R
     assert rig.files() == [".taken"] and len(rig.chain.sent) == 1
     for _ in range(2):
         with pytest.raises(ChainError) as caught:
-            rig.command.send(rig.prepared())
+            rig.send(rig.prepared())
         assert caught.value.code == "TX_PENDING" and "hearth worker start" in caught.value.hint
     with hold(rig.home), pytest.raises(ChainError) as caught:
-        rig.command.send(rig.prepared())
+        rig.send(rig.prepared())
     assert caught.value.code == "TX_PENDING" and "not mined after" in caught.value.message
     # Another call is another matter.
-    assert rig.command.send(rig.prepared(rig.market.calls.add_stake(NODE, 6))) is None
+    assert rig.send(rig.prepared(rig.market.calls.add_stake(NODE, 6))) is None
 
 
 def test_send__outcome_that_a_killed_command_never_read__is_told_once_as_of_then(rig: Rig) -> None:
@@ -160,11 +170,14 @@ def test_send__outcome_that_a_killed_command_never_read__is_told_once_as_of_then
     rig.mine()
     rig.desk.serve()
     assert rig.files() == [".done"]
-    found = rig.command.send(rig.prepared())
+    rig.checks = 0
+    found = rig.send(rig.prepared())
+    # What is paid already need not be there a second time.
+    assert rig.checks == 0
     assert found is not None and [(one.label, one.repeated, one.gas_used > 0) for one in found] == [
         ("nodes.add_stake", True, True)
     ]
-    assert rig.files() == [] and rig.command.send(rig.prepared()) is None
+    assert rig.files() == [] and rig.send(rig.prepared()) is None
     assert not path.exists() and len(rig.chain.sent) == 1
 
 
@@ -175,7 +188,7 @@ def test_send__outcome_of_a_worker_that_died_after_it__closes_the_request(rig: R
     rig.mine()
     rig.desk.serve()
     path.with_suffix(".taken").write_text(request)
-    assert rig.command.send(rig.prepared()) is not None
+    assert rig.send(rig.prepared()) is not None
     assert rig.files() == []
 
 
@@ -184,7 +197,7 @@ def test_send__error_that_a_killed_command_never_read__is_tried_again(rig: Rig) 
     outcome = {"sent": [], "error": {**RefusedError("no").as_dict()["error"], "exit_code": 5}}
     path.with_suffix(".done").write_text(json.dumps(outcome))
     path.unlink()
-    assert rig.command.send(rig.prepared()) is None
+    assert rig.send(rig.prepared()) is None
     assert rig.files() == []
 
 
