@@ -1,7 +1,8 @@
 """Run a worker: `python -m worker --config worker.toml`, what `hearth worker start` does as well.
 
 Refuses to start on another chain or contracts than the network file's, with a key that others can read or that another
-process uses, or for a node that another key operates. Exit 0 after SIGTERM, SIGINT or a drain; else the error's code.
+process uses, in the home of another worker, or for a node that another key operates. Exit 0 after SIGTERM, SIGINT or a
+drain; else the error's code.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from hearth.daemon.loop import harden, stop_on_signals
 
 if TYPE_CHECKING:
     from hearth.market.network import Network
+    from hearth.protocol.types import Offer
     from hearth.storage.stores import Store
     from worker.settings import Settings
     from worker.shell import Worker
@@ -49,6 +51,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
     from worker.attempt.executor import Executor
     from worker.attempt.task import Bounds
     from worker.decide import Config
+    from worker.home import hold
     from worker.journal import AttemptJournal
     from worker.metrics import WorkerMetrics
     from worker.settings import chosen_gpus, runtimes_of
@@ -77,6 +80,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
         )
     paying = _changed(sender_config(network, max_fee=settings.max_gas_wei), changes)
     sender = stack.enter_context(open_sender(port, network, key, account, home=home, config=paying))
+    stack.enter_context(hold(home))
     store = open_stores(settings)
     stack.callback(store.close)
     scratch = home / "tmp"
@@ -108,6 +112,7 @@ def build(settings: Settings, stack: ExitStack, overrides: dict[str, Any] | None
         gpus=[item.uuid for item in gpus],
         machine={"cores": os.cpu_count() or 1, "gpus": [{"name": item.name, "driver": item.driver} for item in gpus]},
     )
+    _stand_beside(home, node.offer, [item.uuid for item in gpus])
     asset = asset_of(network)
     accept = settings.accept
     dead_after = network.node_parameters.dead_after
@@ -160,6 +165,17 @@ def _changed(value: Any, changes: dict[str, Any]) -> Any:
     from dataclasses import fields, replace
 
     return replace(value, **{f.name: changes[f.name] for f in fields(value) if f.name in changes})
+
+
+def _stand_beside(home: Path, offer: Offer, gpus: list[str]) -> None:
+    """Name this worker's share of the machine, and warn where it and the other workers promise more than there is."""
+    from hearth.config.settings import load_settings
+    from worker.machine import announce, others, overbooked, room_of, share_of
+
+    share, user_home = share_of(home, offer, gpus), load_settings().home
+    announce(user_home, share)
+    for text in overbooked(share, others(user_home, home), room_of(home)):
+        log.warning("this machine is promised twice", what=text, fix="hearth worker doctor")
 
 
 def open_network(settings: Settings) -> Network:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hearth.base.errors import UsageError
 from hearth.cli.leaf import Leaf, Run
-from hearth.cli.output import table, tx_line
+from hearth.cli.output import table
 from hearth.cli.root import Group
 from worker.manage import Provider, selftest
 from worker.scaffold import write_settings
@@ -30,9 +31,19 @@ def _owner_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _CONFIG(function)
 
 
-def _owner(run: Run, tx: Path | None, act: Callable[[], OwnerAction]) -> OwnerAction:
-    """Send what was prepared on the worker's machine, or act with what this machine knows."""
-    return act() if tx is None else run.client.workers.send_prepared(tx)
+def _owner(run: Run, tx: Path | None, act: Callable[[], OwnerAction], **wanted: str | None) -> OwnerAction:
+    """Send what was prepared on the worker's machine, or act with what this machine knows.
+
+    `wanted` is what the command line says of a prepared call, where it says anything: its `amount` or its `rate`.
+    """
+    return act() if tx is None else run.client.workers.send_prepared(tx, **wanted)
+
+
+def _needed(text: str | None, command: str) -> str:
+    """Return an argument that only a prepared call can do without. Raises UsageError."""
+    if text is None:
+        raise UsageError("it says neither how much nor which prepared call", hint=f"{command}, or --tx FILE")
+    return text
 
 
 @click.group(cls=Group)
@@ -53,10 +64,12 @@ def _show_action(run: Run, report: OwnerAction, line: str) -> None:
     if "prepared" in report:
         run.out.emit(report, lambda: [json.dumps(report["prepared"], indent=2)])
         return
-    sent = report["transactions"]
-    if "prepared_in" in report:
+    if report["dry_run"]:
+        line = "a dry run: nothing was sent"
+    elif "prepared_in" in report:
         line = f"sent as prepared in {report['prepared_in']}; next: hearth worker status"
-    run.out.emit(report, lambda: [*(tx_line(facts) for facts in sent), line], [facts["tx"] for facts in sent])
+    # Each transaction was told when it was mined.
+    run.out.emit(report, lambda: [line], [facts["tx"] for facts in report["transactions"]])
 
 
 @worker.command("doctor", cls=Leaf)
@@ -115,21 +128,33 @@ def worker_update(run: Run, config: Path, print_tx: bool, tx: Path | None) -> No
 
 
 @worker.command("price", cls=Leaf)
-@click.argument("rate")
+@click.argument("rate", required=False)
 @_owner_options
-def worker_price(run: Run, rate: str, config: Path, print_tx: bool, tx: Path | None) -> None:
-    """Change the ask, such as 0.60/h; it counts after the market's notice."""
-    report = _owner(run, tx, lambda: Provider(run.client, config).price(rate, print_tx=print_tx))
+def worker_price(run: Run, rate: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
+    """Change the ask to RATE, such as 0.60/h; it counts after the market's notice. --tx FILE needs no RATE."""
+    provider, command = Provider(run.client, config), "hearth worker price RATE"
+    report = _owner(run, tx, lambda: provider.price(_needed(rate, command), print_tx=print_tx), rate=rate)
     _show_action(run, report, f"node {report.get('node')} will ask {report.get('ask_text')}")
 
 
 @worker.command("stake", cls=Leaf)
-@click.argument("amount")
+@click.argument("amount", required=False)
 @_owner_options
-def worker_stake(run: Run, amount: str, config: Path, print_tx: bool, tx: Path | None) -> None:
-    """Add stake; it leaves only by exit."""
-    report = _owner(run, tx, lambda: Provider(run.client, config).stake(amount, print_tx=print_tx))
+def worker_stake(run: Run, amount: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
+    """Add AMOUNT of stake; it leaves only by exit. --tx FILE needs no AMOUNT."""
+    provider, command = Provider(run.client, config), "hearth worker stake AMOUNT"
+    report = _owner(run, tx, lambda: provider.stake(_needed(amount, command), print_tx=print_tx), amount=amount)
     _show_action(run, report, f"node {report.get('node')} has {report.get('added_text')} more stake")
+
+
+@worker.command("withdraw", cls=Leaf)
+@click.argument("amount", required=False)
+@_owner_options
+def worker_withdraw(run: Run, amount: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
+    """Pay the owner's credit in Escrow out to the owner, all of it without AMOUNT."""
+    provider = Provider(run.client, config)
+    report = _owner(run, tx, lambda: provider.withdraw(amount, print_tx=print_tx), amount=amount)
+    _show_action(run, report, f"withdrew {report.get('amount_text')} to {report.get('to')}")
 
 
 @worker.command("exit", cls=Leaf)
@@ -194,6 +219,7 @@ def worker_status(run: Run, config: Path) -> None:
             f"node {report['node']}: {report['status']}, {report['busy']} of {report['slots']} slots busy",
             f"  stake {report['stake_text']}, asks {report['ask_text']}, rank {report['reputation_bps'] // 100} %",
             f"  last beat {'never' if age is None else f'{age} s ago'}, mode {report['mode']}",
+            *(f"  {wait['text']}: {wait['next']}" for wait in report["waits"]),
         ]
         if said is None or not said["alive"]:
             return [*lines, "  no worker runs here: hearth worker start"]

@@ -1,7 +1,7 @@
 """Look at everything that a worker needs, and say what to do about what is missing: `hearth worker doctor`.
 
 Each look is one function that returns rows and never raises for what it looks at. PASS, WARN (works, at a risk that the
-row names) or FAIL (a worker would not start, or would lose its bond).
+row names) or FAIL (a worker would not start, would get no work, or would lose its bond).
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ import subprocess
 import time
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import ConfigError, HearthError
 from hearth.base.files import check_private
 from hearth.chain import keys
 from hearth.chain.port import ChainPort
+from hearth.client.standing import waits_of
 from hearth.config.settings import asset_of
 from hearth.market.network import Network
 from hearth.market.reads import Market
@@ -26,6 +28,7 @@ from hearth.protocol.types import Offer, Status
 from hearth.protocol.units import Asset, format_duration, format_size, show_amount
 from hearth.storage.stores import Store, open_store
 from worker import gpu
+from worker.machine import others, overbooked, room_of, share_of
 from worker.runtimes.base import Check, Level
 from worker.runtimes.wasm import WasmRuntime
 from worker.settings import (
@@ -46,18 +49,24 @@ LEASE_GAS: Final = 177_000
 LEASES_A_DAY: Final = 24
 UNSAFE: Final = ("runc", "nvidia-container-toolkit")
 """The rows whose FAIL refuses a registration."""
+SLOW_SECONDS: Final = 2.0
+"""How long a provider may take for a block."""
 RANGE: Final = 2_000
 """Blocks of logs that a provider should give at once."""
 
 
-def diagnose(settings: Settings, network: Network, port: ChainPort) -> list[Check]:
-    """Return every row, in the order in which a provider would fix them."""
+def diagnose(settings: Settings, network: Network, port: ChainPort, user_home: Path) -> list[Check]:
+    """Return every row, in the order in which a provider would fix them.
+
+    `user_home` is the home folder of this user's commands, in which the machine's workers name themselves.
+    """
     market = Market(port, network)
     looks: tuple[tuple[str, Callable[[], list[Check]]], ...] = (
         ("key file", lambda: look_at_keys(settings)),
         *((name, partial(look_at_runtime, name, settings, network.chain_id)) for name in RUNTIMES),
         ("gpu", lambda: look_at_gpus(settings, network.chain_id)),
         ("offer", lambda: look_at_offer(settings, asset_of(network))),
+        ("machine", lambda: look_at_machine(settings, asset_of(network), user_home)),
         ("disk", lambda: look_at_disk(settings)),
         ("store", lambda: look_at_stores(settings)),
         ("rpc", lambda: look_at_rpc(settings, market)),
@@ -182,6 +191,21 @@ def look_at_offer(settings: Settings, asset: Asset) -> list[Check]:
     return rows
 
 
+def look_at_machine(settings: Settings, asset: Asset, user_home: Path) -> list[Check]:
+    """Check that this worker and those that run besides it do not promise the same things."""
+    besides = others(user_home, settings.home)
+    if not besides:
+        return [Check("machine", Level.PASS, "no other worker of this user runs here")]
+    offer = probe_offer(settings, asset)
+    gpus = [one.uuid for one in chosen_gpus(settings.offer, gpu.probe())] if offer.gpu_count else []
+    found = overbooked(share_of(settings.home, offer, gpus), besides, room_of(settings.home))
+    if not found:
+        return [Check("machine", Level.PASS, f"{len(besides) + 1} workers, and what they offer together is there")]
+    homes = ", ".join(one.home for one in besides)
+    fix = f"lower the sizes in [offer] of one, then hearth worker update; the others are {homes}"
+    return [Check("machine", Level.WARN, text, fix) for text in found]
+
+
 def look_at_disk(settings: Settings) -> list[Check]:
     """Check that the home folder has room beyond its reserve."""
     free = free_disk_bytes(settings.home)
@@ -236,9 +260,11 @@ def look_at_rpc(settings: Settings, market: Market) -> list[Check]:
     began = time.monotonic()
     head = port.head()
     took = time.monotonic() - began
-    rows.append(
-        Check("rpc speed", Level.PASS if took < 2 else Level.WARN, f"{took:.2f} s for a block", "use a nearer provider")
-    )
+    text = f"{took:.2f} s for a block"
+    if took < SLOW_SECONDS:
+        rows.append(Check("rpc speed", Level.PASS, text))
+    else:
+        rows.append(Check("rpc speed", Level.WARN, text, "use a nearer provider"))
     first = max(market.network.deploy_block, head.number - RANGE)
     port.logs([market.network.jobs], from_block=first, to_block=head.number)
     rows.append(Check("rpc logs", Level.PASS, f"{head.number - first + 1} blocks read"))
@@ -286,8 +312,12 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
         rows.append(
             Check("node owner", Level.WARN, f"{node.owner} is paid, not account.payout", "set account.payout to it")
         )
+    asset = asset_of(market.network)
+    short = [one for one in waits_of(node, head.timestamp, parameters, asset) if one["reason"] == "stake"]
+    rows += [Check("stake", Level.FAIL, f"{one['text']}, so no work comes", one["next"]) for one in short]
     free = node.stake - node.state.bond
-    text = f"node {node.id} is {status.name}, free stake {show_amount(free, asset_of(market.network))}"
-    good = status in (Status.ACTIVE, Status.INACTIVE) or (status is Status.PENDING and node.state.beat == 0)
+    text = f"node {node.id} is {status.name}, free stake {show_amount(free, asset)}"
+    # Whether it beats is no matter here: a worker need not run yet.
+    good = status in (Status.ACTIVE, Status.INACTIVE, Status.PENDING) and not short
     rows.append(Check("node", Level.PASS if good else Level.WARN, text, "" if good else "hearth worker status"))
     return rows

@@ -1,5 +1,6 @@
 """What a provider does with the worker of a worker.toml: look at it, register it, steer it, read its books.
 
+What an owner does with the very key that a running worker holds, that worker sends (`worker.requests`).
 `Provider(client, Path("worker.toml"))` is what `hearth worker ...` calls; from Python it serves the same.
 """
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from hearth.client import Client
     from hearth.client.reports import Check as CheckRow
     from hearth.client.reports import Diagnosis, OwnerAction
+    from hearth.client.workers import Workers
     from hearth.protocol.types import Node, Offer
     from worker.reports import EarningsReport, Selftest, WorkerMode, WorkerStatus, WorkerWhy
     from worker.runtimes.base import Check
@@ -44,12 +46,23 @@ class Provider:
 
         return read_key(self.settings.account.keystore).address
 
-    def node(self) -> Node:
-        """Return this worker's node as it stands. Raises NotFoundError NO_NODE."""
+    @cached_property
+    def _owner(self) -> Workers:
+        """Return what the owner does; the running worker sends what its key signs."""
+        from worker.requests import RunningWorker
+
+        return self._workers.through(RunningWorker(self.settings.home, self.operator, self.session))
+
+    def _find(self) -> Node | None:
+        """Return this worker's node as it stands, None where there is none."""
         from worker.watch import find_node
 
         market = self.session.market
-        node = find_node(market, self.settings.node, self.operator, market.port.head().hash)
+        return find_node(market, self.settings.node, self.operator, market.port.head().hash)
+
+    def node(self) -> Node:
+        """Return this worker's node as it stands. Raises NotFoundError NO_NODE."""
+        node = self._find()
         if node is None:
             raise NotFoundError(
                 f"no node of {self.session.network.name} is operated by {self.operator}",
@@ -67,7 +80,7 @@ class Provider:
         from worker.doctor import diagnose
 
         session = self.session
-        found = diagnose(self.settings, session.network, session.unchecked_market.port)
+        found = diagnose(self.settings, session.network, session.unchecked_market.port, session.settings.home)
         rows = [_row(check) for check in found]
         return {"schema": "hearth.doctor/1", "result": worst(rows), "checks": rows}
 
@@ -93,7 +106,7 @@ class Provider:
             )
         offer, manifest = self._offer()
         payout = settings.account.payout
-        report = self._workers.register(self.operator, offer, manifest, payout=payout, stake=stake, print_tx=print_tx)
+        report = self._owner.register(self.operator, offer, manifest, payout=payout, stake=stake, print_tx=print_tx)
         if not print_tx and not self.session.dry_run:
             node = find_node(market, None, self.operator, "latest")
             report["node"] = None if node is None else node.id
@@ -103,19 +116,28 @@ class Provider:
         """Replace the idle node's offer by what the settings and the machine say now. Raises RefusedError BUSY."""
         node = self.node()
         offer, manifest = self._offer()
-        return self._workers.update_offer(node, offer, manifest, print_tx=print_tx)
+        return self._owner.update_offer(node, offer, manifest, print_tx=print_tx)
 
     def price(self, rate: str, *, print_tx: bool = False) -> OwnerAction:
         """Change the node's ask; it takes effect after the market's notice."""
-        return self._workers.set_ask(self.node(), rate, print_tx=print_tx)
+        return self._owner.set_ask(self.node(), rate, print_tx=print_tx)
 
     def stake(self, amount: str, *, print_tx: bool = False) -> OwnerAction:
-        """Add stake to the node; stake leaves only by exit."""
-        return self._workers.add_stake(self.node(), amount, print_tx=print_tx)
+        """Add stake to the node, from its owner or any account that is chosen; stake leaves only by exit."""
+        return self._owner.add_stake(self.node(), amount, print_tx=print_tx)
+
+    def withdraw(self, amount: str | None = None, *, print_tx: bool = False) -> OwnerAction:
+        """Pay what the node has earned, its owner's credit in Escrow, out to the owner; all of it by default.
+
+        Where the node has left the market, the owner is the settings' payout address.
+        """
+        node = self._find()
+        owner = self.settings.account.payout if node is None else node.owner
+        return self._owner.withdraw(owner, amount, print_tx=print_tx)
 
     def exit(self, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
         """Start the node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""
-        return self._workers.exit(self.node(), cancel=cancel, finish=finish, print_tx=print_tx)
+        return self._owner.exit(self.node(), cancel=cancel, finish=finish, print_tx=print_tx)
 
     def _offer(self) -> tuple[Offer, bytes]:
         """Return what the machine offers and the digest of its stored manifest. Raises ConfigError UNSAFE_ENGINE."""
@@ -187,11 +209,16 @@ class Provider:
 
     def status(self) -> WorkerStatus:
         """Return what the chain and the running worker say of this machine's node."""
+        from hearth.client.standing import START
         from worker.shell import read_mode, read_status
 
         home = self.settings.home
-        told = self._workers.status(self.node())
-        return {"schema": "hearth.worker.status/1", **told, "mode": read_mode(home), "process": read_status(home)}
+        mode, process = read_mode(home), read_status(home)
+        alive = bool(process and process["alive"])
+        # A process that runs and does not beat was paused, or something is wrong with it.
+        start = START if not alive else "hearth worker resume" if mode != "run" else "hearth worker doctor"
+        told = self._workers.status(self.node(), start=start)
+        return {"schema": "hearth.worker.status/1", **told, "mode": mode, "process": process}
 
     def why(self, job: str) -> WorkerWhy:
         """Say why this node does or does not take a job: the chain's gate per unit, and the worker's reasons."""

@@ -30,6 +30,7 @@ class WorkerMetrics:
         self.head_age = gauge("head_age_seconds", "Local time less the time of the block last read")
         self.beat_age = gauge("beat_age_seconds", "Chain time since the node's last beat")
         self.busy = gauge("busy_slots", "Slots that the chain counts as taken")
+        self.stake_short = gauge("stake_short", "Stake that the node lacks to be active, in base units")
         self.attempts_running = gauge("attempts_running", "Attempts under way on this machine")
         self.faults = gauge("faults", "Attempts ended by an exception that no rule foresees")
         self.reorgs = gauge("reorgs", "Reorganisations met")

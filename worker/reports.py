@@ -50,8 +50,8 @@ class SkipReason(TypedDict):
 class WorkerFacts(TypedDict, total=False):
     """What a worker says of its last cycle, at `block`; absent while it does not work.
 
-    `hold` says why it takes nothing new. `pending` are the transactions that wait to be mined. `reasons` are by job,
-    hex without 0x, at most 500.
+    `hold` says why it takes nothing new, `stake_short` what its stake lacks. `pending` are the transactions that wait
+    to be mined. `reasons` are by job, hex without 0x, at most 500.
     """
 
     status: str
@@ -62,6 +62,7 @@ class WorkerFacts(TypedDict, total=False):
     busy: int
     slots: int
     stake: str
+    stake_short: str
     credit: str
     attempts: list[Attempt]
     pending: list[str]
@@ -71,8 +72,9 @@ class WorkerFacts(TypedDict, total=False):
 class WorkerProcess(WorkerFacts):
     """The status file of a worker's process, written at `updated`.
 
-    `earnings` are its books, counts and amounts as decimal strings. `alive` is not in the file: whoever reads it adds
-    whether the process lives.
+    `state` is "working", "waiting" (it runs, and neither has work nor can take any: `status` and `hold` say why),
+    "drained" or "stopped". `earnings` are its books, counts and amounts as decimal strings. `alive` is not in the file:
+    whoever reads it adds whether the process lives.
     """
 
     schema: Literal["hearth.worker/1"]

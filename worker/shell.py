@@ -27,10 +27,13 @@ from hearth.base.files import replace_text
 from hearth.chain.port import Block, reason_of
 from hearth.chain.tx import Sender
 from hearth.chain.tx_journal import TxState
+from hearth.client.standing import stake_command
+from hearth.config.settings import asset_of
 from hearth.daemon.loop import Backoff
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import LOCAL_CHAIN_ID, Gate, JobId, Node, NodeId, Status
+from hearth.protocol.units import format_amount
 from hearth.storage.stores import FolderStore, Store
 from worker.attempt import fetch
 from worker.attempt.executor import Executor
@@ -53,6 +56,7 @@ from worker.decide import (
 from worker.flights import GAP, read_call
 from worker.journal import AttemptJournal, Moment, Phase
 from worker.metrics import WorkerMetrics
+from worker.requests import OWNER, Desk
 from worker.settings import Settings, accepting_at, free_disk_bytes
 from worker.watch import Watcher
 
@@ -168,6 +172,8 @@ class Worker:
         self._housekeeping_at = 0.0
         self._last: list[Action | Skip] = []
         self._hold: Reason | None = None
+        self._stake_short = 0
+        self._desk = Desk(self._home, market, sender, told.node)
 
     # ---- the loop ----
 
@@ -233,6 +239,7 @@ class Worker:
         self._last = decide(snapshot, replace(self._told.config, hold=self._hold), now)
         try:
             self._act(now)
+            self._desk.serve()
         finally:
             self._housekeep()
             self._record(snapshot, now)
@@ -264,7 +271,8 @@ class Worker:
             if after is None or after.id != intent.id or after.state.live:
                 continue
             read = read_call(intent.call, self._market)
-            self.metrics.transactions.labels(read[0].value if read else GAP, after.state.value).inc()
+            kind = OWNER if intent.key.startswith(f"{OWNER}/") else read[0].value if read else GAP
+            self.metrics.transactions.labels(kind, after.state.value).inc()
             if after.gas_used and after.gas_price:
                 self.metrics.gas_spent.inc(after.gas_used * after.gas_price)
             if after.state.done:
@@ -417,6 +425,7 @@ class Worker:
             return False
         return not (
             self._executor.active()
+            or self._desk.busy
             or self._flights()
             or self._journal.executions()
             or any(lease.unit.node == self._told.node for job in snapshot.jobs for lease in job.leases)
@@ -435,6 +444,7 @@ class Worker:
         ):
             with suppress(StorageError):
                 self._store.collect()
+        self._desk.sweep()
         self._backoff = {key: value for key, value in self._backoff.items() if value[0] > time.monotonic()}
 
     def _record(self, snapshot: Snapshot, now: int) -> None:
@@ -448,12 +458,30 @@ class Worker:
         metrics.head_age.set(max(0.0, self._clock() - snapshot.timestamp))
         metrics.beat_age.set(max(0, now - node.state.beat))
         metrics.busy.set(node.state.busy)
+        metrics.stake_short.set(self._tell_stake(node))
         metrics.attempts_running.set(len(self._executor.active()))
         metrics.faults.set(self._executor.faults)
         metrics.reorgs.set(self._watcher.reorgs)
         for name, value in asdict(earnings).items():
             metrics.books.labels(name).set(value)
-        self._write_status("working", snapshot, now, status)
+        working = metrics.ready or bool(self._executor.active())
+        self._write_status("working" if working else "waiting", snapshot, now, status)
+
+    def _tell_stake(self, node: Node) -> int:
+        """Return how much stake the node lacks, in base units; the log hears of each change."""
+        short = formulas.stake_short(node, self._watcher.immutables.minimum_stake)
+        if short != self._stake_short:
+            asset = asset_of(self._market.network)
+            if short:
+                log.warning(
+                    "stake is short: no work comes",
+                    short=format_amount(short, asset),
+                    next=stake_command(short, asset),
+                )
+            else:
+                log.info("stake suffices", stake=format_amount(node.stake, asset))
+            self._stake_short = short
+        return short
 
     def _write_status(
         self, state: str, snapshot: Snapshot | None = None, now: int = 0, status: Status | None = None
@@ -492,6 +520,7 @@ class Worker:
             "busy": node.state.busy,
             "slots": node.offer.slots,
             "stake": str(node.stake),
+            "stake_short": str(self._stake_short),
             "credit": str(snapshot.credit),
             "attempts": [
                 {

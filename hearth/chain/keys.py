@@ -7,19 +7,17 @@ SPEC section "Threats"; the Web3 Secret Storage definition.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
 import secrets
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import check_private, make_private
+from hearth.base.locks import FileLock
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -35,7 +33,6 @@ MAX_ITERATIONS = 10_000_000
 MAX_FILE_BYTES = 1 << 16
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SECP256K1_ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
-_POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,70 +173,25 @@ def read_password(path: Path) -> str:
     return text
 
 
-class SignerLock:
+class SignerLock(FileLock):
     """Hold a key for one process, so that two never use one nonce: `with SignerLock(key.lock_path): ...`.
 
-    The lock is the kernel's (flock), so it ends with the process however that ends; the file stays. With
-    `wait_seconds`, wait that long for another holder. Raises ConfigError KEY_IN_USE with the holder's process id.
+    With `wait_seconds`, wait that long for another holder. Raises ConfigError KEY_IN_USE with the holder's process id.
     """
 
     def __init__(self, path: Path, *, wait_seconds: float = 0.0) -> None:
-        self.path = path
-        self._wait_seconds = wait_seconds
-        self._descriptor: int | None = None
+        super().__init__(path, self._in_use, wait_seconds=wait_seconds)
 
-    def acquire(self) -> None:
-        """Take the lock."""
-        if self._descriptor is not None:
-            raise RuntimeError(f"{self.path} is held by this object already")
-        try:
-            descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        except OSError as error:
-            raise ConfigError(
-                f"{self.path} cannot be locked: {error.strerror}", hint=f"ls -ld {self.path.parent}"
-            ) from error
-        try:
-            self._flock(descriptor)
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
-        self._descriptor = descriptor
-
-    def release(self) -> None:
-        """Give the lock back; without one, do nothing."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
-
-    def __enter__(self) -> SignerLock:
-        self.acquire()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.release()
-
-    def _flock(self, descriptor: int) -> None:
-        deadline = time.monotonic() + self._wait_seconds
-        while True:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
-                if time.monotonic() >= deadline:
-                    holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
-                    raise ConfigError(
-                        f"process {holder or '(starting)'} is signing with this key ({self.path.stem.lstrip('.')})",
-                        hint="wait for it or stop it, or use another key: hearth wallet list",
-                        code="KEY_IN_USE",
-                        retryable=True,
-                        component="wallet",
-                        pid=int(holder) if holder.isdigit() else None,
-                    ) from None
-            time.sleep(_POLL_SECONDS)
+    def _in_use(self, pid: int | None) -> ConfigError:
+        return ConfigError(
+            f"process {pid or '(starting)'} is signing with this key ({self.path.stem.lstrip('.')})",
+            hint="wait for it or stop it, or use another key: hearth wallet list; "
+            "what a worker's owner does, the running worker does: hearth worker --help",
+            code="KEY_IN_USE",
+            retryable=True,
+            component="wallet",
+            pid=pid,
+        )
 
 
 def read_keystore(path: Path) -> dict[str, Any]:

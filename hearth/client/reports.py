@@ -113,10 +113,10 @@ class Sending(_From):
 class OwnerAction(TypedDict):
     """What a node's owner sent.
 
-    `action` is "register", "update", "price", "stake" or "exit start|cancel|finish". Where another machine is to send
-    it, nothing was sent and `prepared` holds the call; `prepared_in` is the file that such a call came from.
+    `action` is "register", "update", "price", "stake", "withdraw" or "exit start|cancel|finish". Where another machine
+    is to send it, nothing was sent and `prepared` holds the call; `prepared_in` is the file that such a call came from.
     Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; more stake
-    `node` and `added`; an exit `node` and `unbonding`.
+    `node` and `added`; a withdrawal `amount` and `to`; an exit `node` and `unbonding`.
     """
 
     schema: Literal["hearth.action/1"]
@@ -133,6 +133,9 @@ class OwnerAction(TypedDict):
     ask_text: NotRequired[str]
     added: NotRequired[str]
     added_text: NotRequired[str]
+    amount: NotRequired[str]
+    amount_text: NotRequired[str]
+    to: NotRequired[str]
     unbonding: NotRequired[int]
 
 
@@ -620,11 +623,23 @@ class Offers(TypedDict):
     offers: list[OfferRow]
 
 
+class Wait(TypedDict):
+    """What keeps a node from leases, or from more than one at a time, and the command that mends it.
+
+    `reason` is "exited", "exiting", "stake", "beat", "silent", "quarantine" or "probation".
+    """
+
+    reason: str
+    text: str
+    next: str
+
+
 class NodeStatus(TypedDict):
     """What the chain says of a node.
 
-    `bond` is the part of `stake` that its leases hold. `seconds_since_beat`, `quarantined_until` and `exit_at` are
-    null where it never beat, is not in quarantine, does not leave.
+    `bond` is the part of `stake` that its leases hold, `stake_short` what it lacks to be active ("0" where nothing).
+    `seconds_since_beat`, `quarantined_until` and `exit_at` are null where it never beat, is not in quarantine, does not
+    leave. `waits` is empty where it takes as many leases as it has slots.
     """
 
     node: int
@@ -633,6 +648,7 @@ class NodeStatus(TypedDict):
     operator: str
     stake: str
     stake_text: str
+    stake_short: str
     bond: str
     busy: int
     slots: int
@@ -643,6 +659,7 @@ class NodeStatus(TypedDict):
     reputation_bps: int
     quarantined_until: int | None
     exit_at: int | None
+    waits: list[Wait]
 
 
 class UnitGate(TypedDict):

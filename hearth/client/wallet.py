@@ -104,17 +104,8 @@ class Wallet:
         Raises FundsError NO_CREDIT where there is less than asked for.
         """
         key = self.session.key()
-        credit = self.session.market.credit(key.address)
-        wanted = credit if amount is None else parse_amount(amount, self.session.asset)
+        wanted = credit_to_withdraw(self.session, key.address, amount)
         target = key.address if to is None else recipient(to, self.session.network)
-        if wanted == 0 or wanted > credit:
-            raise FundsError(
-                f"{key.address} has {self.session.amount(credit)} of credit in Escrow"
-                + (f", and {self.session.amount(wanted)} is asked for" if wanted else ": there is nothing to withdraw"),
-                hint="hearth wallet balance",
-                code="NO_CREDIT",
-                credit=str(credit),
-            )
         self.session.require_funds(key.address, asset_units=0, gas=WITHDRAW_GAS, what="withdrawing")
         self.session.tell("confirm", {"text": f"withdraw {self.session.amount(wanted)} to {target}?", "needed": False})
         nonce = self.session.market.port.nonce(key.address)
@@ -254,3 +245,21 @@ class Wallet:
         make_private(self.session.settings.home)
         key = create_key(self.session.settings.keys_folder, name, password, secret=secret)
         return {"schema": "hearth.wallet/1", "name": key.name, "address": key.address, "file": str(key.path)}
+
+
+def credit_to_withdraw(session: Session, address: str, amount: str | None) -> int:
+    """Return what of an address's credit in Escrow is to be withdrawn, all of it by default, in base units.
+
+    Raises FundsError NO_CREDIT where there is less than asked for, or nothing.
+    """
+    credit = session.market.credit(address)
+    wanted = credit if amount is None else parse_amount(amount, session.asset)
+    if wanted == 0 or wanted > credit:
+        raise FundsError(
+            f"{address} has {session.amount(credit)} of credit in Escrow"
+            + (f", and {session.amount(wanted)} is asked for" if wanted else ": there is nothing to withdraw"),
+            hint="hearth wallet balance",
+            code="NO_CREDIT",
+            credit=str(credit),
+        )
+    return wanted

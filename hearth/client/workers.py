@@ -7,18 +7,23 @@ What a worker's own machine knows (its settings, its process, its books) is in t
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.gates import GATE_WORDS
+from hearth.client.prepared import Holder, Prepared, read_prepared
+from hearth.client.standing import START, waits_of
 from hearth.client.views import job_hex
+from hearth.client.wallet import credit_to_withdraw
 from hearth.protocol.units import amount_at_least, parse_amount, parse_rate, show_rate
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
     from hearth.client.reading import JobReader
-    from hearth.client.reports import NodeGates, NodeStatus, OfferRow, Offers, OwnerAction, PreparedTx, UnitGate
+    from hearth.client.reports import NodeGates, NodeStatus, OfferRow, Offers, OwnerAction, Transaction, UnitGate
     from hearth.protocol.types import Node, Offer
 
 OWNER_GAS: Final = 300_000
@@ -27,10 +32,15 @@ OWNER_GAS: Final = 300_000
 class Workers:
     """The market's workers, and what their owners do: `client.workers`."""
 
-    def __init__(self, reads: JobReader) -> None:
-        """Read nothing yet."""
+    def __init__(self, reads: JobReader, holder: Holder | None = None) -> None:
+        """Read nothing yet; `holder` is asked first to send what an owner does."""
         self.session = reads.session
         self._reads = reads
+        self._holder = holder
+
+    def through(self, holder: Holder) -> Workers:
+        """Return the same whose owner actions a process that holds the key sends, where one runs."""
+        return Workers(self._reads, holder)
 
     # ---- looking ----
 
@@ -80,8 +90,8 @@ class Workers:
         rows.sort(key=lambda row: (int(str(row["ask"])), row["node"]))
         return {"schema": "hearth.offers/1", "network": self.session.network.name, "block": head.number, "offers": rows}
 
-    def status(self, node: Node) -> NodeStatus:
-        """Return what the chain says of a node."""
+    def status(self, node: Node, *, start: str = START) -> NodeStatus:
+        """Return what the chain says of a node; `start` is the command that makes it beat where it does not."""
         from hearth.protocol import formulas, reputation
 
         session = self.session
@@ -96,6 +106,7 @@ class Workers:
             "operator": node.operator,
             "stake": str(node.stake),
             "stake_text": session.amount(node.stake),
+            "stake_short": str(formulas.stake_short(node, parameters.minimum_stake)),
             "bond": str(node.state.bond),
             "busy": node.state.busy,
             "slots": node.offer.slots,
@@ -106,6 +117,7 @@ class Workers:
             "reputation_bps": reputation.reputation(node.state.r, node.state.s),
             "quarantined_until": node.state.quarantine if node.state.quarantine > head.timestamp else None,
             "exit_at": node.exit_at or None,
+            "waits": waits_of(node, head.timestamp, parameters, session.asset, start=start),
         }
 
     def gates(self, job: str, node: Node) -> NodeGates:
@@ -152,8 +164,7 @@ class Workers:
                 minimum=str(least),
             )
         call = session.market.calls.register(operator, offer, manifest, amount)
-        key = f"register/{operator}/{self._nonce(payout)}"
-        report = self._act("register", call, key, payout, stake=amount, print_tx=print_tx)
+        report = self._act("register", call, f"register/{operator}", payout, stake=amount, print_tx=print_tx)
         return {**report, "operator": operator, "stake": str(amount), "stake_text": session.amount(amount)}
 
     def update_offer(self, node: Node, offer: Offer, manifest: bytes, *, print_tx: bool = False) -> OwnerAction:
@@ -166,26 +177,34 @@ class Workers:
                 component="worker",
             )
         call = self.session.market.calls.update_offer(node.id, offer, manifest)
-        return self._act("update", call, f"offer/{node.id}/{self._nonce(node.owner)}", node.owner, print_tx=print_tx)
+        return self._act("update", call, f"offer/{node.id}", node.owner, print_tx=print_tx)
 
     def set_ask(self, node: Node, rate: str, *, print_tx: bool = False) -> OwnerAction:
         """Change a node's ask; it takes effect after the market's notice. Raises RefusedError while one is pending."""
         asset = self.session.asset
         ask = parse_rate(rate, asset)
-        key = f"ask/{node.id}/{ask}/{self._nonce(node.owner)}"
+        key = f"ask/{node.id}/{ask}"
         call = self.session.market.calls.set_ask(node.id, ask)
         report = self._act("price", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "ask": str(ask), "ask_text": show_rate(ask, asset)}
 
     def add_stake(self, node: Node, amount: str, *, print_tx: bool = False) -> OwnerAction:
-        """Add stake to a node; stake leaves only by exit."""
+        """Add stake to a node, from its owner or any account that is chosen; it leaves only by exit, to the owner."""
         units = parse_amount(amount, self.session.asset)
         if units == 0:
             raise UsageError("a stake of nothing adds nothing", hint="hearth worker stake AMOUNT", code="BAD_AMOUNT")
         call = self.session.market.calls.add_stake(node.id, units)
-        key = f"stake/{node.id}/{units}/{self._nonce(node.owner)}"
+        key = f"stake/{node.id}/{units}"
         report = self._act("stake", call, key, node.owner, stake=units, print_tx=print_tx)
         return {**report, "node": node.id, "added": str(units), "added_text": self.session.amount(units)}
+
+    def withdraw(self, owner: str, amount: str | None = None, *, print_tx: bool = False) -> OwnerAction:
+        """Pay an owner's credit in Escrow out to the owner, all of it by default. Raises FundsError NO_CREDIT."""
+        session = self.session
+        units = credit_to_withdraw(session, owner, amount)
+        call = session.market.calls.withdraw(owner, units)
+        report = self._act("withdraw", call, "withdraw", owner, print_tx=print_tx)
+        return {**report, "amount": str(units), "amount_text": session.amount(units), "to": owner}
 
     def exit(self, node: Node, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
         """Start a node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""
@@ -194,94 +213,125 @@ class Workers:
         calls = self.session.market.calls
         name = "cancel" if cancel else "finish" if finish else "start"
         call = {"cancel": calls.exit_cancel, "finish": calls.exit_finish, "start": calls.exit_start}[name](node.id)
-        key = f"exit/{name}/{node.id}/{self._nonce(node.owner)}"
+        key = f"exit/{name}/{node.id}"
         report = self._act(f"exit {name}", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "unbonding": self.session.network.node_parameters.unbonding}
 
-    def send_prepared(self, path: Path) -> OwnerAction:
-        """Send a call that --print-tx wrote on another machine, after checking whose and for which market it is."""
-        from hearth.chain.port import Call
-        from hearth.market.abi import codec
+    def send_prepared(self, path: Path, *, amount: str | None = None, rate: str | None = None) -> OwnerAction:
+        """Send a call that --print-tx wrote on another machine, after checking whose and for which market it is.
 
+        Where an `amount` or a `rate` is given, the call must be for just that. Raises UsageError BAD_TX, RefusedError.
+        """
         try:
             raw = json.loads(path.read_text(encoding="utf-8"))
             raw = raw.get("prepared", raw)
-            chain, owner, to = int(raw["chain_id"]), str(raw["from"]).lower(), str(raw["to"]).lower()
-            data, value = bytes.fromhex(raw["data"][2:]), int(raw["value"])
-            stake, action, key = int(raw["approve"]), str(raw["action"]), str(raw["key"])
-            # The file's own word for what it does is not taken: the calldata says it.
-            told = codec("NodeRegistry").decode_input(data)
-            if told is None:
-                raise ValueError("its data calls nothing of NodeRegistry")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            prepared, function, arguments = read_prepared(raw, self.session.network, str(path))
+        except (OSError, ValueError, AttributeError) as error:
             raise UsageError(
                 f"{path} is no prepared transaction: {error!r}", hint="hearth worker register --print-tx", code="BAD_TX"
             ) from error
-        if chain != self.session.network.chain_id or to != self.session.network.nodes:
-            raise RefusedError(
-                f"{path} is for contract {to} on chain {chain}, not for {self.session.network.name}",
-                hint="use --network NAME",
-                code="WRONG_MARKET",
-            )
-        function, arguments = told
+        asset = self.session.asset
+        if rate is not None:
+            _agrees(path, function, arguments, "ask", parse_rate(rate, asset))
+        if amount is not None:
+            _agrees(path, function, arguments, "amount", parse_amount(amount, asset))
+        payer = self._payer(prepared.call, prepared.sender)
         shown = ", ".join(f"{name} {_plain(argument)}" for name, argument in arguments.items())
-        question = f"{function}({shown}) as {owner}, paying {self.session.amount(value or stake)}?"
+        question = f"{function}({shown}) as {payer}, paying {self.session.amount(prepared.paid)}?"
         self.session.tell("confirm", {"text": question, "needed": False})
-        call = Call(to, data, value, f"nodes.{function}")
-        report = self._act(action, call, key, owner, stake=stake or value)
-        return {**report, "prepared_in": str(path)}
+        return {**self._send(replace(prepared, sender=payer)), "prepared_in": str(path)}
 
     # ---- inside ----
-
-    def _nonce(self, owner: str) -> int:
-        return self.session.market.port.nonce(owner)
 
     def _act(
         self, action: str, call: Call, key: str, owner: str, *, stake: int = 0, print_tx: bool = False
     ) -> OwnerAction:
-        """Send a call of the node's owner, or with `print_tx` return it for another machine to send."""
+        """Send a call of the node's owner once, or with `print_tx` return it for another machine to send.
+
+        `key` names the effect; with the sender's nonce it is another one for each time that it is wanted.
+        """
+        sender = owner if print_tx else self._payer(call, owner)
+        approve = stake if self.session.network.asset.address else 0
+        key = f"{key}/{self.session.market.port.nonce(sender)}"
+        prepared = Prepared(action, sender, call, approve, key)
         if print_tx:
-            prepared: PreparedTx = {
-                "schema": "hearth.tx/1",
-                "action": action,
-                "chain_id": self.session.network.chain_id,
-                "from": owner,
-                "to": self.session.network.nodes,
-                "data": "0x" + call.data.hex(),
-                "value": str(call.value),
-                "approve": str(stake) if stake and self.session.network.asset.address else "0",
-                "key": key,
-            }
             return {
                 "schema": "hearth.action/1",
                 "action": action,
                 "dry_run": self.session.dry_run,
-                "prepared": prepared,
+                "prepared": prepared.document(self.session.network),
                 "transactions": [],
             }
+        return self._send(prepared)
+
+    def _payer(self, call: Call, owner: str) -> str:
+        """Return the address that signs: the owner's, or for more stake any that is chosen. Raises NOT_OWNER.
+
+        The contract takes stake from anyone. Whose key happens to be the only one here is not asked to pay for it.
+        """
         mine = self.session.key("owner")
-        if mine.address != owner:
-            raise ConfigError(
-                f"{owner} owns this node, and the key {mine.name} is {mine.address}",
-                hint="use --account NAME, or --print-tx here and --tx FILE on the owner's machine",
-                code="NOT_OWNER",
-                component="worker",
-            )
-        self.session.require_funds(owner, asset_units=stake, gas=OWNER_GAS, what=action)
-        sent = []
-        with self.session.sender("owner") as sender:
-            if stake and self.session.market.allowance(owner, self.session.network.nodes) < stake:
-                sent.append(self.session.send(sender, self.session.market.calls.approve_stake(stake), f"approve/{key}"))
+        adds_stake = call.label == "nodes.add_stake"
+        if mine.address == owner or (adds_stake and self.session.settings.account is not None):
+            return mine.address
+        more = "--account NAME, whichever pays the stake" if adds_stake else "--account NAME"
+        raise ConfigError(
+            f"{owner} owns this node, and the key {mine.name} is {mine.address}",
+            hint=f"use {more}, or --print-tx here and --tx FILE on the owner's machine",
+            code="NOT_OWNER",
+            component="worker",
+        )
+
+    def _send(self, prepared: Prepared) -> OwnerAction:
+        """Send a call of the account that this session signs with."""
+        session = self.session
+
+        def check() -> None:
+            session.require_funds(prepared.sender, asset_units=prepared.paid, gas=OWNER_GAS, what=prepared.action)
+
+        held = None if self._holder is None or session.dry_run else self._holder.send(prepared, check)
+        if held is None:
+            check()
+            sent = self._sign(prepared)
+        else:
+            sent = [session.receipt_of(one) for one in held]
+            for facts in sent:
+                session.tell("tx", facts)
+        return {
+            "schema": "hearth.action/1",
+            "action": prepared.action,
+            "dry_run": session.dry_run,
+            "transactions": sent,
+        }
+
+    def _sign(self, prepared: Prepared) -> list[Transaction]:
+        """Sign and send a call here, and its approval before it where one is needed."""
+        session = self.session
+        sent: list[Transaction] = []
+        with session.sender("owner") as sender:
+            approve = prepared.approve
+            if approve and session.market.allowance(prepared.sender, session.network.nodes) < approve:
+                call = session.market.calls.approve_stake(approve)
+                sent.append(session.send(sender, call, f"approve/{prepared.key}"))
             # Simulated without its approval, the call would be refused.
-            if not (self.session.dry_run and sent):
-                sent.append(self.session.send(sender, call, key))
-        return {"schema": "hearth.action/1", "action": action, "dry_run": self.session.dry_run, "transactions": sent}
+            if not (session.dry_run and sent):
+                sent.append(session.send(sender, prepared.call, prepared.key))
+        return sent
 
 
 def _free(node: Node) -> int:
     """Count the slots that a job could take now: on probation a node holds one lease at a time."""
     slots = node.offer.slots if node.state.seasoned else 1
     return max(0, min(node.offer.slots, slots) - node.state.busy)
+
+
+def _agrees(path: Path, function: str, arguments: Mapping[str, Any], name: str, wanted: int) -> None:
+    """Refuse a prepared call whose argument is not what the command line says. Raises UsageError BAD_TX."""
+    if arguments.get(name) != wanted:
+        raise UsageError(
+            f"{path} calls {function} with {name} {arguments.get(name)}, and {wanted} is asked for",
+            hint="leave it out, since the file says it, or prepare another: --print-tx",
+            code="BAD_TX",
+        )
 
 
 def _plain(argument: object) -> str:

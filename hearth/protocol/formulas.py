@@ -268,9 +268,14 @@ def status(node: Node, now: int, dead_after: int, minimum_stake: int) -> Status:
         return Status.EXITING
     if node.state.status & NodeFlag.SLASHED and now < node.state.quarantine:
         return Status.SLASHED
-    if node.state.beat == 0 or node.stake < minimum_stake:
+    if node.state.beat == 0 or stake_short(node, minimum_stake):
         return Status.PENDING
     return Status.ACTIVE if now < node.state.beat + dead_after else Status.INACTIVE
+
+
+def stake_short(node: Node, minimum_stake: int) -> int:
+    """Return how much stake, in base units, a node lacks before it can be ACTIVE."""
+    return max(0, minimum_stake - node.stake)
 
 
 def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: int) -> Gate:
@@ -278,7 +283,7 @@ def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: in
     state, offer, needs = node.state, node.offer, ask.needs
     if state.beat == 0 or now >= state.beat + dead_after:
         return Gate.NOT_LIVE
-    if node.stake < minimum_stake:
+    if stake_short(node, minimum_stake):
         return Gate.NOT_ACTIVE
     if state.status & NodeFlag.EXITING:
         return Gate.EXITING

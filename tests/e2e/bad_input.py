@@ -156,6 +156,8 @@ PLACE_ROWS = (
     Row("stake funds short", 6, "FUNDS_SHORT", "hearth wallet balance",
         command=("worker", "register", "--config", "{poor_worker}", "--account", "poor",
                  "--password-file", "{password}")),
+    Row("stake of no amount", 2, "USAGE", "hearth worker stake AMOUNT",
+        command=("worker", "stake", "--config", "{running_worker}")),
     Row("registered twice", 5, "REGISTERED", "hearth worker update",
         command=("worker", "register", "--config", "{running_worker}")),
     Row("not the node's owner", 3, "NOT_OWNER", "--print-tx",

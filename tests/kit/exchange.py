@@ -66,12 +66,14 @@ class Exchange(RunningMarket):
 
     def __init__(self, home: Path) -> None:
         super().__init__(home)
+        self.user_home = home / "user"
+        """Where this user's commands and workers keep what is not one worker's."""
         self.store = FolderStore(home / "store")
         self.owner = self.sender(1)
         self.submitter = self.sender(2)
 
-    def scenario(self, name: str, *, turns: int = 1_000_000, slots: int = 1) -> Scenario:
-        """Register a node for a new key and write its worker.toml; nothing runs yet."""
+    def scenario(self, name: str, *, turns: int = 1_000_000, slots: int = 1, stake: int = 10) -> Scenario:
+        """Register a node for a new key with `stake` minimum stakes and write its worker.toml; nothing runs yet."""
         home = self.home / name
         home.mkdir()
         first_block = self.chain.head().number
@@ -82,9 +84,9 @@ class Exchange(RunningMarket):
         password.chmod(0o600)
         devnet.fund(self.chain, self.net.network, key.address, wei=10 * ETH)
         offer = Offer(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1, slots=slots, ask=10**9 * 10**6)
-        stake = 10 * self.net.network.node_parameters.minimum_stake
+        amount = stake * self.net.network.node_parameters.minimum_stake
         outcome = self.owner.send(
-            self.market.calls.register(key.address, offer, bytes(32), stake), key=f"register/{name}"
+            self.market.calls.register(key.address, offer, bytes(32), amount), key=f"register/{name}"
         )
         registered = [e for log in outcome.logs if (e := decode(log)) is not None and hasattr(e, "operator")]
         module = self.module(name, turns)
@@ -206,7 +208,7 @@ class Scenario:
 
     def start(self, failpoint: str = "") -> None:
         """Start the worker as a process of its own, perhaps one that dies at a named point."""
-        environ = {"HEARTH_FAILPOINT": failpoint} if failpoint else {}
+        environ = {"HEARTH_HOME": str(self.exchange.user_home), "HEARTH_FAILPOINT": failpoint}
         config = str(self.home / "worker.toml")
         self.process = start_python(self.home / "log", "-m", "worker", "--json", "--config", config, **environ)
 

@@ -68,9 +68,10 @@ class RunningMarket:
             self._senders[index] = Sender(self.chain, account, journal, SenderConfig(poll=0.1))
         return self._senders[index]
 
-    def start(self, name: str, *arguments: str) -> None:
-        """Start a Python process of this market's user."""
-        self.processes[name] = start_python(self.home / f"{name}.log", *arguments, HEARTH_HOME=str(self.home))
+    def start(self, name: str, *arguments: str, failpoint: str = "") -> None:
+        """Start a Python process of this market's user, perhaps one that dies at a named point."""
+        environ = {"HEARTH_HOME": str(self.home), "HEARTH_FAILPOINT": failpoint}
+        self.processes[name] = start_python(self.home / f"{name}.log", *arguments, **environ)
 
     def stop(self, name: str) -> None:
         """Kill a process and its children."""

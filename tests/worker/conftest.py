@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator
+from unittest import mock
 
 import pytest
 
@@ -16,7 +18,9 @@ def exchange(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Exchange]:
     """A local chain with the market on it."""
     need_anvil()
     made = Exchange(tmp_path_factory.mktemp("market"))
-    yield made
+    # Workers in this process have the home folder that those in processes of their own have.
+    with mock.patch.dict(os.environ, {"HEARTH_HOME": str(made.user_home)}):
+        yield made
     made.close()
 
 

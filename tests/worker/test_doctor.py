@@ -235,12 +235,14 @@ def test_diagnose__working_scenario__passes_where_it_should(scenario: Any) -> No
     market = scenario.exchange.market
     # A beat every two seconds for a month is dear.
     scenario.exchange.chain.rpc("anvil_setBalance", scenario.operator, hex(10**24))
-    rows = doctor.diagnose(found, market.network, market.port)
+    rows = doctor.diagnose(found, market.network, market.port, scenario.home / "user")
     shown = levels(rows)
     assert "FAIL" not in shown.values(), [row for row in rows if row.level is Level.FAIL]
     for name in ("key file", "wasm", "offer", "disk", "store", "rpc", "rpc logs", "clock", "gas", "node"):
         assert shown[name] == "PASS", (name, rows)
     assert shown["rpc providers"] == "WARN"
+    # What is well needs no mending.
+    assert [row for row in rows if row.level is Level.PASS and row.fix] == []
 
 
 @pytest.mark.e2e
@@ -249,7 +251,7 @@ def test_diagnose__poor_unregistered_key__says_what_is_missing(scenario: Any) ->
     market = scenario.exchange.market
     (scenario.home / "keys" / "operator.json").unlink()
     keys.create_key(scenario.home / "keys", "operator", PASSWORD, devnet=True)
-    shown = levels(doctor.diagnose(found, market.network, market.port))
+    shown = levels(doctor.diagnose(found, market.network, market.port, scenario.home / "user"))
     assert (shown["gas"], shown["node"]) == ("FAIL", "WARN")
 
 

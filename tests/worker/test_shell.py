@@ -18,20 +18,25 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import structlog.testing
 
 from hearth.base.errors import ChainError, ConfigError, HearthError, StoreDown
 from hearth.chain import keys
+from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, Started
 from hearth.protocol.types import JobId, State
 from hearth.storage.stores import MemoryStore
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario
 from tests.kit.running import wait
+from tests.kit.town import Said
+from tests.kit.town import hearth as run_hearth
 from tests.worker import test_decide as decided
 from tools import schemas
 from worker import settings
 from worker.__main__ import build
 from worker.decide import Claim, LeaseKey
+from worker.machine import others
 from worker.metrics import WorkerMetrics
 from worker.shell import Worker, read_mode, read_status, set_mode
 from worker.watch import Payment, earnings_of, never_fits
@@ -407,6 +412,48 @@ def test_run__own_credit_above_the_threshold__is_withdrawn_as_gas_money(exchange
         wait(lambda: exchange.market.credit(scenario.operator) == 0, "the credit is gone")
 
 
+@pytest.mark.e2e
+@pytest.mark.parametrize("scenario", [{"stake": 1}], indirect=True)
+def test_run__stake_below_the_minimum__says_how_much_is_missing_and_the_command_that_mends_it(
+    exchange: Exchange, scenario: Scenario, tmp_path: Path
+) -> None:
+    network = exchange.net.network
+    with working(scenario):
+        wait(lambda: state_of(scenario).get("status") == "active", "it beats")
+    exchange.chain.rpc("evm_increaseTime", network.node_parameters.dead_after + 1)
+    exchange.chain.rpc("evm_mine")
+    exchange.owner.send(exchange.market.calls.check_liveness([scenario.node]), key=f"lapse/{scenario.name}")
+    fee = network.node_parameters.liveness_fee
+    keys.create_key(tmp_path / "keys", "owner", PASSWORD, secret=bytes(devnet.account(1).key), devnet=True)
+    with structlog.testing.capture_logs() as logs, working(scenario) as running:
+
+        def hearth(*arguments: str) -> Said:
+            config = ("--config", str(scenario.home / "worker.toml"), "--network", str(exchange.net.network_file))
+            return run_hearth(tmp_path, "worker", *arguments, *config)
+
+        wait(lambda: state_of(scenario).get("stake_short") == str(fee), "it says what it lacks")
+        said = state_of(scenario)
+        assert (said["status"], said["state"]) == ("pending", "waiting")
+        assert running.worker.metrics.registry.get_sample_value("hearth_worker_stake_short") == fee
+        (line,) = [line for line in logs if line["event"].startswith("stake is short")]
+        assert (line["log_level"], line["short"]) == ("warning", "0.00001 ETH")
+        shown = hearth("status").out
+        assert "pending" in shown and "waiting" in shown and "working" not in shown
+        assert "  stake 0.00001 ETH short: hearth worker stake 0.00001\n" in shown
+        doctor = hearth("doctor", "--json")
+        row = next(row for row in doctor.json["checks"] if row["name"] == "stake")
+        assert doctor.code == 3 and row["level"] == "FAIL" and "0.00001 ETH short" in row["detail"]
+        (wait_for,) = [one for one in hearth("status", "--json").json["waits"] if one["reason"] == "stake"]
+        assert wait_for["next"] == row["fix"] == line["next"] == "hearth worker stake 0.00001"
+        password = ("--account", "owner", "--password-file", str(scenario.home / "password"))
+        mended = hearth(*wait_for["next"].split()[2:], *password)
+        assert mended.code == 0, mended.err
+        wait(lambda: state_of(scenario).get("state") == "working", "it can work again")
+        assert running.worker.metrics.registry.get_sample_value("hearth_worker_stake_short") == 0
+        assert not any(one["reason"] == "stake" for one in hearth("status", "--json").json["waits"])
+        assert [line["stake"] for line in logs if line["event"] == "stake suffices"] == ["1 ETH"]
+
+
 # ---- refusals to start, each with nothing sent and nothing written to the chain ----
 
 
@@ -500,6 +547,23 @@ def test_main__second_worker_on_the_key__ends_with_key_in_use(scenario: Scenario
     error = json.loads(scenario.log().strip().splitlines()[-1])["error"]
     assert error["code"] == "KEY_IN_USE"
     scenario.assert_secret_kept()
+
+
+@pytest.mark.e2e
+def test_build__home_of_another_keys_worker__is_refused(exchange: Exchange, scenario: Scenario) -> None:
+    other = exchange.scenario(f"{scenario.name}b")
+    config = other.home / "worker.toml"
+    config.write_text(config.read_text().replace('home = "state"', f'home = "{scenario.home / "state"}"'))
+    with working(scenario):
+        error = refusal(other)
+        assert (error.code, error.exit_code) == ("HOME_IN_USE", 3)
+        assert str(scenario.home / "state") in error.message and "--home DIR" in error.hint
+        # The doctor of a worker with a home of its own sees this one.
+        (beside,) = [one for one in others(exchange.user_home, other.home) if one.home == str(scenario.home / "state")]
+        assert (beside.cores, beside.memory_gib, beside.disk_gib) == (1, 1, 1)
+    # The lock is the process's: where it has ended, the home is free, and the file that stays is no hindrance.
+    with working(other):
+        wait(lambda: state_of(scenario).get("node") == other.node, "the other one works there")
 
 
 @pytest.mark.e2e

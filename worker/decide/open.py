@@ -71,7 +71,9 @@ def _hold(snapshot: Snapshot, config: Config, now: int) -> Skip | None:
         return Skip(JobId(b""), None, config.hold)
     status = formulas.status(snapshot.node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
     if status != Status.ACTIVE:
-        return Skip(JobId(b""), None, Reason.NODE_STATUS, f"the node is {status.name}")
+        short = formulas.stake_short(snapshot.node, snapshot.immutables.minimum_stake)
+        why = ", its stake is short: hearth worker status" if short else ""
+        return Skip(JobId(b""), None, Reason.NODE_STATUS, f"the node is {status.name}{why}")
     return None
 
 

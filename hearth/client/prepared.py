@@ -1,0 +1,90 @@
+"""A call of a node's owner that one process prepares and another signs: what `--print-tx` prints, checked again.
+
+The document's own word for what it does is not taken: its calldata says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hearth.base.errors import RefusedError
+from hearth.chain.port import Call
+
+if TYPE_CHECKING:
+    from hearth.chain.tx import Sent
+    from hearth.client.reports import PreparedTx
+    from hearth.market.network import Network
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One call: `approve` is what its sender must approve before, in base units; `key` names the effect."""
+
+    action: str
+    sender: str
+    call: Call
+    approve: int
+    key: str
+
+    @property
+    def paid(self) -> int:
+        """Return what the call takes of the market's asset, in base units."""
+        return self.approve or self.call.value
+
+    def document(self, network: Network) -> PreparedTx:
+        """Return what another process reads."""
+        assert self.call.to is not None
+        return {
+            "schema": "hearth.tx/1",
+            "action": self.action,
+            "chain_id": network.chain_id,
+            "from": self.sender,
+            "to": self.call.to,
+            "data": "0x" + self.call.data.hex(),
+            "value": str(self.call.value),
+            "approve": str(self.approve),
+            "key": self.key,
+        }
+
+
+class Holder(Protocol):
+    """Whoever may know a running process that holds a key, and that sends calls of an owner for it."""
+
+    def send(self, prepared: Prepared, check: Callable[[], object]) -> list[Sent] | None:
+        """Have a call sent and wait for what it came to; None where no process holds its sender's key.
+
+        `check` raises where the call cannot be paid; it is called before it is asked for, not where it was before.
+        """
+
+
+def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared, str, Mapping[str, Any]]:
+    """Return the call of a document, which people know by `name`, with the function that it calls and its arguments.
+
+    Raises ValueError for what is no such document, RefusedError WRONG_MARKET for another market's.
+    """
+    from hearth.market.abi import codec
+
+    try:
+        chain, to = int(document["chain_id"]), str(document["to"]).lower()
+        data, value = bytes.fromhex(document["data"][2:]), int(document["value"])
+        sender, approve = str(document["from"]).lower(), int(document["approve"])
+        action, key = str(document["action"]), str(document["key"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"it lacks something: {error!r}") from error
+    names = {network.nodes: ("NodeRegistry", "nodes"), network.escrow: ("Escrow", "escrow")}
+    if chain != network.chain_id or to not in names:
+        raise RefusedError(
+            f"{name} is for contract {to} on chain {chain}, not for {network.name}",
+            hint="use --network NAME",
+            code="WRONG_MARKET",
+        )
+    contract, short = names[to]
+    told = codec(contract).decode_input(data)
+    if told is None or (contract == "Escrow" and told[0] != "withdraw"):
+        raise ValueError(f"its data calls nothing of {contract} that an owner calls")
+    if value < 0 or approve < 0:
+        raise ValueError("it pays less than nothing")
+    function, arguments = told
+    return Prepared(action, sender, Call(to, data, value, f"{short}.{function}"), approve, key), function, arguments

@@ -1,0 +1,217 @@
+"""What an owner does with a node, from the command line: prepared calls, other payers, one key for owner and worker."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hearth.local.devnet import free_port
+from tests.kit.town import Said, Town, hearth, town
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
+
+
+@pytest.fixture(scope="module", params=["native", "erc20"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
+    """A market with nobody in it."""
+    with town(tmp_path_factory.mktemp(request.param), free_port(), erc20=request.param == "erc20") as made:
+        yield made
+
+
+def told(place: Town, *arguments: str) -> Said:
+    """Run a command that must do its work."""
+    said = place.hearth(*arguments)
+    assert said.code == 0, said.err + said.out
+    return said
+
+
+# ---- prepared calls ----
+
+
+@pytest.fixture(scope="module")
+def cold(place: Town) -> Path:
+    """The settings of a node whose owner is the key `provider`; its worker does not run."""
+    config = place.worker_file("worker2")
+    said = told(place, "worker", "register", "--config", str(config), "--stake", "2")
+    # The transaction is told when it is mined; what came of it is the result.
+    assert said.err.count("nodes.register: 0x") == 1 and "nodes.register" not in said.out
+    assert said.out.startswith("node ") and "hearth worker start" in said.out
+    return config
+
+
+def stake_of(place: Town, config: Path) -> int:
+    return int(told(place, "worker", "status", "--config", str(config), "--json").json["stake"])
+
+
+def test_worker_stake__prepared__needs_no_amount_and_refuses_another(place: Town, cold: Path, tmp_path: Path) -> None:
+    before = stake_of(place, cold)
+    prepared = told(place, "worker", "stake", "0.5", "--config", str(cold), "--print-tx")
+    file = tmp_path / "tx.json"
+    file.write_text(prepared.out)
+    send = ("--tx", str(file), "--account", "provider", "--json")
+    other = place.hearth("worker", "stake", "5", *send)
+    assert (other.code, other.error["code"]) == (2, "BAD_TX") and "5000000000000000000" in other.error["message"]
+    price = place.hearth("worker", "price", "5/h", *send)
+    assert (price.code, price.error["code"]) == (2, "BAD_TX")
+    assert stake_of(place, cold) == before
+    assert told(place, "worker", "stake", *send).json["prepared_in"] == str(file)
+    # The file's key names the effect: the same amount again, and the same file again, send nothing more.
+    assert told(place, "worker", "stake", "0.5", *send).json["transactions"][-1]["repeated"]
+    assert stake_of(place, cold) - before == 5 * 10**17
+
+
+@pytest.mark.parametrize("command", ["stake", "price"])
+def test_worker_owner_action__neither_amount_nor_file__says_what_is_missing(
+    place: Town, cold: Path, command: str
+) -> None:
+    refused = place.hearth("worker", command, "--config", str(cold), "--json")
+    assert (refused.code, refused.error["code"]) == (2, "USAGE")
+    assert f"hearth worker {command}" in refused.error["hint"] and "--tx FILE" in refused.error["hint"]
+
+
+# ---- who pays ----
+
+
+def test_worker_stake__another_wallet__pays_where_it_is_chosen(place: Town, cold: Path, tmp_path: Path) -> None:
+    before, keeper = stake_of(place, cold), place.client.wallet.balance("keeper")["asset"]
+    sent = told(place, "worker", "stake", "0.25", "--config", str(cold), "--account", "keeper", "--json").json
+    assert sent["added"] == str(25 * 10**16)
+    # The same again is more stake: the effect is one of the payer's, not of the owner's.
+    again = told(place, "worker", "stake", "0.25", "--config", str(cold), "--account", "keeper", "--json").json
+    assert not again["transactions"][-1]["repeated"]
+    assert stake_of(place, cold) - before == 5 * 10**17
+    assert int(keeper) - int(place.client.wallet.balance("keeper")["asset"]) >= 5 * 10**17
+    # What --print-tx wrote for the owner any wallet may send, since anyone may add stake; nothing else.
+    for command, amount, code in (("stake", "0.5", 0), ("price", "0.7/h", 3)):
+        file = tmp_path / f"{command}.json"
+        file.write_text(told(place, "worker", command, amount, "--config", str(cold), "--print-tx").out)
+        said = place.hearth("worker", command, "--tx", str(file), "--account", "keeper", "--json")
+        assert said.code == code, said.out
+        assert code == 0 or said.error["code"] == "NOT_OWNER"
+    assert stake_of(place, cold) - before == 10**18
+
+
+def test_worker_stake__key_that_nobody_chose__pays_nothing(place: Town, cold: Path, tmp_path: Path) -> None:
+    """The only key of a machine is mostly the worker's own: its gas money is not stake."""
+    keys = tmp_path / "home" / "keys"
+    shutil.copytree(place.home / "keys", keys)
+    for path in keys.glob("*.json"):
+        if path.stem != "worker2":
+            path.unlink()
+    market = str(place.home / "networks" / "devnet.json")
+    refused = hearth(tmp_path / "home", "worker", "stake", "1", "--config", str(cold), "--network", market, "--json")
+    assert (refused.code, refused.error["code"]) == (3, "NOT_OWNER")
+    assert "whichever pays the stake" in refused.error["hint"]
+
+
+# ---- one key for owner and worker, which works ----
+
+FAILPOINTS = {
+    "native": ("owner.taken", "owner.mined"),
+    "erc20": ("m8.broadcast@token.approve",),
+}
+"""Where the worker is killed while it adds stake for its owner."""
+
+
+@pytest.fixture(scope="module")
+def hot(place: Town) -> Path:
+    """The settings of a node that its worker's key owns; `working` runs it."""
+    address = told(place, "wallet", "show", "worker3", "--json").json["address"]
+    config = place.worker_file("worker3", extra=("--payout", address))
+    told(place, "worker", "register", "--config", str(config), "--account", "worker3", "--stake", "2", "--json")
+    return config
+
+
+@contextlib.contextmanager
+def working(place: Town, config: Path, *, failpoint: str = "") -> Iterator[None]:
+    """Run the worker while the context is open; one with a `failpoint` may die before."""
+    status = ("worker", "status", "--config", str(config), "--json")
+    place.start("hot", "-m", "worker", "--config", str(config), failpoint=failpoint)
+    try:
+        end = time.monotonic() + 60
+        while (told(place, *status).json["process"] or {}).get("pid") != place.processes["hot"].pid:
+            assert time.monotonic() < end, (place.home / "hot.log").read_text()[-3000:]
+            time.sleep(0.1)
+        yield
+    finally:
+        place.stop("hot")
+
+
+def owner(place: Town, config: Path, *arguments: str) -> Said:
+    """Run a command of the owner, whose key is the worker's."""
+    return place.hearth("worker", *arguments, "--config", str(config), "--account", "worker3", "--json")
+
+
+def test_owner_actions__worker_runs_on_the_owners_key__it_sends_them(place: Town, hot: Path) -> None:
+    with working(place, hot):
+        before = stake_of(place, hot)
+        for _ in range(2):
+            added = owner(place, hot, "stake", "0.5")
+            assert added.code == 0, added.err + added.out
+            calls = [facts["action"] for facts in added.json["transactions"]]
+            approved = [] if place.session.network.asset.address is None else ["token.approve"]
+            assert calls == [*approved, "nodes.add_stake"]
+            assert all(facts["block"] > 0 and not facts["repeated"] for facts in added.json["transactions"])
+            assert "the running worker holds this key" in added.err and "nodes.add_stake: 0x" in added.err
+        assert stake_of(place, hot) - before == 10**18
+        assert owner(place, hot, "price", "0.66/h").code == 0
+        # What the contract or the balance refuses comes back as it would from a command that signs itself.
+        again = owner(place, hot, "price", "0.67/h")
+        assert (again.code, again.error["code"]) == (5, "REFUSED") and "an ask is pending" in again.error["message"]
+        rich = owner(place, hot, "stake", "99999999")
+        assert (rich.code, rich.error["code"]) == (6, "FUNDS_SHORT")
+        nothing = owner(place, hot, "withdraw")
+        assert (nothing.code, nothing.error["code"]) == (6, "NO_CREDIT")
+        assert owner(place, hot, "exit").code == 0 and owner(place, hot, "exit", "--cancel").code == 0
+        rehearsed = owner(place, hot, "stake", "1", "--dry-run")
+        assert rehearsed.code == 0 and rehearsed.json["dry_run"]
+        assert not list((place.home / "workers" / "worker3" / "requests").glob("*.[adt]*"))
+    assert stake_of(place, hot) - before == 10**18
+
+
+def test_worker_stake__worker_killed_while_it_sends__is_added_once(place: Town, hot: Path) -> None:
+    for failpoint in FAILPOINTS["native" if place.session.network.asset.address is None else "erc20"]:
+        before = stake_of(place, hot)
+        with working(place, hot, failpoint=failpoint):
+            cut = owner(place, hot, "stake", "0.125")
+            assert place.processes["hot"].wait(30) == -signal.SIGKILL
+        assert (cut.code, cut.error["code"]) == (4, "TX_PENDING"), (failpoint, cut.out)
+        assert "hearth worker start" in cut.error["hint"]
+        # Nothing is signed beside what the worker has taken up.
+        waits = owner(place, hot, "stake", "0.125")
+        assert (waits.code, waits.error["code"]) == (4, "TX_PENDING"), failpoint
+        with working(place, hot):
+            assert owner(place, hot, "stake", "0.125").code == 0
+            assert stake_of(place, hot) - before == 125 * 10**15, failpoint
+
+
+# ---- leaving ----
+
+
+def test_worker_withdraw__after_the_exit__pays_stake_and_earnings_to_the_owner(
+    place: Town, cold: Path, tmp_path: Path
+) -> None:
+    stake = stake_of(place, cold)
+    told(place, "worker", "exit", "--config", str(cold))
+    place.rpc("evm_increaseTime", place.session.network.node_parameters.unbonding)
+    place.rpc("evm_mine")
+    told(place, "worker", "exit", "--finish", "--config", str(cold))
+    credit = int(place.client.wallet.balance("provider")["credit"])
+    assert credit >= stake
+    half = told(place, "worker", "withdraw", "0.5", "--config", str(cold), "--json").json
+    assert (half["amount"], half["to"]) == (str(5 * 10**17), place.session.key("owner").address)
+    file = tmp_path / "tx.json"
+    file.write_text(told(place, "worker", "withdraw", "--config", str(cold), "--print-tx").out)
+    other = place.hearth("worker", "withdraw", "--tx", str(file), "--account", "keeper", "--json")
+    assert (other.code, other.error["code"]) == (3, "NOT_OWNER")
+    said = told(place, "worker", "withdraw", "--tx", str(file), "--account", "provider")
+    assert said.err.count("escrow.withdraw: 0x") == 1
+    assert place.client.wallet.balance("provider")["credit"] == "0"
+    empty = place.hearth("worker", "withdraw", "--config", str(cold), "--json")
+    assert (empty.code, empty.error["code"]) == (6, "NO_CREDIT")
