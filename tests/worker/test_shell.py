@@ -1,4 +1,4 @@
-"""worker.shell and worker.__main__ against a real chain: the loop in this process, its refusals, its control file."""
+"""worker.shell, worker.build and worker.__main__ on a real chain: the loop in this process, refusals, control file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.chaos.market import ETH, PASSWORD, Exchange, Scenario, wait
 from tests.worker import test_decide as decided
 from tools import schemas
 from worker import settings
-from worker.__main__ import build
+from worker.build import build
 from worker.decide import Claim, LeaseKey
 from worker.metrics import Metrics
 from worker.shell import Worker, read_mode, read_status, set_mode
