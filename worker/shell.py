@@ -68,6 +68,8 @@ SPEC_SECONDS: Final = 20.0
 MAX_READERS: Final = 4
 MAX_PAUSE: Final = 30.0
 """The longest pause after failed cycles, and the longest that a refused effect is left alone, in seconds."""
+EFFECT_BASE: Final = 0.5
+"""Half of the seconds for which an effect is left alone after its first failure."""
 FUNDS_SECONDS: Final = 30.0
 """How long nothing new is taken after gas money was short."""
 HOUSEKEEPING_SECONDS: Final = 600.0
@@ -155,7 +157,8 @@ class Worker:
         self._head: Block | None = None
         self._head_seen = 0.0
         self._chain: Snapshot | None = None
-        self._backoff: dict[str, tuple[float, float]] = {}
+        # Effects that failed: until when of time.monotonic each is left alone, and its growing pause.
+        self._failed: dict[str, tuple[float, Backoff]] = {}
         self._reading: set[JobId] = set()
         self._read: dict[JobId, SpecFacts | str] = {}
         self._lock = threading.Lock()
@@ -333,8 +336,7 @@ class Worker:
     def _send(self, action: Transaction) -> None:
         """Send one action. A refusal by a contract is a lost race: the next cycle decides anew."""
         key, begins = action.key(), action.begins
-        again_at, _ = self._backoff.get(key, (0.0, 0.0))
-        if time.monotonic() < again_at:
+        if key in self._failed and time.monotonic() < self._failed[key][0]:
             return
         if begins is not None:
             if self._journal.entry(begins) is None:
@@ -352,7 +354,7 @@ class Worker:
             log.error("gas money is short", why=error.message, hint=error.hint)
             self._back_off(key)
         else:
-            self._backoff.pop(key, None)
+            self._failed.pop(key, None)
             # Done already: mined in a block that is newer than the one that this cycle reads.
             if not pending.intent.state.done:
                 log.info("sent", key=_short(key))
@@ -362,9 +364,9 @@ class Worker:
 
     def _back_off(self, key: str) -> None:
         """Leave an effect alone for a while, longer each time: 1, 2, 4 .. 30 s."""
-        _, wait = self._backoff.get(key, (0.0, 0.5))
-        wait = min(MAX_PAUSE, wait * 2)
-        self._backoff[key] = (time.monotonic() + wait, wait)
+        _, pauses = self._failed.get(key, (0.0, Backoff(base=EFFECT_BASE, cap=MAX_PAUSE)))
+        pauses.failed()
+        self._failed[key] = (time.monotonic() + pauses.pause, pauses)
 
     # ---- specs ----
 
@@ -431,7 +433,7 @@ class Worker:
         ):
             with suppress(StorageError):
                 self._store.collect()
-        self._backoff = {key: value for key, value in self._backoff.items() if value[0] > time.monotonic()}
+        self._failed = {key: held for key, held in self._failed.items() if held[0] > time.monotonic()}
 
     def _record(self, snapshot: Snapshot, now: int) -> None:
         """Tell the metrics and the status file how things stand."""
