@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 
@@ -31,10 +31,10 @@ from hearth.daemon.loop import Backoff
 from hearth.market.network import LOCAL_CHAIN_ID
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Gate, JobId, Node, NodeId, Status
+from hearth.protocol.types import Gate, JobId, Node, NodeId, Status, Unit
 from hearth.storage.stores import FolderStore, Store
 from worker.attempt import fetch
-from worker.attempt.executor import Executor
+from worker.attempt.executor import Executor, Work
 from worker.attempt.task import Task
 from worker.decide import (
     ENGAGING,
@@ -52,7 +52,7 @@ from worker.decide import (
     decide,
 )
 from worker.flights import GAP, read_call
-from worker.journal import Journal, Moment, Phase
+from worker.journal import Entry, Journal, Moment, Phase
 from worker.metrics import Metrics
 from worker.settings import Settings, accepting_at, free_disk_bytes
 from worker.watch import Watcher
@@ -123,8 +123,30 @@ class Told:
     poll: float
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one round sees: the state at one block, what is allowed, and the chain's second."""
+
+    snapshot: Snapshot
+    config: Config
+    now: int
+
+
+class Errand(Protocol):
+    """What a worker is sent for, where it does not work for the market at large."""
+
+    def narrow(self, snapshot: Snapshot, config: Config) -> Config:
+        """Return what is allowed of what the provider's settings allow."""
+
+    def over(self, look: Look) -> bool:
+        """Say, after each round, whether the worker can stop."""
+
+
 class Worker:
-    """One worker: one node, one key, one home folder."""
+    """One worker: one node, one key, one home folder.
+
+    With an `errand` it does that alone, whatever mode the control file says: a person has sent it.
+    """
 
     def __init__(
         self,
@@ -142,6 +164,7 @@ class Worker:
         self.stop = threading.Event()
         self.wake = threading.Event()
         self.metrics = metrics
+        self.errand: Errand | None = None
         self._told = told
         self._home = told.settings.home
         self._market = market
@@ -165,18 +188,22 @@ class Worker:
         self._pauses = Backoff(base=told.poll, cap=MAX_PAUSE)
         self._funds_short_until = 0.0
         self._housekeeping_at = 0.0
+        self._look: Look | None = None
         self._last: list[Action | Skip] = []
         self._hold: Reason | None = None
 
     # ---- the loop ----
 
     def run(self) -> None:
-        """Work until told to stop, or until a drain has nothing left. Raises HearthError for what no retry helps."""
+        """Work until told to stop, or until a drain or the errand has nothing left.
+
+        Raises HearthError for what no retry helps.
+        """
         self._begin()
         state = "stopped"
         try:
             while not self.stop.is_set():
-                if self._survive(self.cycle) and self._drained():
+                if self._survive(self.cycle) and self._over():
                     state = "drained"
                     break
                 self.wake.wait(self._pauses.pause)
@@ -187,7 +214,7 @@ class Worker:
 
     def _begin(self) -> None:
         """Reconcile before acting: sandboxes, journal, transactions. Waits for an RPC that is down."""
-        if read_mode(self._home) == "drain":
+        if self.errand is None and read_mode(self._home) == "drain":
             # A drain ended the process before; starting it again means to work again.
             set_mode(self._home, "run")
         for note in self._executor.recover():
@@ -213,6 +240,16 @@ class Worker:
 
     def cycle(self) -> None:
         """Do one round: read what is new, decide, act, record."""
+        look = self._look = self.look()
+        self._last = decide(look.snapshot, look.config, look.now)
+        try:
+            self._act(look.now)
+        finally:
+            self._housekeep()
+            self._record(look.snapshot, look.now)
+
+    def look(self) -> Look:
+        """Read what is new, and say what may be done about it."""
         self._market.port.begin_cycle()
         head = self._watcher.sync()
         if self._head is None or head.hash != self._head.hash:
@@ -229,12 +266,10 @@ class Worker:
             flights=self._flights(),
         )
         self._hold = self._why_hold(head)
-        self._last = decide(snapshot, replace(self._told.config, hold=self._hold), now)
-        try:
-            self._act(now)
-        finally:
-            self._housekeep()
-            self._record(snapshot, now)
+        config = replace(self._told.config, hold=self._hold)
+        if self.errand is not None:
+            config = self.errand.narrow(snapshot, config)
+        return Look(snapshot, config, now)
 
     # ---- reading ----
 
@@ -293,7 +328,7 @@ class Worker:
         """Return why nothing new is taken now, or None."""
         settings = self._told.settings
         mode = read_mode(self._home)
-        if mode != "run":
+        if mode != "run" and self.errand is None:
             return Reason.DRAINING if mode == "drain" else Reason.PAUSED
         local = time.localtime(self._clock())
         if not accepting_at(settings.accept.schedule, local.tm_hour * 60 + local.tm_min):
@@ -368,6 +403,30 @@ class Worker:
         pauses.failed()
         self._failed[key] = (time.monotonic() + pauses.pause, pauses)
 
+    # ---- for an errand ----
+
+    def progress(self, attempt: LeaseKey) -> Work | None:
+        """Return how far an attempt that is under way is."""
+        return next((work for work in self._executor.active() if work.key == attempt), None)
+
+    def entry(self, attempt: LeaseKey) -> Entry | None:
+        """Return an attempt's row in the journal."""
+        return self._journal.entry(attempt)
+
+    def unit(self, job: JobId, index: int) -> Unit:
+        """Return a unit as stored at the block last read. Raises NotFoundError for an unknown job."""
+        assert self._head is not None
+        return self._market.unit(job, index, self._head.hash).unit
+
+    def never_fits(self, job: JobId) -> Gate:
+        """Return the gate by which the node's offer can never serve a job; else FITS."""
+        return self._watcher.never_read().get(job, Gate.FITS)
+
+    def learn_spec(self, job: JobId) -> None:
+        """Read a followed job's spec now. Raises StorageError where it cannot be had."""
+        row = self._watcher.rows[job]
+        row.spec = fetch.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
+
     # ---- specs ----
 
     def read_spec(self, job: JobId) -> None:
@@ -407,6 +466,12 @@ class Worker:
                 log.warning("spec not readable now", job=job.hex(), why=answer)
 
     # ---- keeping house ----
+
+    def _over(self) -> bool:
+        """Say whether the errand is done, or where there is none a drain."""
+        if self.errand is None:
+            return self._drained()
+        return self._look is not None and self.errand.over(self._look)
 
     def _drained(self) -> bool:
         """Say whether a drain has nothing left to do, or an exited node nothing left to be."""

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -198,8 +198,10 @@ class Scenario:
 
     # ---- jobs ----
 
-    def post(self, *, window: int = 0, units: int = 1, seconds: int = 600, newcomers: bool = False) -> JobId:
-        """Post a job that only this scenario's worker takes."""
+    def post(
+        self, *, window: int = 0, units: int = 1, seconds: int = 600, newcomers: bool = False, **changes: Any
+    ) -> JobId:
+        """Post a job that only this scenario's worker takes; `changes` replaces fields of its terms."""
         market = self.exchange.market
         spec = ResolvedSpec(
             version=1,
@@ -239,6 +241,7 @@ class Scenario:
             billing=Billing.FIXED,
             flags=TermsFlag.NEWCOMERS if newcomers else TermsFlag(0),
         )
+        terms = replace(terms, **changes)
         job = market.job_id(terms)
         self.exchange.submitter.send(market.calls.post(terms), key=f"post/{job.hex()}")
         self.jobs.append(job)
