@@ -189,6 +189,7 @@ class Worker:
         self._funds_short_until = 0.0
         self._housekeeping_at = 0.0
         self._look: Look | None = None
+        self._ended = False
         self._last: list[Action | Skip] = []
         self._hold: Reason | None = None
 
@@ -203,7 +204,7 @@ class Worker:
         state = "stopped"
         try:
             while not self.stop.is_set():
-                if self._survive(self.cycle) and self._over():
+                if self._survive(self._round) and self._ended:
                     state = "drained"
                     break
                 self.wake.wait(self._pauses.pause)
@@ -237,6 +238,11 @@ class Worker:
             return False
         self._pauses.succeeded()
         return True
+
+    def _round(self) -> None:
+        """Do one round, and note whether it was the last."""
+        self.cycle()
+        self._ended = self._over()
 
     def cycle(self) -> None:
         """Do one round: read what is new, decide, act, record."""

@@ -67,7 +67,7 @@ _POLICY: Final = (
     *(Reason.VERIFIER_UNKNOWN, Reason.IMAGE_REFUSED, Reason.TOO_BIG),
 )
 _LATER: Final = (
-    *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.NOT_READY),
+    *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
     *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.NOT_NEXT),
 )
 """Reasons that may pass by themselves."""
@@ -129,7 +129,7 @@ class Take:
         self._judge(look)
         if self._failed is not None:
             raise self._failed
-        if not self.submitted:
+        if self._attempt is None:
             operator = look.snapshot.node.operator
             self._session.require_funds(operator, asset_units=0, gas=BEAT_GAS + LEASE_GAS, what="taking a job")
 
@@ -174,7 +174,9 @@ class Take:
         state: Literal["submitted", "takeable"] = "submitted" if self.submitted else "takeable"
         job = job_hex(self._wanted.job)
         following = f"hearth worker take {job[:14]}"
-        if unit is not None and self.submitted:
+        if unit is not None and unit.state is State.SETTLED:
+            following = "hearth worker earnings"
+        elif unit is not None and self.submitted:
             at = moment(unit.mark + self._terms.challenge_window)
             following = f"settled by a keeper, or when this node works again, from {at} on: hearth job show {job[:14]}"
         return {
@@ -259,6 +261,8 @@ class Take:
             hint = "hearth worker stake AMOUNT"
         elif reason is Gate.PRICE:
             hint = "hearth worker price RATE"
+        elif reason in (Gate.NO_SLOT, Reason.SLOTS_FULL):
+            hint = "hearth worker start goes on with what the node holds"
         elif reason in _POLICY:
             hint = f"change [accept] in worker.toml, then hearth worker take {job}"
         else:

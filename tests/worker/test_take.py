@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hearth.base.errors import FundsError, HearthError, RefusedError
+from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
 from hearth.client import Client
 from hearth.config.settings import load_settings
 from hearth.market.events import Declined, Submitted
@@ -25,8 +25,8 @@ from tests.worker.test_shell import events_of, working
 from tools import schemas
 from worker import settings
 from worker.build import build
-from worker.shell import read_mode, set_mode
-from worker.take import take
+from worker.shell import Look, read_mode, set_mode
+from worker.take import Take, take
 
 pytestmark = pytest.mark.e2e
 
@@ -144,6 +144,9 @@ def test_take__killed__a_second_one_goes_on_and_submits_once(
 ) -> None:
     job = scenario.post()
     assert command(scenario, job, failpoint=failpoint).wait(120) == -signal.SIGKILL
+    with pytest.raises(RefusedError) as caught:
+        taken(scenario, scenario.post())
+    assert caught.value.details["reason"] == "no_slot"
     process = command(scenario, job, "--json")
     out, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
@@ -206,6 +209,31 @@ def test_take__job_that_the_market_or_the_settings_refuse__names_the_reason(
     assert refused(scenario, job).details["reason"] == "submitter_refused"
 
 
+def test_take__spec_that_no_store_has__is_refused_as_retryable(exchange: Exchange, scenario: Scenario) -> None:
+    job = scenario.post(seconds=601)
+    digest = exchange.market.terms_of(job).terms.spec.hex()
+    (exchange.store.root / "blocks" / digest[:2] / digest).unlink()
+    error = refused(scenario, job)
+    assert (error.exit_code, error.retryable) == (9, True)
+
+
+def test_over__provider_that_fails_for_a_moment__does_not_give_the_lease_up(
+    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures = []
+
+    def failing(self: Take, look: Look) -> bool:
+        if scenario.state(job) is State.RUNNING and not failures:
+            failures.append(look)
+            raise ChainError("no answer", hint="hearth doctor", retryable=True)
+        return over(self, look)
+
+    over = Take.over
+    monkeypatch.setattr(Take, "over", failing)
+    job = scenario.post()
+    assert taken(scenario, job)["state"] == "submitted" and failures
+
+
 def test_take__job_that_has_ended_or_is_anothers__is_refused(exchange: Exchange, scenario: Scenario) -> None:
     job = scenario.post()
     call = exchange.market.calls.cancel(exchange.market.terms_of(job).terms, 0)
@@ -245,17 +273,14 @@ def test_take__race_lost_after_the_beat__is_refused_and_nothing_is_held(
 ) -> None:
     """The submitter cancels between the look and the claim."""
     job = scenario.post()
-    prepare = "worker.take.Take.prepare"
-    from worker.take import Take
-
-    real = Take.prepare
+    prepare = Take.prepare
 
     def then_cancelled(self: Take) -> None:
-        real(self)
+        prepare(self)
         call = exchange.market.calls.cancel(exchange.market.terms_of(job).terms, 0)
         exchange.submitter.send(call, key=f"cancel/{job.hex()}")
 
-    monkeypatch.setattr(prepare, then_cancelled)
+    monkeypatch.setattr(Take, "prepare", then_cancelled)
     with pytest.raises(RefusedError) as caught:
         taken(scenario, job)
     assert caught.value.code == "NOT_TAKEN"
