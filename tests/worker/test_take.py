@@ -135,6 +135,32 @@ def test_take__node_that_holds_another_job__finishes_that_too(scenario: Scenario
     assert {scenario.state(held), scenario.state(job)} <= {State.SUBMITTED, State.SETTLED}
 
 
+@pytest.mark.parametrize("scenario", [{"slots": 2}], indirect=True)
+def test_take__keeper_proposes_the_node_for_another_job__lets_it_lapse_at_no_cost(
+    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change(scenario, "confirmations = 0", "confirmations = 4")
+    market, others = exchange.market, []
+
+    def proposing(self: Take, look: Look) -> bool:
+        if scenario.state(job) is State.RUNNING and not others:
+            others.append(scenario.post(window=1, newcomers=True))
+            call = market.calls.propose(market.terms_of(others[0]).terms, 0, scenario.node)
+            exchange.submitter.send(call, key=f"propose/{others[0].hex()}")
+        return over(self, look)
+
+    over = Take.over
+    monkeypatch.setattr(Take, "over", proposing)
+    job = scenario.post(newcomers=True)
+    before = market.node(scenario.node)
+    assert taken(scenario, job)["state"] == "submitted"
+    proposed = market.unit(others[0], 0)
+    wait(lambda: exchange.chain.head().timestamp >= proposed.unit.mark + 4, "its time to ack is over")
+    assert (proposed.unit.state, proposed.best.node) == (State.OPEN, scenario.node)
+    after = market.node(scenario.node)
+    assert (after.stake, after.hot.s, after.hot.quarantine) == (before.stake, before.hot.s, 0)
+
+
 # ---- killed and stopped ----
 
 
