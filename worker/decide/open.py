@@ -161,7 +161,8 @@ def _not_chosen(target: Target | None, on: _Candidate, room: Room) -> Skip | Non
     if any(job == target.job for job, _ in room.flying):
         # What is on its way may be the one unit that is wanted.
         return Skip(*where, Reason.TX_PENDING)
-    return Skip(*where, Reason.NOT_CHOSEN) if target.taken or not target.names(*where) else None
+    other = target.index is not None and target.index != on.lease.index
+    return Skip(*where, Reason.NOT_CHOSEN) if target.taken or other else None
 
 
 def _unsupported(terms: Terms) -> str:
