@@ -148,7 +148,10 @@ class Take:
         self._node = snapshot.node.id
         if self._attempt is None:
             held = [key for key in _held(snapshot) if self._wanted.names(key.job, key.index)]
-            self._attempt = held[0] if held else None
+            if held:
+                self._attempt = held[0]
+                until = moment(own_leases(snapshot)[held[0]][1].unit.mark)
+                self._say(f"node {self._node} holds unit {held[0].index}, to be submitted until {until}")
         target = self._wanted if self._attempt is None else Target(self._wanted.job, self._attempt.index, taken=True)
         # Whoever names a job leaves nothing of it to keepers.
         return replace(config, target=target, propose=True, propose_after=0)
@@ -240,18 +243,24 @@ class Take:
             self._failed = self._lost(unit, attempt)
             return
         work = self._worker.progress(attempt)
-        self._say(f"holds {_name(attempt)} until {moment(unit.mark)}" if work is None else work.phase)
-        if work is not None and work.phase.startswith("fetching"):
+        if work is None:
+            if self._entry is not None:
+                failed = self._entry.phase in (Phase.REFUSED, Phase.BROKEN)
+                self._say(f"failed: {self._entry.detail}" if failed else "submitting")
+            return
+        self._say(work.phase)
+        if work.phase.startswith("fetching"):
             self._session.tell("progress", {"what": work.phase, "done": work.done, "total": work.total})
 
     # ---- words ----
 
     def _refusal(self, skip: Skip) -> RefusedError:
         """Return why the unit is not taken, and what could be done about it."""
-        job, reason = job_hex(self._wanted.job)[:14], skip.reason
         gate = self._worker.never_fits(self._wanted.job)
         if gate is not Gate.FITS:
-            reason = gate
+            # The worker does not follow such a job, which is no news to whoever asks for it.
+            skip = Skip(self._wanted.job, self._wanted.index, gate)
+        job, reason = job_hex(self._wanted.job)[:14], skip.reason
         words = WORDS.get(reason, reason.name.lower())
         if skip.detail:
             words += f" ({skip.detail})"

@@ -191,6 +191,7 @@ def test_take__interrupted__says_what_is_held_and_a_second_one_goes_on(scenario:
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
+    assert f"node {scenario.node} holds unit 0, to be submitted until" in said and ": running" in said
     assert f"stopped while node {scenario.node} holds unit 0" in said and "hearth worker take 0x" in said
     assert not scenario.sandboxes()
     assert taken(scenario, job)["attempt"] == 1
@@ -225,6 +226,7 @@ def test_take__job_that_the_market_or_the_settings_refuse__names_the_reason(
     ):
         told = refused(scenario, job)
         assert (told.code, told.exit_code, told.details["reason"]) == ("NOT_TAKEN", 5, reason)
+        assert "follows no such job" not in told.message
     wait(lambda: exchange.chain.head().timestamp > late, "no attempt can end any more")
     assert refused(scenario, hurried).details["reason"] == "no_time"
     job = scenario.post()
