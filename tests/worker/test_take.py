@@ -187,11 +187,16 @@ def test_take__killed__a_second_one_goes_on_and_submits_once(
 def test_take__interrupted__says_what_is_held_and_a_second_one_goes_on(scenario: Scenario) -> None:
     job = scenario.post()
     process = command(scenario, job)
-    wait(scenario.sandboxes, "it runs")
+    assert process.stderr is not None
+    shown: list[str] = []
+    for line in process.stderr:
+        shown.append(line)
+        if line.endswith(": running\n"):
+            break
+    assert f"node {scenario.node} holds unit 0, to be submitted until" in "".join(shown)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=60)
     assert process.returncode == 130, said
-    assert f"node {scenario.node} holds unit 0, to be submitted until" in said and ": running" in said
     assert f"stopped while node {scenario.node} holds unit 0" in said and "hearth worker take 0x" in said
     assert not scenario.sandboxes()
     assert taken(scenario, job)["attempt"] == 1
