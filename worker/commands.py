@@ -1,4 +1,4 @@
-"""Provide a machine: hearth worker doctor|selftest|init|register|update|start|pause|resume|drain|status|why|..."""
+"""Provide a machine: hearth worker doctor|selftest|init|register|update|start|take|pause|resume|drain|status|why|..."""
 
 from __future__ import annotations
 
@@ -178,6 +178,18 @@ def worker_exit(run: Run, config: Path, cancel: bool, finish: bool, print_tx: bo
 def worker_start(run: Run, config: Path) -> None:
     """Run the worker until it is told to stop."""
     Provider(run.client, config).start()
+
+
+@worker.command("take", cls=Leaf)
+@click.argument("job")
+@_CONFIG
+@click.option("--unit", type=click.IntRange(0), help="This unit of an array; by default the next one.")
+def worker_take(run: Run, job: str, config: Path, unit: int | None) -> None:
+    """Take one job by hand: run it, submit it and stop."""
+    report = Provider(run.client, config).take(job, unit=unit)
+    name = f"unit {report['unit'] if report['unit'] is not None else 'next'} of job {report['job'][:14]}"
+    line = f"{name}: {report['state']}{': ' + report['outcome'] if report['outcome'] else ''}"
+    run.out.emit(report, lambda: [line, f"  next: {report['next']}"], [report["job"]])
 
 
 def _show_mode(run: Run, report: WorkerMode) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hearth.client.reports import Diagnosis, OwnerAction
     from hearth.client.workers import Workers
     from hearth.protocol.types import Node, Offer
-    from worker.reports import EarningsReport, Selftest, WorkerMode, WorkerStatus, WorkerWhy
+    from worker.reports import EarningsReport, Selftest, WorkerMode, WorkerStatus, WorkerTake, WorkerWhy
     from worker.runtimes.base import Check
     from worker.settings import Settings
 
@@ -182,6 +182,22 @@ class Provider:
         configure_logs(False)
         harden()
         start(self._config)
+
+    def take(self, job: str, *, unit: int | None = None) -> WorkerTake:
+        """Take one unit of a job by hand, run it and submit it in this process; by default the next one that fits.
+
+        Raises RefusedError NOT_TAKEN, FundsError, ConfigError KEY_IN_USE before anything is sent; later HearthError
+        DECLINED or LEASE_LOST, JobEnded, KeyboardInterrupt.
+        """
+        import logging
+
+        from hearth.daemon.logs import configure_logs
+        from hearth.daemon.loop import harden
+        from worker.take import take
+
+        configure_logs(False, logging.WARNING)
+        harden()
+        return take(self.session, self.settings, self.session.job_id(job), unit)
 
     def pause(self) -> WorkerMode:
         """Tell the worker to take nothing new and to end what it runs; idle and paused, it does not beat."""

@@ -104,6 +104,26 @@ class WorkerWhy(NodeGates):
     worker_alive: bool
 
 
+class WorkerTake(TypedDict):
+    """One unit taken by hand and submitted, or in a dry run free to be taken.
+
+    `unit` is null where a dry run leaves it to the market; `attempt` and `outcome` are null before there is one.
+    `result` and `report` are digests, hex without 0x, null where another process of this node made them.
+    """
+
+    schema: Literal["hearth.worker.take/1"]
+    job: str
+    unit: int | None
+    node: int
+    attempt: int | None
+    state: Literal["submitted", "takeable"]
+    outcome: str | None
+    result: str | None
+    report: str | None
+    next: str
+    dry_run: bool
+
+
 class EarningsReport(TypedDict):
     """A node's books: leases by how they ended, and amounts; `income` is the owner's pay after `fees`."""
 

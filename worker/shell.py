@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 
@@ -32,11 +32,11 @@ from hearth.config.settings import asset_of
 from hearth.daemon.loop import Backoff
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.types import LOCAL_CHAIN_ID, Gate, JobId, Node, NodeId, Status
+from hearth.protocol.types import LOCAL_CHAIN_ID, Gate, JobId, Node, NodeId, Status, Unit
 from hearth.protocol.units import format_amount
 from hearth.storage.stores import FolderStore, Store
 from worker.attempt import fetch
-from worker.attempt.executor import Executor
+from worker.attempt.executor import Executor, Running
 from worker.attempt.task import Task
 from worker.decide import (
     ENGAGING,
@@ -54,7 +54,7 @@ from worker.decide import (
     decide,
 )
 from worker.flights import GAP, read_call
-from worker.journal import AttemptJournal, Moment, Phase
+from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
 from worker.metrics import WorkerMetrics
 from worker.requests import OWNER, Desk
 from worker.settings import Settings, accepting_at, free_disk_bytes
@@ -71,6 +71,8 @@ SPEC_SECONDS: Final = 20.0
 MAX_READERS: Final = 4
 MAX_PAUSE: Final = 30.0
 """The longest pause after failed cycles, and the longest that a refused effect is left alone, in seconds."""
+EFFECT_BASE: Final = 0.5
+"""Half of the seconds for which an effect is left alone after its first failure."""
 FUNDS_SECONDS: Final = 30.0
 """How long nothing new is taken after gas money was short."""
 HOUSEKEEPING_SECONDS: Final = 600.0
@@ -129,8 +131,30 @@ class Told:
     poll: float
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one round sees: the state at one block, what is allowed, and the chain's second."""
+
+    snapshot: Snapshot
+    config: Config
+    now: int
+
+
+class Errand(Protocol):
+    """What a worker is sent for, where it does not work for the market at large."""
+
+    def narrow(self, snapshot: Snapshot, config: Config) -> Config:
+        """Return what is allowed of what the provider's settings allow."""
+
+    def over(self, look: Look) -> bool:
+        """Say, after each round, whether the worker can stop."""
+
+
 class Worker:
-    """One worker: one node, one key, one home folder."""
+    """One worker: one node, one key, one home folder.
+
+    With an `errand` it does that alone, whatever mode the control file says: a person has sent it.
+    """
 
     def __init__(
         self,
@@ -148,6 +172,7 @@ class Worker:
         self.stop = threading.Event()
         self.wake = threading.Event()
         self.metrics = metrics
+        self.errand: Errand | None = None
         self._told = told
         self._home = told.settings.home
         self._market = market
@@ -163,13 +188,16 @@ class Worker:
         self._head: Block | None = None
         self._head_seen = 0.0
         self._chain: Snapshot | None = None
-        self._backoff: dict[str, tuple[float, float]] = {}
+        # Effects that failed: until when of time.monotonic each is left alone, and its growing pause.
+        self._failed: dict[str, tuple[float, Backoff]] = {}
         self._reading: set[JobId] = set()
         self._read: dict[JobId, SpecFacts | str] = {}
         self._lock = threading.Lock()
         self._pauses = Backoff(base=told.poll, cap=MAX_PAUSE)
         self._funds_short_until = 0.0
         self._housekeeping_at = 0.0
+        self._look: Look | None = None
+        self._ended = False
         self._last: list[Action | Skip] = []
         self._hold: Reason | None = None
         self._stake_short = 0
@@ -178,12 +206,15 @@ class Worker:
     # ---- the loop ----
 
     def run(self) -> None:
-        """Work until told to stop, or until a drain has nothing left. Raises HearthError for what no retry helps."""
+        """Work until told to stop, or until a drain or the errand has nothing left.
+
+        Raises HearthError for what no retry helps.
+        """
         self._begin()
         state = "stopped"
         try:
             while not self.stop.is_set():
-                if self._survive(self.cycle) and self._drained():
+                if self._survive(self._round) and self._ended:
                     state = "drained"
                     break
                 self.wake.wait(self._pauses.pause)
@@ -194,7 +225,7 @@ class Worker:
 
     def _begin(self) -> None:
         """Reconcile before acting: sandboxes, journal, transactions. Waits for an RPC that is down."""
-        if read_mode(self._home) == "drain":
+        if self.errand is None and read_mode(self._home) == "drain":
             # A drain ended the process before; starting it again means to work again.
             set_mode(self._home, "run")
         for note in self._executor.recover():
@@ -218,8 +249,24 @@ class Worker:
         self._pauses.succeeded()
         return True
 
+    def _round(self) -> None:
+        """Do one round, and note whether it was the last."""
+        self.cycle()
+        self._ended = self._over()
+
     def cycle(self) -> None:
         """Do one round: read what is new, decide, act, record."""
+        look = self._look = self.look()
+        self._last = decide(look.snapshot, look.config, look.now)
+        try:
+            self._act(look.now)
+            self._desk.serve()
+        finally:
+            self._housekeep()
+            self._record(look.snapshot, look.now)
+
+    def look(self) -> Look:
+        """Read what is new, and say what may be done about it."""
         self._market.port.begin_cycle()
         head = self._watcher.sync()
         if self._head is None or head.hash != self._head.hash:
@@ -236,13 +283,10 @@ class Worker:
             flights=self._flights(),
         )
         self._hold = self._why_hold(head)
-        self._last = decide(snapshot, replace(self._told.config, hold=self._hold), now)
-        try:
-            self._act(now)
-            self._desk.serve()
-        finally:
-            self._housekeep()
-            self._record(snapshot, now)
+        config = replace(self._told.config, hold=self._hold)
+        if self.errand is not None:
+            config = self.errand.narrow(snapshot, config)
+        return Look(snapshot, config, now)
 
     # ---- reading ----
 
@@ -302,7 +346,7 @@ class Worker:
         """Return why nothing new is taken now, or None."""
         settings = self._told.settings
         mode = read_mode(self._home)
-        if mode != "run":
+        if mode != "run" and self.errand is None:
             return Reason.DRAINING if mode == "drain" else Reason.PAUSED
         local = time.localtime(self._clock())
         if not accepting_at(settings.accept.schedule, local.tm_hour * 60 + local.tm_min):
@@ -345,8 +389,7 @@ class Worker:
     def _send(self, action: ChainAction) -> None:
         """Send one action. A refusal by a contract is a lost race: the next cycle decides anew."""
         key, begins = action.key(), action.begins
-        again_at, _ = self._backoff.get(key, (0.0, 0.0))
-        if time.monotonic() < again_at:
+        if key in self._failed and time.monotonic() < self._failed[key][0]:
             return
         if begins is not None:
             if self._journal.entry(begins) is None:
@@ -364,7 +407,7 @@ class Worker:
             log.error("gas money is short", why=error.message, hint=error.hint)
             self._back_off(key)
         else:
-            self._backoff.pop(key, None)
+            self._failed.pop(key, None)
             # Done already: mined in a block that is newer than the one that this cycle reads.
             if not pending.intent.state.done:
                 log.info("sent", key=_short(key))
@@ -374,9 +417,33 @@ class Worker:
 
     def _back_off(self, key: str) -> None:
         """Leave an effect alone for a while, longer each time: 1, 2, 4 .. 30 s."""
-        _, wait = self._backoff.get(key, (0.0, 0.5))
-        wait = min(MAX_PAUSE, wait * 2)
-        self._backoff[key] = (time.monotonic() + wait, wait)
+        _, pauses = self._failed.get(key, (0.0, Backoff(base=EFFECT_BASE, cap=MAX_PAUSE)))
+        pauses.failed()
+        self._failed[key] = (time.monotonic() + pauses.pause, pauses)
+
+    # ---- for an errand ----
+
+    def progress(self, attempt: LeaseKey) -> Running | None:
+        """Return how far an attempt that is under way is."""
+        return next((work for work in self._executor.active() if work.key == attempt), None)
+
+    def entry(self, attempt: LeaseKey) -> AttemptRow | None:
+        """Return an attempt's row in the journal."""
+        return self._journal.entry(attempt)
+
+    def unit(self, job: JobId, index: int) -> Unit:
+        """Return a unit as stored at the block last read. Raises NotFoundError for an unknown job."""
+        assert self._head is not None
+        return self._market.unit(job, index, self._head.hash).unit
+
+    def never_fits(self, job: JobId) -> Gate:
+        """Return the gate by which the node's offer can never serve a job; else FITS."""
+        return self._watcher.never_read().get(job, Gate.FITS)
+
+    def learn_spec(self, job: JobId) -> None:
+        """Read a followed job's spec now. Raises StorageError where it cannot be had."""
+        row = self._watcher.rows[job]
+        row.spec = fetch.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
 
     # ---- specs ----
 
@@ -418,6 +485,12 @@ class Worker:
 
     # ---- keeping house ----
 
+    def _over(self) -> bool:
+        """Say whether the errand is done, or where there is none a drain."""
+        if self.errand is None:
+            return self._drained()
+        return self._look is not None and self.errand.over(self._look)
+
     def _drained(self) -> bool:
         """Say whether a drain has nothing left to do, or an exited node nothing left to be."""
         snapshot = self._chain
@@ -445,7 +518,7 @@ class Worker:
             with suppress(StorageError):
                 self._store.collect()
         self._desk.sweep()
-        self._backoff = {key: value for key, value in self._backoff.items() if value[0] > time.monotonic()}
+        self._failed = {key: held for key, held in self._failed.items() if held[0] > time.monotonic()}
 
     def _record(self, snapshot: Snapshot, now: int) -> None:
         """Tell the metrics and the status file how things stand."""

@@ -9,8 +9,8 @@ from typing import Any
 import structlog
 
 
-def configure_logs(as_json: bool) -> None:
-    """Log to stderr from INFO on: one JSON object per line, or text for people.
+def configure_logs(as_json: bool, level: int = logging.INFO) -> None:
+    """Log to stderr from `level` on: one JSON object per line, or text for people.
 
     Loggers are not cached, so that a program that runs in another's process leaves nothing of itself behind.
     """
@@ -22,6 +22,6 @@ def configure_logs(as_json: bool) -> None:
             structlog.processors.format_exc_info,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )

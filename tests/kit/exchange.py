@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -169,8 +169,10 @@ class Scenario:
 
     # ---- jobs ----
 
-    def post(self, *, window: int = 0, units: int = 1, seconds: int = 600, newcomers: bool = False) -> JobId:
-        """Post a job that only this scenario's worker takes."""
+    def post(
+        self, *, window: int = 0, units: int = 1, seconds: int = 600, newcomers: bool = False, **changes: Any
+    ) -> JobId:
+        """Post a job that only this scenario's worker takes; `changes` replaces fields of its terms."""
         market = self.exchange.market
         spec = build.spec(name="chaos", module=self.module, runtime_seconds=seconds, units=units)
         self.exchange.store.put_json(canonical_of(spec))
@@ -191,6 +193,7 @@ class Scenario:
             billing=Billing.FIXED,
             flags=TermsFlag.NEWCOMERS if newcomers else TermsFlag(0),
         )
+        terms = replace(terms, **changes)
         job = market.job_id(terms)
         self.exchange.submitter.send(market.calls.post(terms), key=f"post/{job.hex()}")
         self.jobs.append(job)

@@ -56,9 +56,11 @@ from worker.decide import (
     Stage,
     StartRun,
     SubmitResult,
+    Target,
     Withdraw,
     decide,
     explain,
+    outlook,
 )
 
 NOW = 1_800_000_000
@@ -417,6 +419,76 @@ def test_decide__credit_above_threshold__withdraws_once() -> None:
     collects = replace(CONFIG, withdraw_at=10**16)
     assert decide(rich, collects, NOW) == [Withdraw(10**16, 100)]
     assert decide(replace(rich, flights=(Flight(Kind.WITHDRAW),)), collects, NOW) == []
+
+
+# ---- one unit by hand ----
+
+HAND = replace(CONFIG, target=Target(ID))
+ELSE = JobId(b"\xbb" * 32)
+
+
+def test_decide__target__other_jobs_are_left_alone_even_where_this_node_has_won_them() -> None:
+    """Keepers propose a node that beats: what it does not take lapses, and costs it nothing."""
+    won = replace(job_of(replace(OPEN, mark=NOW - 1), Best(node=ME, key=1)), id=ELSE)
+    assert isinstance(only(snapshot_of(won)), Ack)
+    found = decide(snapshot_of(won, job_of(OPEN)), HAND, NOW)
+    assert found == [Skip(ELSE, None, Reason.NOT_CHOSEN), Claim(ID, 0, 0, formulas.bond(TERMS, POLICY), 0)]
+
+
+def array(*units: Unit, touched: int, **overrides: object) -> Job:
+    """Return an array of 5 with some of its touched leases."""
+    leases = tuple(Lease(index, unit) for index, unit in enumerate(units))
+    job = Job(ID, replace(TERMS, units=5), leases, Header(opened=NOW - 5, touched=touched), spec=WASM)
+    return replace(job, **overrides)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("target", "wanted"), [(Target(ID), 1), (Target(ID, 0), 1), (Target(ID, 1), 1), (Target(ID, taken=True), 0)]
+)
+def test_decide__target_of_an_array__takes_one_unit(target: Target, wanted: int) -> None:
+    snapshot = snapshot_of(array(OPEN, OPEN, touched=2))
+    claims = [a for a in decide(snapshot, replace(CONFIG, target=target), NOW) if isinstance(a, Claim)]
+    assert len(claims) == wanted
+    assert target.index is None or [c.index for c in claims] == [target.index]
+
+
+def test_decide__target_with_a_transaction_on_its_way__takes_no_second_unit() -> None:
+    for where in (0, SENTINEL):
+        snapshot = snapshot_of(array(OPEN, OPEN, touched=2), flights=(Flight(Kind.CLAIM, ID, where),))
+        found = decide(snapshot, HAND, NOW)
+        assert {a.reason for a in found if isinstance(a, Skip)} == {Reason.TX_PENDING} and len(found) == 3
+
+
+@pytest.mark.parametrize("beat", [0, NOW - 10_000, NOW])
+def test_outlook__node_that_was_silent__is_asked_as_if_it_had_beaten(beat: int) -> None:
+    silent = replace(NODE, hot=replace(NODE.hot, beat=beat))
+    assert outlook(snapshot_of(job_of(OPEN), node=silent), CONFIG, Target(ID), NOW) is None
+    poor = outlook(snapshot_of(job_of(OPEN), node=replace(silent, stake=0)), CONFIG, Target(ID), NOW)
+    assert poor == Skip(ID, None, Reason.NODE_STATUS, "the node is PENDING")
+
+
+@pytest.mark.parametrize(
+    ("job", "index", "wanted"),
+    [
+        (replace(job_of(OPEN), spec=None), None, ReadSpec(ID)),
+        (replace(array(OPEN, OPEN, touched=2), spec=None), None, ReadSpec(ID)),
+        (array(touched=0), 0, None),
+        (array(touched=0), 1, Reason.NOT_NEXT),
+        (array(replace(OPEN, node=ME), touched=1), 0, Gate.EXCLUDED),
+        (array(replace(OPEN, node=ME), touched=1), None, None),
+        (array(replace(RUNNING, node=OTHER), touched=1), 0, Reason.ENDED),
+        (job_of(OPEN, deadline=NOW + 659), None, Gate.NO_TIME),
+        (job_of(OPEN, ceiling=1), None, Gate.PRICE),
+        (job_of(replace(OPEN, mark=NOW + 5), Best(node=OTHER, key=(1 << 48) - 1), match_window=9), 0, Reason.OUTBID),
+        (job_of(replace(OPEN, mark=NOW + 5), Best(node=ME, key=1), match_window=9), 0, None),
+        (replace(job_of(OPEN), id=ELSE), None, Reason.NOT_WATCHED),
+    ],
+)
+def test_outlook__unit_that_is_not_held__says_what_keeps_the_node_from_it(
+    job: Job, index: int | None, wanted: object
+) -> None:
+    found = outlook(snapshot_of(job), CONFIG, Target(ID, index), NOW)
+    assert (found.reason if isinstance(found, Skip) else found) == wanted
 
 
 def test_explain__unknown_job__says_so() -> None:

@@ -1,4 +1,4 @@
-"""worker.shell and worker.__main__ against a real chain: the loop in this process, its refusals, its control file."""
+"""worker.shell, worker.build and worker.__main__ on a real chain: the loop in this process, refusals, control file."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from hearth.base.errors import ChainError, ConfigError, HearthError, StoreDown
+from hearth.base.errors import ChainError, ConfigError, HearthError, RefusedError, StoreDown
 from hearth.chain import keys
+from hearth.chain.tx_journal import TxState
 from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, Started
@@ -34,8 +35,8 @@ from tests.kit.town import hearth as run_hearth
 from tests.worker import test_decide as decided
 from tools import schemas
 from worker import settings
-from worker.__main__ import build
-from worker.decide import Claim, LeaseKey
+from worker.build import build
+from worker.decide import Claim, Kind, LeaseKey
 from worker.machine import others
 from worker.metrics import WorkerMetrics
 from worker.shell import Worker, read_mode, read_status, set_mode
@@ -125,6 +126,34 @@ def test_read_one__spec_that_cannot_be_had__frees_the_reader(
     assert worker.wake.is_set() and answer in str(worker._read[decided.ID])
     worker._apply_specs(0)
     assert worker._reading == set()
+
+
+def test_back_off__effect_that_fails_again_and_again__is_left_alone_for_1_to_30_s(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock, sent = [100.0], []
+    monkeypatch.setattr("worker.shell.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    worker = Worker.__new__(Worker)
+    worker._failed, worker.metrics, worker._caller = {}, WorkerMetrics(), None  # type: ignore[assignment]
+
+    def refuse(call: Any, *, key: str) -> Any:
+        sent.append(key)
+        raise RefusedError("jobs: not open")
+
+    worker._sender = SimpleNamespace(start=refuse)  # type: ignore[assignment]
+    action = SimpleNamespace(key=lambda: "settle/1", begins=None, kind=Kind.SETTLE, call=lambda by: None)
+    for failures, seconds in enumerate((1, 2, 4, 8, 16, 30, 30), start=1):
+        worker._send(action)  # type: ignore[arg-type]
+        assert len(sent) == failures
+        clock[0] += seconds - 0.01
+        worker._send(action)  # type: ignore[arg-type]
+        assert len(sent) == failures  # not yet
+        clock[0] += 0.02
+    worker._sender = SimpleNamespace(  # type: ignore[assignment]
+        start=lambda call, key: SimpleNamespace(intent=SimpleNamespace(state=TxState.MINED))
+    )
+    worker._send(action)  # type: ignore[arg-type]
+    assert worker._failed == {}  # what went well begins anew
 
 
 def test_earnings_of__books__add_up() -> None:

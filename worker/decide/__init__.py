@@ -9,7 +9,11 @@ action offered here is one that the contracts accept at this block. Source: SPEC
 
 from __future__ import annotations
 
-from hearth.protocol.types import JobId
+from dataclasses import replace
+from typing import Final
+
+from hearth.protocol import formulas
+from hearth.protocol.types import JobId, Status
 from worker.decide.actions import (
     Abort,
     Ack,
@@ -48,6 +52,7 @@ from worker.decide.snapshot import (
     Snapshot,
     SpecFacts,
     Stage,
+    Target,
 )
 
 __all__ = [
@@ -82,10 +87,16 @@ __all__ = [
     "Stage",
     "StartRun",
     "SubmitResult",
+    "Target",
     "Withdraw",
     "decide",
     "explain",
+    "outlook",
+    "own_leases",
 ]
+
+ON_ITS_WAY: Final = frozenset({Reason.TX_PENDING, Reason.LEADING})
+"""The reasons to leave a target alone that end by themselves, with the unit taken or another reason."""
 
 
 def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
@@ -117,6 +128,33 @@ def explain(snapshot: Snapshot, config: Config, job: JobId, now: int) -> list[Ac
     if any(row.id == job for row in snapshot.jobs):
         return [Skip(job, None, Reason.ENDED, "no lease of this job is open, and none is this node's")]
     return [Skip(job, None, Reason.NOT_WATCHED, "the worker follows no such job; it may have ended")]
+
+
+def outlook(snapshot: Snapshot, config: Config, target: Target, now: int) -> ReadSpec | Skip | None:
+    """Say what keeps the node from a unit that it does not hold, None where it is free to be taken or on its way.
+
+    Asked as if the node had beaten now, since a node that takes by hand is silent before. `ReadSpec` is the answer
+    where the spec must be read first; else a `Skip` names the reason.
+    """
+    node = snapshot.node
+    status = formulas.status(node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
+    if status is Status.INACTIVE or node.state.beat == 0:
+        snapshot = replace(snapshot, node=replace(node, state=replace(node.state, beat=now)))
+    found = explain(snapshot, replace(config, target=target), target.job, now)
+    # What is said of the other units of an array is no answer.
+    mine = [step for step in found if not isinstance(step, Skip) or target.names(step.job, step.index)]
+    for step in mine:
+        if isinstance(step, ReadSpec):
+            return step
+        if isinstance(step, Ack | Claim | Propose) or (isinstance(step, Skip) and step.reason in ON_ITS_WAY):
+            return None
+    job = next((job for job in snapshot.jobs if job.id == target.job), None)
+    header = None if job is None else job.header
+    if header is not None and target.index is not None and not header.closed and target.index > header.touched:
+        return Skip(target.job, target.index, Reason.NOT_NEXT, f"unit {header.touched} is the next one of the array")
+    # Own leases are spoken of first, open ones last.
+    skips = [step for step in mine if isinstance(step, Skip)]
+    return skips[-1] if skips else Skip(target.job, target.index, Reason.ENDED)
 
 
 def _flying(snapshot: Snapshot, kind: Kind) -> bool:

@@ -21,9 +21,9 @@ from hearth.protocol.types import (
     TermsFlag,
     Unit,
 )
-from worker.decide.actions import Ack, Action, Claim, Propose, ReadSpec, Skip
+from worker.decide.actions import Ack, Action, ChainAction, Claim, Propose, ReadSpec, Skip
 from worker.decide.room import Room
-from worker.decide.snapshot import Config, Job, Lease, Reason, Snapshot
+from worker.decide.snapshot import Config, Job, Lease, Reason, Snapshot, Target
 
 _MASK64: Final = (1 << 64) - 1
 
@@ -40,6 +40,9 @@ def take(snapshot: Snapshot, config: Config, now: int, room: Room) -> list[Actio
         leases = _open_leases(job, room)
         if not leases:
             continue
+        if config.target is not None and config.target.job != job.id:
+            actions.append(Skip(job.id, None, Reason.NOT_CHOSEN))
+            continue
         refusal = replace(hold, job=job.id) if hold else job_refusal(job, config, now, snapshot.node)
         if refusal is not None:
             actions.append(refusal)
@@ -53,8 +56,12 @@ def take(snapshot: Snapshot, config: Config, now: int, room: Room) -> list[Actio
             lot = _lot(job.id, lease.index, snapshot.node.id)
             ranked.append((rank, lot, _Candidate(job, policy, lease, unit, untouched, live, leading)))
     reading: set[JobId] = set()
+    target = config.target
     for _, _, candidate in sorted(ranked, key=lambda r: (r[0], r[1], r[2].job.id, r[2].lease.index)):
-        step = _take_lease(snapshot, config, now, candidate, room)
+        step = _not_chosen(target, candidate, room) or _take_lease(snapshot, config, now, candidate, room)
+        if target is not None and (isinstance(step, ChainAction) or candidate.leading):
+            # A target is one unit.
+            target = replace(target, taken=True)
         if isinstance(step, ReadSpec):
             if step.job in reading:
                 # One spec serves every lease of the job.
@@ -146,6 +153,18 @@ def job_refusal(job: Job, config: Config, now: int, node: Node) -> Skip | None:
     if job.spec.output_bytes > config.max_output_bytes:
         return Skip(job.id, None, Reason.TOO_BIG, f"outputs of {job.spec.output_bytes} bytes")
     return None
+
+
+def _not_chosen(target: Target | None, on: _Candidate, room: Room) -> Skip | None:
+    """Return why a unit of the target's job is left alone since it is not the one that is meant, or None."""
+    where = (on.job.id, on.lease.index)
+    if target is None:
+        return None
+    if any(job == target.job for job, _ in room.flying):
+        # What is on its way may be the one unit that is wanted.
+        return Skip(*where, Reason.TX_PENDING)
+    other = target.index is not None and target.index != on.lease.index
+    return Skip(*where, Reason.NOT_CHOSEN) if target.taken or other else None
 
 
 def _unsupported(terms: Terms) -> str:

@@ -49,6 +49,8 @@ class Reason(StrEnum):
     AWAITS_WINDOW = "awaits_window"
     ARRAY_CLOSED = "array_closed"
     ENDED = "ended"
+    NOT_CHOSEN = "not_chosen"
+    NOT_NEXT = "not_next"
     RETRY_LATER = "retry_later"
     NOT_WATCHED = "not_watched"
 
@@ -172,15 +174,32 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """The one unit that a worker is sent for: of `job` the one at `index`, or the first that it can take (None).
+
+    `taken` says that the node has it: it takes nothing new any more.
+    """
+
+    job: JobId
+    index: int | None = None
+    taken: bool = False
+
+    def names(self, job: JobId, index: int | None) -> bool:
+        """Say whether a unit may be the one that is meant; an `index` of None is the whole job."""
+        return job == self.job and (None in (self.index, index) or index == self.index)
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """What the provider allows. Rates are base units x 1e6 per second, times seconds, sizes bytes, amounts base units.
 
-    `hold` is why nothing new is accepted (None: it is). `images` and `modules` are shell patterns. `margin` is what an
-    attempt needs from its end to a mined submit. `withdraw_at` 0 never withdraws.
+    `hold` is why nothing new is accepted (None: it is), `target` the only unit that is (None: any). `images` and
+    `modules` are shell patterns. `withdraw_at` 0 never withdraws.
     """
 
     beat_every: int
     hold: Reason | None = None
+    target: Target | None = None
     max_slots: int = 63
     min_rate: int = 0
     max_seconds: int = 30 * 86_400

@@ -1,0 +1,219 @@
+"""Open what a worker needs, each part from those before it, and put it together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import structlog
+
+from hearth.base.errors import ConfigError
+from hearth.base.files import make_private
+from hearth.chain.rpc import Web3Chain
+from hearth.chain.tx import SenderConfig
+from hearth.config.settings import asset_of, load_settings
+from hearth.config.settings import open_network as open_chosen
+from hearth.daemon.health import Server
+from hearth.daemon.signer import open_sender, read_account, sender_config
+from hearth.market.network import Network
+from hearth.market.reads import Market
+from hearth.protocol.gpu_tiers import TIERS
+from hearth.protocol.runtimes import RUNTIMES
+from hearth.protocol.types import Node
+from hearth.storage.stores import Chain, Store, open_store
+from worker import gpu
+from worker.attempt.executor import Executor
+from worker.attempt.task import Bounds
+from worker.decide import Config
+from worker.gpu import GpuInfo
+from worker.home import hold
+from worker.journal import AttemptJournal
+from worker.machine import announce, others, overbooked, room_of, share_of
+from worker.metrics import WorkerMetrics
+from worker.runtimes.base import Runtime
+from worker.settings import Settings, chosen_gpus, runtimes_of
+from worker.shell import Told, Worker
+from worker.watch import find_node
+
+log = structlog.get_logger("worker")
+
+T = TypeVar("T", Config, SenderConfig)
+
+
+def build(settings: Settings, stack: ExitStack, overrides: Mapping[str, Any] | None = None) -> Worker:
+    """Return a worker that has not begun; `stack` closes what it needs, in the reverse order. Raises HearthError.
+
+    `overrides` replaces fields of the loop's `Config` and of `SenderConfig`, and `rpc_timeout` (seconds per request),
+    for tests of a worker in this process.
+    """
+    changes = overrides or {}
+    network = open_network(settings)
+    key, account = read_account(settings.account.keystore, settings.account.password_file)
+    home = make_private(settings.home)
+    market = market_of(settings, network, changes.get("rpc_timeout", 10.0))
+    node = node_of(settings, market, key.address)
+    paying = _changed(sender_config(network, max_fee=settings.max_gas_wei), changes)
+    sender = stack.enter_context(open_sender(market.port, network, key, account, home=home, config=paying))
+    stack.enter_context(hold(home))
+    store = open_stores(settings)
+    stack.callback(store.close)
+    runtimes = sandboxes_of(settings, node, home)
+    gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
+    journal = journal_in(home)
+    stack.callback(journal.close)
+    executor = executor_of(settings, network, node, journal=journal, store=store, runtimes=runtimes, gpus=gpus)
+    _stand_beside(home, node, gpus)
+    told = Told(
+        node=node.id,
+        settings=settings,
+        chain_id=network.chain_id,
+        native=network.asset.address is None,
+        config=_changed(config_of(settings, network, node, runtimes=runtimes, gpus=gpus), changes),
+        # Several looks per beat, several blocks per look on a fast chain.
+        poll=min(2.0, network.node_parameters.dead_after / 12),
+    )
+    metrics = WorkerMetrics()
+    worker = Worker(
+        told,
+        market=market,
+        sender=sender,
+        journal=journal,
+        executor=executor,
+        store=store,
+        tiers=TIERS,
+        metrics=metrics,
+    )
+    executor.on_change = worker.wake.set
+    if settings.metrics.address is not None:
+        server = Server(settings.metrics.address, metrics.registry, metrics.health, component="worker")
+        stack.callback(server.close)
+    return worker
+
+
+def open_network(settings: Settings) -> Network:
+    """Read the network file that the settings name. Raises ConfigError."""
+    return open_chosen(load_settings({"network": settings.network}))
+
+
+def market_of(settings: Settings, network: Network, rpc_timeout: float) -> Market:
+    """Open the market, by the settings' RPC or else the network file's, and check that it is the right one.
+
+    `rpc_timeout` is in seconds per request. Raises ChainError, ConfigError.
+    """
+    port = Web3Chain(
+        settings.rpc or network.rpc, rpc_timeout, chain_id=network.chain_id, genesis_hash=network.genesis_hash
+    )
+    market = Market(port, network)
+    market.check()
+    return market
+
+
+def node_of(settings: Settings, market: Market, operator: str) -> Node:
+    """Return the node to work for, as it stands. Raises ConfigError NO_NODE, NOT_OPERATOR, MANY_NODES."""
+    node = find_node(market, settings.node, operator, market.port.head().hash)
+    if node is None:
+        raise ConfigError(
+            f"no node is registered for the key {operator}",
+            hint="hearth worker register",
+            code="NO_NODE",
+            component="worker",
+        )
+    return node
+
+
+def open_stores(settings: Settings) -> Store:
+    """Open the stores: one as it is; several are read in order, and the first two that can be written get results."""
+    stores = [open_store(url) for url in settings.stores]
+    return stores[0] if len(stores) == 1 else Chain(stores, mirrors=1)
+
+
+def sandboxes_of(settings: Settings, node: Node, home: Path) -> dict[str, Runtime]:
+    """Return the sandboxes that the settings wish and that work here; say which of the node's offer do not."""
+    scratch = home / "tmp"
+    scratch.mkdir(mode=0o700, exist_ok=True)
+    wished = settings.offer.runtimes
+    found = {
+        name: sandbox
+        for name, sandbox in runtimes_of(settings, scratch).items()
+        if (wished is None or name in wished) and sandbox.available()[0]
+    }
+    for name, kind in RUNTIMES.items():
+        if node.offer.runtimes & kind.flag and name not in found:
+            log.warning("the node offers a runtime that does not work here", runtime=name, fix="hearth worker doctor")
+    return found
+
+
+def journal_in(home: Path) -> AttemptJournal:
+    """Open the journal of attempts; say where one that could not be read was put aside."""
+    journal = AttemptJournal(home / "work.db")
+    if journal.put_aside is not None:
+        log.warning("the journal was unreadable and is put aside", path=str(journal.put_aside))
+    return journal
+
+
+def executor_of(
+    settings: Settings,
+    network: Network,
+    node: Node,
+    *,
+    journal: AttemptJournal,
+    store: Store,
+    runtimes: Mapping[str, Runtime],
+    gpus: Sequence[GpuInfo],
+) -> Executor:
+    """Return what carries out attempts, with the names of this node's sandboxes and what reports say of the machine."""
+    return Executor(
+        journal=journal,
+        store=store,
+        home=settings.home,
+        runtimes=runtimes,
+        node=node.id,
+        label=f"{network.chain_id}-{network.genesis_hash.hex()[:6]}-{node.id}-",
+        tiers=TIERS,
+        bounds=Bounds(settings.max_input_bytes, settings.max_output_bytes),
+        keep_seconds=settings.keep_seconds,
+        gpus=[item.uuid for item in gpus],
+        machine={"cores": os.cpu_count() or 1, "gpus": [{"name": item.name, "driver": item.driver} for item in gpus]},
+    )
+
+
+def config_of(
+    settings: Settings, network: Network, node: Node, *, runtimes: Mapping[str, Runtime], gpus: Sequence[GpuInfo]
+) -> Config:
+    """Return what the provider allows, for decisions: amounts and rates in the market's asset. Raises ConfigError."""
+    asset, accept = asset_of(network), settings.accept
+    return Config(
+        beat_every=max(1, network.node_parameters.dead_after // 3),
+        # Slots whose GPU is gone are not promised.
+        max_slots=len(gpus) // node.offer.gpu_count if node.offer.gpu_count else node.offer.slots,
+        min_rate=settings.min_rate(asset),
+        max_seconds=settings.max_runtime_seconds,
+        max_output_bytes=settings.max_output_bytes,
+        images=accept.images,
+        modules=accept.modules,
+        submitters_refused=frozenset(accept.refuse_submitters),
+        verifiers=frozenset(accept.verifiers),
+        confirmations=accept.confirmations,
+        propose=accept.propose,
+        propose_after=settings.propose_after_seconds,
+        settle_after=settings.settle_after_seconds,
+        withdraw_at=settings.withdraw_threshold(asset),
+        runtimes=frozenset(runtimes),
+    )
+
+
+def _stand_beside(home: Path, node: Node, gpus: Sequence[GpuInfo]) -> None:
+    """Name this worker's share of the machine, and warn where it and the other workers promise more than there is."""
+    share, user_home = share_of(home, node.offer, [item.uuid for item in gpus]), load_settings().home
+    announce(user_home, share)
+    for text in overbooked(share, others(user_home, home), room_of(home)):
+        log.warning("this machine is promised twice", what=text, fix="hearth worker doctor")
+
+
+def _changed(value: T, changes: Mapping[str, Any]) -> T:
+    """Return a dataclass with those of its fields replaced that `changes` names."""
+    return replace(value, **{f.name: changes[f.name] for f in fields(value) if f.name in changes})
