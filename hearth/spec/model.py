@@ -228,7 +228,10 @@ class JobSpec(Model):
 
     version: Annotated[int, Field(ge=1, le=1), _DIGITS] = 1
     name: Annotated[str, Field(pattern=rules.NAME.pattern), BeforeValidator(_text)] = "job"
-    runtime: RuntimeName | None = Field(default=None, description="docker with `image`, wasm with `module`")
+    runtime: RuntimeName | None = Field(
+        default=None,
+        description=", ".join(f"{name} with `{kind.program}`" for name, kind in sorted(RUNTIMES.items())),
+    )
     image: Text | None = None
     module: Text | None = Field(default=None, description="a path or ipfs://CID")
     command: list[Text] = Field(default=[], max_length=rules.MAX_ITEMS)
