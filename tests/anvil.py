@@ -23,7 +23,9 @@ from typing import Any
 from eth_abi import decode
 from eth_utils import keccak, to_checksum_address
 
-from hearth.local.devnet import free_port
+from hearth.base.errors import ChainError
+from hearth.chain.rpc import Web3Chain
+from hearth.local.devnet import find_anvil, free_port
 from tests.evm import BLOCK_GAS, CHAIN_ID, ROOT, START, Contract, Evm, Function, Receipt, Reverted, _plain
 
 _ERROR = keccak(b"Error(string)")[:4]
@@ -195,6 +197,26 @@ class AnvilEvm(Evm):
         finally:
             self.rpc("evm_revert", point)
             self.now, self._contracts, self._names = saved
+
+
+@contextmanager
+def bare_chain() -> Iterator[str]:
+    """Run an anvil without a market, and yield its URL once it answers."""
+    port = free_port()
+    url = f"http://127.0.0.1:{port}"
+    process = subprocess.Popen(
+        [str(find_anvil()), "--port", str(port), "--silent", "--hardfork", "cancun"], stdout=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(200):
+            with suppress(ChainError):
+                Web3Chain([url], timeout=5, attempts=1).chain_id()
+                break
+            time.sleep(0.05)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(10)
 
 
 def _reverted(error: RpcError) -> Reverted:

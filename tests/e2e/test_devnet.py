@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
@@ -33,6 +32,7 @@ from hearth.market.reads import Market
 from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, Gate, JobId, Needs, NodeId, Offer, Outcome, Runtime, State, Status, Terms
 from hearth.protocol.words import pack_policy, pack_terms
+from tests.anvil import bare_chain
 from tests.require import require
 
 pytestmark = pytest.mark.e2e
@@ -443,26 +443,6 @@ def test_send__killed_at_each_moment__is_done_exactly_once(stage: Stage, tmp_pat
 
 
 # ---- reorgs on a real chain ----
-
-
-@contextlib.contextmanager
-def bare_chain() -> Iterator[str]:
-    """Run an anvil without a market, and yield its URL once it answers."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    process = subprocess.Popen(
-        [str(devnet.find_anvil()), "--port", str(port), "--silent", "--hardfork", "cancun"], stdout=subprocess.DEVNULL
-    )
-    try:
-        for _ in range(200):
-            with contextlib.suppress(ChainError):
-                Web3Chain([url], timeout=5, attempts=1).chain_id()
-                break
-            time.sleep(0.05)
-        yield url
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: Path) -> None:
