@@ -200,12 +200,13 @@ class AnvilEvm(Evm):
 
 
 @contextmanager
-def bare_chain() -> Iterator[str]:
-    """Run an anvil without a market, and yield its URL once it answers."""
+def bare_chain(*options: str) -> Iterator[str]:
+    """Run an anvil without a market, and yield its URL once it answers; `options` are more of anvil's own."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     process = subprocess.Popen(
-        [str(find_anvil()), "--port", str(port), "--silent", "--hardfork", "cancun"], stdout=subprocess.DEVNULL
+        [str(find_anvil()), "--port", str(port), "--silent", "--hardfork", "cancun", *options],
+        stdout=subprocess.DEVNULL,
     )
     try:
         for _ in range(200):
