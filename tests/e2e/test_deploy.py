@@ -295,6 +295,30 @@ def test_deploy_script__a_wallets_key__plan_question_deployment_and_nothing_twic
     assert stranger.exit_code == 5 and "jobs: not the governor" in stranger.output
 
 
+def test_manage_script__each_command__the_market_reads_so(scripts: Scripts) -> None:
+    chain = Web3Chain([scripts.url], timeout=10)
+    governor = "TEST::3"
+    done = scripts("--treasury", TREASURY, "--yes", account=governor)
+    assert done.exit_code == 0, done.output
+    market = Market(chain, load_network(scripts.home / "networks" / "mine.json"))
+    market.check()
+    assert market.immutable("JobRegistry", "TREASURY") == TREASURY
+
+    done = scripts("set-policy", "fee_bps=400", "ack_time=50", account=governor)
+    assert done.exit_code == 0, done.output
+    assert (market.policy().fee_bps, market.policy().ack_time) == (400, 50)
+    assert market.policies().previous == market.network.policy
+    refused_change = scripts("set-policy", "fee=1", account=governor)
+    assert refused_change.exit_code == 2 and "fee_bps" in refused_change.output
+    assert scripts("drop-previous-policy", account=governor).exit_code == 0 and market.policies().until == 0
+    assert scripts("pause", "posts", account=governor).exit_code == 0
+    assert market.policies().paused_until > chain.head().timestamp
+    assert scripts("set-minimum-stake", str(2 * 10**18), account=governor).exit_code == 0
+    assert market.immutable("NodeRegistry", "minimum_stake") == 2 * 10**18
+    too_low = scripts("set-minimum-stake", "7", account=governor)
+    assert too_low.exit_code == 5 and "nodes: minimum out of range" in too_low.output
+
+
 def test_deploy_script__a_keystore_of_apes__signs(scripts: Scripts, ape_folder: Path) -> None:
     chain = Web3Chain([scripts.url], timeout=10)
     secret = b"\x42" * 32
