@@ -23,7 +23,8 @@ from hearth.chain.tx import Sender, SenderConfig, Signer
 from hearth.config.settings import Settings
 from hearth.daemon.signer import OnChain, open_sender
 
-NETWORKS = Path(__file__).parents[1] / "networks"
+NETWORKS = Path("networks")
+"""Where network files are, from the clone, in which ape is run and `hearth --network NAME` looks."""
 INTERRUPTED = 130
 
 
@@ -209,7 +210,7 @@ def sending(
     port: ChainPort, on: OnChain, account: Account, settings: Settings, config: SenderConfig, password_file: Path | None
 ) -> Iterator[Sender]:
     """Unlock an account and hold it for this process, with the journal of every `hearth` command of this user."""
-    signer = account.unlocked(password_file)
+    signer = account.unlocked(password_file or settings.password_file)
     home = make_private(settings.home) / "state"
     with open_sender(port, on, account.key, signer, home=home, config=config) as sender:
         sender.reconcile()

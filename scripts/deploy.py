@@ -61,7 +61,7 @@ def cli(
     folder: Path,
 ) -> None:
     """Deploy Escrow, NodeRegistry, JobRegistry and Lens, read everything back, write the network file."""
-    path = folder / f"{name}.json"
+    path = (folder / f"{name}.json").absolute()
     port = Web3Chain([provider.http_uri], timeout=30.0)
     asset = Asset(symbol, decimals, token and checked_address(token))
     wish = Wish(name, PROFILES[profile], asset, checked_address(treasury))
