@@ -16,6 +16,7 @@ from hearth.base.failpoints import fp
 from hearth.base.files import flush_folder, replace_text
 from hearth.chain.port import Call, ChainPort
 from hearth.chain.tx import SenderConfig
+from hearth.market.calls import token_call
 from hearth.market.deployment import Deployer, Plan, carry_out, make_plan
 from hearth.market.network import Network, load_network, save_network
 from hearth.market.profiles import Profile
@@ -110,8 +111,8 @@ def prepare(
     """Plan a deployment, or the rest of the one that is under way, and check that the deployer can pay for it.
 
     Nothing is written or sent. `anew` leaves a record out of account. Raises FundsError, ConfigError DEPLOY_UNFINISHED
-    where the record is of other settings, another deployer, chain or version, BAD_TREASURY, RefusedError where the
-    asset is no contract.
+    where the record is of other settings, another deployer, chain or version, BAD_TREASURY, BAD_DECIMALS, RefusedError
+    where the asset is no contract.
     """
     chain_id, genesis, head = port.chain_id(), port.genesis_hash(), port.head().number
     raw = None if anew else _read(record_path(path))
@@ -123,6 +124,7 @@ def prepare(
     standing = frozenset(step.name for step in plan.steps if raw is not None and port.code(step.address))
     if not standing:
         port.call(Call(None, plan.steps[0].code, label="deploy.Escrow"), sender=deployer)
+        _check_decimals(wish.asset, port)
     fees = port.fees()
     gas = sum(step.gas for step in plan.steps if step.name not in standing)
     most = min(config.max_fee, 2 * fees.base_fee + fees.priority_fee)
@@ -166,6 +168,19 @@ def finish(
     fp("deploy.written")
     deployment.record.unlink(missing_ok=True)
     return network
+
+
+def _check_decimals(asset: Asset, port: ChainPort) -> None:
+    """Refuse decimals that are not the token's own: stake and fees are scaled by them, for good."""
+    if asset.address is None:
+        return
+    own = int.from_bytes(port.call(Call(asset.address, token_call("decimals"), label="token.decimals"))[:32], "big")
+    if own != asset.decimals:
+        raise ConfigError(
+            f"the token {asset.address} has {own} decimals, not {asset.decimals}",
+            hint=f"use --decimals {own}",
+            code="BAD_DECIMALS",
+        )
 
 
 # ---- the record ----

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
@@ -13,6 +14,7 @@ from unittest import mock
 
 import pytest
 from click.testing import CliRunner, Result
+from eth_abi.abi import encode
 from eth_account import Account
 
 from hearth.base import failpoints
@@ -168,6 +170,22 @@ def test_prepare__other_settings_than_the_one_under_way__are_refused(url: str, t
         with pytest.raises(ConfigError) as caught:
             prepare(WISH, chain, deployer, path, CONFIG)
         assert caught.value.code == "DEPLOY_UNFINISHED"
+
+
+def test_prepare__decimals_that_are_not_the_tokens__are_refused(url: str, tmp_path: Path) -> None:
+    chain = Web3Chain([url], timeout=10)
+    deployer, path = devnet.account(3).address.lower(), tmp_path / "mine.json"
+    code = bytes.fromhex(devnet.token_artifact()["bytecode"][2:]) + encode(
+        ["string", "string", "uint8"], ["Six places", "SIX", 6]
+    )
+    sent = chain.rpc("eth_sendTransaction", {"from": deployer, "data": "0x" + code.hex()})
+    while (receipt := chain.receipt(bytes.fromhex(sent[2:]))) is None:
+        time.sleep(0.1)
+    wish = replace(WISH, asset=Asset("SIX", 18, receipt.contract))
+    with pytest.raises(ConfigError) as caught:
+        prepare(wish, chain, deployer, path, CONFIG)
+    assert caught.value.code == "BAD_DECIMALS" and "--decimals 6" in caught.value.hint
+    assert prepare(replace(WISH, asset=Asset("SIX", 6, receipt.contract)), chain, deployer, path, CONFIG).gas > 0
 
 
 def test_prepare__short_of_gas__says_how_much_is_needed(url: str, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from eth_utils.crypto import keccak
 from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call
-from hearth.chain.tx import Sender
+from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import Journal, TxState
 from hearth.market import deployment
 from hearth.market.abi import artifact, codec
@@ -175,7 +175,7 @@ def test_carry_out__the_nonce_moved__signs_nothing(planned: int, tmp_path: Path)
     chain.set_balance(account.address, 10**18)
     facts: dict[str, Any] = {"chain_id": chain.chain_id(), "genesis_hash": chain.genesis_hash()}
     journal = Journal(tmp_path / "tx.db", address=account.address, **facts)
-    sender = Sender(chain, account, journal)
+    sender = Sender(chain, account, journal, SenderConfig(timeout=2.0, poll=0.05))
     for number in range(5):
         pending = sender.start(Call(TREASURY, b"", 1, "test.pay"), key=f"pay/{number}")
         chain.mine()
