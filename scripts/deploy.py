@@ -114,8 +114,10 @@ def plan_lines(deployment: Deployment, coin: str) -> Iterator[str]:
     for name, value in deployment.wish.settings().items():
         yield f"  {name} {value}"
     for step in plan.steps:
-        what = "stands" if step.name in deployment.standing else f"about {step.gas:,} gas"
-        yield f"  {step.name} will be {step.address}: {what}"
+        if step.name in deployment.standing:
+            yield f"  {step.name} stands at {step.address}"
+        else:
+            yield f"  {step.name} will be {step.address}: about {step.gas:,} gas"
     now, most = (amount_at_least(fee, native) for fee in (deployment.fee_now, deployment.fee_most))
     yield f"  together {deployment.gas:,} gas: {now} at the fees of now, at most {most}"
 
