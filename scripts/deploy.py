@@ -1,55 +1,35 @@
-"""Deploy a market and write networks/NAME.json:  ape run deploy --network NETWORK --account ALIAS --name NAME ...
+"""Deploy a market and write networks/NAME.json:  ape run deploy --network NETWORK --account KEY --name NAME ...
 
-A thin shell over hearth.market.deployment: ape chooses the network and signs, the plan and the checks are the
-library's.
+Shows the plan once, asks once, and goes on where it stopped when it is run again after any end, kill -9 included. ape
+chooses the network and may hold the key; the plan, its record, the transactions and the checks are the library's
+(hearth.market.deploying, hearth.chain.tx).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
-from ape.cli import ConnectedProviderCommand, account_option
 
-from hearth.base.errors import HearthError
+from hearth.base.errors import UsageError
 from hearth.chain.rpc import Web3Chain
-from hearth.market.deployment import Step, carry_out, make_plan
-from hearth.market.network import save_network
+from hearth.chain.tx import GWEI, SenderConfig, Sent
+from hearth.config.settings import load_settings
+from hearth.market.deploying import Deployment, Wish, find_deployed, finish, prepare
+from hearth.market.deployment import Step, TxDeployer
 from hearth.market.profiles import PROFILES
-from hearth.protocol.units import Asset
+from hearth.protocol.units import Asset, amount_at_least, format_amount
+from scripts._shell import NETWORKS, Command, confirm, find_account, sending, signing_options
 
-NETWORKS = Path(__file__).parents[1] / "networks"
-
-
-class ApeDeployer:
-    """Sign and send deployments with an ape account."""
-
-    def __init__(self, account: Any, confirmations: int | None) -> None:
-        self.address: str = account.address.lower()
-        self._account = account
-        self._confirmations = confirmations
-
-    def nonce(self) -> int:
-        """Return the account's next nonce."""
-        return int(self._account.nonce)
-
-    def deploy(self, step: Step) -> tuple[str, int]:
-        """Create a contract and wait for its receipt."""
-        from ape import networks
-
-        options: dict[str, Any] = {}
-        if self._confirmations is not None:
-            options["required_confirmations"] = self._confirmations
-        transaction = networks.provider.network.ecosystem.create_transaction(
-            sender=self._account.address, data=step.code, **options
-        )
-        receipt = self._account.call(transaction)
-        return str(receipt.contract_address).lower(), int(receipt.block_number)
+WAIT_SECONDS = 900.0
+"""How long one creation is waited for; after that the same command goes on waiting."""
 
 
-@click.command(cls=ConnectedProviderCommand)
-@account_option()
+@click.command(cls=Command)
+@signing_options
 @click.option("--name", required=True, help="Name of the network file.")
 @click.option("--profile", type=click.Choice(sorted(PROFILES)), default="public", show_default=True)
 @click.option("--treasury", required=True, metavar="ADDRESS", help="Who earns the fees; immutable.")
@@ -59,11 +39,14 @@ class ApeDeployer:
 @click.option("--explorer", help="Explorer to link transactions to.")
 @click.option("--rpc", multiple=True, help="RPC address for the network file; may be given several times.")
 @click.option("--confirmations", type=click.IntRange(0), help="Blocks to wait for; default: the network's own.")
+@click.option("--max-fee", type=click.IntRange(1), default=500, show_default=True, help="Cap of the fee, gwei per gas.")
 @click.option("--folder", type=click.Path(path_type=Path), default=NETWORKS, help="Where network files are.")
-@click.option("--force", is_flag=True, help="Replace a network file of this name.")
+@click.option("--force", is_flag=True, help="Replace a network file of this name; give up an unfinished deployment.")
 def cli(
     provider: Any,
-    account: Any,
+    account: str,
+    password_file: Path | None,
+    yes: bool,
     name: str,
     profile: str,
     treasury: str,
@@ -73,46 +56,78 @@ def cli(
     explorer: str | None,
     rpc: tuple[str, ...],
     confirmations: int | None,
+    max_fee: int,
     force: bool,
     folder: Path,
 ) -> None:
     """Deploy the market's contracts, read everything back, write the network file."""
-    path = folder / f"{name}.json"
-    if path.exists() and not force:
-        raise click.UsageError(f"{path} exists; choose another --name, or --force")
-    try:
-        _deploy(
-            provider,
-            account,
-            path,
-            profile,
-            treasury,
-            Asset(symbol, decimals, token and token.lower()),
-            explorer,
-            rpc,
-            confirmations,
-        )
-    except HearthError as error:
-        raise click.ClickException(f"{error.message} ({error.hint})") from error
+    path = (folder / f"{name}.json").absolute()
+    port = Web3Chain([provider.http_uri], timeout=30.0)
+    asset = Asset(symbol, decimals, token and checked_address(token))
+    wish = Wish(name, PROFILES[profile], asset, checked_address(treasury))
+    if not force and find_deployed(wish, port, path) is not None:
+        click.echo(f"{name} is deployed: nothing was sent", err=True)
+        click.echo(str(path))
+        return
+
+    settings = load_settings()
+    signer = find_account(account, settings)
+    coin = symbol if token is None else provider.network.ecosystem.fee_token_symbol
+    config = SenderConfig(timeout=WAIT_SECONDS, replace_after=20.0, max_fee=max_fee * GWEI, symbol=coin)
+    deployment = prepare(wish, port, signer.address, path, config, anew=force)
+    for line in plan_lines(deployment, coin):
+        click.echo(line, err=True)
+    confirm("Deploy this?", yes=yes, needed=True)
+    shown = {"rpc": rpc or public_rpc(provider.http_uri), "explorer": explorer}
+    if confirmations is None:
+        confirmations = provider.network.required_confirmations
+    with sending(port, deployment, signer, settings, config, password_file) as sender:
+        deployer = TxDeployer(sender, port, since=deployment.since, tell=tell)
+        finish(deployment, deployer, port, confirmations=confirmations, **shown)
+    click.echo(f"read back and compared: {name} stands", err=True)
     click.echo(str(path))
 
 
-def _deploy(
-    provider: Any,
-    account: Any,
-    path: Path,
-    profile: str,
-    treasury: str,
-    asset: Asset,
-    explorer: str | None,
-    rpc: tuple[str, ...],
-    confirmations: int | None,
-) -> None:
-    port = Web3Chain([provider.http_uri], timeout=30.0)
-    deployer = ApeDeployer(account, confirmations)
-    plan = make_plan(
-        PROFILES[profile], asset, deployer=deployer.address, nonce=deployer.nonce(), treasury=treasury.lower()
-    )
+def checked_address(text: str) -> str:
+    """Return an address in lower case. Raises UsageError BAD_ADDRESS, for a checksum that does not match too."""
+    from eth_utils.address import is_address
+
+    if not is_address(text) or not text.startswith("0x"):
+        raise UsageError(f"{text} is no address", hint="write 0x and 40 hex digits", code="BAD_ADDRESS")
+    return text.lower()
+
+
+def public_rpc(uri: str) -> tuple[str, ...]:
+    """Return the address that the market's users may ask too: none where it could hold a secret."""
+    parts = urlsplit(uri)
+    secret = parts.path.strip("/") or parts.query or parts.username or parts.scheme not in ("http", "https")
+    return () if secret else (uri.rstrip("/"),)
+
+
+def plan_lines(deployment: Deployment, coin: str) -> Iterator[str]:
+    """Yield the plan for people."""
+    plan, native = deployment.plan, Asset(coin, 18)
+    chain = f"chain {deployment.chain_id} (genesis 0x{deployment.genesis_hash.hex()[:8]})"
+    yield f"{deployment.wish.name} on {chain}{', begun before' if deployment.resumed else ''}"
+    yield f"  deployer and first governor {plan.deployer}, nonce {plan.nonce}"
+    yield f"  it holds {format_amount(deployment.balance, native, places=9)}"
+    for name, value in deployment.wish.settings().items():
+        yield f"  {name} {value}"
     for step in plan.steps:
-        click.echo(f"{step.name} will be {step.address} ({len(step.code)} bytes of creation code)", err=True)
-    save_network(carry_out(plan, deployer, port, name=path.stem, rpc=rpc, explorer=explorer), path)
+        if step.name in deployment.standing:
+            yield f"  {step.name} stands at {step.address}"
+        else:
+            yield f"  {step.name} will be {step.address}: about {step.gas:,} gas"
+    now, most = (amount_at_least(fee, native) for fee in (deployment.fee_now, deployment.fee_most))
+    yield f"  together {deployment.gas:,} gas: {now} at the fees of now, at most {most}"
+
+
+def tell(step: Step, sent: Sent | None) -> None:
+    """Say what became of a contract."""
+    if sent is None or sent.tx_hash is None:
+        click.echo(f"{step.name}: stands at {step.address}", err=True)
+        return
+    before = " (sent before)" if sent.repeated else ""
+    click.echo(
+        f"{step.name}: 0x{sent.tx_hash.hex()}  block {sent.block_number}  gas {sent.gas_used:,}{before}", err=True
+    )

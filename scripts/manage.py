@@ -1,4 +1,4 @@
-"""Change a market's bounded defaults as its governor:  ape run manage COMMAND --network NETWORK --account ALIAS ...
+"""Change a market's bounded defaults as its governor:  ape run manage COMMAND --network NETWORK --account KEY ...
 
 None of this touches running jobs, registered nodes or money: a policy counts for new jobs, the minimum stake and the
 pause for new registrations and posts.
@@ -11,44 +11,48 @@ from pathlib import Path
 from typing import Any
 
 import click
-from ape.cli import ConnectedProviderCommand, account_option
 
-from hearth.base.errors import HearthError
 from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
+from hearth.config.settings import load_settings
+from hearth.daemon.signer import sender_config
 from hearth.market.network import load_network
 from hearth.market.reads import Market
 from hearth.protocol.types import Policy
+from scripts._shell import NETWORKS, Command, confirm, find_account, sending, signing_options
 
-NETWORKS = Path(__file__).parents[1] / "networks"
 REGISTRIES = {"posts": "JobRegistry", "registrations": "NodeRegistry"}
 POLICY_FIELDS = tuple(f.name for f in fields(Policy) if f.name != "version")
 
 
 def open_market(provider: Any, folder: Path, name: str) -> Market:
-    """Open the market of a network file on ape's provider, refusing a wrong chain or other contracts."""
-    try:
-        market = Market(Web3Chain([provider.http_uri], timeout=30.0), load_network(folder / f"{name}.json"))
-        market.check()
-    except HearthError as error:
-        raise click.ClickException(f"{error.message} ({error.hint})") from error
+    """Open the market of a network file on ape's provider. Raises ChainError for a wrong chain or other contracts."""
+    market = Market(Web3Chain([provider.http_uri], timeout=30.0), load_network(folder / f"{name}.json"))
+    market.check()
     return market
 
 
-def send(account: Any, market: Market, call: Call) -> None:
-    """Simulate a call, sign and send it with an ape account, and print its hash."""
-    from ape import networks
+def send(market: Market, call: Call, account: str, password_file: Path | None, yes: bool) -> None:
+    """Simulate a call, ask, sign and send it, and print its hash. Raises RefusedError before anything is asked."""
+    settings = load_settings()
+    signer = find_account(account, settings)
+    market.port.call(call, sender=signer.address)
+    confirm(f"{call.label} of {market.network.name} as {signer.address}?", yes=yes, needed=False)
+    config = sender_config(market.network)
+    with sending(market.port, market.network, signer, settings, config, password_file) as sender:
+        nonce = market.port.nonce(sender.address, pending=True)
+        sent = sender.send(call, key=f"manage/{call.label}/{nonce}", nonce=nonce)
+    click.echo(f"{call.label}: 0x{sent.tx_hash.hex()} in block {sent.block_number}, {sent.gas_used} gas")
 
-    try:
-        market.port.call(call, sender=account.address)
-    except HearthError as error:
-        raise click.ClickException(error.message) from error
 
-    transaction = networks.provider.network.ecosystem.create_transaction(
-        sender=account.address, receiver=call.to, data=call.data, value=call.value
-    )
-    receipt = account.call(transaction)
-    click.echo(f"{call.label}: {receipt.txn_hash} in block {receipt.block_number}, {receipt.gas_used} gas")
+def market_options(function: Any) -> Any:
+    """Add the options that name a market, and those of its governor."""
+    for option in (
+        click.option("--name", required=True, help="Name of the network file."),
+        click.option("--folder", type=click.Path(path_type=Path), default=NETWORKS, help="Where network files are."),
+    ):
+        function = option(function)
+    return signing_options(function)
 
 
 @click.group()
@@ -56,12 +60,10 @@ def cli() -> None:
     """Change a market's defaults as its governor."""
 
 
-@cli.command(cls=ConnectedProviderCommand)
-@account_option()
-@click.option("--folder", type=click.Path(path_type=Path), default=NETWORKS, help="Where network files are.")
-@click.option("--name", required=True, help="Name of the network file.")
+@cli.command(cls=Command)
+@market_options
 @click.argument("changes", nargs=-1, required=True, metavar="FIELD=VALUE...")
-def set_policy(provider: Any, account: Any, folder: Path, name: str, changes: tuple[str, ...]) -> None:
+def set_policy(provider: Any, folder: Path, name: str, changes: tuple[str, ...], **signing: Any) -> None:
     """Change fields of the policy of new jobs; the replaced one is taken for 24 h more."""
     values: dict[str, int] = {}
     for change in changes:
@@ -74,36 +76,30 @@ def set_policy(provider: Any, account: Any, folder: Path, name: str, changes: tu
         call = market.calls.set_policy(replace(market.policy(), **values))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    send(account, market, call)
+    send(market, call, **signing)
 
 
-@cli.command(cls=ConnectedProviderCommand)
-@account_option()
-@click.option("--folder", type=click.Path(path_type=Path), default=NETWORKS, help="Where network files are.")
-@click.option("--name", required=True, help="Name of the network file.")
-def drop_previous_policy(provider: Any, account: Any, folder: Path, name: str) -> None:
+@cli.command(cls=Command)
+@market_options
+def drop_previous_policy(provider: Any, folder: Path, name: str, **signing: Any) -> None:
     """Stop taking the replaced policy at once."""
     market = open_market(provider, folder, name)
-    send(account, market, market.calls.drop_previous_policy())
+    send(market, market.calls.drop_previous_policy(), **signing)
 
 
-@cli.command(cls=ConnectedProviderCommand)
-@account_option()
-@click.option("--folder", type=click.Path(path_type=Path), default=NETWORKS, help="Where network files are.")
-@click.option("--name", required=True, help="Name of the network file.")
+@cli.command(cls=Command)
+@market_options
 @click.argument("what", type=click.Choice(sorted(REGISTRIES)))
-def pause(provider: Any, account: Any, folder: Path, name: str, what: str) -> None:
+def pause(provider: Any, folder: Path, name: str, what: str, **signing: Any) -> None:
     """Pause new posts or new registrations; it ends by itself after 7 days."""
     market = open_market(provider, folder, name)
-    send(account, market, market.calls.pause(REGISTRIES[what]))
+    send(market, market.calls.pause(REGISTRIES[what]), **signing)
 
 
-@cli.command(cls=ConnectedProviderCommand)
-@account_option()
-@click.option("--folder", type=click.Path(path_type=Path), default=NETWORKS, help="Where network files are.")
-@click.option("--name", required=True, help="Name of the network file.")
+@cli.command(cls=Command)
+@market_options
 @click.argument("amount", type=click.IntRange(1))
-def set_minimum_stake(provider: Any, account: Any, folder: Path, name: str, amount: int) -> None:
+def set_minimum_stake(provider: Any, folder: Path, name: str, amount: int, **signing: Any) -> None:
     """Ask new registrations for this stake, in base units."""
     market = open_market(provider, folder, name)
-    send(account, market, market.calls.set_minimum_stake(amount))
+    send(market, market.calls.set_minimum_stake(amount), **signing)

@@ -124,15 +124,16 @@ def find_key(folder: Path, account: str | None = None) -> KeyFile:
     raise _none(f'no key is named "{account}"', "hearth wallet list")
 
 
-def unlock(key: KeyFile, password: str) -> LocalAccount:
-    """Return the signing account of a key file.
+def unlock(key: KeyFile, password: str, *, foreign: bool = False) -> LocalAccount:
+    """Return the signing account of a key file; a `foreign` one is another program's, at a mode of its choice.
 
     Raises ConfigError WRONG_PASSWORD; OPEN_FILE when others can read the file; BAD_KEY_FILE when it is damaged, asks
     for more work than any honest one, or holds another key than it says.
     """
     from eth_account import Account
 
-    check_private(key.path, "the key file")
+    if not foreign:
+        check_private(key.path, "the key file")
     document = read_keystore(key.path)
     try:
         raw = Account.decrypt(document, password)

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
 from hearth.base.failpoints import fp
@@ -21,10 +21,21 @@ from hearth.chain.tx_journal import Intent, SignedTx, TxJournal, TxState
 from hearth.protocol.units import Asset, amount_at_least, show_amount
 
 if TYPE_CHECKING:
-    from eth_account.signers.local import LocalAccount
+    from eth_account.datastructures import SignedTransaction
 
 GWEI: Final = 10**9
 NATIVE: Final = Asset("ETH", 18)
+
+
+class Signer(Protocol):
+    """What signs for one account: eth-account's LocalAccount, or whatever holds the key for us."""
+
+    @property
+    def address(self) -> str:
+        """Return the account's address."""
+
+    def sign_transaction(self, transaction_dict: dict[str, Any], /) -> SignedTransaction:
+        """Sign the fields of an EIP-1559 transaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +105,7 @@ class Sender:
     def __init__(
         self,
         port: ChainPort,
-        account: LocalAccount,
+        account: Signer,
         journal: TxJournal,
         config: SenderConfig | None = None,
         *,
@@ -113,17 +124,21 @@ class Sender:
 
     # ---- sending ----
 
-    def send(self, call: Call, *, key: str) -> Sent:
+    def send(self, call: Call, *, key: str, nonce: int | None = None) -> Sent:
         """Send a call once and wait until it is mined.
 
         Raises RefusedError where the contract refuses it (nothing was sent) or it reverted, FundsError where the
         balance is short, ChainError TX_PENDING where the wait ended first, NONCE_TAKEN where another transaction
         of this account used its nonce; after any of these the same key may be sent again.
         """
-        return self.finish(self.start(call, key=key))
+        return self.finish(self.start(call, key=key, nonce=nonce))
 
-    def start(self, call: Call, *, key: str) -> Pending:
-        """Simulate, sign, journal and broadcast a call; several may be started before the first is finished."""
+    def start(self, call: Call, *, key: str, nonce: int | None = None) -> Pending:
+        """Simulate, sign, journal and broadcast a call; several may be started before the first is finished.
+
+        A call whose effect depends on its nonce names it: where the account's next one is another, nothing is signed,
+        and ChainError NONCE_TAKEN says so.
+        """
         with self._lock:
             self._flush()
             known = self.journal.find(key)
@@ -141,12 +156,18 @@ class Sender:
             intent = self.journal.intend(key, call)
             fp("m2.intent", call.label)
             try:
-                nonce = max(self.port.nonce(self.address, pending=True), self.journal.next_nonce())
-                attempt = self._sign(call, nonce, gas, self._max_fee(fees), fees.priority_fee)
+                free = max(self.port.nonce(self.address, pending=True), self.journal.next_nonce())
+                if nonce not in (None, free):
+                    raise ChainError(
+                        f"{call.label or 'the call'} is for nonce {nonce} of {self.address}, whose next one is {free}",
+                        code="NONCE_TAKEN",
+                        hint="run one process per key; then the same command again",
+                    )
+                attempt = self._sign(call, free, gas, self._max_fee(fees), fees.priority_fee)
             except HearthError:
                 self.journal.failed(intent, "never signed")
                 raise
-            intent = self.journal.signed(intent, nonce, attempt)
+            intent = self.journal.signed(intent, free, attempt)
             fp("m7.signed", call.label)
             pending = Pending(intent)
             self._broadcast(pending, attempt)

@@ -9,10 +9,10 @@ import os
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hearth.chain.keys import KeyFile, SignerLock, read_key, read_password, unlock
-from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx import Sender, SenderConfig, Signer
 from hearth.chain.tx_journal import TxJournal
 from hearth.market.network import Network
 
@@ -20,6 +20,18 @@ if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
     from hearth.chain.port import ChainPort
+
+
+class OnChain(Protocol):
+    """What says which chain it is on: a market's network file, or the deployment that writes one."""
+
+    @property
+    def chain_id(self) -> int:
+        """Return the chain id."""
+
+    @property
+    def genesis_hash(self) -> bytes:
+        """Return the hash of block 0."""
 
 
 def sender_config(network: Network, **changes: Any) -> SenderConfig:
@@ -51,9 +63,9 @@ def lock_path(key: KeyFile, home: Path) -> Path:
 @contextmanager
 def open_sender(
     port: ChainPort,
-    network: Network,
+    on: OnChain,
     key: KeyFile,
-    account: LocalAccount,
+    account: Signer,
     *,
     home: Path,
     config: SenderConfig,
@@ -61,11 +73,11 @@ def open_sender(
 ) -> Iterator[Sender]:
     """Hold `key` and its journal for this process, and yield what sends for it.
 
-    `home` is the private folder of the journal; two networks or keys have two journals in it. Raises ConfigError
+    `home` is the private folder of the journal; two chains or keys have two journals in it. Raises ConfigError
     KEY_IN_USE where another process holds the key for `wait_seconds`.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    chain_id, genesis = network.chain_id, network.genesis_hash
+    chain_id, genesis = on.chain_id, on.genesis_hash
     with SignerLock(lock_path(key, home), wait_seconds=wait_seconds):
         path = TxJournal.path_in(home, chain_id, genesis, key.address)
         with closing(TxJournal(path, chain_id=chain_id, genesis_hash=genesis, address=key.address)) as journal:

@@ -32,6 +32,7 @@ _NO_TERMS: Final[TermsWords] = (0, ZERO_HASH, 0, 0, 0, 0, 0, 0, ZERO_HASH)
 _ERC20: Final = {
     "balanceOf": ("address",),
     "allowance": ("address", "address"),
+    "decimals": (),
     "approve": ("address", "uint256"),
     "transfer": ("address", "uint256"),
 }

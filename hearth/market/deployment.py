@@ -1,20 +1,22 @@
-"""Plan a deployment, carry it out through any sender, and refuse what does not read back as planned.
+"""Plan a deployment, carry it out on the one transaction path, and refuse what does not read back as planned.
 
-The plan is pure: from a deployer and its nonce follow all addresses, so that the fixed pair of registries can name
-each other. `scripts/deploy.py` carries it out with ape, `hearth devnet up` with hearth.chain.tx. Constructor arguments
-are taken by parameter name from the committed ABIs, and every constant and immutable that a contract exposes must have
-an expected value here: a new one that nobody checks is refused. Source: SPEC section "Deployment".
+The plan is pure: from a deployer and its nonce follow all four addresses, so that the fixed pair of registries can name
+each other. The same plan carried out again finds what stands and what is in flight, and creates the rest; hearth.market
+.deploying keeps it while it is under way. Constructor arguments are taken by parameter name from the committed ABIs,
+and every constant and immutable that a contract exposes must have an expected value here: a new one that nobody checks
+is refused. Source: SPEC section "Deployment".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.port import Call, ChainPort
-from hearth.chain.tx import Sender
+from hearth.chain.tx import Sender, Sent
 from hearth.market.abi import artifact, codec
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network
@@ -24,14 +26,31 @@ from hearth.protocol import words
 from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset
 
+CONFIRM_SECONDS: Final = 900.0
+"""How long the blocks on top of the last creation are waited for."""
+CONSTRUCTOR_GAS: Final = 200_000
+"""What a constructor's own work and its immutables' bytes take at most: storage words, calls, events."""
+
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One contract to create: creation code with its encoded arguments, and the address that it must get."""
+    """One contract to create: creation code with its encoded arguments, and the address that it gets at `nonce`."""
 
     name: str
     code: bytes
     address: str
+    nonce: int
+
+    @property
+    def gas(self) -> int:
+        """Return the gas that creating it takes, rounded up.
+
+        It cannot be asked for beforehand: a constructor calls contracts that do not stand yet. Sources: EIP-2028,
+        EIP-3860, the yellow paper's appendix G.
+        """
+        zeros = self.code.count(0)
+        data = 4 * zeros + 16 * (len(self.code) - zeros) + 2 * -(-len(self.code) // 32)
+        return 21_000 + 32_000 + data + 200 * artifact(self.name).runtime_size + CONSTRUCTOR_GAS
 
 
 @dataclass(frozen=True)
@@ -57,11 +76,8 @@ class Deployer(Protocol):
 
     address: str
 
-    def nonce(self) -> int:
-        """Return the account's next nonce."""
-
     def deploy(self, step: Step) -> tuple[str, int]:
-        """Create a contract and return (its address, the block that holds it)."""
+        """Create a contract, or find it created, and return (its address, the block that holds it)."""
 
 
 def create_address(deployer: str, nonce: int) -> str:
@@ -100,8 +116,8 @@ def make_plan(profile: Profile, asset: Asset, *, deployer: str, nonce: int, trea
         "ration_bps": parameters.ration_bps,
     }
     steps = tuple(
-        Step(name, artifact(name).bytecode + codec(name).encode_constructor(arguments), addresses[name])
-        for name in CONTRACTS
+        Step(name, artifact(name).bytecode + codec(name).encode_constructor(arguments), addresses[name], nonce + i)
+        for i, name in enumerate(CONTRACTS)
     )
     pair = {"ESCROW": addresses["Escrow"], "ASSET": token, "DEAD_AFTER": parameters.dead_after}
     governed = {"governor": deployer.lower(), "offered_governor": ZERO_ADDRESS, "paused_until": 0}
@@ -140,24 +156,23 @@ def carry_out(
     rpc: tuple[str, ...] = (),
     explorer: str | None = None,
     gateways: tuple[str, ...] = (),
+    confirmations: int = 0,
 ) -> Network:
-    """Create the contracts, read everything back, and return the network.
+    """Create the contracts that do not stand yet, read everything back, and return the network.
 
-    Raises ChainError where an address is not the predicted one or a value does not read back: the contracts are then
-    useless (they name addresses without code) and hold nothing.
+    `confirmations` are the blocks on top of the last creation that are waited for before it is read back. Raises
+    ChainError DEPLOY_NONCE where another transaction of the deployer took a nonce of the plan, WRONG_CONTRACTS where a
+    value does not read back: the contracts are then useless (they name addresses without code) and hold nothing.
     """
-    if deployer.address.lower() != plan.deployer or deployer.nonce() != plan.nonce:
-        raise ChainError(
-            f"the deployer's next nonce is not {plan.nonce}: it sent something since the plan was made",
-            code="DEPLOY_NONCE",
-            hint="run the deployment again, with nothing else signing for the account",
-        )
-    first_block = 0
+    if deployer.address.lower() != plan.deployer:
+        raise ValueError(f"the plan is {plan.deployer}'s, not {deployer.address}'s")
+    blocks = []
     for step in plan.steps:
         address, block = deployer.deploy(step)
-        first_block = first_block or block
+        blocks.append(block)
         if address.lower() != step.address:
             raise _mismatch(f"{step.name}'s address", step.address, address)
+    _await(port, max(blocks) + confirmations)
     network = Network(
         name=name,
         chain_id=port.chain_id(),
@@ -165,7 +180,7 @@ def carry_out(
         contracts=plan.addresses,
         asset=plan.asset,
         policy=words.pack_policy(plan.profile.policy),
-        deploy_block=first_block,
+        deploy_block=min(blocks),
         node_parameters=plan.profile.node_parameters,
         code_hashes=read_back(plan, port),
         rpc=rpc,
@@ -221,21 +236,61 @@ def _mismatch(what: str, wanted: Any, found: Any) -> ChainError:
     )
 
 
-class TxDeployer:
-    """Deploy through the one transaction path."""
+def _await(port: ChainPort, block: int) -> None:
+    """Wait until the chain has reached a block. Raises ChainError TX_PENDING where it stands still."""
+    end = time.monotonic() + CONFIRM_SECONDS
+    while port.head().number < block:
+        if time.monotonic() >= end:
+            raise ChainError(
+                f"the chain has not reached block {block} after {CONFIRM_SECONDS:.0f} s",
+                code="TX_PENDING",
+                hint="run the same command again to go on waiting, or use --confirmations 0",
+            )
+        time.sleep(0.2)
 
-    def __init__(self, sender: Sender, port: ChainPort) -> None:
+
+Tell = Callable[[Step, Sent | None], None]
+"""Hears of a contract that stands, and of its transaction where that is known."""
+
+
+class TxDeployer:
+    """Deploy through the one transaction path.
+
+    `since` is a block before the deployment, given for a contract whose own block nobody remembers.
+    """
+
+    def __init__(self, sender: Sender, port: ChainPort, *, since: int = 0, tell: Tell | None = None) -> None:
         self.address = sender.address
         self._sender = sender
         self._port = port
-
-    def nonce(self) -> int:
-        """Return the account's next nonce."""
-        return self._port.nonce(self.address, pending=True)
+        self._since = since
+        self._tell = tell
 
     def deploy(self, step: Step) -> tuple[str, int]:
-        """Create a contract and wait for its receipt."""
-        sent = self._sender.send(Call(None, step.code, 0, f"deploy.{step.name}"), key=f"deploy/{step.address}")
+        """Create a contract and wait for its receipt, or find that it stands. Raises ChainError DEPLOY_NONCE."""
+        key = f"deploy/{step.address}"
+        known = self._sender.journal.find(key)
+        if (known is None or not (known.state.live or known.state.done)) and self._port.code(step.address):
+            # Created by a process whose journal is not at hand; what it is, is read back at the end.
+            self._heard(step, None)
+            return step.address, self._since
+        try:
+            sent = self._sender.send(Call(None, step.code, 0, f"deploy.{step.name}"), key=key, nonce=step.nonce)
+        except ChainError as error:
+            if error.code != "NONCE_TAKEN":
+                raise
+            raise ChainError(
+                f"{step.name} cannot get its address {step.address}: {self.address} used nonce {step.nonce} for "
+                "something else, or is about to; what stands of the deployment holds nothing and is of no use",
+                code="DEPLOY_NONCE",
+                hint="use --force to give it up and deploy anew, with nothing else signing for the account",
+                retryable=False,
+            ) from error
         assert sent.tx_hash is not None and sent.block_number is not None
+        self._heard(step, sent)
         receipt = self._port.receipt(sent.tx_hash)
         return (receipt.contract or "") if receipt else "", sent.block_number
+
+    def _heard(self, step: Step, sent: Sent | None) -> None:
+        if self._tell is not None:
+            self._tell(step, sent)

@@ -50,7 +50,6 @@ from hearth.protocol.types import (
 from hearth.protocol.words import pack_policy, pack_terms
 from tests.kit import build
 from tests.kit.anvil import bare_chain, need_anvil
-from tests.kit.require import require
 from tests.kit.running import RunningMarket
 from tools import schemas
 
@@ -519,48 +518,3 @@ def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: P
             chain.call(Call("0x" + "fd" * 20, b""), outcome.block_hash or b"")
         journal.close()
         cursor.close()
-
-
-# ---- the ape scripts ----
-
-
-@pytest.mark.slow
-def test_ape_scripts__deploy_then_manage__the_market_reads_so(tmp_path: Path) -> None:
-    """`ape run deploy` and `ape run manage` with the commands of their own help, on a chain of their own."""
-    root = Path(__file__).parents[2]
-    require("ape", (Path(sys.executable).parent / "ape").exists(), "the dev dependencies are not installed")
-    environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(root)}
-
-    def ape(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [str(Path(sys.executable).parent / "ape"), "run", *arguments]
-        common = ["--network", url, "--account", "TEST::0", "--name", "x", "--folder", str(tmp_path / "networks")]
-        return subprocess.run(
-            [*command, *common], env=environment, cwd=root, capture_output=True, text=True, timeout=240, check=False
-        )
-
-    with bare_chain() as url:
-        chain = Web3Chain([url], timeout=10)
-        treasury = devnet.account(9).address
-        done = ape("deploy", "--profile", "public", "--treasury", treasury)
-        assert done.returncode == 0, done.stderr
-        path = tmp_path / "networks" / "x.json"
-        assert done.stdout.strip().splitlines()[-1] == str(path)
-        market = Market(chain, load_network(path))
-        market.check()
-        assert market.immutable("JobRegistry", "TREASURY") == treasury.lower()
-        again = ape("deploy", "--treasury", treasury)
-        assert again.returncode == 2 and "exists" in again.stderr
-
-        done = ape("manage", "set-policy", "fee_bps=400", "ack_time=50")
-        assert done.returncode == 0, done.stderr
-        assert (market.policy().fee_bps, market.policy().ack_time) == (400, 50)
-        assert market.policies().previous == market.network.policy
-        refused_change = ape("manage", "set-policy", "fee=1")
-        assert refused_change.returncode == 2 and "fee_bps" in refused_change.stderr
-        assert ape("manage", "drop-previous-policy").returncode == 0 and market.policies().until == 0
-        assert ape("manage", "pause", "posts").returncode == 0
-        assert market.policies().paused_until > chain.head().timestamp
-        assert ape("manage", "set-minimum-stake", str(2 * ETHER)).returncode == 0
-        assert market.immutable("NodeRegistry", "minimum_stake") == 2 * ETHER
-        too_low = ape("manage", "set-minimum-stake", "7")
-        assert too_low.returncode == 1 and "nodes: minimum out of range" in too_low.stderr

@@ -8,14 +8,27 @@ from typing import Any
 
 import pytest
 from eth_abi.abi import encode
+from eth_account import Account
 from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call
+from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx_journal import TxJournal, TxState
+from hearth.market import deployment
 from hearth.market.abi import artifact, codec
 from hearth.market.contracts import CONTRACTS
-from hearth.market.deployment import DeploymentPlan, Step, carry_out, constants, create_address, make_plan, read_back
+from hearth.market.deployment import (
+    DeploymentPlan,
+    Step,
+    TxDeployer,
+    carry_out,
+    constants,
+    create_address,
+    make_plan,
+    read_back,
+)
 from hearth.market.network import load_network, network_of, save_network
 from hearth.market.profiles import DEVNET, PROFILES, PUBLIC
 from hearth.protocol import words
@@ -45,14 +58,9 @@ class FakeDeployer:
         self.chain, self.plan = chain, plan
         self.values = values if values is not None else {k: dict(v) for k, v in plan.expected.items()}
         self.done: list[Step] = []
-        self.next_nonce = plan.nonce
-
-    def nonce(self) -> int:
-        return self.next_nonce
 
     def deploy(self, step: Step) -> tuple[str, int]:
         self.done.append(step)
-        self.next_nonce += 1
         block = self.chain.mine()
         self.chain.set_code(step.address, runtime(step.name) + b"immutables of " + step.name.encode())
         for getter, value in self.values[step.name].items():
@@ -160,13 +168,52 @@ def test_carry_out__another_address__is_refused() -> None:
         carry_out(plan, deployer, chain, name="x")
 
 
-def test_carry_out__the_nonce_moved__sends_nothing() -> None:
+@pytest.mark.parametrize("planned", [4, 6])
+def test_carry_out__the_nonce_moved__signs_nothing(planned: int, tmp_path: Path) -> None:
+    chain = FakeChain()
+    account = Account.from_key(b"\x11" * 32)
+    chain.set_balance(account.address, 10**18)
+    facts: dict[str, Any] = {"chain_id": chain.chain_id(), "genesis_hash": chain.genesis_hash()}
+    journal = TxJournal(tmp_path / "tx.db", address=account.address, **facts)
+    sender = Sender(chain, account, journal, SenderConfig(timeout=2.0, poll=0.05))
+    for number in range(5):
+        pending = sender.start(Call(TREASURY, b"", 1, "test.pay"), key=f"pay/{number}")
+        chain.mine()
+        sender.finish(pending)
+    plan = make_plan(DEVNET, ETH, deployer=account.address, nonce=planned, treasury=TREASURY)
+    with pytest.raises(ChainError) as caught:
+        carry_out(plan, TxDeployer(sender, chain), chain, name="x")
+    assert caught.value.code == "DEPLOY_NONCE" and "--force" in caught.value.hint and not caught.value.retryable
+    assert chain.pending == [] and chain.nonce(account.address, pending=True) == 5
+    assert [intent.note for intent in journal.intents(TxState.FAILED)] == ["never signed"]
+    journal.close()
+
+
+def test_carry_out__confirmations__are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     chain, plan = FakeChain(), plan_of()
     deployer = FakeDeployer(chain, plan)
-    deployer.next_nonce += 1
+    slept = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        chain.mine()
+
+    monkeypatch.setattr(deployment.time, "sleep", sleep)
+    carry_out(plan, deployer, chain, name="x", confirmations=3)
+    assert len(slept) == 3 and chain.head().number == 7
+    monkeypatch.setattr(deployment, "CONFIRM_SECONDS", 0.0)
     with pytest.raises(ChainError) as caught:
+        carry_out(plan, FakeDeployer(chain, plan), chain, name="x", confirmations=1)
+    assert caught.value.code == "TX_PENDING"
+
+
+def test_carry_out__another_account__is_a_mistake() -> None:
+    chain, plan = FakeChain(), plan_of()
+    deployer = FakeDeployer(chain, plan)
+    deployer.address = TREASURY
+    with pytest.raises(ValueError, match="is 0xdede"):
         carry_out(plan, deployer, chain, name="x")
-    assert caught.value.code == "DEPLOY_NONCE" and deployer.done == []
+    assert deployer.done == []
 
 
 def test_read_back__other_code__is_refused() -> None:
