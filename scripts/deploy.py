@@ -21,7 +21,7 @@ from hearth.config.settings import load_settings
 from hearth.market.deploying import Deployment, Wish, find_deployed, finish, prepare
 from hearth.market.deployment import Step, TxDeployer
 from hearth.market.profiles import PROFILES
-from hearth.protocol.units import Asset, amount_at_least, format_amount
+from hearth.protocol.units import Asset, amount_at_least, show_amount
 from scripts._shell import NETWORKS, Command, confirm, find_account, sending, signing_options
 
 WAIT_SECONDS = 900.0
@@ -110,7 +110,7 @@ def plan_lines(deployment: Deployment, coin: str) -> Iterator[str]:
     chain = f"chain {deployment.chain_id} (genesis 0x{deployment.genesis_hash.hex()[:8]})"
     yield f"{deployment.wish.name} on {chain}{', begun before' if deployment.resumed else ''}"
     yield f"  deployer and first governor {plan.deployer}, nonce {plan.nonce}"
-    yield f"  it holds {format_amount(deployment.balance, native, places=9)}"
+    yield f"  it holds {show_amount(deployment.balance, native)}"
     for name, value in deployment.wish.settings().items():
         yield f"  {name} {value}"
     for step in plan.steps:
