@@ -218,6 +218,8 @@ def _read(path: Path) -> dict[str, Any] | None:
         raise _unfinished(path, f"cannot be read ({error})") from error
     if not isinstance(raw, dict) or raw.get("schema") != SCHEMA or raw.keys() != KEYS:
         raise _unfinished(path, "is of another version")
+    if not all(type(raw[name]) is kind for name, kind in (("nonce", int), ("since", int), ("settings", dict))):
+        raise _unfinished(path, "is damaged")
     found: dict[str, Any] = raw
     return found
 

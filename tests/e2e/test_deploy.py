@@ -165,7 +165,9 @@ def test_prepare__other_settings_than_the_one_under_way__are_refused(url: str, t
     assert caught.value.code == "DEPLOY_UNFINISHED"
     assert not prepare(others[0][0], chain, deployer, path, CONFIG, anew=True).resumed
     record = record_path(path)
-    for text in ("", "[]", "{}", record.read_text().replace("hearth.deployment/1", "hearth.deployment/2")):
+    good = json.loads(record.read_text())
+    damaged = [{}, [], *({**good, name: value} for name, value in (("nonce", "x"), ("settings", []), ("since", None)))]
+    for text in ("", json.dumps({**good, "schema": "hearth.deployment/2"}), *map(json.dumps, damaged)):
         record.write_text(text)
         with pytest.raises(ConfigError) as caught:
             prepare(WISH, chain, deployer, path, CONFIG)
