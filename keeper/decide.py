@@ -181,7 +181,8 @@ class _Decision:
             return wait
         match = self.match(job, row, read)
         if match is None:
-            return Skip(name, "no node that fits has a free slot")
+            excluded = f"; node {read.node} is excluded, since it had the unit last" if read.node else ""
+            return Skip(name, f"no node can take it now{excluded}")
         if live and (match.key <= row.best.key or match.node == row.best.node):
             return Skip(name, f"node {row.best.node} is the best proposal until {read.window_end}")
         gas = config.gas.improve if live else config.gas.propose_next if untouched else config.gas.propose

@@ -185,10 +185,11 @@ def _next_open(unit: Unit, best: int, terms: Terms, policy: Policy, now: int) ->
         if now < window:
             return f"better proposals until {until(window, now)}; then node {best} may take it until {until(end, now)}"
         return f"node {best} may take it until {until(end, now)}"
+    excluded = f"; node {unit.node} is excluded, since it had the unit last" if unit.node else ""
     if formulas.claimable(terms, policy, unit, now):
-        return "any fitting worker may claim it"
+        return f"any fitting worker may claim it{excluded}"
     at = unit.started + policy.open_claim_after
-    return f"anyone may propose a fitting worker; workers may claim it from {until(at, now)}"
+    return f"anyone may propose a fitting worker; workers may claim it from {until(at, now)}{excluded}"
 
 
 def event_facts(event: Event, asset: Asset) -> EventFacts:

@@ -384,7 +384,14 @@ def test_explain__open_job_without_a_node__says_what_the_fleet_lacks() -> None:
     told = explain_job(snapshot, FREE, NOW, job().id)
     assert told["nodes"] == {"cores": 1, "price": 1, "not_live": 1}
     assert told["nodes_that_fit"] == 0
-    assert told["keeper"] == [{"id": NAME, "does": "nothing", "why": "no node that fits has a free slot"}]
+    assert told["keeper"] == [{"id": NAME, "does": "nothing", "why": "no node can take it now"}]
+
+
+def test_explain__only_node_had_the_unit_last__says_that_it_is_excluded() -> None:
+    again = open_unit(node=NodeId(1), attempts=1)
+    told = explain_job(one_job(again, nodes=(node(1),)), FREE, NOW, job().id)
+    why = "no node can take it now; node 1 is excluded, since it had the unit last"
+    assert told["keeper"] == [{"id": NAME, "does": "nothing", "why": why}]
 
 
 def test_explain__unknown_job__raises() -> None:
