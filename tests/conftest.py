@@ -29,8 +29,8 @@ UNIT_FOLDERS = (
 )
 LOOPBACK_MARKS = ("net", "docker", "kubo", "e2e")
 LOOPBACK = ["127.0.0.1", "::1"]
-# Tests with one of these marks share an engine, a registry or the machine's two cores: one at a time.
-SHARED_MARKS = ("docker", "kubo", "e2e")
+# Tests with one of these marks share an engine, a registry or a Kubo: one at a time.
+SHARED_MARKS = ("docker", "kubo")
 
 # What a shell starts in its background ignores Ctrl-C, and so would the programs that tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -55,9 +55,13 @@ def _has(item: pytest.Item, marks: tuple[str, ...]) -> bool:
     return any(item.get_closest_marker(mark) for mark in marks)
 
 
-def _group(item: pytest.Item) -> str:
-    """Name the xdist group: shared services together, a state machine alone, anything else by its file."""
-    if _has(item, SHARED_MARKS):
+def _group(item: pytest.Item, shared: set[Path]) -> str:
+    """Name the xdist group: shared services together, a state machine alone, anything else by its file.
+
+    A market of processes is one file's. It mostly waits for blocks, so several run side by side; those of a file with
+    tests of the shared services (`shared`) run with these, on the market that they have in common.
+    """
+    if _has(item, SHARED_MARKS) or (_has(item, ("e2e",)) and item.path in shared):
         return "services"
     if item.get_closest_marker("stateful"):
         return item.nodeid
@@ -66,13 +70,14 @@ def _group(item: pytest.Item) -> str:
 
 def _weight(item: pytest.Item) -> int:
     """Order the longest groups first, so that the last minutes do not wait for one worker."""
-    if _has(item, SHARED_MARKS):
+    if _has(item, (*SHARED_MARKS, "e2e")):
         return 0
     return 1 if _has(item, ("stateful", "slow")) else 2
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    shared = {item.path for item in items if _has(item, SHARED_MARKS)}
     for item in items:
         folder = item.path.relative_to(ROOT).parts[0] if item.path.is_relative_to(ROOT) else ""
         if _has(item, LOOPBACK_MARKS):
@@ -80,5 +85,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.allow_hosts(LOOPBACK))
         elif folder in UNIT_FOLDERS:
             item.add_marker(pytest.mark.disable_socket)
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
+        item.add_marker(pytest.mark.xdist_group(_group(item, shared)))
     items.sort(key=_weight)
