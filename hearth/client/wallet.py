@@ -104,8 +104,8 @@ class Wallet:
         Raises FundsError NO_CREDIT where there is less than asked for.
         """
         key = self.session.key()
-        wanted = credit_to_withdraw(self.session, key.address, amount)
         target = key.address if to is None else recipient(to, self.session.network)
+        wanted = credit_to_withdraw(self.session, key.address, amount)
         self.session.require_funds(key.address, asset_units=0, gas=WITHDRAW_GAS, what="withdrawing")
         self.session.tell("confirm", {"text": f"withdraw {self.session.amount(wanted)} to {target}?", "needed": False})
         nonce = self.session.market.port.nonce(key.address)

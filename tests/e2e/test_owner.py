@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 @pytest.fixture(scope="module", params=["native", "erc20"])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     """A market with nobody in it."""
-    with town(tmp_path_factory.mktemp(request.param), free_port(), erc20=request.param == "erc20") as made:
+    with town(tmp_path_factory.mktemp(request.param), erc20=request.param == "erc20") as made:
         yield made
 
 

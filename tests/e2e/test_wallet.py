@@ -28,7 +28,7 @@ FRIEND = "0x" + "fe" * 20
 @pytest.fixture(scope="module", params=["native", "erc20"])
 def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
     """A market without workers."""
-    with town(tmp_path_factory.mktemp(request.param), devnet.free_port(), erc20=request.param == "erc20") as made:
+    with town(tmp_path_factory.mktemp(request.param), erc20=request.param == "erc20") as made:
         yield made
 
 

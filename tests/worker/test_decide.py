@@ -461,7 +461,7 @@ def test_decide__target_with_a_transaction_on_its_way__takes_no_second_unit() ->
 
 @pytest.mark.parametrize("beat", [0, NOW - 10_000, NOW])
 def test_outlook__node_that_was_silent__is_asked_as_if_it_had_beaten(beat: int) -> None:
-    silent = replace(NODE, hot=replace(NODE.hot, beat=beat))
+    silent = replace(NODE, state=replace(NODE.state, beat=beat))
     assert outlook(snapshot_of(job_of(OPEN), node=silent), CONFIG, Target(ID), NOW) is None
     poor = outlook(snapshot_of(job_of(OPEN), node=replace(silent, stake=0)), CONFIG, Target(ID), NOW)
     assert poor == Skip(ID, None, Reason.NODE_STATUS, "the node is PENDING")

@@ -98,7 +98,7 @@ def test_take__open_job__submits_its_result_and_nothing_else(exchange: Exchange,
     assert exchange.chain.nonce(scenario.operator) == 0
     report = taken(scenario, job)
     assert (report["state"], report["outcome"], report["unit"], report["attempt"]) == ("submitted", "ok", 0, 1)
-    assert (scenario.state(job), scenario.state(other)) == (State.SUBMITTED, State.OPEN)
+    assert scenario.state(job) in (State.SUBMITTED, State.SETTLED) and scenario.state(other) is State.OPEN
     (submitted,) = events_of(exchange, job, Submitted)
     assert (report["result"], report["report"]) == (submitted.result.hex(), submitted.report.hex())
     out = scenario.home / "got"
@@ -107,7 +107,8 @@ def test_take__open_job__submits_its_result_and_nothing_else(exchange: Exchange,
     assert read_mode(scenario.home / "state") == "pause"
     # Whoever takes it again learns that it is done, and sends nothing.
     before = set(scenario.transactions())
-    assert taken(scenario, job) == report
+    # What comes next may have come meanwhile: the worker settles its unit once the window is over.
+    assert {**taken(scenario, job), "next": ""} == {**report, "next": ""}
     assert set(scenario.transactions()) == before
 
 

@@ -61,9 +61,9 @@ class Preflight:
         `submitter` is who posts it, by default this account.
         """
         with tempfile.TemporaryDirectory(prefix="hearth-") as scratch:
-            yield self._plan(loaded, Path(scratch), submitter or self.session.key().address)
+            yield self._plan(loaded, Path(scratch), submitter)
 
-    def _plan(self, loaded: LoadedSpec, scratch: Path, submitter: str) -> Plan:
+    def _plan(self, loaded: LoadedSpec, scratch: Path, submitter: str | None) -> Plan:
         from hearth.client.posting.sources import Sources, resolve_image
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.protocol.runtimes import RUNTIMES
@@ -91,7 +91,8 @@ class Preflight:
             prices = plan_prices(spec, self.session.asset, policy)
             terms = terms_of(
                 spec,
-                submitter=submitter,
+                # Asked for here, so that a wrong network is named before a missing account.
+                submitter=submitter or self.session.key().address,
                 salt=0,
                 digest=spec_digest(resolved),
                 needs=needs,
