@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from hearth.local.devnet import free_port
 from tests.kit.town import Said, Town, hearth, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]

@@ -15,7 +15,6 @@ from eth_account import Account
 from eth_account.signers.local import LocalAccount
 from eth_utils.address import to_checksum_address
 
-from hearth.local import devnet
 from hearth.storage import cid as cids
 from tests.kit.town import EXAMPLES, ROOT, Said, Town, hearth, town
 

@@ -464,7 +464,8 @@ def test_outlook__node_that_was_silent__is_asked_as_if_it_had_beaten(beat: int) 
     silent = replace(NODE, state=replace(NODE.state, beat=beat))
     assert outlook(snapshot_of(job_of(OPEN), node=silent), CONFIG, Target(ID), NOW) is None
     poor = outlook(snapshot_of(job_of(OPEN), node=replace(silent, stake=0)), CONFIG, Target(ID), NOW)
-    assert poor == Skip(ID, None, Reason.NODE_STATUS, "the node is PENDING")
+    why = "the node is PENDING, its stake is short: hearth worker status"
+    assert poor == Skip(ID, None, Reason.NODE_STATUS, why)
 
 
 @pytest.mark.parametrize(
