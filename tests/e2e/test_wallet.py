@@ -231,8 +231,12 @@ def test_submit__print_tx_of_an_own_key__submit_posts_that_very_job_and_credit_c
     nonce = port.nonce(mine)
     prepared = place.hearth(*job, "--print-tx").json
     assert port.nonce(mine, pending=True) == nonce
+    # What was only prepared is looked at again before it is posted: no worker is there to take it.
+    refused = place.hearth(*(word for word in job if word != "--anyway"))
+    assert (refused.code, refused.error["code"]) == (8, "NO_WORKER") and port.nonce(mine, pending=True) == nonce
     told = place.hearth(*job)
-    assert told.json["job"] == prepared["job"] and "prepared already" in told.err
+    assert told.json["job"] == prepared["job"] and "prepared before" in told.err
+    assert told.json["already_posted"] is False
     assert port.nonce(mine) == nonce + len(prepared["prepared"])
     assert place.hearth(*job).json["transactions"] == [] and port.nonce(mine) == nonce + len(prepared["prepared"])
     assert place.hearth("job", "cancel", prepared["job"]).code == 0

@@ -155,33 +155,31 @@ class Posting:
             for line in plan.lines:
                 self.session.tell("note", {"text": line})
             known = None if again else self._pending(plan.fingerprint)
-            posted_already = known is not None and self._is_posted(known)
+            sent_before = known is not None and (self._is_posted(known) or self._is_sent(known))
             credit = 0
             if known is not None:
-                done = "posted" if posted_already else "prepared"
+                done = "posted already" if sent_before else "prepared before, and is posted now"
                 self.session.tell(
-                    "note", {"text": f"this job was {done} already: {known['job'][:14]}; --again posts a new one"}
+                    "note", {"text": f"this job was {done}: {known['job'][:14]}; --again posts a new one"}
                 )
-            else:
-                self._require_taker(plan.gates, plan.terms, anyway, plan)
-                credit = self._require_price(plan.terms, use_credit)
+            if not sent_before:
+                terms = plan.terms if known is None else terms_of(known)
+                self._require_taker(plan.gates, terms, anyway, plan)
+                credit = self._require_price(terms, use_credit if known is None else credit_of(known) > 0)
             if self.session.dry_run:
                 return {**self._preflight.facts(plan), "pending": known["job"] if known else None}
+            if not sent_before:
+                text = f"post it for at most {amount_at_least(escrow_of(plan.terms), self.session.asset)}?"
+                self.session.tell("confirm", {"text": text, "needed": plan.auto_price})
             if known is None:
-                self.session.tell(
-                    "confirm",
-                    {
-                        "text": f"post it for at most {amount_at_least(escrow_of(plan.terms), self.session.asset)}?",
-                        "needed": plan.auto_price,
-                    },
-                )
                 self.session.unlocked(self.session.key())
                 self._upload(plan)
                 terms = replace(plan.terms, salt=secrets.randbits(96))
                 posted, sent = self._post(terms, plan.fingerprint, str(loaded.source.name), credit)
             else:
                 posted, sent = known["job"], self._repost(known)
-        return self._finish(posted, sent, wait, results, already_posted=known is not None, anyway=anyway)
+        earlier = known is not None and all(one["repeated"] for one in sent)
+        return self._finish(posted, sent, wait, results, already_posted=earlier, anyway=anyway)
 
     def _prepare(self, loaded: LoadedSpec, again: bool, anyway: bool, use_credit: bool) -> JobPlan | PreparedJob:
         """Store a job's sources, journal its terms, and return what to sign; the same file gives the same job again."""
@@ -255,6 +253,13 @@ class Posting:
     def _is_posted(self, record: PostedRecord) -> bool:
         market = self.session.market
         return bool(market.job_word(market.job_id(terms_of(record))))
+
+    def _is_sent(self, record: PostedRecord) -> bool:
+        """Say whether an earlier run has begun to post a journalled job; a dry run opens no journal to see it."""
+        from hearth.chain.tx import Sender
+
+        with self.session.sender() as sender:
+            return isinstance(sender, Sender) and sender.journal.find(f"post/{record['job'][2:]}") is not None
 
     def _require_taker(self, gates: Mapping[Gate, int], terms: Terms, anyway: bool, plan: Plan | None = None) -> None:
         if takers(gates) or anyway:
