@@ -16,7 +16,7 @@ from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.gates import GATE_WORDS
 from hearth.client.prepared import Holder, Prepared, read_prepared
 from hearth.client.standing import START, waits_of
-from hearth.client.views import job_hex
+from hearth.client.views import job_hex, moment
 from hearth.client.wallet import credit_to_withdraw
 from hearth.protocol.units import amount_at_least, parse_amount, parse_rate, show_rate
 
@@ -207,9 +207,21 @@ class Workers:
         return {**report, "amount": str(units), "amount_text": session.amount(units), "to": owner}
 
     def exit(self, node: Node, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
-        """Start a node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""
+        """Start a node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all.
+
+        Raises RefusedError UNBONDING where it is too early for that.
+        """
         if cancel and finish:
             raise UsageError("--cancel and --finish exclude each other", hint="hearth worker exit --help")
+        now = self.session.market.port.head().timestamp
+        if finish and now < node.exit_at and not print_tx:
+            raise RefusedError(
+                f"node {node.id} unbonds until {moment(node.exit_at)}, and its stake is free only then",
+                hint="hearth worker exit --finish then; hearth worker exit --cancel stays",
+                code="UNBONDING",
+                component="worker",
+                exit_at=node.exit_at,
+            )
         calls = self.session.market.calls
         name = "cancel" if cancel else "finish" if finish else "start"
         call = {"cancel": calls.exit_cancel, "finish": calls.exit_finish, "start": calls.exit_start}[name](node.id)
