@@ -281,7 +281,7 @@ class Workers:
 
         The contract takes stake from anyone. Whose key happens to be the only one here is not asked to pay for it.
         """
-        mine = self.session.key("owner")
+        mine = self.session.key("owner", of=owner)
         adds_stake = call.label == "nodes.add_stake"
         if mine.address == owner or (adds_stake and self.session.settings.account is not None):
             return mine.address
@@ -319,7 +319,7 @@ class Workers:
         """Sign and send a call here, and its approval before it where one is needed."""
         session = self.session
         sent: list[Transaction] = []
-        with session.sender("owner") as sender:
+        with session.sender("owner", of=prepared.sender) as sender:
             approve = prepared.approve
             if approve and session.market.allowance(prepared.sender, session.network.nodes) < approve:
                 call = session.market.calls.approve_stake(approve)
