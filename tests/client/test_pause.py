@@ -1,4 +1,4 @@
-"""A market whose posts are paused: refused before anything is stored, journalled or sent, with the moment of its end."""
+"""A market whose posts are paused: refused before anything is stored or sent, with the moment of its end."""
 
 from __future__ import annotations
 
