@@ -239,8 +239,11 @@ class Workers:
             raw = raw.get("prepared", raw)
             prepared, function, arguments = read_prepared(raw, self.session.network, str(path))
         except (OSError, ValueError, AttributeError) as error:
+            why = "it is no JSON object" if isinstance(error, AttributeError) else str(error)
             raise UsageError(
-                f"{path} is no prepared transaction: {error!r}", hint="hearth worker register --print-tx", code="BAD_TX"
+                f"{path} holds no prepared transaction: {why}",
+                hint=f"on the worker's machine: hearth worker register --print-tx > {path.name}",
+                code="BAD_TX",
             ) from error
         asset = self.session.asset
         if rate is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.base.errors import ConfigError, RefusedError
+from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.chain import keys
 from hearth.chain.fake import FakeChain
 from hearth.client.reading import JobReader
@@ -54,3 +54,15 @@ def test_exit__before_the_stake_is_free__is_refused_with_the_moment(workers: Wor
     assert caught.value.code == "UNBONDING" and port.sent == []
     # What another machine sends later is prepared today.
     assert workers.exit(node, finish=True, print_tx=True)["prepared"]["from"] == node.owner
+
+
+@pytest.mark.parametrize("text", ["", "no JSON", "[]", "{}", '{"prepared": {"chain_id": 1}}', '"text"'])
+def test_send_prepared__file_without_a_transaction__says_so_in_words(
+    workers: Workers, tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "register.json"
+    file.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        workers.send_prepared(file)
+    assert caught.value.code == "BAD_TX" and "Error(" not in caught.value.message
+    assert caught.value.hint.endswith("hearth worker register --print-tx > register.json")
