@@ -25,7 +25,7 @@ from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from hearth.protocol.types import Offer, Status
-from hearth.protocol.units import Asset, format_duration, format_size, show_amount
+from hearth.protocol.units import Asset, amount_at_least, format_duration, format_size, show_amount
 from hearth.storage.stores import Store, open_store
 from worker import gpu
 from worker.machine import others, overbooked, room_of, share_of
@@ -290,9 +290,16 @@ def look_at_gas(settings: Settings, market: Market) -> list[Check]:
     text = f"{show_amount(have, coin)} for {GAS_DAYS} days, which take {show_amount(need, coin)}"
     if have >= need:
         return [Check("gas", Level.PASS, text)]
-    days = have * GAS_DAYS // need if need else 0
-    level = Level.WARN if days >= 1 else Level.FAIL
-    return [Check("gas", level, f"{text}: enough for {format_duration(days * 86_400)}", f"send gas money to {address}")]
+    seconds = have * GAS_DAYS * 86_400 // need
+    level = Level.WARN if seconds >= 86_400 else Level.FAIL
+    fix = f'hearth wallet send {address} "{amount_at_least(need - have, coin)}"'
+    return [Check("gas", level, f"{text}: enough for {_about(seconds)}", fix)]
+
+
+def _about(seconds: int) -> str:
+    """Return a time to the whole hour or minute below, where it is long enough for that."""
+    unit = next((unit for unit in (3_600, 60) if seconds >= unit), 1)
+    return format_duration(seconds // unit * unit)
 
 
 def look_at_node(settings: Settings, market: Market) -> list[Check]:

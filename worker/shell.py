@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 
-from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError, StorageError
+from hearth.base.errors import (
+    ChainError,
+    ConfigError,
+    FundsError,
+    HearthError,
+    NotFoundError,
+    RefusedError,
+    StorageError,
+)
 from hearth.base.failpoints import fp
 from hearth.base.files import replace_text
 from hearth.chain.port import Block, reason_of
@@ -150,6 +158,10 @@ class Errand(Protocol):
         """Say, after each round, whether the worker can stop."""
 
 
+class NodeLeftError(Exception):
+    """The node's exit is finished: the chain knows it no more, and this worker has nothing left to be."""
+
+
 class Worker:
     """One worker: one node, one key, one home folder.
 
@@ -197,6 +209,7 @@ class Worker:
         self._funds_short_until = 0.0
         self._housekeeping_at = 0.0
         self._look: Look | None = None
+        self._left = False
         self._ended = False
         self._last: list[Action | Skip] = []
         self._hold: Reason | None = None
@@ -206,7 +219,7 @@ class Worker:
     # ---- the loop ----
 
     def run(self) -> None:
-        """Work until told to stop, or until a drain or the errand has nothing left.
+        """Work until told to stop, until a drain or the errand has nothing left, or until the node has left the market.
 
         Raises HearthError for what no retry helps.
         """
@@ -251,8 +264,17 @@ class Worker:
 
     def _round(self) -> None:
         """Do one round, and note whether it was the last."""
-        self.cycle()
-        self._ended = self._over()
+        try:
+            if not self._left:
+                self.cycle()
+        except NodeLeftError:
+            log.info("the node has left the market, and its worker ends", node=self._told.node)
+            self._left = True
+        if self._left:
+            # Whoever asked for the exit still waits to hear what it came to.
+            self._reconcile()
+            self._desk.serve()
+        self._ended = not self._desk.busy if self._left else self._over()
 
     def cycle(self) -> None:
         """Do one round: read what is new, decide, act, record."""
@@ -291,8 +313,13 @@ class Worker:
     # ---- reading ----
 
     def _read_chain(self, head: Block) -> Snapshot:
-        """Read everything that a decision needs, at one block."""
-        node = self._market.node(self._told.node, head.hash)
+        """Read everything that a decision needs, at one block. Raises NodeLeftError after the end of an exit."""
+        try:
+            node = self._market.node(self._told.node, head.hash)
+        except NotFoundError as error:
+            if self._chain is None or not 0 < self._chain.node.exit_at <= head.timestamp:
+                raise
+            raise NodeLeftError from error
         if node.operator not in (self._sender.address, "0x" + "00" * 20):
             raise ConfigError(
                 f"node {node.id} is operated by {node.operator} now, this worker signs with {self._sender.address}",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Final, Literal, NamedTuple, Protocol
 
 from hearth.base.errors import HearthError, RefusedError
 
@@ -191,6 +191,16 @@ def revert_reason(data: bytes) -> str:
     return ""
 
 
+_HINTS: Final = {
+    "jobs: paused": "hearth net status says until when",
+    "nodes: paused": "the same command later: registrations are paused for a while",
+    "jobs": "hearth job show JOB",
+    "nodes": "hearth worker status",
+    "escrow": "hearth wallet balance",
+}
+"""The command that shows what a refusal is about: by the whole reason, else by the part of the market that refused."""
+
+
 def refused(reason: str, *, label: str = "", data: bytes = b"") -> RefusedError:
     """Build the error of a call that a contract refuses.
 
@@ -198,7 +208,9 @@ def refused(reason: str, *, label: str = "", data: bytes = b"") -> RefusedError:
     """
     what = f"{label} is refused" if label else "the contract refuses the call"
     why = reason or "it reverted without a reason"
-    return RefusedError(f"{what}: {why}", hint="hearth job show JOB", reason=reason, label=label, data=hex_of(data))
+    parts = (reason, reason.partition(":")[0], label.partition(".")[0])
+    hint = next((_HINTS[part] for part in parts if part in _HINTS), "hearth doctor")
+    return RefusedError(f"{what}: {why}", hint=hint, reason=reason, label=label, data=hex_of(data))
 
 
 def reason_of(error: HearthError) -> str:

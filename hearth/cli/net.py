@@ -10,6 +10,7 @@ from hearth.cli.jobs import show_jobs
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
+from hearth.client.views import moment
 
 
 @click.group(cls=Group)
@@ -25,11 +26,12 @@ def net_status(run: Run) -> None:
     def text() -> list[str]:
         workers = ", ".join(f"{count} {state}" for state, count in report["workers"].items()) or "none"
         units = ", ".join(f"{count} {state}" for state, count in report["units"].items()) or "none"
+        pause = f"; new posts are paused until {moment(report['paused_until'])}" if report["posts_paused"] else ""
         return [
             f"{report['network']}, chain {report['chain_id']}, block {report['block']}",
             f"  workers: {workers}; {report['busy']} of {report['slots']} slots busy",
             f"  {report['jobs']} jobs; units: {units}",
-            f"  Escrow holds {report['escrow_text']}" + ("; posts are paused" if report["posts_paused"] else ""),
+            f"  Escrow holds {report['escrow_text']}{pause}",
         ]
 
     run.out.emit(report, text)
@@ -70,7 +72,8 @@ def net_params(run: Run) -> None:
 
     def text() -> list[str]:
         parts = (("new jobs", report["policy"]), ("nodes", report["nodes"]), ("contracts", report["contracts"]))
-        return [
+        paused = [f"posts: paused until {moment(report['paused_until'])}"] if report["posts_paused"] else []
+        return paused + [
             line
             for title, rows in parts
             for line in (title, *(f"  {name}: {report['text'].get(name, value)}" for name, value in rows.items()))

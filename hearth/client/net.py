@@ -65,6 +65,7 @@ class Net:
             "jobs": len(posted),
             "units": dict(counts),
             "posts_paused": policies.paused_until > head.timestamp,
+            "paused_until": policies.paused_until,
         }
 
     def workers(self) -> NetWorkers:
@@ -124,6 +125,7 @@ class Net:
             "policy_word": f"{policies.word:#066x}",
             "policy": policy,
             "previous_until": policies.until,
+            "posts_paused": policies.paused_until > head.timestamp,
             "paused_until": policies.paused_until,
             "nodes": nodes,
             "contracts": dict(self.session.network.contracts),

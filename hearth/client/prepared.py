@@ -72,7 +72,7 @@ def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared,
         sender, approve = str(document["from"]).lower(), int(document["approve"])
         action, key = str(document["action"]), str(document["key"])
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"it lacks something: {error!r}") from error
+        raise ValueError("it lacks something, or a field is of another kind") from error
     names = {network.nodes: ("NodeRegistry", "nodes"), network.escrow: ("Escrow", "escrow")}
     if chain != network.chain_id or to not in names:
         raise RefusedError(

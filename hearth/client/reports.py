@@ -683,7 +683,10 @@ class NodeGates(TypedDict):
 
 
 class NetStatus(TypedDict):
-    """A network at `block`: what Escrow holds, nodes by status, units by state, slots of all nodes."""
+    """A network at `block`: what Escrow holds, nodes by status, units by state, slots of all nodes.
+
+    `paused_until` is the end of the last pause of posts, 0 for none; `posts_paused` says whether it is still to come.
+    """
 
     schema: Literal["hearth.net/1"]
     network: str
@@ -700,6 +703,7 @@ class NetStatus(TypedDict):
     jobs: int
     units: dict[str, int]
     posts_paused: bool
+    paused_until: int
 
 
 class NetWorker(TypedDict):
@@ -743,6 +747,7 @@ class NetParams(TypedDict):
     policy_word: str
     policy: dict[str, Plain]
     previous_until: int
+    posts_paused: bool
     paused_until: int
     nodes: dict[str, Plain]
     contracts: dict[str, str]

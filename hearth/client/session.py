@@ -167,12 +167,18 @@ class Session:
 
     # ---- keys ----
 
-    def key(self, role: str = "submitter") -> KeyFile:
-        """Return the key file for a role, without unlocking it: --account, the only key, or the devnet's own."""
-        from hearth.chain.keys import find_key
+    def key(self, role: str = "submitter", *, of: str | None = None) -> KeyFile:
+        """Return the key file for a role, without unlocking it.
+
+        It is the one of --account; else that of the address `of` where it is here, the devnet's own, or the only one.
+        """
+        from hearth.chain.keys import find_key, list_keys
 
         folder = self.settings.keys_folder
         account = self.settings.account
+        own = next((key for key in list_keys(folder) if key.address == of), None) if account is None and of else None
+        if own is not None:
+            return own
         if account is None and (folder / f"{DEVNET_KEYS[role]}.json").is_file() and self.local:
             account = DEVNET_KEYS[role]
         return find_key(folder, account)
@@ -223,12 +229,12 @@ class Session:
         return self._accounts[key.address]
 
     @contextmanager
-    def sender(self, role: str = "submitter") -> Iterator[Sender | DryRun]:
-        """Unlock a key and hold it for this process while the context is open; a dry run only simulates."""
+    def sender(self, role: str = "submitter", *, of: str | None = None) -> Iterator[Sender | DryRun]:
+        """Unlock the key of `key` and hold it for this process while the context is open; a dry run only simulates."""
         from hearth.daemon.signer import open_sender, sender_config
 
         market = self.market
-        key = self.key(role)
+        key = self.key(role, of=of)
         if self.dry_run:
             yield DryRun(market.port, key.address)
             return

@@ -16,7 +16,7 @@ from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.gates import GATE_WORDS
 from hearth.client.prepared import Holder, Prepared, read_prepared
 from hearth.client.standing import START, waits_of
-from hearth.client.views import job_hex
+from hearth.client.views import job_hex, moment
 from hearth.client.wallet import credit_to_withdraw
 from hearth.protocol.units import amount_at_least, parse_amount, parse_rate, show_rate
 
@@ -207,9 +207,21 @@ class Workers:
         return {**report, "amount": str(units), "amount_text": session.amount(units), "to": owner}
 
     def exit(self, node: Node, *, cancel: bool = False, finish: bool = False, print_tx: bool = False) -> OwnerAction:
-        """Start a node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all."""
+        """Start a node's exit; after the unbonding time `finish` credits its stake; `cancel` stays after all.
+
+        Raises RefusedError UNBONDING where it is too early for that.
+        """
         if cancel and finish:
             raise UsageError("--cancel and --finish exclude each other", hint="hearth worker exit --help")
+        now = self.session.market.port.head().timestamp
+        if finish and now < node.exit_at and not print_tx:
+            raise RefusedError(
+                f"node {node.id} unbonds until {moment(node.exit_at)}, and its stake is free only then",
+                hint="hearth worker exit --finish then; hearth worker exit --cancel stays",
+                code="UNBONDING",
+                component="worker",
+                exit_at=node.exit_at,
+            )
         calls = self.session.market.calls
         name = "cancel" if cancel else "finish" if finish else "start"
         call = {"cancel": calls.exit_cancel, "finish": calls.exit_finish, "start": calls.exit_start}[name](node.id)
@@ -227,8 +239,11 @@ class Workers:
             raw = raw.get("prepared", raw)
             prepared, function, arguments = read_prepared(raw, self.session.network, str(path))
         except (OSError, ValueError, AttributeError) as error:
+            why = "it is no JSON object" if isinstance(error, AttributeError) else str(error)
             raise UsageError(
-                f"{path} is no prepared transaction: {error!r}", hint="hearth worker register --print-tx", code="BAD_TX"
+                f"{path} holds no prepared transaction: {why}",
+                hint=f"on the worker's machine: hearth worker register --print-tx > {path.name}",
+                code="BAD_TX",
             ) from error
         asset = self.session.asset
         if rate is not None:
@@ -269,7 +284,7 @@ class Workers:
 
         The contract takes stake from anyone. Whose key happens to be the only one here is not asked to pay for it.
         """
-        mine = self.session.key("owner")
+        mine = self.session.key("owner", of=owner)
         adds_stake = call.label == "nodes.add_stake"
         if mine.address == owner or (adds_stake and self.session.settings.account is not None):
             return mine.address
@@ -307,7 +322,7 @@ class Workers:
         """Sign and send a call here, and its approval before it where one is needed."""
         session = self.session
         sent: list[Transaction] = []
-        with session.sender("owner") as sender:
+        with session.sender("owner", of=prepared.sender) as sender:
             approve = prepared.approve
             if approve and session.market.allowance(prepared.sender, session.network.nodes) < approve:
                 call = session.market.calls.approve_stake(approve)

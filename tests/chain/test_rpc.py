@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError
-from hearth.chain.port import Call, hex_of, revert_reason
+from hearth.chain.port import Call, hex_of, refused, revert_reason
 from hearth.chain.rpc import TokenBucket, Web3Chain
 
 pytestmark = pytest.mark.net
@@ -558,6 +558,22 @@ def test_receipt__unknown__is_none(provider: Provider) -> None:
     provider.on("eth_getTransactionReceipt", lambda _: None)
     provider.on("eth_getTransactionByHash", lambda _: None)
     assert chain(provider).receipt(b"\1" * 32) is None and chain(provider).transaction(b"\1" * 32) is None
+
+
+@pytest.mark.parametrize(
+    ("reason", "label", "hint"),
+    [
+        ("jobs: not open", "jobs.claim", "hearth job show JOB"),
+        ("jobs: paused", "jobs.post", "hearth net status says until when"),
+        ("nodes: still unbonding", "nodes.exit_finish", "hearth worker status"),
+        ("escrow: short", "escrow.withdraw", "hearth wallet balance"),
+        ("panic 0x11: arithmetic overflow or underflow", "nodes.add_stake", "hearth worker status"),
+        ("", "jobs.settle", "hearth job show JOB"),
+        ("", "", "hearth doctor"),
+    ],
+)
+def test_refused__part_of_the_market__hints_at_what_shows_it(reason: str, label: str, hint: str) -> None:
+    assert refused(reason, label=label).hint == hint
 
 
 def test_revert_reason__odd_data__is_empty_or_cut() -> None:

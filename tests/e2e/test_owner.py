@@ -214,3 +214,18 @@ def test_worker_withdraw__after_the_exit__pays_stake_and_earnings_to_the_owner(
     assert place.client.wallet.balance("provider")["credit"] == "0"
     empty = place.hearth("worker", "withdraw", "--config", str(cold), "--json")
     assert (empty.code, empty.error["code"]) == (6, "NO_CREDIT")
+
+
+def test_worker_exit_finish__worker_runs_on_the_owners_key__says_so_and_the_worker_ends_well(
+    place: Town, hot: Path
+) -> None:
+    with working(place, hot):
+        assert owner(place, hot, "exit").code == 0
+        early = owner(place, hot, "exit", "--finish")
+        assert (early.code, early.error["code"]) == (5, "UNBONDING"), early.out
+        assert "UTC" in early.error["message"] and "--cancel" in early.error["hint"]
+        place.rpc("evm_increaseTime", place.session.network.node_parameters.unbonding)
+        place.rpc("evm_mine")
+        done = owner(place, hot, "exit", "--finish")
+        assert (done.code, done.json["transactions"][-1]["action"]) == (0, "nodes.exit_finish"), done.out
+        assert place.processes["hot"].wait(30) == 0, (place.home / "hot.log").read_text()[-3000:]

@@ -11,9 +11,12 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.chain import keys
+from hearth.chain.fake import FakeChain
+from hearth.market.reads import Market
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Runtime
-from hearth.protocol.units import GIB, Asset
+from hearth.protocol.units import GIB, Asset, amount_at_least
+from tests.kit import build
 from tests.kit.exchange import PASSWORD
 from tests.worker.test_settings import changed
 from worker import doctor, gpu, settings
@@ -224,6 +227,27 @@ def test_refuse_unsafe__offer__looks_at_what_it_offers_only(
 def test_runtimes_of__any_settings__opens_every_runtime_of_the_table(tmp_path: Path) -> None:
     found = settings.runtimes_of(told(tmp_path), tmp_path)
     assert {name: sandbox.name for name, sandbox in found.items()} == {name: name for name in RUNTIMES}
+
+
+@pytest.mark.parametrize(
+    ("half_days", "level", "lasts"), [(60, "PASS", ""), (30, "WARN", "15d"), (1, "FAIL", "12h"), (0, "FAIL", "0s")]
+)
+def test_look_at_gas__some_days_worth__says_how_long_it_lasts_and_sends_the_rest(
+    keyed: settings.Settings, half_days: int, level: str, lasts: str
+) -> None:
+    chain = FakeChain()
+    market = Market(chain, build.network(chain))
+    address = keys.read_key(keyed.account.keystore).address
+    beats = 86_400 * 3 // market.network.node_parameters.dead_after
+    price = chain.base_fee + chain.priority_fee
+    assert price <= keyed.max_gas_wei
+    half_day = (beats * doctor.BEAT_GAS + doctor.LEASES_A_DAY * doctor.LEASE_GAS) * price // 2
+    chain.set_balance(address, half_day * half_days)
+    (row,) = doctor.look_at_gas(keyed, market)
+    assert row.level.value == level
+    assert row.detail.endswith(f": enough for {lasts}" if lasts else "")
+    missing = amount_at_least(half_day * (60 - half_days), ETH)
+    assert row.fix == (f'hearth wallet send {address} "{missing}"' if lasts else "")
 
 
 # ---- on a chain ----

@@ -60,6 +60,7 @@ class Posting:
         from hearth.spec import spec_of
 
         with self._preflight.planned(spec_of(job, variables)) as plan:
+            self._preflight.require_open()
             return self._preflight.facts(plan)
 
     def submit(
@@ -115,6 +116,7 @@ class Posting:
         view = self._reads.look(job)
         block = self.session.market.port.block(view.posted.log.block_hash)
         allowed = view.terms.deadline - (block.timestamp if block else view.now)
+        self._preflight.require_open()
         policies = self.session.market.policies()
         terms = replace(
             view.terms,
@@ -157,6 +159,8 @@ class Posting:
             known = None if again else self._pending(plan.fingerprint)
             sent_before = known is not None and (self._is_posted(known) or self._is_sent(known))
             credit = 0
+            if not posted_already:
+                self._preflight.require_open()
             if known is not None:
                 done = "posted already" if sent_before else "prepared before, and is posted now"
                 self.session.tell(
@@ -192,6 +196,8 @@ class Posting:
             for line in plan.lines:
                 session.tell("note", {"text": line})
             known = None if again else self._pending(plan.fingerprint)
+            if known is None or not self._is_posted(known):
+                self._preflight.require_open()
             if known is None:
                 self._require_taker(plan.gates, plan.terms, anyway, plan)
             if session.dry_run:

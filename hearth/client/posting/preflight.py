@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hearth.base.errors import NoWorkerError, SpecError
+from hearth.base.errors import NoWorkerError, RefusedError, SpecError
 from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.posting.estimate import Estimate, earlier_runs, estimate
 from hearth.client.posting.quick import COMMAND_LINE
@@ -211,6 +211,20 @@ class Preflight:
             ]
         )
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def require_open(self) -> None:
+        """Refuse a new post while the governor has paused them. Raises RefusedError PAUSED."""
+        market = self.session.market
+        head = market.port.head()
+        paused_until = market.policies(head.hash).paused_until
+        if head.timestamp < paused_until:
+            raise RefusedError(
+                f"new posts on {self.session.network.name} are paused until {moment(paused_until)}",
+                hint="the same command then; hearth net status",
+                code="PAUSED",
+                retryable=True,
+                paused_until=paused_until,
+            )
 
     def facts(self, plan: Plan) -> JobPlan:
         terms = plan.terms

@@ -1,0 +1,79 @@
+"""A market whose posts are paused: refused before anything is stored or sent, with the moment of its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from eth_abi.abi import encode
+
+from hearth.base.errors import RefusedError
+from hearth.chain.fake import FakeChain
+from hearth.client.posting.post import Posting
+from hearth.client.reading import JobReader
+from hearth.client.session import Session
+from hearth.config.settings import Settings
+from hearth.market.abi import codec
+from hearth.protocol.types import Gate
+from tests.kit import build
+
+JOB = {"version": 1, "image": "x.wasm", "price": {"max_total": "1 ETH"}}
+
+
+class _Reached(Exception):
+    """The step after the look for a pause."""
+
+
+@pytest.fixture
+def chain() -> FakeChain:
+    return FakeChain()
+
+
+@pytest.fixture
+def posting(tmp_path: Path, chain: FakeChain, monkeypatch: pytest.MonkeyPatch) -> Posting:
+    """Posting on a scripted chain, whose plans are made already."""
+    session = Session(Settings(home=tmp_path), port=chain)
+    session.__dict__["network"] = build.network(chain)
+    session._checked = True
+    made = Posting(JobReader(session), SimpleNamespace())  # type: ignore[arg-type]
+
+    @contextmanager
+    def planned(*_: Any) -> Iterator[Any]:
+        yield SimpleNamespace(lines=(), fingerprint="f", gates={Gate.FITS: 1}, terms=build.terms())
+
+    def reached(*_: Any) -> Any:
+        raise _Reached
+
+    monkeypatch.setattr(made._preflight, "planned", planned)
+    monkeypatch.setattr(made._preflight, "facts", reached)
+    monkeypatch.setattr(made, "_require_price", reached)
+    monkeypatch.setattr(made, "_upload", reached)
+    monkeypatch.setattr(made, "_submitter", lambda: "0x" + "5b" * 20)
+    monkeypatch.setattr("hearth.spec.spec_of", lambda *_: SimpleNamespace(source=Path("job.yaml")))
+    return made
+
+
+def paused(chain: FakeChain, until: int) -> None:
+    word = build.terms().policy
+    answer = encode(["uint256"] * 5, [word, 0, 0, 0, until])
+    address = build.ADDRESSES["JobRegistry"]
+    chain.on_call(address, codec("JobRegistry").selector("policies"), lambda call, block: answer)
+
+
+@pytest.mark.parametrize("asked", [("check", {}), ("submit", {}), ("submit", {"print_tx": True})], ids=str)
+def test_posting__posts_are_paused__refused_with_the_moment_and_goes_on_at_it(
+    posting: Posting, chain: FakeChain, asked: tuple[str, dict[str, Any]]
+) -> None:
+    name, options = asked
+    now = chain.head().timestamp
+    paused(chain, now + 1)
+    with pytest.raises(RefusedError, match=r"paused until 20\d\d-.* UTC") as caught:
+        getattr(posting, name)(JOB, **options)
+    assert (caught.value.code, caught.value.exit_code) == ("PAUSED", 5)
+    paused(chain, now)
+    with pytest.raises(_Reached):
+        getattr(posting, name)(JOB, **options)
