@@ -157,6 +157,35 @@ def test_send__interrupted__names_the_transaction_and_the_way_on(
     assert not any("transfer: sending" in line for line in told[2:])
 
 
+def test_withdraw__an_amount_to_somebody_else_and_the_same_again__pays_once(payer: tuple[Session, FakeChain]) -> None:
+    session, chain = payer
+    escrow = session.network.escrow
+    chain.on_call(escrow, _selector("credit(address)"), lambda call, block: encode(["uint256"], [10**18]))
+    chain.on_call(escrow, _selector("withdraw(address,uint256)"), lambda call, block: b"")
+    wallet = Wallet(session)
+    first = wallet.withdraw(amount="0.1", to=FRIEND)
+    # The credit may have gone meanwhile: the earlier one is found before it is asked for.
+    chain.on_call(escrow, _selector("credit(address)"), lambda call, block: encode(["uint256"], [0]))
+    same = wallet.withdraw(amount="0.1", to=FRIEND)
+    assert (first["already_sent"], same["already_sent"]) == (False, True)
+    assert same["transactions"][0]["tx"] == first["transactions"][0]["tx"]
+
+
+def test_send__two_tokens_of_one_symbol__are_two_payments(payer: tuple[Session, FakeChain]) -> None:
+    session, chain = payer
+    for letter in "78":
+        token = Asset("USDX", 6, "0x" + letter * 40)
+        session.__dict__["network"] = build.network(chain, asset=token)
+        session.__dict__.pop("market", None)
+        session.__dict__.pop("asset", None)
+        assert token.address is not None
+        chain.on_call(token.address, _selector("balanceOf(address)"), lambda call, block: encode(["uint256"], [10**9]))
+        chain.on_call(
+            token.address, _selector("transfer(address,uint256)"), lambda call, block: encode(["bool"], [True])
+        )
+        assert Wallet(session).send(FRIEND, "5")["already_sent"] is False
+
+
 def test_send__token_that_answers_false__refused_and_nothing_signed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
