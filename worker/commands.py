@@ -139,12 +139,24 @@ def worker_price(run: Run, rate: str | None, config: Path, print_tx: bool, tx: P
 
 @worker.command("stake", cls=Leaf)
 @click.argument("amount", required=False)
+@click.option("--again", is_flag=True, help="Add once more what was added before.")
 @_owner_options
-def worker_stake(run: Run, amount: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
-    """Add AMOUNT of stake; it leaves only by exit. --tx FILE needs no AMOUNT."""
+def worker_stake(run: Run, amount: str | None, again: bool, config: Path, print_tx: bool, tx: Path | None) -> None:
+    """Add AMOUNT of stake; it leaves only by exit. --tx FILE needs no AMOUNT.
+
+    \b
+    The same AMOUNT is added once, however often this is called; --again adds it once more.
+    """
     provider, command = Provider(run.client, config), "hearth worker stake AMOUNT"
-    report = _owner(run, tx, lambda: provider.stake(_needed(amount, command), print_tx=print_tx), amount=amount)
-    _show_action(run, report, f"node {report.get('node')} has {report.get('added_text')} more stake")
+
+    def act() -> OwnerAction:
+        return provider.stake(_needed(amount, command), again=again, print_tx=print_tx)
+
+    report = _owner(run, tx, act, amount=amount)
+    line = f"node {report.get('node')} has {report.get('added_text')} more stake"
+    if report.get("already_sent"):
+        line = f"an earlier call added {report.get('added_text')}; nothing was sent now (--again adds it once more)"
+    _show_action(run, report, line)
 
 
 @worker.command("withdraw", cls=Leaf)

@@ -122,9 +122,12 @@ class Provider:
         """Change the node's ask; it takes effect after the market's notice."""
         return self._owner.set_ask(self.node(), rate, print_tx=print_tx)
 
-    def stake(self, amount: str, *, print_tx: bool = False) -> OwnerAction:
-        """Add stake to the node, from its owner or any account that is chosen; stake leaves only by exit."""
-        return self._owner.add_stake(self.node(), amount, print_tx=print_tx)
+    def stake(self, amount: str, *, again: bool = False, print_tx: bool = False) -> OwnerAction:
+        """Add stake to the node, from its owner or any account that is chosen; stake leaves only by exit.
+
+        The same amount is added once where no running worker sends it; `again` adds it once more.
+        """
+        return self._owner.add_stake(self.node(), amount, again=again, print_tx=print_tx)
 
     def withdraw(self, amount: str | None = None, *, print_tx: bool = False) -> OwnerAction:
         """Pay what the node has earned, its owner's credit in Escrow, out to the owner; all of it by default.

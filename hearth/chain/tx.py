@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 GWEI: Final = 10**9
 NATIVE: Final = Asset("ETH", 18)
+LOOKS: Final = 3
+"""Looks, a poll apart, at a receipt that ought to be there: a lagging provider is given that long."""
 
 
 class Signer(Protocol):
@@ -191,8 +193,7 @@ class Sender:
                 if sent is not None:
                     return sent
                 missed = missed + 1 if self._nonce_is_used(pending.intent) else 0
-                if missed >= 3:
-                    # Three looks at a receipt that ought to be there: a lagging provider is given that long.
+                if missed >= LOOKS:
                     raise self._nonce_taken(pending)
                 if pending.urgent or self._clock() - sent_at >= self.config.replace_after:
                     self._replace(pending)
@@ -230,6 +231,30 @@ class Sender:
             unknown = self.port.nonce(self.address, pending=True) - self.journal.next_nonce()
             counts["adopted"] = max(0, unknown)
         return Reconciled(**counts)
+
+    def look_again(self, intent: Intent) -> Intent | None:
+        """Find out what became of an intent that was given up as replaced; None where its nonce is another's for sure.
+
+        Its bytes may have been mined after all, unseen by a lagging provider, or still wait where a reorg gave the
+        nonce back. Raises ChainError TX_UNCLEAR where its nonce is used and nobody says by what.
+        """
+        with self._lock:
+            found = self._search(intent)
+            if found is not None:
+                return found
+            if not self._nonce_is_used(intent):
+                return self.journal.unmined(intent)
+            if self.journal.nonce_is_known(intent):
+                return None
+        hashes = [hex_of(attempt.hash) for attempt in self.journal.attempts(intent)]
+        raise ChainError(
+            f"an earlier {intent.call.label or 'transaction'} of {self.address} may have been mined: its nonce "
+            f"{intent.nonce} is used, and this RPC knows none of {', '.join(hashes)}",
+            code="TX_UNCLEAR",
+            hint="look these up in an explorer, or try again with another --rpc; --again pays once more on purpose",
+            tx_hashes=hashes,
+            nonce=intent.nonce,
+        )
 
     # ---- steps ----
 
@@ -360,6 +385,17 @@ class Sender:
                 return receipt
         return None
 
+    def _search(self, intent: Intent) -> Intent | None:
+        """Return the intent as its receipt moves it; None without one, after `LOOKS` looks where its nonce is used."""
+        for look in range(LOOKS):
+            receipt = self._receipt_of(intent)
+            if receipt is not None:
+                return self.journal.mined(intent, receipt, self._failure(intent, receipt))
+            if look + 1 == LOOKS or not self._nonce_is_used(intent):
+                return None
+            self._sleep(self.config.poll)
+        return None
+
     def _why(self, call: Call, receipt: Receipt) -> str:
         """Run a reverted call again where it failed, for its reason; "" where it does not revert there."""
         try:
@@ -475,11 +511,9 @@ class Sender:
 
     def _settle_fate(self, intent: Intent) -> str:
         """Find out what became of signed bytes; rebroadcast them where nothing did."""
-        receipt = self._receipt_of(intent)
-        if receipt is not None:
-            failure = self._failure(intent, receipt)
-            self.journal.mined(intent, receipt, failure)
-            return "mined" if failure is None else "failed"
+        found = self._search(intent)
+        if found is not None:
+            return "mined" if found.state is TxState.MINED else "failed"
         attempts = self.journal.attempts(intent)
         known = any(self.port.transaction(attempt.hash) is not None for attempt in attempts)
         if not known and self._nonce_is_used(intent):

@@ -206,15 +206,27 @@ class TxJournal:
             ).fetchone()
         return None if row is None else _intent(row)
 
-    def newest(self, prefix: str) -> Intent | None:
-        """Return the newest intent that is alive or done of the keys that start with `prefix`, None for none."""
+    def newest(self, prefix: str, *, replaced: bool = False) -> Intent | None:
+        """Return the newest intent that is alive or done of the keys that start with `prefix`, None for none.
+
+        With `replaced`, one counts too that was given up because its nonce seemed to be another's.
+        """
+        left_out = ("failed", "failed") if replaced else ("failed", "replaced")
         with self._lock:
             row = self._db.execute(
                 f"SELECT {_COLUMNS} FROM intents WHERE substr(key, 1, length(?1)) = ?1 "
-                "AND state NOT IN ('failed', 'replaced') ORDER BY id DESC LIMIT 1",
-                (prefix,),
+                "AND state NOT IN (?2, ?3) ORDER BY id DESC LIMIT 1",
+                (prefix, *left_out),
             ).fetchone()
         return None if row is None else _intent(row)
+
+    def nonce_is_known(self, intent: Intent) -> bool:
+        """Say whether another intent's transaction was mined with the nonce of this one."""
+        with self._lock:
+            row = self._db.execute(
+                "SELECT 1 FROM intents WHERE nonce = ? AND id != ? AND tx_hash IS NOT NULL", (intent.nonce, intent.id)
+            ).fetchone()
+        return row is not None
 
     def intents(self, *states: TxState) -> list[Intent]:
         """List the intents in some states, by nonce."""

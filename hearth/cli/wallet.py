@@ -92,7 +92,7 @@ def wallet_send(run: Run, address: str, amount: str, again: bool) -> None:
 
     def text() -> list[str]:
         if report["dry_run"]:
-            return [f"would send {what}"]
+            return [f"would send {what}, unless an earlier call sent it"]
         if report["already_sent"]:
             return [f"an earlier call sent {what} in {sent}; nothing was sent now (--again sends it once more)"]
         return [f"sent {what}"]
@@ -103,9 +103,19 @@ def wallet_send(run: Run, address: str, amount: str, again: bool) -> None:
 @wallet.command("withdraw", cls=Leaf)
 @click.argument("amount", required=False)
 @click.option("--to", metavar="ADDRESS", help="Where to; by default the account itself.")
-def wallet_withdraw(run: Run, amount: str | None, to: str | None) -> None:
-    """Withdraw credit from Escrow, all of it without AMOUNT."""
-    report = run.client.wallet.withdraw(amount=amount, to=to)
-    run.out.emit(
-        report, lambda: [f"withdrew {report['amount_text']} to {report['to']}"], [report["transactions"][0]["tx"]]
-    )
+@click.option("--again", is_flag=True, help="Pay AMOUNT to ADDRESS once more.")
+def wallet_withdraw(run: Run, amount: str | None, to: str | None, again: bool) -> None:
+    """Withdraw credit from Escrow, all of it without AMOUNT.
+
+    \b
+    The same AMOUNT to the same --to is paid once, however often this is called; --again pays it once more.
+    """
+    report = run.client.wallet.withdraw(amount=amount, to=to, again=again)
+    what, sent = f"{report['amount_text']} to {report['to']}", report["transactions"][0]["tx"]
+
+    def text() -> list[str]:
+        if report["already_sent"]:
+            return [f"an earlier call withdrew {what} in {sent}; nothing was sent now (--again pays it once more)"]
+        return [f"withdrew {what}"]
+
+    run.out.emit(report, text, [sent])

@@ -82,13 +82,14 @@ class JobAction(TypedDict):
 
 
 class Withdrawal(TypedDict):
-    """What withdrawing from Escrow sent."""
+    """What withdrawing from Escrow sent; nothing now where an earlier call had paid the same (`already_sent`)."""
 
     schema: Literal["hearth.action/1"]
     action: Literal["withdraw"]
     amount: str
     amount_text: str
     to: str
+    already_sent: bool
     transactions: list[Transaction]
     dry_run: bool
 
@@ -116,7 +117,8 @@ class OwnerAction(TypedDict):
     `action` is "register", "update", "price", "stake", "withdraw" or "exit start|cancel|finish". Where another machine
     is to send it, nothing was sent and `prepared` holds the call; `prepared_in` is the file that such a call came from.
     Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; more stake
-    `node` and `added`; a withdrawal `amount` and `to`; an exit `node` and `unbonding`.
+    `node`, `added`
+    and `already_sent`; a withdrawal `amount` and `to`; an exit `node` and `unbonding`.
     """
 
     schema: Literal["hearth.action/1"]
@@ -133,6 +135,7 @@ class OwnerAction(TypedDict):
     ask_text: NotRequired[str]
     added: NotRequired[str]
     added_text: NotRequired[str]
+    already_sent: NotRequired[bool]
     amount: NotRequired[str]
     amount_text: NotRequired[str]
     to: NotRequired[str]

@@ -247,9 +247,9 @@ class Session:
             sender.reconcile()
             yield sender
 
-    def send(self, sender: Sender | DryRun, call: Call, key: str) -> Transaction:
-        """Send a call and return its receipt as plain facts; progress hears of it too."""
-        self.tell("step", {"text": f"{call.label}: sending"})
+    def send(self, sender: Sender | DryRun, call: Call, key: str, *, step: str = "sending") -> Transaction:
+        """Send a call and return its receipt as plain facts; progress hears of it too, and that it is in `step`."""
+        self.tell("step", {"text": f"{call.label}: {step}"})
         facts = self.receipt_of(sender.send(call, key=key), dry_run=self.dry_run)
         self.tell("tx", facts)
         return facts

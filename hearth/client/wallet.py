@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError, UsageError
+from hearth.base.errors import ConfigError, FundsError, RefusedError, UsageError
 from hearth.client.money import recipient, sent_asset
+from hearth.client.paying import Payment, pay_once
 from hearth.client.posting.post import WITHDRAW_GAS
 from hearth.client.session import NATIVE
 from hearth.protocol.units import Asset, format_amount, parse_amount, show_amount
@@ -14,12 +15,8 @@ from hearth.protocol.units import Asset, format_amount, parse_amount, show_amoun
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile
     from hearth.chain.port import Call
-    from hearth.chain.tx_journal import Intent
-    from hearth.client.reports import Balance, KeyFacts, KeyList, KeyPlan, Sending, Transaction, Withdrawal
+    from hearth.client.reports import Balance, KeyFacts, KeyList, KeyPlan, Sending, Withdrawal
     from hearth.client.session import Session
-
-REPORTED: Final = "reported"
-"""The remark in the journal on a send whose end the user heard of."""
 
 
 class Wallet:
@@ -98,28 +95,50 @@ class Wallet:
             },
         }
 
-    def withdraw(self, *, amount: str | None = None, to: str | None = None) -> Withdrawal:
+    def withdraw(self, *, amount: str | None = None, to: str | None = None, again: bool = False) -> Withdrawal:
         """Withdraw credit from Escrow, all of it by default, to the account itself or to `to`.
 
-        Raises FundsError NO_CREDIT where there is less than asked for.
+        An amount to somebody else is a payment, and leaves once as `send` does (`already_sent`, `again`).
+        Raises FundsError NO_CREDIT where there is less than asked for; ChainError TX_PENDING, TX_UNCLEAR.
         """
-        key = self.session.key()
-        target = key.address if to is None else recipient(to, self.session.network)
-        wanted = credit_to_withdraw(self.session, key.address, amount)
-        self.session.require_funds(key.address, asset_units=0, gas=WITHDRAW_GAS, what="withdrawing")
-        self.session.tell("confirm", {"text": f"withdraw {self.session.amount(wanted)} to {target}?", "needed": False})
-        nonce = self.session.market.port.nonce(key.address)
-        with self.session.sender() as sender:
-            sent = self.session.send(sender, self.session.market.calls.withdraw(target, wanted), f"withdraw/{nonce}")
+        session = self.session
+        key = session.key()
+        target = key.address if to is None else recipient(to, session.network)
+        pays = amount is not None and target != key.address
+        wanted = parse_amount(amount, session.asset) if amount is not None and pays else self._credit(key, amount)
+        if wanted == 0:
+            self._credit(key, amount)
+        session.tell("confirm", {"text": f"withdraw {session.amount(wanted)} to {target}?", "needed": False})
+        call, already = session.market.calls.withdraw(target, wanted), False
+        if pays:
+            payment = Payment(
+                call,
+                f"withdraw/{session.network.escrow}/{target}/{wanted}/",
+                f"withdrawal of {session.amount(wanted)} to {target}",
+                "hearth wallet withdraw",
+                lambda sender: bool(self._credit(key, amount)),
+            )
+            sent, already = pay_once(session, payment, again=again)
+        else:
+            nonce = session.market.port.nonce(key.address)
+            with session.sender() as sender:
+                sent = [session.send(sender, call, f"withdraw/{nonce}")]
         return {
             "schema": "hearth.action/1",
             "action": "withdraw",
             "amount": str(wanted),
-            "amount_text": self.session.amount(wanted),
+            "amount_text": session.amount(wanted),
             "to": target,
-            "transactions": [sent],
-            "dry_run": self.session.dry_run,
+            "already_sent": already,
+            "transactions": sent,
+            "dry_run": session.dry_run,
         }
+
+    def _credit(self, key: KeyFile, amount: str | None) -> int:
+        """Return what is to be withdrawn, in base units, where the credit and the coin for gas suffice."""
+        wanted = credit_to_withdraw(self.session, key.address, amount)
+        self.session.require_funds(key.address, asset_units=0, gas=WITHDRAW_GAS, what="withdrawing")
+        return wanted
 
     def send(self, to: str, amount: str, *, again: bool = False) -> Sending:
         """Send native coin or the market's asset to an address; a unit in `amount` says which, by default the asset.
@@ -127,7 +146,7 @@ class Wallet:
         One amount to one address is one send: a second call finds the first one, waits for it where it is still on its
         way, and pays nothing (`already_sent`), for the 30 days that the journal remembers; `again` sends once more.
         Raises UsageError BAD_ADDRESS, BAD_AMOUNT; FundsError; RefusedError; ChainError TX_PENDING where `again` comes
-        before the last one was reported: whoever was killed in between did not mean to pay twice.
+        before the last one was reported, TX_UNCLEAR where nobody says whether the earlier one was mined.
         """
         from hearth.market.calls import transfer
 
@@ -145,20 +164,14 @@ class Wallet:
         if not session.dry_run:
             text = f"send {format_amount(units, asset)} to {target} on {session.network.name}?"
             session.tell("confirm", {"text": text, "needed": True})
-        effect = f"send/{asset.symbol}/{target}/{units}/"
-        known = None if session.dry_run else self._earlier(effect)
-        if known is not None and not again:
-            sent = self._sent(known.call, known.key)
-        else:
-            if known is not None and known.note != REPORTED:
-                raise ChainError(
-                    f"the last send of {format_amount(units, asset)} to {target} was not reported yet",
-                    hint="hearth wallet send without --again waits for it and shows it",
-                    code="TX_PENDING",
-                )
-            number = 0 if known is None else int(known.key.removeprefix(effect)) + 1
-            self._require_sendable(key, asset, units, call)
-            known, sent = None, self._sent(call, f"{effect}{number}")
+        payment = Payment(
+            call,
+            f"send/{asset.address or 'coin'}/{target}/{units}/",
+            f"send of {format_amount(units, asset)} to {target}",
+            "hearth wallet send",
+            lambda sender: self._require_sendable(key, asset, units, call),
+        )
+        sent, already = pay_once(session, payment, again=again)
         return {
             "schema": "hearth.action/1",
             "action": "send",
@@ -167,35 +180,15 @@ class Wallet:
             "amount_text": format_amount(units, asset),
             "from": key.address,
             "to": target,
-            "already_sent": known is not None,
-            "transactions": [sent],
+            "already_sent": already,
+            "transactions": sent,
             "dry_run": session.dry_run,
         }
 
     # ---- inside ----
 
-    def _earlier(self, effect: str) -> Intent | None:
-        """Return the newest send of an effect that is on its way or done, None for none."""
-        from hearth.chain.tx import Sender
-
-        with self.session.sender() as sender:
-            assert isinstance(sender, Sender), "a dry run has no journal"
-            return sender.journal.newest(effect)
-
-    def _sent(self, call: Call, key: str) -> Transaction:
-        """Send a call once, and remark in the journal that its end was reported."""
-        from hearth.chain.tx import Sender
-
-        with self.session.sender() as sender:
-            sent = self.session.send(sender, call, key)
-            if isinstance(sender, Sender):
-                intent = sender.journal.find(key)
-                assert intent is not None, "what was sent is in the journal"
-                sender.journal.remark(intent, REPORTED)
-        return sent
-
-    def _require_sendable(self, key: KeyFile, asset: Asset, units: int, call: Call) -> None:
-        """Refuse a send that the account cannot pay, or that the token or the recipient refuses."""
+    def _require_sendable(self, key: KeyFile, asset: Asset, units: int, call: Call) -> bool:
+        """Say that a send can go. Raises where the account cannot pay it, or the token or the recipient refuses it."""
         session, native = self.session, asset.address is None
         what = f"sending {format_amount(units, asset)}"
         coin_units, asset_units = (units, 0) if native else (0, units)
@@ -211,6 +204,7 @@ class Wallet:
         # As much as the sender will ask for, so that it does not refuse what was confirmed.
         gas = port.estimate_gas(call, key.address) * 6 // 5
         session.require_funds(key.address, asset_units=asset_units, coin_units=coin_units, gas=gas, what=what)
+        return True
 
     def _named(self, name: str | None) -> KeyFile:
         from hearth.chain.keys import find_key

@@ -7,13 +7,14 @@ What a worker's own machine knows (its settings, its process, its books) is in t
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.client.gates import GATE_WORDS
+from hearth.client.paying import Payment, pay_once
 from hearth.client.prepared import Holder, Prepared, read_prepared
 from hearth.client.standing import START, waits_of
 from hearth.client.views import job_hex, moment
@@ -22,8 +23,10 @@ from hearth.protocol.units import amount_at_least, parse_amount, parse_rate, sho
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
+    from hearth.chain.tx import Sender
     from hearth.client.reading import JobReader
     from hearth.client.reports import NodeGates, NodeStatus, OfferRow, Offers, OwnerAction, Transaction, UnitGate
+    from hearth.client.session import DryRun
     from hearth.protocol.types import Node, Offer
 
 OWNER_GAS: Final = 300_000
@@ -188,15 +191,24 @@ class Workers:
         report = self._act("price", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "ask": str(ask), "ask_text": show_rate(ask, asset)}
 
-    def add_stake(self, node: Node, amount: str, *, print_tx: bool = False) -> OwnerAction:
-        """Add stake to a node, from its owner or any account that is chosen; it leaves only by exit, to the owner."""
-        units = parse_amount(amount, self.session.asset)
+    def add_stake(self, node: Node, amount: str, *, again: bool = False, print_tx: bool = False) -> OwnerAction:
+        """Add stake to a node, from its owner or any account that is chosen; it leaves only by exit, to the owner.
+
+        Where no running worker sends it, one amount for one node is added once, as `Wallet.send` pays once
+        (`already_sent`, `again`). Raises ChainError TX_PENDING, TX_UNCLEAR.
+        """
+        session = self.session
+        units = parse_amount(amount, session.asset)
         if units == 0:
             raise UsageError("a stake of nothing adds nothing", hint="hearth worker stake AMOUNT", code="BAD_AMOUNT")
-        call = self.session.market.calls.add_stake(node.id, units)
+        call = session.market.calls.add_stake(node.id, units)
+        effect = f"stake/{session.network.nodes}/{node.id}/{units}/"
+        text = f"stake of {session.amount(units)} for node {node.id}"
+        payment = Payment(call, effect, text, "hearth worker stake", lambda sender: True)
+        once = (payment, again)
         key = f"stake/{node.id}/{units}"
-        report = self._act("stake", call, key, node.owner, stake=units, print_tx=print_tx)
-        return {**report, "node": node.id, "added": str(units), "added_text": self.session.amount(units)}
+        report = self._act("stake", call, key, node.owner, stake=units, print_tx=print_tx, once=once)
+        return {**report, "node": node.id, "added": str(units), "added_text": session.amount(units)}
 
     def withdraw(self, owner: str, amount: str | None = None, *, print_tx: bool = False) -> OwnerAction:
         """Pay an owner's credit in Escrow out to the owner, all of it by default. Raises FundsError NO_CREDIT."""
@@ -259,11 +271,20 @@ class Workers:
     # ---- inside ----
 
     def _act(
-        self, action: str, call: Call, key: str, owner: str, *, stake: int = 0, print_tx: bool = False
+        self,
+        action: str,
+        call: Call,
+        key: str,
+        owner: str,
+        *,
+        stake: int = 0,
+        print_tx: bool = False,
+        once: tuple[Payment, bool] | None = None,
     ) -> OwnerAction:
         """Send a call of the node's owner once, or with `print_tx` return it for another machine to send.
 
         `key` names the effect; with the sender's nonce it is another one for each time that it is wanted.
+        `once` is the payment that the call is, where no running worker sends it.
         """
         sender = owner if print_tx else self._payer(call, owner)
         approve = stake if self.session.network.asset.address else 0
@@ -277,7 +298,7 @@ class Workers:
                 "prepared": prepared.document(self.session.network),
                 "transactions": [],
             }
-        return self._send(prepared)
+        return self._send(prepared, once)
 
     def _payer(self, call: Call, owner: str) -> str:
         """Return the address that signs: the owner's, or for more stake any that is chosen. Raises NOT_OWNER.
@@ -296,7 +317,7 @@ class Workers:
             component="worker",
         )
 
-    def _send(self, prepared: Prepared) -> OwnerAction:
+    def _send(self, prepared: Prepared, once: tuple[Payment, bool] | None = None) -> OwnerAction:
         """Send a call of the account that this session signs with."""
         session = self.session
 
@@ -304,6 +325,8 @@ class Workers:
             session.require_funds(prepared.sender, asset_units=prepared.paid, gas=OWNER_GAS, what=prepared.action)
 
         held = None if self._holder is None or session.dry_run else self._holder.send(prepared, check)
+        if held is None and once is not None:
+            return self._pay(prepared, once, check)
         if held is None:
             check()
             sent = self._sign(prepared)
@@ -318,15 +341,38 @@ class Workers:
             "transactions": sent,
         }
 
+    def _pay(self, prepared: Prepared, once: tuple[Payment, bool], check: Callable[[], object]) -> OwnerAction:
+        """Sign and send a payment here once, and its approval before it where one is needed."""
+        session, (payment, again) = self.session, once
+        sent: list[Transaction] = []
+
+        def ready(sender: Sender | DryRun) -> bool:
+            check()
+            sent.extend(self._approved(sender, prepared))
+            # Simulated without its approval, the call would be refused.
+            return not (session.dry_run and sent)
+
+        paid, already = pay_once(session, replace(payment, ready=ready), again=again, role="owner")
+        return {
+            "schema": "hearth.action/1",
+            "action": prepared.action,
+            "dry_run": session.dry_run,
+            "already_sent": already,
+            "transactions": [*sent, *paid],
+        }
+
+    def _approved(self, sender: Sender | DryRun, prepared: Prepared) -> list[Transaction]:
+        """Approve what a call takes, where less is approved, and return what that sent."""
+        session, approve = self.session, prepared.approve
+        if not approve or session.market.allowance(prepared.sender, session.network.nodes) >= approve:
+            return []
+        return [session.send(sender, session.market.calls.approve_stake(approve), f"approve/{prepared.key}")]
+
     def _sign(self, prepared: Prepared) -> list[Transaction]:
         """Sign and send a call here, and its approval before it where one is needed."""
         session = self.session
-        sent: list[Transaction] = []
         with session.sender("owner", of=prepared.sender) as sender:
-            approve = prepared.approve
-            if approve and session.market.allowance(prepared.sender, session.network.nodes) < approve:
-                call = session.market.calls.approve_stake(approve)
-                sent.append(session.send(sender, call, f"approve/{prepared.key}"))
+            sent = self._approved(sender, prepared)
             # Simulated without its approval, the call would be refused.
             if not (session.dry_run and sent):
                 sent.append(session.send(sender, prepared.call, prepared.key))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from eth_abi.abi import encode
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
-from hearth.base.errors import RefusedError, UsageError
+from hearth.base.errors import ChainError, RefusedError, UsageError
 from hearth.chain import keys
 from hearth.chain.fake import FakeChain
 from hearth.client.money import recipient, sent_asset
@@ -63,6 +64,126 @@ def test_recipient__none_or_one_that_loses_it__refused_with_the_reason(text: str
 )
 def test_sent_asset__unit__is_the_coin_or_the_asset(amount: str, asset: Asset, wanted: Asset) -> None:
     assert sent_asset(amount, asset) == wanted
+
+
+@pytest.fixture
+def payer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Session, FakeChain]:
+    """Return a session whose account holds coin, on a chain that mines at once."""
+    monkeypatch.setattr(keys, "SCRYPT_N", 1 << 10)
+    home, chain = tmp_path / "home", FakeChain()
+    home.mkdir(mode=0o700)
+    key = keys.create_key(home / "keys", "me", "correct horse")
+    session = Session(Settings(home=home), port=chain, ask_password=lambda question: "correct horse")
+    session.__dict__["network"] = build.network(chain, asset=NATIVE)
+    session._checked = True
+    chain.set_balance(key.address, 10**18)
+    chain.on_call(FRIEND, b"", lambda call, block: b"")
+    take = chain.send_raw
+
+    def send_raw(raw: bytes) -> bytes:
+        tx_hash = take(raw)
+        chain.mine()
+        return tx_hash
+
+    monkeypatch.setattr(chain, "send_raw", send_raw)
+    return session, chain
+
+
+def _interrupted(session: Session, chain: FakeChain, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Send, and be stopped before the receipt is seen."""
+
+    def stop(tx_hash: bytes) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chain, "receipt", stop)
+        with pytest.raises(KeyboardInterrupt):
+            Wallet(session).send(FRIEND, "0.1")
+
+
+@pytest.mark.parametrize("reported", [True, False])
+@pytest.mark.parametrize("lies", range(1, 11))
+def test_send__provider_denies_what_is_mined__pays_once(
+    payer: tuple[Session, FakeChain], monkeypatch: pytest.MonkeyPatch, lies: int, reported: bool
+) -> None:
+    session, chain = payer
+    if reported:
+        Wallet(session).send(FRIEND, "0.1")
+    else:
+        _interrupted(session, chain, monkeypatch)
+    left = [lies]
+    for name in ("receipt", "transaction"):
+        honest = getattr(chain, name)
+
+        def lie(tx_hash: bytes, honest: Callable[[bytes], object] = honest) -> object:
+            left[0] -= 1
+            return honest(tx_hash) if left[0] < 0 else None
+
+        monkeypatch.setattr(chain, name, lie)
+    for _ in range(4):
+        try:
+            assert Wallet(session).send(FRIEND, "0.1")["already_sent"]
+        except ChainError as error:
+            assert error.code in ("TX_UNCLEAR", "NONCE_TAKEN")
+        assert chain.balance(FRIEND) == 10**17
+    assert Wallet(session).send(FRIEND, "0.1")["already_sent"]
+
+
+def test_send__nobody_knows_the_earlier_one__refused_and_again_pays_on_purpose(
+    payer: tuple[Session, FakeChain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, chain = payer
+    tx = Wallet(session).send(FRIEND, "0.1")["transactions"][0]["tx"]
+    honest = chain.receipt
+    first = bytes.fromhex(str(tx)[2:])
+    monkeypatch.setattr(chain, "receipt", lambda one: None if one == first else honest(one))
+    monkeypatch.setattr(chain, "transaction", lambda one: None)
+    with pytest.raises(ChainError) as caught:
+        Wallet(session).send(FRIEND, "0.1")
+    assert caught.value.code == "TX_UNCLEAR" and str(tx) in caught.value.message and chain.balance(FRIEND) == 10**17
+    assert Wallet(session).send(FRIEND, "0.1", again=True)["already_sent"] is False
+    assert chain.balance(FRIEND) == 2 * 10**17
+
+
+def test_send__interrupted__names_the_transaction_and_the_way_on(
+    payer: tuple[Session, FakeChain], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session, chain = payer
+    told: list[str] = []
+    session.tell = lambda event, facts: told.append(str(facts))
+    _interrupted(session, chain, monkeypatch)
+    assert "0x" in told[-1] and "the same command again" in told[-1]
+    assert Wallet(session).send(FRIEND, "0.1")["already_sent"]
+    assert not any("transfer: sending" in line for line in told[2:])
+
+
+def test_withdraw__an_amount_to_somebody_else_and_the_same_again__pays_once(payer: tuple[Session, FakeChain]) -> None:
+    session, chain = payer
+    escrow = session.network.escrow
+    chain.on_call(escrow, _selector("credit(address)"), lambda call, block: encode(["uint256"], [10**18]))
+    chain.on_call(escrow, _selector("withdraw(address,uint256)"), lambda call, block: b"")
+    wallet = Wallet(session)
+    first = wallet.withdraw(amount="0.1", to=FRIEND)
+    # The credit may have gone meanwhile: the earlier one is found before it is asked for.
+    chain.on_call(escrow, _selector("credit(address)"), lambda call, block: encode(["uint256"], [0]))
+    same = wallet.withdraw(amount="0.1", to=FRIEND)
+    assert (first["already_sent"], same["already_sent"]) == (False, True)
+    assert same["transactions"][0]["tx"] == first["transactions"][0]["tx"]
+
+
+def test_send__two_tokens_of_one_symbol__are_two_payments(payer: tuple[Session, FakeChain]) -> None:
+    session, chain = payer
+    for letter in "78":
+        token = Asset("USDX", 6, "0x" + letter * 40)
+        session.__dict__["network"] = build.network(chain, asset=token)
+        session.__dict__.pop("market", None)
+        session.__dict__.pop("asset", None)
+        assert token.address is not None
+        chain.on_call(token.address, _selector("balanceOf(address)"), lambda call, block: encode(["uint256"], [10**9]))
+        chain.on_call(
+            token.address, _selector("transfer(address,uint256)"), lambda call, block: encode(["bool"], [True])
+        )
+        assert Wallet(session).send(FRIEND, "5")["already_sent"] is False
 
 
 def test_send__token_that_answers_false__refused_and_nothing_signed(

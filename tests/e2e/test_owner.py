@@ -81,8 +81,11 @@ def test_worker_stake__another_wallet__pays_where_it_is_chosen(place: Town, cold
     before, keeper = stake_of(place, cold), place.client.wallet.balance("keeper")["asset"]
     sent = told(place, "worker", "stake", "0.25", "--config", str(cold), "--account", "keeper", "--json").json
     assert sent["added"] == str(25 * 10**16)
-    # The same again is more stake: the effect is one of the payer's, not of the owner's.
-    again = told(place, "worker", "stake", "0.25", "--config", str(cold), "--account", "keeper", "--json").json
+    command = ("worker", "stake", "0.25", "--config", str(cold), "--account", "keeper", "--json")
+    same = told(place, *command).json
+    assert same["already_sent"] and same["transactions"][-1]["tx"] == sent["transactions"][-1]["tx"]
+    assert stake_of(place, cold) - before == 25 * 10**16
+    again = told(place, *command, "--again").json
     assert not again["transactions"][-1]["repeated"]
     assert stake_of(place, cold) - before == 5 * 10**17
     assert int(keeper) - int(place.client.wallet.balance("keeper")["asset"]) >= 5 * 10**17

@@ -1,0 +1,104 @@
+"""Payments that no contract refuses to repeat: each leaves once, however often its command is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from hearth.base.errors import ChainError
+
+if TYPE_CHECKING:
+    from hearth.chain.port import Call
+    from hearth.chain.tx import Sender
+    from hearth.chain.tx_journal import Intent
+    from hearth.client.reports import Transaction
+    from hearth.client.session import DryRun, Session
+
+REPORTED: Final = "reported"
+"""The remark in the journal on a payment whose end the user heard of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A call that pays: `effect` names who gets what, and ends in "/"; `text` says it to people.
+
+    `command` is what shows an earlier one. `ready` is called before a new one is sent: it raises where that cannot be
+    paid or is refused, may send an approval, and answers False where a dry run cannot go on.
+    """
+
+    call: Call
+    effect: str
+    text: str
+    command: str
+    ready: Callable[[Sender | DryRun], bool]
+
+
+def pay_once(
+    session: Session, payment: Payment, *, again: bool, role: str = "submitter"
+) -> tuple[list[Transaction], bool]:
+    """Pay, or wait for the earlier payment of the same effect and say True; `again` pays once more.
+
+    Never signs while an earlier payment's bytes may be on the chain. Raises ChainError TX_UNCLEAR where nobody says
+    whether they are, and TX_PENDING where `again` comes before the last one was reported: whoever was killed in
+    between did not mean to pay twice. All happens under one hold of the key, so that nothing changes in between.
+    """
+    from hearth.chain.tx import Sender
+
+    with session.sender(role) as sender:
+        if not isinstance(sender, Sender):
+            return [session.send(sender, payment.call, payment.effect)] if payment.ready(sender) else [], False
+        last = sender.journal.newest(payment.effect, replaced=True)
+        known = _earlier(sender, payment, again=again)
+        if known is not None and not again:
+            facts = session.send(sender, known.call, known.key, step="an earlier call sent it; looking for it")
+            _reported(sender, known.key)
+            return [facts], True
+        if known is not None and known.note != REPORTED:
+            raise ChainError(
+                f"the last {payment.text} was not reported yet",
+                hint=f"{payment.command} without --again waits for it and shows it",
+                code="TX_PENDING",
+            )
+        payment.ready(sender)
+        number = 0 if last is None else int(last.key.removeprefix(payment.effect)) + 1
+        key = f"{payment.effect}{number}"
+        try:
+            facts = session.send(sender, payment.call, key)
+        except KeyboardInterrupt:
+            _tell_sent(session, sender, key, payment.command)
+            raise
+        _reported(sender, key)
+        return [facts], False
+
+
+def _earlier(sender: Sender, payment: Payment, *, again: bool) -> Intent | None:
+    """Return the newest payment of an effect that is on its way or done, None for none. Raises TX_UNCLEAR.
+
+    One that was given up is looked up again first; `again` pays beside one whose end nobody knows.
+    """
+    last = sender.journal.newest(payment.effect, replaced=True)
+    if last is not None and not (last.state.live or last.state.done):
+        try:
+            found = sender.look_again(last)
+        except ChainError as error:
+            if again and error.code == "TX_UNCLEAR":
+                return None
+            raise
+        if found is not None and (found.state.live or found.state.done):
+            return found
+    return sender.journal.newest(payment.effect)
+
+
+def _reported(sender: Sender, key: str) -> None:
+    intent = sender.journal.find(key)
+    assert intent is not None, "what was sent is in the journal"
+    sender.journal.remark(intent, REPORTED)
+
+
+def _tell_sent(session: Session, sender: Sender, key: str, command: str) -> None:
+    """Name the transaction that goes on after Ctrl-C, and what shows its end."""
+    intent = sender.journal.find(key)
+    if intent is not None and intent.state.live:
+        tx = "0x" + sender.journal.attempts(intent)[-1].hash.hex()
+        session.tell("step", {"text": f"{intent.call.label}: {tx} is sent; the same command again waits for it"})
