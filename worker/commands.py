@@ -31,12 +31,15 @@ def _owner_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _CONFIG(function)
 
 
-def _owner(run: Run, tx: Path | None, act: Callable[[], OwnerAction], **wanted: str | None) -> OwnerAction:
+def _owner(
+    run: Run, tx: Path | None, function: str, act: Callable[[], OwnerAction], **wanted: str | None
+) -> OwnerAction:
     """Send what was prepared on the worker's machine, or act with what this machine knows.
 
-    `wanted` is what the command line says of a prepared call, where it says anything: its `amount` or its `rate`.
+    `function` is the contract's that the command stands for: a prepared call of another is refused. `wanted` is what
+    the command line says of a prepared call, where it says anything: its `amount` or its `rate`.
     """
-    return act() if tx is None else run.client.workers.send_prepared(tx, **wanted)
+    return act() if tx is None else run.client.workers.send_prepared(tx, function, **wanted)
 
 
 def _needed(text: str | None, command: str) -> str:
@@ -115,7 +118,9 @@ def worker_init(run: Run, config: Path, runtimes: str | None, **options: Any) ->
 @click.option("--stake", metavar="AMOUNT", help="The stake; by default the market's minimum.")
 def worker_register(run: Run, config: Path, stake: str | None, print_tx: bool, tx: Path | None) -> None:
     """Register this machine's offer with a stake."""
-    report = _owner(run, tx, lambda: Provider(run.client, config).register(stake=stake, print_tx=print_tx))
+    report = _owner(
+        run, tx, "register", lambda: Provider(run.client, config).register(stake=stake, print_tx=print_tx), amount=stake
+    )
     _show_action(run, report, f"node {report.get('node')}: next: hearth worker start")
 
 
@@ -123,7 +128,7 @@ def worker_register(run: Run, config: Path, stake: str | None, print_tx: bool, t
 @_owner_options
 def worker_update(run: Run, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Replace an idle node's offer by what settings and machine say now."""
-    report = _owner(run, tx, lambda: Provider(run.client, config).update(print_tx=print_tx))
+    report = _owner(run, tx, "update_offer", lambda: Provider(run.client, config).update(print_tx=print_tx))
     _show_action(run, report, "the offer is replaced")
 
 
@@ -133,7 +138,7 @@ def worker_update(run: Run, config: Path, print_tx: bool, tx: Path | None) -> No
 def worker_price(run: Run, rate: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Change the ask to RATE, such as 0.60/h; it counts after the market's notice. --tx FILE needs no RATE."""
     provider, command = Provider(run.client, config), "hearth worker price RATE"
-    report = _owner(run, tx, lambda: provider.price(_needed(rate, command), print_tx=print_tx), rate=rate)
+    report = _owner(run, tx, "set_ask", lambda: provider.price(_needed(rate, command), print_tx=print_tx), rate=rate)
     _show_action(run, report, f"node {report.get('node')} will ask {report.get('ask_text')}")
 
 
@@ -152,7 +157,7 @@ def worker_stake(run: Run, amount: str | None, again: bool, config: Path, print_
     def act() -> OwnerAction:
         return provider.stake(_needed(amount, command), again=again, print_tx=print_tx)
 
-    report = _owner(run, tx, act, amount=amount)
+    report = _owner(run, tx, "add_stake", act, amount=amount)
     line = f"node {report.get('node')} has {report.get('added_text')} more stake"
     if report.get("already_sent"):
         line = f"an earlier call added {report.get('added_text')}; nothing was sent now (--again adds it once more)"
@@ -165,7 +170,7 @@ def worker_stake(run: Run, amount: str | None, again: bool, config: Path, print_
 def worker_withdraw(run: Run, amount: str | None, config: Path, print_tx: bool, tx: Path | None) -> None:
     """Pay the owner's credit in Escrow out to the owner, all of it without AMOUNT."""
     provider = Provider(run.client, config)
-    report = _owner(run, tx, lambda: provider.withdraw(amount, print_tx=print_tx), amount=amount)
+    report = _owner(run, tx, "withdraw", lambda: provider.withdraw(amount, print_tx=print_tx), amount=amount)
     _show_action(run, report, f"withdrew {report.get('amount_text')} to {report.get('to')}")
 
 
@@ -176,7 +181,8 @@ def worker_withdraw(run: Run, amount: str | None, config: Path, print_tx: bool, 
 def worker_exit(run: Run, config: Path, cancel: bool, finish: bool, print_tx: bool, tx: Path | None) -> None:
     """Leave the market: matching stops at once, the stake comes back after the unbonding time."""
     provider = Provider(run.client, config)
-    report = _owner(run, tx, lambda: provider.exit(cancel=cancel, finish=finish, print_tx=print_tx))
+    function = "exit_cancel" if cancel else "exit_finish" if finish else "exit_start"
+    report = _owner(run, tx, function, lambda: provider.exit(cancel=cancel, finish=finish, print_tx=print_tx))
     line = (
         f"{report['action']}ed"
         if cancel or finish

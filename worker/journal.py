@@ -21,6 +21,7 @@ from typing import Final
 
 from hearth.base.errors import StorageError
 from hearth.base.failpoints import fp
+from hearth.base.strangers import plain
 from hearth.protocol.types import JobId, Outcome
 from worker.decide import Execution, LeaseKey, Stage
 
@@ -207,7 +208,7 @@ class AttemptJournal:
             db.execute(
                 "UPDATE attempts SET stage = ?, outcome = ?, result = ?, report = ?, used = ?, detail = ?, changed = ?"
                 " WHERE job = ? AND idx = ? AND attempts = ?",
-                (phase, int(outcome), result, report, used, detail, time.time(), *_where(key)),
+                (phase, int(outcome), result, report, used, plain(detail), time.time(), *_where(key)),
             )
 
     def end(self, key: LeaseKey, why: str) -> None:
@@ -215,7 +216,7 @@ class AttemptJournal:
         with self._transaction() as db:
             db.execute(
                 "UPDATE attempts SET stage = ?, detail = ?, changed = ? WHERE job = ? AND idx = ? AND attempts = ?",
-                (Phase.ENDED, why, time.time(), *_where(key)),
+                (Phase.ENDED, plain(why), time.time(), *_where(key)),
             )
 
     def forget(self, before: float) -> list[LeaseKey]:

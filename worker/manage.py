@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hearth.base.errors import NotFoundError, RefusedError
+from hearth.base.errors import ConfigError, NotFoundError, RefusedError
 
 if TYPE_CHECKING:
     from hearth.client import Client
@@ -215,13 +215,18 @@ class Provider:
         return self._mode("drain")
 
     def _mode(self, mode: str) -> WorkerMode:
+        from worker.home import is_running
         from worker.shell import read_status, set_mode
 
         home, dry_run = self.settings.home, self.session.dry_run
-        said = read_status(home)
+        # First: a worker whose status file is damaged must be told to stop just the same.
         if not dry_run:
             set_mode(home, mode)
-        alive = bool(said and said["alive"])
+        try:
+            said = read_status(home)
+            alive = bool(said and said["alive"])
+        except ConfigError:
+            alive = is_running(home)
         return {"schema": "hearth.worker.mode/1", "mode": mode, "alive": alive, "dry_run": dry_run}
 
     # ---- what is known of it ----

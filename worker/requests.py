@@ -16,7 +16,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import secrets
+import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -37,6 +40,7 @@ from hearth.base.errors import (
 from hearth.base.failpoints import fp
 from hearth.base.files import make_private, replace_text
 from hearth.base.locks import FileLock
+from hearth.base.strangers import plain, read_json
 from hearth.chain.port import Call, hex_of, refused
 from hearth.chain.tx import Sent
 from hearth.chain.tx_journal import TxState
@@ -51,6 +55,8 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "requests"
 ASKED, TAKEN, DONE = ".asked", ".taken", ".done"
+ASIDE: Final = ".aside"
+"""A folder where a request should be: refused, and kept for a person to look at."""
 OWNER: Final = "owner"
 """What the journal's keys of these calls begin with, and what metrics call them."""
 CALLS: Final = frozenset(
@@ -65,6 +71,7 @@ KEEP_SECONDS: Final = 86_400
 """How long an outcome that no command has read is kept."""
 MAX_BYTES: Final = 1 << 16
 MAX_TAKEN: Final = 16
+_ID: Final = re.compile("[0-9a-f]{32}")
 _ERRORS: Final = {kind.exit_code: kind for kind in (UsageError, ConfigError, ChainError, RefusedError, FundsError)}
 
 log = structlog.get_logger("worker")
@@ -176,6 +183,19 @@ def _busy(pid: int | None) -> ConfigError:
     )
 
 
+def _content(path: Path) -> bytes:
+    """Return what a request holds. Raises OSError, ValueError for a link, a pipe, a folder or too much."""
+    # Without waiting: a pipe would hold the loop until somebody writes to it.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise ValueError("it is no regular file")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"it has more than {MAX_BYTES} bytes")
+    return content
+
+
 def _name(call: Call) -> str:
     """Return the name of a call's files: the digest of what it does."""
     return hashlib.sha256(f"{call.to} {call.value} {call.data.hex()}".encode()).hexdigest()[:32]
@@ -217,21 +237,26 @@ class Desk:
             # The command may take it back at this moment.
             with suppress(OSError):
                 path.rename(path.with_suffix(TAKEN))
-                log.info("taken up for the owner", request=path.stem)
+                log.info("taken up for the owner", request=plain(path.stem))
                 fp("owner.taken")
         for path in sorted(self._folder.glob(f"*{TAKEN}")):
+            name = plain(path.stem)
             try:
                 sent = self._carry_out(path)
             except HearthError as error:
                 if isinstance(error, ChainError) and error.retryable:
-                    log.warning("not sent for the owner yet", request=path.stem, why=error.message)
+                    log.warning("not sent for the owner yet", request=name, why=error.message)
                     continue
-                log.warning("not sent for the owner", request=path.stem, why=error.message)
+                log.warning("not sent for the owner", request=name, why=error.message)
                 self._answer(path, [], error)
+            except Exception:
+                # A fault that no request should be able to cause. It may be sent already, so that no error may be its
+                # answer: it stays, the journal knows it by its id, and what never got there is soon too old to send.
+                log.exception("not sent for the owner yet by a fault of the worker", request=name)
             else:
                 if sent is not None:
                     fp("owner.mined")
-                    log.info("sent for the owner", request=path.stem, calls=[one.label for one in sent])
+                    log.info("sent for the owner", request=name, calls=[one.label for one in sent])
                     self._answer(path, sent, None)
 
     def sweep(self) -> None:
@@ -286,11 +311,14 @@ class Desk:
         Raises UsageError BAD_TX, RefusedError NOT_YOURS, WRONG_MARKET.
         """
         try:
-            with path.open("rb") as file:
-                raw = json.loads(file.read(MAX_BYTES))
-            identity, asked = str(raw["id"]), int(raw["asked"])
+            raw = read_json(_content(path))
+            identity, asked = raw["id"], raw["asked"]
+            if not (isinstance(identity, str) and _ID.fullmatch(identity)):
+                raise ValueError("its id is not 32 hex digits")
+            if not (type(asked) is int and 0 <= asked < 1 << 40):
+                raise ValueError("its time is no Unix time")
             prepared, _, arguments = read_prepared(raw["tx"], self._market.network, path.name)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (OSError, ValueError, LookupError, TypeError, ArithmeticError) as error:
             raise UsageError(
                 f"{path} is no request: {error!r}", hint="the same command again", code="BAD_TX"
             ) from error
@@ -314,7 +342,10 @@ class Desk:
         }
         with suppress(OSError):
             replace_text(path.with_suffix(DONE), json.dumps(outcome), durable=True)
-            path.unlink()
+            try:
+                path.unlink()
+            except IsADirectoryError:
+                path.rename(path.with_suffix(f".{secrets.token_hex(8)}{ASIDE}"))
 
 
 # ---- outcomes ----

@@ -32,6 +32,7 @@ from hearth.base.errors import (
 )
 from hearth.base.failpoints import fp
 from hearth.base.files import replace_text
+from hearth.base.strangers import plain
 from hearth.chain.port import Block, reason_of
 from hearth.chain.tx import Sender
 from hearth.chain.tx_journal import TxState
@@ -606,7 +607,7 @@ class Worker:
         reasons: dict[str, list[SkipReason]] = {}
         for step in self._last:
             if isinstance(step, Skip) and (step.job.hex() in reasons or len(reasons) < STATUS_REASONS):
-                line: SkipReason = {"index": step.index, "reason": step.name, "detail": step.detail}
+                line: SkipReason = {"index": step.index, "reason": step.name, "detail": plain(step.detail)}
                 reasons.setdefault(step.job.hex(), []).append(line)
         for job, gate in self._watcher.never_read().items():
             if len(reasons) < STATUS_REASONS:

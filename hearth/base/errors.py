@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from hearth.base.strangers import plain
+
 if TYPE_CHECKING:
     from hearth.base.reports import ErrorReport
 
@@ -34,9 +36,10 @@ class HearthError(Exception):
         component: str | None = None,
         **details: Any,
     ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        # Messages quote strangers; what is written out here every log, status file and journal can hold.
+        self.message = plain(message)
+        self.hint = plain(hint)
+        super().__init__(self.message)
         self.details = details
         if code is not None:
             self.code = code

@@ -5,17 +5,25 @@ The document's own word for what it does is not taken: its calldata says it.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from hearth.base.errors import RefusedError
+from hearth.base.strangers import plain
 from hearth.chain.port import Call
 
 if TYPE_CHECKING:
     from hearth.chain.tx import Sent
     from hearth.client.reports import PreparedTx
     from hearth.market.network import Network
+
+TAKES: Final = {"register": "stake", "add_stake": "amount"}
+"""The functions that take money of the market's asset, and the argument that says how much."""
+_ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
+_ACTION: Final = re.compile("[a-z][a-z_. ]{0,31}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +40,16 @@ class Prepared:
     def paid(self) -> int:
         """Return what the call takes of the market's asset, in base units."""
         return self.approve or self.call.value
+
+    def as_strangers(self) -> Prepared:
+        """Return the same under a key of its own in the journal of whoever signs it.
+
+        A document's key is its writer's word: taken as it stands, it could make a call of the signer's own look sent.
+        Here it only tells two documents of one call apart, so the same document is not sent twice.
+        """
+        call = self.call
+        named = f"{call.to} {call.value} {call.data.hex()} {self.key}"
+        return replace(self, key=f"tx/{hashlib.sha256(plain(named).encode()).hexdigest()[:32]}")
 
     def document(self, network: Network) -> PreparedTx:
         """Return what another process reads."""
@@ -62,7 +80,8 @@ class Holder(Protocol):
 def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared, str, Mapping[str, Any]]:
     """Return the call of a document, which people know by `name`, with the function that it calls and its arguments.
 
-    Raises ValueError for what is no such document, RefusedError WRONG_MARKET for another market's.
+    Raises ValueError for what is no such document, or pays otherwise than its call says, RefusedError WRONG_MARKET for
+    another market's.
     """
     from hearth.market.abi import codec
 
@@ -71,9 +90,13 @@ def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared,
         data, value = bytes.fromhex(document["data"][2:]), int(document["value"])
         sender, approve = str(document["from"]).lower(), int(document["approve"])
         action, key = str(document["action"]), str(document["key"])
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError, OverflowError) as error:
         raise ValueError("it lacks something, or a field is of another kind") from error
+    if not (_ADDRESS.fullmatch(to) and _ADDRESS.fullmatch(sender) and _ACTION.fullmatch(action)):
+        raise ValueError("its from, to or action is of no form that --print-tx writes")
     names = {network.nodes: ("NodeRegistry", "nodes"), network.escrow: ("Escrow", "escrow")}
+    if chain == network.chain_id and to == network.jobs:
+        raise ValueError("it calls JobRegistry, as posting a job does: sign it with the account's own wallet")
     if chain != network.chain_id or to not in names:
         raise RefusedError(
             f"{name} is for contract {to} on chain {chain}, not for {network.name}",
@@ -87,4 +110,8 @@ def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared,
     if value < 0 or approve < 0:
         raise ValueError("it pays less than nothing")
     function, arguments = told
+    takes = int(arguments[TAKES[function]]) if function in TAKES else 0
+    due = (takes, 0) if network.asset.address is None else (0, takes)
+    if (value, approve) != due:
+        raise ValueError(f"it pays {value} and approves {approve}, and {function} takes {due[0]} and {due[1]}")
     return Prepared(action, sender, Call(to, data, value, f"{short}.{function}"), approve, key), function, arguments

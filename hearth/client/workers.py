@@ -6,16 +6,16 @@ What a worker's own machine knows (its settings, its process, its books) is in t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
+from hearth.base.strangers import MAX_BYTES, read_json
 from hearth.client.gates import GATE_WORDS
 from hearth.client.paying import Payment, pay_once
-from hearth.client.prepared import Holder, Prepared, read_prepared
+from hearth.client.prepared import TAKES, Holder, Prepared, read_prepared
 from hearth.client.standing import START, waits_of
 from hearth.client.views import job_hex, moment
 from hearth.client.wallet import credit_to_withdraw
@@ -30,6 +30,17 @@ if TYPE_CHECKING:
     from hearth.protocol.types import Node, Offer
 
 OWNER_GAS: Final = 300_000
+COMMANDS: Final = {
+    "register": "hearth worker register",
+    "update_offer": "hearth worker update",
+    "set_ask": "hearth worker price",
+    "add_stake": "hearth worker stake",
+    "withdraw": "hearth worker withdraw",
+    "exit_start": "hearth worker exit",
+    "exit_cancel": "hearth worker exit --cancel",
+    "exit_finish": "hearth worker exit --finish",
+}
+"""The function that each command of an owner sends."""
 
 
 class Workers:
@@ -241,15 +252,19 @@ class Workers:
         report = self._act(f"exit {name}", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "unbonding": self.session.network.node_parameters.unbonding}
 
-    def send_prepared(self, path: Path, *, amount: str | None = None, rate: str | None = None) -> OwnerAction:
+    def send_prepared(
+        self, path: Path, function: str, *, amount: str | None = None, rate: str | None = None
+    ) -> OwnerAction:
         """Send a call that --print-tx wrote on another machine, after checking whose and for which market it is.
 
-        Where an `amount` or a `rate` is given, the call must be for just that. Raises UsageError BAD_TX, RefusedError.
+        It must call `function`, pay what that takes, withdraw to its payer only, and be for just the `amount` or the
+        `rate` where one is given. What it does is told before it is signed. Raises UsageError BAD_TX, RefusedError.
         """
         try:
-            raw = json.loads(path.read_text(encoding="utf-8"))
+            with path.open("rb") as file:
+                raw = read_json(file.read(MAX_BYTES + 1))
             raw = raw.get("prepared", raw)
-            prepared, function, arguments = read_prepared(raw, self.session.network, str(path))
+            prepared, called, arguments = read_prepared(raw, self.session.network, str(path))
         except (OSError, ValueError, AttributeError) as error:
             why = "it is no JSON object" if isinstance(error, AttributeError) else str(error)
             raise UsageError(
@@ -257,16 +272,30 @@ class Workers:
                 hint=f"on the worker's machine: hearth worker register --print-tx > {path.name}",
                 code="BAD_TX",
             ) from error
+        if called != function:
+            raise UsageError(
+                f"{path} calls {called}, and this command sends {function}",
+                hint=f"{COMMANDS[called]} --tx {path}, if that is meant" if called in COMMANDS else "prepare another",
+                code="BAD_TX",
+            )
         asset = self.session.asset
         if rate is not None:
             _agrees(path, function, arguments, "ask", parse_rate(rate, asset))
         if amount is not None:
-            _agrees(path, function, arguments, "amount", parse_amount(amount, asset))
+            _agrees(path, function, arguments, TAKES.get(function, "amount"), parse_amount(amount, asset))
         payer = self._payer(prepared.call, prepared.sender)
+        if function == "withdraw" and str(arguments["to"]).lower() != payer:
+            raise UsageError(
+                f"{path} withdraws to {arguments['to']}, and a withdrawal pays its owner, {payer}",
+                hint="prepare another: hearth worker withdraw --print-tx",
+                code="BAD_TX",
+            )
         shown = ", ".join(f"{name} {_plain(argument)}" for name, argument in arguments.items())
-        question = f"{function}({shown}) as {payer}, paying {self.session.amount(prepared.paid)}?"
-        self.session.tell("confirm", {"text": question, "needed": False})
-        return {**self._send(replace(prepared, sender=payer)), "prepared_in": str(path)}
+        summary = f"{function}({shown}) as {payer}, paying {self.session.amount(prepared.paid)}"
+        # Told in any case: with --yes, or without a terminal, nobody is asked.
+        self.session.tell("note", {"text": summary})
+        self.session.tell("confirm", {"text": f"{summary}?", "needed": False})
+        return {**self._send(replace(prepared.as_strangers(), sender=payer)), "prepared_in": str(path)}
 
     # ---- inside ----
 

@@ -157,13 +157,12 @@ def network_file(settings: Settings) -> Path:
 
 def open_network(settings: Settings) -> Network:
     """Read the chosen network's file, strictly: a key that it does not have is a mistake, not an extension."""
-    import json
-
+    from hearth.base.strangers import read_json
     from hearth.market.network import load_network
 
     path = network_file(settings)
     network = load_network(path)
-    raw = json.loads(path.read_text(encoding="utf-8"))
+    raw = read_json(path.read_bytes())
     _refuse_unknown(raw, network.as_dict(), str(path), "")
     return network
 

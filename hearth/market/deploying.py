@@ -7,6 +7,7 @@ sender's journal knows each transaction, and the chain says what stands. The rec
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +15,7 @@ from typing import Any, Final
 from hearth.base.errors import ChainError, ConfigError, FundsError, UsageError
 from hearth.base.failpoints import fp
 from hearth.base.files import flush_folder, replace_text
+from hearth.base.strangers import read_json
 from hearth.chain.port import Call, ChainPort
 from hearth.chain.tx import SenderConfig
 from hearth.market.calls import token_call
@@ -29,6 +31,7 @@ KEYS: Final = {
     *("schema", "name", "chain_id", "genesis_hash", "deployer", "nonce", "since", "contracts", "settings", "code")
 }
 """What a record holds."""
+_ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,8 @@ def prepare(
     )
     if raw is not None:
         _refuse_other(deployment, raw)
+        if since > head:
+            raise _unfinished(deployment.record, f"began at block {since}, and the chain's newest is {head}")
     if deployment.balance < deployment.fee_most:
         raise _short(deployment, Asset(config.symbol, 18))
     return deployment
@@ -211,7 +216,7 @@ def _digest(plan: DeploymentPlan) -> str:
 def _read(path: Path) -> dict[str, Any] | None:
     """Return the record in a file, None where there is none. Raises ConfigError DEPLOY_UNFINISHED."""
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
+        raw = read_json(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
@@ -219,6 +224,9 @@ def _read(path: Path) -> dict[str, Any] | None:
     if not isinstance(raw, dict) or raw.get("schema") != SCHEMA or raw.keys() != KEYS:
         raise _unfinished(path, "is of another version")
     if not all(type(raw[name]) is kind for name, kind in (("nonce", int), ("since", int), ("settings", dict))):
+        raise _unfinished(path, "is damaged")
+    # Bounds of a chain's own: a nonce has 64 bits (EIP-2681).
+    if not (0 <= raw["nonce"] < 2**64 and raw["since"] >= 0 and _ADDRESS.fullmatch(str(raw["deployer"]))):
         raise _unfinished(path, "is damaged")
     found: dict[str, Any] = raw
     return found
@@ -236,7 +244,7 @@ def _refuse_other(deployment: Deployment, raw: dict[str, Any]) -> None:
     for name, value in {**ours["settings"], **ours}.items():
         found = raw["settings"].get(name) if name in ours["settings"] else raw[name]
         if found != value:
-            what = "other contracts" if name == "code" else f"{name} {found}, not {value}"
+            what = "other contracts" if name == "code" else f"{name} {found!r}, not {value!r}"
             raise _unfinished(deployment.record, f"has {what}")
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import replace_text
+from hearth.base.strangers import read_json
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS
 from hearth.protocol.units import Asset
@@ -131,7 +132,9 @@ def network_of(raw: Mapping[str, Any], source: str = "the network file") -> Netw
             gateways=tuple(str(url) for url in raw.get("gateways", ())),
             protocol_version=version,
         )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if min(network.chain_id, network.deploy_block) < 0:
+            raise ValueError("its chain_id or its deploy_block is negative")
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ConfigError(
             f"{source} is no network file: {error!r}", code="BAD_NETWORK", hint="use --network FILE"
         ) from error
@@ -147,14 +150,14 @@ def network_of(raw: Mapping[str, Any], source: str = "the network file") -> Netw
 def load_network(path: Path) -> Network:
     """Read a network file. Raises ConfigError where it is missing or malformed."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_bytes()
     except OSError as error:
         raise ConfigError(
             f"the network file {path} cannot be read: {error.strerror}", code="NO_NETWORK", hint="use --network NAME"
         ) from error
     try:
-        raw = json.loads(text)
-    except json.JSONDecodeError as error:
+        raw = read_json(text)
+    except ValueError as error:
         raise ConfigError(f"{path} is no JSON: {error}", code="BAD_NETWORK", hint="use --network FILE") from error
     return network_of(raw, str(path))
 

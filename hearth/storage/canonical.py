@@ -12,6 +12,7 @@ import json
 from typing import Any
 
 from hearth.base.errors import BadCid, BadDocument, TooLarge
+from hearth.base.strangers import plain
 from hearth.storage import cid
 from hearth.storage.cid import Cid
 
@@ -93,7 +94,7 @@ def _check(value: Any, path: tuple[str | int, ...]) -> None:
 
 
 def _shown(path: tuple[str | int, ...]) -> str:
-    return ".".join(str(part)[:40] for part in path)[:200] or "the document"
+    return plain(".".join(str(part)[:40] for part in path)[:200]) or "the document"
 
 
 def _check_size(data: bytes) -> None:

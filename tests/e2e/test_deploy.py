@@ -143,6 +143,14 @@ def test_deploy__a_nonce_is_taken_meanwhile__signs_nothing_until_it_is_given_up(
     assert network.escrow == create_address(key.address, 2)
 
 
+_DAMAGE: list[tuple[str, object]] = [
+    *(("nonce", value) for value in ("x", -1, 2**64, 10**400)),
+    *(("since", value) for value in (None, -5, 10**9, 10**400)),
+    *(("deployer", value) for value in (5, "0x12", None)),
+    ("settings", []),
+]
+
+
 def test_prepare__other_settings_than_the_one_under_way__are_refused(url: str, tmp_path: Path) -> None:
     chain = Web3Chain([url], timeout=10)
     deployer, path = devnet.account(6).address.lower(), tmp_path / "networks" / "mine.json"
@@ -151,10 +159,10 @@ def test_prepare__other_settings_than_the_one_under_way__are_refused(url: str, t
     assert not unsent.resumed and prepare(WISH, chain, deployer, path, CONFIG).resumed
     assert killed_at("m9.mined@deploy.Escrow", url, tmp_path, 6)
     others: list[tuple[Wish, str]] = [
-        (replace(WISH, profile=DEVNET), "profile public, not devnet"),
-        (replace(WISH, treasury="0x" + "78" * 20), f"treasury {TREASURY}, not 0x78"),
-        (replace(WISH, asset=Asset("POL", 18)), "asset ETH of 18 decimals"),
-        (replace(WISH, name="yours"), "name mine, not yours"),
+        (replace(WISH, profile=DEVNET), "profile 'public', not 'devnet'"),
+        (replace(WISH, treasury="0x" + "78" * 20), f"treasury {TREASURY!r}, not '0x78"),
+        (replace(WISH, asset=Asset("POL", 18)), "asset 'ETH of 18 decimals"),
+        (replace(WISH, name="yours"), "name 'mine', not 'yours'"),
     ]
     for wish, what in others:
         with pytest.raises(ConfigError) as caught:
@@ -166,7 +174,7 @@ def test_prepare__other_settings_than_the_one_under_way__are_refused(url: str, t
     assert not prepare(others[0][0], chain, deployer, path, CONFIG, anew=True).resumed
     record = record_path(path)
     good = json.loads(record.read_text())
-    damaged = [{}, [], *({**good, name: value} for name, value in (("nonce", "x"), ("settings", []), ("since", None)))]
+    damaged = [{}, [], *({**good, name: value} for name, value in _DAMAGE)]
     for text in ("", json.dumps({**good, "schema": "hearth.deployment/2"}), *map(json.dumps, damaged)):
         record.write_text(text)
         with pytest.raises(ConfigError) as caught:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from hearth.chain.tx_journal import TxJournal, TxState
 from hearth.market import deployment
 from hearth.market.abi import artifact, codec
 from hearth.market.contracts import CONTRACTS
+from hearth.market.deploying import KEYS, SCHEMA, Wish, prepare, record_path
 from hearth.market.deployment import (
     DeploymentPlan,
     Step,
@@ -277,10 +279,43 @@ def test_network_of__bad_files__say_what_is_wrong(tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         load_network(tmp_path / "none.json")
     assert caught.value.code == "NO_NETWORK"
-    (tmp_path / "odd.json").write_text("{")
-    with pytest.raises(ConfigError) as caught:
-        load_network(tmp_path / "odd.json")
-    assert caught.value.code == "BAD_NETWORK"
+    odd = [
+        *({**good, name: value} for name in ("chain_id", "deploy_block") for value in (float("inf"), 10**400, -5)),
+        {**good, "name": "\ud800"},
+        {**good, "asset": {**good["asset"], "decimals": float("inf")}},
+    ]
+    for text in ("{", "[" * 100_000, "\xff", *map(json.dumps, odd)):
+        (tmp_path / "odd.json").write_text(text, encoding="latin-1")
+        with pytest.raises(ConfigError) as caught:
+            load_network(tmp_path / "odd.json")
+        assert caught.value.code == "BAD_NETWORK"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        *({"nonce": value} for value in (-1, 2**64, 10**400, True, None)),
+        *({"since": value} for value in (-5, 10**400, float("inf"))),
+        *({"deployer": value} for value in (5, "0x12", None, "\ud800")),
+        "[" * 100_000,
+    ],
+)
+def test_prepare__record_out_of_bounds__is_refused(tmp_path: Path, changes: Any) -> None:
+    wish = Wish("x", PUBLIC, ETH, TREASURY)
+    path = tmp_path / "x.json"
+    good = {
+        **dict.fromkeys(KEYS, "0x"),
+        "schema": SCHEMA,
+        "nonce": 0,
+        "since": 0,
+        "deployer": DEPLOYER,
+        "settings": wish.settings(),
+    }
+    record_path(path).write_text(changes if isinstance(changes, str) else json.dumps({**good, **changes}))
+    for wished in (wish, Wish("x", DEVNET, ETH, TREASURY)):
+        with pytest.raises(ConfigError) as caught:
+            prepare(wished, FakeChain(), DEPLOYER, path, SenderConfig())
+        assert caught.value.code == "DEPLOY_UNFINISHED" and caught.value.message.encode()
 
 
 def test_call__creation__has_no_target() -> None:

@@ -258,6 +258,11 @@ def test_read_documents__bombs__answered_at_once() -> None:
         read_documents(b"a" * (MAX_BYTES + 1))
     with pytest.raises(Unreadable, match="UTF-8"):
         read_documents(b"\xff")
+    for text in (r'{"a": ["\ud800"]}', r'{"\udfff": 1}', r'a: "\ud800"', r'"\ud800": 1'):
+        with pytest.raises(Unreadable, match="surrogate"):
+            read_documents(text.encode())
+    assert read_documents(rb'a: "\ud83d\ude00"') == read_documents(rb'{"a": "\ud83d\ude00"}') == [{"a": "\U0001f600"}]
+    assert read_documents(b'{"a": Infinity}') == [{"a": "Infinity"}]
     assert time.process_time() - begun < 10
 
 

@@ -31,6 +31,14 @@ def test_encode__rfc_8785_sorting_example__the_order_of_the_rfc() -> None:
     assert list(json.loads(canonical.encode(dict.fromkeys(names, 0)))) == expected
 
 
+@pytest.mark.parametrize("raw", [b'{"\\ud800":1.5}', b'{"\\udfff":{"a":9007199254740993}}', b'["\\ud800"]'])
+def test_decode__half_a_surrogate_pair__is_refused_in_words_that_can_be_written(raw: bytes) -> None:
+    with pytest.raises(BadDocument) as caught:
+        canonical.decode(raw)
+    assert caught.value.message.encode()
+    assert canonical._shown(("\ud800", 0)) == "\\ud800.0"
+
+
 def test_encode__strings__escaped_as_the_rfc_says() -> None:
     # RFC 8785 section 3.2.2.2.
     assert canonical.encode('\u20ac$\x0f\nA\'B"\\\\"/') == b'"\xe2\x82\xac$\\u000f\\nA\'B\\"\\\\\\\\\\"/"'

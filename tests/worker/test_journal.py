@@ -39,6 +39,15 @@ def test_journal__life_of_an_attempt__is_there_after_reopening(tmp_path: Path) -
     assert path.stat().st_mode & 0o077 == 0
 
 
+def test_journal__half_a_surrogate_pair_of_a_stranger__is_written_out(tmp_path: Path) -> None:
+    journal = AttemptJournal(tmp_path / "work.db")
+    for write in (lambda: journal.finish(KEY, Phase.BROKEN, detail="no \ud800"), lambda: journal.end(KEY, "no \ud800")):
+        journal.start(KEY, 1)
+        write()
+        entry = journal.entry(KEY)
+        assert entry is not None and entry.detail == "no \\ud800"
+
+
 def test_intend__attempt_that_is_further_on__is_left_as_it_is(tmp_path: Path) -> None:
     journal = AttemptJournal(tmp_path / "work.db")
     journal.start(KEY, 1)

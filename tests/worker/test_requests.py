@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -29,6 +30,7 @@ from worker.requests import KEEP_SECONDS, VALID_SECONDS, Desk, RunningWorker
 
 NODE = NodeId(3)
 ACCOUNT = Account.from_key(b"\x11" * 32)
+IDENTITY = "1f" * 16
 MINE = ACCOUNT.address.lower()
 
 
@@ -64,7 +66,7 @@ class Rig:
         document = {**prepared.document(self.market.network), **changes}
         place = self.home / "requests" / "ab12.asked"
         when = int(time.time() if asked is None else asked)
-        place.write_text(json.dumps({"id": "1f", "asked": when, "tx": document}))
+        place.write_text(json.dumps({"id": IDENTITY, "asked": when, "tx": document}))
         return place
 
     def outcome(self, place: Path) -> dict[str, Any]:
@@ -266,6 +268,9 @@ STRANGER = "0x" + "33" * 20
         (lambda calls: calls.add_stake(NODE, 5), {"data": "0x" + "00" * 36}, "BAD_TX"),
         (lambda calls: calls.add_stake(NODE, 5), {"value": "-1"}, "BAD_TX"),
         (lambda calls: calls.add_stake(NODE, 5), {"approve": None}, "BAD_TX"),
+        (lambda calls: calls.add_stake(NODE, 5), {"approve": "5"}, "BAD_TX"),
+        (lambda calls: calls.add_stake(NODE, 5), {"value": float("inf")}, "BAD_TX"),
+        (lambda calls: calls.add_stake(NODE, 5), {"value": str(10**400)}, "BAD_TX"),
         (lambda calls: calls.add_stake(NODE, 5), {"action": "x" * (1 << 16)}, "BAD_TX"),
     ],
 )
@@ -288,6 +293,57 @@ def test_serve__file_that_is_no_request__is_refused_and_the_next_one_served(rig:
     rig.ask(rig.prepared())
     rig.desk.serve()
     assert rig.outcome(bad)["error"]["code"] == "BAD_TX" and len(rig.chain.sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("asked", value) for value in (float("inf"), 10**400, 10**60, 2**40, -1, True, "1", None)),
+        *(("id", value) for value in ("\ud800", "1f", "1F" * 16, "1f" * 17, 7, None)),
+    ],
+)
+def test_serve__id_or_time_of_no_command__is_refused_and_the_next_one_served(rig: Rig, name: str, value: Any) -> None:
+    good = rig.ask(rig.prepared())
+    bad = good.with_name("aa00.asked")
+    bad.write_text(json.dumps({**json.loads(good.read_text()), name: value}))
+    rig.desk.serve()
+    assert rig.outcome(bad)["error"]["code"] == "BAD_TX" and len(rig.chain.sent) == 1
+
+
+def _link(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir, _link], ids=["pipe", "folder", "link"])
+def test_serve__what_is_no_file__is_refused_once_and_the_next_one_served(rig: Rig, make: Any) -> None:
+    bad = rig.home / "requests" / "aa00.asked"
+    make(bad)
+    rig.ask(rig.prepared())
+    rig.desk.serve()
+    assert rig.outcome(bad)["error"]["code"] == "BAD_TX" and len(rig.chain.sent) == 1
+    bad.with_suffix(".done").unlink()
+    rig.desk.serve()
+    assert not bad.with_suffix(".done").exists()
+
+
+def test_serve__fault_with_one_request__ends_neither_the_loop_nor_the_others(rig: Rig, monkeypatch: Any) -> None:
+    first = rig.ask(rig.prepared()).rename(rig.home / "requests" / "aa00.asked")
+    rig.ask(rig.prepared())
+    start, faults = rig.desk._sender.start, [OverflowError("too large")]
+
+    def faulty(call: Call, *, key: str) -> Any:
+        if faults:
+            raise faults.pop()
+        return start(call, key=key)
+
+    monkeypatch.setattr(rig.desk._sender, "start", faulty)
+    rig.desk.serve()
+    # No error is its answer while it may be sent already: it is tried again, under the same key.
+    assert len(rig.chain.sent) == 1 and first.with_suffix(".taken").exists()
+    rig.desk.serve()
+    rig.mine()
+    rig.desk.serve()
+    assert rig.outcome(first)["error"] is None and len(rig.chain.sent) == 1
 
 
 def test_serve__own_credit_to_itself__is_withdrawn(rig: Rig) -> None:

@@ -26,7 +26,7 @@ from hearth.chain.tx_journal import TxState
 from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, Started
-from hearth.protocol.types import JobId, State
+from hearth.protocol.types import JobId, State, Status
 from hearth.storage.stores import MemoryStore
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario
 from tests.kit.running import wait
@@ -37,7 +37,11 @@ from tools import schemas
 from worker import settings
 from worker.build import build
 from worker.decide import Claim, Kind, LeaseKey
+from worker.decide.actions import Skip
+from worker.decide.snapshot import Reason
+from worker.home import hold
 from worker.machine import others
+from worker.manage import Provider
 from worker.metrics import WorkerMetrics
 from worker.shell import Worker, read_mode, read_status, set_mode
 from worker.watch import Payment, earnings_of, never_fits
@@ -74,6 +78,30 @@ def test_read_status__foreign__is_refused_by_name(change: dict[str, object], tmp
     with pytest.raises(ConfigError, match=f"not what a worker writes .*{next(iter(change))}") as caught:
         read_status(tmp_path)
     assert (caught.value.code, caught.value.exit_code) == ("BAD_STATUS", 3)
+
+
+def test_mode__status_file_that_cannot_be_read__the_worker_is_told_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "status.json").write_text(json.dumps({**STATUS, "state": "\ud800"}))
+    provider = Provider(SimpleNamespace(session=SimpleNamespace(dry_run=False), workers=None), tmp_path / "w")  # type: ignore[arg-type]
+    provider.__dict__["settings"] = SimpleNamespace(home=tmp_path)
+    for tell, mode in ((provider.drain, "drain"), (provider.pause, "pause"), (provider.resume, "run")):
+        assert tell()["mode"] == read_mode(tmp_path) == mode
+    with hold(tmp_path):
+        assert provider.drain()["alive"]
+    assert not provider.drain()["alive"]
+
+
+def test_facts_of__reason_that_quotes_a_stranger__is_read_back(tmp_path: Path) -> None:
+    worker = Worker.__new__(Worker)
+    worker._last = [Skip(decided.ID, 0, Reason.SPEC_BAD, "the key \ud800 is odd")]
+    worker._watcher = SimpleNamespace(never_read=dict)  # type: ignore[assignment]
+    worker._executor = SimpleNamespace(active=list)  # type: ignore[assignment]
+    worker._sender = SimpleNamespace(journal=SimpleNamespace(intents=lambda *_: ()))  # type: ignore[assignment]
+    worker._hold, worker._stake_short = None, 0
+    facts = worker._facts_of(SimpleNamespace(node=decided.NODE, block=1, credit=0), 1, Status.ACTIVE)  # type: ignore[arg-type]
+    (tmp_path / "status.json").write_text(json.dumps({**STATUS, **facts}))
+    found = read_status(tmp_path)
+    assert found is not None and found["reasons"][decided.ID.hex()][0]["detail"] == "the key \\ud800 is odd"
 
 
 @pytest.mark.parametrize("text", ["", "{", "null", "[1]", "\x00"])

@@ -15,6 +15,7 @@ from hearth.client.money import recipient
 from hearth.client.posting.preflight import Preflight, escrow_of
 from hearth.client.posting.quick import RunOptions, spec_of_run
 from hearth.client.posting.records import credit_of, terms_of
+from hearth.client.prepared import Prepared
 from hearth.client.results import refuse_folder
 from hearth.client.views import job_hex
 from hearth.protocol.types import Gate
@@ -159,7 +160,7 @@ class Posting:
             known = None if again else self._pending(plan.fingerprint)
             sent_before = known is not None and (self._is_posted(known) or self._is_sent(known))
             credit = 0
-            if not posted_already:
+            if not sent_before:
                 self._preflight.require_open()
             if known is not None:
                 done = "posted already" if sent_before else "prepared before, and is posted now"
@@ -235,19 +236,9 @@ class Posting:
 
     def _prepared(self, key: str, call: Call, terms: Terms) -> PreparedTx:
         """Return a call for another machine to sign; its approval, where it needs one, stands before it."""
-        assert call.to is not None, "posting deploys nothing"
         spends = call.label == "jobs.post" and self.session.network.asset.address is not None
-        return {
-            "schema": "hearth.tx/1",
-            "action": call.label,
-            "chain_id": self.session.network.chain_id,
-            "from": terms.submitter,
-            "to": call.to,
-            "data": "0x" + call.data.hex(),
-            "value": str(call.value),
-            "approve": str(escrow_of(terms)) if spends else "0",
-            "key": key,
-        }
+        approve = escrow_of(terms) if spends else 0
+        return Prepared(call.label, terms.submitter, call, approve, key).document(self.session.network)
 
     def _submitter(self) -> str:
         """Return who is to post what is signed elsewhere: the account, as a key here or as a bare address."""

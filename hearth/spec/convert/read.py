@@ -39,7 +39,9 @@ def read_documents(raw: bytes) -> list[Any]:
     if text.lstrip().startswith("{"):
         try:
             # What begins like JSON may still be YAML in its flow style.
-            return [json.loads(text, parse_float=str)]
+            value = json.loads(text, parse_float=str, parse_constant=str)
+            json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair has no UTF-8
+            return [value]
         except (ValueError, RecursionError):
             pass
     return _Builder().build(text)
@@ -74,9 +76,14 @@ class _Builder:
                 raise Unreadable(f"names the anchor {event.anchor}, which is not there")
             self._add(self._anchors[event.anchor])
         elif kind == "ScalarEvent":
+            # YAML escapes write what is beyond 16 bits as a pair of surrogates, like JSON's.
+            try:
+                event.value = event.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+            except UnicodeDecodeError as error:
+                raise Unreadable("holds half a surrogate pair, which is no text") from error
             value = _scalar(event)
             self._remember(event, value)
-            self._add(value, str(event.value))
+            self._add(value, event.value)
         elif kind in ("MappingStartEvent", "SequenceStartEvent"):
             if len(self._stack) >= MAX_DEPTH:
                 raise Unreadable(f"is nested deeper than {MAX_DEPTH}")

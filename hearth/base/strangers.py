@@ -1,0 +1,60 @@
+"""What strangers wrote: JSON that is bounded before it is believed, and text that every file and journal can hold."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final
+
+MAX_BYTES: Final = 1 << 20
+MAX_DEPTH: Final = 64
+"""Nesting allowed, far below any interpreter's own limit."""
+MAX_INTEGER: Final = 2**256 - 1
+"""No amount, block or id on a chain is beyond it."""
+
+
+def read_json(raw: bytes | str) -> Any:
+    """Return the value of JSON text that anyone may have written.
+
+    Raises ValueError for what is no JSON in UTF-8, for more than 1 MiB, nesting beyond 64, numbers that are not finite
+    or pass 256 bits, and half surrogate pairs, which no file or database can hold.
+    """
+    try:
+        data = raw.encode() if isinstance(raw, str) else raw
+        if len(data) > MAX_BYTES:
+            raise ValueError(f"it has {len(data)} bytes, and {MAX_BYTES} are read")
+        value = json.loads(data.decode(), parse_constant=_no_number)
+    except UnicodeError as error:
+        raise ValueError("it is not UTF-8 text") from error
+    except RecursionError as error:
+        raise ValueError(f"it is nested deeper than {MAX_DEPTH}") from error
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        if not level:
+            return value
+        level = [inner for one in level for inner in _inside(one)]
+    raise ValueError(f"it is nested deeper than {MAX_DEPTH}")
+
+
+def plain(text: str) -> str:
+    r"""Return text with each half of a surrogate pair written out, as \ud800: it has no UTF-8, and stops any writer."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _inside(value: Any) -> list[Any]:
+    """Return what a value holds, its keys too. Raises ValueError for a value out of bounds."""
+    if isinstance(value, dict):
+        return [*value.keys(), *value.values()]
+    if isinstance(value, list):
+        return value
+    if isinstance(value, str) and plain(value) != value:
+        raise ValueError("it holds half a surrogate pair, which is no text")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("it holds a number that is not finite")
+    if isinstance(value, int) and abs(value) > MAX_INTEGER:
+        raise ValueError("it holds a number of more than 256 bits")
+    return []
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"it holds {name}, which is no number")

@@ -1,0 +1,55 @@
+"""hearth.base.strangers: what no reader of strangers' JSON has to meet, and text that every writer can write."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hearth.base.errors import HearthError
+from hearth.base.files import replace_text
+from hearth.base.strangers import MAX_BYTES, MAX_DEPTH, plain, read_json
+
+
+@pytest.mark.parametrize(
+    ("raw", "why"),
+    [
+        ("", "Expecting value"),
+        ("[" * 100_000, "nested deeper"),
+        ("[" * MAX_DEPTH + "]" * MAX_DEPTH, "nested deeper"),
+        ('{"a": 1e999}', "not finite"),
+        ('{"a": Infinity}', "Infinity"),
+        ("[NaN]", "NaN"),
+        (str(2**256), "256 bits"),
+        (str(-(10**400)), "256 bits"),
+        ("9" * 5000, "digits"),
+        (r'{"\ud800": 1}', "surrogate"),
+        (r'["a\udc00"]', "surrogate"),
+        ('"\ud800"', "UTF-8"),
+        (b"\xff", "UTF-8"),
+        ('"' + "a" * MAX_BYTES + '"', "bytes"),
+    ],
+)
+def test_read_json__out_of_bounds__is_a_value_error_that_says_why(raw: Any, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        read_json(raw)
+
+
+def test_read_json__within_the_bounds__is_the_value() -> None:
+    assert read_json('{"a": [1, 2.5, null, true, "\\ud83d\\ude00é"]}') == {"a": [1, 2.5, None, True, "😀é"]}
+    assert read_json(str(2**256 - 1).encode()) == 2**256 - 1
+    deep = MAX_DEPTH - 1
+    assert read_json("[" * deep + "]" * deep) is not None
+
+
+def test_plain__half_a_surrogate_pair__is_written_out_and_files_and_sqlite_take_it(tmp_path: Path) -> None:
+    assert plain("a\ud800é😀") == "a\\ud800é😀"
+    error = HearthError("the key \ud800", hint="look at \udfff")
+    replace_text(tmp_path / "said", error.message)
+    with sqlite3.connect(":memory:") as base:
+        assert base.execute("SELECT ? || ?", (error.message, error.hint)).fetchone() == (
+            "the key \\ud800look at \\udfff",
+        )
+    assert str(error) == error.message
