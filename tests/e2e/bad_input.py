@@ -75,7 +75,7 @@ SPEC_ROWS = (
     _spec("no price", "NO_PRICE", "--max-total", _PRICE, ""),
     _spec("unquoted amount", "UNQUOTED", "quote it", '"1.20/h"', "1.20"),
     _spec("rate without time", "BAD_RATE", "per hour", '"1.20/h"', '"1.20"'),
-    _spec("rate in another asset", "BAD_AMOUNT", 'write "0.01 ETH"', '"1.20/h"', '"0.01 USDC/h"'),
+    _spec("rate in another asset", "BAD_AMOUNT", 'amounts are in ETH, such as "0.60 ETH"', '"1.20/h"', '"0.01 USDC/h"'),
     _spec("deadline in the past", "BAD_DEADLINE", "raise limits.deadline", "deadline: 1h",
           'deadline: "2020-01-01T00:00:00Z"'),
     _spec("output larger than any disk", "NO_WORKER", "--anyway", "max_size: 1MiB", "max_size: 100TiB", 8),
