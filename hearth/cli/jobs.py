@@ -15,7 +15,17 @@ from hearth.cli.root import Group
 from hearth.client.views import moment
 
 if TYPE_CHECKING:
-    from hearth.client.reports import JobAction, JobEnd, JobList, JobPlan, PreparedJob, RerunPlan, Submission
+    from hearth.client.reports import (
+        JobAction,
+        JobEnd,
+        JobList,
+        JobPlan,
+        NetWorker,
+        OfferRow,
+        PreparedJob,
+        RerunPlan,
+        Submission,
+    )
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 SHOWN_LINES = 20
@@ -38,7 +48,7 @@ def offers(run: Run, gpu: str | None, vram: str | None, max_price: str | None) -
             row["cores"],
             f"{row['ram_gib']} GiB",
             row["zone"],
-            f"{row['free']}/{row['slots']}" + (" (probation)" if row["probation"] else ""),
+            f"{row['free']}/{row['slots']}" + (" (probation)" if row["probation"] else "") + in_quarantine(row),
             f"{row['reputation_bps'] / 100:.0f} %",
             "+".join(row["runtimes"]),
         )
@@ -46,6 +56,11 @@ def offers(run: Run, gpu: str | None, vram: str | None, max_price: str | None) -
     ]
     head = ("node", "ask", "GPU", "cores", "memory", "zone", "free", "reputation", "runtimes")
     run.out.emit(report, lambda: table(head, rows) or ["no live worker fits: hearth net workers"], [r[0] for r in rows])
+
+
+def in_quarantine(row: OfferRow | NetWorker) -> str:
+    """Return what a table says beside a node that is in quarantine, and nothing beside another."""
+    return f" (in quarantine until {moment(row['quarantined_until'])})" if row["quarantined_until"] else ""
 
 
 def _variables(texts: tuple[str, ...]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from hearth.cli.jobs import show_jobs
+from hearth.cli.jobs import in_quarantine, show_jobs
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
@@ -44,7 +44,7 @@ def net_workers(run: Run) -> None:
     rows = [
         (
             row["node"],
-            row["status"],
+            row["status"] + in_quarantine(row),
             row["ask_text"],
             f"{row['busy']}/{row['slots']}",
             row["stake_text"],

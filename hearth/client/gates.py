@@ -34,7 +34,11 @@ GATE_WORDS: Final = {
     Gate.EXCLUDED: "excluded, since it had the unit last",
 }
 PASSING: Final = (Gate.NO_SLOT, Gate.QUARANTINED)
-"""Gates that open again by themselves: such a worker counts as one that can take the job later."""
+"""Gates that open again by themselves: such a worker counts as one that can take the job later.
+
+Of a fleet, QUARANTINED says that an attempt still fits between the quarantine and the deadline, NO_TIME that none does.
+"""
+_FLEET_WORDS: Final = {**GATE_WORDS, Gate.NO_TIME: "in quarantine until too late for the deadline"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,11 @@ class Fleet:
                 # What an idle node passes opens again when its leases end.
                 if gate in (Gate.PROBATION, Gate.STAKE_SHORT):
                     gate = Gate.NO_SLOT
+                if gate is Gate.QUARANTINED and not formulas.has_time(terms, policy, node.state.quarantine):
+                    gate = Gate.NO_TIME
+            if gate is Gate.RUNTIME and node.offer.gpu_count < terms.needs.gpu_count:
+                # A worker without GPUs often has no containers either; the GPUs are what the author asked for.
+                gate = Gate.GPU_COUNT
             if gate in (Gate.FITS, *PASSING) and node.id == excluded:
                 gate = Gate.EXCLUDED
             yield rate, gate
@@ -111,7 +120,7 @@ def workers_in_words(gates: Mapping[Gate, int]) -> str:
     if not total:
         return "no worker is registered on this network"
     kept = ", ".join(
-        f"{count} {GATE_WORDS[gate]}" for gate, count in sorted(gates.items()) if gate is not Gate.FITS and count
+        f"{count} {_FLEET_WORDS[gate]}" for gate, count in sorted(gates.items()) if gate is not Gate.FITS and count
     )
     noun = "worker" if total == 1 else "workers"
     return f"{total} {noun}{': ' + kept if kept else ''} -> {takers(gates)} can take it"

@@ -96,6 +96,7 @@ class Net:
                     "reputation_bps": reputation.reputation(node.state.r, node.state.s),
                     "last_beat": node.state.beat,
                     "quarantined": node.state.quarantine > head.timestamp,
+                    "quarantined_until": formulas.quarantined_until(node, head.timestamp),
                 }
             )
         return {

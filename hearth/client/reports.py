@@ -596,7 +596,8 @@ class Balance(TypedDict):
 class OfferRow(TypedDict):
     """What a live node offers and asks. The sizes are those of one slot; `tier` is "" for none.
 
-    `free` counts the slots that a job could take now: on `probation`, one at a time.
+    `free` counts the slots that a job could take now: on `probation`, one at a time, and none in a quarantine.
+    `quarantined_until` is null where it is in none.
     """
 
     node: int
@@ -614,6 +615,7 @@ class OfferRow(TypedDict):
     slots: int
     free: int
     probation: bool
+    quarantined_until: int | None
     reputation_bps: int
 
 
@@ -710,7 +712,10 @@ class NetStatus(TypedDict):
 
 
 class NetWorker(TypedDict):
-    """A node in a list; `bond` is the part of `stake` that its leases hold."""
+    """A node in a list; `bond` is the part of `stake` that its leases hold.
+
+    `quarantined_until` is null where it is in no quarantine.
+    """
 
     node: int
     status: str
@@ -727,6 +732,7 @@ class NetWorker(TypedDict):
     reputation_bps: int
     last_beat: int
     quarantined: bool
+    quarantined_until: int | None
 
 
 class NetWorkers(TypedDict):

@@ -96,8 +96,9 @@ class Workers:
                     "disk_gib": offer.disk_gib,
                     "zone": zones.ZONES[offer.zone].slug,
                     "slots": offer.slots,
-                    "free": _free(node),
+                    "free": _free(node, head.timestamp),
                     "probation": not node.state.seasoned,
+                    "quarantined_until": formulas.quarantined_until(node, head.timestamp),
                     "reputation_bps": reputation.reputation(node.state.r, node.state.s),
                 }
             )
@@ -129,7 +130,7 @@ class Workers:
             "last_beat": node.state.beat,
             "seconds_since_beat": head.timestamp - node.state.beat if node.state.beat else None,
             "reputation_bps": reputation.reputation(node.state.r, node.state.s),
-            "quarantined_until": node.state.quarantine if node.state.quarantine > head.timestamp else None,
+            "quarantined_until": formulas.quarantined_until(node, head.timestamp),
             "exit_at": node.exit_at or None,
             "waits": waits_of(node, head.timestamp, parameters, session.asset, start=start),
         }
@@ -408,8 +409,10 @@ class Workers:
         return sent
 
 
-def _free(node: Node) -> int:
-    """Count the slots that a job could take now: on probation a node holds one lease at a time."""
+def _free(node: Node, now: int) -> int:
+    """Count the slots that a job could take now: none in quarantine, and on probation one lease at a time."""
+    if now < node.state.quarantine:
+        return 0
     slots = node.offer.slots if node.state.seasoned else 1
     return max(0, min(node.offer.slots, slots) - node.state.busy)
 

@@ -278,6 +278,11 @@ def stake_short(node: Node, minimum_stake: int) -> int:
     return max(0, minimum_stake - node.stake)
 
 
+def quarantined_until(node: Node, now: int) -> int | None:
+    """Return the end of a node's quarantine in chain seconds, None where it is in none."""
+    return node.state.quarantine if now < node.state.quarantine else None
+
+
 def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: int) -> Gate:
     """Return the first gate that keeps a node from a lease (mirrors `NodeRegistry.gate`)."""
     state, offer, needs = node.state, node.offer, ask.needs

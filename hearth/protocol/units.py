@@ -21,6 +21,9 @@ _SECONDS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PER = {"h": 3_600, "min": 60, "s": 1, "d": 86_400}
 _BYTES = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB, "TiB": TIB, "Ki": KIB, "Mi": MIB, "Gi": GIB, "Ti": TIB}
 
+_ETHER_DECIMALS: Final = {"wei": 0, "gwei": 9, "ether": 18}
+"""Decimals of the Ethereum units that a native coin of 18 decimals is also written in."""
+
 _AMOUNT = re.compile(r"([0-9]{1,40})(?:\.([0-9]{1,40}))?(?: ?([A-Za-z][A-Za-z0-9.]{0,15}))?")
 _DURATION = re.compile(r"(?:([0-9]{1,9})d)?(?:([0-9]{1,9})h)?(?:([0-9]{1,9})m)?(?:([0-9]{1,9})s)?")
 _SIZE = re.compile(r"([0-9]{1,18})(?:\.([0-9]{1,12}))? ?([A-Za-z]+)")
@@ -40,29 +43,40 @@ class Asset:
 
 
 def parse_amount(text: str, asset: Asset) -> int:
-    """Return base units of `asset` for text such as "0.60" or "0.60 ETH".
+    """Return base units of `asset` for text such as "0.60", "0.60 ETH" or, of a native coin, "5 gwei" or "7 wei".
 
-    Raises UsageError BAD_AMOUNT for a sign, an exponent, more decimals than the asset has, or another symbol.
+    Raises UsageError BAD_AMOUNT for a sign, an exponent, more decimals than the unit has, or another symbol.
     """
     match = _AMOUNT.fullmatch(text.strip())
     if match is None:
         raise _bad_amount(text, "is not an amount", f'write it as "0.60" or "0.60 {asset.symbol}"')
-    whole, fraction, symbol = match[1], (match[2] or ""), match[3]
-    if symbol is not None and symbol.lower() != asset.symbol.lower():
+    whole, fraction, symbol = match[1], (match[2] or ""), match[3] or asset.symbol
+    decimals = _decimals_of(symbol, asset)
+    if decimals is None:
         raise _bad_amount(
             text,
             f"is in {symbol}, and this market pays in {asset.symbol}",
-            f'write "{whole}{"." + fraction if fraction else ""} {asset.symbol}", if you mean that much of it',
+            # The number is not repeated: with another unit it would be another amount.
+            f'amounts are in {asset.symbol}, such as "0.60 {asset.symbol}"',
         )
     digits = fraction.rstrip("0")
-    if len(digits) > asset.decimals:
+    if len(digits) > decimals:
         raise _bad_amount(
             text,
-            f"has {len(digits)} decimals, and {asset.symbol} has {asset.decimals}",
+            f"has {len(digits)} decimals, and {symbol} has {decimals}",
             f"the smallest amount is {format_amount(1, asset)}",
         )
-    scale: int = 10**asset.decimals
-    return int(whole) * scale + int(digits.ljust(asset.decimals, "0") or "0")
+    scale: int = 10**decimals
+    return int(whole) * scale + int(digits.ljust(decimals, "0") or "0")
+
+
+def _decimals_of(symbol: str, asset: Asset) -> int | None:
+    """Return the decimals of a unit that the asset's amounts may be written in, None where it is no such unit."""
+    if symbol.lower() == asset.symbol.lower():
+        return asset.decimals
+    if asset.address is None and asset.decimals == _ETHER_DECIMALS["ether"]:
+        return _ETHER_DECIMALS.get(symbol.lower())
+    return None
 
 
 def format_amount(base_units: int, asset: Asset, *, symbol: bool = True) -> str:
@@ -88,16 +102,19 @@ def parse_rate(text: str, asset: Asset) -> int:
     Rounds down, asks and ceilings alike, so that equal texts meet: a ceiling never pays more than its text, and an ask
     earns less than its text by not even a millionth of a base unit per second. One base unit per day is still a rate of
     11, so no rate above zero rounds to zero.
-    Raises UsageError BAD_RATE without a time unit.
+    Raises UsageError BAD_RATE without a time unit, or with another one.
     """
+    amount, seconds = split_rate(text)
+    return parse_amount(amount, asset) * RATE_SCALE // seconds
+
+
+def split_rate(text: str) -> tuple[str, int]:
+    """Return the amount of a rate, as it is written, and the seconds that it is for. Raises UsageError BAD_RATE."""
     amount, slash, per = text.strip().rpartition("/")
     if not slash or per.strip() not in _PER:
-        raise UsageError(
-            f'"{text}" is not a rate: it names no time unit', hint='write it per hour, as "1.20/h"', code="BAD_RATE"
-        )
-    base = parse_amount(amount, asset)
-    seconds = _PER[per.strip()]
-    return base * RATE_SCALE // seconds
+        why = f'"{per.strip()}" is no unit of a rate: /s, /min, /h or /d' if slash else "it names no time unit"
+        raise UsageError(f'"{text}" is not a rate: {why}', hint='write it per hour, as "1.20/h"', code="BAD_RATE")
+    return amount.strip(), _PER[per.strip()]
 
 
 def format_rate(rate: int, asset: Asset) -> str:

@@ -43,9 +43,11 @@ def explain(detail: ErrorDetails) -> Problem:
     if kind == "bool_type":
         return Problem(where, f"must be true or false, not {_typed(given)}", "write it without quotes")
     if kind == "list_type":
-        return Problem(where, f"must be a list, not {_typed(given)}", "write [a, b]")
+        return Problem(where, f"must be a list, not {_typed(given)}", f"write [{_example(where, given) or 'a, b'}]")
     if kind in ("dict_type", "model_type"):
-        return Problem(where, f"must be a mapping, not {_typed(given)}", "write {key: value}")
+        return Problem(
+            where, f"must be a mapping, not {_typed(given)}", f"write {_example(where, given) or '{key: value}'}"
+        )
     if kind in ("greater_than_equal", "less_than_equal"):
         bound = f"at least {context['ge']}" if kind == "greater_than_equal" else f"at most {context['le']}"
         return Problem(where, f"{_shown(given)} is out of range: must be {bound}")
@@ -58,6 +60,20 @@ def _unknown(where: Location) -> Problem:
     near = difflib.get_close_matches(str(key).lower(), names, n=1, cutoff=0.6)
     hint = f'did you mean "{near[0]}"?' if near else f"known here: {', '.join(names)}"
     return Problem(where, "unknown key", hint, "UNKNOWN_KEY")
+
+
+def _example(where: Location, given: object) -> str:
+    """Return a mapping as its place takes one, with what was given in it where that is one value; "" for no model's."""
+    try:
+        fields = _model_at(where).model_fields
+    except LookupError:
+        return ""
+    needed = [name for name, field in fields.items() if field.is_required()] or [next(iter(fields))]
+    if not isinstance(given, str | int) or isinstance(given, bool):
+        return f"{{{', '.join(f'{name}: ...' for name in needed)}}}" if given is not None else ""
+    first, *more = needed
+    shown = str(given) if fields[first].annotation is int else f'"{_shown(given)}"'
+    return f"{{{', '.join([f'{first}: {shown}', *(f'{name}: ...' for name in more)])}}}"
 
 
 def _model_at(where: Location) -> type[Model]:

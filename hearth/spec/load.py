@@ -25,7 +25,7 @@ def load_spec(path: Path, variables: Mapping[str, str] | None = None) -> LoadedS
     except OSError as error:
         raise NotFoundError(
             f"{path} cannot be read: {error.strerror}",
-            hint="hearth run --dry-run -o yaml prints a spec to start from",
+            hint="hearth init writes a job file to start from",
             code="NO_SPEC_FILE",
             component="spec",
         ) from error

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from hearth.base.errors import HearthError
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES, RuntimeKind, RuntimeName
-from hearth.protocol.units import parse_duration, parse_size
+from hearth.protocol.units import parse_duration, parse_size, split_rate
 from hearth.spec import rules
 from hearth.spec.problems import Location, Problem
 
@@ -81,10 +81,11 @@ def _fee(value: object) -> str:
 
 def _rate(value: object) -> str:
     text = _text(value)
-    amount, slash, per = text.rpartition("/")
-    if not slash or per.strip() not in ("h", "min", "s", "d"):
-        raise refusal(f'"{text}" is not a rate: it names no time unit', 'write it per hour, as "1.20/h"', "BAD_RATE")
-    _amount(amount.strip())
+    try:
+        amount, _ = split_rate(text)
+    except HearthError as error:
+        raise refusal(error.message, error.hint, error.code) from error
+    _amount(amount)
     return text
 
 

@@ -73,11 +73,17 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
     floor = policy.min_price if fee is None or fee <= policy.min_keeper_fee else max(policy.min_price, fee)
     least = _least_ceiling(floor, seconds)
     smallest = amount_at_least(units * unit_cost(_price(least, seconds)), asset)
+    work, fee_each = _price(least, seconds), fee_at(_price(least, seconds))
+    fees = ""
+    if attempts * fee_each > work:
+        count = f"{attempts} keeper fees" if attempts > 1 else "a keeper fee"
+        fees = f", since each unit pays {count} of {format_amount(fee_each, asset)} at most beside its work"
     ceilings = []
     if spec.price.max_total is not None:
         affordable = _largest_price(_amount(spec.price.max_total, asset, "price.max_total") // units, unit_cost)
-        if affordable < _price(least, seconds):
-            raise _too_small("max_total", spec.price.max_total, f"{units} unit(s) of {spec.limits.runtime}", smallest)
+        if affordable < work:
+            what = f"{units} unit(s) of {spec.limits.runtime}"
+            raise _too_small("max_total", spec.price.max_total, what, smallest, fees)
         ceilings.append(affordable * RATE_SCALE // seconds)
     if spec.price.max_rate is not None:
         rate = _rate(spec.price.max_rate, asset)
@@ -89,7 +95,8 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
         raise _refuse(
             "price",
             "neither max_total nor max_rate is given: a job needs a price",
-            f'add price: {{max_total: "..."}} or pass --max-total; the smallest that works is {smallest}',
+            'add price: {max_total: "..."} or pass --max-total; '
+            f"the smallest that the contract takes is {smallest}{fees}",
             "NO_PRICE",
         )
     ceiling = min(ceilings)
@@ -210,11 +217,11 @@ def _largest_price(budget: int, cost: Callable[[int], int]) -> int:
     return low
 
 
-def _too_small(name: str, given: str, what: str, smallest: str) -> SpecError:
+def _too_small(name: str, given: str, what: str, smallest: str, why: str = "") -> SpecError:
     return _refuse(
         f"price.{name}",
         f"{given} is too small for {what}",
-        f'the smallest that works is "{smallest}"',
+        f'the smallest that the contract takes is "{smallest}"{why}',
         "PRICE_TOO_SMALL",
     )
 

@@ -60,7 +60,7 @@ def env(pairs: Mapping[str, str], where: Location) -> Iterator[Problem]:
             yield Problem(
                 (*where, name),
                 "looks like a secret, and the environment of a job is public",
-                "secrets belong into a confidential input (inputs: encrypt: true), never into env",
+                "all that a job brings is public in this version, inputs too: keep secrets out of it",
                 "SECRET_IN_ENV",
             )
         elif name.upper().startswith(_RESERVED_PREFIXES):

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from hearth.base.errors import SpecError
 from hearth.spec.problems import Location, Problem, Source
@@ -22,6 +22,20 @@ MAX_VALUES = 100_000
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 # What YAML 1.1 or 1.2 makes a number of, beyond plain integers: decimals, exponents, hex, octal, leading zeros.
+WHOLE_KEYS: Final = frozenset(
+    {
+        ("version",),
+        ("resources", "cpus"),
+        ("resources", "cpu"),
+        ("resources", "gpu", "count"),
+        ("array", "units"),
+        ("array", "chunk"),
+        ("retry", "attempts"),
+        ("verify", "replicas"),
+        ("verify", "quorum"),
+    }
+)
+"""The keys of whole numbers, for which quotes do not help; JobSpec is not read before the text is."""
 _NUMBER = re.compile(
     r"[-+]?(0[xX][0-9a-fA-F_]+|0o[0-7_]+|[0-9][0-9_]*\.?[0-9_]*([eE][-+]?[0-9]+)?|\.[0-9]+([eE][-+]?[0-9]+)?"
     r"|\.(inf|Inf|INF))|\.(nan|NaN|NAN)"
@@ -188,7 +202,7 @@ class _Builder:
             raise self._refuse(
                 event,
                 f"{text} is unquoted, and YAML makes a number of it",
-                f'quote it: "{text}"',
+                "write a whole number" if where in WHOLE_KEYS else f'quote it: "{text}"',
                 where,
                 "UNQUOTED",
             )

@@ -308,7 +308,7 @@ def test_hints__a_command_that_does_not_exist__is_noticed() -> None:
         (["jobs", "--stat", "open"], 2, "UNKNOWN_OPTION", "did you mean --state?"),
         (["submit"], 2, "USAGE", "hearth submit --help"),
         (["jobs"], 3, "NO_NETWORK", "hearth devnet up"),
-        (["submit", "none.yaml"], 7, "NO_SPEC_FILE", "hearth run --dry-run -o yaml"),
+        (["submit", "none.yaml"], 7, "NO_SPEC_FILE", "hearth init"),
         (["wallet", "new"], 3, "NO_PASSWORD", "--password-file"),
         (["jobs", "--timeout", "10"], 3, "BAD_CONFIG", "10s"),
     ],

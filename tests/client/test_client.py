@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from hearth.base.errors import BadDocument, ConfigError, StorageError, UsageError
 from hearth.chain.port import Log
 from hearth.client.gates import GATE_WORDS, workers_in_words
+from hearth.client.posting.post import Posting
 from hearth.client.posting.preflight import Preflight
 from hearth.client.posting.quick import RunOptions, _input_of, _name_of, spec_of_run
 from hearth.client.posting.records import Records, terms_of
@@ -399,3 +401,18 @@ def test_job_id__no_id__refused_before_any_look_at_the_chain(tmp_path: Path, tex
     with pytest.raises(UsageError) as refused:
         Session(Settings(home=tmp_path)).job_id(text)
     assert refused.value.code == "BAD_ID"
+
+
+@pytest.mark.parametrize(
+    ("gates", "told"),
+    [({Gate.PRICE: 2}, True), ({Gate.PRICE: 1, Gate.NO_SLOT: 1}, False), ({Gate.CORES: 1}, False)],
+)
+def test_check__only_the_price_keeps_the_workers__says_which_would_do(gates: dict[Gate, int], told: bool) -> None:
+    posting = object.__new__(Posting)
+    posting._preflight = SimpleNamespace(  # type: ignore[assignment]
+        planned=lambda loaded: nullcontext(SimpleNamespace(gates=gates)),
+        facts=lambda plan: {"text": ["a line"]},
+        enough=lambda plan: 'write max_rate: "0.6 ETH/h"',
+    )
+    said = posting.check({"image": "x"})["text"]
+    assert said == ["a line", *(['for a worker to take it: write max_rate: "0.6 ETH/h"'] if told else [])]

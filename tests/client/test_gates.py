@@ -8,10 +8,14 @@ from typing import Any
 
 import pytest
 
-from hearth.client.gates import Fleet, takers
+from hearth.cli.jobs import in_quarantine
+from hearth.client.gates import Fleet, takers, workers_in_words
+from hearth.client.net import Net
+from hearth.client.workers import Workers
 from hearth.market.profiles import DEVNET
 from hearth.protocol import formulas
-from hearth.protocol.types import ZERO_ADDRESS, Gate, Needs, Node, NodeId, NodeState, Offer, Terms
+from hearth.protocol.types import ZERO_ADDRESS, Gate, Needs, Node, NodeId, NodeState, Offer, Runtime, Terms
+from hearth.protocol.units import Asset
 from hearth.protocol.words import pack_policy
 
 NOW = 1_800_000_000
@@ -70,6 +74,27 @@ def test_gates__what_waiting_does_not_open__is_named_before_what_it_does(state: 
     assert fleet(dear, mine, small).gates(TERMS, POLICY) == {Gate.PRICE: 1, Gate.SUBMITTER: 1, Gate.CORES: 1}
 
 
+def test_gates__a_quarantine_that_leaves_no_time_for_an_attempt__is_no_worker() -> None:
+    last = TERMS.deadline - formulas.lease_seconds(TERMS) - formulas.grace(TERMS, POLICY)
+    late = fleet(node(3, 10**20, state=NodeState(beat=NOW, seasoned=True, quarantine=last + 1)))
+    assert late.gates(TERMS, POLICY) == {Gate.NO_TIME: 1}
+    words = workers_in_words(late.gates(TERMS, POLICY))
+    assert words == "1 worker: 1 in quarantine until too late for the deadline -> 0 can take it"
+    assert late.asks(TERMS, POLICY) == late.asks(TERMS, POLICY, any_price=True) == []
+    soon = fleet(node(3, 10**20, state=NodeState(beat=NOW, seasoned=True, quarantine=last)))
+    assert soon.gates(TERMS, POLICY) == {Gate.QUARANTINED: 1}
+    assert soon.asks(TERMS, POLICY) == [10**20]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "offered", "gate"), [(1, 0, Gate.GPU_COUNT), (1, 1, Gate.RUNTIME), (0, 0, Gate.RUNTIME)]
+)
+def test_gates__a_missing_gpu__is_named_before_the_missing_runtime(gpus: int, offered: int, gate: Gate) -> None:
+    one = fleet(node(3, 10**20, offer=Offer(cores=4, slots=2, ask=10**20, gpu_count=offered)))
+    wanted = replace(TERMS, needs=Needs(runtimes=Runtime.DOCKER, cores=1, gpu_count=gpus))
+    assert one.gates(wanted, POLICY) == {gate: 1}
+
+
 def test_read__nodes_that_left__are_none() -> None:
     left = node(1, 5, operator=ZERO_ADDRESS)
     market = SimpleNamespace(
@@ -95,3 +120,20 @@ def test_asks__any_price__are_those_of_workers_that_would_take_it_at_that_price(
     assert all_of_them.asks(TERMS, POLICY) == []
     assert all_of_them.asks(TERMS, POLICY, any_price=True) == [dear, 2 * dear, rate]
     assert all_of_them.asks(replace(TERMS, ceiling=dear), POLICY) == [dear]
+
+
+def test_lists__a_node_in_quarantine__say_until_when() -> None:
+    held = node(2, 5, state=NodeState(beat=NOW, seasoned=True, quarantine=NOW + 60))
+    market = SimpleNamespace(
+        port=SimpleNamespace(head=lambda: SimpleNamespace(hash=b"", timestamp=NOW, number=9)),
+        nodes=lambda block: [node(1, 5), held],
+    )
+    network = SimpleNamespace(name="devnet", node_parameters=SimpleNamespace(dead_after=900, minimum_stake=1))
+    reads: Any = SimpleNamespace()
+    reads.session = SimpleNamespace(market=market, network=network, asset=Asset("ETH", 18), amount=str)
+    offers = Workers(reads).offers()["offers"]
+    assert [(row["free"], row["quarantined_until"]) for row in offers] == [(2, None), (0, NOW + 60)]
+    listed = Net(SimpleNamespace(session=reads.session, reads=reads)).workers()["workers"]  # type: ignore[arg-type]
+    assert [row["quarantined_until"] for row in listed] == [None, NOW + 60]
+    for rows in (offers, listed):
+        assert [in_quarantine(row) for row in rows] == ["", " (in quarantine until 2027-01-15 08:01:00 UTC)"]

@@ -50,6 +50,10 @@ BASE_UNITS = st.integers(0, 2**96 - 1)
         ("7", WHOLE, 7),
         ("7.000", WHOLE, 7),
         ("0", ETH, 0),
+        ("1000gwei", ETH, 10**12),
+        ("1.5 Gwei", ETH, 15 * 10**8),
+        ("50000000 wei", ETH, 50_000_000),
+        ("2 ether", Asset("POL", 18), 2 * 10**18),
     ],
 )
 def test_parse_amount__human_text__exact_base_units(text: str, asset: Asset, base: int) -> None:
@@ -70,7 +74,7 @@ def test_parse_amount__human_text__exact_base_units(text: str, asset: Asset, bas
         ("nan", "not an amount", "0.60"),
         ("Infinity", "not an amount", "0.60"),
         ("\u0661", "not an amount", "0.60"),  # ARABIC-INDIC DIGIT ONE is a digit to int()
-        ("1 ETH", "is in ETH, and this market pays in USDX", "1 USDX"),
+        ("1 ETH", "is in ETH, and this market pays in USDX", 'amounts are in USDX, such as "0.60 USDX"'),
         ("0.0000001", "has 7 decimals, and USDX has 6", "0.000001 USDX"),
         ("9" * 41, "not an amount", "0.60"),
     ],
@@ -81,6 +85,20 @@ def test_parse_amount__not_an_amount__refused_with_hint(text: str, why: str, hin
     assert refused.value.code == "BAD_AMOUNT"
     assert why in refused.value.message
     assert hint in refused.value.hint
+
+
+@pytest.mark.parametrize("text", ["1000gwei", "1000 wei", "1000 ether", "1000 EUR"])
+@pytest.mark.parametrize("asset", [USD, Asset("WETH", 18, "0x" + "11" * 20), Asset("OLD", 8)])
+def test_parse_amount__another_unit__the_number_is_not_offered_in_this_one(text: str, asset: Asset) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_amount(text, asset)
+    assert refused.value.hint == f'amounts are in {asset.symbol}, such as "0.60 {asset.symbol}"'
+
+
+@pytest.mark.parametrize("text", ["0.5 wei", "0.0000000001 gwei"])
+def test_parse_amount__less_than_a_wei__refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"has \d+ decimals, and g?wei has [09]"):
+        parse_amount(text, ETH)
 
 
 @given(BASE_UNITS, ASSETS)
@@ -155,6 +173,17 @@ def test_parse_rate__no_time_unit__refused_with_hint(text: str) -> None:
         parse_rate(text, USD)
     assert refused.value.code == "BAD_RATE"
     assert "/h" in refused.value.hint
+
+
+@pytest.mark.parametrize(("text", "unit"), [("0.02/m", "m"), ("20 ETH/day", "day"), ("1/", "")])
+def test_parse_rate__a_unit_of_something_else__is_named(text: str, unit: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        parse_rate(text, ETH)
+    assert refused.value.message.endswith(f'"{unit}" is no unit of a rate: /s, /min, /h or /d')
+
+
+def test_parse_rate__gwei__counts_as_such() -> None:
+    assert parse_rate("3600 gwei/h", ETH) == 10**9 * 10**6
 
 
 def test_parse_rate__smallest_amount_per_day__not_zero() -> None:

@@ -10,9 +10,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import pytest
 from hypothesis import given, settings
@@ -50,8 +51,10 @@ from hearth.spec import (
     tier_slug,
 )
 from hearth.spec.__main__ import main, schema_text
-from hearth.spec.explain import spec_problems
-from hearth.spec.text import MAX_BYTES, read_text
+from hearth.spec.explain import _model_in, spec_problems
+from hearth.spec.model import Model
+from hearth.spec.sugar import OLDER_KEYS
+from hearth.spec.text import MAX_BYTES, WHOLE_KEYS, read_text
 from hearth.spec.workdir import workdir_rules
 from hearth.storage import canonical as documents
 from hearth.storage import ignore
@@ -149,7 +152,7 @@ def test_load_spec__missing_file__not_found_with_hint(tmp_path: Path) -> None:
         load_spec(tmp_path / "no.yaml")
     assert caught.value.code == "NO_SPEC_FILE"
     assert caught.value.exit_code == 7
-    assert "hearth run --dry-run" in caught.value.hint
+    assert "hearth init" in caught.value.hint
 
 
 def test_load_spec__directory__not_found(tmp_path: Path) -> None:
@@ -197,6 +200,15 @@ BAD = [
     ("image: x\nprice: {max_total: 60}\n", 2, "price.max_total", "UNQUOTED", "unquoted", '"60"'),
     ("image: x\nprice: {max_total: '-1'}\n", 2, "price.max_total", "BAD_AMOUNT", "not an amount", "0.60"),
     ("image: x\nprice: {max_rate: '1.2'}\n", 2, "price.max_rate", "BAD_RATE", "no time unit", "1.20/h"),
+    (
+        "image: x\nprice: {max_rate: 0.02/m}\n",
+        2,
+        "price.max_rate",
+        "BAD_RATE",
+        '"m" is no unit of a rate: /s',
+        "1.20/h",
+    ),
+    ("image: x\nprice: {max_rate: 20 ETH/day}\n", 2, "price.max_rate", "BAD_RATE", '"day" is no unit', "1.20/h"),
     ("image: x\nprice: {max_rate: 1.2/h, keeper_fee: x}\n", 2, "price.keeper_fee", "BAD_AMOUNT", "not an", "0.60"),
     ("image: x\nprice: {billing: hourly}\n", 2, "price.billing", "BAD_SPEC", 'must be "auto"', ""),
     ("image: x\nprice: {billing: fuel}\n", 2, "price.billing", "BAD_SPEC", "WASM only", "fixed or metered"),
@@ -228,6 +240,11 @@ BAD = [
     ("image: x\nresources: {cpus: 0}\n", 2, "resources.cpus", "BAD_SPEC", "at least 1", ""),
     ("image: x\nresources: {cpus: true}\n", 2, "resources.cpus", "BAD_SPEC", "whole number, not true", ""),
     ("image: x\nresources: {cpus: '1.5'}\n", 2, "resources.cpus", "BAD_SPEC", "whole number", ""),
+    ("image: x\nresources: {cpus: 2.5}\n", 2, "resources.cpus", "UNQUOTED", "makes a number", "write a whole number"),
+    ("image: x\narray: 5\n", 2, "array", "BAD_SPEC", "must be a mapping, not the number 5", "write {units: 5}"),
+    ("image: x\noutputs: [/out/x]\n", 2, "outputs[0]", "BAD_SPEC", "must be a mapping", 'write {path: "/out/x"}'),
+    ("image: x\noutputs: /out/x\n", 2, "outputs", "BAD_SPEC", "must be a list", 'write [{path: "/out/x"}]'),
+    ("image: x\ninputs: [data]\n", 2, "inputs[0]", "BAD_SPEC", "must be a mapping", '{src: "data", dst: ...}'),
     ("image: x\nresources: {memory: 0B}\n", 2, "resources.memory", "BAD_SPEC", "outside 1B", ""),
     ("image: x\nresources: {disk: 512MiB}\n", 2, "resources.disk", "BAD_SPEC", "smaller than", "max_size"),
     ("image: x\nresources: {regions: [de, uk]}\n", 2, "resources.regions[1]", "BAD_COUNTRY", "uk", '"gb"'),
@@ -252,10 +269,17 @@ BAD = [
     ("image: x\ninputs: [{src: '', dst: /in/a}]\n", 2, "inputs[0].src", "BAD_SPEC", "is empty", "path"),
     ("image: x\nworkdir: https://a.b/c\n", 2, "workdir", "BAD_SPEC", "not a URL", "download"),
     ("module: https://a.b/c.wasm\n", 1, "module", "BAD_SPEC", "not a URL", "download"),
-    ("image: x\nenv: {HF_TOKEN: x}\n", 2, "env.HF_TOKEN", "SECRET_IN_ENV", "public", "encrypt: true"),
-    ("image: x\nenv: {aws_secret_id: x}\n", 2, "env.aws_secret_id", "SECRET_IN_ENV", "secret", "confidential"),
-    ("image: x\nenv: {API_KEY: x}\n", 2, "env.API_KEY", "SECRET_IN_ENV", "secret", "confidential"),
-    ("image: x\nenv: {DB_PASSWORD_FILE: x}\n", 2, "env.DB_PASSWORD_FILE", "SECRET_IN_ENV", "secret", "never"),
+    ("image: x\nenv: {HF_TOKEN: x}\n", 2, "env.HF_TOKEN", "SECRET_IN_ENV", "public", "keep secrets out"),
+    ("image: x\nenv: {aws_secret_id: x}\n", 2, "env.aws_secret_id", "SECRET_IN_ENV", "secret", "keep secrets out"),
+    ("image: x\nenv: {API_KEY: x}\n", 2, "env.API_KEY", "SECRET_IN_ENV", "secret", "keep secrets out"),
+    (
+        "image: x\nenv: {DB_PASSWORD_FILE: x}\n",
+        2,
+        "env.DB_PASSWORD_FILE",
+        "SECRET_IN_ENV",
+        "secret",
+        "keep secrets out",
+    ),
     ("image: x\nenv: {LD_PRELOAD: x}\n", 2, "env.LD_PRELOAD", "BAD_SPEC", "LD_", "another"),
     ("image: x\nenv: {NVIDIA_VISIBLE_DEVICES: x}\n", 2, "env.NVIDIA_VISIBLE_DEVICES", "BAD_SPEC", "NVIDIA_", ""),
     ("image: x\nenv: {HEARTH_UNIT: x}\n", 2, "env.HEARTH_UNIT", "BAD_SPEC", "HEARTH_", ""),
@@ -969,6 +993,19 @@ def _check_smallest(spec: JobSpec, error: SpecError) -> None:
             plan_prices(priced(**{**price, field: f"{less // 10**6}.{less % 10**6:06}"}, **same), USD, POLICY)
 
 
+def test_whole_keys__are_the_models_whole_numbers() -> None:
+    def whole(model: type[Model], where: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        for name, field in model.model_fields.items():
+            inner = _model_in(field.annotation)
+            if inner is not None and get_origin(field.annotation) is not list:
+                yield from whole(inner, (*where, name))
+            elif int in (field.annotation, *(getattr(one, "__origin__", one) for one in get_args(field.annotation))):
+                yield (*where, name)
+
+    assert set(whole(JobSpec, ())) == WHOLE_KEYS - {("resources", "cpu")}
+    assert "cpu" in OLDER_KEYS["resources",]
+
+
 def test_plan_prices__rate_only__total_follows() -> None:
     spec = priced(max_rate="1.20/h")
     prices = plan_prices(spec, USD, POLICY)
@@ -982,6 +1019,13 @@ def test_plan_prices__rate_only__total_follows() -> None:
         ({}, "NO_PRICE", "price", "0.0022 USDX"),  # 1,000 + 3 x 400 base units
         ({"max_total": "0.002199"}, "PRICE_TOO_SMALL", "price.max_total", '"0.0022 USDX"'),
         ({"max_rate": "0.001998/h"}, "PRICE_TOO_SMALL", "price.max_rate", '"0.001999 USDX/h"'),
+        (
+            {"max_total": "0.002199"},
+            "PRICE_TOO_SMALL",
+            "price.max_total",
+            "since each unit pays 3 keeper fees of 0.0004 USDX",
+        ),
+        ({"max_total": "0.002199"}, "PRICE_TOO_SMALL", "price.max_total", "the smallest that the contract takes"),
         ({"max_total": "1", "keeper_fee": "0.000399"}, "BAD_PRICE", "price.keeper_fee", '"0.0004 USDX"'),
         ({"max_total": "1", "keeper_fee": "0.9"}, "PRICE_TOO_SMALL", "price.max_total", '"3.6 USDX"'),
         ({"max_total": "1 ETH"}, "BAD_AMOUNT", "price.max_total", "USDX"),

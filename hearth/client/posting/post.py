@@ -62,7 +62,10 @@ class Posting:
 
         with self._preflight.planned(spec_of(job, variables)) as plan:
             self._preflight.require_open()
-            return self._preflight.facts(plan)
+            report = self._preflight.facts(plan)
+            dear = plan.gates.get(Gate.PRICE, 0) and not takers(plan.gates)
+            enough = self._preflight.enough(plan) if dear else None
+            return {**report, "text": [*report["text"], *([f"for a worker to take it: {enough}"] if enough else [])]}
 
     def submit(
         self,

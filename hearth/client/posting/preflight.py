@@ -85,9 +85,9 @@ class Preflight:
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
         fleet = Fleet.read(self.session)
         auto = spec.price.max_total is None and spec.price.max_rate is None and loaded.source.name == COMMAND_LINE
-        if auto:
-            spec = self._with_auto_price(spec, needs, policies, fleet)
         try:
+            if auto:
+                spec = self._with_auto_price(spec, needs, policies, fleet)
             prices = plan_prices(spec, self.session.asset, policy)
             terms = terms_of(
                 spec,
@@ -117,6 +117,8 @@ class Preflight:
 
     def _with_auto_price(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> JobSpec:
         """Return a spec whose ceiling is half above the cheapest ask of a worker that could take the job at its ask."""
+        from hearth.spec.plan import deadline_of
+
         unpriced = Terms(
             submitter=self.session.key().address,
             salt=0,
@@ -124,7 +126,7 @@ class Preflight:
             needs=needs,
             ceiling=1,
             max_seconds=spec.max_seconds,
-            deadline=0,
+            deadline=deadline_of(spec, policies.policy, fleet.now),
             keeper_fee=policies.policy.min_keeper_fee,
             policy=policies.word,
             flags=TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0),

@@ -49,7 +49,7 @@ class Sources:
             raise self._loaded.located(
                 SpecError(
                     f"{field}: there is no {path_here}",
-                    hint="hearth check FILE lists what a job needs",
+                    hint="correct the path, which counts from the job file's folder",
                     code="NO_SOURCE",
                     field=field,
                 )
@@ -124,9 +124,7 @@ def resolve_image(image: str) -> str:
     try:
         digest = engine.images.get_registry_data(image).id
     except NotFound as error:
-        raise SpecError(
-            f"there is no image {image}", hint="check its name; hearth check FILE", code="NO_IMAGE"
-        ) from error
+        raise SpecError(f"there is no image {image}", hint="check its name and tag", code="NO_IMAGE") from error
     except DockerException as error:
         raise StorageError(
             f"the registry of {image} does not answer: {error}", hint="hearth doctor", code="REGISTRY_DOWN"
@@ -156,4 +154,6 @@ def _download(url: str, path: Path) -> None:
                     )
                 out.write(chunk)
     except (URLError, OSError, ValueError) as error:
-        raise StorageError(f"{url} cannot be fetched: {error}", hint="hearth check FILE", code="URL_DOWN") from error
+        raise StorageError(
+            f"{url} cannot be fetched: {error}", hint="check the URL, or download it and name the file", code="URL_DOWN"
+        ) from error

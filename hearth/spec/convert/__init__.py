@@ -25,6 +25,7 @@ __all__ = ["FORMATS", "Converted", "Format", "Note", "convert", "peer_of"]
 _PRICE: Final = Note(
     "price", 'a job names the most that it pays: add price: {max_rate: "..."}; hearth offers shows what workers ask'
 )
+_RUNTIME: Final = Note("limits", "a unit is ended after 10m: write limits: {runtime: 2h} where it may take longer")
 _OUTPUTS: Final = Note("outputs", "only what the job writes to /out comes back")
 
 
@@ -136,7 +137,8 @@ def convert(raw: bytes, name: str) -> Converted:
             format=found.name,
         ) from error
     loaded = spec_from(draft.job, f"{name}, converted", Path(name).parent)
-    notes = [*draft.notes, *([] if "outputs" in draft.job else [_OUTPUTS]), _PRICE]
+    notes = [*draft.notes, *([] if "outputs" in draft.job else [_OUTPUTS])]
+    notes += [*([] if "limits" in draft.job else [_RUNTIME]), _PRICE]
     return Converted(found, loaded.spec, tuple(notes))
 
 
