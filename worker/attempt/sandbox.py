@@ -55,7 +55,7 @@ class GpuPool:
 def prepare(
     spec: ResolvedSpec, folder: Folder, runtimes: Mapping[str, Runtime], *, progress: Progress, stop: threading.Event
 ) -> Runtime:
-    """Return the spec's runtime once its module compiles or its image is here. Raises Refused, Broken, Stopped."""
+    """Return the spec's runtime once its module or image is here. Raises Refused, Broken, Stopped."""
     runtime = runtimes.get(spec.runtime)
     if runtime is None:
         raise Refused(Outcome.IMAGE_MISSING, f"this worker does not run {spec.runtime}")
@@ -105,6 +105,7 @@ def request_for(
         units=spec.units,
         # The same for every attempt and node, so that a seeded program gives the same result everywhere.
         seed=hashlib.sha256(b"hearth seed" + terms.spec + key.index.to_bytes(4, "big")).digest(),
+        until=until,
     )
 
 
