@@ -151,8 +151,11 @@ class Runtime(Protocol):
     def available(self) -> tuple[bool, str]:
         """Say whether this machine can run it, with the reason when it cannot (the version when it can)."""
 
-    def prepare(self, target: str) -> RunResult | None:
-        """Fetch or check the module file or image before a run; a result means that it cannot be run."""
+    def prepare(self, target: str, until: float = math.inf) -> RunResult | None:
+        """Fetch or check the module file or image before a run, until a time of `time.monotonic`.
+
+        A result means that it cannot be run, or not in time.
+        """
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
         """Run one unit to its end; never raises for anything that the job does."""

@@ -281,7 +281,7 @@ class Hung:
     def available(self) -> tuple[bool, str]:
         return True, "test"
 
-    def prepare(self, target: str) -> RunResult | None:
+    def prepare(self, target: str, until: float = 0) -> RunResult | None:
         return None
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
@@ -327,7 +327,7 @@ def test_close__while_a_run_is_prepared__starts_again_and_declines_nothing(
 ) -> None:
     preparing = threading.Event()
 
-    def prepare(target: str) -> None:
+    def prepare(target: str, until: float) -> None:
         preparing.set()
         rig.executor.active()[0].stop.wait(10)
 
