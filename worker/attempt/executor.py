@@ -229,7 +229,7 @@ class Executor:
         spec = fetch.spec(task.terms, self._tiers, self._bounds)
         fetch.data(spec, folder)
         self._journal.reach(task.key, Moment.FETCHED, f"{work.done} bytes")
-        runtime = sandbox.prepare(spec, folder, self._runtimes, progress=work, stop=work.stop)
+        runtime = sandbox.prepare(spec, folder, self._runtimes, until=until, progress=work, stop=work.stop)
         with self._gpus.lent(spec.resources.gpus) as gpus:
             request = sandbox.request_for(task, spec, folder, label=self._label, gpus=gpus, until=until)
             began = time.time()

@@ -53,14 +53,20 @@ class GpuPool:
 
 
 def prepare(
-    spec: ResolvedSpec, folder: Folder, runtimes: Mapping[str, Runtime], *, progress: Progress, stop: threading.Event
+    spec: ResolvedSpec,
+    folder: Folder,
+    runtimes: Mapping[str, Runtime],
+    *,
+    until: float,
+    progress: Progress,
+    stop: threading.Event,
 ) -> Runtime:
-    """Return the spec's runtime once its module compiles or its image is here. Raises Refused, Broken, Stopped."""
+    """Return a spec's runtime once its module or image is here. Raises Refused (past `until` too), Broken, Stopped."""
     runtime = runtimes.get(spec.runtime)
     if runtime is None:
         raise Refused(Outcome.IMAGE_MISSING, f"this worker does not run {spec.runtime}")
     progress.phase = "preparing"
-    refusal = runtime.prepare(str(folder.module) if spec.module else spec.image)
+    refusal = runtime.prepare(str(folder.module) if spec.module else spec.image, until)
     # A worker that is told to stop here has nothing against the job: the next process runs it.
     if stop.is_set():
         raise Stopped
@@ -105,6 +111,7 @@ def request_for(
         units=spec.units,
         # The same for every attempt and node, so that a seeded program gives the same result everywhere.
         seed=hashlib.sha256(b"hearth seed" + terms.spec + key.index.to_bytes(4, "big")).digest(),
+        until=until,
     )
 
 

@@ -6,6 +6,7 @@ typed form how that ended. Source: SPEC section "Worker".
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
@@ -98,7 +99,8 @@ class RunRequest:
     is, for docker, the program and its arguments (empty: the image's own); a wasm module is the program itself, so
     there it holds the arguments. `job_dir` and `in_dir` are shown read-only as /job (the working directory) and /in,
     `out_dir` writable as /out. `seed` feeds the guest's random numbers, `index` of `units` becomes HEARTH_UNIT and
-    HEARTH_UNITS.
+    HEARTH_UNITS. `until` is a time of `time.monotonic`: what is not over by then, compiling a wasm module included, is
+    ended, so that the lease can still be given back.
     """
 
     unit: str
@@ -115,6 +117,7 @@ class RunRequest:
     index: int = 0
     units: int = 1
     seed: bytes = bytes(32)
+    until: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -148,14 +151,22 @@ class Runtime(Protocol):
     def available(self) -> tuple[bool, str]:
         """Say whether this machine can run it, with the reason when it cannot (the version when it can)."""
 
-    def prepare(self, target: str) -> RunResult | None:
-        """Fetch or check the module file or image before a run; a result means that it cannot be run."""
+    def prepare(self, target: str, until: float = math.inf) -> RunResult | None:
+        """Fetch or check the module file or image before a run, until a time of `time.monotonic`.
+
+        A result means that it cannot be run, or not in time.
+        """
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
         """Run one unit to its end; never raises for anything that the job does."""
 
     def sweep(self, prefix: str = "") -> int:
         """Kill what an earlier process of this worker left running, by label; return how many."""
+
+
+def wasm_late(left: float, seconds: int) -> str:
+    """Return why a wasm run that had only `left` of its `seconds` is given back."""
+    return f"compiling the module took too long: {max(0.0, left):.1f} of {seconds} s were left for its run"
 
 
 class LogBuffer:

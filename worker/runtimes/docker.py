@@ -6,6 +6,7 @@ What the engine is asked is in docker_request, what it can do in docker_engine, 
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
 import time
@@ -64,7 +65,7 @@ class DockerRuntime:
             return False, f"the engine has no runtime {self._runtime}, only {', '.join(sorted(known))}"
         return True, engine_name(version, self._runtime)
 
-    def prepare(self, target: str) -> RunResult | None:
+    def prepare(self, target: str, until: float = math.inf) -> RunResult | None:
         """Pull an image by digest unless it is there; a result says why it cannot be run."""
         from docker.errors import APIError, DockerException, NotFound
         from requests.exceptions import RequestException
@@ -80,7 +81,7 @@ class DockerRuntime:
                 try:
                     facts = api.inspect_image(f"{name}@{digest}")
                 except NotFound:
-                    problem = self._pull(api, name, digest)
+                    problem = self._pull(api, name, digest, until)
                     if problem is not None:
                         return problem
                     facts = api.inspect_image(f"{name}@{digest}")
@@ -101,7 +102,7 @@ class DockerRuntime:
         wrong = [uuid for uuid in request.gpus if not GPU_UUID.match(uuid)]
         if wrong:
             return RunResult(RunStatus.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
-        return self.prepare(request.image) or self._run(request, env, cancel, on_log)
+        return self.prepare(request.image, request.until) or self._run(request, env, cancel, on_log)
 
     def run_archive(self, archive: bytes, request: RunRequest) -> RunResult:
         """Run a unit in an image made of a tar archive, with every flag of a pulled one, and remove the image.
@@ -185,12 +186,16 @@ class DockerRuntime:
         return APIClient(**where, version="auto", timeout=ENGINE_SECONDS)
 
     @staticmethod
-    def _pull(api: Any, name: str, digest: str) -> RunResult | None:
+    def _pull(api: Any, name: str, digest: str, until: float) -> RunResult | None:
         """Pull one digest; return why it failed, telling a missing image from a registry that does not answer."""
         from docker.errors import APIError, NotFound
 
         try:
-            lines = list(api.pull(name, tag=digest, stream=True, decode=True))
+            lines = []
+            for line in api.pull(name, tag=digest, stream=True, decode=True):
+                lines.append(line)
+                if time.monotonic() > until:
+                    return RunResult(RunStatus.BAD_INPUT, f"{name}@{digest} was not pulled in the time that there was")
         except NotFound as failed:
             return RunResult(RunStatus.IMAGE_MISSING, f"{name}@{digest}: {_first_line(failed)}")
         except APIError as failed:

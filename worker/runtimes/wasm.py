@@ -6,6 +6,7 @@ This module never loads the engine into the worker; see wasm_child for what runs
 from __future__ import annotations
 
 import json
+import math
 import os
 import selectors
 import shutil
@@ -33,6 +34,7 @@ from worker.runtimes.base import (
     SandboxLimits,
     check_outputs,
     guest_env,
+    wasm_late,
 )
 
 CHILD = "worker.runtimes.wasm_child"
@@ -40,10 +42,11 @@ PROGRAM_NAME = "main"  # argv[0]; the module's file name is the worker's busines
 COMPILE_SECONDS = 60
 # The child ends itself at the deadline; one that cannot (a hang inside the engine) is killed this much later.
 KILL_AFTER_SECONDS = 5
+# One that is not over when its lease needs the answer is killed this much later: the decline must still be mined.
+LATE_SECONDS = 0.5
 POLL_SECONDS = 0.1
 MAX_RESULT_BYTES = 64 * 1024
 TMP_PREFIX = "hearth-wasm-"
-_CHECK_LIMITS = SandboxLimits(wall_seconds=1, memory_bytes=MAX_MEMORY_BYTES, out_bytes=0, tmp_bytes=0)
 
 
 class WasmRuntime:
@@ -61,23 +64,13 @@ class WasmRuntime:
         except PackageNotFoundError:
             return False, "the Python package wasmtime is not installed"
 
-    def prepare(self, target: str) -> RunResult | None:
-        """Compile a module in a limited child without running it; a result is the refusal."""
-        request = RunRequest(
-            unit="check",
-            command=(),
-            job_dir=Path("/"),
-            in_dir=Path("/"),
-            out_dir=Path("/"),
-            limits=_CHECK_LIMITS,
-            module=Path(target),
-        )
-        result = self._run(request, threading.Event(), None, check_only=True)
-        return None if result.ok else result
+    def prepare(self, target: str, until: float = math.inf) -> RunResult | None:
+        """Say whether the module file is there. A run compiles it, once, and refuses what cannot be compiled."""
+        return None if Path(target).is_file() else _no_module(Path(target))
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
         """Run one unit and judge its outputs; never raises for anything that the job does."""
-        result = self._run(request, cancel, on_log, check_only=False)
+        result = self._run(request, cancel, on_log)
         if result.ok:
             status, detail = check_outputs(request.out_dir, request.outputs, request.limits.out_bytes)
             result = replace(result, status=status, detail=detail)
@@ -98,11 +91,9 @@ class WasmRuntime:
             shutil.rmtree(left, ignore_errors=True)
         return killed
 
-    def _run(
-        self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None, *, check_only: bool
-    ) -> RunResult:
+    def _run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None) -> RunResult:
         if request.module is None or not request.module.is_file():
-            return RunResult(RunStatus.BAD_INPUT, f"the module file {request.module} does not exist")
+            return _no_module(request.module)
         try:
             env = guest_env(request)
         except HearthError as refused:
@@ -111,7 +102,6 @@ class WasmRuntime:
         tmp = tempfile.mkdtemp(prefix=f"{TMP_PREFIX}{request.unit}-", dir=self._scratch)
         message = {
             "module": os.path.abspath(request.module),
-            "check_only": check_only,
             "command": [PROGRAM_NAME, *request.command],
             "env": env,
             "in_dir": os.path.abspath(request.in_dir),
@@ -120,6 +110,8 @@ class WasmRuntime:
             "tmp_dir": tmp,
             "seed": request.seed.hex(),
             "wall_seconds": limits.wall_seconds,
+            # Both processes read the machine's one monotonic clock. None: no lease waits (JSON has no infinity).
+            "until": request.until if math.isfinite(request.until) else None,
             "compile_seconds": COMPILE_SECONDS,
             "memory_bytes": min(limits.memory_bytes, MAX_MEMORY_BYTES),
             "out_bytes": limits.out_bytes,
@@ -139,7 +131,7 @@ class WasmRuntime:
         child, result_fd = _start(request.unit)
         assert child.stdin and child.stdout and child.stderr
         said = _Said(request.limits, on_log)
-        deadline = begun + COMPILE_SECONDS
+        deadline = min(begun + COMPILE_SECONDS, request.until)
         killed: RunStatus | None = None
         with child, selectors.DefaultSelector() as pipes:
             pipes.register(child.stdout, selectors.EVENT_READ, "stdout")
@@ -162,12 +154,13 @@ class WasmRuntime:
                         else:
                             said.log(key.data, chunk)
                     if said.running_since is not None:
-                        deadline = said.running_since + request.limits.wall_seconds + KILL_AFTER_SECONDS
+                        end = said.running_since + request.limits.wall_seconds + KILL_AFTER_SECONDS
+                        deadline = min(end, request.until + LATE_SECONDS)
             finally:
                 child.kill()
                 os.close(result_fd)
         wall = time.monotonic() - (said.running_since or begun)
-        result = _name_end(said.last_answer(), child.returncode, killed, said.running_since is not None, request)
+        result = _name_end(said.last_answer(), child.returncode, killed, said.running_since, request)
         return replace(
             result,
             wall_seconds=wall,
@@ -244,14 +237,18 @@ def _engine_id() -> str:
     return engine_id()
 
 
+def _no_module(path: Path | None) -> RunResult:
+    return RunResult(RunStatus.BAD_INPUT, f"the module file {path} does not exist")
+
+
 def _name_end(
-    answer: dict[str, Any] | None, code: int, killed: RunStatus | None, running: bool, request: RunRequest
+    answer: dict[str, Any] | None, code: int, killed: RunStatus | None, since: float | None, request: RunRequest
 ) -> RunResult:
     """Name the end of a child: by its own answer, unless it was cancelled or gave none."""
     if killed is RunStatus.CANCELLED:
         return RunResult(RunStatus.CANCELLED, "cancelled")
     if answer is None:
-        return _name_death(code, killed, running, request)
+        return _name_death(code, killed, since, request)
     return RunResult(
         RunStatus(answer["status"]),
         answer["detail"],
@@ -260,16 +257,21 @@ def _name_end(
     )
 
 
-def _name_death(code: int, killed: RunStatus | None, running: bool, request: RunRequest) -> RunResult:
-    """Name the end of a child that gave no answer.
+def _name_death(code: int, killed: RunStatus | None, since: float | None, request: RunRequest) -> RunResult:
+    """Name the end of a child that gave no answer; `since` is when its guest began to run, None where it never did.
 
     A compiler that dies or takes too long is the module's fault. A running guest that takes the engine down is
     a trap. SIGKILL that we did not send, or a Python error, is the machine's trouble and says nothing about the job.
+    A guest that had less than its wall seconds because its module compiled for so long did not time out.
     """
+    running = since is not None
     if killed is RunStatus.TIMEOUT:
-        if running:
-            return RunResult(RunStatus.TIMEOUT, f"not done after {request.limits.wall_seconds} s")
-        return RunResult(RunStatus.BAD_INPUT, f"the module was not compiled after {COMPILE_SECONDS} s")
+        if since is None:
+            return RunResult(RunStatus.BAD_INPUT, "the module was not compiled in the time that there was")
+        seconds = request.limits.wall_seconds
+        if since + seconds > request.until:
+            return RunResult(RunStatus.BAD_INPUT, wasm_late(request.until - since, seconds))
+        return RunResult(RunStatus.TIMEOUT, f"not done after {seconds} s")
     how = f"died by {signal.Signals(-code).name}" if code < 0 else f"ended with {code} and no answer"
     if -code == signal.SIGXCPU:
         return RunResult(RunStatus.TIMEOUT, f"the sandbox process {how}")

@@ -15,6 +15,7 @@ import resource
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from hearth.protocol import wasi as preview1
 from worker.runtimes import wasi, wasi_abi
-from worker.runtimes.base import measure
+from worker.runtimes.base import measure, wasm_late
 from worker.runtimes.wasi_files import MAX_FDS, Mount, OverCap, Quota
 
 if TYPE_CHECKING:
@@ -170,18 +171,26 @@ class Meter:
         self._engine = engine
         self._store = store
         self._expired = threading.Event()
-        self._timer = threading.Timer(wall_seconds, self._expire)
-        self._timer.daemon = True
+        self._wall_seconds = wall_seconds
+        self._timer: threading.Timer | None = None
         store.set_fuel(self.limit)
         store.set_epoch_deadline(1)
 
-    def start(self) -> None:
-        """Start the wall clock."""
+    def start(self, until: float | None) -> float | None:
+        """Start the wall clock, which ends at a time of `time.monotonic` at the latest.
+
+        Returns the seconds that are left, where they are fewer than the wall seconds; None where they are not.
+        """
+        left = self._wall_seconds if until is None else max(0.0, until - time.monotonic())
+        self._timer = threading.Timer(min(left, self._wall_seconds), self._expire)
+        self._timer.daemon = True
         self._timer.start()
+        return left if left < self._wall_seconds else None
 
     def stop(self) -> None:
         """Stop the wall clock."""
-        self._timer.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
     def _expire(self) -> None:
         self._expired.set()
@@ -276,8 +285,6 @@ def run(request: dict[str, Any], started: Callable[[], None]) -> dict[str, Any]:
         return {"status": "bad_input", "detail": str(refused)}
     except MemoryShort as short:
         return {"status": "oom", "detail": str(short), "fuel_used": 0}
-    if request["check_only"]:
-        return {"status": "ok", "detail": ""}
     store = wasmtime.Store(engine)
     store.set_limits(
         memory_size=request["memory_bytes"], table_elements=MAX_TABLE_ELEMENTS, instances=1, tables=64, memories=1
@@ -294,9 +301,11 @@ def run(request: dict[str, Any], started: Callable[[], None]) -> dict[str, Any]:
     )
     linker = link(engine, host)
     started()
-    meter.start()
+    late = meter.start(request["until"])
     answer = end_of(lambda: enter(linker, store, module, host), host, meter.limit, request)
     meter.stop()
+    if late is not None and answer["status"] == "timeout":
+        return {"status": "bad_input", "detail": wasm_late(late, request["wall_seconds"])}
     # At the deadline the count of the running loop is in a register and lost; a time is not reproducible anyway.
     answer["fuel_used"] = None if answer["status"] == "timeout" else meter.used
     return answer

@@ -33,7 +33,7 @@ class Scripted:
     def available(self) -> tuple[bool, str]:
         return True, "test"
 
-    def prepare(self, target: str) -> RunResult | None:
+    def prepare(self, target: str, until: float = 0) -> RunResult | None:
         self.prepared = target
         if self.sets is not None:
             self.sets.set()
@@ -50,7 +50,9 @@ class Scripted:
 
 def prepare(spec: ResolvedSpec, folder: Folder, runtime: Scripted) -> Any:
     stop = runtime.sets or threading.Event()
-    return sandbox.prepare(spec, folder, {runtime.name: runtime}, progress=Progress(), stop=stop)
+    return sandbox.prepare(
+        spec, folder, {runtime.name: runtime}, until=time.monotonic() + 9, progress=Progress(), stop=stop
+    )
 
 
 def request(terms: Terms, spec: ResolvedSpec, folder: Folder, seconds: float, **changes: Any) -> RunRequest:
@@ -63,7 +65,9 @@ def request(terms: Terms, spec: ResolvedSpec, folder: Folder, seconds: float, **
 
 def test_prepare__runtime_that_is_not_here__is_refused(jobs: Jobs, folder: Folder) -> None:
     with pytest.raises(Refused) as refused:
-        sandbox.prepare(jobs.spec("env"), folder, {}, progress=Progress(), stop=threading.Event())
+        sandbox.prepare(
+            jobs.spec("env"), folder, {}, until=time.monotonic() + 9, progress=Progress(), stop=threading.Event()
+        )
     assert refused.value.outcome is Outcome.IMAGE_MISSING
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +127,24 @@ def test_runtime__no_engine__named_everywhere_and_never_raised() -> None:
     assert runtime.run(request(), threading.Event()).status is RunStatus.BROKEN
     assert runtime.sweep("x") == 0
     assert [row.level for row in runtime.capabilities(1)] == [Level.FAIL]
+
+
+class SlowRegistry:
+    """An engine's interface whose pull never ends."""
+
+    def pull(self, name: str, **_: Any) -> Iterator[dict[str, str]]:
+        for _part in range(1_000):
+            time.sleep(0.01)
+            yield {"status": "Downloading"}
+
+
+def test_pull__image_that_takes_longer_than_the_lease__is_given_back_in_time() -> None:
+    """What a cheat gains: nothing. An image too large for its lease costs no worker stake: it is declined in time."""
+    began = time.monotonic()
+    refused = docker.DockerRuntime._pull(SlowRegistry(), "python", DIGEST, began + 0.1)
+    assert refused is not None and refused.status is RunStatus.BAD_INPUT
+    assert "not pulled in the time" in refused.detail
+    assert time.monotonic() - began < 5
 
 
 @pytest.mark.parametrize("uuid", ["all", "0", "GPU-1,GPU-2", UUID + "\n", UUID.upper()])

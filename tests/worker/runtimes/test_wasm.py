@@ -152,7 +152,7 @@ def run_in_process(box: Box, request: RunRequest) -> str:
         wasm_child.run(
             {
                 "module": str(request.module),
-                "check_only": False,
+                "until": None,
                 "command": ["main", *request.command],
                 "env": {},
                 "in_dir": str(request.in_dir),
@@ -520,25 +520,35 @@ def test_run__module_with_a_feature_that_is_off__bad_input(box: Box, text: str, 
 
 
 @pytest.mark.parametrize("content", [b"", b"\0asm", b"\0asm\1\0\0\0\xff\xff\xff", b"#!/bin/sh\n", bytes(1000)])
-def test_prepare__malformed_module__bad_input(box: Box, content: bytes) -> None:
+def test_run__malformed_module__bad_input(box: Box, content: bytes) -> None:
     path = box.root / "bad.wasm"
     path.write_bytes(content)
-    refused = wasm.WasmRuntime(box.root / "scratch").prepare(str(path))
-    assert refused is not None and refused.status is RunStatus.BAD_INPUT
+    assert run(box, box.request(path)).status is RunStatus.BAD_INPUT
 
 
-def test_prepare__module_over_the_size_cap__bad_input_before_it_is_read(box: Box) -> None:
+def test_run__module_over_the_size_cap__bad_input_before_it_is_read(box: Box) -> None:
     path = box.root / "huge.wasm"
     with path.open("wb") as huge:
         huge.write(b"\0asm\1\0\0\0")
         huge.truncate(MAX_MODULE_BYTES + 1)
-    refused = wasm.WasmRuntime(box.root / "scratch").prepare(str(path))
-    assert refused is not None and refused.status is RunStatus.BAD_INPUT
+    refused = run(box, box.request(path))
+    assert refused.status is RunStatus.BAD_INPUT
     assert str(MAX_MODULE_BYTES) in refused.detail
 
 
-def test_prepare__good_module__nothing_to_say(box: Box, probe: Path) -> None:
-    assert wasm.WasmRuntime(box.root / "scratch").prepare(str(probe)) is None
+def test_prepare__module_that_is_there_or_not__told(box: Box, probe: Path) -> None:
+    runtime = wasm.WasmRuntime(box.root / "scratch")
+    assert runtime.prepare(str(probe)) is None
+    refused = runtime.prepare(str(box.root / "none.wasm"))
+    assert refused is not None and refused.status is RunStatus.BAD_INPUT
+
+
+def test_run__guest_that_spins_past_the_time_of_its_lease__no_time_out_of_its_own(box: Box, probe: Path) -> None:
+    request = box.request(probe, "spin", limits={"fuel": None}, until=time.monotonic() + 2)
+    result = run(box, request)
+    assert result.status is RunStatus.BAD_INPUT
+    assert "of 30 s were left" in result.detail
+    assert time.monotonic() < request.until + 2
 
 
 def test_run__module_file_missing__bad_input(box: Box) -> None:
