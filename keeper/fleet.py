@@ -197,7 +197,3 @@ class Nodes:
     free_low: U64
     operator_low: U64
     columns: dict[str, Whole]
-
-    def rate_of(self, row: int) -> int:
-        """Return the ask in force of the ready node in row `row`."""
-        return int(self.rate_high[row]) << 64 | int(self.rate_low[row])

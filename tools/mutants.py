@@ -3,7 +3,7 @@
 A patch file starts with header lines, then a unified diff with paths from the project's root:
 
     Bug: one sentence on what is broken
-    Tests: arguments for pytest, e.g. tests/attacks/test_copied_result.py -k copied
+    Tests: arguments for pytest, e.g. tests/attacks/test_rounding.py -k lives
     (blank line, then the diff)
 
 A bug counts as caught only where the named tests pass without it and fail with it (pytest's exit status 1): a patch

@@ -7,18 +7,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import structlog
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import make_private
+from hearth.chain.keys import SignerLock
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import SenderConfig
 from hearth.config.settings import asset_of, load_settings
 from hearth.config.settings import open_network as open_chosen
 from hearth.daemon.health import Server
-from hearth.daemon.signer import open_sender, read_account, sender_config
+from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gpu_tiers import TIERS
@@ -44,8 +46,12 @@ log = structlog.get_logger("worker")
 T = TypeVar("T", Config, SenderConfig)
 
 
-def build(settings: Settings, stack: ExitStack, overrides: Mapping[str, Any] | None = None) -> Worker:
+def build(
+    settings: Settings, stack: ExitStack, overrides: Mapping[str, Any] | None = None, *, dry_run: bool = False
+) -> Worker:
     """Return a worker that has not begun; `stack` closes what it needs, in the reverse order. Raises HearthError.
+
+    In a dry run it may look and never work: its home is a throwaway folder, and neither the key nor the home is held.
 
     `overrides` replaces fields of the loop's `Config` and of `SenderConfig`, and `rpc_timeout` (seconds per request),
     for tests of a worker in this process.
@@ -53,11 +59,17 @@ def build(settings: Settings, stack: ExitStack, overrides: Mapping[str, Any] | N
     changes = overrides or {}
     network = open_network(settings)
     key, account = read_account(settings.account.keystore, settings.account.password_file)
+    disk, lock = settings.home, lock_path(key, settings.home)
+    if dry_run:
+        SignerLock(lock).refuse_held()
+        hold(disk).refuse_held()
+        home = Path(stack.enter_context(TemporaryDirectory(prefix="hearth-dry-run-")))
+        settings, lock = settings.model_copy(update={"home": home}), home / lock.name
     home = make_private(settings.home)
     market = market_of(settings, network, changes.get("rpc_timeout", 10.0))
     node = node_of(settings, market, key.address)
     paying = _changed(sender_config(network, max_fee=settings.max_gas_wei), changes)
-    sender = stack.enter_context(open_sender(market.port, network, key, account, home=home, config=paying))
+    sender = stack.enter_context(open_sender(market.port, network, key, account, home=home, config=paying, lock=lock))
     stack.enter_context(hold(home))
     store = open_stores(settings)
     stack.callback(store.close)
@@ -66,10 +78,12 @@ def build(settings: Settings, stack: ExitStack, overrides: Mapping[str, Any] | N
     journal = journal_in(home)
     stack.callback(journal.close)
     executor = executor_of(settings, network, node, journal=journal, store=store, runtimes=runtimes, gpus=gpus)
-    _stand_beside(home, node, gpus)
+    if not dry_run:
+        _stand_beside(home, node, gpus)
     told = Told(
         node=node.id,
         settings=settings,
+        disk=disk,
         chain_id=network.chain_id,
         native=network.asset.address is None,
         config=_changed(config_of(settings, network, node, runtimes=runtimes, gpus=gpus), changes),
@@ -88,7 +102,7 @@ def build(settings: Settings, stack: ExitStack, overrides: Mapping[str, Any] | N
         metrics=metrics,
     )
     executor.on_change = worker.wake.set
-    if settings.metrics.address is not None:
+    if settings.metrics.address is not None and not dry_run:
         server = Server(settings.metrics.address, metrics.registry, metrics.health, component="worker")
         stack.callback(server.close)
     return worker

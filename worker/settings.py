@@ -182,7 +182,7 @@ class Settings(Section):
         return units.parse_duration(self.storage.keep)
 
     def ask(self, asset: Asset) -> int:
-        """Return the ask of one slot, base units x 1e6 per second, rounded up. Raises ConfigError."""
+        """Return the ask of one slot, base units x 1e6 per second, rounded down. Raises ConfigError."""
         return _rate(self.offer.price, asset, "offer.price")
 
     def min_rate(self, asset: Asset) -> int:

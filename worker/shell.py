@@ -41,7 +41,7 @@ from hearth.config.settings import asset_of
 from hearth.daemon.loop import Backoff
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.types import LOCAL_CHAIN_ID, Gate, JobId, Node, NodeId, Status, Unit
+from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS, Gate, JobId, Node, NodeId, Status, Unit
 from hearth.protocol.units import format_amount
 from hearth.storage.stores import FolderStore, Store
 from worker.attempt import fetch
@@ -130,10 +130,14 @@ def read_status(home: Path) -> WorkerProcess | None:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the loop must know that does not change: who works for whom, and how."""
+    """What the loop must know that does not change: who works for whom, and how.
+
+    `disk` is the folder under which attempts would take room: the home, also where this process has a throwaway one.
+    """
 
     node: NodeId
     settings: Settings
+    disk: Path
     chain_id: int
     native: bool
     config: Config
@@ -321,7 +325,7 @@ class Worker:
             if self._chain is None or not 0 < self._chain.node.exit_at <= head.timestamp:
                 raise
             raise NodeLeftError from error
-        if node.operator not in (self._sender.address, "0x" + "00" * 20):
+        if node.operator not in (self._sender.address, ZERO_ADDRESS):
             raise ConfigError(
                 f"node {node.id} is operated by {node.operator} now, this worker signs with {self._sender.address}",
                 hint="hearth worker register",
@@ -382,7 +386,7 @@ class Worker:
         # A local chain mines when it is asked to, so its head may be old.
         if self._told.chain_id != LOCAL_CHAIN_ID and abs(self._clock() - head.timestamp) > MAX_SKEW_SECONDS:
             return Reason.CLOCK_SKEW
-        if time.monotonic() < self._funds_short_until or free_disk_bytes(self._home) < settings.reserve_bytes:
+        if time.monotonic() < self._funds_short_until or free_disk_bytes(self._told.disk) < settings.reserve_bytes:
             return Reason.NOT_READY
         return None
 

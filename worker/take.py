@@ -76,9 +76,9 @@ _LATER: Final = (
 def take(session: Session, settings: Settings, job: JobId, index: int | None = None) -> WorkerTake:
     """Take a unit of a job (None: the next one that the node can take), run it and submit it.
 
-    A dry run says only that it could be taken. Raises RefusedError NOT_TAKEN, FundsError, ConfigError KEY_IN_USE,
-    UsageError BAD_ID, StorageError before anything is sent; later RefusedError NOT_TAKEN for a lost race, HearthError
-    DECLINED or LEASE_LOST, JobEnded, and KeyboardInterrupt where it was told to stop.
+    A dry run says only that it could be taken, and writes nothing. Raises RefusedError NOT_TAKEN, FundsError,
+    ConfigError KEY_IN_USE, UsageError BAD_ID, StorageError before anything is sent; later RefusedError NOT_TAKEN for a
+    lost race, HearthError DECLINED or LEASE_LOST, JobEnded, and KeyboardInterrupt where it was told to stop.
     """
     terms = session.market.terms_of(job).terms
     if index is not None and index >= terms.leases:
@@ -89,7 +89,7 @@ def take(session: Session, settings: Settings, job: JobId, index: int | None = N
         )
     with ExitStack() as stack:
         try:
-            worker = build(settings, stack)
+            worker = build(settings, stack, dry_run=session.dry_run)
         except ConfigError as error:
             if error.code == "KEY_IN_USE":
                 error.hint = "a running worker takes jobs by itself: hearth worker why JOB; hearth worker drain ends it"

@@ -18,7 +18,8 @@ class HearthError(Exception):
 
     `code` is a stable SCREAMING_SNAKE name, `hint` an existing command or the flag to use, `exit_code` the
     process exit status, `retryable` whether the same call may succeed later without a change, `component`
-    the part that refused (wallet, spec, chain, store, runtime, config, worker, keeper), `details` JSON-ready facts.
+    the part that refused (hearth, cli, wallet, spec, job, matching, chain, store, runtime, config, worker, keeper),
+    `details` JSON-ready facts.
     """
 
     code = "ERROR"

@@ -46,6 +46,15 @@ class FileLock:
         os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
         self._descriptor = descriptor
 
+    def refuse_held(self) -> None:
+        """Raise what `busy` makes where a process holds the lock; nothing is made or held."""
+        if is_held(self.path):
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+            try:
+                raise self._busy(_process(descriptor))
+            finally:
+                os.close(descriptor)
+
     def release(self) -> None:
         """Give the lock back; without one, do nothing."""
         if self._descriptor is not None:

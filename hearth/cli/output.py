@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hearth.base.errors import HearthError
 
 Lines = Iterable[str]
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 """What moves a terminal's cursor, hides or reorders text: a job's words are a stranger's."""
 
 

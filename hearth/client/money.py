@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from hearth.protocol.units import Asset
 
 
-def recipient(text: str, network: Network) -> str:
-    """Return an address that money may go to, in lower case.
+def recipient(text: str, network: Network, *, why: str = "what is sent there is lost") -> str:
+    """Return an address that money may go to, in lower case; `why` says what is wrong with one that nobody holds.
 
     Raises UsageError BAD_ADDRESS for what is none or mistyped by its checksum, and where money would be lost: the zero
     address, and the market's own contracts and token.
@@ -30,11 +30,11 @@ def recipient(text: str, network: Network) -> str:
         raise bad("is mistyped: its capital letters are a checksum, and they are wrong", "copy it again")
     address = text.lower()
     if address == ZERO_ADDRESS:
-        raise bad("is the zero address: what is sent there is lost", "hearth wallet list")
+        raise bad(f"is the zero address: {why}", "hearth wallet list")
     owned = {**network.contracts, f"{network.asset.symbol} token": network.asset.address}
     for name, contract in owned.items():
         if contract is not None and contract.lower() == address:
-            raise bad(f"is this market's {name}: what is sent there is lost", "hearth net params names the contracts")
+            raise bad(f"is this market's {name}: {why}", "hearth net params names the contracts")
     return address
 
 

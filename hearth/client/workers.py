@@ -63,7 +63,7 @@ class Workers:
         from hearth.protocol import formulas, reputation, zones
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.protocol.types import Runtime, Status
-        from hearth.protocol.units import gib_ceil, parse_rate, parse_size
+        from hearth.protocol.units import gib_ceil, parse_size
         from hearth.spec import tier_number
 
         tier = tier_number(gpu, TIERS) if gpu else 0

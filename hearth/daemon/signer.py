@@ -70,15 +70,17 @@ def open_sender(
     home: Path,
     config: SenderConfig,
     wait_seconds: float = 0.0,
+    lock: Path | None = None,
 ) -> Iterator[Sender]:
     """Hold `key` and its journal for this process, and yield what sends for it.
 
-    `home` is the private folder of the journal; two chains or keys have two journals in it. Raises ConfigError
-    KEY_IN_USE where another process holds the key for `wait_seconds`.
+    `home` is the private folder of the journal; two chains or keys have two journals in it. `lock` is the lock's file,
+    by default that of `lock_path`. Raises ConfigError KEY_IN_USE where another process holds the key for
+    `wait_seconds`.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     chain_id, genesis = on.chain_id, on.genesis_hash
-    with SignerLock(lock_path(key, home), wait_seconds=wait_seconds):
+    with SignerLock(lock or lock_path(key, home), wait_seconds=wait_seconds):
         path = TxJournal.path_in(home, chain_id, genesis, key.address)
         with closing(TxJournal(path, chain_id=chain_id, genesis_hash=genesis, address=key.address)) as journal:
             yield Sender(port, account, journal, config, chain_id=chain_id)

@@ -303,7 +303,12 @@ def unbuilt_in(spec: JobSpec) -> Iterator[Problem]:
             "NO_COURT",
         )
     elif mode != "none":
-        yield Problem(("verify", "mode"), f"mode {mode} {later}", "use mode: none", f"NO_{mode.upper()}")
+        yield Problem(
+            ("verify", "mode"),
+            f"mode {mode} {later}",
+            "use mode: none",
+            {"redundant": "NO_REDUNDANT", "proof": "NO_PROOF", "attested": "NO_ATTESTED"}[mode],
+        )
     if mode == "none" and spec.verify.replicas is not None and spec.verify.replicas > 1:
         yield Problem(("verify", "replicas"), f"more than one replica {later}", "remove replicas", "NO_REDUNDANT")
     if spec.array.chunk > 1:

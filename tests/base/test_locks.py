@@ -27,6 +27,7 @@ def busy(pid: int | None) -> ConfigError:
 
 def test_is_held__another_process_holds_it__until_that_is_killed(tmp_path: Path) -> None:
     path = tmp_path / "lock"
+    FileLock(path, busy).refuse_held()
     assert not is_held(path) and not path.exists()
     with subprocess.Popen([sys.executable, "-c", HOLD, path], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None and process.stdout.readline() == b"held\n"
@@ -34,6 +35,9 @@ def test_is_held__another_process_holds_it__until_that_is_killed(tmp_path: Path)
         with pytest.raises(ConfigError) as caught, FileLock(path, busy):
             pass
         assert caught.value.details["pid"] == process.pid
+        with pytest.raises(ConfigError) as looked:
+            FileLock(path, busy).refuse_held()
+        assert looked.value.details["pid"] == process.pid
         process.kill()
     assert not is_held(path) and path.exists()
     with FileLock(path, busy):

@@ -456,8 +456,10 @@ def test_run__dry_run_yaml__prints_a_spec_that_reads_back(tmp_path: Path, capsys
 
 
 def test_output__control_characters__are_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
-    text = "a\tb\x1b]0;title\x07 \x9b31m red \u202eback\r\nnext\u00e9"
+    unseen = "\u061c\u200b\u200c\u200d\u200e\u200f\u2028\u2029\u2066\u2069"
+    text = "a\tb\x1b]0;title\x07 \x9b31m red \u202eback\r\nnext\u00e9" + unseen
     shown = "a\tb\\x1b]0;title\\x07 \\x9b31m red \\u202eback\\r\nnext\u00e9"
+    shown += "".join(f"\\u{ord(one):04x}" for one in unseen)
     Output(as_json=False, quiet=False).emit({}, lambda: [text])
     Output(as_json=False, quiet=False).line({}, text)
     Output(as_json=False, quiet=False).say_error(UsageError(text))

@@ -47,7 +47,7 @@ def costs(terms: Terms, asks: list[int], runs: Runs, kind: RuntimeKind = DOCKER)
 
 
 def test_estimate__seven_of_120_seconds__metered_pays_seven() -> None:
-    found = estimate(TERMS, POLICY, DOCKER, [ASK, ASK, 2 * ASK], Runs((6, 7, 90)))
+    found = estimate(TERMS, POLICY, DOCKER, [ASK // 2, ASK, 2 * ASK], Runs((6, 7, 90)))
     assert [(cost.billing, cost.seconds, cost.expected) for cost in found.costs] == [
         (Billing.METERED, 7, ASK * 7 // 10**6 + KEEPERS),
         (Billing.FIXED, 120, ASK * 120 // 10**6 + KEEPERS),

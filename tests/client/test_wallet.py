@@ -47,6 +47,9 @@ def test_recipient__none_or_one_that_loses_it__refused_with_the_reason(text: str
     with pytest.raises(UsageError, match=why) as caught:
         recipient(text, build.network(FakeChain(), asset=TOKEN))
     assert caught.value.code == "BAD_ADDRESS" and caught.value.hint
+    with pytest.raises(UsageError, match=why) as signing:
+        recipient(text, build.network(FakeChain(), asset=TOKEN), why="nobody can sign as it")
+    assert "sent there" not in signing.value.message
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
-from hearth.market import deployment
+from hearth.market import deploying, deployment
 from hearth.market.abi import artifact, codec
 from hearth.market.contracts import CONTRACTS
 from hearth.market.deploying import KEYS, SCHEMA, Wish, prepare, record_path
@@ -226,6 +226,19 @@ def test_read_back__other_code__is_refused() -> None:
         chain.set_code(plan.addresses["Lens"], code)
         with pytest.raises(ChainError, match="Lens's code"):
             read_back(plan, chain)
+
+
+@pytest.mark.parametrize("asset", [TOKEN, ETH, Asset("USDX", 18, TOKEN.address)])
+def test_check_decimals__token_of_six__is_taken_as_that_alone(asset: Asset) -> None:
+    chain = FakeChain()
+    assert TOKEN.address is not None
+    chain.on_call(TOKEN.address, keccak(text="decimals()")[:4], lambda call, block: encode(["uint8"], [6]))
+    if asset.decimals == 6 or asset.address is None:
+        deploying._check_decimals(asset, chain)
+        return
+    with pytest.raises(ConfigError, match="has 6 decimals, not 18") as caught:
+        deploying._check_decimals(asset, chain)
+    assert (caught.value.code, caught.value.hint) == ("BAD_DECIMALS", "use --decimals 6")
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda p: p.name)

@@ -53,6 +53,14 @@ def test_parse__any_multibase__round_trip(name: Cid, base: str) -> None:
     assert str(name).startswith("b")
 
 
+@pytest.mark.parametrize("codec", sorted(cid.CODECS))
+def test_str__block_of_any_length_that_a_name_may_hold__is_read_back(codec: int) -> None:
+    for size in range(cid.MAX_INLINE_BYTES + 1):
+        name = Cid(1, codec, cid.IDENTITY, bytes(range(size)))
+        assert str(name) == libipld.encode_multibase("b", bytes(name))
+        assert cid.parse(str(name)) == name
+
+
 @given(st.text(max_size=70) | st.text("bafkreidyzQm123456 ", max_size=70))
 def test_parse__any_text__a_cid_or_bad_cid(text: str) -> None:
     try:

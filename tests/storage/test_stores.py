@@ -113,6 +113,20 @@ def test_get_block__inline_cid__the_block_that_it_holds(store: Store, tmp_path: 
     assert contents(tmp_path / "out") == {"a": b"inline"}
 
 
+@pytest.mark.parametrize("size", [0, 40, 65, cids.MAX_INLINE_BYTES])
+@pytest.mark.parametrize("codec", [cids.DAG_PB, cids.DAG_CBOR])
+def test_fetch__inline_child_that_is_no_unixfs__block_corrupt_and_nothing_written(
+    store: Store, tmp_path: Path, codec: int, size: int
+) -> None:
+    child = Cid(1, codec, cids.IDENTITY, b"\xff" * size)
+    folder = store.put_block(encode_dag_node(b"\x08\x01", [Link(child, b"a", size)]), cids.DAG_PB)
+    for root in (child, folder):
+        with pytest.raises(BlockCorrupt) as caught:
+            store.fetch(root, tmp_path / "out")
+        assert str(child) in caught.value.message
+    assert not (tmp_path / "out").exists()
+
+
 def test_get_block__absent__block_missing(store: Store) -> None:
     assert not store.has(ABSENT)
     with pytest.raises(BlockMissing) as caught:

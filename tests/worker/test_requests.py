@@ -26,7 +26,7 @@ from hearth.market.reads import Market
 from hearth.protocol.types import NodeId
 from tests.kit import build
 from worker.home import hold
-from worker.requests import KEEP_SECONDS, VALID_SECONDS, Desk, RunningWorker
+from worker.requests import KEEP_SECONDS, MAX_TAKEN, VALID_SECONDS, Desk, RunningWorker
 
 NODE = NodeId(3)
 ACCOUNT = Account.from_key(b"\x11" * 32)
@@ -181,6 +181,17 @@ def test_send__outcome_that_a_killed_command_never_read__is_told_once_as_of_then
     ]
     assert rig.files() == [] and rig.send(rig.prepared()) is None
     assert not path.exists() and len(rig.chain.sent) == 1
+
+
+def test_send__outcome_that_is_older_than_it_is_kept__is_no_answer_to_a_new_call(rig: Rig) -> None:
+    for age, told in ((KEEP_SECONDS - 60, True), (KEEP_SECONDS + 60, False)):
+        path = left(rig)
+        path.unlink()
+        done = path.with_suffix(".done")
+        done.write_text(json.dumps({"sent": [], "error": None}))
+        os.utime(done, times=(time.time() - age,) * 2)
+        assert (rig.send(rig.prepared()) is not None) is told
+        assert rig.files() == []
 
 
 def test_send__outcome_of_a_worker_that_died_after_it__closes_the_request(rig: Rig) -> None:
@@ -344,6 +355,15 @@ def test_serve__fault_with_one_request__ends_neither_the_loop_nor_the_others(rig
     rig.mine()
     rig.desk.serve()
     assert rig.outcome(first)["error"] is None and len(rig.chain.sent) == 1
+
+
+def test_serve__more_than_one_round_takes__are_served_in_the_next(rig: Rig) -> None:
+    for number in range(MAX_TAKEN + 1):
+        (rig.home / "requests" / f"{number:02}.asked").write_text("{")
+    rig.desk.serve()
+    assert rig.files() == [".asked"] + [".done"] * MAX_TAKEN
+    rig.desk.serve()
+    assert rig.files() == [".done"] * (MAX_TAKEN + 1)
 
 
 def test_serve__own_credit_to_itself__is_withdrawn(rig: Rig) -> None:

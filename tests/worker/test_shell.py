@@ -43,6 +43,7 @@ from worker.home import hold
 from worker.machine import others
 from worker.manage import Provider
 from worker.metrics import WorkerMetrics
+from worker.requests import Desk
 from worker.shell import Worker, read_mode, read_status, set_mode
 from worker.watch import Payment, earnings_of, never_fits
 
@@ -127,6 +128,19 @@ def test_read_status__dead_process__is_not_alive(tmp_path: Path) -> None:
         (tmp_path / "status.json").write_text(json.dumps({**STATUS, "pid": pid, "state": state}))
         found = read_status(tmp_path)
         assert found is not None and found["alive"] is alive
+
+
+def test_drained__owners_call_that_is_taken_up_and_not_sent__goes_on(tmp_path: Path) -> None:
+    set_mode(tmp_path, "drain")
+    nothing = SimpleNamespace(active=list, executions=dict, intents=lambda *_: [])
+    worker = Worker.__new__(Worker)
+    worker._home, worker._chain = tmp_path, SimpleNamespace(jobs=())  # type: ignore[assignment]
+    worker._executor = worker._journal = nothing  # type: ignore[assignment]
+    worker._sender = SimpleNamespace(journal=nothing)  # type: ignore[assignment]
+    worker._desk = Desk(tmp_path, None, worker._sender, decided.NODE.id)  # type: ignore[arg-type]
+    assert worker._drained()
+    (tmp_path / "requests" / "ab12.taken").write_text("{}")
+    assert not worker._drained()
 
 
 @pytest.mark.parametrize(

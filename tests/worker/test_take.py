@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
+from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError
 from hearth.client import Client
 from hearth.config.settings import load_settings
 from hearth.market.events import Declined, Submitted
@@ -81,6 +81,12 @@ def command(scenario: Scenario, job: JobId, *more: str, failpoint: str = "") -> 
     )
 
 
+def files(scenario: Scenario) -> dict[str, int]:
+    """Return the files and folders of a scenario and of its user, with when each was written."""
+    homes = (scenario.home, load_settings().home)
+    return {str(path): path.lstat().st_mtime_ns for home in homes for path in home.rglob("*")}
+
+
 def change(scenario: Scenario, old: str, new: str) -> None:
     config = scenario.home / "worker.toml"
     assert old in config.read_text()
@@ -94,7 +100,9 @@ def test_take__open_job__submits_its_result_and_nothing_else(exchange: Exchange,
     """The node never beat before, and it is paused: a person has sent it all the same."""
     set_mode(scenario.home / "state", "pause")
     other, job = scenario.post(), scenario.post()
+    before = files(scenario)
     assert taken(scenario, job, dry_run=True)["state"] == "takeable"
+    assert files(scenario) == before
     assert exchange.chain.nonce(scenario.operator) == 0
     report = taken(scenario, job)
     assert (report["state"], report["outcome"], report["unit"], report["attempt"]) == ("submitted", "ok", 0, 1)
@@ -295,6 +303,9 @@ def test_take__beside_a_running_worker__is_refused(scenario: Scenario) -> None:
     set_mode(scenario.home / "state", "pause")
     with working(scenario):
         error = refused(scenario, job)
+        with pytest.raises(ConfigError) as caught:
+            taken(scenario, job, dry_run=True)
+        assert caught.value.as_dict() == error.as_dict()
     assert (error.code, error.exit_code) == ("KEY_IN_USE", 3) and "hearth worker drain" in error.hint
 
 

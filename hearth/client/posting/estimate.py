@@ -137,7 +137,7 @@ def earlier_runs(session: Session, spec: bytes) -> Runs:
             units = [words.unpack_unit(word)]
         for unit in units:
             if unit.state is State.SETTLED and not unit.flags & UnitFlag.NOTICED:
-                elapsed.append(unit.mark - unit.started)
+                elapsed.append(unit.submitted_at - unit.started)
                 if unit.flags & UnitFlag.FUEL:
                     fuel.append(unit.seconds)
     return Runs(tuple(sorted(elapsed)), tuple(sorted(fuel)))

@@ -247,7 +247,7 @@ class Posting:
         """Return who is to post what is signed elsewhere: the account, as a key here or as a bare address."""
         account = self.session.settings.account
         if account is not None and account.startswith("0x"):
-            return recipient(account, self.session.network)
+            return recipient(account, self.session.network, why="nobody can sign as it")
         return self.session.key().address
 
     def _is_posted(self, record: PostedRecord) -> bool:
