@@ -119,7 +119,7 @@ SPEC_ROWS = (
     _spec("unknown country", "BAD_COUNTRY", "", "cpus: 1", 'cpus: 1, regions: ["zz"]'),
     _spec("confidential input not built", "NO_ENCRYPT", "encrypt", _LIMITS,
           f"{_LIMITS}\ninputs: [{{src: ./good.wasm, dst: /in/x, encrypt: true}}]"),
-    _spec("secret in env", "SECRET_IN_ENV", "confidential input", _LIMITS, f'{_LIMITS}\nenv: {{API_KEY: "x"}}'),
+    _spec("secret in env", "SECRET_IN_ENV", "keep secrets out of it", _LIMITS, f'{_LIMITS}\nenv: {{API_KEY: "x"}}'),
     _spec("price above every worker's reach", "PRICE_TOO_LOW", 'max_rate: "0.6 ETH/h"; hearth offers', '"1.20/h"',
           '"0.01/h"', 8),
     _spec("more memory than any worker has", "NO_WORKER", "--anyway", "memory: 64MiB", "memory: 900GiB", 8),
