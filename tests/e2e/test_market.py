@@ -225,7 +225,7 @@ def test_worker_exit__start_cancel_finish__follow_the_contract(place: Town, done
     assert registered.code == 0, registered.out
     assert place.hearth("worker", "exit", "--config", config).code == 0
     early = place.hearth("worker", "exit", "--finish", "--config", config, "--json")
-    assert (early.code, early.error["code"]) == (5, "REFUSED")
+    assert (early.code, early.error["code"]) == (5, "UNBONDING")
     status = place.hearth("worker", "status", "--config", config, "--json").json
     assert status["status"] == "exiting" and status["exit_at"]
     assert place.hearth("worker", "exit", "--cancel", "--config", config).code == 0
