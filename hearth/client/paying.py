@@ -35,17 +35,18 @@ class Payment:
 
 
 def pay_once(
-    session: Session, payment: Payment, *, again: bool, role: str = "submitter"
+    session: Session, payment: Payment, *, again: bool, role: str = "submitter", of: str | None = None
 ) -> tuple[list[Transaction], bool]:
     """Pay, or wait for the earlier payment of the same effect and say True; `again` pays once more.
 
+    `role` and `of` choose the key, as `Session.key` has it.
     Never signs while an earlier payment's bytes may be on the chain. Raises ChainError TX_UNCLEAR where nobody says
     whether they are, and TX_PENDING where `again` comes before the last one was reported: whoever was killed in
     between did not mean to pay twice. All happens under one hold of the key, so that nothing changes in between.
     """
     from hearth.chain.tx import Sender
 
-    with session.sender(role) as sender:
+    with session.sender(role, of=of) as sender:
         if not isinstance(sender, Sender):
             return [session.send(sender, payment.call, payment.effect)] if payment.ready(sender) else [], False
         last = sender.journal.newest(payment.effect, replaced=True)

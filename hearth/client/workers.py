@@ -382,7 +382,7 @@ class Workers:
             # Simulated without its approval, the call would be refused.
             return not (session.dry_run and sent)
 
-        paid, already = pay_once(session, replace(payment, ready=ready), again=again, role="owner")
+        paid, already = pay_once(session, replace(payment, ready=ready), again=again, role="owner", of=prepared.sender)
         return {
             "schema": "hearth.action/1",
             "action": prepared.action,

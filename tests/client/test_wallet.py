@@ -13,7 +13,9 @@ from eth_utils.crypto import keccak
 from hearth.base.errors import ChainError, RefusedError, UsageError
 from hearth.chain import keys
 from hearth.chain.fake import FakeChain
+from hearth.chain.port import Call
 from hearth.client.money import recipient, sent_asset
+from hearth.client.paying import Payment, pay_once
 from hearth.client.session import NATIVE, Session
 from hearth.client.wallet import Wallet
 from hearth.config.settings import Settings
@@ -102,6 +104,17 @@ def _interrupted(session: Session, chain: FakeChain, monkeypatch: pytest.MonkeyP
         patch.setattr(chain, "receipt", stop)
         with pytest.raises(KeyboardInterrupt):
             Wallet(session).send(FRIEND, "0.1")
+
+
+def test_pay_once__of_another_key_of_the_folder__signs_with_that(payer: tuple[Session, FakeChain]) -> None:
+    session, chain = payer
+    owner = keys.create_key(session.settings.keys_folder, "owner", "correct horse").address
+    chain.set_balance(owner, 10**18)
+    payment = Payment(Call(FRIEND, b"", value=5, label="pay"), "pay/5/", "payment", "pay", lambda sender: True)
+    paid, already = pay_once(session, payment, again=False, role="owner", of=owner)
+    assert len(paid) == 1 and not already
+    assert (chain.nonce(owner), chain.nonce(session.key("owner", of=owner).address)) == (1, 1)
+    assert [chain.nonce(one.address) for one in keys.list_keys(session.settings.keys_folder)] == [0, 1]
 
 
 @pytest.mark.parametrize("reported", [True, False])

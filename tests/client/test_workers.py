@@ -63,6 +63,6 @@ def test_send_prepared__file_without_a_transaction__says_so_in_words(
     file = tmp_path / "register.json"
     file.write_text(text)
     with pytest.raises(UsageError) as caught:
-        workers.send_prepared(file)
+        workers.send_prepared(file, "register")
     assert caught.value.code == "BAD_TX" and "Error(" not in caught.value.message
     assert caught.value.hint.endswith("hearth worker register --print-tx > register.json")

@@ -49,4 +49,4 @@ def test_init__gpu__checked_down_to_what_the_worker_lacks(place: Town, tmp_path:
     told = place.hearth("check", str(job), "--json")
     assert told.code == 0, told.out
     assert told.json["runtime"] == "docker" and told.json["can_take"] == 0
-    assert told.json["workers"] == {"runtime": 1}
+    assert told.json["workers"] == {"gpu_count": 1}
