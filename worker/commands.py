@@ -151,6 +151,7 @@ def worker_stake(run: Run, amount: str | None, again: bool, config: Path, print_
 
     \b
     The same AMOUNT is added once, however often this is called; --again adds it once more.
+    A worker that runs on this key is asked to add it, each time.
     """
     provider, command = Provider(run.client, config), "hearth worker stake AMOUNT"
 
