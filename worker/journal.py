@@ -21,7 +21,7 @@ from typing import Final
 
 from hearth.base.errors import StorageError
 from hearth.base.failpoints import fp
-from hearth.base.strangers import plain
+from hearth.base.text import plain
 from hearth.protocol.types import JobId, Outcome
 from worker.decide import Execution, LeaseKey, Stage
 

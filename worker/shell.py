@@ -32,7 +32,7 @@ from hearth.base.errors import (
 )
 from hearth.base.failpoints import fp
 from hearth.base.files import replace_text
-from hearth.base.strangers import plain
+from hearth.base.text import plain
 from hearth.chain.port import Block, reason_of
 from hearth.chain.tx import Sender
 from hearth.chain.tx_journal import TxState

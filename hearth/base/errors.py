@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hearth.base.strangers import plain
+from hearth.base.text import plain
 
 if TYPE_CHECKING:
     from hearth.base.reports import ErrorReport

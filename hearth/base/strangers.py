@@ -1,10 +1,12 @@
-"""What strangers wrote: JSON that is bounded before it is believed, and text that every file and journal can hold."""
+"""What strangers wrote: JSON that is bounded before it is believed."""
 
 from __future__ import annotations
 
 import json
 import math
 from typing import Any, Final
+
+from hearth.base.text import plain
 
 MAX_BYTES: Final = 1 << 20
 MAX_DEPTH: Final = 64
@@ -34,11 +36,6 @@ def read_json(raw: bytes | str) -> Any:
             return value
         level = [inner for one in level for inner in _inside(one)]
     raise ValueError(f"it is nested deeper than {MAX_DEPTH}")
-
-
-def plain(text: str) -> str:
-    r"""Return text with each half of a surrogate pair written out, as \ud800: it has no UTF-8, and stops any writer."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def _inside(value: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from hearth.base.errors import RefusedError
-from hearth.base.strangers import plain
+from hearth.base.text import plain
 from hearth.chain.port import Call
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import json
 from typing import Any
 
 from hearth.base.errors import BadCid, BadDocument, TooLarge
-from hearth.base.strangers import plain
+from hearth.base.text import plain
 from hearth.storage import cid
 from hearth.storage.cid import Cid
 

@@ -10,7 +10,8 @@ import pytest
 
 from hearth.base.errors import HearthError
 from hearth.base.files import replace_text
-from hearth.base.strangers import MAX_BYTES, MAX_DEPTH, plain, read_json
+from hearth.base.strangers import MAX_BYTES, MAX_DEPTH, read_json
+from hearth.base.text import plain
 
 
 @pytest.mark.parametrize(

@@ -411,6 +411,7 @@ def test_check__only_the_price_keeps_the_workers__says_which_would_do(gates: dic
     posting = object.__new__(Posting)
     posting._preflight = SimpleNamespace(  # type: ignore[assignment]
         planned=lambda loaded: nullcontext(SimpleNamespace(gates=gates)),
+        require_open=lambda: None,
         facts=lambda plan: {"text": ["a line"]},
         enough=lambda plan: 'write max_rate: "0.6 ETH/h"',
     )

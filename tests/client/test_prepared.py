@@ -122,7 +122,7 @@ def owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Owner:
         network=NETWORK,
         asset=NATIVE,
         amount=lambda units: f"{units} units",
-        key=lambda account: SimpleNamespace(address=SENDER, name="owner"),
+        key=lambda account, of=None: SimpleNamespace(address=SENDER, name="owner"),
         tell=lambda kind, facts: told.append(f"{kind}: {facts['text']}"),
     )
     workers = Workers(SimpleNamespace(session=session))  # type: ignore[arg-type]
