@@ -1,0 +1,8 @@
+"""Text that every file, terminal and journal can hold."""
+
+from __future__ import annotations
+
+
+def plain(text: str) -> str:
+    r"""Return text with each half of a surrogate pair written out, as \ud800: it has no UTF-8, and stops any writer."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
