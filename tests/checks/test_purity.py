@@ -18,6 +18,7 @@ OURS = ("hearth", "keeper", "worker")
 PURE = {
     "__future__",
     "abc",
+    "base64",
     "collections",
     "dataclasses",
     "datetime",

@@ -375,7 +375,7 @@ def test_start__sandbox_breaks__says_so_and_keeps_the_try(rig: Rig, hung: Hung) 
 def test_start__fault_of_the_worker_itself__breaks_that_attempt_only(
     rig: Rig, hung: Hung, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Hung, "prepare", lambda self, target: 1 / 0)
+    monkeypatch.setattr(Hung, "prepare", lambda self, target, until: 1 / 0)
     rig.executor.start(Task(KEY, rig.terms(rig.spec("env")), 60, 1))
     wait(lambda: any(w.phase.startswith("failed") for w in rig.executor.active()))
     rig.executor.active()[0].stop.set()
