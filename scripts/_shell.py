@@ -17,7 +17,7 @@ from ape.exceptions import AccountsError, ApeException, SignatureError
 
 from hearth.base.errors import ChainError, ConfigError, HearthError
 from hearth.base.files import make_private
-from hearth.chain.keys import KeyFile, find_key, read_key, read_password, unlock
+from hearth.chain.keys import KeyFile, find_key, password_of, read_key, unlock
 from hearth.chain.port import ChainPort
 from hearth.chain.tx import Sender, SenderConfig, Signer
 from hearth.config.settings import Settings
@@ -128,20 +128,13 @@ class Account:
         """Return what signs; a password that no file holds is asked for once. Raises ConfigError."""
         if self.ape is not None and not hasattr(self.ape, "keyfile_path"):
             return ApeSigner(self.ape)
-        return unlock(self.key, self._password(password_file), foreign=self.ape is not None)
+        password = password_of(self.key, password_file, _ask if on_terminal() else None)
+        return unlock(self.key, password, foreign=self.ape is not None)
 
-    def _password(self, password_file: Path | None) -> str:
-        beside = self.key.path.with_suffix(".password")
-        if password_file is not None or beside.is_file():
-            return read_password(password_file or beside)
-        if not on_terminal():
-            raise ConfigError(
-                f"the key {self.key.name} needs its password, and there is no terminal to ask on",
-                hint="use --password-file FILE",
-                code="NO_PASSWORD",
-            )
-        answer: str = click.prompt(f"password of {self.key.name} ({self.address})", hide_input=True, err=True)
-        return answer
+
+def _ask(question: str) -> str:
+    answer: str = click.prompt(question, hide_input=True, err=True)
+    return answer
 
 
 def find_account(name: str, settings: Settings) -> Account:

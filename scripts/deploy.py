@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 import click
 
-from hearth.base.errors import UsageError
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import GWEI, SenderConfig, Sent
+from hearth.client.money import address_of
 from hearth.config.settings import load_settings
 from hearth.market.deploying import Deployment, Wish, find_deployed, finish, prepare
 from hearth.market.deployment import Step, TxDeployer
@@ -63,8 +63,8 @@ def cli(
     """Deploy the market's contracts, read everything back, write the network file."""
     path = (folder / f"{name}.json").absolute()
     port = Web3Chain([provider.http_uri], timeout=30.0)
-    asset = Asset(symbol, decimals, token and checked_address(token))
-    wish = Wish(name, PROFILES[profile], asset, checked_address(treasury))
+    asset = Asset(symbol, decimals, token and address_of(token))
+    wish = Wish(name, PROFILES[profile], asset, address_of(treasury))
     if not force and find_deployed(wish, port, path) is not None:
         click.echo(f"{name} is deployed: nothing was sent", err=True)
         click.echo(str(path))
@@ -86,15 +86,6 @@ def cli(
         finish(deployment, deployer, port, confirmations=confirmations, **shown)
     click.echo(f"read back and compared: {name} stands", err=True)
     click.echo(str(path))
-
-
-def checked_address(text: str) -> str:
-    """Return an address in lower case. Raises UsageError BAD_ADDRESS, for a checksum that does not match too."""
-    from eth_utils.address import is_address
-
-    if not is_address(text) or not text.startswith("0x"):
-        raise UsageError(f"{text} is no address", hint="write 0x and 40 hex digits", code="BAD_ADDRESS")
-    return text.lower()
 
 
 def public_rpc(uri: str) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from hearth.protocol.types import Offer, Status
-from hearth.protocol.units import Asset, amount_at_least, format_duration, format_size, show_amount
+from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount
 from hearth.storage.stores import Store, open_store
 from worker import gpu
 from worker.machine import others, overbooked, room_of, share_of
@@ -286,7 +286,7 @@ def look_at_gas(settings: Settings, market: Market) -> list[Check]:
     beats = 86_400 * 3 // market.network.node_parameters.dead_after
     need = GAS_DAYS * (beats * BEAT_GAS + LEASES_A_DAY * LEASE_GAS) * price
     have = market.port.balance(address)
-    coin = Asset("ETH", 18)
+    coin = NATIVE
     text = f"{show_amount(have, coin)} for {GAS_DAYS} days, which take {show_amount(need, coin)}"
     if have >= need:
         return [Check("gas", Level.PASS, text)]

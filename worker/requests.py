@@ -14,7 +14,6 @@ transaction journal, so a process that starts again does not send it twice. Sour
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -45,7 +44,7 @@ from hearth.base.text import plain
 from hearth.chain.port import Call, hex_of, refused
 from hearth.chain.tx import Sent
 from hearth.chain.tx_journal import TxState
-from hearth.client.prepared import Prepared, read_prepared
+from hearth.client.prepared import Prepared, call_digest, read_prepared
 from worker.home import is_running
 
 if TYPE_CHECKING:
@@ -102,7 +101,7 @@ class RunningWorker:
         if prepared.sender != self._operator or not (self._folder.is_dir() or is_running(self._home)):
             return None
         with FileLock(make_private(self._folder) / "command.lock", _busy, wait_seconds=self._patience):
-            place = self._folder / _name(prepared.call)
+            place = self._folder / call_digest(prepared.call)
             found = self._left_over(place)
             if found is not None:
                 return found
@@ -195,11 +194,6 @@ def _content(path: Path) -> bytes:
     if len(content) > MAX_BYTES:
         raise ValueError(f"it has more than {MAX_BYTES} bytes")
     return content
-
-
-def _name(call: Call) -> str:
-    """Return the name of a call's files: the digest of what it does."""
-    return hashlib.sha256(f"{call.to} {call.value} {call.data.hex()}".encode()).hexdigest()[:32]
 
 
 def _delete(path: Path) -> bool:

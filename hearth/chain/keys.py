@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -172,6 +173,24 @@ def read_password(path: Path) -> str:
             f"the password file {path} does not hold one line of text", hint=f"ls -l {path}", code="BAD_PASSWORD_FILE"
         )
     return text
+
+
+def password_of(key: KeyFile, file: Path | None, ask: Callable[[str], str] | None) -> str:
+    """Return a key's password: of `file`, else of the file beside the key, else what `ask` is answered.
+
+    Raises ConfigError NO_PASSWORD where nobody can be asked.
+    """
+    beside = key.path.with_suffix(".password")
+    if file is not None or beside.is_file():
+        return read_password(file or beside)
+    if ask is None:
+        raise ConfigError(
+            f"the key {key.name} needs its password, and there is no terminal to ask on",
+            hint="use --password-file FILE",
+            code="NO_PASSWORD",
+            component="wallet",
+        )
+    return ask(f"password of {key.name} ({key.address})")
 
 
 class SignerLock(FileLock):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from eth_account.datastructures import SignedTransaction
 
 GWEI: Final = 10**9
-NATIVE: Final = Asset("ETH", 18)
 LOOKS: Final = 3
 """Looks, a poll apart, at a receipt that ought to be there: a lagging provider is given that long."""
 

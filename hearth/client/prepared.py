@@ -47,9 +47,7 @@ class Prepared:
         A document's key is its writer's word: taken as it stands, it could make a call of the signer's own look sent.
         Here it only tells two documents of one call apart, so the same document is not sent twice.
         """
-        call = self.call
-        named = f"{call.to} {call.value} {call.data.hex()} {self.key}"
-        return replace(self, key=f"tx/{hashlib.sha256(plain(named).encode()).hexdigest()[:32]}")
+        return replace(self, key=f"tx/{call_digest(self.call, self.key)}")
 
     def document(self, network: Network) -> PreparedTx:
         """Return what another process reads."""
@@ -75,6 +73,12 @@ class Holder(Protocol):
 
         `check` raises where the call cannot be paid; it is called before it is asked for, not where it was before.
         """
+
+
+def call_digest(call: Call, *more: str) -> str:
+    """Return 32 hex digits that name what a call does, and `more` that tells it from another of the kind."""
+    text = " ".join((str(call.to), str(call.value), call.data.hex(), *more))
+    return hashlib.sha256(plain(text).encode()).hexdigest()[:32]
 
 
 def read_prepared(document: Any, network: Network, name: str) -> tuple[Prepared, str, Mapping[str, Any]]:

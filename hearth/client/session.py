@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hearth.base.errors import ConfigError, FundsError, HearthError, NotFoundError, UsageError
 from hearth.base.files import make_private
 from hearth.config.settings import Settings, asset_of, load_settings, open_network, rpc_urls
-from hearth.protocol.units import Asset, amount_at_least, show_amount
+from hearth.protocol.units import NATIVE, Asset, amount_at_least, show_amount
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 LOCK_SECONDS: Final = 20.0
 """How long a send waits for another process that signs with the same key."""
-NATIVE: Final = Asset("ETH", 18)
 DEVNET_KEYS: Final = {"submitter": "dev", "operator": "worker", "owner": "provider", "keeper": "keeper"}
 """On a local chain: the key that `hearth devnet up` makes for each role, where no --account is given."""
 
@@ -188,21 +187,9 @@ class Session:
 
         Raises ConfigError NO_PASSWORD where nobody can be asked.
         """
-        from hearth.chain.keys import read_password
+        from hearth.chain.keys import password_of
 
-        if self.settings.password_file is not None:
-            return read_password(self.settings.password_file)
-        beside = key.path.with_suffix(".password")
-        if beside.is_file():
-            return read_password(beside)
-        if self.ask_password is None:
-            raise ConfigError(
-                f"the key {key.name} needs its password, and there is no terminal to ask on",
-                hint="use --password-file FILE",
-                code="NO_PASSWORD",
-                component="wallet",
-            )
-        return self.ask_password(f"password of {key.name} ({key.address})")
+        return password_of(key, self.settings.password_file, self.ask_password)
 
     def password_file(self, key: KeyFile, reader: str) -> Path:
         """Return the file that `reader`, a program without a terminal, takes a key's password from.

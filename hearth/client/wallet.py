@@ -9,8 +9,7 @@ from hearth.base.errors import ConfigError, FundsError, RefusedError, UsageError
 from hearth.client.money import recipient, sent_asset
 from hearth.client.paying import Payment, pay_once
 from hearth.client.posting.post import WITHDRAW_GAS
-from hearth.client.session import NATIVE
-from hearth.protocol.units import Asset, format_amount, parse_amount, show_amount
+from hearth.protocol.units import NATIVE, Asset, format_amount, parse_amount, show_amount
 
 if TYPE_CHECKING:
     from hearth.chain.keys import KeyFile

@@ -41,7 +41,7 @@ from hearth.market.network import Network, load_network, save_network
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import Market
 from hearth.protocol.types import LOCAL_CHAIN_ID
-from hearth.protocol.units import Asset
+from hearth.protocol.units import NATIVE, Asset
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -50,7 +50,6 @@ ANVIL_PACKAGE: Final = "@foundry-rs/anvil@1.7.1"
 """The package of npm that brings anvil, in the version of package.json."""
 HARDFORK: Final = "cancun"
 """What the contracts are compiled for."""
-NATIVE: Final = Asset("ETH", 18)
 TOKEN_SYMBOL: Final = "DEV"
 TOKENS_EACH: Final = 10**6
 """Whole tokens that each account gets on an ERC-20 devnet."""

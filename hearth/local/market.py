@@ -78,9 +78,8 @@ class LocalMarket:
         from hearth.chain.keys import find_key
         from hearth.chain.rpc import Web3Chain
         from hearth.client.money import recipient, sent_asset
-        from hearth.client.session import NATIVE
         from hearth.local import devnet
-        from hearth.protocol.units import format_amount, parse_amount
+        from hearth.protocol.units import NATIVE, format_amount, parse_amount
 
         session = self.session
         running = devnet.status(session.settings.home)

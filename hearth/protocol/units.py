@@ -42,6 +42,10 @@ class Asset:
             raise ValueError(f"asset {self.symbol} has {self.decimals} decimals, outside 0..36")
 
 
+NATIVE: Final = Asset("ETH", 18)
+"""The coin of a chain that says nothing else."""
+
+
 def parse_amount(text: str, asset: Asset) -> int:
     """Return base units of `asset` for text such as "0.60", "0.60 ETH" or, of a native coin, "5 gwei" or "7 wei".
 

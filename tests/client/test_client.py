@@ -410,8 +410,8 @@ def test_job_id__no_id__refused_before_any_look_at_the_chain(tmp_path: Path, tex
 def test_check__only_the_price_keeps_the_workers__says_which_would_do(gates: dict[Gate, int], told: bool) -> None:
     posting = object.__new__(Posting)
     posting._preflight = SimpleNamespace(  # type: ignore[assignment]
-        planned=lambda loaded: nullcontext(SimpleNamespace(gates=gates)),
-        require_open=lambda: None,
+        planned=lambda loaded: nullcontext(SimpleNamespace(gates=gates, paused_until=0, fleet=SimpleNamespace(now=1))),
+        require_open=lambda paused_until, now: None,
         facts=lambda plan: {"text": ["a line"]},
         enough=lambda plan: 'write max_rate: "0.6 ETH/h"',
     )

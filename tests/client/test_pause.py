@@ -43,7 +43,12 @@ def posting(tmp_path: Path, chain: FakeChain, monkeypatch: pytest.MonkeyPatch) -
 
     @contextmanager
     def planned(*_: Any) -> Iterator[Any]:
-        yield SimpleNamespace(lines=(), fingerprint="f", gates={Gate.FITS: 1}, terms=build.terms())
+        market = session.market
+        read = {
+            "paused_until": market.policies().paused_until,
+            "fleet": SimpleNamespace(now=market.port.head().timestamp),
+        }
+        yield SimpleNamespace(lines=(), fingerprint="f", gates={Gate.FITS: 1}, terms=build.terms(), **read)
 
     def reached(*_: Any) -> Any:
         raise _Reached

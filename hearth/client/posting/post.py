@@ -61,7 +61,7 @@ class Posting:
         from hearth.spec import spec_of
 
         with self._preflight.planned(spec_of(job, variables)) as plan:
-            self._preflight.require_open()
+            self._preflight.require_open(plan.paused_until, plan.fleet.now)
             report = self._preflight.facts(plan)
             dear = plan.gates.get(Gate.PRICE, 0) and not takers(plan.gates)
             enough = self._preflight.enough(plan) if dear else None
@@ -120,8 +120,8 @@ class Posting:
         view = self._reads.look(job)
         block = self.session.market.port.block(view.posted.log.block_hash)
         allowed = view.terms.deadline - (block.timestamp if block else view.now)
-        self._preflight.require_open()
         policies = self.session.market.policies()
+        self._preflight.require_open(policies.paused_until, view.now)
         terms = replace(
             view.terms,
             submitter=self.session.key().address,
@@ -164,7 +164,7 @@ class Posting:
             sent_before = known is not None and (self._is_posted(known) or self._is_sent(known))
             credit = 0
             if not sent_before:
-                self._preflight.require_open()
+                self._preflight.require_open(plan.paused_until, plan.fleet.now)
             if known is not None:
                 done = "posted already" if sent_before else "prepared before, and is posted now"
                 self.session.tell(
@@ -177,7 +177,7 @@ class Posting:
             if self.session.dry_run:
                 return {**self._preflight.facts(plan), "pending": known["job"] if known else None}
             if not sent_before:
-                text = f"post it for at most {amount_at_least(escrow_of(plan.terms), self.session.asset)}?"
+                text = f"post it for at most {amount_at_least(escrow_of(terms), self.session.asset)}?"
                 self.session.tell("confirm", {"text": text, "needed": plan.auto_price})
             if known is None:
                 self.session.unlocked(self.session.key())
@@ -201,7 +201,7 @@ class Posting:
                 session.tell("note", {"text": line})
             known = None if again else self._pending(plan.fingerprint)
             if known is None or not self._is_posted(known):
-                self._preflight.require_open()
+                self._preflight.require_open(plan.paused_until, plan.fleet.now)
             if known is None:
                 self._require_taker(plan.gates, plan.terms, anyway, plan)
             if session.dry_run:

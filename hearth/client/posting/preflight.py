@@ -40,6 +40,7 @@ class Plan:
     sources: Sources
     terms: Terms
     fingerprint: str
+    paused_until: int
     fleet: Fleet
     gates: Mapping[Gate, int]
     estimate: Estimate
@@ -113,7 +114,9 @@ class Preflight:
             earlier_runs(self.session, terms.spec),
         )
         lines = tuple(self._words(terms, resolved, gates, costs, loaded.notes, auto))
-        return Plan(loaded, resolved, sources, terms, fingerprint, fleet, gates, costs, lines, auto)
+        return Plan(
+            loaded, resolved, sources, terms, fingerprint, policies.paused_until, fleet, gates, costs, lines, auto
+        )
 
     def _with_auto_price(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> JobSpec:
         """Return a spec whose ceiling is half above the cheapest ask of a worker that could take the job at its ask."""
@@ -214,12 +217,9 @@ class Preflight:
         )
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def require_open(self) -> None:
+    def require_open(self, paused_until: int, now: int) -> None:
         """Refuse a new post while the governor has paused them. Raises RefusedError PAUSED."""
-        market = self.session.market
-        head = market.port.head()
-        paused_until = market.policies(head.hash).paused_until
-        if head.timestamp < paused_until:
+        if now < paused_until:
             raise RefusedError(
                 f"new posts on {self.session.network.name} are paused until {moment(paused_until)}",
                 hint="the same command then; hearth net status",
