@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, Final
 
 from hearth.base.text import plain
@@ -13,6 +14,8 @@ MAX_DEPTH: Final = 64
 """Nesting allowed, far below any interpreter's own limit."""
 MAX_INTEGER: Final = 2**256 - 1
 """No amount, block or id on a chain is beyond it."""
+_NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[\]{}]', re.DOTALL)
+"""A string, whose brackets mean nothing and which may lack its end, or one bracket."""
 
 
 def read_json(raw: bytes | str) -> Any:
@@ -25,17 +28,32 @@ def read_json(raw: bytes | str) -> Any:
         data = raw.encode() if isinstance(raw, str) else raw
         if len(data) > MAX_BYTES:
             raise ValueError(f"it has {len(data)} bytes, and {MAX_BYTES} are read")
+        refuse_deep(data)
         value = json.loads(data.decode(), parse_constant=_no_number)
     except UnicodeError as error:
         raise ValueError("it is not UTF-8 text") from error
-    except RecursionError as error:
-        raise ValueError(f"it is nested deeper than {MAX_DEPTH}") from error
     level = [value]
     for _ in range(MAX_DEPTH):
         if not level:
             return value
         level = [inner for one in level for inner in _inside(one)]
     raise ValueError(f"it is nested deeper than {MAX_DEPTH}")
+
+
+def refuse_deep(data: bytes, limit: int = MAX_DEPTH) -> None:
+    """Raise ValueError for JSON nested deeper than `limit`, before a parser recurses into it.
+
+    A parser's own guard is the interpreter's recursion limit, and any library may lift that above what the stack holds.
+    """
+    depth = 0
+    for token in _NESTING.finditer(data):
+        first = token[0][:1]
+        if first in b"[{":
+            depth += 1
+            if depth > limit:
+                raise ValueError(f"it is nested deeper than {limit}")
+        elif first in b"]}":
+            depth -= 1
 
 
 def _inside(value: Any) -> list[Any]:

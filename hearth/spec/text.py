@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hearth.base.errors import SpecError
+from hearth.base.strangers import refuse_deep
 from hearth.spec.problems import Location, Problem, Source
 
 MAX_BYTES = 1 << 20
@@ -89,11 +90,12 @@ def read_text(raw: bytes, name: str, *, variables: Mapping[str, str] | None = No
 
 def _check_json(text: str, name: str) -> None:
     try:
+        refuse_deep(text.encode(), MAX_DEPTH)
         json.loads(text)
     except json.JSONDecodeError as error:
         raise _refuse(name, error.lineno, f"is not JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise _refuse(name, None, f"is nested deeper than {MAX_DEPTH}") from error
+    except ValueError as error:
+        raise _refuse(name, None, str(error).replace("it is ", "is ", 1)) from error
 
 
 class _Builder:

@@ -12,6 +12,7 @@ import json
 from typing import Any
 
 from hearth.base.errors import BadCid, BadDocument, TooLarge
+from hearth.base.strangers import refuse_deep
 from hearth.base.text import plain
 from hearth.storage import cid
 from hearth.storage.cid import Cid
@@ -47,9 +48,10 @@ def decode(data: bytes) -> Any:
     """
     _check_size(data)
     try:
+        refuse_deep(data, MAX_DEPTH)
         value = json.loads(data.decode())
-    except (ValueError, RecursionError) as error:
-        raise BadDocument(f"the bytes are no JSON document: {error or 'nested too deep'}", hint=_HINT) from error
+    except ValueError as error:
+        raise BadDocument(f"the bytes are no JSON document: {error}", hint=_HINT) from error
     # Equality also refuses what json.loads lets pass: keys that stand twice, other number forms, escapes.
     if encode(value) != data:
         raise BadDocument("the document is not in canonical form (RFC 8785: sorted keys, no white space)", hint=_HINT)

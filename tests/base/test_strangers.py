@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -32,16 +34,51 @@ from hearth.base.text import plain
         (b"\xff", "UTF-8"),
         ('"' + "a" * MAX_BYTES + '"', "bytes"),
     ],
+    ids=lambda value: repr(value)[:40],
 )
 def test_read_json__out_of_bounds__is_a_value_error_that_says_why(raw: Any, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         read_json(raw)
 
 
+READERS = {
+    "strangers": "from hearth.base.strangers import read_json as read",
+    "canonical": "from hearth.storage.canonical import decode as read",
+    "spec": "from hearth.spec.text import read_text; read = lambda raw: read_text(raw, 'job.json')",
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    "raw",
+    ["[" * 200_000, '{"a":' * 150_000, '{"a":["]",' * 90_000, '"' + r"\"" * 400_000 + "["],
+    ids=["lists", "objects", "strings", "escapes"],
+)
+def test_read__no_guard_of_the_interpreter__is_a_refusal_and_no_crash(reader: str, raw: str) -> None:
+    program = f"""
+import sys
+{READERS[reader]}
+from hearth.base.errors import HearthError
+sys.setrecursionlimit(10**6)
+try:
+    read(sys.stdin.buffer.read())
+except (ValueError, HearthError) as error:
+    print(error)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], input=raw, capture_output=True, text=True, timeout=20)
+    assert (ran.returncode, bool(ran.stdout)) == (0, True), ran.stderr
+
+
+def test_read_json__brackets_in_strings__are_no_nesting() -> None:
+    text = '["' + "[{" * 200 + r"\"[[" + '"]'
+    assert read_json(text) == ["[{" * 200 + '"[[']
+
+
 def test_read_json__within_the_bounds__is_the_value() -> None:
     assert read_json('{"a": [1, 2.5, null, true, "\\ud83d\\ude00é"]}') == {"a": [1, 2.5, None, True, "😀é"]}
     assert read_json(str(2**256 - 1).encode()) == 2**256 - 1
     deep = MAX_DEPTH - 1
+    assert read_json("[" + "[]," * 200 + "{}]")[:2] == [[], []]
     assert read_json("[" * deep + "]" * deep) is not None
 
 
