@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import queue
 import shutil
 import signal
 import socket
@@ -12,7 +11,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -255,37 +254,40 @@ class Running:
     """A worker in a thread of this process; `error` is what ended it."""
 
     thread: threading.Thread
-    worker: Worker
+    worker: Worker = field(init=False)
     error: HearthError | None = None
 
 
 @contextmanager
 def working(scenario: Scenario, **overrides: Any) -> Iterator[Running]:
     """Run the scenario's worker in a thread, opened there as well; raise what ended it."""
-    opened: queue.Queue[Worker] = queue.Queue()
-    running: list[Running] = []
+    opened = threading.Event()
 
     def run() -> None:
         try:
             with ExitStack() as stack:
-                worker = build(settings.load(scenario.home / "worker.toml"), stack, overrides)
-                opened.put(worker)
-                worker.run()
+                running.worker = build(settings.load(scenario.home / "worker.toml"), stack, overrides)
+                opened.set()
+                running.worker.run()
         except HearthError as error:
-            running[0].error = error
+            running.error = error
+        finally:
+            opened.set()
 
-    thread = threading.Thread(target=run)
-    thread.start()
-    running.append(Running(thread, opened.get(timeout=60)))
+    running = Running(threading.Thread(target=run))
+    running.thread.start()
+    assert opened.wait(60)
     try:
-        yield running[0]
+        if running.error is None:
+            yield running
     finally:
-        running[0].worker.stop.set()
-        running[0].worker.wake.set()
-        thread.join(60)
-    assert not thread.is_alive()
-    if running[0].error is not None:
-        raise running[0].error
+        if hasattr(running, "worker"):
+            running.worker.stop.set()
+            running.worker.wake.set()
+        running.thread.join(60)
+    assert not running.thread.is_alive()
+    if running.error is not None:
+        raise running.error
 
 
 def state_of(scenario: Scenario) -> dict[str, Any]:
@@ -332,10 +334,9 @@ def test_run__paused__takes_nothing_and_says_why_until_it_is_resumed(scenario: S
 
 @pytest.mark.e2e
 def test_run__drained__finishes_what_it_holds_and_ends(exchange: Exchange, scenario: Scenario) -> None:
-    scenario.module = exchange.module(scenario.name, 1_500_000_000)
+    usual, scenario.module = scenario.module, exchange.module(scenario.name, 1_500_000_000)
     config = scenario.home / "worker.toml"
-    text = config.read_text()
-    config.write_text(text[: text.index("modules")] + f'modules = ["{scenario.module.cid}"]\nconfirmations = 0\n')
+    config.write_text(config.read_text().replace(str(usual.cid), str(scenario.module.cid)))
     job = scenario.post()
     with working(scenario, settle_after=0) as running:
         wait(lambda: scenario.state(job) is State.RUNNING, "it runs")
