@@ -136,7 +136,7 @@ schemas-check: .venv/.stamp-project
 # Groups (tests/conftest.py): what talks to shared services runs on one worker, one test after the other. Three workers
 # for two cores, because a market of processes mostly waits for blocks.
 test: .venv/.stamp-project node_modules/.stamp ## every test
-	$(PYTEST) -n 3 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
+	$(PYTEST) -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
 fuzz: .venv/.stamp-project node_modules/.stamp ## property tests and state machines, many examples, a new seed
 	@echo "fuzz: to repeat: make fuzz FUZZ_SEED=$(FUZZ_SEED)"

@@ -27,6 +27,15 @@ UNIT_FOLDERS = (
     "storage",
     "worker",
 )
+# Groups of a minute and more, the longest first: the run must not end by waiting for one of them.
+LONGEST = (
+    "services",
+    "e2e/test_wheel.py",
+    "worker/test_shell.py",
+    "e2e/test_readme.py",
+    "e2e/test_market.py",
+    "worker/test_take.py",
+)
 LOOPBACK_MARKS = ("net", "docker", "kubo", "e2e")
 LOOPBACK = ["127.0.0.1", "::1"]
 # Tests with one of these marks share an engine, a registry or a Kubo: one at a time.
@@ -68,16 +77,26 @@ def _group(item: pytest.Item, shared: set[Path]) -> str:
     return item.path.relative_to(ROOT).as_posix()
 
 
-def _weight(item: pytest.Item) -> int:
-    """Order the longest groups first, so that the last minutes do not wait for one worker."""
-    if _has(item, (*SHARED_MARKS, "e2e")):
-        return 0
-    return 1 if _has(item, ("stateful", "slow")) else 2
+def _waits(item: pytest.Item) -> bool:
+    """Say whether a test mostly waits, for blocks and for other processes."""
+    return _has(item, (*SHARED_MARKS, "e2e"))
+
+
+def _order(groups: dict[str, list[pytest.Item]]) -> list[pytest.Item]:
+    """Spread the groups that wait evenly among those that compute, so that neither leaves the cores idle."""
+    waiting = [name for name, items in groups.items() if any(_waits(item) for item in items)]
+    waiting.sort(key=lambda name: LONGEST.index(name) if name in LONGEST else len(LONGEST))
+    computing = [name for name in groups if name not in waiting]
+    # Of those that compute, the state machines are the longest.
+    computing.sort(key=lambda name: not any(_has(item, ("stateful", "slow")) for item in groups[name]))
+    place = {name: at / len(names) for names in (waiting, computing) for at, name in enumerate(names)}
+    return [item for name in sorted(groups, key=lambda name: place[name]) for item in groups[name]]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     shared = {item.path for item in items if _has(item, SHARED_MARKS)}
+    groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         folder = item.path.relative_to(ROOT).parts[0] if item.path.is_relative_to(ROOT) else ""
         if _has(item, LOOPBACK_MARKS):
@@ -85,5 +104,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.allow_hosts(LOOPBACK))
         elif folder in UNIT_FOLDERS:
             item.add_marker(pytest.mark.disable_socket)
-        item.add_marker(pytest.mark.xdist_group(_group(item, shared)))
-    items.sort(key=_weight)
+        group = _group(item, shared)
+        groups.setdefault(group, []).append(item)
+        item.add_marker(pytest.mark.xdist_group(group))
+    items[:] = _order(groups)
