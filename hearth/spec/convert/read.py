@@ -10,7 +10,10 @@ import json
 import re
 from typing import Any, Final
 
-MAX_BYTES: Final = 256 << 10
+from hearth.base.strangers import refuse_deep
+
+MAX_BYTES: Final = 64 << 10
+"""More than any file of the kind has: whatever is refused as a job file is read once more here."""
 MAX_DEPTH: Final = 64
 
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})")
@@ -39,10 +42,11 @@ def read_documents(raw: bytes) -> list[Any]:
     if text.lstrip().startswith("{"):
         try:
             # What begins like JSON may still be YAML in its flow style.
+            refuse_deep(raw, MAX_DEPTH)
             value = json.loads(text, parse_float=str, parse_constant=str)
             json.dumps(value, ensure_ascii=False).encode()  # half a surrogate pair has no UTF-8
             return [value]
-        except (ValueError, RecursionError):
+        except ValueError:
             pass
     return _Builder().build(text)
 
