@@ -295,11 +295,18 @@ class Worker:
     def look(self) -> Look:
         """Read what is new, and say what may be done about it."""
         self._market.port.begin_cycle()
-        head = self._watcher.sync()
-        if self._head is None or head.hash != self._head.hash:
-            self._head, self._head_seen = head, time.monotonic()
-            self._reconcile()
-            self._chain = self._read_chain(head)
+        try:
+            head = self._watcher.sync()
+            if self._head is None or head.hash != self._head.hash:
+                seen = time.monotonic()
+                self._reconcile(head)
+                # Only what was read whole is looked at again as long as the block stays.
+                self._chain = self._read_chain(head)
+                self._head, self._head_seen = head, seen
+        except ValueError as error:  # words that no contract writes: packed lanes out of range, short data
+            raise ChainError(
+                f"the RPC serves words that cannot be: {error}", code="RPC_BROKEN", hint="hearth worker doctor"
+            ) from error
         assert self._chain is not None
         now = head.timestamp + int(time.monotonic() - self._head_seen)
         self._apply_specs(now)
@@ -336,12 +343,16 @@ class Worker:
         jobs = self._watcher.read(head, node)
         return Snapshot(head.number, head.timestamp, node, self._watcher.immutables, jobs, credit=credit)
 
-    def _reconcile(self) -> None:
+    def _reconcile(self, head: Block | None = None) -> None:
         """Learn what became of transactions: mined, dropped, replaced, reorganised; send again what is unknown."""
         before = self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)
-        found = self._sender.reconcile()
+        found = self._sender.reconcile(head)
         if found.reorged:
-            log.warning("transactions left the chain", count=found.reorged)
+            known = {intent.id for intent in before}
+            again = [one for one in self._sender.journal.intents(TxState.BROADCAST) if one.id not in known]
+            log.warning(
+                "transactions left the chain", count=found.reorged, sent_again=[_short(one.key) for one in again]
+            )
         for intent in before:
             after = self._sender.journal.find(intent.key)
             if after is None or after.id != intent.id or after.state.live:
