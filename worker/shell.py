@@ -258,7 +258,8 @@ class Worker:
         try:
             step()
         except (ChainError, StorageError) as error:
-            if not error.retryable:
+            # Once the chain was read well, no answer of a provider ends the process.
+            if not error.retryable and not (isinstance(error, ChainError) and self._chain is not None):
                 raise
             self._pauses.failed()
             self.metrics.failures.labels(error.code).inc()
@@ -329,8 +330,14 @@ class Worker:
         try:
             node = self._market.node(self._told.node, head.hash)
         except NotFoundError as error:
-            if self._chain is None or not 0 < self._chain.node.exit_at <= head.timestamp:
+            if self._chain is None:
                 raise
+            if not 0 < self._chain.node.exit_at <= head.timestamp:
+                raise ChainError(
+                    f"the RPC knows no node {self._told.node} any more, which was there at block {self._chain.block}",
+                    code="RPC_LIES",
+                    hint="hearth worker doctor",
+                ) from error
             raise NodeLeftError from error
         if node.operator not in (self._sender.address, ZERO_ADDRESS):
             raise ConfigError(
