@@ -399,6 +399,8 @@ class Sender:
     def _failure(self, intent: Intent, receipt: Receipt) -> str | None:
         """Say why a mined transaction did not have the intent's effect; None where it had."""
         if any(a.cancels and a.hash == receipt.tx_hash for a in self.journal.attempts(intent)):
+            if intent.key.startswith("gap/"):
+                return "it only used a nonce up that nobody had signed for, and that held up later ones"
             return "it became pointless while it waited, and was cancelled"
         if receipt.ok:
             return None

@@ -517,7 +517,7 @@ def lie_about_nonces(rig: Rig, monkeypatch: pytest.MonkeyPatch, mined: int, pend
     monkeypatch.setattr(rig.chain, "nonce", lambda address, *, pending=False: said[pending])
 
 
-@pytest.mark.parametrize("ahead", [1, 5, MAX_GAP])
+@pytest.mark.parametrize("ahead", [1, MAX_GAP])
 def test_send__one_lie_about_the_nonce__is_healed_by_filling_the_gap(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, ahead: int
 ) -> None:
@@ -599,3 +599,36 @@ def test_send__dearest_tip_that_an_rpc_can_ask_for__is_the_cap(rig: Rig) -> None
     rig.sender.send(CALL, key="k")
     (tx,) = rig.mined()
     assert tx.max_fee == tx.priority_fee == rig.config.max_fee
+
+
+@pytest.mark.e2e
+def test_reconcile__a_real_chain_goes_back_by_1_to_64_blocks__everything_is_mined_again(tmp_path: Path) -> None:
+    """Each round leaves the transactions of all rounds before it deeper, so that final ones are taken back as well."""
+    from hearth.chain.rpc import Web3Chain
+    from hearth.local import devnet
+    from tests.kit.anvil import bare_chain, need_anvil
+
+    need_anvil()
+    with bare_chain() as url:
+        chain, account = Web3Chain([url], timeout=10), devnet.account(0)
+        chain.rpc("anvil_mine", "0x50")
+        journal = TxJournal(
+            tmp_path / "tx.db", chain_id=31337, genesis_hash=chain.genesis_hash(), address=account.address
+        )
+        sender = Sender(chain, account, journal, SenderConfig(timeout=20, poll=0.02, finality=8))
+        keys: list[str] = []
+        for depth in (1, 2, 7, 33, 64):
+            keys.append(f"k/{depth}")
+            sender.send(Call(TARGET, b"", depth, "pay"), key=keys[-1])
+            mined = journal.find(keys[-1])
+            assert mined is not None and mined.block_number is not None
+            if depth > 1:
+                chain.rpc("anvil_mine", hex(mined.block_number + depth - 1 - chain.head().number))
+            sender.reconcile()
+            chain.rpc("anvil_reorg", depth, [])
+            assert sender.reconcile().reorged >= 1
+        for key in keys:
+            assert sender.send(Call(TARGET, b"", int(key[2:]), "pay"), key=key).tx_hash is not None
+        assert chain.nonce(account.address) == len(keys)
+        assert chain.balance(TARGET) == sum(int(key[2:]) for key in keys)
+        journal.close()
