@@ -15,16 +15,20 @@ MAX_INTEGER: Final = 2**256 - 1
 """No amount, block or id on a chain is beyond it."""
 
 
-def read_json(raw: bytes | str, *, max_bytes: int = MAX_BYTES) -> Any:
+def read_json(raw: bytes | str, *, max_bytes: int = MAX_BYTES, max_values: int = MAX_BYTES) -> Any:
     """Return the value of JSON text that anyone may have written.
 
-    Raises ValueError for what is no JSON in UTF-8, for more than `max_bytes`, nesting beyond 64, numbers that are not
-    finite or pass 256 bits, and half surrogate pairs, which no file or database can hold.
+    Raises ValueError for what is no JSON in UTF-8, for more than `max_bytes`, or more values than about `max_values`
+    (three bytes may be a value, which takes seventy), nesting beyond 64, numbers that are not finite or pass 256 bits,
+    and half surrogate pairs, which no file or database can hold.
     """
     try:
         data = raw.encode() if isinstance(raw, str) else raw
         if len(data) > max_bytes:
             raise ValueError(f"it has {len(data)} bytes, and {max_bytes} are read")
+        # Each value but the first comes after one of these; those within texts are counted too.
+        if data.count(b",") + data.count(b"[") + data.count(b"{") > max_values:
+            raise ValueError(f"it holds more than {max_values} values")
         value = json.loads(data.decode(), parse_constant=_no_number)
     except UnicodeError as error:
         raise ValueError("it is not UTF-8 text") from error

@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 MAX_ANSWER: Final = 4 << 20
 """Bytes of an answer; the largest that honest nodes give are contract code and the hashes of a full block."""
-MAX_LOGS: Final = 16 << 20
+MAX_LOGS: Final = 8 << 20
 """Bytes of the logs of one range; a range with more is asked for in halves."""
+BYTES_A_VALUE: Final = 16
+"""An honest answer's values have more on average: hashes and addresses do, and the names of fields."""
 MAX_ADDRESSES: Final = 3
 """Addresses of one name that are tried."""
 _READ_BYTES: Final = 64 * 1024
@@ -133,7 +135,7 @@ class Endpoint:
         if 300 <= found.status < 400:
             raise ProviderFailed(f"it redirects (HTTP status {found.status}), which an RPC may not")
         try:
-            answer = read_json(found.body, max_bytes=limit)
+            answer = read_json(found.body, max_bytes=limit, max_values=1000 + len(found.body) // BYTES_A_VALUE)
         except ValueError as error:
             if found.status >= 400:
                 raise ProviderFailed(f"HTTP status {found.status}", wait) from error

@@ -151,12 +151,17 @@ def nests_a_result(asked: Asked) -> None:
     asked.body(b'{"jsonrpc":"2.0","id":%d,"result":' % asked.id + b"[" * 50_000 + b"]" * 50_000 + b"}")
 
 
+def packs_lists(asked: Asked) -> None:
+    """As many objects as fit into an answer."""
+    asked.body(b'{"jsonrpc":"2.0","id":%d,"result":[' % asked.id + b"[]," * 1_300_000 + b"[]]}")
+
+
 def bombs(asked: Asked) -> None:
     """3 MiB of gzip that are 3 GiB of blanks."""
     import zlib
 
     deflate = zlib.compressobj(9, wbits=31)
-    piece = deflate.compress(b" " * (64 << 20)) + deflate.flush(zlib.Z_SYNC_FLUSH)
+    piece = b"".join(deflate.compress(b" " * (1 << 20)) for _ in range(64)) + deflate.flush(zlib.Z_SYNC_FLUSH)
     asked.raw(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n")
     for _ in range(48):
         asked.raw(piece)
@@ -239,6 +244,7 @@ BROKEN: tuple[Lie, ...] = (
     nests,
     drips_headers,
     nests_a_result,
+    packs_lists,
     bombs,
     floods,
     answers_another,
