@@ -28,8 +28,8 @@ from typing import Any, Final
 import numpy as np
 
 from bench import fleets, plain
+from hearth.chain.answers import logs as logs_of
 from hearth.chain.port import Log
-from hearth.chain.rpc import _logs_of
 from hearth.market.events import JobPosted, Proposed, Settled, Started, Submitted, topic_of
 from hearth.protocol import formulas, words
 from hearth.protocol.types import Best, Node, NodeId, Outcome, State, TermsFlag, Unit
@@ -175,7 +175,7 @@ def bench_logs(lives: int, page: int = 2_000) -> dict[str, Any]:
     start = time.thread_time()
     index = Index(CHAIN_ID, REGISTRY)
     for answer in answers:
-        index.apply(_logs_of(json.loads(answer)), fleets.NOW)
+        index.apply(logs_of(json.loads(answer)), fleets.NOW)
     from_json = time.thread_time() - start
     index = Index(CHAIN_ID, REGISTRY)
     start = time.thread_time()

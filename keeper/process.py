@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Final
 
+import structlog
+
 from hearth.base.files import make_private
 from hearth.chain.rpc import Web3Chain
 from hearth.config.settings import Settings as Outer
@@ -15,6 +17,8 @@ from hearth.protocol import units
 from keeper.health import KeeperHealth
 from keeper.settings import Settings
 from keeper.shell import Keeper
+
+log = structlog.get_logger("keeper")
 
 STALL_SECONDS: Final = 180.0
 """Without the end of a cycle for this long, /healthz asks for a restart."""
@@ -27,7 +31,12 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
     """
     outer = Outer(home=settings.home, network=settings.network, rpc=settings.rpc)
     network = open_network(outer)
-    port = Web3Chain(rpc_urls(outer, network), chain_id=network.chain_id, genesis_hash=network.genesis_hash)
+    port = Web3Chain(
+        rpc_urls(outer, network),
+        chain_id=network.chain_id,
+        genesis_hash=network.genesis_hash,
+        on_fault=lambda name, why: log.warning("rpc.set_aside", provider=name, why=why),
+    )
     sender = None
     if settings.account is not None:
         make_private(settings.home)

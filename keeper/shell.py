@@ -181,7 +181,7 @@ class Keeper:
         if self.sender is None:
             return "dry run: no account is configured"
         if reconciles or self._waiting or self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST):
-            self.sender.reconcile()
+            self.sender.reconcile(self.reader.head)
             self._waiting = [(action, pending) for action, pending in self._waiting if not self._ended(action, pending)]
             alive = len(self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST))
             self.metrics.pending.set(alive)

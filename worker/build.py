@@ -15,6 +15,7 @@ import structlog
 from hearth.base.errors import ConfigError
 from hearth.base.files import make_private
 from hearth.chain.keys import SignerLock
+from hearth.chain.providers import OnFault
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import SenderConfig
 from hearth.config.settings import asset_of, load_settings
@@ -66,7 +67,13 @@ def build(
         home = Path(stack.enter_context(TemporaryDirectory(prefix="hearth-dry-run-")))
         settings, lock = settings.model_copy(update={"home": home}), home / lock.name
     home = make_private(settings.home)
-    market = market_of(settings, network, changes.get("rpc_timeout", 10.0))
+    metrics = WorkerMetrics()
+
+    def on_fault(name: str, why: str) -> None:
+        metrics.rpc_faults.labels(name).inc()
+        log.warning("an RPC provider is set aside", provider=name, why=why)
+
+    market = market_of(settings, network, changes.get("rpc_timeout", 10.0), on_fault)
     node = node_of(settings, market, key.address)
     paying = _changed(sender_config(network, max_fee=settings.max_gas_wei), changes)
     sender = stack.enter_context(open_sender(market.port, network, key, account, home=home, config=paying, lock=lock))
@@ -90,7 +97,6 @@ def build(
         # Several looks per beat, several blocks per look on a fast chain.
         poll=min(2.0, network.node_parameters.dead_after / 12),
     )
-    metrics = WorkerMetrics()
     worker = Worker(
         told,
         market=market,
@@ -113,13 +119,17 @@ def open_network(settings: Settings) -> Network:
     return open_chosen(load_settings({"network": settings.network}))
 
 
-def market_of(settings: Settings, network: Network, rpc_timeout: float) -> Market:
+def market_of(settings: Settings, network: Network, rpc_timeout: float, on_fault: OnFault) -> Market:
     """Open the market, by the settings' RPC or else the network file's, and check that it is the right one.
 
-    `rpc_timeout` is in seconds per request. Raises ChainError, ConfigError.
+    `rpc_timeout` is in seconds per answer, `on_fault` hears who is set aside. Raises ChainError, ConfigError.
     """
     port = Web3Chain(
-        settings.rpc or network.rpc, rpc_timeout, chain_id=network.chain_id, genesis_hash=network.genesis_hash
+        settings.rpc or network.rpc,
+        rpc_timeout,
+        chain_id=network.chain_id,
+        genesis_hash=network.genesis_hash,
+        on_fault=on_fault,
     )
     market = Market(port, network)
     market.check()

@@ -10,15 +10,16 @@ import secrets
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
 
-from hearth.base.errors import ConfigError, HearthError
+from hearth.base.errors import ChainError, ConfigError, HearthError
 from hearth.base.files import check_private
 from hearth.chain import keys
 from hearth.chain.port import ChainPort
+from hearth.chain.rpc import Web3Chain
 from hearth.client.standing import waits_of
 from hearth.config.settings import asset_of
 from hearth.market.network import Network
@@ -250,12 +251,9 @@ def look_at_rpc(settings: Settings, market: Market) -> list[Check]:
     """Check identity, lag, log range and the clock against the chain's."""
     market.check()
     port = market.port
-    urls = len(settings.rpc or market.network.rpc)
     rows = [
         Check("rpc", Level.PASS, f"chain {market.network.chain_id}, the contracts are the network file's"),
-        Check("rpc providers", Level.PASS, f"{urls} are configured")
-        if urls > 1
-        else Check("rpc providers", Level.WARN, "only one is configured", "add a second URL to rpc"),
+        *_look_at_providers(settings.rpc or market.network.rpc, market.network),
     ]
     began = time.monotonic()
     head = port.head()
@@ -275,6 +273,22 @@ def look_at_rpc(settings: Settings, market: Market) -> list[Check]:
         level = Level.WARN if market.network.local else Level.FAIL
         text = f"{skew} s from the newest block: the clock is wrong, or the provider lags"
         rows.append(Check("clock", level, text, "timedatectl set-ntp true, or another rpc"))
+    return rows
+
+
+def _look_at_providers(urls: Sequence[str], network: Network) -> list[Check]:
+    """Check each RPC provider by itself, and say what so many of them are good for."""
+    if len(urls) == 1:
+        rows = [Check("rpc providers", Level.WARN, "only one is configured", "add a second URL to rpc")]
+    elif len(urls) == 2:
+        rows = [Check("rpc providers", Level.PASS, "2 are configured; of three, one that lies is outvoted")]
+    else:
+        rows = [Check("rpc providers", Level.PASS, f"{len(urls)} are configured")]
+    for url in urls:
+        try:
+            Web3Chain([url], attempts=1, chain_id=network.chain_id, genesis_hash=network.genesis_hash).verify()
+        except ChainError as error:
+            rows.append(Check("rpc providers", Level.WARN, error.message, "take it out of rpc, or mend it"))
     return rows
 
 

@@ -43,6 +43,7 @@ class WorkerMetrics:
         self.transactions = counter("transactions", "Transactions by kind and end", "kind", "state")
         self.gas_spent = counter("gas_spent_wei", "Wei paid for gas")
         self.refused = counter("refused", "Sends that a contract refused, mostly lost races", "kind", "reason")
+        self.rpc_faults = counter("rpc_faults", "Times that an RPC provider was set aside", "provider")
         self.failures = counter("failures", "Cycles that failed and were tried again", "code")
 
     def turn(self) -> None:

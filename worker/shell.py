@@ -258,7 +258,8 @@ class Worker:
         try:
             step()
         except (ChainError, StorageError) as error:
-            if not error.retryable:
+            # Once the chain was read well, no answer of a provider ends the process.
+            if not error.retryable and not (isinstance(error, ChainError) and self._chain is not None):
                 raise
             self._pauses.failed()
             self.metrics.failures.labels(error.code).inc()
@@ -295,11 +296,18 @@ class Worker:
     def look(self) -> Look:
         """Read what is new, and say what may be done about it."""
         self._market.port.begin_cycle()
-        head = self._watcher.sync()
-        if self._head is None or head.hash != self._head.hash:
-            self._head, self._head_seen = head, time.monotonic()
-            self._reconcile()
-            self._chain = self._read_chain(head)
+        try:
+            head = self._watcher.sync()
+            if self._head is None or head.hash != self._head.hash:
+                seen = time.monotonic()
+                self._reconcile(head)
+                # Only what was read whole is looked at again as long as the block stays.
+                self._chain = self._read_chain(head)
+                self._head, self._head_seen = head, seen
+        except ValueError as error:  # words that no contract writes: packed lanes out of range, short data
+            raise ChainError(
+                f"the RPC serves words that cannot be: {error}", code="RPC_BROKEN", hint="hearth worker doctor"
+            ) from error
         assert self._chain is not None
         now = head.timestamp + int(time.monotonic() - self._head_seen)
         self._apply_specs(now)
@@ -322,8 +330,14 @@ class Worker:
         try:
             node = self._market.node(self._told.node, head.hash)
         except NotFoundError as error:
-            if self._chain is None or not 0 < self._chain.node.exit_at <= head.timestamp:
+            if self._chain is None:
                 raise
+            if not 0 < self._chain.node.exit_at <= head.timestamp:
+                raise ChainError(
+                    f"the RPC knows no node {self._told.node} any more, which was there at block {self._chain.block}",
+                    code="RPC_LIES",
+                    hint="hearth worker doctor",
+                ) from error
             raise NodeLeftError from error
         if node.operator not in (self._sender.address, ZERO_ADDRESS):
             raise ConfigError(
@@ -336,12 +350,16 @@ class Worker:
         jobs = self._watcher.read(head, node)
         return Snapshot(head.number, head.timestamp, node, self._watcher.immutables, jobs, credit=credit)
 
-    def _reconcile(self) -> None:
+    def _reconcile(self, head: Block | None = None) -> None:
         """Learn what became of transactions: mined, dropped, replaced, reorganised; send again what is unknown."""
         before = self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)
-        found = self._sender.reconcile()
+        found = self._sender.reconcile(head)
         if found.reorged:
-            log.warning("transactions left the chain", count=found.reorged)
+            known = {intent.id for intent in before}
+            again = [one for one in self._sender.journal.intents(TxState.BROADCAST) if one.id not in known]
+            log.warning(
+                "transactions left the chain", count=found.reorged, sent_again=[_short(one.key) for one in again]
+            )
         for intent in before:
             after = self._sender.journal.find(intent.key)
             if after is None or after.id != intent.id or after.state.live:

@@ -64,7 +64,7 @@ MAX_READ: Final = 256
 @dataclass(slots=True)
 class Row:
     """A job that may concern this node. `leases` are indices worth reading, `own` those of them that its last event
-    gives to this node, `since` first sights of own attempts."""
+    gives to this node, `seen` those that ever were, `since` first sights of own attempts."""
 
     id: JobId
     terms: Terms
@@ -72,6 +72,7 @@ class Row:
     posted: int
     leases: set[int] = field(default_factory=set)
     own: set[int] = field(default_factory=set)
+    seen: set[int] = field(default_factory=set)
     since: dict[tuple[int, int], int] = field(default_factory=dict)
     spec: SpecFacts | None = None
     retry_at: int = 0
@@ -141,10 +142,9 @@ class Watcher:
         self._market = market
         self._node = node
         self._payments: dict[tuple[bytes, bytes, int], Payment] = {}
-        network, parameters = market.network, market.network.node_parameters
-        contracts = [network.jobs, network.nodes]
-        self._cursor = Cursor(market.port, contracts, network.deploy_block, topics=map(topic_of, HEARD))
+        parameters = market.network.node_parameters
         self.immutables = Immutables(parameters.dead_after, parameters.minimum_stake)
+        self._cursor = self._begin()
 
     @property
     def earnings(self) -> Earnings:
@@ -153,25 +153,59 @@ class Watcher:
 
     # ---- logs ----
 
+    def _begin(self) -> Cursor:
+        """Know nothing, and read the market from its first block on. Raises ChainError, with nothing forgotten yet."""
+        network = self._market.network
+        contracts = [network.jobs, network.nodes]
+        cursor = Cursor(self._market.port, contracts, network.deploy_block, topics=map(topic_of, HEARD))
+        self.rows.clear()
+        self._payments.clear()
+        self._followed = False
+        return cursor
+
     def sync(self) -> Block:
         """Read the logs of new blocks; return the head, which later reads are pinned to. Raises ChainError.
 
-        A provider that holds logs back does not hold the worker up: it reads on at the next call.
+        A provider that holds logs back does not hold the worker up: it reads on at the next call. Only while the market
+        is read for the first time, or anew after a deep reorganisation, nothing may be missing: own leases would.
         """
         while True:
+            passed = self._cursor.position
             tick = self._cursor.read()
-            if tick.reset:
-                self._payments.clear()
             if tick.orphaned:
                 self.reorgs += 1
-                gone = {mark.hash for mark in tick.orphaned}
-                self._payments = {key: line for key, line in self._payments.items() if key[0] not in gone}
+                fork = min(mark.number for mark in tick.orphaned)
+                log.warning("the chain has gone back", passed=passed, to=fork - 1)
+                if tick.reset or passed - fork >= KEEP:
+                    fresh = self._begin()
+                    self._cursor.close()
+                    self._cursor = fresh
+                    continue
+                self._step_back(fork, {mark.hash for mark in tick.orphaned})
             for entry in tick.logs:
                 self._apply(entry)
             self.logs += len(tick.logs)
             self._cursor.advance(tick)
-            if tick.behind == 0 or not tick.marks:
+            if tick.behind == 0:
+                self._followed = True
                 return tick.head
+            if not tick.marks:
+                if not self._followed:
+                    raise ChainError(
+                        f"the RPC does not show all of the market's logs: {tick.behind} blocks are missing",
+                        code="RPC_LAGS",
+                        hint="hearth worker doctor",
+                    )
+                return tick.head
+
+    def _step_back(self, fork: int, gone: set[bytes]) -> None:
+        """Take back what was learnt from the block `fork` on, and read again what ended there."""
+        self._payments = {key: line for key, line in self._payments.items() if key[0] not in gone}
+        for row in self.rows.values():
+            row.since = {attempt: block for attempt, block in row.since.items() if block < fork}
+            row.leases |= row.seen
+            if row.ended is not None and row.ended >= fork:
+                row.ended = None
 
     def _apply(self, entry: Log) -> None:
         event = decode(entry)
@@ -187,6 +221,7 @@ class Watcher:
                 own = self._is_own(unit)
                 if unit.state == State.OPEN or own:
                     row.leases.add(event.index)
+                    row.seen.add(event.index)
                     row.ended = None
                 if own:
                     row.own.add(event.index)
@@ -203,7 +238,10 @@ class Watcher:
             # A provider that serves false terms gets no attention, and a true log of the job is read all the same.
             log.warning("log ignored", why=error.message)
             return
-        if posted is not None and posted.job_id not in self.rows:
+        if posted is not None and posted.job_id in self.rows:
+            # Posted once more, since the block of its first post is gone.
+            self.rows[posted.job_id].ended = None
+        elif posted is not None:
             policy = words.unpack_policy(posted.terms.policy)
             self.rows[posted.job_id] = Row(posted.job_id, posted.terms, policy, entry.block_number)
 
@@ -288,6 +326,7 @@ class Watcher:
         if self._is_own(view.unit):
             row.leases.add(index)
             row.own.add(index)
+            row.seen.add(index)
             since = row.since.setdefault((index, view.unit.attempts), head.number)
         return Lease(index, view.unit, view.best, since)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from hearth.base.errors import ChainError, FundsError, RefusedError
-from hearth.chain.port import Block, BlockRef, Call, Fees, Log, Receipt, Topics, Transaction, refused
+from hearth.chain.port import Block, BlockRef, Call, Fees, Log, Receipt, Topics, Transaction, match_topics, refused
 from hearth.protocol.types import LOCAL_CHAIN_ID
 
 GWEI = 10**9
@@ -288,7 +288,7 @@ class FakeChain:
             log
             for mined in blocks
             for log in mined.logs
-            if (not allowed or log.address in allowed) and _matches(log.topics, topics)
+            if (not allowed or log.address in allowed) and match_topics(log.topics, topics)
         ]
 
     def call(self, call: Call, block: BlockRef = "latest", *, sender: str | None = None) -> bytes:
@@ -380,20 +380,6 @@ class FakeChain:
 
 def _mined_at(tx: Transaction, receipt: Receipt) -> Transaction:
     return replace(tx, block_number=receipt.block_number, block_hash=receipt.block_hash)
-
-
-def _matches(have: tuple[bytes, ...], topics: Topics) -> bool:
-    if len(topics) > len(have):
-        return False
-    for value, wanted in zip(have, topics, strict=False):
-        if wanted is None:
-            continue
-        if isinstance(wanted, bytes):
-            if value != wanted:
-                return False
-        elif value not in wanted:
-            return False
-    return True
 
 
 def bloom_of(events: Sequence[Event]) -> bytes:

@@ -11,7 +11,8 @@ Source: SPEC section "Threats".
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,8 @@ from hearth.chain.port import Block, ChainPort, Log
 
 DEPTH: Final = 64
 """Blocks from the head within which a reorg is expected; they are read one by one, by hash."""
+LAG_SECONDS: Final = 30.0
+"""A provider that stays behind what was passed for longer is not late: the chain has gone back."""
 SPAN: Final = 5_000
 """Blocks that one `read` catches up at most, so that progress is kept."""
 _PATIENCE: Final = 3
@@ -75,6 +78,7 @@ class Cursor:
         topics: Iterable[bytes] = (),
         depth: int = DEPTH,
         span: int = SPAN,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Open the cursor.
 
@@ -91,6 +95,8 @@ class Cursor:
         self._ring: list[Mark] = []
         self._shown: dict[bytes, Mark] = {}
         self._fresh = True
+        self._clock = clock
+        self._behind_since: float | None = None
         self._db = self._open(path)
 
     def close(self) -> None:
@@ -194,22 +200,34 @@ class Cursor:
     def _walk_back(self, ring: list[Mark], head: Block) -> list[Mark]:
         """Drop from `ring` what is no longer in the chain, and return it, newest first."""
         orphaned: list[Mark] = []
-        if ring and head.number < ring[-1].number:
-            known = next((mark for mark in ring if mark.number == head.number), None)
-            if known is None or known.hash == head.hash:
-                # A provider that lags; what we passed is still the truth until something contradicts it.
-                raise ChainError(
-                    f"the provider is behind: its head is {head.number}, block {ring[-1].number} was seen",
-                    code="RPC_LAGS",
-                    hint="hearth doctor",
-                )
+        if ring and self._lags(ring, head):
+            # What we passed is still the truth until something contradicts it.
+            raise ChainError(
+                f"the provider is behind: its head is {head.number}, block {ring[-1].number} was seen",
+                code="RPC_LAGS",
+                hint="hearth doctor",
+            )
         while ring:
             mark = ring[-1]
+            if mark.number > head.number:
+                orphaned.append(ring.pop())
+                continue
             found = head if mark.number == head.number else self._port.block(mark.number)
             if found is not None and found.hash == mark.hash:
                 break
             orphaned.append(ring.pop())
         return orphaned
+
+    def _lags(self, ring: list[Mark], head: Block) -> bool:
+        """Say whether a head below what was passed is that of a provider that is late, and not of another chain."""
+        known = next((mark for mark in ring if mark.number == head.number), None)
+        if head.number >= ring[-1].number or (known is not None and known.hash != head.hash):
+            self._behind_since = None
+            return False
+        now = self._clock()
+        if self._behind_since is None:
+            self._behind_since = now
+        return now - self._behind_since < LAG_SECONDS
 
     def _catch_up(self, base: Mark | None, first: int, last: int) -> tuple[list[Log], list[Mark]]:
         """Read a range below the reorg depth; the blocks at both its ends must stand before and after."""

@@ -164,6 +164,21 @@ class ChainPort(Protocol):
         """Return a transaction that the node knows, or None."""
 
 
+def match_topics(have: Sequence[bytes], topics: Topics) -> bool:
+    """Say whether a log with these topics is one that `topics` ask for."""
+    if len(topics) > len(have):
+        return False
+    for value, wanted in zip(have, topics, strict=False):
+        if wanted is None:
+            continue
+        if isinstance(wanted, bytes):
+            if value != wanted:
+                return False
+        elif value not in wanted:
+            return False
+    return True
+
+
 def hex_of(value: bytes) -> str:
     """Return 0x-prefixed hex."""
     return "0x" + value.hex()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
 from hearth.base.failpoints import fp
-from hearth.chain.port import Call, ChainPort, Fees, Log, Receipt, hex_of, reason_of, refused
+from hearth.chain.port import Block, Call, ChainPort, Fees, Log, Receipt, hex_of, reason_of, refused
 from hearth.chain.tx_journal import Intent, SignedTx, TxJournal, TxState
 from hearth.protocol.units import Asset, amount_at_least, show_amount
 
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 GWEI: Final = 10**9
 LOOKS: Final = 3
 """Looks, a poll apart, at a receipt that ought to be there: a lagging provider is given that long."""
+MAX_GAP: Final = 64
+"""Nonces that an account may be ahead of what is mined and what the journal knows: as many as a pool keeps of one.
+
+What is further ahead nobody has signed for; it is a provider that names a false nonce.
+"""
 
 
 class Signer(Protocol):
@@ -143,7 +148,7 @@ class Sender:
         with self._lock:
             self._flush()
             known = self.journal.find(key)
-            if known is not None and known.state is TxState.MINED:
+            if known is not None and known.state.done:
                 self._recheck(known)
                 known = self.journal.current(known)
             if known is not None and (known.state.live or known.state.done):
@@ -157,7 +162,7 @@ class Sender:
             intent = self.journal.intend(key, call)
             fp("m2.intent", call.label)
             try:
-                free = max(self.port.nonce(self.address, pending=True), self.journal.next_nonce())
+                free = self._free_nonce()
                 if nonce not in (None, free):
                     raise ChainError(
                         f"{call.label or 'the call'} is for nonce {nonce} of {self.address}, whose next one is {free}",
@@ -186,14 +191,19 @@ class Sender:
         while True:
             try:
                 pending.intent = self.journal.current(pending.intent)
-                if pending.intent.state in (TxState.FAILED, TxState.REPLACED):
+                if pending.intent.state is TxState.FAILED:
                     raise refused(pending.intent.note, label=pending.intent.call.label)
-                sent = self._look(pending)
+                if pending.intent.state is TxState.REPLACED:
+                    raise self._given_up(pending.intent)
+                # What is mined has used its nonce: a receipt alone may be a lie.
+                used = self._nonce_is_used(pending.intent)
+                sent = self._look(pending) if used else None
                 if sent is not None:
                     return sent
-                missed = missed + 1 if self._nonce_is_used(pending.intent) else 0
+                missed = missed + 1 if used else 0
                 if missed >= LOOKS:
-                    raise self._nonce_taken(pending)
+                    pending.intent = self.journal.replaced(pending.intent, "another transaction used its nonce")
+                    continue
                 if pending.urgent or self._clock() - sent_at >= self.config.replace_after:
                     self._replace(pending)
                     sent_at = self._clock()
@@ -211,20 +221,24 @@ class Sender:
                 )
             self._sleep(self.config.poll)
 
-    def reconcile(self) -> Reconciled:
+    def reconcile(self, head: Block | None = None) -> Reconciled:
         """Bring the journal and the chain together: at start, after an outage, and now and then.
 
         Looks up what is pending or not final, rebroadcasts the same bytes of what is unknown, replaces what waited
-        too long, and drops intents that a crash left unsigned. Nonces above the journal's were used or are waited
-        on by a journal that was lost: they are adopted.
+        too long, and drops intents that a crash left unsigned. Where the account has fewer transactions on the chain
+        than the journal saw mined, final ones are looked up again too: no depth is beyond a rollback. Nonces above the
+        journal's were used or are waited on by a journal that was lost: they are adopted. `head` is the newest block
+        where the caller knows it; without it, one below a transaction's block is a provider that lags.
         """
         counts = dict.fromkeys(Reconciled.__dataclass_fields__, 0)
         with self._lock:
             for intent in self.journal.intents(TxState.INTENT):
                 self.journal.failed(intent, "never signed")
                 counts["dropped"] += 1
-            for intent in self.journal.intents(TxState.MINED):
-                counts["reorged"] += self._recheck(intent)
+            open_ones = {intent.id: intent for intent in self.journal.intents(TxState.MINED)}
+            open_ones |= {intent.id: intent for intent in self.journal.mined_from(self.port.nonce(self.address))}
+            for intent in sorted(open_ones.values(), key=lambda one: one.nonce or 0):
+                counts["reorged"] += self._recheck(intent, head)
             for intent in self.journal.intents(TxState.SIGNED, TxState.BROADCAST):
                 counts[self._settle_fate(intent)] += 1
             unknown = self.port.nonce(self.address, pending=True) - self.journal.next_nonce()
@@ -232,23 +246,24 @@ class Sender:
         return Reconciled(**counts)
 
     def look_again(self, intent: Intent) -> Intent | None:
-        """Find out what became of an intent that was given up as replaced; None where its nonce is another's for sure.
+        """Find out what became of an intent that was given up; None where its nonce is another's for sure.
 
         Its bytes may have been mined after all, unseen by a lagging provider, or still wait where a reorg gave the
-        nonce back. Raises ChainError TX_UNCLEAR where its nonce is used and nobody says by what.
+        nonce back. Raises ChainError TX_UNCLEAR where its nonce is used and nobody says by what, or is out of reach.
         """
         with self._lock:
             found = self._search(intent)
             if found is not None:
                 return found
-            if not self._nonce_is_used(intent):
+            if intent.nonce is not None and not self._nonce_is_used(intent):
                 return self.journal.unmined(intent)
-            if self.journal.nonce_is_known(intent):
+            if intent.nonce is not None and self.journal.nonce_is_known(intent):
                 return None
         hashes = [hex_of(attempt.hash) for attempt in self.journal.attempts(intent)]
         raise ChainError(
-            f"an earlier {intent.call.label or 'transaction'} of {self.address} may have been mined: its nonce "
-            f"{intent.nonce} is used, and this RPC knows none of {', '.join(hashes)}",
+            f"an earlier {intent.call.label or 'transaction'} of {self.address} may have been mined, or still be: "
+            + (f"its nonce {intent.nonce} is used" if intent.nonce is not None else intent.note)
+            + f", and this RPC knows none of {', '.join(hashes)}",
             code="TX_UNCLEAR",
             hint="look these up in an explorer, or try again with another --rpc; --again pays once more on purpose",
             tx_hashes=hashes,
@@ -256,6 +271,18 @@ class Sender:
         )
 
     # ---- steps ----
+
+    def _free_nonce(self) -> int:
+        """Return the nonce to sign for next. Raises ChainError RPC_LIES where the provider names one beyond reason."""
+        mined, pending = self.port.nonce(self.address), self.port.nonce(self.address, pending=True)
+        known = self.journal.next_nonce()
+        if pending > max(mined, known) + MAX_GAP:
+            raise ChainError(
+                f"the RPC says that {self.address} has {pending - mined} transactions waiting, which no pool keeps",
+                code="RPC_LIES",
+                hint="hearth doctor; use another --rpc",
+            )
+        return max(pending, known)
 
     def _prepare(self, call: Call) -> tuple[int, Fees]:
         """Check that the call can be paid and is not refused; return its gas limit and fees."""
@@ -372,6 +399,8 @@ class Sender:
     def _failure(self, intent: Intent, receipt: Receipt) -> str | None:
         """Say why a mined transaction did not have the intent's effect; None where it had."""
         if any(a.cancels and a.hash == receipt.tx_hash for a in self.journal.attempts(intent)):
+            if intent.key.startswith("gap/"):
+                return "it only used a nonce up that nobody had signed for, and that held up later ones"
             return "it became pointless while it waited, and was cancelled"
         if receipt.ok:
             return None
@@ -385,14 +414,15 @@ class Sender:
         return None
 
     def _search(self, intent: Intent) -> Intent | None:
-        """Return the intent as its receipt moves it; None without one, after `LOOKS` looks where its nonce is used."""
+        """Return the intent as its receipt moves it; None where its nonce is not used, or after `LOOKS` looks."""
         for look in range(LOOKS):
+            if not self._nonce_is_used(intent):
+                return None
             receipt = self._receipt_of(intent)
             if receipt is not None:
                 return self.journal.mined(intent, receipt, self._failure(intent, receipt))
-            if look + 1 == LOOKS or not self._nonce_is_used(intent):
-                return None
-            self._sleep(self.config.poll)
+            if look + 1 < LOOKS:
+                self._sleep(self.config.poll)
         return None
 
     def _why(self, call: Call, receipt: Receipt) -> str:
@@ -408,11 +438,10 @@ class Sender:
     def _nonce_is_used(self, intent: Intent) -> bool:
         return intent.nonce is not None and self.port.nonce(self.address) > intent.nonce
 
-    def _nonce_taken(self, pending: Pending) -> ChainError:
-        """Another process, or this one before its journal was lost, used the nonce: decide anew."""
-        pending.intent = self.journal.replaced(pending.intent, "another transaction used the nonce")
+    def _given_up(self, intent: Intent) -> ChainError:
+        """Return the error of what was given up, so that its caller decides anew."""
         return ChainError(
-            f"another transaction of {self.address} used the nonce of {pending.intent.call.label or 'this one'}",
+            f"{intent.call.label or 'a transaction'} of {self.address} is given up: {intent.note}",
             code="NONCE_TAKEN",
             hint="run one process per key; then the same command again",
         )
@@ -428,7 +457,14 @@ class Sender:
             intent = pending.intent
             nonce = intent.nonce
             assert nonce is not None
-            self._fill_gap_below(nonce)
+            gaps = self._gaps_below(intent)
+            if gaps is None:
+                pending.intent = self.journal.given_up(
+                    intent, f"its nonce {nonce}, which an RPC named, is out of reach: nobody signed for those before it"
+                )
+                return
+            for gap in gaps:
+                self._fill(gap)
             last = self.journal.attempts(intent)[-1]
             fees = self.port.fees()
             priority = max(_bumped(last.priority_fee), fees.priority_fee)
@@ -449,17 +485,21 @@ class Sender:
             return True
         return False
 
-    def _fill_gap_below(self, nonce: int) -> None:
-        """Use up the next nonce where it stands before `nonce` and the journal does not know it.
+    def _gaps_below(self, intent: Intent) -> list[int] | None:
+        """Return the nonces before an intent's that are neither mined nor known to the journal; None for too many."""
+        mined, nonce = self.port.nonce(self.address), intent.nonce
+        assert nonce is not None
+        known = {one for one in self.journal.nonces() if mined <= one < nonce}
+        if nonce - mined - len(known) > MAX_GAP:
+            return None
+        return [gap for gap in range(mined, nonce) if gap not in known]
 
-        A journal that was lost leaves transactions in the pool whose bytes nobody has; one that pays too little
-        would hold up every later one. Raises the fee until the pool takes it, within the cap.
+    def _fill(self, gap: int) -> None:
+        """Use up a nonce that the journal does not know, so that it holds up no later one.
+
+        A journal that was lost leaves transactions in the pool whose bytes nobody has, and a provider may have named a
+        nonce too high. Raises the fee until the pool takes it, within the cap.
         """
-        gap = self.port.nonce(self.address)
-        # MINED too: after a reorg that nobody noticed yet, its bytes are still at hand.
-        known_nonces = {i.nonce for i in self.journal.intents(TxState.SIGNED, TxState.BROADCAST, TxState.MINED)}
-        if gap >= nonce or gap in known_nonces:
-            return
         fees = self.port.fees()
         call = _cancel(self.address)
         max_fee, priority = self._max_fee(fees), fees.priority_fee
@@ -492,21 +532,30 @@ class Sender:
 
     # ---- reconciliation ----
 
-    def _recheck(self, intent: Intent) -> int:
+    def _recheck(self, intent: Intent, head: Block | None = None) -> int:
         """Move a mined intent to final, or back to pending where a reorg took it out; return 1 for the latter."""
         receipt = self._receipt_of(intent)
-        head = self.port.head()
+        newest = head or self.port.head()
         if receipt is None:
-            if intent.block_number is not None and head.number < intent.block_number:
-                return 0  # a lagging provider
+            if self._may_stand(intent, newest, lags=head is None):
+                return 0
             self.journal.unmined(intent)
             return 1
-        if receipt.block_hash != intent.block_hash:
+        if receipt.block_hash != intent.block_hash and intent.state.done:
             intent = self.journal.mined(intent, receipt, self._failure(intent, receipt))
-        if receipt.ok and head.number - receipt.block_number >= self.config.finality:
+        if intent.state is TxState.MINED and newest.number - receipt.block_number >= self.config.finality:
             self.journal.final(intent)
             fp("m10.final", intent.call.label)
         return 0
+
+    def _may_stand(self, intent: Intent, newest: Block, *, lags: bool) -> bool:
+        """Say whether the block of a mined intent may still be in the chain though nobody has the receipt."""
+        if intent.block_number is None:
+            return False
+        if newest.number < intent.block_number:
+            return lags
+        block = self.port.block(intent.block_number)
+        return block is not None and block.hash == intent.block_hash
 
     def _settle_fate(self, intent: Intent) -> str:
         """Find out what became of signed bytes; rebroadcast them where nothing did."""
@@ -516,16 +565,17 @@ class Sender:
         attempts = self.journal.attempts(intent)
         known = any(self.port.transaction(attempt.hash) is not None for attempt in attempts)
         if not known and self._nonce_is_used(intent):
-            self.journal.replaced(intent, "another transaction used the nonce")
+            self.journal.replaced(intent, "another transaction used its nonce")
             return "replaced"
+        pending = Pending(intent)
         try:
             if time.time() - attempts[-1].at >= self.config.replace_after:
-                self._replace(Pending(intent))
+                self._replace(pending)
             else:
-                self._broadcast(Pending(intent), attempts[-1])
+                self._broadcast(pending, attempts[-1])
         except (FundsError, RefusedError):
             return "failed"
-        return "rebroadcast"
+        return "replaced" if pending.intent.state is TxState.REPLACED else "rebroadcast"
 
 
 def _cancel(address: str) -> Call:

@@ -1,10 +1,11 @@
 """The transaction journal: what was signed is on disk before it is broadcast, so no crash can lose or double it.
 
 An intent moves intent -> signed -> broadcast -> mined -> final, or ends failed (reverted, or never sent) or replaced
-(another transaction used its nonce). Its key names the effect, such as "job/0x..../0/submit/1": while an intent of a
-key is alive or done, the key is never signed for again. SQLite in WAL mode with synchronous=FULL, so that a commit
-outlives a power cut. A lost journal loses no money: the nonce is adopted from the chain, contracts refuse repeats, and
-every send is simulated first. Source: SPEC section "Threats".
+(another transaction used its nonce, or the nonce is out of reach). Its key names the effect, such as
+"job/0x..../0/submit/1": while an intent of a key is alive or done, the key is never signed for again. The chain may
+take any of it back, at any depth. SQLite in WAL mode with synchronous=FULL, so that a commit outlives a power cut. A
+lost journal loses no money: the nonce is adopted from the chain, contracts refuse repeats, and every send is simulated
+first. Source: SPEC section "Threats".
 """
 
 from __future__ import annotations
@@ -258,6 +259,22 @@ class TxJournal:
             ).fetchone()
         return 0 if nonce is None else int(nonce) + 1
 
+    def nonces(self) -> set[int]:
+        """Return the nonces for which this journal has bytes that wait, or that were mined, reverted or not."""
+        with self._lock:
+            rows = self._db.execute(
+                "SELECT nonce FROM intents WHERE state IN ('signed', 'broadcast') OR tx_hash IS NOT NULL"
+            ).fetchall()
+        return {nonce for (nonce,) in rows}
+
+    def mined_from(self, nonce: int) -> list[Intent]:
+        """List what was mined with a nonce or a higher one, reverted or not, by nonce."""
+        with self._lock:
+            rows = self._db.execute(
+                f"SELECT {_COLUMNS} FROM intents WHERE tx_hash IS NOT NULL AND nonce >= ? ORDER BY nonce, id", (nonce,)
+            ).fetchall()
+        return [_intent(row) for row in rows]
+
     # ---- transitions ----
 
     def intend(self, key: str, call: Call) -> Intent:
@@ -324,11 +341,14 @@ class TxJournal:
         return self._get(intent.id)
 
     def unmined(self, intent: Intent) -> Intent:
-        """Record that a reorg took the transaction out of the chain; it waits for another block."""
+        """Record that a reorg took the transaction out of the chain: it waits for another block.
+
+        One that had failed there stays so, and its nonce is free again.
+        """
         with self._transaction():
             self._db.execute(
-                "UPDATE intents SET state = 'broadcast', tx_hash = NULL, block_number = NULL, block_hash = NULL "
-                "WHERE id = ?",
+                "UPDATE intents SET state = CASE state WHEN 'failed' THEN 'failed' ELSE 'broadcast' END, "
+                "tx_hash = NULL, block_number = NULL, block_hash = NULL WHERE id = ?",
                 (intent.id,),
             )
         return self._get(intent.id)
@@ -351,6 +371,12 @@ class TxJournal:
 
     def replaced(self, intent: Intent, note: str) -> Intent:
         """Record that another transaction used the nonce. The key is free again."""
+        return self._move(intent, TxState.REPLACED, note)
+
+    def given_up(self, intent: Intent, note: str) -> Intent:
+        """Record that the nonce is out of reach, so that it counts as nobody's. The key is free again."""
+        with self._transaction():
+            self._db.execute("UPDATE intents SET nonce = NULL WHERE id = ?", (intent.id,))
         return self._move(intent, TxState.REPLACED, note)
 
     def _move(self, intent: Intent, state: TxState, note: str = "") -> Intent:

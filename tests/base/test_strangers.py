@@ -51,8 +51,8 @@ READERS = {
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize(
     "raw",
-    ["[" * 200_000, '{"a":' * 150_000, '{"a":["]",' * 90_000, '"' + r"\"" * 400_000 + "["],
-    ids=["lists", "objects", "strings", "escapes"],
+    ["[" * 200_000, '{"a":' * 150_000, '{"a":["]",' * 90_000, '"' + r"\"" * 400_000 + "[", "1" + "," * 900_000],
+    ids=["lists", "objects", "strings", "escapes", "no-bracket"],
 )
 def test_read__no_guard_of_the_interpreter__is_a_refusal_and_no_crash(reader: str, raw: str) -> None:
     program = f"""
@@ -91,3 +91,9 @@ def test_plain__half_a_surrogate_pair__is_written_out_and_files_and_sqlite_take_
             "the key \\ud800look at \\udfff",
         )
     assert str(error) == error.message
+
+
+def test_read_json__more_values_than_are_wanted__is_a_value_error() -> None:
+    assert read_json("[1, 2, 3]", max_values=3) == [1, 2, 3]
+    with pytest.raises(ValueError, match="more than 3 values"):
+        read_json("[1, 2, 3, 4]", max_values=3)

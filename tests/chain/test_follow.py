@@ -11,7 +11,7 @@ from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError
 from hearth.chain.fake import Event, FakeChain, Fault
-from hearth.chain.follow import Cursor, Tick
+from hearth.chain.follow import LAG_SECONDS, Cursor, Tick
 from hearth.chain.port import Block, Log
 
 ADDRESS = "0x" + "ab" * 20
@@ -306,3 +306,49 @@ def test_read__random_histories_with_faults__always_ends_at_the_chains_truth(tmp
         reader.run()
         assert reader.rows == reader.expected(), seed
         reader.cursor.close()
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize("depth", [20, 100, 600])
+def test_read__chain_gone_back_and_still_shorter__is_believed_after_a_while(depth: int) -> None:
+    """No provider is late for that long: below what was passed, nothing contradicts it, and it stays."""
+    chain, clock = FakeChain(), Clock()
+    for n in range(700):
+        chain.mine([event(n)])
+    reader = Reader(chain)
+    reader.cursor._clock = clock
+    reader.run()
+    chain.reorg(depth, remine=[])
+    for clock.now in (0.0, LAG_SECONDS - 1):
+        with pytest.raises(ChainError, match="is behind"):
+            reader.cursor.read()
+    clock.now = LAG_SECONDS
+    reader.run()
+    assert reader.rows == reader.expected() and reader.cursor.position == 700 - depth
+    chain.mine([event(999)])
+    reader.run()
+    assert reader.rows == reader.expected()
+
+
+def test_read__provider_late_now_and_then__never_adds_up(depth: int = 3) -> None:
+    chain, clock = FakeChain(), Clock()
+    for n in range(10):
+        chain.mine([event(n)])
+    reader = Reader(chain)
+    reader.cursor._clock = clock
+    reader.run()
+    for _ in range(10):
+        clock.now += LAG_SECONDS - 1
+        hidden = [chain._blocks.pop() for _ in range(depth)]
+        with pytest.raises(ChainError, match="is behind"):
+            reader.cursor.read()
+        chain._blocks.extend(reversed(hidden))
+        reader.run()

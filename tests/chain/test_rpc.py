@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError
+from hearth.chain.endpoint import TokenBucket
 from hearth.chain.port import Call, hex_of, refused, revert_reason
-from hearth.chain.rpc import TokenBucket, Web3Chain
+from hearth.chain.rpc import Web3Chain
 
 pytestmark = pytest.mark.net
 

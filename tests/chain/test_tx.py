@@ -13,8 +13,8 @@ from eth_account import Account
 
 from hearth.base.errors import ChainError, FundsError, RefusedError
 from hearth.chain.fake import Effect, FakeChain, Fault, decode_raw
-from hearth.chain.port import Block, Call, Transaction, refused
-from hearth.chain.tx import GWEI, Sender, SenderConfig
+from hearth.chain.port import Block, Call, Receipt, Transaction, refused
+from hearth.chain.tx import GWEI, MAX_GAP, Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
 
 ACCOUNT = Account.from_key(b"\x11" * 32)
@@ -440,3 +440,195 @@ def test_reconcile__a_lagging_provider__is_no_reorg(rig: Rig) -> None:
     rig.chain._blocks.append(newest)
     rig.sender.reconcile()
     assert rig.state("k") is TxState.MINED
+
+
+# ---- rollbacks of any depth ----
+
+
+@pytest.mark.parametrize("depth", [*range(1, 9), 16, 33, 63, 64, 65, 600])
+def test_reconcile__rollback_of_any_depth__sends_again_what_the_chain_forgot(rig: Rig, depth: int) -> None:
+    rig.chain.mine(count=3)
+    first = rig.sender.send(CALL, key="k")
+    for _ in range(depth - 1):
+        rig.chain.mine()
+    rig.sender.reconcile()
+    assert rig.state("k") is (TxState.FINAL if depth > rig.config.finality else TxState.MINED)
+    rig.chain.reorg(depth)
+    rig.chain.drop_pool()
+    assert rig.sender.reconcile().reorged == 1 and rig.state("k") is TxState.BROADCAST
+    again = rig.sender.send(CALL, key="k")
+    assert again.tx_hash == first.tx_hash and again.block_hash != first.block_hash and len(rig.mined()) == 1
+
+
+@pytest.mark.parametrize("knows_head", [True, False])
+def test_reconcile__chain_now_shorter__is_gone_back_only_where_the_caller_knows_the_head(
+    rig: Rig, knows_head: bool
+) -> None:
+    rig.chain.mine(count=3)
+    rig.sender.send(CALL, key="k")
+    rig.chain.mine(count=100)
+    rig.sender.reconcile()
+    rig.chain.reorg(101, remine=[])
+    rig.chain.drop_pool()
+    found = rig.sender.reconcile(rig.chain.head() if knows_head else None)
+    assert found.reorged == knows_head and rig.state("k") is (TxState.BROADCAST if knows_head else TxState.FINAL)
+
+
+def test_start__final_key_that_the_chain_forgot__is_sent_again(rig: Rig) -> None:
+    """Whoever decides by the chain asks for the effect once more; the journal must not answer that it is done."""
+    rig.chain.mine(count=3)
+    rig.sender.send(CALL, key="k")
+    rig.chain.mine(count=100)
+    rig.sender.reconcile()
+    rig.chain.reorg(101)
+    rig.chain.drop_pool()
+    assert rig.sender.start(CALL, key="k").intent.state is TxState.BROADCAST
+
+
+def test_start__final_key_whose_receipt_is_pruned__is_done(rig: Rig) -> None:
+    rig.sender.send(CALL, key="k")
+    rig.chain.mine(count=100)
+    rig.sender.reconcile()
+    rig.chain.receipt = lambda tx_hash: None  # type: ignore[method-assign]
+    assert rig.sender.start(CALL, key="k").intent.state is TxState.FINAL
+    assert len(rig.chain.sent) == 1
+
+
+def test_reconcile__reverted_transaction_rolled_back__holds_up_nothing(rig: Rig) -> None:
+    def fail(tx: Transaction, block: Block) -> Effect:
+        raise refused("jobs: not open")
+
+    rig.chain.mine(count=3)
+    rig.chain.on_send(TARGET, CALL.data[:4], fail)
+    with pytest.raises(RefusedError):
+        rig.sender.send(CALL, key="k")
+    rig.chain.reorg(1)
+    rig.chain.drop_pool()
+    rig.sender.reconcile()
+    rig.sender.send(Call(TARGET, b"\x05" * 4), key="l")
+    assert [tx.nonce for tx in rig.mined()] == [0]
+
+
+# ---- lies about nonces and receipts ----
+
+
+def lie_about_nonces(rig: Rig, monkeypatch: pytest.MonkeyPatch, mined: int, pending: int) -> None:
+    said = {False: mined, True: pending}
+    monkeypatch.setattr(rig.chain, "nonce", lambda address, *, pending=False: said[pending])
+
+
+@pytest.mark.parametrize("ahead", [1, MAX_GAP])
+def test_send__one_lie_about_the_nonce__is_healed_by_filling_the_gap(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    with monkeypatch.context() as lying:
+        lie_about_nonces(rig, lying, 0, ahead)
+        pending = rig.sender.start(CALL, key="k")
+    assert pending.intent.nonce == ahead
+    assert rig.sender.finish(pending).tx_hash is not None
+    assert [tx.nonce for tx in rig.mined()] == list(range(ahead + 1))
+    rig.sender.reconcile()
+    rig.sender.send(replace(CALL, label="other"), key="l")
+    assert rig.mined()[-1].nonce == ahead + 1
+
+
+def test_send__pool_beyond_reason__is_refused_and_nothing_signed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as lying:
+        lie_about_nonces(rig, lying, 0, MAX_GAP + 1)
+        with pytest.raises(ChainError) as caught:
+            rig.sender.send(CALL, key="k")
+    assert caught.value.code == "RPC_LIES" and caught.value.retryable and rig.chain.sent == []
+    rig.sender.send(CALL, key="k")
+    assert [tx.nonce for tx in rig.mined()] == [0]
+
+
+@pytest.mark.parametrize("crash", [True, False])
+def test_send__nonce_out_of_reach_was_signed__is_given_up_and_the_key_goes_on(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, crash: bool
+) -> None:
+    """What an RPC alone can lie a sender into: both counts are false."""
+    with monkeypatch.context() as lying:
+        lie_about_nonces(rig, lying, 10**9, 10**9)
+        pending = rig.sender.start(CALL, key="k")
+    assert pending.intent.nonce == 10**9
+    if crash:
+        rig.journal._db.execute("UPDATE attempts SET at = at - 1000")
+        rig.crash()
+        assert rig.sender.reconcile().replaced == 1
+    else:
+        with pytest.raises(ChainError, match="out of reach") as caught:
+            rig.sender.finish(pending)
+        assert caught.value.code == "NONCE_TAKEN"
+    assert rig.state("k") is TxState.REPLACED and rig.journal.next_nonce() == 0
+    rig.sender.send(CALL, key="k")
+    assert [tx.nonce for tx in rig.mined()] == [0]
+
+
+def test_look_again__nonce_out_of_reach__is_unclear_since_its_bytes_are_out(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as lying:
+        lie_about_nonces(rig, lying, 10**9, 10**9)
+        pending = rig.sender.start(CALL, key="send/a/0")
+    with pytest.raises(ChainError):
+        rig.sender.finish(pending)
+    last = rig.journal.newest("send/a/", replaced=True)
+    assert last is not None
+    with pytest.raises(ChainError) as caught:
+        rig.sender.look_again(last)
+    assert caught.value.code == "TX_UNCLEAR" and "out of reach" in caught.value.message
+
+
+def test_finish__receipt_before_the_nonce_is_used__is_not_believed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    pending = rig.sender.start(CALL, key="k")
+    (tx,) = rig.chain.pending
+    forged = Receipt(tx.hash, 1, b"\1" * 32, True, 21_000, 1, ADDRESS, TARGET, None, ())
+    rig.mining = False
+    with monkeypatch.context() as lying:
+        lying.setattr(rig.chain, "receipt", lambda tx_hash: forged)
+        rig.sender.reconcile()
+        assert rig.state("k") is TxState.BROADCAST
+    rig.mining = True
+    sent = rig.sender.finish(pending)
+    assert sent.block_hash != forged.block_hash
+
+
+def test_send__dearest_tip_that_an_rpc_can_ask_for__is_the_cap(rig: Rig) -> None:
+    rig.chain.priority_fee = 2**62
+    rig.chain.set_balance(ADDRESS, 10**6 * ETHER)
+    rig.sender.send(CALL, key="k")
+    (tx,) = rig.mined()
+    assert tx.max_fee == tx.priority_fee == rig.config.max_fee
+
+
+@pytest.mark.e2e
+def test_reconcile__a_real_chain_goes_back_by_1_to_64_blocks__everything_is_mined_again(tmp_path: Path) -> None:
+    """Each round leaves the transactions of all rounds before it deeper, so that final ones are taken back as well."""
+    from hearth.chain.rpc import Web3Chain
+    from hearth.local import devnet
+    from tests.kit.anvil import bare_chain, need_anvil
+
+    need_anvil()
+    with bare_chain() as url:
+        chain, account = Web3Chain([url], timeout=10), devnet.account(0)
+        chain.rpc("anvil_mine", "0x50")
+        journal = TxJournal(
+            tmp_path / "tx.db", chain_id=31337, genesis_hash=chain.genesis_hash(), address=account.address
+        )
+        sender = Sender(chain, account, journal, SenderConfig(timeout=20, poll=0.02, finality=8))
+        keys: list[str] = []
+        for depth in (1, 2, 7, 33, 64):
+            keys.append(f"k/{depth}")
+            sender.send(Call(TARGET, b"", depth, "pay"), key=keys[-1])
+            mined = journal.find(keys[-1])
+            assert mined is not None and mined.block_number is not None
+            if depth > 1:
+                chain.rpc("anvil_mine", hex(mined.block_number + depth - 1 - chain.head().number))
+            sender.reconcile()
+            chain.rpc("anvil_reorg", depth, [])
+            assert sender.reconcile().reorged >= 1
+        for key in keys:
+            assert sender.send(Call(TARGET, b"", int(key[2:]), "pay"), key=key).tx_hash is not None
+        assert chain.nonce(account.address) == len(keys)
+        assert chain.balance(TARGET) == sum(int(key[2:]) for key in keys)
+        journal.close()

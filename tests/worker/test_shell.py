@@ -142,6 +142,28 @@ def test_drained__owners_call_that_is_taken_up_and_not_sent__goes_on(tmp_path: P
     assert not worker._drained()
 
 
+@pytest.mark.parametrize("fault", [ChainError("no answer"), ValueError("spare bits are set")])
+def test_look__block_that_was_not_read_whole__is_read_again(fault: Exception) -> None:
+    """The same block would else be decided on with the words of the one before, or with none."""
+    read: list[str] = []
+
+    def fails(head: Any) -> Any:
+        read.append(head.hash)
+        raise fault
+
+    worker = Worker.__new__(Worker)
+    worker._market = SimpleNamespace(port=SimpleNamespace(begin_cycle=lambda: None))  # type: ignore[assignment]
+    worker._watcher = SimpleNamespace(sync=lambda: SimpleNamespace(hash="a"))  # type: ignore[assignment]
+    worker._head = worker._chain = None
+    worker._reconcile = lambda head: None  # type: ignore[method-assign,misc]
+    worker._read_chain = fails  # type: ignore[method-assign,assignment]
+    for _ in range(2):
+        with pytest.raises(ChainError) as caught:
+            worker.look()
+        assert caught.value.retryable
+    assert read == ["a", "a"]
+
+
 @pytest.mark.parametrize(
     ("rows", "fault", "answer"),
     [

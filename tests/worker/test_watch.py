@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hearth.base.errors import ChainError
 from hearth.chain.fake import Event
 from hearth.market.events import Settled, Slashed, Started, topic_of
 from hearth.protocol import words
@@ -154,3 +155,105 @@ def test_earnings__settled_slashed_and_reorganised__follow_the_chain(world: Scri
     world.chain.reorg(1)
     world.read()
     assert (world.watcher.earnings.paid, world.watcher.earnings.income, world.watcher.reorgs) == (0, 0, 1)
+
+
+def at(world: Scripted, job: JobId) -> int:
+    """Return since when the job's only lease is this node's, as decisions read it."""
+    (lease,) = world.read()[job].leases
+    return lease.since
+
+
+def test_read__lease_taken_again_after_a_reorganisation__is_first_seen_in_its_own_block(world: Scripted) -> None:
+    job, posted = world.post(decided.TERMS)
+    world.words[job] = words.pack_unit(decided.RUNNING)
+    world.chain.mine(count=3)
+    world.chain.mine([posted])
+    world.chain.mine([world.event(Started, job, decided.RUNNING, 0)])
+    first = at(world, job)
+    world.chain.mine(count=20)
+    # The claim is gone, and mined again far below the old block: nobody may wait until the old height is reached.
+    world.chain.reorg(21, remine=[[]])
+    world.words[job] = words.pack_unit(decided.OPEN)
+    world.read()
+    world.words[job] = words.pack_unit(decided.RUNNING)
+    world.chain.mine([world.event(Started, job, decided.RUNNING, 0)])
+    assert at(world, job) == world.chain.head().number == first + 1
+
+
+@pytest.mark.parametrize("depth", [*range(1, 9), 33, 64, 65, 100])
+def test_read__ended_job_whose_end_is_rolled_back__is_read_again(world: Scripted, depth: int) -> None:
+    job, posted = world.post(decided.TERMS)
+    submitted = replace(decided.RUNNING, state=State.SUBMITTED)
+    world.chain.mine(count=200)
+    world.chain.mine([posted])
+    world.chain.mine([world.event(Started, job, submitted, 0)])
+    world.words[job] = words.pack_unit(submitted)
+    world.read()
+    settled = replace(submitted, state=State.SETTLED, outcome=Outcome.OK)
+    world.words[job] = words.pack_unit(settled)
+    world.chain.mine([world.event(Settled, job, settled, 100, 5)])
+    assert world.read()[job].leases == ()
+    for _ in range(depth - 1):
+        world.chain.mine()
+    world.read()
+    assert world.watcher.earnings.paid == 1
+    world.words[job] = words.pack_unit(submitted)
+    world.chain.reorg(depth)
+    assert [lease.unit.state for lease in world.read()[job].leases] == [State.SUBMITTED]
+    assert world.watcher.earnings.paid == 0
+
+
+def test_read__array_lease_whose_settlement_is_rolled_back__is_read_again(world: Scripted) -> None:
+    job, posted = world.post(replace(decided.TERMS, units=10))
+    world.words[job] = words.pack_header(Header(touched=1, opened=decided.NOW))
+    submitted = replace(decided.RUNNING, state=State.SUBMITTED)
+    world.units[job, 0] = words.pack_unit(submitted)
+    world.chain.mine(count=3)
+    world.chain.mine([posted, world.event(Started, job, submitted, 0)])
+    world.read()
+    world.units[job, 0] = words.pack_unit(replace(submitted, state=State.SETTLED, outcome=Outcome.OK))
+    world.chain.mine()
+    assert world.read()[job].leases == ()
+    world.units[job, 0] = words.pack_unit(submitted)
+    world.chain.reorg(1)
+    assert [lease.index for lease in world.read()[job].leases] == [0]
+
+
+def test_read__job_posted_again_after_its_post_was_rolled_back__is_followed(world: Scripted) -> None:
+    job, posted = world.post(decided.TERMS)
+    world.words[job] = words.pack_unit(decided.OPEN)
+    world.chain.mine(count=3)
+    world.chain.mine([posted])
+    world.read()
+    del world.words[job]
+    world.chain.reorg(1)
+    world.read()
+    assert world.read() == {}
+    world.words[job] = words.pack_unit(decided.OPEN)
+    world.chain.mine([posted])
+    assert list(world.read()) == [job]
+
+
+def test_sync__logs_held_back_at_first__is_an_error_and_later_is_not(
+    world: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever has not read the market yet would take every lease of its own for lost."""
+    _, posted = world.post(decided.TERMS)
+    world.chain.mine()
+    hidden = world.chain.mine([posted])
+    world.chain.mine()
+    real = world.chain.block
+
+    def hides(where: Any) -> Any:
+        found = real(where)
+        return None if found == hidden else found
+
+    with monkeypatch.context() as lying:
+        lying.setattr(world.chain, "block", hides)
+        with pytest.raises(ChainError, match="does not show all"):
+            world.watcher.sync()
+    world.watcher.sync()
+    hidden = world.chain.mine()
+    world.chain.mine()
+    monkeypatch.setattr(world.chain, "block", hides)
+    assert world.watcher.sync() == world.chain.head()

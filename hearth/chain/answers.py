@@ -1,0 +1,262 @@
+"""What a JSON-RPC provider's answers mean: values of the port's types, or what went wrong, by name.
+
+Answers come from strangers. A parser here returns a value that was looked at whole, or raises one of `MALFORMED`; an
+error object becomes the refusal of a contract, of a pool, or the failure of this one provider. Quantities are bounded
+by what the chain's own rules and our databases hold.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from email.utils import parsedate_to_datetime
+from typing import Any, Final
+
+from hearth.base.errors import ChainError, FundsError, HearthError
+from hearth.base.text import plain
+from hearth.chain.port import Block, Log, Receipt, Transaction, revert_reason
+from hearth.chain.port import refused as refused_by_contract
+
+MALFORMED: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+"""What a parser raises for an answer that is not what was asked for."""
+MAX_QUANTITY: Final = 2**63 - 1
+"""No height, second, nonce, gas or fee is beyond it (EIP-2681 bounds nonces by 2**64 - 1); SQLite holds it."""
+_TEXT: Final = 500
+"""Characters of a stranger's message that are repeated."""
+
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_REVERT = re.compile(r"revert|vm execution error|invalid opcode|out of gas", re.I)
+_RATE = re.compile(r"rate.?limit|too many requests|requests? per|throughput|compute units|capacity", re.I)
+_TOO_MUCH = re.compile(
+    r"too many|more than|exceed|limit|range|too large|too big|size|query returned|timed? ?out|timeout|narrow", re.I
+)
+_UNKNOWN_BLOCK = re.compile(
+    r"header not found|unknown block|block not found|could not find block|out ?of ?range|missing trie|not found", re.I
+)
+_KNOWN = re.compile(r"already known|known transaction|already imported|already in (the )?(mem)?pool|alreadyknown", re.I)
+_NONCE_LOW = re.compile(r"nonce (is )?too low|old ?nonce|nonce.*already (been )?used", re.I)
+_UNDERPRICED = re.compile(r"underpriced|fee too low|less than block base fee|feecaptoolow|below (the )?base fee", re.I)
+_FUNDS = re.compile(r"insufficient (funds|balance)|doesn't have enough funds|not enough funds", re.I)
+
+
+class ProviderFailed(Exception):
+    """One provider did not answer, or not with what was asked for; another may.
+
+    `wait` is the seconds that it asked to be left alone, `code` that of the error where no other answers either.
+    """
+
+    def __init__(
+        self,
+        why: str,
+        wait: float = 0.0,
+        *,
+        code: str = "RPC_UNAVAILABLE",
+        timeout: bool = False,
+        throttled: bool = False,
+    ) -> None:
+        self.why = plain(why)
+        super().__init__(self.why)
+        self.wait = wait
+        self.code = code
+        self.timeout = timeout
+        self.throttled = throttled
+
+
+class TooMuch(Exception):
+    """The provider will not serve a range this wide."""
+
+
+# ---- values ----
+
+
+def quantity(raw: Any) -> int:
+    """Return a number of at most 63 bits."""
+    value = amount(raw)
+    if value > MAX_QUANTITY:
+        raise ValueError("a number beyond reason")
+    return value
+
+
+def amount(raw: Any) -> int:
+    """Return an amount of wei, of at most 256 bits."""
+    if not _QUANTITY.fullmatch(raw):
+        raise ValueError("no hexadecimal number")
+    return int(raw, 16)
+
+
+def data(raw: Any) -> bytes:
+    """Return bytes of any length."""
+    if not raw.startswith("0x"):
+        raise ValueError("no 0x prefix")
+    return bytes.fromhex(raw[2:])
+
+
+def digest(raw: Any) -> bytes:
+    """Return a hash."""
+    value = data(raw)
+    if len(value) != 32:
+        raise ValueError(f"a hash of {len(value)} bytes")
+    return value
+
+
+def _address(raw: Any) -> str:
+    if not _ADDRESS.fullmatch(raw):
+        raise ValueError("no address")
+    return str(raw).lower()
+
+
+def _optional_address(raw: Any) -> str | None:
+    return None if raw is None else _address(raw)
+
+
+def block(raw: Any) -> Block:
+    """Return a block's header."""
+    bloom = data(raw.get("logsBloom") or "0x")
+    if len(bloom) not in (0, 256):
+        raise ValueError(f"a bloom of {len(bloom)} bytes")
+    return Block(
+        number=quantity(raw["number"]),
+        hash=digest(raw["hash"]),
+        parent_hash=digest(raw["parentHash"]),
+        timestamp=quantity(raw["timestamp"]),
+        base_fee=quantity(raw.get("baseFeePerGas") or "0x0"),
+        bloom=bloom,
+    )
+
+
+def logs(raw: Any) -> list[Log]:
+    """Return logs as they came, those that are marked as removed left out."""
+    if not isinstance(raw, list):
+        raise ValueError("no list of logs")
+    fromhex = bytes.fromhex
+    found = [
+        Log(
+            item["address"].lower(),
+            tuple([fromhex(topic[2:]) for topic in item["topics"]]),
+            fromhex(item["data"][2:]),
+            int(item["blockNumber"], 16),
+            fromhex(item["blockHash"][2:]),
+            fromhex(item["transactionHash"][2:]),
+            int(item["logIndex"], 16),
+        )
+        for item in raw
+        if not item.get("removed")
+    ]
+    for log in found:
+        if any(len(topic) != 32 for topic in log.topics) or len(log.topics) > 4:
+            raise ValueError("topics that no log has")
+        if len(log.block_hash) != 32 or len(log.tx_hash) != 32:
+            raise ValueError("a hash of another length")
+        if not (0 <= log.block_number <= MAX_QUANTITY and 0 <= log.log_index <= MAX_QUANTITY):
+            raise ValueError("a number beyond reason")
+    return found
+
+
+def receipt(raw: Any) -> Receipt:
+    """Return a mined transaction's receipt."""
+    return Receipt(
+        tx_hash=digest(raw["transactionHash"]),
+        block_number=quantity(raw["blockNumber"]),
+        block_hash=digest(raw["blockHash"]),
+        ok=quantity(raw["status"]) == 1,
+        gas_used=quantity(raw["gasUsed"]),
+        gas_price=quantity(raw.get("effectiveGasPrice") or "0x0"),
+        sender=_address(raw["from"]),
+        to=_optional_address(raw.get("to")),
+        contract=_optional_address(raw.get("contractAddress")),
+        logs=tuple(logs(raw["logs"])),
+    )
+
+
+def transaction(raw: Any) -> Transaction:
+    """Return a transaction, mined or waiting."""
+    mined = raw.get("blockHash")
+    price = raw.get("gasPrice") or "0x0"
+    return Transaction(
+        hash=digest(raw["hash"]),
+        sender=_address(raw["from"]),
+        to=_optional_address(raw.get("to")),
+        nonce=quantity(raw["nonce"]),
+        value=amount(raw["value"]),
+        data=data(raw["input"]),
+        gas=quantity(raw["gas"]),
+        max_fee=quantity(raw.get("maxFeePerGas") or price),
+        priority_fee=quantity(raw.get("maxPriorityFeePerGas") or price),
+        block_number=None if mined is None else quantity(raw["blockNumber"]),
+        block_hash=None if mined is None else digest(mined),
+    )
+
+
+# ---- errors ----
+
+
+def failure_of(error: Any, method: str) -> Exception:
+    """Turn a JSON-RPC error object into the exception that says what to do about it."""
+    if not isinstance(error, dict):
+        return ProviderFailed(str(error)[:200])
+    code = error.get("code")
+    text = plain(str(error.get("message", ""))[:_TEXT])
+    if code == 429 or (_RATE.search(text) and not _REVERT.search(text)):
+        return ProviderFailed(f"rate limited: {text}", throttled=True)
+    if method == "eth_getLogs" and (code == -32005 or _TOO_MUCH.search(text)):
+        return TooMuch(text)
+    if method == "eth_sendRawTransaction":
+        sent = _pool_refusal(text)
+        if sent is not None:
+            return sent
+    if _FUNDS.search(text):
+        return FundsError(f"the account cannot pay for this call: {text}", hint="hearth wallet balance")
+    if code == 3 or _REVERT.search(text):
+        raw = _revert_data(error.get("data"))
+        return refused_by_contract(plain(revert_reason(raw)[:_TEXT]) or _reason_in_text(text), data=raw)
+    if code == -32601:
+        return ChainError(
+            f"the provider does not serve {method}", code="RPC_UNSUPPORTED", hint="hearth doctor", retryable=False
+        )
+    if _UNKNOWN_BLOCK.search(text):
+        return ChainError(f"the provider does not know that block: {text}", code="BLOCK_UNKNOWN", hint="hearth doctor")
+    return ProviderFailed(f"{method}: {text}")
+
+
+def retry_after(header: str | None) -> float:
+    """Read Retry-After: seconds or an HTTP date; 0 where there is none or it makes no sense."""
+    if not header:
+        return 0.0
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = parsedate_to_datetime(header).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return 0.0
+    # Not a number is no wait either.
+    return seconds if seconds > 0 else 0.0
+
+
+def _revert_data(raw: Any) -> bytes:
+    """Find the return data in the several shapes that nodes wrap it in."""
+    if isinstance(raw, dict):
+        raw = raw.get("data") or raw.get("result")
+    if not isinstance(raw, str):
+        return b""
+    text = raw.removeprefix("Reverted ").strip()
+    try:
+        return bytes.fromhex(text[2:]) if text.startswith("0x") else b""
+    except ValueError:
+        return b""
+
+
+def _reason_in_text(text: str) -> str:
+    found = re.search(r"revert(?:ed)?(?: with reason string)?:? '?([^']+)'?$", text)
+    return found.group(1).strip() if found else ""
+
+
+def _pool_refusal(text: str) -> HearthError | None:
+    if _KNOWN.search(text):
+        return ChainError("the transaction is in the pool already", code="ALREADY_KNOWN", hint="hearth doctor")
+    if _NONCE_LOW.search(text):
+        return ChainError("the nonce is used already", code="NONCE_TOO_LOW", hint="hearth doctor")
+    if _UNDERPRICED.search(text):
+        return ChainError(f"the fees are too low: {text}", code="UNDERPRICED", hint="hearth doctor")
+    return None

@@ -1,0 +1,426 @@
+"""Several providers of one chain: whom to ask, whom to leave alone for a while, and whom to believe.
+
+A provider that fails, however it does, is set aside with growing pauses and the next one is asked. What all honest
+providers must answer alike (a block, a read pinned to one, logs) counts where more than half of those that answer say
+it: of three, one that lies is outvoted and set aside; of two, a contradiction is NO_QUORUM; one alone is believed.
+Why so: docs/decisions/0025-which-provider-is-believed.md.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError
+from hearth.chain import answers
+from hearth.chain.answers import ProviderFailed, TooMuch
+from hearth.chain.endpoint import Endpoint, TokenBucket
+from hearth.chain.port import Block
+
+Value = TypeVar("Value")
+
+MAX_LAG: Final = 64
+"""Blocks that a provider's newest one may be away from that of the others."""
+PATIENCE_SECONDS: Final = 1.0
+"""An answer that took longer counts as slow, by what it took more."""
+FORGIVEN_SECONDS: Final = 60.0
+"""After so long without a failure the pauses begin anew; a provider may be slow for its time-out in as long."""
+_MAX_WAIT: Final = 30.0
+"""Seconds: the longest Retry-After that is honoured by waiting."""
+_MAX_PAUSE: Final = 300.0
+"""Seconds: the longest that a provider which keeps failing is left alone."""
+_RECENT_SECONDS: Final = 0.5
+"""How long the newest block that was agreed on stands for the newest one."""
+
+OnFault = Callable[[str, str], None]
+"""Hear that a provider is set aside: its name, and why."""
+
+
+class Said(NamedTuple, Generic[Value]):
+    """What one provider said: a value, or a refusal that stands for the chain's answer."""
+
+    provider: Provider
+    value: Value | None
+    refusal: HearthError | None
+
+    @property
+    def abstains(self) -> bool:
+        """Say whether it knows nothing, which a provider that lags says as well."""
+        return self.value is None and not isinstance(self.refusal, RefusedError | FundsError)
+
+    def agrees(self, other: Said[Value]) -> bool:
+        """Say whether both say the same; two refusals may be worded differently."""
+        return type(self.refusal) is type(other.refusal) and self.value == other.value
+
+
+class Provider:
+    """One endpoint with its health."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self.name = endpoint.name
+        self.down_until = 0.0
+        self.failures = 0
+        self.fault: ProviderFailed | None = None
+        """How it failed last, None since it answered."""
+        self.verified = False
+        self.proven = False
+        """Whether it has ever served this chain to this process."""
+        self.slow, self.slow_since = 0.0, 0.0
+
+
+class Providers:
+    """Ask `urls`, in order of preference. The parameters are those of `Web3Chain`."""
+
+    def __init__(
+        self,
+        urls: Sequence[str],
+        timeout: float,
+        *,
+        chain_id: int | None,
+        genesis_hash: bytes | None,
+        attempts: int,
+        rate: float,
+        burst: float,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        on_fault: OnFault = lambda name, why: None,
+    ) -> None:
+        if not urls:
+            raise ConfigError("no RPC address is configured", hint="use --rpc URL", code="NO_RPC")
+        self._all = [Provider(Endpoint(url, timeout, TokenBucket(rate, burst, clock, sleep))) for url in urls]
+        self._want_chain, self._want_genesis = chain_id, genesis_hash
+        self._timeout, self._attempts = timeout, attempts
+        self._clock, self._sleep = clock, sleep
+        self._on_fault = on_fault
+        self._current = 0
+        self._agreed: tuple[float, Block] | None = None
+        self.counts: Counter[str] = Counter()
+        """requests, failovers, throttled, halved, outvoted: for metrics."""
+
+    @property
+    def alone(self) -> bool:
+        """Say whether there is only one."""
+        return len(self._all) == 1
+
+    def begin_cycle(self) -> None:
+        """Go back to the most preferred provider that is not set aside."""
+        now = self._clock()
+        self._current = next((i for i, one in enumerate(self._all) if one.down_until <= now), self._current)
+        self._agreed = None
+
+    # ---- whom to believe ----
+
+    def first(self, method: str, params: list[Any], parse: Callable[[Any], Value], *, wide: bool = False) -> Value:
+        """Return what the first provider that answers says, the sticky one before the others."""
+        for attempt in range(self._attempts):
+            refused: list[TooMuch] = []
+            for said in self._round(method, params, parse, refused if wide else None):
+                if said.refusal is not None:
+                    raise said.refusal
+                return said.value  # type: ignore[return-value]
+            self._pause(attempt, refused)
+        raise self._nobody(method)
+
+    def agreed(self, method: str, params: list[Any], parse: Callable[[Any], Value], *, wide: bool = False) -> Value:
+        """Return what more than half of the providers that answer say, or raise the refusal that they agree on.
+
+        Who does not know abstains: None, where the parser lets it through, is the answer only of all. Raises ChainError
+        NO_QUORUM where they contradict each other, TooMuch for a `wide` request that too few of them serve.
+        """
+        if self.alone:
+            return self.first(method, params, parse, wide=wide)
+        for attempt in range(self._attempts):
+            quorum = len(self._order()) // 2 + 1
+            unsure: Said[Value] | None = None
+            votes: list[Said[Value]] = []
+            refused: list[TooMuch] = []
+            for said in self._round(method, params, parse, refused if wide else None):
+                if said.abstains:
+                    unsure = said
+                    continue
+                votes.append(said)
+                if sum(said.agrees(vote) for vote in votes) >= quorum:
+                    return self._elect(method, said, votes)
+            if votes:
+                leader = max(votes, key=lambda one: sum(one.agrees(vote) for vote in votes))
+                count = sum(leader.agrees(vote) for vote in votes)
+                if refused and count < quorum:
+                    raise refused[0]
+                if 2 * count > len(votes):
+                    return self._elect(method, leader, votes)
+                names = ", ".join(vote.provider.name for vote in votes)
+                raise ChainError(
+                    f"the RPC providers contradict each other about {method} ({names})",
+                    code="NO_QUORUM",
+                    hint="add a third provider to rpc, or take out the one that is wrong: hearth worker doctor",
+                )
+            if unsure is not None:
+                if unsure.refusal is not None:
+                    raise unsure.refusal
+                return unsure.value  # type: ignore[return-value]
+            self._pause(attempt, refused)
+        raise self._nobody(method)
+
+    def numbers(self, method: str, params: list[Any]) -> list[int]:
+        """Return what each provider that answers says, in rising order: for what honest ones need not agree on.
+
+        Raises the refusal where all of them refuse.
+        """
+        for attempt in range(self._attempts):
+            found = list(self._round(method, params, answers.quantity))
+            values = sorted(said.value for said in found if said.value is not None)
+            if values:
+                return values
+            if found:
+                assert found[0].refusal is not None
+                raise found[0].refusal
+            self._pause(attempt)
+        raise self._nobody(method)
+
+    def tell(self, method: str, params: list[Any], parse: Callable[[Any], Value]) -> Value:
+        """Tell every provider, and return what the first that takes it says; else raise what most of them say."""
+        for attempt in range(self._attempts):
+            found = list(self._round(method, params, parse))
+            for said in found:
+                if said.value is not None:
+                    return said.value
+            if found:
+                codes = Counter(said.refusal.code for said in found if said.refusal is not None)
+                worst = codes.most_common(1)[0][0]
+                raise next(said.refusal for said in found if said.refusal is not None and said.refusal.code == worst)
+            self._pause(attempt)
+        raise self._nobody(method)
+
+    def newest(self) -> Block:
+        """Return the newest block that more than half of the answering providers know, field by field.
+
+        A provider whose own newest block is more than MAX_LAG away from that of the others does not count.
+        """
+        if self.alone:
+            return self.first("eth_getBlockByNumber", ["latest", False], answers.block)
+        for attempt in range(self._attempts):
+            heads = {
+                said.provider: said.value
+                for said in self._round("eth_getBlockByNumber", ["latest", False], answers.block)
+                if said.value is not None
+            }
+            if heads:
+                agreed = self._meet(self._near(heads))
+                self._agreed = self._clock(), agreed
+                return agreed
+            self._pause(attempt)
+        raise self._nobody("eth_getBlockByNumber")
+
+    def recent(self) -> Block:
+        """Return the newest block as of a moment ago."""
+        if self._agreed is not None and self._clock() - self._agreed[0] <= _RECENT_SECONDS:
+            return self._agreed[1]
+        return self.newest()
+
+    def _near(self, heads: dict[Provider, Block]) -> dict[Provider, Block]:
+        """Leave out, and set aside, those that are far from the height that the middle one of all has."""
+        numbers = sorted((block.number for block in heads.values()), reverse=True)
+        # Of two the higher one, since a provider that stands still is met more often than one that runs ahead.
+        middle = numbers[(len(numbers) - 1) // 2]
+        near: dict[Provider, Block] = {}
+        for provider, block in heads.items():
+            if abs(block.number - middle) <= MAX_LAG:
+                near[provider] = block
+            else:
+                where = "behind" if block.number < middle else "ahead of"
+                why = f"its newest block is {abs(block.number - middle)} {where} that of the others"
+                self._set_aside(provider, ProviderFailed(why, code="RPC_LAGS"))
+        return near
+
+    def _meet(self, heads: dict[Provider, Block]) -> Block:
+        """Return the newest block on which more than half agree. Raises ChainError NO_QUORUM."""
+        # A height that more than half have reached; of two, both.
+        top = sorted((block.number for block in heads.values()), reverse=True)[len(heads) // 2]
+        for height in range(top, max(-1, top - MAX_LAG), -1):
+            votes: Counter[Block] = Counter()
+            for provider, block in heads.items():
+                known = block if block.number == height else self._block_of(provider, height)
+                if known is not None:
+                    votes[known] += 1
+            if votes:
+                winner, count = votes.most_common(1)[0]
+                if 2 * count > len(heads):
+                    return winner
+        names = ", ".join(provider.name for provider in heads)
+        raise ChainError(f"the RPC providers do not agree on a chain ({names})", code="NO_QUORUM", hint="hearth doctor")
+
+    def _block_of(self, provider: Provider, height: int) -> Block | None:
+        """Ask one provider for a block; None where it does not answer, or not with that block."""
+        if provider.down_until > self._clock():
+            return None
+        try:
+            found = self._ask(provider, "eth_getBlockByNumber", [hex(height), False], optional_block, timed=True)
+        except ProviderFailed as failed:
+            self._set_aside(provider, failed)
+            return None
+        except HearthError:
+            return None
+        return found if found is not None and found.number == height else None
+
+    def _elect(self, method: str, winner: Said[Value], votes: list[Said[Value]]) -> Value:
+        """Return what won the vote, and set aside who said otherwise."""
+        for vote in votes:
+            if not winner.agrees(vote):
+                self.counts["outvoted"] += 1
+                why = f"it contradicts the others about {method}"
+                self._set_aside(vote.provider, ProviderFailed(why, code="RPC_LIES"))
+        if winner.refusal is not None:
+            raise winner.refusal
+        return winner.value  # type: ignore[return-value]
+
+    # ---- whom to ask ----
+
+    def _round(
+        self,
+        method: str,
+        params: list[Any],
+        parse: Callable[[Any], Value],
+        refused: list[TooMuch] | None = None,
+    ) -> Iterator[Said[Value]]:
+        """Ask one provider after the other, for as long as the caller wants to hear more; set aside who fails.
+
+        `refused` takes up who will not serve as much at once, or not in time; without it that is a failure, since a
+        single block cannot be asked for in halves.
+        """
+        for provider in self._order():
+            try:
+                said = Said(provider, self._ask(provider, method, params, parse, timed=refused is None), None)
+            except ProviderFailed as failed:
+                self._set_aside(provider, failed)
+                if refused is not None and failed.timeout:
+                    refused.append(TooMuch(failed.why))
+                continue
+            except TooMuch as error:
+                if refused is None:
+                    self._set_aside(provider, ProviderFailed(str(error), code="RPC_LOGS_LIMIT"))
+                else:
+                    refused.append(error)
+                continue
+            except HearthError as refusal:
+                said = Said(provider, None, refusal)
+            if self._all[self._current].down_until > self._clock():
+                self.counts["failovers"] += 1
+                self._current = self._all.index(provider)
+            yield said
+
+    def _order(self) -> list[Provider]:
+        """List the providers to ask: from the sticky one on, those set aside left out unless all are."""
+        order = self._all[self._current :] + self._all[: self._current]
+        now = self._clock()
+        return [one for one in order if one.down_until <= now] or order
+
+    def _ask(
+        self, provider: Provider, method: str, params: list[Any], parse: Callable[[Any], Value], *, timed: bool
+    ) -> Value:
+        """Ask one provider. Raises ProviderFailed, TooMuch, HearthError."""
+        if not provider.verified:
+            self._verify(provider)
+        began = self._clock()
+        self.counts["requests"] += 1
+        value = provider.endpoint.ask(method, params, parse)
+        now = self._clock()
+        if now - provider.down_until > FORGIVEN_SECONDS:
+            provider.failures = 0
+        provider.down_until = min(provider.down_until, now)
+        provider.fault = None
+        if timed:
+            self._time(provider, now - began, now)
+        return value
+
+    def _time(self, provider: Provider, took: float, now: float) -> None:
+        """Set aside who is slow again and again: each answer in time, and a round of them never."""
+        if now - provider.slow_since > FORGIVEN_SECONDS:
+            provider.slow, provider.slow_since = 0.0, now
+        provider.slow += max(0.0, took - PATIENCE_SECONDS)
+        if provider.slow > self._timeout and not self.alone:
+            self._set_aside(provider, ProviderFailed(f"it answered {provider.slow:.0f} s too slowly in a minute"))
+            provider.slow, provider.slow_since = 0.0, now
+
+    def _set_aside(self, provider: Provider, failed: ProviderFailed) -> None:
+        if failed.throttled:
+            self.counts["throttled"] += 1
+        provider.failures += 1
+        provider.verified = False
+        backoff = random.uniform(0.5, 1.0) * min(_MAX_PAUSE, 0.5 * 2 ** min(provider.failures, 12))
+        provider.down_until = self._clock() + max(failed.wait, backoff)
+        provider.fault = failed
+        self._on_fault(provider.name, failed.why)
+
+    def verify(self) -> None:
+        """Check every provider that answers against the pinned chain.
+
+        Raises ChainError WRONG_CHAIN where one of them serves another, or the last failure where none answers.
+        """
+        answered = 0
+        for provider in self._all:
+            try:
+                self._verify(provider)
+                answered += 1
+            except ProviderFailed as failed:
+                self._set_aside(provider, failed)
+                if failed.code == "WRONG_CHAIN":
+                    raise ChainError(
+                        f"{provider.name}: {failed.why}", code="WRONG_CHAIN", retryable=False, hint="hearth doctor"
+                    ) from failed
+        if not answered:
+            raise self._nobody("eth_chainId")
+
+    def _verify(self, provider: Provider) -> None:
+        """Refuse a provider of another chain, before its first answer is used and after every outage."""
+        if self._want_chain is not None:
+            self.counts["requests"] += 1
+            served = provider.endpoint.ask("eth_chainId", [], answers.quantity)
+            if served != self._want_chain:
+                raise _wrong_chain(f"chain id {served}, not {self._want_chain}")
+        if self._want_genesis is not None:
+            self.counts["requests"] += 1
+            found = provider.endpoint.ask(
+                "eth_getBlockByNumber", ["0x0", False], lambda raw: answers.digest(raw["hash"])
+            )
+            if found != self._want_genesis:
+                raise _wrong_chain("another genesis block")
+        provider.verified = provider.proven = True
+
+    def _pause(self, attempt: int, refused: Sequence[TooMuch] = ()) -> None:
+        """Wait before the next attempt. Raises what no further attempt can change."""
+        if refused:
+            raise refused[0]
+        if self._serve_another_chain():
+            raise self._nobody("eth_chainId")
+        if attempt + 1 < self._attempts:
+            wait = min((one.fault.wait for one in self._all if one.fault is not None), default=0.0)
+            self._sleep(min(_MAX_WAIT, wait or random.uniform(0.5, 1.0) * 0.25 * 2**attempt))
+
+    def _serve_another_chain(self) -> bool:
+        """Say whether every provider serves another chain, and none ever served this one to this process."""
+        return all(one.fault is not None and one.fault.code == "WRONG_CHAIN" and not one.proven for one in self._all)
+
+    def _nobody(self, method: str) -> ChainError:
+        """Return the error of a request that no provider answers, with what each of them did instead."""
+        faults = {one.name: one.fault for one in self._all if one.fault is not None}
+        said = "; ".join(f"{name}: {fault.why}" for name, fault in faults.items())
+        codes = {fault.code for fault in faults.values()}
+        code = codes.pop() if len(codes) == 1 else "RPC_UNAVAILABLE"
+        return ChainError(
+            f"no RPC provider answers {method} ({said})",
+            code=code,
+            retryable=not self._serve_another_chain(),
+            hint="hearth doctor",
+        )
+
+
+def optional_block(raw: Any) -> Block | None:
+    return None if raw is None else answers.block(raw)
+
+
+def _wrong_chain(why: str) -> ProviderFailed:
+    return ProviderFailed(f"it serves another chain: {why}", code="WRONG_CHAIN")

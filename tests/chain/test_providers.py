@@ -1,0 +1,301 @@
+"""Several providers, some of which lie: who is believed, who is set aside, and what a lie can not do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+from eth_account import Account
+from eth_utils.crypto import keccak
+
+from hearth.base.errors import ChainError
+from hearth.chain import providers as module
+from hearth.chain.port import Call, hex_of
+from hearth.chain.rpc import Web3Chain
+from tests.chain.test_rpc import ADDRESS, Clock, Http, Provider, Rpc, block_json, chain, log_json, serving
+from tests.kit import liars
+from tests.kit.liars import lying
+
+pytestmark = pytest.mark.net
+
+CALL = Call(ADDRESS, b"\1\2\3\4", label="jobs.claim")
+HEAD = 100
+
+
+@pytest.fixture
+def three() -> Iterator[list[Provider]]:
+    with ExitStack() as stack:
+        made = [stack.enter_context(serving()) for _ in range(3)]
+        for one in made:
+            one.on("eth_getBlockByNumber", lambda at, _: block_json(HEAD if at == "latest" else int(at, 16)))
+            one.on("eth_call", lambda *_: "0x01")
+            one.on("eth_getLogs", lambda q: [log_json(3)])
+            one.on("eth_getTransactionCount", lambda *_: "0x5")
+            one.on("eth_getBalance", lambda *_: "0x64")
+            one.on("eth_getCode", lambda *_: "0xfe")
+            one.on("eth_estimateGas", lambda *_: "0xea60")
+            one.on("eth_maxPriorityFeePerGas", lambda *_: "0x3")
+            one.on("eth_getTransactionReceipt", lambda _: None)
+        yield made
+
+
+def refuses(*_: Any) -> Any:
+    raise Rpc(3, "execution reverted: jobs: not open")
+
+
+def receipt_json(tx_hash: bytes, ok: bool = True) -> dict[str, Any]:
+    return {
+        "transactionHash": hex_of(tx_hash),
+        "blockNumber": "0x3",
+        "blockHash": hex_of(b"\3" * 32),
+        "status": "0x1" if ok else "0x0",
+        "gasUsed": "0x5208",
+        "effectiveGasPrice": "0x1",
+        "from": ADDRESS,
+        "to": ADDRESS,
+        "contractAddress": None,
+        "logs": [],
+    }
+
+
+LIES = {
+    "a word": ("eth_call", lambda *_: "0x02", lambda port: port.call(CALL, b"\1" * 32) == b"\1"),
+    "a refusal": ("eth_call", refuses, lambda port: port.call(CALL) == b"\1"),
+    "a log that is not": ("eth_getLogs", lambda q: [log_json(3), log_json(4)], lambda port: len(read_logs(port)) == 1),
+    "no logs": ("eth_getLogs", lambda q: [], lambda port: len(read_logs(port)) == 1),
+    "a nonce too high": ("eth_getTransactionCount", lambda *_: "0xffff", lambda port: port.nonce(ADDRESS) == 5),
+    "a nonce too low": ("eth_getTransactionCount", lambda *_: "0x0", lambda port: port.nonce(ADDRESS) == 5),
+    "a pool too full": (
+        "eth_getTransactionCount",
+        lambda *_: "0xffff",
+        lambda port: port.nonce(ADDRESS, pending=True) == 5,
+    ),
+    "no money": ("eth_getBalance", lambda *_: "0x0", lambda port: port.balance(ADDRESS) == 100),
+    "other code": ("eth_getCode", lambda *_: "0x00", lambda port: port.code(ADDRESS) == b"\xfe"),
+    "gas too low": ("eth_estimateGas", lambda *_: "0x5208", lambda port: port.estimate_gas(CALL, ADDRESS) == 60_000),
+    "gas too high": ("eth_estimateGas", lambda *_: "0xffffff", lambda port: port.estimate_gas(CALL, ADDRESS) == 60_000),
+    "gas refused": ("eth_estimateGas", refuses, lambda port: port.estimate_gas(CALL, ADDRESS) == 60_000),
+    "a dear tip": ("eth_maxPriorityFeePerGas", lambda *_: "0xffffffff", lambda port: port.fees().priority_fee == 3),
+    "a head far ahead": ("eth_getBlockByNumber", lambda *_: block_json(10**9), lambda port: port.head().number == HEAD),
+    "an old head": ("eth_getBlockByNumber", lambda *_: block_json(40), lambda port: port.head().number == HEAD),
+    "a head of last year": (
+        "eth_getBlockByNumber",
+        lambda at, _: {**block_json(HEAD if at == "latest" else int(at, 16)), "timestamp": "0x1"},
+        lambda port: port.head().timestamp == 1000 + HEAD,
+    ),
+    "a cheap block": (
+        "eth_getBlockByNumber",
+        lambda at, _: {**block_json(HEAD if at == "latest" else int(at, 16)), "baseFeePerGas": "0x0"},
+        lambda port: port.fees().base_fee == 5,
+    ),
+    "a bloom that hides logs": (
+        "eth_getBlockByNumber",
+        lambda at, _: {**block_json(HEAD if at == "latest" else int(at, 16)), "logsBloom": "0x" + "ff" * 256},
+        lambda port: port.block(7).bloom == bytes(256),
+    ),
+}
+
+
+def read_logs(port: Web3Chain) -> list[Any]:
+    return port.logs([ADDRESS], from_block=1, to_block=9)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+@pytest.mark.parametrize("lie", LIES)
+def test_three__one_lies__the_other_two_are_believed(three: list[Provider], lie: str, first: int) -> None:
+    method, answer, holds = LIES[lie]
+    three[first].on(method, answer)
+    assert holds(chain(*three))
+
+
+def test_three__one_is_outvoted__is_set_aside_by_name(three: list[Provider]) -> None:
+    three[0].on("eth_call", lambda *_: "0x02")
+    heard: list[str] = []
+    port = chain(*three, on_fault=lambda name, why: heard.append(f"{name} {why}"))
+    port.call(CALL, b"\1" * 32)
+    assert port.counts["outvoted"] == 1 and len(heard) == 1
+    assert heard[0].startswith(three[0].url.partition("/v2")[0]) and "contradicts the others about eth_call" in heard[0]
+    port.call(CALL, b"\1" * 32)
+    assert three[0].counts["eth_call"] == 1
+
+
+def test_three__two_fail_and_one_answers__it_is_believed(three: list[Provider]) -> None:
+    def down(*_: Any) -> Any:
+        raise Http(500)
+
+    for one in three[:2]:
+        for method in ("eth_call", "eth_getBlockByNumber", "eth_getLogs"):
+            one.on(method, down)
+    port = chain(*three)
+    assert port.head().number == HEAD and port.call(CALL) == b"\1" and len(read_logs(port)) == 1
+
+
+def test_two__contradict_each_other__is_no_quorum_that_names_both(three: list[Provider]) -> None:
+    three[1].on("eth_call", lambda *_: "0x02")
+    with pytest.raises(ChainError) as caught:
+        chain(*three[:2]).call(CALL, b"\1" * 32)
+    assert caught.value.code == "NO_QUORUM" and caught.value.retryable
+    assert all(one.url.partition("/v2")[0] in caught.value.message for one in three[:2])
+    assert "third" in caught.value.hint
+
+
+def test_call__the_newest_block__is_the_one_that_all_know_by_its_hash(three: list[Provider]) -> None:
+    three[2].on("eth_getBlockByNumber", lambda at, _: block_json(HEAD - 1 if at == "latest" else int(at, 16)))
+    seen: list[Any] = []
+    three[0].on("eth_call", lambda tx, at: seen.append(at) or "0x01")
+    chain(*three).call(CALL)
+    assert seen == [{"blockHash": block_json(HEAD)["hash"], "requireCanonical": True}]
+
+
+def test_receipt__one_hides_it__the_others_have_it(three: list[Provider]) -> None:
+    tx_hash = b"\7" * 32
+    for one in three[1:]:
+        one.on("eth_getTransactionReceipt", lambda _: receipt_json(tx_hash))
+    found = chain(*three).receipt(tx_hash)
+    assert found is not None and found.ok
+
+
+def test_receipt__one_says_that_it_failed__is_outvoted(three: list[Provider]) -> None:
+    tx_hash = b"\7" * 32
+    for i, one in enumerate(three):
+        one.on("eth_getTransactionReceipt", lambda _, ok=i > 0: receipt_json(tx_hash, ok=ok))
+    found = chain(*three).receipt(tx_hash)
+    assert found is not None and found.ok
+
+
+def test_receipt__of_another_transaction__is_its_providers_failure(three: list[Provider]) -> None:
+    three[0].on("eth_getTransactionReceipt", lambda _: receipt_json(b"\1" * 32))
+    assert chain(*three).receipt(b"\7" * 32) is None
+    with pytest.raises(ChainError) as caught:
+        chain(three[0]).receipt(b"\7" * 32)
+    assert caught.value.code == "RPC_BROKEN"
+
+
+def test_send_raw__one_keeps_it_back__the_others_have_it(three: list[Provider]) -> None:
+    fields = {"nonce": 0, "gas": 21_000, "gasPrice": 1, "to": Account.create().address, "value": 0, "chainId": 31337}
+    raw = bytes(Account.create().sign_transaction(fields).raw_transaction)
+    sent: list[str] = []
+    three[0].on("eth_sendRawTransaction", lambda data: hex_of(keccak(raw)))
+    for one in three[1:]:
+        one.on("eth_sendRawTransaction", lambda data: sent.append(data) or hex_of(keccak(raw)))
+    assert chain(*three).send_raw(raw) == keccak(raw)
+    assert sent == [hex_of(raw)] * 2
+
+
+def test_send_raw__one_takes_it_and_others_have_it_already__is_sent(three: list[Provider]) -> None:
+    def known(_: str) -> Any:
+        raise Rpc(-32000, "already known")
+
+    for one in three[1:]:
+        one.on("eth_sendRawTransaction", known)
+    three[0].on("eth_sendRawTransaction", lambda data: hex_of(keccak(b"\1")))
+    assert chain(*three).send_raw(b"\1") == keccak(b"\1")
+
+
+def test_send_raw__most_say_that_it_is_used__is_not_believed_to_wait(three: list[Provider]) -> None:
+    def says(text: str) -> Any:
+        def answer(_: str) -> Any:
+            raise Rpc(-32000, text)
+
+        return answer
+
+    for one, text in zip(three, ("already known", "nonce too low", "nonce too low: next 5"), strict=True):
+        one.on("eth_sendRawTransaction", says(text))
+    with pytest.raises(ChainError) as caught:
+        chain(*three).send_raw(b"\1")
+    assert caught.value.code == "NONCE_TOO_LOW"
+
+
+def test_send_raw__hash_of_another_transaction__is_its_providers_failure(three: list[Provider]) -> None:
+    three[0].on("eth_sendRawTransaction", lambda data: hex_of(b"\1" * 32))
+    with pytest.raises(ChainError) as caught:
+        chain(three[0]).send_raw(b"\1")
+    assert caught.value.code == "RPC_BROKEN"
+
+
+@pytest.mark.parametrize(
+    "lie", [lambda q: [log_json(3), log_json(3)], lambda q: [{**log_json(3), "topics": [hex_of(b"\2" * 32)]}]]
+)
+def test_logs__one_twice_or_of_another_topic__is_no_answer(three: list[Provider], lie: Any) -> None:
+    three[0].on("eth_getLogs", lie)
+    with pytest.raises(ChainError) as caught:
+        chain(three[0]).logs([ADDRESS], [b"\1" * 32], from_block=1, to_block=9)
+    assert caught.value.code == "RPC_BROKEN"
+
+
+def test_logs__one_serves_more_at_once_than_the_others__is_not_believed_alone(three: list[Provider]) -> None:
+    def small(query: dict[str, Any]) -> Any:
+        first, last = int(query["fromBlock"], 16), int(query["toBlock"], 16)
+        if last - first >= 4:
+            raise Rpc(-32005, "query returned more than 10000 results")
+        return [log_json(n) for n in range(first, last + 1)]
+
+    three[0].on("eth_getLogs", lambda q: [])
+    for one in three[1:]:
+        one.on("eth_getLogs", small)
+    assert [log.block_number for log in read_logs(chain(*three))] == list(range(1, 10))
+
+
+def test_verified_once__another_chain_later__may_pass(three: list[Provider]) -> None:
+    clock = Clock()
+    port = chain(three[0], clock=clock, chain_id=31337)
+    port.head()
+
+    def down(*_: Any) -> Any:
+        raise Http(500)
+
+    three[0].on("eth_getBlockByNumber", down)
+    three[0].on("eth_chainId", lambda: "0x1")
+    with pytest.raises(ChainError) as caught:
+        port.head()
+    assert caught.value.retryable, "a running program is not ended by it"
+    three[0].on("eth_chainId", lambda: "0x7a69")
+    three[0].on("eth_getBlockByNumber", lambda *_: block_json(HEAD))
+    clock.now += 600
+    assert port.head().number == HEAD
+
+
+def test_one_serves_another_chain_while_the_other_is_down__may_pass(three: list[Provider]) -> None:
+    def down(*_: Any) -> Any:
+        raise Http(500)
+
+    three[0].on("eth_chainId", lambda: "0x1")
+    three[1].on("eth_chainId", down)
+    with pytest.raises(ChainError) as caught:
+        chain(*three[:2], chain_id=31337).head()
+    assert caught.value.retryable
+
+
+def test_failures__again_and_again__grow_the_pause_though_it_answers_in_between(three: list[Provider]) -> None:
+    clock, turn = Clock(), [0]
+
+    def every_other(*_: Any) -> Any:
+        turn[0] += 1
+        if turn[0] % 2:
+            raise Http(500)
+        return "0x01"
+
+    three[0].on("eth_call", every_other)
+    port = chain(*three, clock=clock)
+    for _ in range(2_000):
+        clock.now += 1
+        port.begin_cycle()
+        port.call(CALL, b"\1" * 32)
+    assert three[0].counts["eth_call"] < 60
+
+
+def test_slow__each_answer_in_time_but_never_a_cycle__is_set_aside(
+    three: list[Provider], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.05)
+    with lying(three[0].url, liars.pause(0.25)) as slow:
+        heard: list[str] = []
+        port = Web3Chain([slow.url, three[1].url], 0.5, on_fault=lambda name, why: heard.append(why))
+        began = time.monotonic()
+        for _ in range(40):
+            port.call(CALL, b"\1" * 32)
+        assert time.monotonic() - began < 5
+        assert any("too slowly" in why for why in heard)
