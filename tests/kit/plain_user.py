@@ -28,7 +28,11 @@ def _closed_above(path: Path) -> Path | None:
 
 def _opening(paths: Sequence[Path], scratch: Path) -> Iterator[str]:
     """Yield the commands that make paths reachable in this mount namespace."""
-    wanted = [path for path in dict.fromkeys(path.resolve() for path in paths) if _closed_above(path)]
+    wanted: list[Path] = []
+    for path in dict.fromkeys(path.resolve() for path in paths):
+        # A folder that is closed itself is one to put what it holds into.
+        inside = sorted(path.iterdir()) if path.is_dir() and not path.stat().st_mode & stat.S_IXOTH else [path]
+        wanted += [each for each in inside if _closed_above(each)]
     aside: dict[Path, Path] = {}
     for path in wanted:
         closed = _closed_above(path)

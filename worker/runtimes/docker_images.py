@@ -334,7 +334,10 @@ _FAULTS: Final[tuple[tuple[tuple[str, ...], RunStatus, str], ...]] = (
     (("x509", "certificate", "tls:", "http response to https"), RunStatus.BROKEN, "its registry's TLS is refused"),
     (("no space left",), RunStatus.BROKEN, "the engine's disk is full"),
     (
-        ("manifest unknown", "not found", "denied", "unauthorized", "name unknown", "no matching manifest", "404"),
+        (
+            *("manifest unknown", "name unknown", "no matching manifest", "not found", "404"),
+            *("denied", "unauthorized", "no basic auth credentials"),
+        ),
         RunStatus.IMAGE_MISSING,
         "its registry does not have it, or not for everybody",
     ),

@@ -39,15 +39,20 @@ def bomb(size: int) -> tuple[bytes, str]:
 
 @dataclass
 class HostileRegistry:
-    """What it serves and what it saw. `says` answers everything with an error, `stalls` never answers for a manifest,
-    `claims` is the size of a layer that drips."""
+    """What it serves and what it saw.
+
+    `says` answers everything with an error of these words, `asks_login` with one that wants a login, `stalls` never
+    answers for a manifest, `claims` is the size of a layer that drips.
+    """
 
     layer: bytes = b""
     unpacked: str = "sha256:" + "00" * 32
     claims: int = 0
     stalls: bool = False
     says: str = ""
+    asks_login: bool = False
     paths: list[str] = field(default_factory=list)
+    logins: list[str] = field(default_factory=list)
     dripping: threading.Event = field(default_factory=threading.Event)
     cut_off: threading.Event = field(default_factory=threading.Event)
     over: threading.Event = field(default_factory=threading.Event)
@@ -118,6 +123,8 @@ def serving(registry: HostileRegistry) -> Iterator[HostileRegistry]:
         def _answer(self, status: int, body: bytes, kind: str, length: int | None = None) -> None:
             self.send_response(status)
             self.send_header("Content-Type", kind)
+            if registry.asks_login:
+                self.send_header("WWW-Authenticate", 'Basic realm="a stranger"')
             self.send_header("Content-Length", str(len(body) if length is None else length))
             self.end_headers()
             if self.command == "GET":
@@ -125,9 +132,10 @@ def serving(registry: HostileRegistry) -> Iterator[HostileRegistry]:
 
         def do_GET(self) -> None:
             registry.paths.append(self.path)
+            registry.logins += self.headers.get_all("Authorization", [])
             asked = self.path.rpartition("/")[2]
             documents = registry.documents()
-            if registry.says:
+            if registry.says or registry.asks_login:
                 error = {"errors": [{"code": "UNAUTHORIZED", "message": registry.says, "detail": registry.says}]}
                 self._answer(401, json.dumps(error).encode(), "application/json")
             elif asked not in documents:

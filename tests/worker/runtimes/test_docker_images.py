@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
 import time
@@ -16,7 +17,7 @@ from structlog.testing import capture_logs
 from tests.worker.runtimes.engines import BUSYBOX, HOST, MIB, fresh, rules, runtime_of
 from tests.worker.runtimes.hostile_registry import SECRET, HostileRegistry, bomb, serving
 from worker.runtimes import docker_images as subject
-from worker.runtimes.base import RunResult, RunStatus
+from worker.runtimes.base import Level, RunResult, RunStatus
 from worker.runtimes.docker_images import ImageRules
 
 DIGEST = "sha256:" + "ab" * 32
@@ -86,6 +87,26 @@ def test_prepare__what_a_registry_says__is_logged_and_not_in_the_result() -> Non
     assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
     assert SECRET not in refused.detail and "does not have it, or not for everybody" in refused.detail
     assert SECRET in json.dumps(logs)
+
+
+@engine
+def test_prepare__login_of_the_workers_user__is_not_sent(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cheat gains: nothing. A job that names the provider's private image does not get it."""
+    import docker
+
+    with serving(HostileRegistry(asks_login=True)) as registry:
+        login = base64.b64encode(b"provider:password").decode()
+        (tmp_path / "config.json").write_text(json.dumps({"auths": {registry.host: {"auth": login}}}))
+        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+        refused = runtime_of(rules(registry.host)).prepare(registry.image())
+        assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
+        assert registry.paths and registry.logins == []
+        # Control: the SDK's own pull sends it.
+        with docker.APIClient(base_url=HOST, version="auto") as client, pytest.raises(docker.errors.APIError):
+            client.pull(registry.image().partition("@")[0], tag=registry.image().partition("@")[2])
+        assert registry.logins
 
 
 # -- how long, how much ------------------------------------------------
@@ -214,6 +235,13 @@ def test_prepare__unreadable_ledger__begun_anew_and_its_images_stay(api: Any, tm
 
 
 # -- words ------------------------------------------------
+
+
+def test_look_at_disk__engines_folder__seen_or_not(tmp_path: Path) -> None:
+    assert subject.look_at_disk({"DockerRootDir": str(tmp_path)}).level is Level.PASS
+    for info in ({"DockerRootDir": str(tmp_path / "none")}, {}):
+        row = subject.look_at_disk(info)
+        assert row.level is Level.WARN and row.fix
 
 
 def test_refuse_image__ld_preload_in_its_environment__refused() -> None:

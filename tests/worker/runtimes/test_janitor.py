@@ -13,6 +13,7 @@ import pytest
 
 from tools import build_janitor
 from worker.runtimes import docker_janitor
+from worker.runtimes.base import Level
 
 PROGRAM = build_janitor.FOLDER / f"janitor-{ {'x86_64': 'amd64', 'aarch64': 'arm64'}.get(platform.machine(), 'none') }"
 OWNER, GUEST = 60_502, 65_534
@@ -77,6 +78,14 @@ def test_janitor__kernel_that_refuses__says_so(out: Path) -> None:
     as_guest(out, "mkdir a; echo 1 > a/f")
     done = subprocess.run([PROGRAM], cwd=out, check=False, user=OWNER, group=OWNER, extra_groups=[])
     assert done.returncode == 1 and (out / "a").stat().st_uid == GUEST
+
+
+def test_look_at_janitor__who_takes_outputs_back__root_a_program_or_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert docker_janitor.look_at_janitor({"Arch": "riscv64"}).level is Level.PASS
+    monkeypatch.setattr(docker_janitor.os, "geteuid", lambda: 1000)
+    assert docker_janitor.look_at_janitor({"Arch": "arm64"}).level is Level.PASS
+    row = docker_janitor.look_at_janitor({"Arch": "riscv64"})
+    assert row.level is Level.FAIL and "riscv64" in row.detail and "root" in row.fix
 
 
 def test_programs__are_what_their_source_compiles_to() -> None:
