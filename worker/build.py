@@ -219,6 +219,7 @@ def config_of(
         max_output_bytes=settings.max_output_bytes,
         images=accept.images,
         modules=accept.modules,
+        registries=settings.docker.registries,
         submitters_refused=frozenset(accept.refuse_submitters),
         verifiers=frozenset(accept.verifiers),
         confirmations=accept.confirmations,

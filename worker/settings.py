@@ -24,6 +24,7 @@ from hearth.protocol.types import Offer
 from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.protocol.units import GIB, Asset
 from hearth.protocol.zones import zone_of
+from worker.registries import DEFAULT_REGISTRIES
 
 if TYPE_CHECKING:
     from worker.gpu import GpuInfo, GpuProbe
@@ -42,6 +43,12 @@ def _schedule(text: str) -> str:
             raise ValueError(f'"{span}" is not a span of the day; write "22:00-08:00", several with commas')
         if (match[1], match[2]) == (match[3], match[4]):
             raise ValueError(f'"{span}" is empty; leave the schedule out to accept work at any time')
+    return text
+
+
+def _registry(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9.*?\[\]!-]+(:[0-9*]{1,5})?", text):
+        raise ValueError(f'"{text}" is not a registry; write its host, with a port where it has one: "ghcr.io"')
     return text
 
 
@@ -80,11 +87,16 @@ class Docker(Section):
     """Which container engine runs jobs, and how: its address, and a runtime that is registered with it.
 
     `patched_runc` are versions, as the engine prints them, whose distribution has fixes that a number does not show.
+    `registries` are hosts, or shell patterns of public hosts, that images are fetched from; `max_image` is the most
+    that one takes unpacked, `keep_images` what those that this worker fetched may take together before the oldest go.
     """
 
     host: str = ""
     runtime: str = ""
     patched_runc: tuple[str, ...] = ()
+    registries: tuple[Annotated[str, AfterValidator(_registry)], ...] = DEFAULT_REGISTRIES
+    max_image: Size = "32GiB"
+    keep_images: Size = "64GiB"
 
 
 class Accept(Section):
@@ -217,8 +229,17 @@ def parse(data: dict[str, Any], path: Path) -> Settings:
 def docker_of(settings: Settings) -> DockerRuntime:
     """Return the container runtime of these settings."""
     from worker.runtimes.docker import DockerRuntime
+    from worker.runtimes.docker_images import ImageRules
 
-    return DockerRuntime(settings.docker.host or None, runtime=settings.docker.runtime)
+    wish = settings.docker
+    rules = ImageRules(
+        registries=wish.registries,
+        max_bytes=units.parse_size(wish.max_image),
+        keep_bytes=units.parse_size(wish.keep_images),
+        reserve_bytes=settings.reserve_bytes,
+        ledger=settings.home / "images.json",
+    )
+    return DockerRuntime(wish.host or None, runtime=wish.runtime, images=rules)
 
 
 def runtimes_of(settings: Settings, scratch: Path | None = None) -> dict[str, Runtime]:

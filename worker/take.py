@@ -48,7 +48,7 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Reason.NOT_SUPPORTED: "this worker does not run such jobs",
     Reason.VERIFIER_UNKNOWN: "accept.verifiers lacks the job's verifier",
     Reason.SPEC_BAD: "the job's spec cannot be run",
-    Reason.IMAGE_REFUSED: "accept.images and accept.modules do not name the program",
+    Reason.IMAGE_REFUSED: "accept.images, accept.modules or docker.registries do not name the program",
     Reason.TOO_BIG: "the job may leave more than storage.max_output",
     Reason.OUTBID: "another node leads",
     Reason.AWAITS_ACK: "another node has won the unit and may still take it",

@@ -133,12 +133,20 @@ def _set_up(stage: DemoStage, port: int) -> None:
         size = ("--slots", str(SLOTS), "--cores", "1", "--memory", "1GiB", "--disk", "2GiB", "--gpus", "none")
         place = ("--country", "de", "--payout", payout, "--runtimes", runtimes)
         _hearth(stage, "worker", "init", "--config", config, "--account", name, "--price", PRICES[name], *place, *size)
+        if docker:
+            _allow_registry(Path(config), os.environ[NUMPY_IMAGE])
         registered = _hearth(stage, "worker", "register", "--config", config, "--stake", STAKE)
         stage.nodes[name] = int(registered["node"])
         stage.say(f"{name} is node {registered['node']} with {registered['stake_text']} of stake")
         _start(stage, name, ["worker", "start", "--config", config])
     _start(stage, "keeper", ["keeper", "run", "--config", str(_keeper_file(stage))])
     _wait_for_workers(stage)
+
+
+def _allow_registry(config: Path, image: str) -> None:
+    """Let a worker fetch from the registry of an image, which is on this machine here."""
+    with config.open("a", encoding="utf-8") as file:
+        file.write(f"\n[docker]\nregistries = {json.dumps([image.partition('/')[0]])}\n")
 
 
 def _keeper_file(stage: DemoStage) -> Path:

@@ -27,6 +27,7 @@ PURE = {
     "fnmatch",
     "functools",
     "hashlib",
+    "ipaddress",
     "itertools",
     "math",
     "re",

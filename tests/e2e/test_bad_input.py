@@ -265,7 +265,8 @@ def test_submit__container_that_fails__exit_100(
     require("docker", works and bool(image), f"{why}; HEARTH_TEST_IMAGE_BUSYBOX={image!r}")
     if "worker3" not in place.processes:
         path = place.worker_file("worker3")
-        path.write_text(path.read_text().replace('["wasm"]', '["docker"]'))
+        registry = f'\n[docker]\nregistries = ["{image.partition("/")[0]}"]\n'
+        path.write_text(path.read_text().replace('["wasm"]', '["docker"]') + registry)
         told = place.hearth("worker", "register", "--config", str(path), "--stake", "20", "--json")
         assert told.code == 0, told.out
         place.start("worker3", "-m", "worker", "--config", str(path))

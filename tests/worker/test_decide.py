@@ -104,6 +104,16 @@ def snapshot_of(*jobs: Job, **overrides: object) -> Snapshot:
     return replace(Snapshot(100, NOW, NODE, MARKET, jobs), **overrides)  # type: ignore[arg-type]
 
 
+def image_of(name: str) -> Job:
+    return replace(job_of(OPEN), spec=SpecFacts("docker", f"{name}@sha256:{'ab' * 32}", 1 << 20))
+
+
+def test_decide__image_of_a_registry_that_is_allowed__taken() -> None:
+    assert isinstance(only(snapshot_of(image_of("ghcr.io/me/x"))), Claim)
+    named = replace(CONFIG, registries=("10.0.0.7:5000",))
+    assert isinstance(only(snapshot_of(image_of("10.0.0.7:5000/x")), named), Claim)
+
+
 def only(snapshot: Snapshot, config: Config = CONFIG, now: int = NOW) -> Action | Skip:
     """Return the single thing decided, a beat aside."""
     found = [a for a in decide(snapshot, config, now) if not isinstance(a, Beat)]
@@ -231,6 +241,9 @@ def test_decide__spec_unread__reads_it_once_for_every_lease() -> None:
         (job_of(OPEN), replace(CONFIG, max_seconds=599), Reason.TOO_LONG),
         (job_of(OPEN), replace(CONFIG, submitters_refused=frozenset({"0x" + "33" * 20})), Reason.SUBMITTER_REFUSED),
         (job_of(OPEN), replace(CONFIG, modules=("bafyother*",)), Reason.IMAGE_REFUSED),
+        (image_of("10.0.0.7:5000/x"), CONFIG, Reason.IMAGE_REFUSED),
+        (image_of("10.0.0.7:5000/x"), replace(CONFIG, registries=("*",)), Reason.IMAGE_REFUSED),
+        (image_of("python"), replace(CONFIG, registries=("ghcr.io",)), Reason.IMAGE_REFUSED),
         (job_of(OPEN), replace(CONFIG, max_output_bytes=(1 << 20) - 1), Reason.TOO_BIG),
         (job_of(OPEN), replace(CONFIG, runtimes=frozenset({"docker"})), Reason.NOT_SUPPORTED),
         (job_of(OPEN, verifier="0x" + "44" * 20), CONFIG, Reason.VERIFIER_UNKNOWN),

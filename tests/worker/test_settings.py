@@ -18,6 +18,7 @@ from hearth.protocol.units import Asset
 from hearth.spec import plan_prices, spec_from
 from worker import settings
 from worker.decide import Reason
+from worker.runtimes.docker_images import ImageRules
 
 ETH = Asset("ETH", 18)
 USDC = Asset("USDC", 6)
@@ -69,6 +70,17 @@ def test_load__shortest_file__has_defaults_and_absolute_paths(tmp_path: Path) ->
     assert found.max_gas_wei == 200 * 10**9
 
 
+def test_docker_of__settings__are_the_rules_for_images(tmp_path: Path) -> None:
+    found = settings.docker_of(
+        read(tmp_path, TEXT + '\n[docker]\nregistries = ["10.0.0.7:5000", "*.pkg.dev"]\nkeep_images = "1GiB"\n')
+    )
+    assert found.image_rules == ImageRules(
+        registries=("10.0.0.7:5000", "*.pkg.dev"),
+        keep_bytes=1 << 30,
+        ledger=tmp_path / "state" / "images.json",
+    )
+
+
 def test_load__no_file__names_the_next_command(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no .*absent\.toml") as caught:
         settings.load(tmp_path / "absent.toml")
@@ -97,6 +109,9 @@ def test_load__broken_toml__names_the_line(tmp_path: Path) -> None:
         ({"offer__memory": "16GB"}, 'did you mean "16GiB"'),
         ({"offer__gpus": ["GPU-1", "GPU-1"]}, "names a GPU twice"),
         ({"offer__runtimes": ["vm"]}, "offer.runtimes"),
+        ({"docker__registries": ["https://ghcr.io"]}, '"https://ghcr.io" is not a registry'),
+        ({"docker__registries": ["ghcr.io/me"]}, "docker.registries"),
+        ({"docker__max_image": "32GB"}, 'did you mean "32GiB"'),
         ({"metrics__listen": "9464"}, "is not HOST:PORT"),
         ({"metrics__listen": "localhost:70000"}, "is not HOST:PORT"),
         ({"max_gas_price": "5"}, 'write "200 gwei"'),

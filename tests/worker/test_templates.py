@@ -18,6 +18,7 @@ from hearth.spec import Blob, ResolvedSpec, load_spec, local_sources, resolve
 from tests.kit.require import require
 from worker.runtimes import docker
 from worker.runtimes.base import OutputRule, RunRequest, RunStatus, SandboxLimits
+from worker.runtimes.docker_images import ImageRules
 from worker.runtimes.wasm import WasmRuntime
 
 DIGEST = "sha256:" + "ab" * 32
@@ -109,7 +110,8 @@ def test_docker__run_as_written_on_another_image__its_report(tmp_path: Path) -> 
     require("docker", able and bool(image), f"{why}; HEARTH_TEST_IMAGE_PYTHON_NUMPY={image!r}")
     spec = project(tmp_path, "docker", image)
     asked = request(tmp_path, spec)
-    result = docker.DockerRuntime(host).run(asked, threading.Event())
+    rules = ImageRules(registries=(image.partition("/")[0],))
+    result = docker.DockerRuntime(host, images=rules).run(asked, threading.Event())
     assert result.status is RunStatus.OK, result
     report = json.loads((asked.out_dir / "report.json").read_text())
     assert (report["greeting"], report["unit"], len(report["primes"])) == ("hello", 0, 25)

@@ -66,7 +66,7 @@ def prepare(
     if runtime is None:
         raise Refused(Outcome.IMAGE_MISSING, f"this worker does not run {spec.runtime}")
     progress.phase = "preparing"
-    refusal = runtime.prepare(str(folder.module) if spec.module else spec.image, until)
+    refusal = runtime.prepare(str(folder.module) if spec.module else spec.image, until, stop)
     # A worker that is told to stop here has nothing against the job: the next process runs it.
     if stop.is_set():
         raise Stopped

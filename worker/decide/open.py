@@ -21,6 +21,7 @@ from hearth.protocol.types import (
     TermsFlag,
     Unit,
 )
+from worker import registries
 from worker.decide.actions import Ack, Action, ChainAction, Claim, Propose, ReadSpec, Skip
 from worker.decide.room import Room
 from worker.decide.snapshot import Config, Job, Lease, Reason, Snapshot, Target
@@ -147,9 +148,11 @@ def job_refusal(job: Job, config: Config, now: int, node: Node) -> Skip | None:
         return Skip(job.id, None, Reason.SPEC_BAD, job.spec.bad)
     if job.spec.runtime not in config.runtimes:
         return Skip(job.id, None, Reason.NOT_SUPPORTED, f"runtime {job.spec.runtime} is not available here")
-    allowed = config.patterns(RUNTIMES[job.spec.runtime].program)
-    if not any(fnmatchcase(job.spec.target, pattern) for pattern in allowed):
+    program = RUNTIMES[job.spec.runtime].program
+    if not any(fnmatchcase(job.spec.target, pattern) for pattern in config.patterns(program)):
         return Skip(job.id, None, Reason.IMAGE_REFUSED, job.spec.target)
+    if program == "image" and (why := registries.refuse(job.spec.target, config.registries)):
+        return Skip(job.id, None, Reason.IMAGE_REFUSED, why)
     if job.spec.output_bytes > config.max_output_bytes:
         return Skip(job.id, None, Reason.TOO_BIG, f"outputs of {job.spec.output_bytes} bytes")
     return None

@@ -9,6 +9,7 @@ from typing import Final
 from hearth.protocol.formulas import Immutables
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Best, Header, JobId, Node, Outcome, State, Terms, Unit
+from worker.registries import DEFAULT_REGISTRIES
 
 HELD: Final = frozenset({State.RUNNING, State.CLOSING})
 """The states in which a lease occupies a slot of its node."""
@@ -194,7 +195,7 @@ class Config:
     """What the provider allows. Rates are base units x 1e6 per second, times seconds, sizes bytes, amounts base units.
 
     `hold` is why nothing new is accepted (None: it is), `target` the only unit that is (None: any). `images` and
-    `modules` are shell patterns. `withdraw_at` 0 never withdraws.
+    `modules` are shell patterns, `registries` those of docker.registries. `withdraw_at` 0 never withdraws.
     """
 
     beat_every: int
@@ -206,6 +207,7 @@ class Config:
     max_output_bytes: int = 1 << 63
     images: tuple[str, ...] = ("*",)
     modules: tuple[str, ...] = ("*",)
+    registries: tuple[str, ...] = DEFAULT_REGISTRIES
     submitters_refused: frozenset[str] = frozenset()
     verifiers: frozenset[str] = frozenset()
     confirmations: int = 0

@@ -151,10 +151,10 @@ class Runtime(Protocol):
     def available(self) -> tuple[bool, str]:
         """Say whether this machine can run it, with the reason when it cannot (the version when it can)."""
 
-    def prepare(self, target: str, until: float = math.inf) -> RunResult | None:
-        """Fetch or check the module file or image before a run, until a time of `time.monotonic`.
+    def prepare(self, target: str, until: float = math.inf, cancel: threading.Event | None = None) -> RunResult | None:
+        """Fetch or check the module file or image before a run, until a time of `time.monotonic` or `cancel` is set.
 
-        A result means that it cannot be run, or not in time.
+        A result means that it cannot be run, or not in time, or CANCELLED.
         """
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
@@ -284,6 +284,7 @@ def measure(folder: Path) -> Tree:
                     continue
                 except PermissionError:
                     offence = offence or f"{name} is not readable for the worker's user"
+                    continue
                 if not stat.S_ISDIR(info.st_mode) and not stat.S_ISREG(info.st_mode):
                     offence = offence or f"{name} is not a regular file or folder"
                 elif stat.S_ISREG(info.st_mode):

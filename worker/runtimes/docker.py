@@ -1,6 +1,8 @@
 """The docker runtime: one container per unit, by digest, without network, rights or a writable root.
 
-What the engine is asked is in docker_request, what it can do in docker_engine, the folders it shares in docker_files.
+What the engine is asked is in docker_request, what it can do in docker_engine, images in docker_images, the folders
+that it shares in docker_files, and what takes them back in docker_janitor. What the engine says goes to the worker's
+log; a result, which may be published, holds sentences of ours alone.
 """
 
 from __future__ import annotations
@@ -10,9 +12,13 @@ import math
 import re
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+
+import structlog
 
 from hearth.base.errors import HearthError
 from worker.runtimes.base import (
@@ -29,27 +35,32 @@ from worker.runtimes.base import (
     over_cap,
 )
 from worker.runtimes.docker_engine import CDI_ENGINE_MAJOR, engine_major, engine_name, judge_engine, no_cdi
-from worker.runtimes.docker_files import lend_output, share_inputs, take_output
-from worker.runtimes.docker_request import LABEL, ImageFacts, container_config, parse_image
+from worker.runtimes.docker_files import lend_output, share_inputs
+from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, look_at_disk
+from worker.runtimes.docker_janitor import Unreclaimed, look_at_janitor, reclaim
+from worker.runtimes.docker_request import JANITOR_LABEL, LABEL, ImageFacts, container_config, parse_image
+
+log = structlog.get_logger("worker.docker")
 
 GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 POLL_SECONDS = 0.25
 ENGINE_SECONDS = 60
-# Read by every process that starts in the container, also by the GPU hook outside of it (CVE-2025-23266).
-IMAGE_ENV_REFUSED = ("LD_PRELOAD", "LD_AUDIT")
 
 
 class DockerRuntime:
     """Run containers on the engine at `host` (None: DOCKER_HOST or the default socket).
 
     `runtime` names an OCI runtime registered with the engine, such as "runsc"; the engine's default where it is empty.
+    `images` says which images are fetched and kept.
     """
 
     name = "docker"
 
-    def __init__(self, host: str | None = None, *, runtime: str = "") -> None:
+    def __init__(self, host: str | None = None, *, runtime: str = "", images: ImageRules = DEFAULT_RULES) -> None:
         self._host = host
         self._runtime = runtime
+        self.image_rules = images
+        self._images = Images(images)
 
     def available(self) -> tuple[bool, str]:
         """Say whether an engine answers; the reason is its version when it does."""
@@ -65,9 +76,9 @@ class DockerRuntime:
             return False, f"the engine has no runtime {self._runtime}, only {', '.join(sorted(known))}"
         return True, engine_name(version, self._runtime)
 
-    def prepare(self, target: str, until: float = math.inf) -> RunResult | None:
+    def prepare(self, target: str, until: float = math.inf, cancel: threading.Event | None = None) -> RunResult | None:
         """Pull an image by digest unless it is there; a result says why it cannot be run."""
-        from docker.errors import APIError, DockerException, NotFound
+        from docker.errors import DockerException
         from requests.exceptions import RequestException
 
         parsed = parse_image(target)
@@ -75,25 +86,16 @@ class DockerRuntime:
             return RunResult(
                 RunStatus.IMAGE_MISSING, f"the image {target!r} is not pinned: name@sha256:<64 hex digits>"
             )
-        name, digest = parsed
         try:
             with self._connect() as api:
-                try:
-                    facts = api.inspect_image(f"{name}@{digest}")
-                except NotFound:
-                    problem = self._pull(api, name, digest, until)
-                    if problem is not None:
-                        return problem
-                    facts = api.inspect_image(f"{name}@{digest}")
-        except NotFound:
-            return RunResult(RunStatus.IMAGE_MISSING, f"the registry gave another image than {digest}")
-        except (APIError, DockerException, RequestException) as failed:
-            return RunResult(RunStatus.BROKEN, f"the engine could not prepare {name}: {_first_line(failed)}")
-        return refuse_image(facts)
+                return self._images.ready(api, *parsed, until, cancel or threading.Event())
+        except (DockerException, RequestException) as failed:
+            return _broken("the engine could not prepare the image", failed)
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
         """Run one unit and judge its outputs; never raises for anything that the job does."""
-        if request.image is None or parse_image(request.image) is None:
+        parsed = parse_image(request.image or "")
+        if parsed is None:
             return RunResult(RunStatus.IMAGE_MISSING, f"the image {request.image!r} is not pinned by digest")
         try:
             env = guest_env(request)
@@ -102,7 +104,9 @@ class DockerRuntime:
         wrong = [uuid for uuid in request.gpus if not GPU_UUID.match(uuid)]
         if wrong:
             return RunResult(RunStatus.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
-        return self.prepare(request.image, request.until) or self._run(request, env, cancel, on_log)
+        with self._images.held("@".join(parsed)):
+            problem = self.prepare("@".join(parsed), request.until, cancel)
+            return problem or self._run(request, env, cancel, on_log)
 
     def run_archive(self, archive: bytes, request: RunRequest) -> RunResult:
         """Run a unit in an image made of a tar archive, with every flag of a pulled one, and remove the image.
@@ -120,7 +124,7 @@ class DockerRuntime:
                 finally:
                     api.remove_image(image, force=True)
         except (DockerException, RequestException, KeyError, ValueError) as failed:
-            return RunResult(RunStatus.BROKEN, f"the engine took no image: {_first_line(failed)}")
+            return _broken("the engine took no image", failed)
 
     def _run(
         self, request: RunRequest, env: Mapping[str, str], cancel: threading.Event, on_log: LogSink | None
@@ -137,26 +141,35 @@ class DockerRuntime:
                 run = _Run(api, request, env, cancel, on_log, self._runtime)
                 result = run.to_end()
         except (DockerException, RequestException) as failed:
-            return RunResult(RunStatus.BROKEN, f"the engine failed: {_first_line(failed)}")
+            return _broken("the engine failed", failed)
+        except Unreclaimed as failed:
+            return RunResult(RunStatus.BROKEN, str(failed))
         if result.ok:
             status, detail = check_outputs(request.out_dir, request.outputs, request.limits.out_bytes)
             result = replace(result, status=status, detail=detail)
         return replace(result, engine=engine_name(version, self._runtime))
 
     def sweep(self, prefix: str = "") -> int:
-        """Remove containers of units whose label starts with `prefix`; 0 where no engine answers."""
-        from docker.errors import DockerException
+        """End the units whose label starts with `prefix` and take back their outputs; 0 where no engine answers.
 
-        removed = 0
+        A unit's container is there until its outputs are the worker's, and names their folder.
+        """
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
         try:
             with self._connect() as api:
-                for found in api.containers(all=True, filters={"label": LABEL}):
-                    if found["Labels"].get(LABEL, "").startswith(prefix):
-                        api.remove_container(found["Id"], force=True, v=True)
-                        removed += 1
-        except DockerException:
-            return removed
-        return removed
+                found = [
+                    each
+                    for each in api.containers(all=True, filters={"label": LABEL})
+                    if each["Labels"].get(LABEL, "").startswith(prefix)
+                ]
+                # A janitor's container first: nobody waits for it any more.
+                found.sort(key=lambda each: JANITOR_LABEL not in each["Labels"])
+                return sum(_clear(api, each) for each in found)
+        except (DockerException, RequestException) as failed:
+            log.warning("containers of an earlier process may be left", engine=_first_line(failed))
+            return 0
 
     def capabilities(self, chain_id: int, *, gpus: int = 0, patched: frozenset[str] = frozenset()) -> list[Check]:
         """Return the rows of `hearth worker doctor` about the engine; one FAIL row if none answers.
@@ -167,7 +180,9 @@ class DockerRuntime:
 
         try:
             with self._connect() as api:
-                return judge_engine(api.version(), api.info(), chain_id, gpus=gpus, patched=patched)
+                version, info = api.version(), api.info()
+                rows = judge_engine(version, info, chain_id, gpus=gpus, patched=patched)
+                return [*rows, look_at_disk(info), look_at_janitor(version)]
         except DockerException as failed:
             return [
                 Check(
@@ -184,24 +199,6 @@ class DockerRuntime:
 
         where = {"base_url": self._host} if self._host is not None else kwargs_from_env()
         return APIClient(**where, version="auto", timeout=ENGINE_SECONDS)
-
-    @staticmethod
-    def _pull(api: Any, name: str, digest: str, until: float) -> RunResult | None:
-        """Pull one digest; return why it failed, telling a missing image from a registry that does not answer."""
-        from docker.errors import APIError, NotFound
-
-        try:
-            lines = []
-            for line in api.pull(name, tag=digest, stream=True, decode=True):
-                lines.append(line)
-                if time.monotonic() > until:
-                    return RunResult(RunStatus.BAD_INPUT, f"{name}@{digest} was not pulled in the time that there was")
-        except NotFound as failed:
-            return RunResult(RunStatus.IMAGE_MISSING, f"{name}@{digest}: {_first_line(failed)}")
-        except APIError as failed:
-            return name_pull_failure(name, digest, _first_line(failed))
-        errors = [str(line["error"]) for line in lines if "error" in line]
-        return name_pull_failure(name, digest, errors[0]) if errors else None
 
 
 class _Run:
@@ -250,13 +247,12 @@ class _Run:
                 api.start(container)
                 stopped = self._watch(container, began)
             except APIError as failed:
-                result = name_start_failure(_first_line(failed))
+                result = name_start_failure(_first_line(failed), request.command)
             else:
                 reader.join(ENGINE_SECONDS)
                 result = name_end(api.inspect_container(container)["State"], stopped, request)
         finally:
-            api.remove_container(container, force=True, v=True)
-            wiped = take_output(request.out_dir)
+            wiped = _end(api, container, request.out_dir, request.unit)
         if wiped and result.ok:
             result = RunResult(RunStatus.OUTPUT_OVER_CAP, wiped)
         return replace(
@@ -291,20 +287,60 @@ class _Run:
             elif excess:
                 reason = RunResult(RunStatus.OUTPUT_OVER_CAP, excess)
             if reason is not None:
-                self._kill(container)
+                _kill(self._api, container)
                 return reason
             self._cancel.wait(POLL_SECONDS)
         return None
 
-    def _kill(self, container: str) -> None:
-        from docker.errors import APIError
 
-        try:
-            self._api.kill(container)
-        except APIError as failed:
-            if "is not running" not in str(failed):
-                raise
-        self._api.wait(container, timeout=ENGINE_SECONDS)
+def _kill(api: Any, container: str) -> None:
+    """Kill a container and wait for its end; one that has ended or was never started is left as it is."""
+    from docker.errors import APIError
+
+    try:
+        api.kill(container)
+    except APIError as failed:
+        if "is not running" not in str(failed):
+            raise
+    else:
+        api.wait(container, timeout=ENGINE_SECONDS)
+
+
+def _end(api: Any, container: str, output: Path | None, unit: str) -> str:
+    """Kill a unit's container, take its outputs back, and only then remove it, so that a sweep can repeat both.
+
+    Returns why the outputs were deleted, if they were. Raises Unreclaimed.
+    """
+    from docker.errors import NotFound
+
+    with suppress(NotFound):  # somebody else removed it
+        _kill(api, container)
+    emptied = reclaim(api, output, unit) if output is not None and output.is_dir() else ""
+    with suppress(NotFound):
+        api.remove_container(container, force=True, v=True)
+    return emptied
+
+
+def _clear(api: Any, found: Mapping[str, Any]) -> bool:
+    """End what an earlier process left, from the engine's list; say whether it was a unit and is gone."""
+    from docker.errors import APIError
+
+    labels = found["Labels"]
+    try:
+        if JANITOR_LABEL in labels:
+            api.remove_container(found["Id"], force=True, v=True)
+            return False
+        _end(api, found["Id"], output_of(found), labels[LABEL])
+    except (APIError, Unreclaimed, OSError) as failed:
+        log.warning("a container of an earlier process is left", unit=labels[LABEL], why=str(failed))
+        return False
+    return True
+
+
+def output_of(container: Mapping[str, Any]) -> Path | None:
+    """Return the folder that a container has as /out, from the engine's list."""
+    found = [mount["Source"] for mount in container.get("Mounts", []) if mount.get("Destination") == "/out"]
+    return Path(found[0]) if found else None
 
 
 def name_end(state: Mapping[str, Any], stopped: RunResult | None, request: RunRequest) -> RunResult:
@@ -321,31 +357,21 @@ def name_end(state: Mapping[str, Any], stopped: RunResult | None, request: RunRe
     return RunResult(RunStatus.EXIT, f"the program exited with {code}", exit_code=code)
 
 
-def name_start_failure(message: str) -> RunResult:
+def name_start_failure(message: str, command: Sequence[str] = ()) -> RunResult:
     """Tell a command that the image does not have, which is the job's fault, from an engine that cannot start."""
+    program = f"{command[0]!r} or the image's entry point" if command else "the image's own command"
     if "executable file not found" in message or ("no such file or directory" in message and "exec" in message):
-        return RunResult(RunStatus.EXIT, f"the command was not found in the image: {message}", exit_code=127)
+        return RunResult(RunStatus.EXIT, f"{program} was not found in the image", exit_code=127)
     if "permission denied" in message and "exec" in message:
-        return RunResult(RunStatus.EXIT, f"the command cannot be executed: {message}", exit_code=126)
-    return RunResult(RunStatus.BROKEN, f"the engine could not start the container: {message}")
+        return RunResult(RunStatus.EXIT, f"{program} cannot be executed in the image", exit_code=126)
+    log.warning("container not started", engine=message)
+    return RunResult(RunStatus.BROKEN, "the engine could not start the container: the worker's log has its reason")
 
 
-def name_pull_failure(name: str, digest: str, message: str) -> RunResult:
-    """Tell an image that a registry does not have, or not for us, from a registry that cannot answer now."""
-    gone = ("manifest unknown", "not found", "denied", "unauthorized", "name unknown", "no matching manifest", "404")
-    if any(word in message.lower() for word in gone):
-        return RunResult(RunStatus.IMAGE_MISSING, f"{name}@{digest}: {message}")
-    return RunResult(RunStatus.BROKEN, f"{name}@{digest} could not be pulled: {message}")
-
-
-def refuse_image(facts: Mapping[str, Any]) -> RunResult | None:
-    """Refuse an image whose environment preloads code, from the engine's inspection of it."""
-    for item in facts["Config"].get("Env") or []:
-        if item.partition("=")[0] in IMAGE_ENV_REFUSED:
-            return RunResult(
-                RunStatus.IMAGE_MISSING, f"the image sets {item.partition('=')[0]}, which this worker refuses"
-            )
-    return None
+def _broken(what: str, failed: Exception) -> RunResult:
+    """Log what the engine said and return a result without it."""
+    log.warning(what, engine=_first_line(failed))
+    return RunResult(RunStatus.BROKEN, f"{what}: the worker's log has its reason")
 
 
 def _first_line(failed: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The folders that a container shares with the host: lent to the guest's user, and taken back."""
+"""The folders that a container shares with the host: lent to the guest's user, and looked after when it has ended."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from worker.runtimes.base import measure
-from worker.runtimes.docker_request import GUEST_UID
 
 
 def share_inputs(folders: Iterable[Path]) -> None:
@@ -25,41 +24,37 @@ def share_inputs(folders: Iterable[Path]) -> None:
 
 
 def lend_output(folder: Path) -> None:
-    """Let the guest's user write the output folder and what an earlier attempt left in it."""
-    if os.geteuid() != 0:
-        os.chmod(folder, 0o777)  # the folder above keeps everyone else out
-        return
-    _own(folder, GUEST_UID, GUEST_UID)
+    """Let the guest's user, whoever that is on the host, write the empty output folder.
 
-
-def take_output(folder: Path) -> str:
-    """Give the outputs to the worker's user, readable, without set-id bits; links are left for `check_outputs`.
-
-    A tree too deep for tools that go by path names is deleted instead, and the reason returned.
+    The folder above keeps everyone else out.
     """
-    tree = measure(folder)
-    if tree.too_deep:
-        with os.scandir(folder) as found:
-            paths = [entry.path for entry in found]
-        subprocess.run(["rm", "-rf", "--", *paths], check=True)  # unlike shutil, it has no limit on depth
-        return tree.offence
-    if os.geteuid() != 0:
-        return ""
-    _own(folder, os.geteuid(), os.getegid())
+    os.chmod(folder, 0o777)
+
+
+def own(folder: Path) -> None:
+    """Give everything below a folder to root, who calls: readable, without set-id bits; links stay what they are.
+
+    A tree too deep for tools that go by path names is left to `emptied`.
+    """
+    if measure(folder).too_deep:
+        return
     for here, folders, files in os.walk(folder):
         for name in (*folders, *files):
             path = os.path.join(here, name)
+            os.chown(path, os.geteuid(), os.getegid(), follow_symlinks=False)
             mode = os.lstat(path).st_mode
             if stat.S_ISDIR(mode):
                 os.chmod(path, 0o700)
             elif stat.S_ISREG(mode):
                 os.chmod(path, 0o600)
-    os.chmod(folder, 0o700)
-    return ""
 
 
-def _own(folder: Path, uid: int, gid: int) -> None:
-    os.chown(folder, uid, gid)
-    for here, folders, files in os.walk(folder):
-        for name in (*folders, *files):
-            os.chown(os.path.join(here, name), uid, gid, follow_symlinks=False)
+def emptied(folder: Path) -> str:
+    """Empty a folder of ours that is too deep for tools that go by path names; return why, "" where it is not."""
+    tree = measure(folder)
+    if not tree.too_deep:
+        return ""
+    with os.scandir(folder) as found:
+        paths = [entry.path for entry in found]
+    subprocess.run(["rm", "-rf", "--", *paths], check=True)  # unlike shutil, it has no limit on depth
+    return tree.offence

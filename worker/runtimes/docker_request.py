@@ -5,10 +5,12 @@ A flag that this machine cannot honour is still tested as a request. Source: SPE
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from worker.runtimes.base import RunRequest, SandboxLimits
 
 IMAGE = re.compile(r"(?P<name>[a-z0-9][a-zA-Z0-9._:/-]{0,254}?)(?::[\w.-]{1,128})?@(?P<digest>sha256:[0-9a-f]{64})\Z")
 LABEL = "hearth.unit"
+JANITOR_LABEL = "hearth.janitor"
+JANITOR_PROGRAM = "/janitor"
 GUEST_UID = 65534
 SHM_BYTES = 64 << 20
 # One file may pass the cap by this much, so that the size check sees it and names the reason.
@@ -64,7 +68,7 @@ def container_config(
             "ReadonlyRootfs": True,
             "Privileged": False,
             "CapDrop": ["ALL"],
-            "SecurityOpt": ["no-new-privileges"],
+            "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp_profile()}"],
             "IpcMode": "private",
             "CgroupnsMode": "private",
             "PidsLimit": limits.pids,
@@ -89,6 +93,47 @@ def container_config(
         ids = [f"nvidia.com/gpu={uuid}" for uuid in request.gpus]
         config["HostConfig"]["DeviceRequests"] = [{"Driver": "cdi", "DeviceIDs": ids}]
     return config
+
+
+def janitor_config(image: str, folder: Path, unit: str) -> dict[str, Any]:
+    """Return the body of the create call for the janitor: root of the host with three capabilities and one folder.
+
+    It is the only program of ours in a container, and the only one in the host's user namespace: a remapped root could
+    not give a file to the worker.
+    """
+    return {
+        "Image": image,
+        "Cmd": [JANITOR_PROGRAM],
+        "WorkingDir": "/folder",
+        "User": "0:0",
+        "Labels": {LABEL: unit, JANITOR_LABEL: "1"},
+        "NetworkDisabled": True,
+        "HostConfig": {
+            "NetworkMode": "none",
+            "ReadonlyRootfs": True,
+            "Privileged": False,
+            "CapDrop": ["ALL"],
+            "CapAdd": ["CHOWN", "DAC_OVERRIDE", "FOWNER"],
+            "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp_profile()}"],
+            "UsernsMode": "host",
+            "IpcMode": "private",
+            "PidsLimit": 16,
+            "Memory": 64 << 20,
+            "Mounts": [_bind(folder, "/folder", read_only=False)],
+            "LogConfig": {"Type": "none"},
+            "RestartPolicy": {"Name": "no"},
+        },
+    }
+
+
+@cache
+def seccomp_profile() -> str:
+    """Return the system calls that a container may make, as the engine takes them: everything else is refused.
+
+    The list is ours, so that an engine's age and settings decide nothing. Source: seccomp.json.
+    """
+    text = (Path(__file__).parent / "seccomp.json").read_text(encoding="utf-8")
+    return json.dumps(json.loads(text), separators=(",", ":"))
 
 
 def _ulimit(name: str, value: int) -> dict[str, Any]:

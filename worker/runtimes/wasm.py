@@ -64,7 +64,7 @@ class WasmRuntime:
         except PackageNotFoundError:
             return False, "the Python package wasmtime is not installed"
 
-    def prepare(self, target: str, until: float = math.inf) -> RunResult | None:
+    def prepare(self, target: str, until: float = math.inf, cancel: threading.Event | None = None) -> RunResult | None:
         """Say whether the module file is there. A run compiles it, once, and refuses what cannot be compiled."""
         return None if Path(target).is_file() else _no_module(Path(target))
 

@@ -281,7 +281,7 @@ class Hung:
     def available(self) -> tuple[bool, str]:
         return True, "test"
 
-    def prepare(self, target: str, until: float = 0) -> RunResult | None:
+    def prepare(self, target: str, until: float = 0, cancel: threading.Event | None = None) -> RunResult | None:
         return None
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
@@ -327,7 +327,7 @@ def test_close__while_a_run_is_prepared__starts_again_and_declines_nothing(
 ) -> None:
     preparing = threading.Event()
 
-    def prepare(target: str, until: float) -> None:
+    def prepare(target: str, until: float, cancel: threading.Event) -> None:
         preparing.set()
         rig.executor.active()[0].stop.wait(10)
 
@@ -375,7 +375,7 @@ def test_start__sandbox_breaks__says_so_and_keeps_the_try(rig: Rig, hung: Hung) 
 def test_start__fault_of_the_worker_itself__breaks_that_attempt_only(
     rig: Rig, hung: Hung, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Hung, "prepare", lambda self, target, until: 1 / 0)
+    monkeypatch.setattr(Hung, "prepare", lambda self, target, until, cancel: 1 / 0)
     rig.executor.start(Task(KEY, rig.terms(rig.spec("env")), 60, 1))
     wait(lambda: any(w.phase.startswith("failed") for w in rig.executor.active()))
     rig.executor.active()[0].stop.set()

@@ -33,7 +33,7 @@ class Scripted:
     def available(self) -> tuple[bool, str]:
         return True, "test"
 
-    def prepare(self, target: str, until: float = 0) -> RunResult | None:
+    def prepare(self, target: str, until: float = 0, cancel: threading.Event | None = None) -> RunResult | None:
         self.prepared = target
         if self.sets is not None:
             self.sets.set()

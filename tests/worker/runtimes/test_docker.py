@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,27 +24,21 @@ from typing import Any
 import pytest
 
 from tests.kit.require import require
+from tests.worker.runtimes.engines import BUSYBOX, HOST, MIB, NUMPY, published, rules, runtime_of
 from worker.runtimes import docker as subject
 from worker.runtimes import docker_engine, docker_request
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
-MIB = 1 << 20
 ROOT = Path(__file__).resolve().parents[3]
-HOST = os.environ.get("HEARTH_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
-REGISTRY = os.environ.get("HEARTH_TEST_REGISTRY", "")
-BUSYBOX = os.environ.get("HEARTH_TEST_IMAGE_BUSYBOX", "")
-NUMPY = os.environ.get("HEARTH_TEST_IMAGE_PYTHON_NUMPY", "")
 NO_OUTPUT = (OutputRule("/out", required=False),)
 Mutation = Callable[[dict[str, Any]], None]
 
 
 @pytest.fixture(scope="module")
 def runtime() -> subject.DockerRuntime:
-    able, why = subject.DockerRuntime(HOST).available()
-    require("docker", able and bool(BUSYBOX), f"{why}; HEARTH_TEST_IMAGE_BUSYBOX={BUSYBOX!r}")
-    return subject.DockerRuntime(HOST)
+    return runtime_of(rules("127.0.0.1:1"))
 
 
 @pytest.fixture(scope="module")
@@ -391,6 +386,28 @@ def test_log_driver_local__after_a_flood__bounded_and_still_readable(runtime: su
         api.remove_container(container, force=True)
 
 
+FILE = "mkdir -p /out/d/e; echo 1 > /out/d/e/f"
+HIDDEN = {
+    "folders that nobody may enter": f"umask 077; {FILE}; chmod 000 /out/d/e/f /out/d/e /out/d",
+    "a folder that may be listed and not entered": f"{FILE}; chmod 744 /out/d/e /out/d",
+    "files that nobody may write": f"{FILE}; chmod 444 /out/d/e/f; chmod 555 /out/d/e /out/d",
+    "a program that runs as its owner": f"{FILE}; chmod 6755 /out/d/e/f; chmod 1777 /out/d",
+}
+
+
+@pytest.mark.parametrize("what", HIDDEN)
+def test_run__output_with_modes_of_its_own__is_the_workers_to_read_and_to_delete(bench: Bench, what: str) -> None:
+    """What a cheat gains: nothing. A worker that is no root reads, stores and deletes what a guest hid from it."""
+    request = bench.request(f"{HIDDEN[what]}; echo said", outputs=(OutputRule("/out/d/e/f"),))
+    result = bench.runtime.run(request, threading.Event())
+    assert (result.status, result.stdout) == (RunStatus.OK, b"said\n"), result
+    assert (request.out_dir / "d" / "e" / "f").read_text() == "1\n"
+    found = [request.out_dir, *request.out_dir.rglob("*")]
+    assert {path.stat().st_uid for path in found} == {os.geteuid()}
+    assert {path.stat().st_mode & 0o7777 for path in found} == {0o700, 0o600}
+    shutil.rmtree(request.out_dir)
+
+
 @pytest.mark.parametrize("script", ["ln -s /etc/passwd /out/x", "mkfifo /out/x", "echo 1 > /out/a; ln /out/a /out/x"])
 def test_run__link_or_pipe_in_the_output__refused(bench: Bench, script: str) -> None:
     result = bench.run(script)
@@ -435,20 +452,6 @@ def test_prepare__registry_that_does_not_answer__broken_not_missing(runtime: sub
     assert refused is not None and refused.status is RunStatus.BROKEN, refused
 
 
-def published(api: Any, changes: list[str]) -> str:
-    """Commit busybox with Dockerfile changes, push it, and return its reference by digest."""
-    repository = f"{REGISTRY}/hearth/made"
-    tag = uuid.uuid4().hex[:12]
-    container = api.create_container(BUSYBOX, "true", network_disabled=True)["Id"]
-    try:
-        api.commit(container, repository=repository, tag=tag, changes=changes)
-    finally:
-        api.remove_container(container)
-    lines = list(api.push(repository, tag=tag, stream=True, decode=True))
-    digest = next(line["aux"]["Digest"] for line in lines if "aux" in line)
-    return f"{repository}@{digest}"
-
-
 def test_run__image_that_preloads_code__refused(bench: Bench, api: Any) -> None:
     image = published(api, ["ENV LD_PRELOAD=/proc/self/cwd/evil.so"])
     result = bench.run("true", image=image)
@@ -478,14 +481,19 @@ def test_run__entrypoint_and_user_of_the_image__entrypoint_kept_user_not(bench: 
 # -- the worker's side ------------------------------------------------
 
 
+HIDES = "umask 077; mkdir /out/d; echo 1 > /out/d/f; chmod 000 /out/d/f /out/d; touch /out/started; sleep 1000"
+
+
 def test_sweep__worker_killed__its_container_removed_and_no_other(bench: Bench, api: Any) -> None:
-    request = bench.request("touch /out/started; sleep 1000")
+    request = bench.request("")
     program = f"""
 import threading
 from pathlib import Path
 from worker.runtimes.base import SandboxLimits, RunRequest
 from worker.runtimes.docker import DockerRuntime
-DockerRuntime({HOST!r}).run(RunRequest({bench.label + "-orphan"!r}, ("sh", "-c", "touch /out/started; sleep 1000"),
+from worker.runtimes.docker_images import ImageRules
+rules = ImageRules(registries=({BUSYBOX.partition("/")[0]!r},))
+DockerRuntime({HOST!r}, images=rules).run(RunRequest({bench.label + "-orphan"!r}, ("sh", "-c", {HIDES!r}),
     Path({str(request.job_dir)!r}), Path({str(request.in_dir)!r}), Path({str(request.out_dir)!r}),
     SandboxLimits(600, 64 << 20), image={BUSYBOX!r}), threading.Event())
 """
@@ -498,6 +506,25 @@ DockerRuntime({HOST!r}).run(RunRequest({bench.label + "-orphan"!r}, ("sh", "-c",
     assert bench.runtime.sweep("someone-else") == 0
     assert bench.runtime.sweep(bench.label) == 1
     assert labelled(api, orphan) == []
+    shutil.rmtree(request.out_dir)  # what the guest hid is the worker's now
+
+
+def test_run__outputs_that_cannot_be_taken_back_now__broken_and_taken_back_by_the_next_sweep(
+    bench: Bench, api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crash between the end of a unit and its clean-up loses nothing: its container says what is still to be done."""
+
+    def fails(*_: Any) -> str:
+        raise subject.Unreclaimed("the janitor did not end")
+
+    request = bench.request(HIDDEN["folders that nobody may enter"])
+    with monkeypatch.context() as broken:
+        broken.setattr(subject, "reclaim", fails)
+        result = bench.runtime.run(request, threading.Event())
+    assert (result.status, result.detail) == (RunStatus.BROKEN, "the janitor did not end")
+    assert len(labelled(api, bench.label)) == 1
+    assert bench.runtime.sweep(bench.label) == 1
+    shutil.rmtree(request.out_dir)
 
 
 def test_run__container_removed_under_it__broken(bench: Bench, api: Any) -> None:

@@ -1,0 +1,275 @@
+"""worker.runtimes.docker_images on a real engine: a stranger's registry costs time, disk and secrets of nobody."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from tests.worker.runtimes.engines import BUSYBOX, HOST, MIB, fresh, rules, runtime_of
+from tests.worker.runtimes.hostile_registry import SECRET, HostileRegistry, bomb, serving
+from worker.runtimes import docker_images as subject
+from worker.runtimes.base import Level, RunResult, RunStatus
+from worker.runtimes.docker_images import ImageRules
+
+DIGEST = "sha256:" + "ab" * 32
+engine = pytest.mark.docker
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Any]:
+    import docker
+
+    runtime_of(rules())
+    with docker.APIClient(base_url=HOST, version="auto") as client:
+        yield client
+
+
+def is_here(api: Any, image: str) -> bool:
+    from docker.errors import NotFound
+
+    try:
+        api.inspect_image(image)
+    except NotFound:
+        return False
+    return True
+
+
+def soon(condition: Callable[[], bool], seconds: float = 20) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.05)
+    return condition()
+
+
+# -- which registry ------------------------------------------------
+
+
+@engine
+@pytest.mark.parametrize(
+    ("allowed", "spelled"), [(ImageRules().registries, "127.0.0.1"), (("*",), "127.0.0.1"), (("local*",), "localhost")]
+)
+def test_prepare__loopback_registry_that_is_not_named__never_asked(allowed: tuple[str, ...], spelled: str) -> None:
+    """What a cheat gains: nothing. The engine is not sent to the provider's own services."""
+    with serving(HostileRegistry(says=SECRET)) as registry:
+        runtime = runtime_of(ImageRules(registries=allowed))
+        refused = runtime.prepare(registry.image().replace("127.0.0.1", spelled))
+        assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
+        assert "docker.registries" in refused.detail
+        assert registry.paths == []
+
+
+@engine
+def test_prepare__registry_whose_public_name_leads_home__never_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The name server is the stranger's: a name that looks public has an address on loopback."""
+    with serving(HostileRegistry(says=SECRET)) as registry:
+        port = registry.host.rpartition(":")[2]
+        found = [(2, 1, 6, "", ("8.8.8.8", int(port))), (2, 1, 6, "", ("127.0.0.1", int(port)))]
+        monkeypatch.setattr(subject.socket, "getaddrinfo", lambda *_args, **_kinds: found)
+        refused = runtime_of(rules("*")).prepare(f"rebound.example.com:{port}/x@{DIGEST}")
+        assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
+        assert registry.paths == []
+
+
+@engine
+def test_prepare__what_a_registry_says__is_logged_and_not_in_the_result() -> None:
+    with serving(HostileRegistry(says=SECRET)) as registry, capture_logs() as logs:
+        refused = runtime_of(rules(registry.host)).prepare(registry.image())
+        assert registry.paths  # control: its name is written out, and it is asked
+    assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
+    assert SECRET not in refused.detail and "does not have it, or not for everybody" in refused.detail
+    assert SECRET in json.dumps(logs)
+
+
+@engine
+def test_prepare__login_of_the_workers_user__is_not_sent(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cheat gains: nothing. A job that names the provider's private image does not get it."""
+    import docker
+
+    with serving(HostileRegistry(asks_login=True)) as registry:
+        login = base64.b64encode(b"provider:password").decode()
+        (tmp_path / "config.json").write_text(json.dumps({"auths": {registry.host: {"auth": login}}}))
+        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+        refused = runtime_of(rules(registry.host)).prepare(registry.image())
+        assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
+        assert registry.paths and registry.logins == []
+        # Control: the SDK's own pull sends it.
+        with docker.APIClient(base_url=HOST, version="auto") as client, pytest.raises(docker.errors.APIError):
+            client.pull(registry.image().partition("@")[0], tag=registry.image().partition("@")[2])
+        assert registry.logins
+
+
+# -- how long, how much ------------------------------------------------
+
+
+@engine
+@pytest.mark.parametrize("stalls", [True, False], ids=["manifest", "layer"])
+def test_prepare__stopped_while_a_registry_stalls__returns_at_once_and_the_engine_hangs_up(stalls: bool) -> None:
+    with serving(HostileRegistry(layer=b"x", claims=MIB, stalls=stalls)) as registry:
+        cancel = threading.Event()
+        results: list[RunResult | None] = []
+        runtime = runtime_of(rules(registry.host))
+        thread = threading.Thread(
+            target=lambda: results.append(runtime.prepare(registry.image(), cancel=cancel)), daemon=True
+        )
+        thread.start()
+        assert registry.dripping.wait(30)
+        cancel.set()
+        thread.join(5)
+        assert results and results[0] is not None and results[0].status is RunStatus.CANCELLED, results
+        assert stalls or registry.cut_off.wait(20)
+
+
+@engine
+def test_prepare__image_that_drips_past_its_lease__given_back_in_time_and_the_engine_hangs_up() -> None:
+    """What a cheat gains: nothing. An image too slow for its lease costs no worker stake: it is declined in time."""
+    with serving(HostileRegistry(layer=b"x", claims=MIB)) as registry:
+        began = time.monotonic()
+        refused = runtime_of(rules(registry.host)).prepare(registry.image(), began + 1.5)
+        assert refused is not None and refused.status is RunStatus.BAD_INPUT, refused
+        assert "not pulled in the time" in refused.detail
+        assert time.monotonic() - began < 6
+        assert registry.cut_off.wait(20)
+
+
+@engine
+def test_prepare__layer_that_says_how_large_it_is__refused_after_its_first_bytes() -> None:
+    with serving(HostileRegistry(layer=b"x", claims=1 << 40)) as registry:
+        refused = runtime_of(rules(registry.host, max_bytes=64 << 30)).prepare(registry.image())
+        assert refused is not None and refused.status is RunStatus.BAD_INPUT, refused
+        assert "1TiB" in refused.detail and "docker.max_image" in refused.detail
+        assert registry.cut_off.wait(20)
+
+
+@engine
+def test_prepare__small_on_the_wire_and_large_on_disk__refused_and_gone(
+    api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subject, "DISK_FACTOR", 1_000)  # this disk has other users, and the image is small
+    layer, unpacked = bomb(24 * MIB)
+    assert len(layer) < MIB // 4
+    with serving(HostileRegistry(layer=layer, unpacked=unpacked)) as registry:
+        refused = runtime_of(rules(registry.host, max_bytes=16 * MIB)).prepare(registry.image())
+        assert refused is not None and refused.status is RunStatus.BAD_INPUT, refused
+        assert "24MiB" in refused.detail and not is_here(api, registry.image())
+        # Control: with room for it, it is an image like any other.
+        roomy = runtime_of(rules(registry.host, max_bytes=32 * MIB))
+        assert roomy.prepare(registry.image()) is None and is_here(api, registry.image())
+        api.remove_image(registry.image())
+
+
+@engine
+def test_prepare__bomb_that_unpacks_without_end__stopped_by_the_disk_while_it_unpacks(api: Any) -> None:
+    layer, _ = bomb(1 << 30)
+    with serving(HostileRegistry(layer=layer)) as registry:
+        refused = runtime_of(rules(registry.host, max_bytes=16 * MIB)).prepare(registry.image())
+        assert refused is not None and refused.status is RunStatus.BAD_INPUT, refused
+        assert "docker.max_image" in refused.detail and not is_here(api, registry.image())
+
+
+@engine
+def test_prepare__disk_with_less_than_its_reserve__asks_nobody() -> None:
+    with serving(HostileRegistry()) as registry:
+        runtime = runtime_of(replace(rules(registry.host), reserve_bytes=1 << 60))
+        refused = runtime.prepare(registry.image())
+        assert refused is not None and refused.status is RunStatus.BROKEN, refused
+        assert "storage.reserve" in refused.detail and registry.paths == []
+
+
+# -- what is kept ------------------------------------------------
+
+
+@engine
+def test_prepare__more_than_is_kept__least_recently_used_goes_across_a_restart(api: Any, tmp_path: Path) -> None:
+    images = [fresh(api) for _ in range(3)]
+    own = fresh(api)
+    api.pull(own.partition("@")[0], tag=own.partition("@")[2])  # the provider's
+    size = int(api.inspect_image(own)["Size"])
+    wanted = rules(keep_bytes=2 * size + size // 2, ledger=tmp_path / "images.json")
+    first = runtime_of(wanted)
+    assert first.prepare(own) is None
+    assert first.prepare(images[0]) is None and first.prepare(images[1]) is None
+    assert first.prepare(images[0]) is None  # now the older one is images[1]
+    second = runtime_of(wanted)
+    assert second.prepare(images[2]) is None
+    assert [is_here(api, image) for image in (*images, own, BUSYBOX)] == [True, False, True, True, True]
+    assert set(json.loads((tmp_path / "images.json").read_text())["images"]) == {images[0], images[2]}
+    for image in (images[0], images[2], own):
+        api.remove_image(image)
+
+
+@engine
+def test_prepare__image_that_a_unit_needs__is_not_removed_for_another(api: Any, tmp_path: Path) -> None:
+    needed, other = fresh(api), fresh(api)
+    images = subject.Images(rules(keep_bytes=1, ledger=tmp_path / "images.json"))
+    with images.held(needed):
+        for image in (needed, other):
+            name, _, digest = image.partition("@")
+            assert images.ready(api, name, digest, time.monotonic() + 60, threading.Event()) is None
+        assert is_here(api, needed)
+    third = fresh(api)
+    name, _, digest = third.partition("@")
+    assert images.ready(api, name, digest, time.monotonic() + 60, threading.Event()) is None
+    assert [is_here(api, image) for image in (needed, other, third)] == [False, False, True]
+    api.remove_image(third)
+
+
+@engine
+def test_prepare__unreadable_ledger__begun_anew_and_its_images_stay(api: Any, tmp_path: Path) -> None:
+    ledger = tmp_path / "images.json"
+    ledger.write_text('{"images": [1]')
+    image = fresh(api)
+    assert runtime_of(rules(keep_bytes=1, ledger=ledger)).prepare(image) is None
+    assert set(json.loads(ledger.read_text())["images"]) == {image} and is_here(api, BUSYBOX)
+    api.remove_image(image)
+
+
+# -- words ------------------------------------------------
+
+
+def test_look_at_disk__engines_folder__seen_or_not(tmp_path: Path) -> None:
+    assert subject.look_at_disk({"DockerRootDir": str(tmp_path)}).level is Level.PASS
+    for info in ({"DockerRootDir": str(tmp_path / "none")}, {}):
+        row = subject.look_at_disk(info)
+        assert row.level is Level.WARN and row.fix
+
+
+def test_refuse_image__ld_preload_in_its_environment__refused() -> None:
+    def facts(*env: str) -> dict[str, Any]:
+        return {"Config": {"Env": list(env)}}
+
+    assert subject.refuse_image(facts("PATH=/bin", "LD_LIBRARY_PATH=/cuda", "NVIDIA_VISIBLE_DEVICES=all")) is None
+    for name in ("LD_PRELOAD", "LD_AUDIT"):
+        refused = subject.refuse_image(facts(f"{name}=/proc/self/cwd/x.so"))
+        assert refused is not None and refused.status is RunStatus.IMAGE_MISSING and name in refused.detail
+    assert subject.refuse_image({"Config": {"Env": None}}) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "why"),
+    [
+        ("manifest for x not found: manifest unknown", RunStatus.IMAGE_MISSING, "does not have it"),
+        ("pull access denied for x, repository does not exist", RunStatus.IMAGE_MISSING, "does not have it"),
+        ("Get https://r/v2/: dial tcp: connect: connection refused", RunStatus.BROKEN, "does not answer"),
+        ("Get https://r/v2/: dial tcp: lookup r: no such host", RunStatus.BROKEN, "does not answer"),
+        ("toomanyrequests: You have reached your pull rate limit", RunStatus.BROKEN, "limits how often"),
+        ("x509: certificate signed by unknown authority", RunStatus.BROKEN, "TLS"),
+        ("write /var/lib/docker/tmp/x: no space left on device", RunStatus.BROKEN, "disk is full"),
+        ("something that no engine has said yet", RunStatus.BROKEN, "the worker's log"),
+    ],
+)
+def test_name_pull_failure__what_an_engine_said__a_sentence_of_ours(said: str, status: RunStatus, why: str) -> None:
+    with capture_logs() as logs:
+        result = subject.name_pull_failure("x@sha256:00", said)
+    assert result.status is status and why in result.detail and said not in result.detail
+    assert logs[0]["engine"] == said

@@ -1,0 +1,75 @@
+"""worker.registries: what an image's name says about where an engine would go."""
+
+from __future__ import annotations
+
+import pytest
+
+from worker import registries as subject
+
+DIGEST = "@sha256:" + "ab" * 32
+
+
+@pytest.mark.parametrize(
+    ("image", "registry"),
+    [
+        ("python", "docker.io"),
+        ("pytorch/pytorch", "docker.io"),
+        ("docker.io/library/python", "docker.io"),
+        ("index.docker.io/library/python", "docker.io"),
+        ("ghcr.io/me/x", "ghcr.io"),
+        ("localhost/x", "localhost"),
+        ("localhost:5000/x", "localhost:5000"),
+        ("intranet/x", "docker.io"),
+        ("Intranet/x", "intranet"),
+        ("GHCR.io/me/x", "ghcr.io"),
+        ("127.0.0.1:5000/hearth/x", "127.0.0.1:5000"),
+        ("evil.example/docker.io/x", "evil.example"),
+    ],
+)
+def test_registry_of__as_an_engine_reads_it(image: str, registry: str) -> None:
+    assert subject.registry_of(image + DIGEST) == registry
+
+
+PRIVATE = (
+    *("127.0.0.1:2375", "10.0.0.1", "192.168.1.1:5000", "172.16.0.9", "169.254.169.254", "100.64.0.1", "0.0.0.0:80"),
+    *("localhost", "localhost:5000", "db.localhost", "printer.local", "registry:5000", "metadata.google.internal"),
+    *("224.0.0.1", "255.255.255.255"),
+)
+
+
+@pytest.mark.parametrize("host", PRIVATE)
+def test_refuse__private_host__not_by_default_nor_by_a_pattern_but_by_its_name(host: str) -> None:
+    image = f"{host}/x{DIGEST}"
+    assert subject.registry_of(image) == host
+    assert "docker.registries" in subject.refuse(image, subject.DEFAULT_REGISTRIES)
+    assert subject.refuse(image, ("*",)) == subject.not_public(host)
+    assert subject.refuse(image, ("ghcr.io", host)) == "" and subject.is_named(image, (host,))
+
+
+def test_refuse__public_host__by_default_by_a_pattern_or_not_at_all() -> None:
+    assert subject.refuse(f"ghcr.io/me/x{DIGEST}", subject.DEFAULT_REGISTRIES) == ""
+    assert subject.refuse(f"python{DIGEST}", subject.DEFAULT_REGISTRIES) == ""
+    assert "evil.example" in subject.refuse(f"evil.example/x{DIGEST}", subject.DEFAULT_REGISTRIES)
+    assert subject.refuse(f"evil.example/x{DIGEST}", ("*",)) == ""
+    assert subject.refuse(f"us-docker.pkg.dev/x{DIGEST}", ("*-docker.pkg.dev",)) == ""
+    assert subject.refuse(f"8.8.8.8:5000/x{DIGEST}", ("*",)) == ""
+    assert "docker.io" in subject.refuse(f"python{DIGEST}", ("ghcr.io",))
+
+
+@pytest.mark.parametrize(
+    ("address", "public"),
+    [
+        ("8.8.8.8", True),
+        ("127.0.0.1", False),
+        ("::1", False),
+        ("::ffff:127.0.0.1", False),
+        ("::ffff:8.8.8.8", True),
+        ("2002:7f00:1::", False),
+        ("fe80::1%eth0", False),
+        ("fd00::1", False),
+        ("2606:4700::1111", True),
+        ("ff0e::1", False),
+    ],
+)
+def test_is_public__address__also_one_inside_another(address: str, public: bool) -> None:
+    assert subject.is_public(address) is public

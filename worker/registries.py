@@ -1,0 +1,78 @@
+"""Which registries a machine asks for an image, by the image's name alone; pure.
+
+A name is not yet an address: what a name that only a pattern allows resolves to is looked at before a pull
+(`worker.runtimes.docker_images`). Source: docs/decisions/0026-whose-images-and-whose-files.md.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import Final
+
+DOCKER_HUB: Final = "docker.io"
+_DOCKER_HUB_ALIAS: Final = "index.docker.io"
+DEFAULT_REGISTRIES: Final = (
+    DOCKER_HUB,
+    "gcr.io",
+    "ghcr.io",
+    "mcr.microsoft.com",
+    "nvcr.io",
+    "public.ecr.aws",
+    "quay.io",
+    "registry.gitlab.com",
+)
+"""Registries that anybody can publish at and that somebody known runs: a provider's list unless it has its own."""
+
+
+def registry_of(image: str) -> str:
+    """Return the registry of an image's reference, host[:port] in lower case, as an engine reads it.
+
+    The part before the first slash is a host where it could be no user's name at Docker Hub.
+    """
+    first, slash, _ = image.partition("/")
+    if not slash or (first.islower() and first != "localhost" and not set(first) & set(".:")):
+        return DOCKER_HUB
+    host = first.lower()
+    return DOCKER_HUB if host == _DOCKER_HUB_ALIAS else host
+
+
+def refuse(image: str, allowed: Iterable[str]) -> str:
+    """Return why no image is fetched from this one's registry, empty where it may be.
+
+    `allowed` are hosts and shell patterns of hosts. One that is written out may lie in a private network; a pattern
+    holds for public hosts only, since whoever writes a job's spec chooses the host.
+    """
+    registry, patterns = registry_of(image), tuple(allowed)
+    if registry in patterns:
+        return ""
+    if not any(fnmatchcase(registry, pattern) for pattern in patterns):
+        return f"this worker fetches no images from {registry} (docker.registries)"
+    return "" if _may_be_public(registry) else not_public(registry)
+
+
+def is_named(image: str, allowed: Iterable[str]) -> bool:
+    """Say whether an image's registry is written out in a list, not only matched by a pattern."""
+    return registry_of(image) in tuple(allowed)
+
+
+def not_public(registry: str) -> str:
+    """Return the sentence on a registry that lies in a private network and is not written out."""
+    return f"{registry} is no public registry, and docker.registries does not write it out"
+
+
+def is_public(address: str) -> bool:
+    """Say whether an address, as text, can be reached over the internet."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    inner = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None) or found
+    return inner.is_global and not inner.is_multicast
+
+
+def _may_be_public(registry: str) -> bool:
+    """Say whether a registry's name could be a public host's; what a name resolves to is not asked."""
+    host = registry.rpartition(":")[0] or registry
+    try:
+        return is_public(host)
+    except ValueError:
+        return "." in host and not host.endswith((".localhost", ".local", ".internal"))
