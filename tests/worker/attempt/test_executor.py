@@ -17,7 +17,7 @@ from hearth.base.errors import StoreDown
 from hearth.protocol.types import Billing, JobId, NodeId, Outcome, Terms
 from hearth.spec import Blob
 from hearth.spec.resolved import ResolvedInput, ResolvedOutput
-from hearth.storage import canonical
+from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore
@@ -156,6 +156,59 @@ def test_start__fuel_billing__reports_the_seconds_used(rig: Rig) -> None:
 def test_start__fuel_runs_out__is_a_time_out_that_bills_the_maximum(rig: Rig) -> None:
     entry = rig.run(rig.terms(rig.spec("spin", runtime_seconds=1), billing=Billing.FUEL))
     assert (entry.outcome, entry.used) == (Outcome.TIMEOUT, 1)
+
+
+# ---- outputs that no store takes ----
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("a\nb", "holds U+000A"),
+        ("a\\b", "holds a slash or a backslash"),
+        ("C:x", "starts with a drive letter"),
+        ("invoice\u202egpj.exe", "holds U+202E (RIGHT-TO-LEFT OVERRIDE)"),
+        ("x" * 250, "makes a path of more than"),
+    ],
+    ids=["newline", "backslash", "drive", "bidi", "long"],
+)
+def test_start__output_whose_name_cannot_travel__has_failed_the_same_on_every_machine(
+    rig: Rig, name: str, why: str
+) -> None:
+    """What a cheat gains: nothing. Such a name once made a result OK and paid, with no outputs at all."""
+    if name.startswith("x"):
+        name = f"d\u00e9/{name}"
+    terms = rig.terms(rig.spec("under", "d\u00e9", f"/out/{name}"))
+    entry = rig.run(terms)
+    assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.EXIT)
+    result = rig.result(entry)
+    assert (result["status"], result["outputs"], result["exit_code"]) == ("output_missing", None, 0)
+    detail = rig.report(entry)["detail"]
+    assert detail.startswith("output refused: the name ") and why in detail and detail.isprintable()
+    again = rig.run(terms, key=LeaseKey(JobId(b"\xbb" * 32), 0, 2))
+    assert again.result == entry.result and again.report != entry.report
+
+
+def test_start__six_thousand_small_files__are_stored_and_can_be_read(rig: Rig) -> None:
+    entry = rig.run(rig.terms(rig.spec("names", "6000", runtime_seconds=60)))
+    assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.OK)
+    outputs = rig.result(entry)["outputs"]
+    found = unixfs.walk(cids.parse(outputs["cid"]), rig.store, unixfs.ReadLimits.of_market(1 << 20, 6001))
+    assert sum(1 for _ in found) == 6001
+
+
+def test_start__failed_run_with_more_than_its_spec_allows__stores_none_of_it(rig: Rig) -> None:
+    """A submitter fetches no more than the spec allows: what an honest worker stores must be within it."""
+    small = (
+        ResolvedOutput(path="/out/x", required=False, max_size=1000),
+        ResolvedOutput(path="/out/y", required=False, max_size=1 << 20),
+    )
+    entry = rig.run(rig.terms(rig.spec("trapped", "/out/x", "2000", outputs=small)))
+    result = rig.result(entry)
+    assert (entry.outcome, result["status"], result["outputs"]) == (Outcome.TRAP, "trap", None)
+    assert "output /out/x is 2000 bytes, more than its cap of 1000" in rig.report(entry)["detail"]
+    entry = rig.run(rig.terms(rig.spec("trapped", "/out/x", "999", outputs=small)), key=LeaseKey(KEY.job, 0, 2))
+    assert entry.outcome == Outcome.TRAP and rig.result(entry)["outputs"] is not None
 
 
 # ---- what is given back ----
