@@ -168,7 +168,7 @@ def test_start__fuel_runs_out__is_a_time_out_that_bills_the_maximum(rig: Rig) ->
         ("a\\b", "holds a slash or a backslash"),
         ("C:x", "starts with a drive letter"),
         ("invoice\u202egpj.exe", "holds U+202E (RIGHT-TO-LEFT OVERRIDE)"),
-        ("x" * 250, "makes a path of more than"),
+        ("d/" + "x" * 254, "makes a path of more than 255 bytes"),
     ],
     ids=["newline", "backslash", "drive", "bidi", "long"],
 )
@@ -176,9 +176,7 @@ def test_start__output_whose_name_cannot_travel__has_failed_the_same_on_every_ma
     rig: Rig, name: str, why: str
 ) -> None:
     """What a cheat gains: nothing. Such a name once made a result OK and paid, with no outputs at all."""
-    if name.startswith("x"):
-        name = f"d\u00e9/{name}"
-    terms = rig.terms(rig.spec("under", "d\u00e9", f"/out/{name}"))
+    terms = rig.terms(rig.spec("under", "d", f"/out/{name}"))
     entry = rig.run(terms)
     assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.EXIT)
     result = rig.result(entry)
