@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from hearth.chain.port import Call
+from hearth.client import results
 from hearth.local import devnet
 from hearth.market.events import NodeRegistered, decode_all
 from hearth.protocol.types import SENTINEL, Billing, Needs, Offer, Outcome, Runtime, Terms, TermsFlag
@@ -272,6 +273,34 @@ def test_job_logs__one_bomb_among_them__is_one_line(place: Town, job: str) -> No
     rows = told.json["units"]
     assert [row["stdout"] for row in rows] == ["out"] * LOGS_TRAP + [""]
     assert rows[LOGS_TRAP]["fault"]["code"] == "TOO_LARGE" and rows[LOGS_TRAP]["stderr"] == "last words"
+
+
+def test_job_logs__more_than_one_call_shows__the_rest_is_named(
+    place: Town, job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "MAX_LOGS_BYTES", 10)
+    rows = place.hearth("job", "logs", job, "--json").json["units"]
+    assert [row["stdout"] for row in rows] == ["out", "out"] + [""] * (len(TRAPS) - 2)
+    assert "logs are shown at once" in rows[2]["fault"]["message"] and rows[2]["stderr"] == "last words"
+    (row,) = place.hearth("job", "logs", job, "--unit", "2", "--json").json["units"]
+    assert row["stdout"] == "out"
+
+
+def test_job_get__ended_by_hand__leaves_no_folder_that_looks_whole(
+    place: Town, job: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fetch, fetched = FolderStore.fetch, []
+
+    def pressed(self: FolderStore, root: Cid, dest: Path, *args: Any, **named: Any) -> Any:
+        fetched.append(dest)
+        if len(fetched) > 1:
+            raise KeyboardInterrupt
+        return fetch(self, root, dest, *args, **named)
+
+    monkeypatch.setattr(FolderStore, "fetch", pressed)
+    assert place.hearth("job", "get", job, "-o", str(tmp_path / "out")).code == 130
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["0000", "INCOMPLETE.txt"]
+    assert "has not come to its end" in (tmp_path / "out" / "INCOMPLETE.txt").read_text()
 
 
 def test_net_verify__results_that_are_traps__are_named_and_leave_the_books_alone(place: Town, job: str) -> None:
