@@ -436,16 +436,17 @@ def test_put_directory__links_in_any_order__the_same_shards() -> None:
         assert unixfs.put_directory(links, Hasher()) == expected
 
 
-TWINS = (b"CUf]iIr#s{!re(f8", b"JP^<n1X*>}p9EMdF")
+SAME_HASH = (b"CUf]iIr#s{!re(f8", b"JP^<n1X*>}p9EMdF")
 """Names with the same hash, found by running the hash backwards, as a guest could."""
 
 
 def test_put_directory__names_with_one_hash__refused_where_a_shard_would_have_to_tell_them_apart() -> None:
-    assert unixfs.hash_name(TWINS[0]) == unixfs.hash_name(TWINS[1])
-    few = [Link(cids.of(b""), name, 0) for name in TWINS]
+    assert unixfs.hash_name(SAME_HASH[0]) == unixfs.hash_name(SAME_HASH[1])
+    few = [Link(cids.of(b""), name, 0) for name in SAME_HASH]
     unixfs.put_directory(few, Hasher())
     many = [Link(cids.of(b""), b"%d" % number, 0) for number in range(7000)]
-    with pytest.raises(UnsafePath, match=re.escape(f"{TWINS[0]!r} and {TWINS[1]!r} in data have the same hash")):
+    both = re.escape(f"{SAME_HASH[0]!r} and {SAME_HASH[1]!r} in data have the same hash")
+    with pytest.raises(UnsafePath, match=both):
         unixfs.put_directory([*many, *few], Hasher(), "data")
 
 
