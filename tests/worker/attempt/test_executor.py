@@ -188,12 +188,14 @@ def test_start__output_whose_name_cannot_travel__has_failed_the_same_on_every_ma
     assert again.result == entry.result and again.report != entry.report
 
 
-def test_start__six_thousand_small_files__are_stored_and_can_be_read(rig: Rig) -> None:
-    entry = rig.run(rig.terms(rig.spec("names", "6000", runtime_seconds=60)), seconds=180)
+def test_start__more_names_than_a_plain_block_holds__are_stored_and_can_be_read(rig: Rig) -> None:
+    entry = rig.run(rig.terms(rig.spec("names", "1400", "150", runtime_seconds=60)), seconds=180)
     assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.OK)
     outputs = rig.result(entry)["outputs"]
-    found = unixfs.walk(cids.parse(outputs["cid"]), rig.store, unixfs.ReadLimits.of_market(1 << 20, 6001))
-    assert sum(1 for _ in found) == 6001
+    root = cids.parse(outputs["cid"])
+    assert unixfs.decode_dag_node(root, rig.store.get_block(root)).fanout == unixfs.SHARD_FANOUT
+    found = unixfs.walk(root, rig.store, unixfs.ReadLimits.of_market(1 << 20, 1401))
+    assert sum(1 for _ in found) == 1401
 
 
 def test_start__failed_run_with_more_than_its_spec_allows__stores_none_of_it(rig: Rig) -> None:

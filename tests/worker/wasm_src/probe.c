@@ -178,11 +178,11 @@ int main(int argc, char **argv) {
         }
         return write_file("/out/done", "1");
     }
-    if (!strcmp(mode, "names")) { /* names [COUNT] */
-        char path[64];
-        int count = argc > 2 ? atoi(argv[2]) : 20000;
+    if (!strcmp(mode, "names")) { /* names [COUNT DIGITS] */
+        char path[300];
+        int count = argc > 2 ? atoi(argv[2]) : 20000, digits = argc > 3 ? atoi(argv[3]) : 1;
         for (int i = 0; i < count; i++) {
-            snprintf(path, sizeof path, "/out/%d", i);
+            snprintf(path, sizeof path, "/out/%0*d", digits, i);
             close(open(path, O_CREAT | O_WRONLY, 0644));
         }
         return 0;
