@@ -159,12 +159,6 @@ class UnsafePath(StorageError):
     code = "UNSAFE_PATH"
 
 
-class ShardingNeeded(StorageError):
-    """Refuse a directory with so many entries that IPFS tools would split it into shards."""
-
-    code = "SHARDING_NEEDED"
-
-
 class BadDestination(StorageError):
     """Report a destination that exists already, cannot be written, or has no room left."""
 

@@ -12,6 +12,7 @@ from hearth.base.errors import HearthError, JobEnded, JobFailed, UsageError
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table, tx_line
 from hearth.cli.root import Group
+from hearth.client.results import unread_error
 from hearth.client.views import moment
 
 if TYPE_CHECKING:
@@ -24,12 +25,15 @@ if TYPE_CHECKING:
         OfferRow,
         PreparedJob,
         RerunPlan,
+        ResultRow,
         Submission,
     )
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 SHOWN_LINES = 20
 """Lines of a program's output that a report of its job shows."""
+SHOWN_NAMES = 5
+"""Entries under other names that a report of one unit shows."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
@@ -215,7 +219,8 @@ def _show_submitted(run: Run, report: Submission | JobPlan | RerunPlan) -> int:
         run.out.emit(report, lambda: [f"job {job}", f"  hearth job show {job[:14]}"], [job])
         return 0
     results = report["results"]
-    error = _verdict_error(job, results)
+    units = results["verified"] + results["unread"]
+    error = _verdict_error(job, results) or unread_error(job, units, results["unread"])
     if error is not None:
         report = {**report, **error.as_dict()}
 
@@ -229,6 +234,8 @@ def _show_submitted(run: Run, report: Submission | JobPlan | RerunPlan) -> int:
             )
         fetched = results["fetched"]
         lines.append(f"  outputs in {fetched['folder']}" if fetched else f"  hearth job get {job[:14]} -o DIR")
+        odd = [row for row in fetched["units"] if "fault" in row or "renamed" in row] if fetched else []
+        lines += [f"  {line}" for row in odd for line in _result_lines(row)]
         if results["kept_until"] and not fetched:
             lines.append(f"  its worker keeps them until {moment(results['kept_until'])}; --pin keeps them here")
         if results["stdout"]:
@@ -239,11 +246,7 @@ def _show_submitted(run: Run, report: Submission | JobPlan | RerunPlan) -> int:
         return lines
 
     run.out.emit(report, text, [job])
-    if error is not None:
-        if not run.out.as_json:
-            run.out.say_error(error)
-        return error.exit_code
-    return 0
+    return run.out.after(error)
 
 
 def _verdict_error(job: str, results: JobEnd) -> HearthError | None:
@@ -341,9 +344,12 @@ def job_spec(run: Run, job: str) -> None:
 @job.command("logs", cls=Leaf)
 @click.argument("job")
 @click.option("--unit", type=click.IntRange(0), help="Only this unit.")
-def job_logs(run: Run, job: str, unit: int | None) -> None:
+def job_logs(run: Run, job: str, unit: int | None) -> int:
     """Print what units wrote to stdout and stderr."""
     report = run.client.jobs.logs(job, unit=unit)
+    error = unread_error(report["job"], len(report["units"]), report["unread"], "log")
+    if error is not None:
+        report = {**report, **error.as_dict()}
 
     def text() -> list[str]:
         lines = []
@@ -354,9 +360,12 @@ def job_logs(run: Run, job: str, unit: int | None) -> None:
                 )
             lines += row["stdout"].splitlines()
             lines += [f"stderr: {line}" for line in row["stderr"].splitlines()]
+            if "fault" in row:
+                lines.append(f"unit {row['unit']}: its log cannot be read: {row['fault']['message']}")
         return lines
 
     run.out.emit(report, text)
+    return run.out.after(error)
 
 
 @job.command("events", cls=Leaf)
@@ -383,17 +392,39 @@ def job_wait(run: Run, job: str, results: Path | None) -> int:
 @click.option("--unit", type=click.IntRange(0), help="Only this unit.")
 @click.option("--reduce", metavar="SCRIPT", type=FILE, help="A Python script to run on the folder when all is there.")
 @click.option("--pin", is_flag=True, help="Keep the blocks in this store.")
-def job_get(run: Run, job: str, folder: Path | None, unit: int | None, reduce: Path | None, pin: bool) -> None:
-    """Fetch a job's outputs, every block checked against the chain's digest."""
+def job_get(run: Run, job: str, folder: Path | None, unit: int | None, reduce: Path | None, pin: bool) -> int:
+    """Fetch a job's outputs, every block checked against the chain's digest.
+
+    No more is written than the job's spec allows. Names that other programs obey, such as .git, get another one.
+    """
     report = run.client.jobs.get(job, folder=folder, unit=unit, reduce=reduce, pin=pin)
+    error = unread_error(report["job"], len(report["units"]), report["unread"])
+    if error is not None:
+        report = {**report, **error.as_dict()}
 
     def text() -> list[str]:
-        lines = [f"unit {row['unit']}: {row['outcome']}, {row['path'] or 'no outputs'}" for row in report["units"]]
+        lines = [line for row in report["units"] for line in _result_lines(row)]
         if report["missing"]:
             lines.append(f"{report['missing']} units have no result")
         return [*lines, *str(report.get("reduced", "")).splitlines()]
 
     run.out.emit(report, text, [report["folder"]])
+    return run.out.after(error)
+
+
+def _result_lines(row: ResultRow) -> list[str]:
+    """Say where one unit's outputs are, and which names in them are not their own."""
+    if "fault" in row:
+        return [f"unit {row['unit']}: {row['outcome']}, not fetched: {row['fault']['message']}"]
+    lines = [f"unit {row['unit']}: {row['outcome']}, {row['path'] or 'no outputs'}"]
+    renamed = row.get("renamed", [])
+    lines += [
+        f"  {one['path']} is written as {one['name']}: a program that works in this folder would obey it"
+        for one in renamed[:SHOWN_NAMES]
+    ]
+    if len(renamed) > SHOWN_NAMES:
+        lines.append(f"  and {len(renamed) - SHOWN_NAMES} more such names; --json lists them")
+    return lines
 
 
 def _show_action(run: Run, report: JobAction) -> None:

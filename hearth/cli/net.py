@@ -6,6 +6,7 @@ import json
 
 import click
 
+from hearth.base.errors import StorageError
 from hearth.cli.jobs import in_quarantine, show_jobs
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table
@@ -95,5 +96,14 @@ def net_events(run: Run, first: int | None, limit: int) -> None:
 def net_verify(run: Run) -> int:
     """Replay all events: every credit, lock, unit and result must be what the contracts and stores hold."""
     report = run.client.net.verify()
+    error = None
+    if "unread" in report:
+        error = StorageError(
+            f"results cannot be read, the first of {report['unread'][0]}",
+            hint="hearth doctor",
+            code="RESULTS_INCOMPLETE",
+        )
+        report = {**report, **error.as_dict()}
     run.out.emit(report, lambda: [json.dumps(report)])
-    return 0 if report["solvent"] else 1
+    status = run.out.after(error)
+    return status if report["solvent"] else 1

@@ -65,6 +65,14 @@ class Output:
         if error.hint:
             self._say(f"  next: {error.hint}")
 
+    def after(self, error: HearthError | None) -> int:
+        """Say what was wrong with a result that was printed, where its JSON does not; return the exit status."""
+        if error is None:
+            return 0
+        if not self.as_json:
+            self.say_error(error)
+        return error.exit_code
+
     # ---- progress ----
 
     def tell(self, kind: str, facts: Mapping[str, Any]) -> None:

@@ -152,7 +152,7 @@ class Net:
         """Replay all events and compare them with storage, Escrow's balance and every result.
 
         Recomputes every lock and credit, every unit's word, what each job's lock must hold, and re-reads and re-hashes
-        every result with its outputs. `solvent` says whether all of the books agree, `faults` what does not.
-        Raises StorageError where a block of a result is missing or altered.
+        every result with its outputs. `solvent` says whether all of the books agree, `faults` what does not, `unread`
+        which results are missing, altered or no results of their units.
         """
         return Verifier(self._reads).verify()

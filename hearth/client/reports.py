@@ -288,38 +288,64 @@ class JobEvents(TypedDict):
     events: list[EventFacts]
 
 
+class Fault(TypedDict):
+    """Why one unit's result or log could not be had: an error's code and message."""
+
+    code: str
+    message: str
+
+
+class RenamedEntry(TypedDict):
+    """An entry of the outputs, by its `path`, that was written under another `name`: programs obey its own."""
+
+    path: str
+    name: str
+
+
 class LogRow(TypedDict):
-    """What one unit's last attempt wrote, by its worker's report; `detail` says why it was given back or failed."""
+    """What one unit's last attempt wrote, by its worker's report; `detail` says why it was given back or failed.
+
+    With a `fault` the log itself could not be had, and `stderr` holds the last words of the report, if any.
+    """
 
     unit: int
     node: int
     stdout: str
     stderr: str
     detail: str
+    fault: NotRequired[Fault]
 
 
 class JobLogs(TypedDict):
-    """What a job's units wrote."""
+    """What a job's units wrote; `unread` counts the logs that could not be had, `error` sums them up."""
 
     schema: Literal["hearth.logs/1"]
     job: str
     units: list[LogRow]
+    unread: int
+    error: NotRequired[ErrorFacts]
 
 
 class ResultRow(TypedDict):
-    """One unit's result: `outputs` is a CID, null where it left none, `path` where the outputs were written."""
+    """One unit's result: `outputs` is a CID, null where it left none, `path` where the outputs were written.
+
+    With a `fault` they are not there, or its document could not be read. `renamed` are entries under other names.
+    """
 
     unit: int
     outcome: str
     exit_code: int | None
     outputs: str | None
     path: str | None
+    fault: NotRequired[Fault]
+    renamed: NotRequired[list[RenamedEntry]]
 
 
 class JobResults(TypedDict):
     """Outputs that were fetched: `bytes` of them, `missing` counts the units without a result.
 
-    `reduced` is what the user's own script printed.
+    `unread` counts those whose result could not be had, and `error` sums them up. `reduced` is what the user's own
+    script printed.
     """
 
     schema: Literal["hearth.results/1"]
@@ -329,7 +355,9 @@ class JobResults(TypedDict):
     bytes: int
     units: list[ResultRow]
     missing: int
+    unread: int
     reduced: NotRequired[str]
+    error: NotRequired[ErrorFacts]
 
 
 class ReceiptLine(_From):
@@ -454,14 +482,16 @@ class Failure(TypedDict):
 class JobEnd(TypedDict):
     """How a job's units ended.
 
-    `verified` counts the results that were read by the digest on chain, `units` lists the first 64. `kept_until` is
-    the moment until which workers say that they keep the outputs. `stdout` is a single unit's.
+    `verified` counts the results that were read by the digest on chain, `unread` those that could not be had; `units`
+    lists the first 64. `kept_until` is the moment until which workers say that they keep the outputs. `stdout` is a
+    single unit's.
     """
 
     verdict: Verdict
     ok: int
     failed: int
     verified: int
+    unread: int
     units: list[UnitEnd]
     failure: Failure | None
     kept_until: int | None
@@ -775,8 +805,9 @@ class NetEvents(TypedDict):
 class NetVerification(TypedDict):
     """What replaying a market's whole history found.
 
-    `solvent` says whether the books agree in every part; `faults`, the first 20, say what does not. `seconds` runs
-    from the first posting to the newest block.
+    `solvent` says whether the books agree in every part; `faults`, the first 20, say what does not. `unread`, the first
+    20 too, are results that could not be had: their workers' fault, and none of the books'. `seconds` runs from the
+    first posting to the newest block.
     """
 
     schema: Literal["hearth.verify/1"]
@@ -789,6 +820,8 @@ class NetVerification(TypedDict):
     solvent: bool
     seconds: int
     faults: NotRequired[list[str]]
+    unread: NotRequired[list[str]]
+    error: NotRequired[ErrorFacts]
 
 
 class DemoReport(NetVerification):

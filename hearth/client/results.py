@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -10,17 +11,49 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hearth.base.errors import BadDestination, BadDocument, ConfigError, HearthError, NotFoundError, StorageError
+from hearth.base.errors import (
+    BadDestination,
+    BadDocument,
+    ConfigError,
+    HearthError,
+    NotFoundError,
+    SpecError,
+    StorageError,
+    TooLarge,
+)
+from hearth.base.text import one_line
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
 from hearth.protocol.types import Outcome, State
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
-    from hearth.client.reports import Failure, JobEnd, JobLogs, JobResults, LogRow, ResultRow, UnitEnd
+    from hearth.client.reports import (
+        Failure,
+        Fault,
+        JobEnd,
+        JobLogs,
+        JobResults,
+        LogRow,
+        RenamedEntry,
+        ResultRow,
+        UnitEnd,
+    )
+    from hearth.client.session import Session
     from hearth.market.events import Declined, Submitted
+    from hearth.protocol.types import Terms
+    from hearth.storage.unixfs import ReadLimits
 
 REDUCE_SECONDS: Final = 600.0
 FETCH_SECONDS: Final = 600.0
+LOG_SECONDS: Final = 60.0
+MAX_LOGS_BYTES: Final = 64 << 20
+"""Characters of log that one call returns, of all units together."""
+MAX_DETAIL: Final = 4096
+"""Characters of a report's sentence, and of its last words: twice what a worker writes."""
+GAP_BYTES: Final = 64
+"""What the line that names a gap adds to a log."""
+INCOMPLETE: Final = "INCOMPLETE.txt"
+"""Stands in an array's folder while a unit of it is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +74,20 @@ class UnitResult:
         return None if outputs is None else str(outputs["cid"])
 
 
+@dataclass(frozen=True, slots=True)
+class UnreadResult:
+    """A unit whose result is on chain and cannot be had: its worker stores none, or another than it submitted."""
+
+    index: int
+    outcome: Outcome
+    error: StorageError
+
+
 class Results:
-    """Fetch what jobs left behind."""
+    """Fetch what jobs left behind.
+
+    What is fetched was made by strangers. One unit's fault is told in its own row and hides no other unit.
+    """
 
     def __init__(self, reads: JobReader) -> None:
         """Fetch nothing yet."""
@@ -66,100 +111,169 @@ class Results:
     ) -> JobResults:
         """Fetch a job's outputs into a folder, every block checked against its CID; an array's units side by side.
 
-        `reduce` is a Python script that is run with the folder as its argument when all are there. `pin` keeps the
-        blocks in this store. Raises NotFoundError NO_RESULT, StorageError where a block is missing or altered.
+        No more is fetched than the job's spec lets a unit leave, and names that programs obey (`.git`, `.envrc`) are
+        written under others, which the rows name. `reduce` is a Python script that is run with the folder as its
+        argument when all is there. `pin` keeps the blocks in this store. Raises NotFoundError NO_RESULT, BadDestination
+        where this disk cannot take it, and StorageError where the one unit of a job cannot be had; of several units
+        each row says what is wrong with its own, and while one is missing the folder holds INCOMPLETE.txt.
         """
+        view = self.reads.look(job)
+        report, unread = self._get(view, folder, unit, pin)
+        if unread and (view.terms.leases == 1 or unit is not None):
+            raise unread[0].error
+        if reduce is not None and not unread and not self.session.dry_run:
+            report["reduced"] = _reduce(reduce, Path(report["folder"]))
+        if view.finished:
+            self.session.records.mark_seen(job_hex(view.posted.job_id))
+        return report
+
+    def _get(
+        self, view: JobView, folder: Path | None, unit: int | None, pin: bool
+    ) -> tuple[JobResults, list[UnreadResult]]:
+        """Fetch what can be had of a job, or of one unit; the rest is told in its rows, and returned."""
         from hearth.storage import cid
 
-        view = self.reads.look(job)
-        found = self._results(view, unit)
-        if not found:
+        name = job_hex(view.posted.job_id)[:14]
+        found, unread = self._results(view, unit)
+        if not found and not unread:
             raise NotFoundError(
-                f"job {job_hex(view.posted.job_id)[:14]} has no result yet: it is {view.state}",
-                hint=f"hearth job show {job_hex(view.posted.job_id)[:14]}",
-                code="NO_RESULT",
+                f"job {name} has no result yet: it is {view.state}", hint=f"hearth job show {name}", code="NO_RESULT"
             )
         target = folder or Path(f"results-{view.posted.job_id.hex()[:8]}")
         if not self.session.dry_run:
             refuse_folder(target)
         many = view.terms.leases > 1 and unit is None
-        rows = []
+        limits = output_limits(self.session, view.terms) if any(one.outputs is not None for one in found) else None
+        if many and not self.session.dry_run:
+            # Before the first unit, so that a fetch that is killed leaves no folder that looks whole.
+            _note_incomplete(target, name, ["the fetch has not come to its end"])
+        rows = [_row(one) for one in found]
         size = 0
-        for one in found:
-            place = target / f"{one.index:04d}" if many else target
-            row: ResultRow = {
-                "unit": one.index,
-                "outcome": one.outcome.name.lower(),
-                "exit_code": one.document["exit_code"],
-                "outputs": one.outputs,
-                "path": None,
-            }
-            rows.append(row)
-            if one.outputs is None:
+        for one, row in zip(found, rows, strict=True):
+            if limits is None or one.outputs is None:
                 continue
-            root = cid.parse(one.outputs)
-            if pin:
-                self.session.store.pin(root)
-            if self.session.dry_run:
+            try:
+                size += self._fetch(one, target / f"{one.index:04d}" if many else target, limits, row)
+            except BadDestination:
+                raise
+            except StorageError as error:
+                unread.append(UnreadResult(one.index, one.outcome, _of_unit(error, view, one.index)))
+                row["fault"] = _fault(unread[-1].error)
                 continue
-            place.parent.mkdir(parents=True, exist_ok=True)
-            meter = self.session.meter(f"fetch unit {one.index}", int(one.document["outputs"]["size"]))
-            size += self.session.store.fetch(root, place, progress=meter, timeout=FETCH_SECONDS).size
-            row["path"] = str(place)
+            if pin and not self.session.dry_run:
+                # Only now: what was fetched is known to keep within the limits.
+                self.session.store.pin(cid.parse(one.outputs))
+        told = {row["unit"] for row in rows}
+        rows += [_unread_row(lost) for lost in unread if lost.index not in told]
+        if many and not self.session.dry_run:
+            _note_incomplete(target, name, [lost.error.message for lost in unread])
         report: JobResults = {
             "schema": "hearth.results/1",
             "job": job_hex(view.posted.job_id),
             "verdict": view.verdict,
             "folder": str(target),
             "bytes": size,
-            "units": rows,
-            "missing": view.terms.leases - len(found) if unit is None else 0,
+            "units": sorted(rows, key=lambda row: row["unit"]),
+            "missing": view.terms.leases - len(rows) if unit is None else 0,
+            "unread": len(unread),
         }
-        if reduce is not None and not self.session.dry_run:
-            report["reduced"] = _reduce(reduce, target)
-        if view.finished:
-            self.session.records.mark_seen(job_hex(view.posted.job_id))
-        return report
+        return report, unread
+
+    def _fetch(self, one: UnitResult, place: Path, limits: ReadLimits, row: ResultRow) -> int:
+        """Fetch one unit's outputs to `place` and note in its row where they are; return their bytes."""
+        from hearth.storage import cid
+
+        root = cid.parse(str(one.outputs))
+        if self.session.dry_run:
+            return 0
+        renamed: list[RenamedEntry] = []
+        place.parent.mkdir(parents=True, exist_ok=True)
+        entry = self.session.store.fetch(
+            root,
+            place,
+            limits,
+            progress=self.session.meter(f"fetch unit {one.index}", one.document["outputs"]["size"]),
+            timeout=FETCH_SECONDS,
+            renamed=lambda path, name: renamed.append({"path": path, "name": name}),
+        )
+        row["path"] = str(place)
+        if renamed:
+            row["renamed"] = renamed
+        return entry.size
 
     def logs(self, job: str, *, unit: int | None = None) -> JobLogs:
         """Return what units wrote to stdout and stderr, and why one was given back.
 
-        Raises NotFoundError NO_LOGS before the first attempt reported.
+        Where a log cannot be had, its row says why, and holds the last words of its worker's report if that can be
+        read. Raises NotFoundError NO_LOGS before the first attempt reported.
         """
-        from hearth.market.events import Declined
-        from hearth.storage import cid, unixfs
-
         view = self.reads.look(job)
-        last = {index: event for index, event in self._reports(view).items() if unit is None or index == unit}
-        if not last:
+        rows = self._logs(view, unit)
+        if not rows:
             raise NotFoundError(
                 f"job {job_hex(view.posted.job_id)[:14]} has no logs yet: they come with the result",
                 hint=f"hearth job show {job_hex(view.posted.job_id)[:14]}",
                 code="NO_LOGS",
             )
-        rows = []
-        for index, event in sorted(last.items()):
+        return {
+            "schema": "hearth.logs/1",
+            "job": job_hex(view.posted.job_id),
+            "units": rows,
+            "unread": sum("fault" in row for row in rows),
+        }
+
+    def _logs(self, view: JobView, unit: int | None) -> list[LogRow]:
+        """Return a row for each unit of which an attempt reported, MAX_LOGS_BYTES of log in all."""
+        rows: list[LogRow] = []
+        left = MAX_LOGS_BYTES
+        for index, event in sorted(self._reports(view).items()):
+            if unit is not None and index != unit:
+                continue
             row: LogRow = {"unit": index, "node": event.node, "stdout": "", "stderr": "", "detail": ""}
             rows.append(row)
             if not any(event.report):
                 continue
-            document = self._report(event.report)
-            row["detail"] = str(document.get("detail", ""))
-            logs = document.get("logs")
-            if isinstance(event, Declined) or not isinstance(logs, dict):
-                row["stderr"] = str(document.get("stderr_tail", ""))
-                continue
-            root = cid.parse(str(logs.get("cid")))
-            for name in ("stdout", "stderr"):
-                here = unixfs.resolve(root, name, self.session.store)
-                row[name] = b"".join(unixfs.read_file(here, self.session.store)).decode("utf-8", "replace")
-        return {"schema": "hearth.logs/1", "job": job_hex(view.posted.job_id), "units": rows}
+            try:
+                document = self._report(event.report)
+                row["detail"] = str(document.get("detail", ""))[:MAX_DETAIL]
+                row["stderr"] = str(document.get("stderr_tail", ""))[:MAX_DETAIL]
+                if not isinstance(document.get("logs"), dict):
+                    continue
+                if left <= 0:
+                    raise TooLarge(
+                        f"{MAX_LOGS_BYTES >> 20} MiB of logs are shown at once, and this one is beyond",
+                        hint=f"hearth job logs {job_hex(view.posted.job_id)[:14]} --unit {index}",
+                    )
+                row["stdout"], row["stderr"] = self._streams(str(document["logs"].get("cid")))
+                left -= len(row["stdout"]) + len(row["stderr"])
+            except StorageError as error:
+                row["fault"] = _fault(error)
+        return rows
+
+    def _streams(self, root: str) -> tuple[str, str]:
+        """Return the text of stdout and stderr in a folder of logs, which is no larger than a worker keeps."""
+        import tempfile
+
+        from hearth.protocol.runtimes import MAX_LOG_BYTES
+        from hearth.storage import cid
+        from hearth.storage.unixfs import ReadLimits
+
+        most = MAX_LOG_BYTES + GAP_BYTES
+        limits = ReadLimits.of_market(2 * most, 3, (("stdout", most), ("stderr", most)))
+        with tempfile.TemporaryDirectory(prefix="hearth-logs-") as folder:
+            here = Path(folder) / "logs"
+            self.session.store.fetch(cid.parse(root), here, limits, timeout=LOG_SECONDS)
+            try:
+                stdout, stderr = ((here / name).read_bytes() for name in ("stdout", "stderr"))
+            except OSError as error:
+                raise BadDocument("the logs hold no stdout and stderr", hint="hearth job show JOB") from error
+        return stdout.decode("utf-8", "replace"), stderr.decode("utf-8", "replace")
 
     def summary(self, job: str, folder: Path | None) -> JobEnd:
         """Return how a job's units ended, their last words where they failed, and fetch the outputs into `folder`."""
         view = self.reads.look(job)
-        found = self._results(view, None)
-        fetched = self.get(job, folder=folder) if folder is not None and found else None
+        found, unread = self._results(view, None)
+        fetched = self._get(view, folder, None, False)[0] if folder is not None and (found or unread) else None
         rows: list[UnitEnd] = [
             {
                 "unit": one.index,
@@ -168,8 +282,19 @@ class Results:
                 "exit_code": one.document["exit_code"],
                 "outputs": one.outputs,
             }
-            for one in found[:64]
+            for one in found
         ]
+        rows += [
+            {
+                "unit": lost.index,
+                "outcome": lost.outcome.name.lower(),
+                "text": f"{OUTCOME_WORDS[lost.outcome]}, but {lost.error.message}",
+                "exit_code": None,
+                "outputs": None,
+            }
+            for lost in unread
+        ]
+        rows.sort(key=lambda row: row["unit"])
         # Of some: few workers run an array, and each keeps all of its results as long.
         reports = {one.index: self._told(one) for one in found[:8]}
         failed = next((one for one in found if one.outcome is not Outcome.OK), None)
@@ -180,24 +305,23 @@ class Results:
                 "unit": failed.index,
                 "exit_code": failed.document["exit_code"],
                 "status": failed.document["status"],
-                "detail": str(report.get("detail", "")),
-                "stderr_tail": str(report.get("stderr_tail", "")),
+                "detail": str(report.get("detail", ""))[:MAX_DETAIL],
+                "stderr_tail": str(report.get("stderr_tail", ""))[:MAX_DETAIL],
             }
         kept = [reports[one.index].get("kept_until") for one in found[:8] if one.outputs is not None]
-        stdout = ""
-        if view.terms.leases == 1 and found:
-            stdout = str(self.logs(job)["units"][0]["stdout"])
+        logs = self._logs(view, 0) if view.terms.leases == 1 and found else []
         return {
             "verdict": view.verdict,
             "ok": view.ok,
             "failed": view.failed,
             "verified": len(found),
-            "units": rows,
+            "unread": len(unread) if fetched is None else fetched["unread"],
+            "units": rows[:64],
             "failure": words,
             "kept_until": min(
                 (moment for moment in kept if isinstance(moment, int) and 0 < moment < 1 << 40), default=None
             ),
-            "stdout": stdout,
+            "stdout": logs[0]["stdout"] if logs else "",
             "fetched": fetched,
         }
 
@@ -221,25 +345,118 @@ class Results:
         events = self.reads.events(view.posted.job_id, view.posted.log.block_number, view.number)
         return {event.index: event for event in events if isinstance(event, Submitted | Declined)}
 
-    def _results(self, view: JobView, unit: int | None) -> list[UnitResult]:
-        """Return the result of each unit that has one, its document read by the digest on chain and checked."""
+    def _results(self, view: JobView, unit: int | None) -> tuple[list[UnitResult], list[UnreadResult]]:
+        """Return the result of each unit that has one, its document read by the digest on chain and checked, and the
+        units whose document cannot be had or is no result of theirs."""
         from hearth.market.events import Submitted
 
         events = self.reads.events(view.posted.job_id, view.posted.log.block_number, view.number)
         last = {event.index: event for event in events if isinstance(event, Submitted)}
-        found = []
+        found, unread = [], []
         for index in range(len(view.units)) if unit is None else [unit]:
             event = last.get(index)
             if event is None or view.units[index].state not in (State.SUBMITTED, State.SETTLED):
                 continue
-            document = self.session.store.get_json(event.result)
-            check_result(document, view.terms.spec, index, view.units[index].outcome)
-            found.append(
-                UnitResult(
-                    index, view.units[index].outcome, view.units[index].state, event.result, event.report, document
-                )
-            )
-        return found
+            outcome, state = view.units[index].outcome, view.units[index].state
+            try:
+                document = self.session.store.get_json(event.result)
+                check_result(document, view.terms.spec, index, outcome)
+            except StorageError as error:
+                unread.append(UnreadResult(index, outcome, _of_unit(error, view, index)))
+                continue
+            found.append(UnitResult(index, outcome, state, event.result, event.report, document))
+        return found, unread
+
+
+def output_limits(session: Session, terms: Terms) -> ReadLimits:
+    """Return what a unit of a job may leave: by its spec, or where that cannot be had, the disk that its terms pay for.
+
+    A worker stores no more: outputs beyond it are a failure of the unit, and are not kept.
+    """
+    from hearth.protocol.runtimes import MAX_OUTPUT_ENTRIES
+    from hearth.protocol.units import GIB
+    from hearth.spec import parse_canonical
+    from hearth.storage import canonical
+    from hearth.storage.unixfs import ReadLimits
+
+    entries = MAX_OUTPUT_ENTRIES + 1  # and the folder itself
+    try:
+        spec = parse_canonical(session.store.get_block(canonical.cid_of_digest(terms.spec)))
+    except (StorageError, SpecError):
+        return ReadLimits.of_market(terms.needs.disk_gib * GIB, entries)
+    below = [(output.path.removeprefix("/out").strip("/"), output.max_size) for output in spec.outputs]
+    return ReadLimits.of_market(spec.output_bytes, entries, tuple((path, most) for path, most in below if path))
+
+
+def unread_error(job: str, units: int, unread: int, what: str = "result") -> StorageError | None:
+    """Return the error that units without a readable result (or log) are, None where all could be read."""
+    if not unread:
+        return None
+    return StorageError(
+        f"of {units} units of job {job[:14]}, {unread} {'has' if unread == 1 else 'have'} a {what} that cannot be read",
+        hint=f"hearth job get {job[:14]} --unit N -o DIR tries one again; hearth job rerun {job[:14]} posts it anew",
+        code="RESULTS_INCOMPLETE",
+        retryable=True,
+        job=job,
+        unread=unread,
+    )
+
+
+def _of_unit(error: StorageError, view: JobView, index: int) -> StorageError:
+    """Return a store's error as that of a unit's result, with what its submitter can do about it."""
+    job = job_hex(view.posted.job_id)[:14]
+    again = f"hearth job get {job} --unit {index} -o DIR tries again; " if error.retryable else ""
+    return type(error)(
+        f"the result of unit {index} cannot be read: {error.message}",
+        hint=f"{again}hearth job rerun {job} posts the job anew",
+        code=error.code,
+        retryable=error.retryable,
+        **error.details,
+    )
+
+
+def _fault(error: StorageError) -> Fault:
+    return {"code": error.code, "message": error.message}
+
+
+def _row(one: UnitResult) -> ResultRow:
+    return {
+        "unit": one.index,
+        "outcome": one.outcome.name.lower(),
+        "exit_code": one.document["exit_code"],
+        "outputs": one.outputs,
+        "path": None,
+    }
+
+
+def _unread_row(lost: UnreadResult) -> ResultRow:
+    return {
+        "unit": lost.index,
+        "outcome": lost.outcome.name.lower(),
+        "exit_code": None,
+        "outputs": None,
+        "path": None,
+        "fault": _fault(lost.error),
+    }
+
+
+def _note_incomplete(folder: Path, job: str, lines: list[str]) -> None:
+    """Say in an array's folder what is missing from it; no lines, and the note is taken away: all is there.
+
+    Raises BadDestination where this disk cannot take it.
+    """
+    note = folder / INCOMPLETE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not lines:
+            note.unlink(missing_ok=True)
+            return
+        head = f"Not all of job {job} is here. One unit alone: hearth job get {job} --unit N -o DIR\n"
+        note.write_text(head + "".join(f"{one_line(line)}\n" for line in lines), encoding="utf-8")
+    except OSError as error:
+        raise BadDestination(
+            f"{note} cannot be written: {error.strerror}", hint="choose another path, or free some room", path=str(note)
+        ) from error
 
 
 def refuse_folder(folder: Path) -> None:
@@ -268,13 +485,21 @@ def check_result(document: Any, spec: bytes, index: int, outcome: Outcome) -> No
                 hint="hearth job show JOB",
             )
     outputs = document.get("outputs")
-    if outputs is not None and not (isinstance(outputs, dict) and isinstance(outputs.get("cid"), str)):
+    if outputs is not None and not _names_outputs(outputs):
         raise BadDocument("the result names no outputs that can be read", hint="hearth job show JOB")
-    if "outputs" not in document or not isinstance(document.get("status"), str):
+    if "outputs" not in document or not re.fullmatch(r"[a-z_]{1,32}", str(document.get("status"))):
         raise BadDocument("the result document lacks a field", hint="hearth job show JOB")
     code = document.get("exit_code", "")
     if code is not None and (not isinstance(code, int) or isinstance(code, bool)):
         raise BadDocument("the result's exit code is no number", hint="hearth job show JOB")
+
+
+def _names_outputs(outputs: Any) -> bool:
+    """Say whether a result's `outputs` are a CID's text and a number of bytes."""
+    if not isinstance(outputs, dict) or not isinstance(outputs.get("cid"), str):
+        return False
+    size = outputs.get("size")
+    return isinstance(size, int) and not isinstance(size, bool) and size >= 0
 
 
 def _reduce(script: Path, folder: Path) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import NotFoundError, StorageError
+from hearth.base.errors import StorageError
 from hearth.client.reading import JobReader
-from hearth.client.results import check_result
+from hearth.client.results import FETCH_SECONDS, check_result, output_limits
 from hearth.client.views import job_hex
 
 if TYPE_CHECKING:
@@ -98,14 +98,13 @@ class Verifier:
             if locked != node.stake:
                 faults.append(f"node {node.id} has a stake of {node.stake}, and {locked} is locked for it")
         settled = failed = units = checked = 0
+        unread: list[str] = []
         for one in posted:
             told = self._verify_job(one, head, words_of, faults)
             units += one.terms.leases
             settled += told.settled
             failed += told.failed
-            for index in told.results:
-                self._verify_result(one, index, submitted.get((one.job_id, index)), faults)
-                checked += 1
+            checked += self._verify_results(one, told.results, submitted, faults, unread)
         first = market.port.block(posted[0].log.block_hash) if posted else None
         report: NetVerification = {
             "schema": "hearth.verify/1",
@@ -120,6 +119,8 @@ class Verifier:
         }
         if faults:
             report["faults"] = faults[:MAX_FAULTS]
+        if unread:
+            report["unread"] = unread[:MAX_FAULTS]
         return report
 
     # ---- inside ----
@@ -182,19 +183,42 @@ class Verifier:
             faults.append(f"lock of job {job_hex(job)[:14]} is {locked}, its units hold {holds}")
         return told
 
-    def _verify_result(self, posted: Posted, index: int, event: Submitted | None, faults: list[str]) -> None:
-        """Read a unit's result by the digest on chain, and every block of its outputs."""
-        from hearth.storage import cid, unixfs
+    def _verify_results(
+        self,
+        posted: Posted,
+        indices: list[int],
+        submitted: dict[tuple[bytes, int], Submitted],
+        faults: list[str],
+        unread: list[str],
+    ) -> int:
+        """Read the results of a job's units; return how many could be read, and name the others."""
+        checked = 0
+        for index in indices:
+            name = f"unit {index} of {job_hex(posted.job_id)[:14]}"
+            event = submitted.get((posted.job_id, index))
+            if event is None:
+                faults.append(f"{name} has a result that no event names")
+                continue
+            try:
+                self._verify_result(posted, index, event)
+                checked += 1
+            except StorageError as error:
+                unread.append(f"{name}: {error.message}")
+        return checked
 
-        if event is None:
-            faults.append(f"unit {index} of {job_hex(posted.job_id)[:14]} has a result that no event names")
-            return
+    def _verify_result(self, posted: Posted, index: int, event: Submitted) -> None:
+        """Read a unit's result by the digest on chain, and every block of its outputs. Raises StorageError."""
+        from hearth.storage import cid, unixfs
+        from hearth.storage.stores import Timed
+
+        store = self.session.store
         unit = self.session.market.unit(posted.job_id, index).unit
-        try:
-            document = self.session.store.get_json(event.result)
-            check_result(document, posted.terms.spec, index, unit.outcome)
-            if document["outputs"] is not None:
-                for _ in unixfs.blocks_of(cid.parse(document["outputs"]["cid"]), self.session.store):
-                    pass
-        except NotFoundError as error:
-            raise StorageError(error.message, hint="hearth doctor") from error
+        document = store.get_json(event.result)
+        check_result(document, posted.terms.spec, index, unit.outcome)
+        if document["outputs"] is None:
+            return
+        limits = output_limits(self.session, posted.terms)
+        # Here the blocks themselves are counted, inner nodes too.
+        limits = replace(limits, max_bytes=limits.max_bytes + limits.max_node_bytes)
+        for _ in unixfs.blocks_of(cid.parse(document["outputs"]["cid"]), Timed(store, FETCH_SECONDS), limits):
+            pass

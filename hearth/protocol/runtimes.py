@@ -19,6 +19,10 @@ from hearth.protocol.types import Runtime
 
 RuntimeName = Literal["docker", "wasm"]
 """A runtime as job files, their canonical documents and worker.toml spell it."""
+MAX_OUTPUT_ENTRIES: Final = 16_384
+"""Files and folders that a unit may leave, whatever ran it: a worker refuses more, and a reader too."""
+MAX_LOG_BYTES: Final = 1 << 20
+"""Bytes of each stream, stdout and stderr, that a worker keeps; of more, the first and the last half."""
 
 
 @dataclass(frozen=True, slots=True)

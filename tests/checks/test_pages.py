@@ -17,6 +17,7 @@ from hearth.protocol import wasi
 from hearth.protocol.types import Outcome
 from hearth.spec import FUEL_PER_SECOND, rules, text
 from hearth.spec.model import MAX_ATTEMPTS, MAX_UNITS, JobSpec
+from hearth.storage import unixfs
 from worker.runtimes import base, docker_request
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -102,7 +103,11 @@ def test_job_page__variables__are_those_of_a_guest() -> None:
         ("Limits", f"{text.MAX_BYTES >> 20} MiB, {rules.MAX_ITEMS:,} entries in a list, {rules.MAX_TEXT:,} characters"),
         ("Limits", f"| environment | {base.MAX_ENV_BYTES >> 10} KiB |"),
         ("Limits", f"| URL input | {MAX_URL_BYTES >> 30} GiB |"),
-        ("Limits", f"{base.MAX_OUTPUT_ENTRIES:,} entries, {base.MAX_OUTPUT_DEPTH} folders deep"),
+        (
+            "Limits",
+            f"{base.MAX_OUTPUT_ENTRIES:,} entries, {unixfs.MAX_PATH_DEPTH} folders deep,"
+            f" paths of {unixfs.MAX_PATH_BYTES} bytes",
+        ),
         ("Limits", f"| fuel | {FUEL_PER_SECOND:,} a second"),
         ("Limits", f"{docker_request.SHM_BYTES >> 20} MiB of `/dev/shm`"),
         ("What a program sees", f"| {base.SandboxLimits.tmp_bytes >> 20} MiB, gone afterwards |"),

@@ -72,6 +72,7 @@ SPEC_ROWS = (
     _spec("module without memory", "NO_MEMORY", "docs/JOB.md", "./good.wasm", "./mindless.wasm"),
     _spec("module with threads", "UNSUPPORTED_MODULE", "without", "./good.wasm", "./threads.wasm"),
     _spec("module with more memory than asked", "MEMORY_SHORT", "125MiB", "./good.wasm", "./greedy.wasm"),
+    _spec("file name that hides text", "UNSAFE_PATH", "rename the file", _LIMITS, f"{_LIMITS}\nworkdir: ./hides", 9),
     _spec("no price", "NO_PRICE", "--max-total", _PRICE, ""),
     _spec("unquoted amount", "UNQUOTED", "quote it", '"1.20/h"', "1.20"),
     _spec("rate without time", "BAD_RATE", "per hour", '"1.20/h"', '"1.20"'),

@@ -76,6 +76,8 @@ def names(place: Town) -> dict[str, str]:
     for name, text in PROGRAMS.items():
         (folder / f"{name}.wasm").write_bytes(wasmtime.wat2wasm(text))
     (folder / "cut.wasm").write_bytes((folder / "good.wasm").read_bytes()[:-3])
+    (folder / "hides").mkdir()
+    (folder / "hides" / "invoice\u202egpj.exe").touch()
     job = folder / "job.yaml"
     job.write_text(GOOD)
     for name, text, mode in (

@@ -35,6 +35,7 @@ async function run ({ path, chunk, links }) {
     rawLeaves: true,
     reduceSingleLeafToSelf: true,
     wrapWithDirectory: isDirectory,
+    shardSplitStrategy: 'block-bytes',
     chunker: fixedSize({ chunkSize: chunk }),
     layout: balanced({ maxChildrenPerNode: links })
   })) {

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -22,7 +20,7 @@ from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.stores import Chain, FolderStore, GatewayStore, KuboStore, MemoryStore, open_store
 from tests.kit.require import require
-from tests.storage.unixfs_cases import kubo_add, kubo_api, post
+from tests.storage.unixfs_cases import Case, kubo_add, kubo_api, kubo_with_profile, post
 
 BLOCK = b"block" * 100
 CID = cids.of(BLOCK)
@@ -123,6 +121,23 @@ def test_kubo__directory_that_kubo_shards__is_read_by_us(api: SplitResult, store
 
 
 @pytest.mark.kubo
+def test_kubo__directory_that_we_shard__listed_and_read_by_kubo_itself(
+    api: SplitResult, store: KuboStore, tmp_path: Path
+) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for number in range(6000):
+        (source / f"{number}").write_bytes(b"%d" % (number % 5))
+    memory = MemoryStore()
+    entry = memory.add_path(source)
+    for cid, block in unixfs.blocks_of(entry.cid, memory):
+        store.put_block(block, cid.codec)
+    listing = json.loads(post(api, f"ls?arg={entry.cid}&resolve-type=false&size=false")[0])["Objects"][0]["Links"]
+    assert {link["Name"] for link in listing} == {str(number) for number in range(6000)}
+    assert post(api, f"cat?arg={entry.cid}/5999") == [b"4"]
+
+
+@pytest.mark.kubo
 def test_kubo__its_gateway__read_without_trust(store: KuboStore, tmp_path: Path) -> None:
     url = os.environ.get("HEARTH_KUBO_GATEWAY", "")
     require("kubo", url != "", "HEARTH_KUBO_GATEWAY is not set: make services-up")
@@ -156,24 +171,10 @@ def test_kubo__chain_of_folder_and_node__mirrors_and_reads_back(store: KuboStore
 
 @pytest.mark.kubo
 def test_spec__its_kubo_command__names_a_folder_as_we_do(tmp_path: Path) -> None:
-    program = os.environ.get("HEARTH_KUBO_BIN", "")
-    require("kubo", program != "", "HEARTH_KUBO_BIN is not set: make services-up")
     source = make_tree(tmp_path / "source")
     (source / "sub" / ".git").mkdir()
     (source / "sub" / ".git" / "config").write_bytes(b"[core]")
-    text = (Path(__file__).parents[2] / "docs" / "SPEC.md").read_text(encoding="utf-8")
-    (command,) = re.findall(r"`ipfs (add [^`]*)`", text)
-    environ = {**os.environ, "IPFS_PATH": str(tmp_path / "repo")}
-    subprocess.run([program, "init", "--empty-repo"], env=environ, capture_output=True, check=True, timeout=60)
-    told = subprocess.run(
-        [program, "--offline", *command.split(), "--quieter", "--only-hash", str(source)],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert told.stdout.strip() == str(unixfs.name_path(source).cid)
+    assert kubo_with_profile([Case(source)], tmp_path / "repo") == [str(unixfs.name_path(source).cid)]
 
 
 # ---------------------------------------------------------------- impostors

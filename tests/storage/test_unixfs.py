@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import io
 import os
+import random
+import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -19,7 +22,6 @@ from hearth.base.errors import (
     BlockCorrupt,
     BlockMissing,
     NotFoundError,
-    ShardingNeeded,
     StorageError,
     TooLarge,
     UnsafePath,
@@ -29,7 +31,18 @@ from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from hearth.storage.stores import MemoryStore
 from hearth.storage.unixfs import Entry, Link, ReadLimits
-from tests.storage.unixfs_cases import ROOT, Case, Hasher, javascript, kubo, make_directories, make_files, ours
+from tests.kit.require import require
+from tests.storage.unixfs_cases import (
+    ROOT,
+    Case,
+    Hasher,
+    javascript,
+    kubo,
+    kubo_with_profile,
+    make_directories,
+    make_files,
+    ours,
+)
 
 # ---------------------------------------------------------------- helpers
 
@@ -111,8 +124,8 @@ def test_import_path__every_size_and_tree__equal_to_a_real_kubo(tmp_path: Path) 
 
 
 @pytest.mark.kubo
-def test_encode_directory__largest_that_is_taken__plain_in_a_real_kubo_too(tmp_path: Path) -> None:
-    """Kubo's own threshold lies where ours does or above, so nothing that is taken here would be sharded there."""
+def test_import_path__largest_plain_directory__plain_in_a_real_kubo_too(tmp_path: Path) -> None:
+    """Kubo's own threshold lies where ours does or above, whatever its profile."""
     for number in range(5459):
         (tmp_path / f"{number:04}").touch()
     assert [str(ours_of(tmp_path).cid)] == kubo([Case(tmp_path)])
@@ -121,9 +134,39 @@ def test_encode_directory__largest_that_is_taken__plain_in_a_real_kubo_too(tmp_p
     assert [str(ours_of(tmp_path).cid)] == kubo([Case(tmp_path)])
 
 
+def make_large(root: Path) -> list[Case]:
+    """Make a directory one byte above what a plain block holds, and one inside another that is above it by far."""
+    edge, inner = root / "edge", root / "outer" / "inner"
+    edge.mkdir()
+    for number in range(5459):
+        (edge / f"{number:04}").touch()
+    # Kubo without the profile would still write a plain block.
+    (edge / ("x" * 65)).touch()
+    inner.mkdir(parents=True)
+    for number in range(1400):
+        (inner / f"{number:0150}").write_bytes(b"%d" % (number % 3))
+    return [Case(edge), Case(root / "outer")]
+
+
+@pytest.mark.slow
+def test_import_path__directories_above_the_limit__equal_to_the_npm_importer(tmp_path: Path) -> None:
+    cases = make_large(tmp_path)
+    found = [(str(entry.cid), entry.tsize) for entry in map(ours, cases)]
+    assert found == javascript(cases)
+
+
+@pytest.mark.slow
+@pytest.mark.kubo
+def test_import_path__directories_above_the_limit__equal_to_a_real_kubo(tmp_path: Path) -> None:
+    (tmp_path / "trees").mkdir()
+    cases = make_large(tmp_path / "trees")
+    assert [str(ours(case).cid) for case in cases] == kubo_with_profile(cases, tmp_path / "repo")
+
+
 def test_import_file__constants__are_the_markets() -> None:
     """The constants are part of every CID in the market: a change is a new protocol version."""
     assert (unixfs.CHUNK_BYTES, unixfs.LINKS_PER_NODE, unixfs.DIRECTORY_BLOCK_BYTES) == (2**20, 1024, 2**18)
+    assert unixfs.SHARD_FANOUT == 256
 
 
 class Dripping(io.RawIOBase):
@@ -261,6 +304,53 @@ def test_import_path__unreadable_path__named(tmp_path: Path) -> None:
     assert caught.value.code == "UNREADABLE"
 
 
+UNSEEN = [
+    "\x9b31m",  # C1: a terminal's control sequence
+    "invoice\u202egpj.exe",
+    "\u2066a",
+    "a\u200b",
+    "a\u200db",
+    "a\ufeff",
+    "a\xadb",
+    "a\u2028b",
+    "\u3164",
+    "a\ufe0f",
+    "a\U000e0041",
+    "\ufff9a",
+]
+
+
+@pytest.mark.parametrize("name", UNSEEN, ids=ascii)
+def test_import_and_export__name_that_hides_or_moves_text__refused_and_spelled_out(tmp_path: Path, name: str) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / name).touch()
+    store = MemoryStore()
+    for act in (
+        lambda: ours_of(tmp_path / "in"),
+        lambda: unixfs.export(directory(store, (name.encode(), store.put_block(b""))), store, tmp_path / "out"),
+    ):
+        with pytest.raises(UnsafePath, match=r"holds U\+[0-9A-F]{4,6}") as caught:
+            act()
+        assert caught.value.message.isprintable() and repr(name.encode()) in caught.value.message
+    assert not (tmp_path / "out").exists()
+
+
+def test_check_name__every_character__refused_by_the_same_properties_as_unicode_says() -> None:
+    """The ranges are written out, so that no Python's tables decide; here they are held against this Python's."""
+    import unicodedata
+
+    for number in (*range(0xD800), *range(0xE000, 0x110000)):
+        character = chr(number)
+        category = unicodedata.category(character)
+        try:
+            unixfs.check_name(f"a{character}".encode(), "")
+        except UnsafePath:
+            continue
+        assert category not in ("Cc", "Zl", "Zp"), hex(number)
+        # Format characters that are seen: signs over numbers in Arabic, Syriac, Kaithi; Egyptian joiners.
+        assert category != "Cf" or 0x600 <= number < 0x900 or number in (0x110BD, 0x110CD) or number >> 8 == 0x134
+
+
 @pytest.mark.parametrize("name", [b"\xff\xfe", b"a\\b", b"a\nb", b"\x1b[31m", b"C:x", b"x\x7f"])
 def test_import_path__name_that_cannot_travel__refused_by_name(tmp_path: Path, name: bytes) -> None:
     with open(os.path.join(os.fsencode(tmp_path), name), "wb"):
@@ -299,23 +389,82 @@ def test_import_path__depth_and_length_at_and_above_the_limit__taken_and_refused
         ours_of(tmp_path / "long")
 
 
-def test_encode_directory__block_at_and_above_the_limit__taken_and_refused(tmp_path: Path) -> None:
+def test_put_directory__block_at_and_above_the_limit__plain_and_sharded() -> None:
     child = cids.of(b"")
     links = [Link(child, b"%04d" % number, 0) for number in range(5459)]
-    block = unixfs.encode_directory(links)
-    room = unixfs.DIRECTORY_BLOCK_BYTES - len(block)
+    room = unixfs.DIRECTORY_BLOCK_BYTES - len(unixfs.encode_directory(links))
     # A link of an n-byte name (n < 79) takes 44 + n bytes more than nothing; the last one fills the block exactly.
     assert 0 < room < 44 + 79
-    exact = [*links, Link(child, b"x" * (room - 44), 0)]
-    assert len(unixfs.encode_directory(exact)) == unixfs.DIRECTORY_BLOCK_BYTES
-    with pytest.raises(ShardingNeeded) as caught:
-        unixfs.encode_directory([*links, Link(child, b"x" * (room - 43), 0)], "data/many")
-    assert "data/many" in caught.value.message
-    assert (caught.value.code, caught.value.exit_code) == ("SHARDING_NEEDED", 9)
-    for number in range(5800):
-        (tmp_path / f"{number}").touch()
-    with pytest.raises(ShardingNeeded, match="5800 entries"):
-        ours_of(tmp_path)
+    store = MemoryStore()
+    for name, fanout in ((b"x" * (room - 44), 0), (b"x" * (room - 43), unixfs.SHARD_FANOUT)):
+        root, _ = unixfs.put_directory([*links, Link(child, name, 0)], store)
+        node = unixfs.decode_dag_node(root, store.get_block(root))
+        assert node.fanout == fanout
+        assert len({path for entry in unixfs.walk(root, Empty(store)) if (path := entry.path)}) == 5460
+
+
+class Empty:
+    """Give a store's blocks, and the empty one that it was never given."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.store = store
+
+    def get_block(self, cid: Cid) -> bytes:
+        return b"" if cid == cids.of(b"") else self.store.get_block(cid)
+
+
+@pytest.mark.parametrize(
+    ("name", "hashed"),
+    [
+        (b"", 0),
+        (b"hello", 0xCBD8A7B341BD9B02),
+        (b"hello, world", 0x342FAC623A5EBC8E),
+        (b"19 Jan 2038 at 3:14:07 AM", 0xB89E5988B737AFFC),
+        (b"The quick brown fox jumps over the lazy dog.", 0xCD99481F9EE902C9),
+    ],
+)
+def test_hash_name__published_vectors__the_same(name: bytes, hashed: int) -> None:
+    """Those of the Go implementation that Kubo uses (spaolacci/murmur3)."""
+    assert unixfs.hash_name(name) == hashed
+
+
+def test_put_directory__links_in_any_order__the_same_shards() -> None:
+    links = [Link(cids.of(b"%d" % number), b"entry %d" % number, number) for number in range(7000)]
+    expected = unixfs.put_directory(links, Hasher())
+    for seed in range(3):
+        random.Random(seed).shuffle(links)
+        assert unixfs.put_directory(links, Hasher()) == expected
+
+
+SAME_HASH = (b"CUf]iIr#s{!re(f8", b"JP^<n1X*>}p9EMdF")
+"""Names with the same hash, found by running the hash backwards, as a guest could."""
+
+
+def test_put_directory__names_with_one_hash__refused_where_a_shard_would_have_to_tell_them_apart() -> None:
+    assert unixfs.hash_name(SAME_HASH[0]) == unixfs.hash_name(SAME_HASH[1])
+    few = [Link(cids.of(b""), name, 0) for name in SAME_HASH]
+    unixfs.put_directory(few, Hasher())
+    many = [Link(cids.of(b""), b"%d" % number, 0) for number in range(7000)]
+    both = re.escape(f"{SAME_HASH[0]!r} and {SAME_HASH[1]!r} in data have the same hash")
+    with pytest.raises(UnsafePath, match=both):
+        unixfs.put_directory([*many, *few], Hasher(), "data")
+
+
+def test_import_path__six_thousand_files__read_back_within_their_own_limits(tmp_path: Path) -> None:
+    """What a cheat gains: nothing. Small files once had no name, and their job was paid without outputs."""
+    (tmp_path / "sub").mkdir()
+    for number in range(6000):
+        (tmp_path / "sub" / f"{number}").write_bytes(b"%d" % (number % 7))
+    store = MemoryStore()
+    entry = unixfs.import_path(tmp_path, store)
+    assert (entry.size, entry.files) == (6000, 6000)
+    limits = ReadLimits.of_market(6000, 6002)
+    found = [one for one in unixfs.walk(entry.cid, store, limits) if one.kind == "file"]
+    assert {one.path: store.get_block(one.cid) for one in found} == {f"sub/{n}": b"%d" % (n % 7) for n in range(6000)}
+    assert sum(len(block) for _, block in unixfs.blocks_of(entry.cid, store)) < 2**20
+    assert unixfs.resolve(entry.cid, "sub/5999", store, limits) == cids.of(b"0")
+    with pytest.raises(TooLarge, match="6001 entries"):
+        list(unixfs.walk(entry.cid, store, ReadLimits.of_market(6000, 6001)))
 
 
 # ---------------------------------------------------------------- export
@@ -531,6 +680,77 @@ def test_export__symlink_node__refused_by_name(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+# ---------------------------------------------------------------- names that programs obey
+
+
+OBEYED = """
+.git .GIT .Git GIT~1 git~1 .git. .hg .svn .envrc .EnvRC .vscode .idea .github .npmrc .cargo HEAD head desktop.ini
+AUTORUN.INF ENVRC~12 CONFIG~1.TOM .dir-locals.el
+"""
+
+
+@pytest.mark.parametrize("name", [*OBEYED.split(), ".git ", ".git::$INDEX_ALLOCATION", ".\u017fvn"])
+def test_export__name_that_programs_obey__written_under_another_and_told(tmp_path: Path, name: str) -> None:
+    """What a cheat gains: nothing. A result with .git/config once ran a command at the next `git status`."""
+    store = MemoryStore()
+    inner = directory(store, (b"config", store.put_block(b"[core]")))
+    root = directory(store, (b"sub", directory(store, (name.encode(), inner))))
+    told: list[tuple[str, str]] = []
+    unixfs.export(root, store, tmp_path / "out", renamed=lambda path, place: told.append((path, place)))
+    assert told == [(f"sub/{name}", f"renamed-{name}")]
+    assert tree(tmp_path / "out") == {
+        "sub": None,
+        f"sub/renamed-{name}": None,
+        f"sub/renamed-{name}/config": b"[core]",
+    }
+    unixfs.export(root, store, tmp_path / "plain")
+    assert (tmp_path / "plain" / "sub" / name / "config").is_file()
+
+
+@pytest.mark.parametrize(
+    "name", ["git", "gitx", ".gitx", "header", "head.csv", ".zarray", ".metadata", ".hidden", "a~b", "renamed-.git"]
+)
+def test_export__other_name__kept(tmp_path: Path, name: str) -> None:
+    store = MemoryStore()
+    told: list[str] = []
+    root = directory(store, (name.encode(), store.put_block(b"x")))
+    unixfs.export(root, store, tmp_path / "out", renamed=lambda path, _: told.append(path))
+    assert tree(tmp_path / "out") == {name: b"x"} and told == []
+
+
+@pytest.mark.parametrize("other", ["renamed-.git", "RENAMED-.GIT"])
+def test_export__both_names_in_one_folder__refused(tmp_path: Path, other: str) -> None:
+    store = MemoryStore()
+    leaf = store.put_block(b"x")
+    for names in ((b".git", other.encode()), (other.encode(), b".git")):
+        root = directory(store, *((name, leaf) for name in names))
+        with pytest.raises(UnsafePath, match=r"stands twice|only in case"):
+            unixfs.export(root, store, tmp_path / "out", renamed=lambda path, place: None)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("bare", [False, True], ids=["git-folder", "bare-repository"])
+def test_export__repository_with_a_command__the_real_git_does_not_run_it(tmp_path: Path, bare: bool) -> None:
+    program = shutil.which("git")
+    require("git", program is not None, "no git on PATH")
+    canary = tmp_path / "canary"
+    worktree = "\tbare = false\n\tworktree = worktree\n" if bare else ""
+    config = f"[core]\n\trepositoryformatversion = 0\n{worktree}\tfsmonitor = touch {canary}; true\n".encode()
+    store = MemoryStore()
+    empty = directory(store)
+    head = store.put_block(b"ref: refs/heads/main\n")
+    entries = [(b"HEAD", head), (b"config", store.put_block(config)), (b"objects", empty), (b"refs", empty)]
+    entries.append((b"worktree", empty))
+    root = directory(store, *entries) if bare else directory(store, (b".git", directory(store, *entries)))
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1"}
+    environ["GIT_CEILING_DIRECTORIES"] = str(tmp_path)
+    for dest, renamed, ran in ((tmp_path / "armed", None, True), (tmp_path / "out", lambda path, place: None, False)):
+        unixfs.export(root, store, dest, renamed=renamed)
+        subprocess.run([str(program), "status"], cwd=dest, env=environ, capture_output=True, check=False)
+        assert canary.exists() is ran
+        canary.unlink(missing_ok=True)
+
+
 # ---------------------------------------------------------------- reading what other tools write
 
 
@@ -591,6 +811,79 @@ def bomb(store: MemoryStore, doublings: int) -> Cid:
     for _ in range(doublings):
         here, size = put(store, data(2, None, size * 2, (size, size)), (b"", here), (b"", here)), size * 2
     return here
+
+
+SHARD = field(1, 5) + field(2, b"\xff") + field(5, 0x22) + field(6, 256)
+
+
+class Counting:
+    """Give a store's blocks and count how often."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.store, self.reads = store, 0
+
+    def get_block(self, cid: Cid) -> bytes:
+        self.reads += 1
+        return self.store.get_block(cid)
+
+
+def test_walk__shards_that_share_their_children__each_read_once_and_refused(tmp_path: Path) -> None:
+    """What a cheat gains: nothing. 256 links to one shard, level after level, were once 256^63 reads of a few kB."""
+    store = MemoryStore()
+    here = put(store, SHARD, (b"00name", store.put_block(b"x")))
+    for _ in range(7):
+        here = put(store, SHARD, *((b"%02X" % slot, here) for slot in range(256)))
+    source = Counting(store)
+    for act in (
+        lambda: list(unixfs.walk(here, source)),
+        lambda: unixfs.export(here, source, tmp_path / "out"),
+        lambda: unixfs.resolve(here, "name", source),
+    ):
+        source.reads = 0
+        with pytest.raises(BlockCorrupt, match="no part of a sharded directory"):
+            act()
+        assert source.reads <= len(store.blocks)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_walk__shard_below_the_last_bit_of_a_hash__refused() -> None:
+    store = MemoryStore()
+    here = put(store, SHARD, (b"00name", store.put_block(b"x")))
+    for level in range(8):
+        assert len(list(unixfs.walk(here, store))) == 2, level
+        here = put(store, SHARD, (b"%02X" % level, here))
+    with pytest.raises(BlockCorrupt, match="no part of a sharded directory"):
+        list(unixfs.walk(here, store))
+
+
+def test_walk__shard_of_another_fanout_or_no_shard__refused() -> None:
+    store = MemoryStore()
+    leaf = store.put_block(b"x")
+    small = put(store, field(1, 5) + field(2, b"\x01") + field(5, 0x22) + field(6, 16), (b"0name", leaf))
+    for child in (small, directory(store, (b"name", leaf))):
+        with pytest.raises(BlockCorrupt, match="no part of a sharded directory"):
+            list(unixfs.walk(put(store, SHARD, (b"00", child)), store))
+
+
+def test_export__path_above_its_own_limit__refused_before_a_byte_of_it_is_read(tmp_path: Path) -> None:
+    store = MemoryStore()
+    leaf = store.put_block(b"12345")
+    root = directory(store, (b"log", leaf), (b"model", directory(store, (b"a", leaf), (b"b", leaf))))
+
+    def limits(log: int, model: int) -> ReadLimits:
+        return ReadLimits.of_market(100, 5, (("log", log), ("model", model)))
+
+    unixfs.export(root, store, tmp_path / "whole", limits(5, 10))
+    with pytest.raises(TooLarge, match="more than 4 bytes in log"):
+        unixfs.export(root, store, tmp_path / "out", limits(4, 10))
+    with pytest.raises(TooLarge, match="more than 9 bytes in model"):
+        unixfs.export(root, store, tmp_path / "out", limits(5, 9))
+    big = directory(store, (b"log", bomb(store, 20)))
+    source = Counting(store)
+    with pytest.raises(TooLarge, match="more than 5 bytes in log"):
+        unixfs.export(big, source, tmp_path / "out", ReadLimits.of_market(2**30, 5, (("log", 5),)))
+    assert source.reads == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["whole"]
 
 
 def test_read_file__bomb_that_declares_its_size__refused_before_a_leaf_is_read() -> None:

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -140,6 +141,25 @@ def kubo(cases: list[Case]) -> list[str]:
     """Import with a real Kubo, every constant passed explicitly; return the root CID of each case."""
     api = kubo_api()
     return [_kubo_add(api, case) for case in cases]
+
+
+def kubo_with_profile(cases: list[Case], repo: Path) -> list[str]:
+    """Import with a real Kubo whose repository has the profile that SPEC names; return the root CID of each case."""
+    program = os.environ.get("HEARTH_KUBO_BIN", "")
+    require("kubo", program != "", "HEARTH_KUBO_BIN is not set: make services-up")
+    environ = {**os.environ, "IPFS_PATH": str(repo)}
+
+    def run(*arguments: str) -> str:
+        done = subprocess.run(
+            [program, "--offline", *arguments], env=environ, capture_output=True, text=True, check=True, timeout=120
+        )
+        return done.stdout.strip()
+
+    run("init", "--empty-repo")
+    run("config", "profile", "apply", "unixfs-v1-2025")
+    text = (ROOT / "docs" / "SPEC.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"`ipfs (add [^`]*)`", text)
+    return [run(*command.split(), "--quieter", "--only-hash", str(case.path)) for case in cases]
 
 
 def _kubo_add(api: SplitResult, case: Case) -> str:

@@ -14,16 +14,17 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from hearth.base.errors import HearthError, StorageError
+from hearth.base.errors import HearthError, StorageError, UnsafePath
 from hearth.protocol.types import NodeId, Outcome
 from hearth.storage import canonical
 from hearth.storage.stores import Store
+from hearth.storage.unixfs import Entry
 from worker.attempt import results, sandbox, upload
 from worker.attempt.fetch import Fetch
 from worker.attempt.folder import Folder, Folders
@@ -32,7 +33,7 @@ from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Bounds, Broken, Progress, Refused, Stopped, Task
 from worker.decide import LeaseKey
 from worker.journal import AttemptJournal, Moment, Phase
-from worker.runtimes.base import RunStatus, Runtime
+from worker.runtimes.base import RunRequest, RunResult, RunStatus, Runtime, check_outputs
 
 log = structlog.get_logger("worker.attempt")
 
@@ -236,7 +237,7 @@ class Executor:
             self._journal.reach(task.key, Moment.STARTED, request.unit)
             run = sandbox.run(runtime, request, task.terms.max_seconds, progress=work, stop=work.stop)
         logs = folder.write_logs(run.stdout, run.stderr)
-        outputs = None if run.status is RunStatus.OUTPUT_OVER_CAP else folder.name_outputs(work.stop)
+        run, outputs = _name_outputs(request, run, folder, work.stop)
         ended = time.time()
         return results.conclude(
             task,
@@ -270,3 +271,24 @@ class Executor:
         work.phase = f"failed: {why}"
         work.stop.wait(min(30.0, 2.0**task.tries))
         self._journal.finish(task.key, Phase.BROKEN, detail=why)
+
+
+def _name_outputs(
+    request: RunRequest, run: RunResult, folder: Folder, stop: threading.Event
+) -> tuple[RunResult, Entry | None]:
+    """Return a run as its outputs leave it, and their CID and size, None where they are not stored.
+
+    Whatever the run came to, what its spec does not allow is not stored: its submitter would not fetch it. A runtime
+    has checked the outputs of a run that ended well.
+    """
+    if run.status is RunStatus.OUTPUT_OVER_CAP:
+        return run, None
+    if not run.ok:
+        rules = tuple(replace(rule, required=False) for rule in request.outputs)
+        _, why = check_outputs(request.out_dir, rules, request.limits.out_bytes)
+        if why:
+            return results.without_outputs(run, why), None
+    try:
+        return run, folder.name_outputs(stop)
+    except UnsafePath as refused:
+        return results.without_outputs(run, f"output refused: {refused.message}"), None

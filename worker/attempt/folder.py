@@ -18,10 +18,10 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
-from hearth.base.errors import StorageError
+from hearth.base.errors import StorageError, UnsafePath
 from hearth.base.files import replace_text
 from hearth.storage import unixfs
-from hearth.storage.unixfs import Entry, Progress
+from hearth.storage.unixfs import Entry
 from worker.attempt.results import Kept
 from worker.attempt.task import until_stopped
 from worker.decide import LeaseKey
@@ -60,19 +60,26 @@ class Folder:
 
     # ---- what the run left ----
 
-    def write_logs(self, stdout: bytes, stderr: bytes) -> Entry | None:
+    def write_logs(self, stdout: bytes, stderr: bytes) -> Entry:
         """Write both streams into logs/ and return its CID and size."""
         self.logs.mkdir()
         (self.logs / "stdout").write_bytes(stdout)
         (self.logs / "stderr").write_bytes(stderr)
-        return _name(self.logs)
+        return unixfs.name_path(self.logs)
 
-    def name_outputs(self, stop: threading.Event) -> Entry | None:
-        """Return the CID and size of out/, None where it holds what no store takes (links, devices, bad names).
+    def name_outputs(self, stop: threading.Event) -> Entry:
+        """Return the CID and size of out/.
 
-        Raises Stopped once `stop` is set: hashing takes minutes where outputs are large.
+        Raises UnsafePath where it holds what no store takes (links, devices, bad names, what may not be read): the same
+        program is refused the same on every machine. Raises StorageError where this disk fails, and Stopped once `stop`
+        is set: hashing takes minutes where outputs are large.
         """
-        return _name(self.outputs, until_stopped(stop))
+        try:
+            return unixfs.name_path(self.outputs, progress=until_stopped(stop))
+        except StorageError as error:
+            if isinstance(error.__cause__, PermissionError):
+                raise UnsafePath(error.message, hint=error.hint) from error
+            raise
 
     def holds(self, kept: Kept, stop: threading.Event) -> bool:
         """Say whether what has to be stored is on disk: logs, and outputs with the CID that the result names.
@@ -83,8 +90,10 @@ class Folder:
             return False
         if kept.outputs is None:
             return True
-        found = self.name_outputs(stop)
-        return found is not None and str(found.cid) == kept.outputs
+        try:
+            return str(self.name_outputs(stop).cid) == kept.outputs
+        except StorageError:
+            return False
 
     # ---- what a restart must know ----
 
@@ -134,10 +143,3 @@ class Folders:
     def pinned_elsewhere(self, pin: str, folder: Folder) -> bool:
         """Say whether another attempt's folder names a CID as well."""
         return any(path != folder.path and pin in Folder(path).read_pins() for path in self.root.iterdir())
-
-
-def _name(path: Path, progress: Progress | None = None) -> Entry | None:
-    try:
-        return unixfs.name_path(path, progress=progress)
-    except StorageError:
-        return None

@@ -9,7 +9,7 @@ only, the **refusal**. Source: SPEC section "Result and report".
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final, Protocol
 
@@ -28,7 +28,7 @@ OUTCOMES: Final[Mapping[RunStatus, Outcome]] = MappingProxyType(
     {
         RunStatus.OK: Outcome.OK,
         RunStatus.EXIT: Outcome.EXIT,
-        # A required output that is missing, empty or too large is a failure of the program, never a success.
+        # An output that is missing, empty, too large or of a name that no store takes is a failure, never a success.
         RunStatus.OUTPUT_MISSING: Outcome.EXIT,
         RunStatus.OUTPUT_OVER_CAP: Outcome.EXIT,
         RunStatus.TRAP: Outcome.TRAP,
@@ -93,6 +93,12 @@ def used_seconds(task: Task, run: RunResult) -> int:
     if task.terms.billing != Billing.FUEL:
         return 0
     return fuel_seconds(run.fuel_used if run.fuel_used is not None else task.terms.max_seconds * FUEL_PER_SECOND)
+
+
+def without_outputs(run: RunResult, why: str) -> RunResult:
+    """Return a run whose outputs are not stored, `why` being the sentence: one that ended well has failed by that."""
+    status = RunStatus.OUTPUT_MISSING if run.ok else run.status
+    return replace(run, status=status, detail=f"{run.detail}; {why}" if run.detail else why)
 
 
 def conclude(

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from hearth.base.errors import SpecError
+from hearth.protocol.runtimes import MAX_LOG_BYTES
+from hearth.protocol.runtimes import MAX_OUTPUT_ENTRIES as MAX_OUTPUT_ENTRIES
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # LD_* preloads code into every process of a container (CVE-2025-23266), NVIDIA_* steers the GPU hook; HEARTH_* is ours.
 ENV_REFUSED = ("LD_", "NVIDIA_", "HEARTH_")
 MAX_ENV_BYTES = 64 * 1024
-MAX_OUTPUT_ENTRIES = 16_384
 MAX_OUTPUT_DEPTH = 32
 MAX_OUTPUT_PATH = 1024
 
@@ -87,7 +88,7 @@ class SandboxLimits:
     pids: int = 256
     out_bytes: int = 1 << 30
     tmp_bytes: int = 256 << 20
-    log_bytes: int = 1 << 20
+    log_bytes: int = MAX_LOG_BYTES
     fuel: int | None = None
 
 

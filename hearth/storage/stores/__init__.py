@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hearth.base.errors import ConfigError
-from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, Store, StoreBase, StoreStatus
+from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, Store, StoreBase, StoreStatus, Timed
 from hearth.storage.stores.chain import Chain, StoreFault
 from hearth.storage.stores.folder import FolderStore
 from hearth.storage.stores.gateway import GatewayStore
@@ -28,6 +28,7 @@ __all__ = [
     "StoreBase",
     "StoreFault",
     "StoreStatus",
+    "Timed",
     "open_store",
 ]
 

@@ -13,7 +13,7 @@ from hearth.base.errors import BlockMissing, StorageError, StoreDown
 from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
-from hearth.storage.unixfs import DEFAULT_LIMITS, Entry, Ignore, Progress, ReadLimits
+from hearth.storage.unixfs import DEFAULT_LIMITS, Entry, Ignore, Progress, ReadLimits, Renamed
 
 BLOCK_TIMEOUT_SECONDS = 60.0
 """How long one block may take, from the request to its last byte."""
@@ -71,8 +71,12 @@ class Store(Protocol):
         limits: ReadLimits = DEFAULT_LIMITS,
         progress: Progress | None = None,
         timeout: float | None = None,
+        renamed: Renamed | None = None,
     ) -> Entry:
-        """Write a file or directory tree to `dest`, wholly or not at all; `timeout` seconds for all of it."""
+        """Write a file or directory tree to `dest`, wholly or not at all; `timeout` seconds for all of it.
+
+        With `renamed`, names that a person's programs would obey are written under others, which it is told.
+        """
 
     def put_json(self, value: Any) -> bytes:
         """Store a document in canonical form, pin it, and return the 32 bytes that name it."""
@@ -163,10 +167,14 @@ class StoreBase(ABC):
         limits: ReadLimits = DEFAULT_LIMITS,
         progress: Progress | None = None,
         timeout: float | None = None,
+        renamed: Renamed | None = None,
     ) -> Entry:
-        """Write a file or directory tree to `dest`, wholly or not at all; `timeout` seconds for all of it."""
-        source = self if timeout is None else _Timed(self, timeout)
-        return unixfs.export(cid, source, dest, limits, progress)
+        """Write a file or directory tree to `dest`, wholly or not at all; `timeout` seconds for all of it.
+
+        With `renamed`, names that a person's programs would obey are written under others, which it is told.
+        """
+        source = self if timeout is None else Timed(self, timeout)
+        return unixfs.export(cid, source, dest, limits, progress, renamed)
 
     def put_json(self, value: Any) -> bytes:
         """Store a document in canonical form, pin it, and return the 32 bytes that name it."""
@@ -202,15 +210,16 @@ class StoreBase(ABC):
         return StoreDown(f"the store {self._url} cannot be used: {why}", hint="hearth doctor", store=self._url)
 
 
-class _Timed:
+class Timed:
     """Give blocks until a deadline that covers all of them."""
 
-    def __init__(self, store: StoreBase, timeout: float) -> None:
+    def __init__(self, store: Store, timeout: float) -> None:
         self._store = store
         self._timeout = timeout
         self._end = time.monotonic() + timeout
 
     def get_block(self, cid: Cid) -> bytes:
+        """Return a block. Raises StoreDown once the time is over."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise StoreDown(

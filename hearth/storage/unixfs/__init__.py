@@ -1,8 +1,8 @@
 """UnixFS v1: files and directories to blocks and back, with constants fixed once for the whole market.
 
 The same bytes give the same CID everywhere: raw leaves of CHUNK_BYTES, balanced layout of LINKS_PER_NODE, CIDv1,
-sha2-256, plain directories. That equals `ipfs add --cid-version 1 --raw-leaves --chunker size-1048576
---max-file-links 1024`. Reading takes what other tools write too: dag-pb leaves, inline data, sharded directories.
+sha2-256, directories sharded above DIRECTORY_BLOCK_BYTES. That is the profile `unixfs-v1-2025` of IPIP-499. Reading
+takes what other tools write too: dag-pb leaves, inline data, shards of another fanout.
 
 Whoever gives blocks (`BlockSource`) has checked them against their CIDs. Nothing else in them is trusted: sizes,
 names, counts and depth are checked here, against the node itself and against the reader's `ReadLimits`.
@@ -12,7 +12,7 @@ Sources: https://specs.ipfs.tech/unixfs/ and https://ipld.io/specs/codecs/dag-pb
 
 from hearth.storage.unixfs.codec import DagNode, Link, decode_dag_node, encode_dag_node
 from hearth.storage.unixfs.exporter import PART_PREFIX, check_destination, export
-from hearth.storage.unixfs.importer import encode_directory, import_file, import_path, name_path
+from hearth.storage.unixfs.importer import import_file, import_path, name_path
 from hearth.storage.unixfs.model import (
     CHUNK_BYTES,
     DEFAULT_LIMITS,
@@ -22,15 +22,18 @@ from hearth.storage.unixfs.model import (
     MAX_NAME_BYTES,
     MAX_PATH_BYTES,
     MAX_PATH_DEPTH,
+    SHARD_FANOUT,
     BlockSink,
     BlockSource,
     Entry,
     Ignore,
     Progress,
     ReadLimits,
+    Renamed,
 )
-from hearth.storage.unixfs.names import check_name
+from hearth.storage.unixfs.names import check_name, disarmed
 from hearth.storage.unixfs.reader import blocks_of, declared_size, links_of, read_file, resolve, walk
+from hearth.storage.unixfs.sharding import encode_directory, hash_name, put_directory
 
 __all__ = [
     "CHUNK_BYTES",
@@ -42,6 +45,7 @@ __all__ = [
     "MAX_PATH_BYTES",
     "MAX_PATH_DEPTH",
     "PART_PREFIX",
+    "SHARD_FANOUT",
     "BlockSink",
     "BlockSource",
     "DagNode",
@@ -50,18 +54,22 @@ __all__ = [
     "Link",
     "Progress",
     "ReadLimits",
+    "Renamed",
     "blocks_of",
     "check_destination",
     "check_name",
     "declared_size",
     "decode_dag_node",
+    "disarmed",
     "encode_dag_node",
     "encode_directory",
     "export",
+    "hash_name",
     "import_file",
     "import_path",
     "links_of",
     "name_path",
+    "put_directory",
     "read_file",
     "resolve",
     "walk",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from hearth.base.errors import (
@@ -39,7 +39,7 @@ class DagNode:
 
 TYPE_RAW, TYPE_DIRECTORY, TYPE_FILE, TYPE_METADATA, TYPE_SYMLINK, TYPE_SHARD = range(6)
 TYPE_NAMES = ("raw", "directory", "file", "metadata", "symlink", "sharded directory")
-_MURMUR3 = 0x22
+MURMUR3 = 0x22
 _VARINT, _BYTES = 0, 2
 
 
@@ -90,7 +90,7 @@ def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     raise ValueError("a number is cut off or above 64 bits")
 
 
-def encode_dag_node(data: bytes, links: list[Link]) -> bytes:
+def encode_dag_node(data: bytes, links: Sequence[Link]) -> bytes:
     """Return a dag-pb block: links first, then the data, as the dag-pb specification orders them."""
     parts = []
     for link in links:
@@ -179,7 +179,7 @@ def _decode_unixfs(message: bytes, links: tuple[Link, ...]) -> DagNode:
         if size is not None and size != actual:
             raise ValueError(f"a file declares {size} bytes, its parts add up to {actual}")
         size = actual
-    if kind == TYPE_SHARD and (hash_type != _MURMUR3 or fanout not in (8, 16, 32, 64, 128, 256, 512, 1024)):
+    if kind == TYPE_SHARD and (hash_type != MURMUR3 or fanout not in (8, 16, 32, 64, 128, 256, 512, 1024)):
         raise ValueError(f"a directory shard has hash 0x{hash_type:x} and fanout {fanout}")
     return DagNode(kind, data, size or 0, tuple(block_sizes), fanout, links)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,8 @@ from hearth.base.errors import (
 )
 from hearth.storage.cid import Cid
 from hearth.storage.unixfs.codec import TYPE_DIRECTORY, TYPE_SHARD, DagNode
-from hearth.storage.unixfs.model import DEFAULT_LIMITS, BlockSource, Entry, Progress, ReadLimits
+from hearth.storage.unixfs.model import DEFAULT_LIMITS, BlockSource, Entry, Progress, ReadLimits, Renamed
+from hearth.storage.unixfs.names import Names, disarmed
 from hearth.storage.unixfs.reader import Budget, content_of, list_directory, open_node
 
 
@@ -23,16 +25,20 @@ def export(
     dest: Path,
     limits: ReadLimits = DEFAULT_LIMITS,
     progress: Progress | None = None,
+    renamed: Renamed | None = None,
 ) -> Entry:
     """Write a file or directory tree to `dest`, which must not exist (or be an empty directory).
 
     Everything is written beside `dest` under a temporary name, flushed, and moved in place at the end: `dest` is
     either whole or not there, whatever happens. Files are opened relative to their directory's descriptor, created
-    anew, never through a link. Raises BadDestination, UnsafePath, TooLarge, BlockCorrupt and the source's errors.
+    anew, never through a link. With `renamed`, names that a person's programs would obey (`disarmed`) are written under
+    another, which it is told; without, every name is written as it is. Raises BadDestination, UnsafePath, TooLarge,
+    BlockCorrupt and the source's errors.
     """
     dest = Path(os.path.abspath(dest))
     budget = Budget(source, limits)
     budget.entry()
+    writer = _Writer(budget, progress, renamed)
     try:
         check_destination(dest)
         opened = open_node(cid, budget)
@@ -41,7 +47,7 @@ def export(
         try:
             parent = os.open(dest.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             try:
-                entry = _write(cid, opened, part.name, parent, "", budget, progress)
+                entry = writer.write(cid, opened, part.name, parent, "")
                 os.rename(part, dest)
                 os.fsync(parent)
             finally:
@@ -67,55 +73,55 @@ def check_destination(dest: Path) -> None:
         raise BadDestination(f"{dest} exists already", hint="choose a path that does not exist", path=str(dest))
 
 
-def _write(
-    cid: Cid,
-    opened: bytes | DagNode,
-    name: str,
-    parent: int,
-    path: str,
-    budget: Budget,
-    progress: Progress | None,
-) -> Entry:
-    """Write one entry under `name` in the directory `parent`; `path` is its place in the tree."""
-    if isinstance(opened, DagNode) and opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
-        return _write_directory(cid, opened, name, parent, path, budget, progress)
-    pieces = iter([budget.content(opened)]) if isinstance(opened, bytes) else content_of(opened, budget)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    size = 0
-    with open(os.open(name, flags, 0o644, dir_fd=parent), "wb", buffering=0) as file:
-        for piece in pieces:
-            view = memoryview(piece)
-            while view:
-                view = view[file.write(view) :]
-            size += len(piece)
-            if progress is not None:
-                progress(path, len(piece))
-        os.fsync(file.fileno())
-    return Entry(cid, "file", size, 0, path=path)
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Write the entries of one tree within its budget."""
 
+    budget: Budget
+    progress: Progress | None
+    renamed: Renamed | None
 
-def _write_directory(
-    cid: Cid,
-    node: DagNode,
-    name: str,
-    parent: int,
-    path: str,
-    budget: Budget,
-    progress: Progress | None,
-) -> Entry:
-    os.mkdir(name, 0o755, dir_fd=parent)
-    here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    size = files = 0
-    try:
-        for child, link in list_directory(node, path, budget):
-            child_path = f"{path}/{child}" if path else child
-            entry = _write(link.cid, open_node(link.cid, budget), child, here, child_path, budget, progress)
-            size += entry.size
-            files += entry.files
-        os.fsync(here)
-    finally:
-        os.close(here)
-    return Entry(cid, "directory", size, 0, files, path)
+    def write(self, cid: Cid, opened: bytes | DagNode, name: str, parent: int, path: str) -> Entry:
+        """Write one entry under `name` in the directory `parent`; `path` is its place in the tree."""
+        if isinstance(opened, DagNode) and opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
+            return self._directory(cid, opened, name, parent, path)
+        self.budget.below(path, len(opened) if isinstance(opened, bytes) else opened.size)
+        pieces = iter([self.budget.content(opened)]) if isinstance(opened, bytes) else content_of(opened, self.budget)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        size = 0
+        with open(os.open(name, flags, 0o644, dir_fd=parent), "wb", buffering=0) as file:
+            for piece in pieces:
+                view = memoryview(piece)
+                while view:
+                    view = view[file.write(view) :]
+                size += len(piece)
+                if self.progress is not None:
+                    self.progress(path, len(piece))
+            os.fsync(file.fileno())
+        return Entry(cid, "file", size, 0, path=path)
+
+    def _directory(self, cid: Cid, node: DagNode, name: str, parent: int, path: str) -> Entry:
+        # All names are read and checked before the first of them is written.
+        children = list(list_directory(node, path, self.budget))
+        os.mkdir(name, 0o755, dir_fd=parent)
+        here = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+        size = files = 0
+        written = Names(path)
+        try:
+            for child, link in children:
+                child_path = f"{path}/{child}" if path else child
+                place = child if self.renamed is None else disarmed(child)
+                # A name made here may be one that stands in the directory too.
+                written.add(place.encode())
+                if self.renamed is not None and place != child:
+                    self.renamed(child_path, place)
+                entry = self.write(link.cid, open_node(link.cid, self.budget), place, here, child_path)
+                size += entry.size
+                files += entry.files
+            os.fsync(here)
+        finally:
+            os.close(here)
+        return Entry(cid, "directory", size, 0, files, path)
 
 
 def _remove(part: Path) -> None:

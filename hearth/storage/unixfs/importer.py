@@ -10,16 +10,14 @@ from typing import BinaryIO
 
 from hearth.base.errors import (
     NotFoundError,
-    ShardingNeeded,
     StorageError,
     UnsafePath,
 )
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
-from hearth.storage.unixfs.codec import TYPE_DIRECTORY, TYPE_FILE, Link, encode_dag_node, encode_field
+from hearth.storage.unixfs.codec import TYPE_FILE, Link, encode_dag_node, encode_field
 from hearth.storage.unixfs.model import (
     CHUNK_BYTES,
-    DIRECTORY_BLOCK_BYTES,
     LINKS_PER_NODE,
     BlockSink,
     Entry,
@@ -27,6 +25,7 @@ from hearth.storage.unixfs.model import (
     Progress,
 )
 from hearth.storage.unixfs.names import Names
+from hearth.storage.unixfs.sharding import put_directory
 
 
 def import_file(
@@ -107,7 +106,7 @@ def import_path(
     Only regular files and directories are taken; a symbolic link or a device is refused by name, as is any name that
     `check_name` refuses. Modes and times are left out, so that the same content has the same CID everywhere.
     `path` itself is not followed if it is a link: resolve it first where the user named it.
-    Raises NotFoundError, UnsafePath, ShardingNeeded, StorageError (UNREADABLE) and whatever the sink raises.
+    Raises NotFoundError, UnsafePath, StorageError (UNREADABLE) and whatever the sink raises.
     """
 
     def add(name: str | Path, parent: int | None, relative: str) -> Entry:
@@ -141,9 +140,8 @@ def import_path(
             links.append(Link(entry.cid, raw, entry.tsize))
             size += entry.size
             files += entry.files
-        block = encode_directory(links, relative)
-        tsize = len(block) + sum(link.tsize for link in links)
-        return Entry(sink.put_block(block, cids.DAG_PB), "directory", size, tsize, files, relative)
+        cid, tsize = put_directory(links, sink, relative)
+        return Entry(cid, "directory", size, tsize, files, relative)
 
     return add(path, None, "")
 
@@ -159,23 +157,6 @@ class _Namer:
 def name_path(path: Path, *, ignore: Ignore | None = None, progress: Progress | None = None) -> Entry:
     """Return what `import_path` would, without keeping a block. Raises what it raises."""
     return import_path(path, _Namer(), ignore=ignore, progress=progress)
-
-
-def encode_directory(links: list[Link], path: str = "") -> bytes:
-    """Return the block of a plain directory, its links sorted by the bytes of their names.
-
-    Raises ShardingNeeded when the block is larger than DIRECTORY_BLOCK_BYTES.
-    """
-    block = encode_dag_node(encode_field(1, TYPE_DIRECTORY), sorted(links, key=lambda link: link.name))
-    if len(block) > DIRECTORY_BLOCK_BYTES:
-        raise ShardingNeeded(
-            f"the directory {path or '.'} has {len(links)} entries; its block of {len(block)} bytes is above"
-            f" {DIRECTORY_BLOCK_BYTES}, where IPFS tools start to shard",
-            hint="spread the entries over subdirectories, or pack them into one file",
-            path=path,
-            entries=len(links),
-        )
-    return block
 
 
 def _open_for_import(name: str | Path, parent: int | None, shown: str) -> int:

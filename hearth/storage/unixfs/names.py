@@ -1,21 +1,50 @@
-"""Names that strangers chose: what may become a file's name here."""
+"""Names that strangers chose: what may become a file's name here, and how one that may not is spelled in a message."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from typing import Final
 
 from hearth.base.errors import (
     UnsafePath,
 )
 from hearth.storage.unixfs.model import MAX_NAME_BYTES, MAX_PATH_BYTES, MAX_PATH_DEPTH
 
+_UNSEEN: Final = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb"
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Control characters (C0, DEL, C1), line and paragraph separators, annotations, and Unicode's
+Default_Ignorable_Code_Point: what a screen does not show, or shows in another order. Ranges and no property of the
+running Python's tables, so that every machine refuses the same names."""
+
+_OBEYED_NAMES: Final = """
+.git .gitattributes .gitmodules .lfsconfig .hg .svn .bzr .jj .sl _darcs .fslckout _fossil_ cvs head
+.envrc .env .autoenv .autoenv.zsh .mise.toml mise.toml .mise .rtx.toml .rvmrc
+.vscode .idea .vs .zed .fleet .cursor .devcontainer .devcontainer.json .mcp.json .vimrc _vimrc .gvimrc _gvimrc
+.nvimrc .nvim.lua .exrc _exrc .dir-locals.el .dir-locals-2.el .gdbinit .lldbinit
+.cargo .bazelrc .buckconfig .mvn .gradle .bundle .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnp.cjs .pnp.loader.mjs
+.husky .pre-commit-config.yaml .pdbrc
+.github .gitlab .gitlab-ci.yml .gitea .forgejo .circleci .buildkite .travis.yml .drone.yml .woodpecker
+.htaccess .user.ini desktop.ini autorun.inf
+"""
+"""Names by which programs know files whose commands they run, because they lie in the folder where one works: version
+control (HEAD makes a repository of any folder), shells, editors and debuggers, build tools and package managers, and
+what runs once it is pushed, served or shown by a file manager."""
+_OBEYED: Final = frozenset(_OBEYED_NAMES.split())
+_SHORT: Final = re.compile(r"[^.~]{1,6}~[0-9]{1,6}(\.[^.]{0,3})?")
+"""The form of Windows' second, short names, by which `.git` is also `GIT~1`."""
+RENAMED_PREFIX: Final = "renamed-"
+
 
 def check_name(raw: bytes, parent: str) -> str:
     """Return a directory entry's name as text, or raise UnsafePath.
 
-    Refused: empty, "." and "..", "/", backslash, NUL and other control characters, drive letters, bytes that are not
-    UTF-8, more than MAX_NAME_BYTES; and, with the parent's path, MAX_PATH_BYTES or MAX_PATH_DEPTH exceeded.
+    Refused: empty, "." and "..", "/", backslash, characters that hide or move text (controls, bidirectional,
+    zero-width), drive letters, bytes that are not UTF-8, more than MAX_NAME_BYTES; and, with the parent's path,
+    MAX_PATH_BYTES or MAX_PATH_DEPTH exceeded.
     """
     shown = f"{parent or '.'}/{raw[:80]!r}"
     try:
@@ -24,8 +53,11 @@ def check_name(raw: bytes, parent: str) -> str:
         raise _unsafe(shown, "is not UTF-8") from error
     if name in ("", ".", ".."):
         raise _unsafe(shown, "is no file name")
-    if re.search(r"[/\\\x00-\x1f\x7f]", name):
-        raise _unsafe(shown, "holds a slash, a backslash or a control character")
+    if "/" in name or "\\" in name:
+        raise _unsafe(shown, "holds a slash or a backslash")
+    unseen = _UNSEEN.search(name)
+    if unseen is not None:
+        raise _unsafe(shown, f"holds {_character(unseen[0])}, a character that hides or moves text")
     if re.match(r"[A-Za-z]:", name):
         raise _unsafe(shown, "starts with a drive letter")
     if len(raw) > MAX_NAME_BYTES:
@@ -38,6 +70,16 @@ def check_name(raw: bytes, parent: str) -> str:
     return name
 
 
+def disarmed(name: str) -> str:
+    """Return the name under which an entry is written where programs of a person work: that of `name` itself, or, for
+    one that a program would obey (`.git`, `.envrc`, `desktop.ini`), the same with RENAMED_PREFIX.
+
+    Compared as file systems do that fold case, decompose, and drop dots, spaces and streams (":...") at a name's end.
+    """
+    key = _caseless(name).partition(":")[0].rstrip(". ")
+    return RENAMED_PREFIX + name if key in _OBEYED or _SHORT.fullmatch(key) else name
+
+
 class Names:
     """Collect the names of one directory; refuse repeats, and names that some file systems take for one."""
 
@@ -47,14 +89,24 @@ class Names:
 
     def add(self, raw: bytes) -> str:
         name = check_name(raw, self._parent)
-        # Unicode's canonical caseless match (D145): what a case-folding, normalising file system compares.
-        key = unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
+        key = _caseless(name)
         if key in self._seen:
             other = self._seen[key]
             what = "stands twice" if other == raw else f"differs from {other!r} only in case or Unicode form"
             raise _unsafe(f"{self._parent or '.'}/{raw[:80]!r}", what)
         self._seen[key] = raw
         return name
+
+
+def _caseless(name: str) -> str:
+    """Return Unicode's canonical caseless form (D145): what a case-folding, normalising file system compares."""
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
+
+
+def _character(character: str) -> str:
+    """Return a character's number and, where it has one, its name: U+202E (RIGHT-TO-LEFT OVERRIDE)."""
+    called = unicodedata.name(character, "")
+    return f"U+{ord(character):04X}" + (f" ({called})" if called else "")
 
 
 def _unsafe(shown: str, why: str) -> UnsafePath:

@@ -26,7 +26,14 @@ from hearth.storage.unixfs.codec import (
     decode_dag_node,
     decode_dag_pb,
 )
-from hearth.storage.unixfs.model import DEFAULT_LIMITS, MAX_DAG_HEIGHT, BlockSource, Entry, ReadLimits
+from hearth.storage.unixfs.model import (
+    DEFAULT_LIMITS,
+    HASH_BITS,
+    MAX_DAG_HEIGHT,
+    BlockSource,
+    Entry,
+    ReadLimits,
+)
 from hearth.storage.unixfs.names import Names
 
 
@@ -37,6 +44,7 @@ class Budget:
         self._source = source
         self._limits = limits
         self._blocks = self._entries = self._bytes = self._node_bytes = 0
+        self._below = dict(limits.max_below)
 
     def node(self, cid: Cid) -> DagNode:
         """Read an inner node."""
@@ -67,6 +75,14 @@ class Budget:
         self.promise(len(data))
         self._bytes += len(data)
         return data
+
+    def below(self, path: str, size: int) -> None:
+        """Count a file's content against the limit of each path that it is or lies below, before any of it is read."""
+        for top, left in self._below.items():
+            if path == top or path.startswith(f"{top}/"):
+                self._below[top] = left - size
+                if size > left:
+                    raise _over(f"bytes in {top}", dict(self._limits.max_below)[top])
 
     def entry(self) -> None:
         """Count a file or directory."""
@@ -136,20 +152,27 @@ def list_directory(node: DagNode, path: str, budget: Budget) -> Iterator[tuple[s
     """Yield the entries of a plain or sharded directory; names are checked, each once.
 
     A shard's link name starts with its slot in hex; the rest is the entry's name, or nothing when it is a sub-shard.
+    No shard is read twice: what lies in it is told apart from what lies elsewhere by its names' hashes, so an equal one
+    can hold nothing.
     """
     names = Names(path)
+    shards: set[Cid] = set()
 
-    def entries(shard: DagNode, height: int) -> Iterator[tuple[str, Link]]:
+    def entries(shard: DagNode, level: int) -> Iterator[tuple[str, Link]]:
+        slot_bits = (shard.fanout - 1).bit_length()
         prefix = len(f"{shard.fanout - 1:X}") if shard.kind == TYPE_SHARD else 0
         for link in shard.links:
             if not prefix or len(link.name) > prefix:
                 budget.entry()
                 yield names.add(link.name[prefix:]), link
                 continue
-            child = budget.node(link.cid)
-            if child.kind != TYPE_SHARD or len(link.name) != prefix or height >= MAX_DAG_HEIGHT:
+            if len(link.name) != prefix or link.cid in shards or (level + 1) * slot_bits > HASH_BITS:
                 raise corrupt(link.cid, "it is no part of a sharded directory")
-            yield from entries(child, height + 1)
+            shards.add(link.cid)
+            child = budget.node(link.cid)
+            if child.kind != TYPE_SHARD or child.fanout != node.fanout:
+                raise corrupt(link.cid, "it is no part of a sharded directory")
+            yield from entries(child, level + 1)
 
     return entries(node, 1)
 

@@ -17,10 +17,11 @@ from hearth.base.errors import StoreDown
 from hearth.protocol.types import Billing, JobId, NodeId, Outcome, Terms
 from hearth.spec import Blob
 from hearth.spec.resolved import ResolvedInput, ResolvedOutput
-from hearth.storage import canonical
+from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
-from hearth.storage.stores import FolderStore
+from hearth.storage.stores import FolderStore, MemoryStore
+from tests.storage.test_unixfs import SHARD, put
 from tests.worker import wasm_tools
 from tests.worker.attempt.jobs import KEY, Jobs
 from worker.attempt import fetch, upload
@@ -158,6 +159,59 @@ def test_start__fuel_runs_out__is_a_time_out_that_bills_the_maximum(rig: Rig) ->
     assert (entry.outcome, entry.used) == (Outcome.TIMEOUT, 1)
 
 
+# ---- outputs that no store takes ----
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("a\nb", "holds U+000A"),
+        ("a\\b", "holds a slash or a backslash"),
+        ("C:x", "starts with a drive letter"),
+        ("invoice\u202egpj.exe", "holds U+202E (RIGHT-TO-LEFT OVERRIDE)"),
+        ("d/" + "x" * 254, "makes a path of more than 255 bytes"),
+    ],
+    ids=["newline", "backslash", "drive", "bidi", "long"],
+)
+def test_start__output_whose_name_cannot_travel__has_failed_the_same_on_every_machine(
+    rig: Rig, name: str, why: str
+) -> None:
+    """What a cheat gains: nothing. Such a name once made a result OK and paid, with no outputs at all."""
+    terms = rig.terms(rig.spec("under", "d", f"/out/{name}"))
+    entry = rig.run(terms)
+    assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.EXIT)
+    result = rig.result(entry)
+    assert (result["status"], result["outputs"], result["exit_code"]) == ("output_missing", None, 0)
+    detail = rig.report(entry)["detail"]
+    assert detail.startswith("output refused: the name ") and why in detail and detail.isprintable()
+    again = rig.run(terms, key=LeaseKey(JobId(b"\xbb" * 32), 0, 2))
+    assert again.result == entry.result and again.report != entry.report
+
+
+def test_start__more_names_than_a_plain_block_holds__are_stored_and_can_be_read(rig: Rig) -> None:
+    entry = rig.run(rig.terms(rig.spec("names", "1400", "150", runtime_seconds=60)), seconds=180)
+    assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.OK)
+    outputs = rig.result(entry)["outputs"]
+    root = cids.parse(outputs["cid"])
+    assert unixfs.decode_dag_node(root, rig.store.get_block(root)).fanout == unixfs.SHARD_FANOUT
+    found = unixfs.walk(root, rig.store, unixfs.ReadLimits.of_market(1 << 20, 1401))
+    assert sum(1 for _ in found) == 1401
+
+
+def test_start__failed_run_with_more_than_its_spec_allows__stores_none_of_it(rig: Rig) -> None:
+    """A submitter fetches no more than the spec allows: what an honest worker stores must be within it."""
+    small = (
+        ResolvedOutput(path="/out/x", required=False, max_size=1000),
+        ResolvedOutput(path="/out/y", required=False, max_size=1 << 20),
+    )
+    entry = rig.run(rig.terms(rig.spec("trapped", "/out/x", "2000", outputs=small)))
+    result = rig.result(entry)
+    assert (entry.outcome, result["status"], result["outputs"]) == (Outcome.TRAP, "trap", None)
+    assert "output /out/x is 2000 bytes, more than its cap of 1000" in rig.report(entry)["detail"]
+    entry = rig.run(rig.terms(rig.spec("trapped", "/out/x", "999", outputs=small)), key=LeaseKey(KEY.job, 0, 2))
+    assert entry.outcome == Outcome.TRAP and rig.result(entry)["outputs"] is not None
+
+
 # ---- what is given back ----
 
 
@@ -187,6 +241,20 @@ def test_start__input_larger_than_its_spec_says__is_declined(rig: Rig) -> None:
 def test_start__inputs_larger_than_this_worker_takes__is_declined(rig: Rig) -> None:
     rig.executor._bounds = Bounds(max_input=4)
     assert "larger" in refused(rig.run(rig.terms(rig.spec("env"))), Outcome.BAD_INPUT)
+
+
+def test_start__input_of_shards_that_share_their_children__is_declined_at_once(rig: Rig) -> None:
+    """What a cheat gains: nothing. Such an input of 100 kB once kept a slot reading until its lease was lost."""
+    memory = MemoryStore()
+    here = put(memory, SHARD, (b"00name", memory.put_block(b"x")))
+    for _ in range(7):
+        here = put(memory, SHARD, *((b"%02X" % slot, here) for slot in range(256)))
+    for block in memory.blocks.values():
+        rig.store.put_block(block)
+    spec = rig.spec("env", inputs=(ResolvedInput(cid=str(here), dst="/in/data.txt", size=6),))
+    began = time.monotonic()
+    assert "no part of a sharded directory" in refused(rig.run(rig.terms(spec)), Outcome.BAD_INPUT)
+    assert time.monotonic() - began < 10
 
 
 def test_start__corrupted_input__is_declined_and_never_run(rig: Rig) -> None:

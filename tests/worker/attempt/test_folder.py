@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hearth.base.errors import StorageError, UnsafePath
 from hearth.protocol.types import Outcome
 from hearth.storage import unixfs
 from tests.worker.attempt.jobs import KEY
@@ -82,9 +86,35 @@ def test_holds__output_changed_removed_or_never_stored__says_so(folder: Folder) 
 
 def test_name_outputs__link_in_them__has_no_name(folder: Folder) -> None:
     folder.outputs.mkdir()
-    assert folder.name_outputs(GO) is not None
+    assert folder.name_outputs(GO).kind == "directory"
     os.symlink("/etc/passwd", folder.outputs / "link")
-    assert folder.name_outputs(GO) is None
+    with pytest.raises(UnsafePath, match="link is a symbolic link"):
+        folder.name_outputs(GO)
+
+
+def test_name_outputs__disk_that_fails__is_no_fault_of_the_program(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What may not be read was made so by the program, what cannot be read is this machine's failure."""
+    folder.outputs.mkdir()
+    (folder.outputs / "file").touch()
+    real = os.open
+
+    def failing(code: int) -> Callable[..., int]:
+        def opened(path: Any, *args: Any, **named: Any) -> int:
+            if path == "file":
+                raise OSError(code, os.strerror(code))
+            return real(path, *args, **named)
+
+        return opened
+
+    monkeypatch.setattr("hearth.storage.unixfs.importer.os.open", failing(errno.EACCES))
+    with pytest.raises(UnsafePath, match="file cannot be read"):
+        folder.name_outputs(GO)
+    monkeypatch.setattr("hearth.storage.unixfs.importer.os.open", failing(errno.EIO))
+    with pytest.raises(StorageError) as caught:
+        folder.name_outputs(GO)
+    assert not isinstance(caught.value, UnsafePath)
 
 
 def test_name_outputs__attempt_that_is_stopped__ends_the_hashing(folder: Folder) -> None:

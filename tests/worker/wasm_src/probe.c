@@ -144,6 +144,19 @@ int main(int argc, char **argv) {
         }
         return write_file("/out/done", "1");
     }
+    if (!strcmp(mode, "under")) { /* under FOLDER PATH */
+        char folder[300];
+        snprintf(folder, sizeof folder, "/out/%s", argv[2]);
+        mkdir(folder, 0755);
+        return write_file(argv[3], "1") || write_file("/out/done", "1");
+    }
+    if (!strcmp(mode, "trapped")) { /* trapped PATH BYTES: a file, then the end by a fault */
+        static char block[4096];
+        int fd = open(argv[2], O_CREAT | O_WRONLY, 0644);
+        if (write(fd, block, atoi(argv[3])) < 0) return 9;
+        close(fd);
+        __builtin_trap();
+    }
     if (!strcmp(mode, "hold")) { /* a file without a name keeps its bytes while it is open, and gives them back after */
         static char block[600000];
         int fd = open("/tmp/a", O_CREAT | O_WRONLY, 0644);
@@ -165,10 +178,11 @@ int main(int argc, char **argv) {
         }
         return write_file("/out/done", "1");
     }
-    if (!strcmp(mode, "names")) {
-        char path[64];
-        for (int i = 0; i < 20000; i++) {
-            snprintf(path, sizeof path, "/out/%d", i);
+    if (!strcmp(mode, "names")) { /* names [COUNT DIGITS] */
+        char path[300];
+        int count = argc > 2 ? atoi(argv[2]) : 20000, digits = argc > 3 ? atoi(argv[3]) : 1;
+        for (int i = 0; i < count; i++) {
+            snprintf(path, sizeof path, "/out/%0*d", digits, i);
             close(open(path, O_CREAT | O_WRONLY, 0644));
         }
         return 0;
