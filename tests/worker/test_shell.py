@@ -21,6 +21,7 @@ import pytest
 import structlog.testing
 
 from hearth.base.errors import ChainError, ConfigError, HearthError, RefusedError, StoreDown
+from hearth.base.files import free_bytes
 from hearth.chain import keys
 from hearth.chain.tx_journal import TxState
 from hearth.local import devnet
@@ -28,6 +29,7 @@ from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, Started
 from hearth.protocol.types import JobId, State, Status
 from hearth.storage.stores import MemoryStore
+from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario
 from tests.kit.running import wait
 from tests.kit.town import Said
@@ -649,3 +651,46 @@ def test_main__sigterm__ends_well_and_a_new_process_goes_on(exchange: Exchange, 
     scenario.working()
     scenario.stop()
     scenario.assert_once(job)
+
+
+@pytest.mark.e2e
+def test_run__disk_full_to_the_last_byte__starts_beats_says_so_and_works_again(
+    exchange: Exchange, scenario: Scenario
+) -> None:
+    """What a cheat gains: nothing. Whoever fills the disk silences no node, and costs it neither stake nor uptime."""
+    config = scenario.home / "worker.toml"
+    config.write_text(config.read_text().replace('reserve = "1MiB"', 'reserve = "32MiB"'))
+
+    def beat() -> int:
+        return exchange.market.node(scenario.node).state.beat
+
+    def beats() -> None:
+        last = beat()
+        wait(lambda: beat() > last + 2, "it goes on beating")
+
+    def said(job: JobId) -> list[str]:
+        lines = (read_status(scenario.home / "state") or {}).get("reasons", {}).get(job.hex(), [])
+        return [line["reason"] for line in lines]
+
+    with small_disk(scenario.home / "state", 96 * MIB) as home:
+        scenario.start()
+        scenario.working()
+        wait(lambda: (home / "spare").exists(), "the spare is there")
+        scenario.kill()
+        fill(home / "others")
+        assert free_bytes(home) == 0
+        scenario.start()
+        job = scenario.post()
+        wait(lambda: said(job) == ["disk_full"], f"it says why it takes nothing\n{scenario.log()[-2000:]}")
+        beats()
+        (home / "others").unlink()
+        wait(lambda: scenario.state(job) in (State.SUBMITTED, State.SETTLED), "it works again")
+        wait(lambda: (home / "spare").exists(), "the spare is there again")
+        fill(home / "others")
+        other = scenario.post()
+        wait(lambda: said(other) == ["disk_full"], "it says it while it runs")
+        beats()
+        found = read_status(scenario.home / "state")
+        assert found is not None and found["hold"] == "disk_full" and found["disk_free"] < found["disk_reserve"]
+        scenario.stop()
+    assert "Traceback" not in scenario.log()
