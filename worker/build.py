@@ -40,7 +40,7 @@ from worker.metrics import WorkerMetrics
 from worker.runtimes.base import Runtime
 from worker.settings import Settings, chosen_gpus, runtimes_of
 from worker.shell import Told, Worker
-from worker.volumes import mounted, size_of
+from worker.volumes import mounted, size_of, volumes_of
 from worker.watch import find_node
 
 log = structlog.get_logger("worker")
@@ -86,7 +86,7 @@ def build(
     gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
     journal = journal_in(home, spare)
     stack.callback(journal.close)
-    volumes = mounted(disk.home)
+    volumes = volumes_in(disk.home)
     executor = executor_of(settings, network, node, journal, store, disk, runtimes=runtimes, gpus=gpus, volumes=volumes)
     if not dry_run:
         _stand_beside(home, node, gpus)
@@ -170,6 +170,14 @@ def sandboxes_of(settings: Settings, node: Node, home: Path) -> dict[str, Runtim
         if node.offer.runtimes & kind.flag and name not in found:
             log.warning("the node offers a runtime that does not work here", runtime=name, fix="hearth worker doctor")
     return found
+
+
+def volumes_in(home: Path) -> tuple[Path, ...]:
+    """Return the volumes that can be lent to attempts; say which that were made are not mounted."""
+    missing = [str(volume.path) for volume in volumes_of(home) if not volume.mounted]
+    if missing:
+        log.warning("volumes are not mounted", paths=missing, fix="hearth worker doctor")
+    return mounted(home)
 
 
 def label_of(network: Network, node: Node) -> str:

@@ -24,14 +24,15 @@ from hearth.base.errors import ConfigError
 from hearth.base.files import free_bytes
 from hearth.protocol.units import format_size
 from worker.home import hold
+from worker.runtimes.base import BLOCKS_SLACK_BYTES
 
 FOLDER: Final = "volumes"
-MIN_BYTES: Final = 64 << 20
+MIN_BYTES: Final = 256 << 20
 INODES: Final = 65_536
 """Names on one volume: four times what /out may hold."""
 OPTIONS: Final = "loop,nosuid,nodev,noatime"
-# Without the first a boot would wait for a volume in vain; a trim would make holes in the image.
-BOOT_OPTIONS: Final = f"{OPTIONS},nofail,X-fstrim.notrim"
+# A boot does not fail for a volume, the worker starts after it, and no trim makes holes in the image.
+BOOT_OPTIONS: Final = f"{OPTIONS},nofail,x-systemd.before=hearth-worker.service,X-fstrim.notrim"
 _SBIN: Final = "/usr/sbin:/sbin"
 _PATH: Final = f"{os.environ.get('PATH', '/usr/bin:/bin')}:{_SBIN}"
 
@@ -81,9 +82,9 @@ def mounted(home: Path) -> tuple[Path, ...]:
 
 
 def size_of(volume: Path) -> int:
-    """Return the bytes that a job can write on an empty volume."""
+    """Return the bytes that a job can write on an empty volume, in however many files it may make."""
     facts = os.statvfs(volume)
-    return facts.f_blocks * facts.f_frsize
+    return max(0, facts.f_blocks * facts.f_frsize - BLOCKS_SLACK_BYTES)
 
 
 def room_under(home: Path) -> int:

@@ -16,7 +16,7 @@ from tests.worker.test_doctor import levels, told
 from worker import doctor, volumes
 from worker.home import hold
 
-SIZE = 64 * MIB
+SIZE = 256 * MIB
 
 
 @pytest.fixture
@@ -65,7 +65,8 @@ def test_make__volume_that_is_filled__takes_nothing_more_of_the_disk(home: Path)
     (made,) = volumes.volumes_of(home)
     assert not made.sparse and made.image.stat().st_size == SIZE
     (made.path / "ballast").unlink()
-    assert volumes.size_of(made.path) > SIZE // 2
+    # As many files as a job may make leave as many blocks half empty.
+    assert SIZE // 2 < volumes.size_of(made.path) < SIZE - 64 * MIB
 
 
 def test_make__volume_that_lost_mount_and_blocks__is_mended(home: Path, tmp_path: Path) -> None:
@@ -77,7 +78,7 @@ def test_make__volume_that_lost_mount_and_blocks__is_mended(home: Path, tmp_path
     rows = doctor.look_at_volumes(told(tmp_path, home=str(home)))
     assert [row.level.value for row in rows] == ["WARN", "WARN"]
     assert "not mounted" in rows[0].detail and "not allocated" in rows[1].detail
-    assert rows[0].fix.startswith(f"sudo hearth worker volumes --home {home} --slots 1 --size 64MiB")
+    assert rows[0].fix.startswith(f"sudo hearth worker volumes --home {home} --slots 1 --size 256MiB")
     (mended,) = volumes.make(home, 1, SIZE, "root")
     assert mended.mounted and not mended.sparse
     assert levels(doctor.look_at_volumes(told(tmp_path, home=str(home)))) == {"volumes": "PASS"}
@@ -115,7 +116,7 @@ def test_make__what_cannot_be__is_refused_before_a_file_is_made(
 
 def test_make__another_size__names_the_way(home: Path) -> None:
     volumes.make(home, 1, SIZE, "root")
-    with pytest.raises(ConfigError, match="has 64MiB") as caught:
+    with pytest.raises(ConfigError, match="has 256MiB") as caught:
         volumes.make(home, 1, 2 * SIZE, "root")
     assert caught.value.hint.startswith("hearth worker volumes --remove")
 

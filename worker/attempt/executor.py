@@ -392,11 +392,11 @@ class Executor:
         )
 
     def _break(self, task: Task, work: Running, why: str) -> None:
-        """Note that this machine failed, after a pause that lets an engine or a store come back. Files stay: perhaps
-        only the upload has to be repeated; but where the disk is full, only what cannot be made again stays."""
+        """Note that this machine failed, after a pause that lets an engine or a store come back. A result stays, since
+        only its upload has to be repeated; all else is fetched and made again, and its disk is free meanwhile."""
         work.phase, work.takes_room = f"failed: {why}", False
         folder = self._folders.of(task.key)
-        if work.starved and not folder.awaits_upload:
+        if not folder.awaits_upload:
             folder.drop_data()
         work.stop.wait(min(30.0, 2.0**task.tries))
         self._note(lambda: self._journal.finish(task.key, Phase.BROKEN, detail=why))

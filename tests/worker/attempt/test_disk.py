@@ -28,6 +28,7 @@ from worker.decide import LeaseKey
 from worker.disk import Disk
 from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
 from worker.runtimes.base import LogSink, RunRequest, RunResult, RunStatus
+from worker.runtimes.wasm import WasmRuntime
 
 LABEL = f"disk-{os.getpid()}-3-"
 
@@ -92,10 +93,17 @@ class Rig(Jobs):
         )
 
     def task(
-        self, seconds: float = 60, *, tries: int = 1, key: LeaseKey = KEY, cap: int = 1024, runtime: int = 20
+        self,
+        seconds: float = 60,
+        *,
+        tries: int = 1,
+        key: LeaseKey = KEY,
+        cap: int = 1024,
+        runtime: int = 20,
+        command: tuple[str, ...] = ("env",),
     ) -> Task:
         spec = self.spec(
-            "env",
+            *command,
             outputs=(ResolvedOutput(path="/out", required=True, max_size=cap),),
             resources=build.spec().resources.model_copy(update={"disk_gib": 128}),
             runtime_seconds=runtime,
@@ -212,6 +220,21 @@ def test_start__volume_filled_to_the_last_byte__the_home_goes_on(made: Callable[
     entry = rig.run(rig.task(cap=64 * MIB))
     assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.OK)
     assert free - free_bytes(rig.home) < MIB
+
+
+@pytest.mark.parametrize(("cap", "phase"), [(MIB, Phase.DONE), (64 * MIB, Phase.BROKEN)])
+def test_start__wasm_program_that_writes_too_much__is_ended_on_its_volume(
+    made: Callable[..., Rig], tmp_path: Path, cap: int, phase: Phase
+) -> None:
+    """Past its cap it failed; past what the volume has, the machine did, since a result is the same on every machine.
+    No such job is taken: `worker.build.config_of`."""
+    rig = made(1)
+    rig.executor._runtimes = {"wasm": WasmRuntime(tmp_path)}
+    free = free_bytes(rig.home)
+    entry = rig.run(rig.task(cap=cap, command=("fill", "/out/x", str(32 * MIB))))
+    assert (entry.phase, entry.outcome) == (phase, Outcome.EXIT if phase is Phase.DONE else Outcome.NONE)
+    assert free - free_bytes(rig.home) < MIB
+    assert rig.run(rig.task(key=LeaseKey(KEY.job, 1, 1))).outcome == Outcome.OK
 
 
 # ---- a disk that is full ----
