@@ -41,7 +41,6 @@ from worker.build import build
 from worker.decide import Claim, Kind, LeaseKey
 from worker.decide.actions import Skip
 from worker.decide.snapshot import Reason
-from worker.disk import Disk
 from worker.home import hold
 from worker.machine import others
 from worker.manage import Provider
@@ -102,6 +101,7 @@ def test_facts_of__reason_that_quotes_a_stranger__is_read_back(tmp_path: Path) -
     worker._executor = SimpleNamespace(active=list)  # type: ignore[assignment]
     worker._sender = SimpleNamespace(journal=SimpleNamespace(intents=lambda *_: ()))  # type: ignore[assignment]
     worker._hold, worker._stake_short = None, 0
+    worker._told = SimpleNamespace(disk=SimpleNamespace(free=1, reserve=2))  # type: ignore[assignment]
     facts = worker._facts_of(SimpleNamespace(node=decided.NODE, block=1, credit=0), 1, Status.ACTIVE)  # type: ignore[arg-type]
     (tmp_path / "status.json").write_text(json.dumps({**STATUS, **facts}))
     found = read_status(tmp_path)
@@ -674,7 +674,10 @@ def test_run__disk_full_to_the_last_byte__starts_beats_says_so_and_works_again(
         return [line["reason"] for line in lines]
 
     with small_disk(scenario.home / "state", 96 * MIB) as home:
-        assert Disk(home, 0).spare.hold()  # as an earlier process left it
+        # What an earlier process left of an attempt is all that gives this one room to begin.
+        dead = home / "jobs" / f"{'ab' * 32}-0-1" / "in"
+        dead.mkdir(parents=True)
+        (dead / "data").write_bytes(b"x" * (20 * MIB))
         fill(home / "others")
         assert free_bytes(home) == 0
         scenario.start()
