@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,9 +12,12 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import free_bytes
+from hearth.protocol.types import JobId
 from tests.kit.disks import MIB, fill, need_mounts
 from tests.worker.test_doctor import levels, told
 from worker import doctor, volumes
+from worker.attempt.folder import Folders
+from worker.decide import LeaseKey
 from worker.home import hold
 
 SIZE = 256 * MIB
@@ -56,6 +60,36 @@ def test_make__two_slots__file_systems_of_allocated_blocks_for_the_workers_user(
     assert (made[0].path / "kept").exists()
     assert [one.path.name for one in volumes.remove(home)] == ["0", "1", "2"]
     assert not (home / "volumes").exists() and volumes.mounted(home) == ()
+
+
+def test_lend_volume__worker_that_is_a_plain_user__fills_empties_and_lends_it_again(home: Path) -> None:
+    """Root makes the volumes, and nothing of a worker's day needs root."""
+    with tempfile.TemporaryDirectory(prefix="hearth-test-") as top:  # pytest's own folders are root's alone
+        os.chmod(top, 0o755)
+        state = Path(top) / "state"
+        volumes.make(state, 1, SIZE, "nobody")
+        try:
+            child = os.fork()
+            if child == 0:
+                code = 1
+                try:
+                    os.setgid(65534)
+                    os.setuid(65534)
+                    folders = Folders(state / "jobs", volumes.mounted(state))
+                    for number in range(2):
+                        folder = folders.of(LeaseKey(JobId(b"\xaa" * 32), number, 1))
+                        folder.renew()
+                        folders.lend_volume(folder)
+                        (folder.outputs / "made").mkdir()
+                        (folder.outputs / "made" / "by a job").write_bytes(b"x")
+                        assert folder.volume == state / "volumes" / "0"
+                        folder.drop_data()
+                    code = 0
+                finally:
+                    os._exit(code)
+            assert os.waitpid(child, 0)[1] == 0
+        finally:
+            volumes.remove(state)
 
 
 def test_make__volume_that_is_filled__takes_nothing_more_of_the_disk(home: Path) -> None:
