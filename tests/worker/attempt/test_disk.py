@@ -122,8 +122,9 @@ class Rig(Jobs):
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Iterator[Callable[..., Rig]]:
+def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Rig]]:
     """What makes a rig on a disk of 64 MiB, with volumes of 8 MiB each."""
+    monkeypatch.setattr("worker.attempt.executor.RETRY_SECONDS", 0.05)
     with ExitStack() as stack:
 
         def make(volumes: int = 0, **changes: Any) -> Rig:
@@ -321,11 +322,8 @@ def test_start__no_room_until_it_is_too_late__is_declined_in_time(made: Callable
     assert "had no room for it in time" in entry.detail
 
 
-def test_finish__journal_that_the_disk_refuses_for_a_while__is_written_when_it_can_be(
-    made: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_finish__journal_that_the_disk_refuses_for_a_while__is_written_when_it_can_be(made: Callable[..., Rig]) -> None:
     """An attempt whose end is not written would never end, and its lease would run out."""
-    monkeypatch.setattr("worker.attempt.executor.RETRY_SECONDS", 0.05)
     rig = made()
     finish, refusals = rig.journal.finish, [1, 1, 1]
 
