@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import structlog
 
 from hearth.base.errors import ConfigError
-from hearth.base.files import make_private
+from hearth.base.files import Spare, make_private
 from hearth.chain.keys import SignerLock
 from hearth.chain.providers import OnFault
 from hearth.chain.rpc import Web3Chain
@@ -29,9 +29,10 @@ from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Node
 from hearth.storage.stores import Chain, Store, open_store
 from worker import gpu
-from worker.attempt.executor import Executor
+from worker.attempt.executor import Executor, folders_in, make_room
 from worker.attempt.task import Bounds
 from worker.decide import Config
+from worker.disk import Disk
 from worker.gpu import GpuInfo
 from worker.home import hold
 from worker.journal import AttemptJournal
@@ -40,6 +41,7 @@ from worker.metrics import WorkerMetrics
 from worker.runtimes.base import Runtime
 from worker.settings import Settings, chosen_gpus, runtimes_of
 from worker.shell import Told, Worker
+from worker.volumes import mounted, size_of, volumes_of
 from worker.watch import find_node
 
 log = structlog.get_logger("worker")
@@ -60,10 +62,10 @@ def build(
     changes = overrides or {}
     network = open_network(settings)
     key, account = read_account(settings.account.keystore, settings.account.password_file)
-    disk, lock = settings.home, lock_path(key, settings.home)
+    disk, lock = Disk(settings.home, settings.reserve_bytes), lock_path(key, settings.home)
+    SignerLock(lock).refuse_held()
     if dry_run:
-        SignerLock(lock).refuse_held()
-        hold(disk).refuse_held()
+        hold(disk.home).refuse_held()
         home = Path(stack.enter_context(TemporaryDirectory(prefix="hearth-dry-run-")))
         settings, lock = settings.model_copy(update={"home": home}), home / lock.name
     home = make_private(settings.home)
@@ -75,30 +77,29 @@ def build(
 
     market = market_of(settings, network, changes.get("rpc_timeout", 10.0), on_fault)
     node = node_of(settings, market, key.address)
-    paying = _changed(sender_config(network, max_fee=settings.max_gas_wei), changes)
-    sender = stack.enter_context(open_sender(market.port, network, key, account, home=home, config=paying, lock=lock))
     stack.enter_context(hold(home))
+    runtimes = sandboxes_of(settings, node, home)
+    if not dry_run:
+        # Before any journal is opened: on a full disk its room must come first.
+        for note in make_room(folders_in(home), runtimes, label_of(network, node)):
+            log.info("recovered", what=note)
+    spare = Disk(home, 0).spare
+    paying = _changed(sender_config(network, max_fee=settings.max_gas_wei), changes)
+    sender = stack.enter_context(
+        open_sender(market.port, network, key, account, home=home, config=paying, lock=lock, spare=spare)
+    )
     store = open_stores(settings)
     stack.callback(store.close)
-    runtimes = sandboxes_of(settings, node, home)
     gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
-    journal = journal_in(home)
+    journal = journal_in(home, spare)
     stack.callback(journal.close)
-    executor = executor_of(settings, network, node, journal=journal, store=store, runtimes=runtimes, gpus=gpus)
+    volumes = volumes_in(disk.home)
+    executor = executor_of(settings, network, node, journal, store, disk, runtimes=runtimes, gpus=gpus, volumes=volumes)
     if not dry_run:
         _stand_beside(home, node, gpus)
-    told = Told(
-        node=node.id,
-        settings=settings,
-        disk=disk,
-        chain_id=network.chain_id,
-        native=network.asset.address is None,
-        config=_changed(config_of(settings, network, node, runtimes=runtimes, gpus=gpus), changes),
-        # Several looks per beat, several blocks per look on a fast chain.
-        poll=min(2.0, network.node_parameters.dead_after / 12),
-    )
+    allowed = config_of(settings, network, node, runtimes=runtimes, gpus=gpus, volumes=volumes)
     worker = Worker(
-        told,
+        told_of(settings, network, node, disk, _changed(allowed, changes)),
         market=market,
         sender=sender,
         journal=journal,
@@ -155,6 +156,16 @@ def open_stores(settings: Settings) -> Store:
     return stores[0] if len(stores) == 1 else Chain(stores, mirrors=1)
 
 
+def stored_beside(url: str, home: Path) -> bool:
+    """Say whether a store is a folder on the disk of a home."""
+    if not url.startswith("folder://"):
+        return False
+    here = Path(url.removeprefix("folder://"))
+    while not here.exists():
+        here = here.parent
+    return here.stat().st_dev == home.stat().st_dev
+
+
 def sandboxes_of(settings: Settings, node: Node, home: Path) -> dict[str, Runtime]:
     """Return the sandboxes that the settings wish and that work here; say which of the node's offer do not."""
     scratch = home / "tmp"
@@ -171,9 +182,22 @@ def sandboxes_of(settings: Settings, node: Node, home: Path) -> dict[str, Runtim
     return found
 
 
-def journal_in(home: Path) -> AttemptJournal:
+def volumes_in(home: Path) -> tuple[Path, ...]:
+    """Return the volumes that can be lent to attempts; say which that were made are not mounted."""
+    missing = [str(volume.path) for volume in volumes_of(home) if not volume.mounted]
+    if missing:
+        log.warning("volumes are not mounted", paths=missing, fix="hearth worker doctor")
+    return mounted(home)
+
+
+def label_of(network: Network, node: Node) -> str:
+    """Return what the names of this node's sandboxes start with."""
+    return f"{network.chain_id}-{network.genesis_hash.hex()[:6]}-{node.id}-"
+
+
+def journal_in(home: Path, spare: Spare) -> AttemptJournal:
     """Open the journal of attempts; say where one that could not be read was put aside."""
-    journal = AttemptJournal(home / "work.db")
+    journal = AttemptJournal(home / "work.db", spare)
     if journal.put_aside is not None:
         log.warning("the journal was unreadable and is put aside", path=str(journal.put_aside))
     return journal
@@ -183,11 +207,13 @@ def executor_of(
     settings: Settings,
     network: Network,
     node: Node,
-    *,
     journal: AttemptJournal,
     store: Store,
+    disk: Disk,
+    *,
     runtimes: Mapping[str, Runtime],
     gpus: Sequence[GpuInfo],
+    volumes: Sequence[Path],
 ) -> Executor:
     """Return what carries out attempts, with the names of this node's sandboxes and what reports say of the machine."""
     return Executor(
@@ -196,27 +222,39 @@ def executor_of(
         home=settings.home,
         runtimes=runtimes,
         node=node.id,
-        label=f"{network.chain_id}-{network.genesis_hash.hex()[:6]}-{node.id}-",
+        label=label_of(network, node),
         tiers=TIERS,
         bounds=Bounds(settings.max_input_bytes, settings.max_output_bytes),
         keep_seconds=settings.keep_seconds,
         gpus=[item.uuid for item in gpus],
+        volumes=volumes,
+        disk=disk,
+        stores_here=any(stored_beside(url, disk.home) for url in settings.stores),
         machine={"cores": os.cpu_count() or 1, "gpus": [{"name": item.name, "driver": item.driver} for item in gpus]},
     )
 
 
 def config_of(
-    settings: Settings, network: Network, node: Node, *, runtimes: Mapping[str, Runtime], gpus: Sequence[GpuInfo]
+    settings: Settings,
+    network: Network,
+    node: Node,
+    *,
+    runtimes: Mapping[str, Runtime],
+    gpus: Sequence[GpuInfo],
+    volumes: Sequence[Path],
 ) -> Config:
     """Return what the provider allows, for decisions: amounts and rates in the market's asset. Raises ConfigError."""
     asset, accept = asset_of(network), settings.accept
     return Config(
         beat_every=max(1, network.node_parameters.dead_after // 3),
-        # Slots whose GPU is gone are not promised.
-        max_slots=len(gpus) // node.offer.gpu_count if node.offer.gpu_count else node.offer.slots,
+        # Slots whose GPU is gone, or that have no volume where others have, are not promised.
+        max_slots=min(
+            len(gpus) // node.offer.gpu_count if node.offer.gpu_count else node.offer.slots,
+            len(volumes) or node.offer.slots,
+        ),
         min_rate=settings.min_rate(asset),
         max_seconds=settings.max_runtime_seconds,
-        max_output_bytes=settings.max_output_bytes,
+        max_output_bytes=min([settings.max_output_bytes, *map(size_of, volumes)]),
         images=accept.images,
         modules=accept.modules,
         registries=settings.docker.registries,
@@ -228,6 +266,20 @@ def config_of(
         settle_after=settings.settle_after_seconds,
         withdraw_at=settings.withdraw_threshold(asset),
         runtimes=frozenset(runtimes),
+    )
+
+
+def told_of(settings: Settings, network: Network, node: Node, disk: Disk, config: Config) -> Told:
+    """Return what the loop must know that does not change."""
+    return Told(
+        node=node.id,
+        settings=settings,
+        disk=disk,
+        chain_id=network.chain_id,
+        native=network.asset.address is None,
+        config=config,
+        # Several looks per beat, several blocks per look on a fast chain.
+        poll=min(2.0, network.node_parameters.dead_after / 12),
     )
 
 

@@ -1,4 +1,4 @@
-"""Provide a machine: hearth worker doctor|selftest|init|register|update|start|take|pause|resume|drain|status|why|..."""
+"""Provide a machine: hearth worker doctor|selftest|init|volumes|register|update|start|take|pause|resume|status|..."""
 
 from __future__ import annotations
 
@@ -237,6 +237,31 @@ def worker_drain(run: Run, config: Path) -> None:
     _show_mode(run, Provider(run.client, config).drain())
 
 
+@worker.command("volumes", cls=Leaf)
+@_CONFIG
+@click.option("--slots", type=click.IntRange(1, 63), help="How many; by default the settings' slots.")
+@click.option("--size", metavar="SIZE", help="Of each, such as 20GiB; its blocks are allocated now.")
+@click.option("--home", type=click.Path(file_okay=False, path_type=Path), help="By default the settings' home.")
+@click.option("--user", metavar="NAME", help="Who runs the worker; by default who owns its home.")
+@click.option("--remove", is_flag=True, help="Unmount and delete all of them.")
+def worker_volumes(
+    run: Run, config: Path, slots: int | None, size: str | None, home: Path | None, user: str | None, remove: bool
+) -> None:
+    """Give each slot's output a file system of its own, once, as root: no job can fill this disk then."""
+    provider = Provider(run.client, config)
+    report = provider.volumes(slots=slots, size=size, home=home, user=user, remove=remove)
+
+    def text() -> list[str]:
+        count = len(report["volumes"])
+        if report["removed"]:
+            return [f"{count} volumes of {report['home']} removed; /etc/fstab needs no more:", *report["fstab"]]
+        said = "would be there" if report["dry_run"] else "are mounted"
+        rows = [f"{count} volumes {said} in {report['home']}; so that they are at the next boot, /etc/fstab needs:"]
+        return [*rows, *report["fstab"], "  next: hearth worker doctor"]
+
+    run.out.emit(report, text, [one["path"] for one in report["volumes"]])
+
+
 @worker.command("status", cls=Leaf)
 @_CONFIG
 def worker_status(run: Run, config: Path) -> None:
@@ -257,6 +282,10 @@ def worker_status(run: Run, config: Path) -> None:
         lines.append(
             f"  process {said['pid']}, {said['state']}" + (f", holds: {said['hold']}" if said.get("hold") else "")
         )
+        free, reserve = said.get("disk_free"), said.get("disk_reserve", 0)
+        if free is not None and free < reserve:
+            text = f"{free >> 20} MiB of disk are free, less than storage.reserve ({reserve >> 20} MiB): free some room"
+            lines.append(f"  nothing new is taken: {text}; then hearth worker doctor")
         lines += [f"  0x{one['job'][:12]} unit {one['index']}: {one['phase']}" for one in said.get("attempts", [])]
         return lines
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import ChainError, ConfigError, HearthError
-from hearth.base.files import check_private
+from hearth.base.files import check_private, free_bytes
 from hearth.chain import keys
 from hearth.chain.port import ChainPort
 from hearth.chain.rpc import Web3Chain
@@ -36,12 +36,12 @@ from worker.settings import (
     Settings,
     chosen_gpus,
     docker_of,
-    free_disk_bytes,
     memory_bytes,
     probe_offer,
     runtimes_of,
 )
 from worker.shell import MAX_SKEW_SECONDS
+from worker.volumes import size_of, volumes_of
 
 GAS_DAYS: Final = 30
 BEAT_GAS: Final = 27_200
@@ -69,6 +69,7 @@ def diagnose(settings: Settings, network: Network, port: ChainPort, user_home: P
         ("offer", lambda: look_at_offer(settings, asset_of(network))),
         ("machine", lambda: look_at_machine(settings, asset_of(network), user_home)),
         ("disk", lambda: look_at_disk(settings)),
+        ("volumes", lambda: look_at_volumes(settings)),
         ("store", lambda: look_at_stores(settings)),
         ("rpc", lambda: look_at_rpc(settings, market)),
         ("gas", lambda: look_at_gas(settings, market)),
@@ -209,11 +210,39 @@ def look_at_machine(settings: Settings, asset: Asset, user_home: Path) -> list[C
 
 def look_at_disk(settings: Settings) -> list[Check]:
     """Check that the home folder has room beyond its reserve."""
-    free = free_disk_bytes(settings.home)
+    free = free_bytes(settings.home)
     if free < settings.reserve_bytes:
         text = f"{format_size(free >> 20 << 20)} free, less than the reserve of {settings.storage.reserve}"
         return [Check("disk", Level.FAIL, text, "free some room, or lower storage.reserve")]
     return [Check("disk", Level.PASS, f"{format_size(free >> 30 << 30)} free under {settings.home}")]
+
+
+def look_at_volumes(settings: Settings) -> list[Check]:
+    """Check that what a container writes lies on a file system of its own, which it alone can fill."""
+    wished, slots = settings.offer.runtimes, settings.offer.slots
+    if wished is not None and DOCKER.name not in wished:
+        return [Check("volumes", Level.PASS, "not needed: WebAssembly counts what a program writes")]
+    there = volumes_of(settings.home)
+    command = f"sudo hearth worker volumes --home {settings.home} --slots {slots} --size SIZE"
+    if not there:
+        text = "there is none: a container can fill this disk until it is stopped, and jobs beside it fail with it"
+        return [Check("volumes", Level.WARN, text, command.replace("SIZE", "20GiB"))]
+    command = command.replace("SIZE", format_size(there[0].size))
+    lent = [volume for volume in there if volume.mounted]
+    rows = []
+    if lent:
+        size = format_size(size_of(lent[0].path) >> 20 << 20)
+        rows.append(Check("volumes", Level.PASS, f"{len(lent)} for {slots} slots, {size} for what a job writes"))
+    if len(lent) < len(there):
+        text = f"{len(there) - len(lent)} of {len(there)} are not mounted"
+        rows.append(Check("volumes", Level.WARN, text, f"{command}, and its lines in /etc/fstab for the next boot"))
+    if lent and len(lent) < slots:
+        text = f"{slots} slots have {len(lent)} volumes, and only as many jobs run at once"
+        rows.append(Check("volumes", Level.WARN, text, command))
+    if any(volume.sparse for volume in there):
+        text = "blocks of their images are not allocated: the disk can be full before they are"
+        rows.append(Check("volumes", Level.WARN, text, command))
+    return rows
 
 
 def look_at_stores(settings: Settings) -> list[Check]:

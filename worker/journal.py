@@ -1,8 +1,7 @@
 """The worker's own record of how far this machine has come with each attempt: a cache, the chain is the truth.
 
-SQLite in WAL mode with `synchronous=FULL`, one BEGIN IMMEDIATE per transition, so that neither a killed process nor a
-power loss leaves half a step. What is lost with the file is found again on chain (leases held) and in the store
-(results), at the price of running again. Of the ten moments of the kill tests the first six are recorded here, the last
+What is lost with the file is found again on chain (leases held) and in the store (results), at the price of running
+again. Of the ten moments of the kill tests the first six are recorded here, the last
 four (signed, broadcast, mined, final) in the journal of transactions, hearth.chain.tx_journal: a line is the evidence
 that a job was in that state. Source: SPEC section "Worker".
 """
@@ -10,17 +9,15 @@ that a job was in that state. Source: SPEC section "Worker".
 from __future__ import annotations
 
 import sqlite3
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from hearth.base.errors import StorageError
 from hearth.base.failpoints import fp
+from hearth.base.files import Spare
+from hearth.base.journal_file import JournalFile, disk_fails, unusable
 from hearth.base.text import plain
 from hearth.protocol.types import JobId, Outcome
 from worker.decide import Execution, LeaseKey, Stage
@@ -101,95 +98,60 @@ class AttemptRow:
         return Execution(self.key, stage, self.outcome, self.result, self.report, self.used, max(1, self.tries))
 
 
-class AttemptJournal:
-    """Remember attempts across crashes. Safe to use from several threads; one process per file."""
+class AttemptJournal(JournalFile):
+    """Remember attempts across crashes; methods raise StorageError JOURNAL where the disk refuses."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, spare: Spare | None = None) -> None:
         """Open or create the file. One that SQLite cannot read is put aside: the chain and the store know the rest."""
-        self.path = path
         self.put_aside: Path | None = None
-        self._lock = threading.Lock()
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            self._db = self._open()
+            super().__init__(path, _prepare, spare, "worker")
         except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise _unusable(path, error) from error
+            if disk_fails(error) or isinstance(error, sqlite3.OperationalError):
+                raise unusable(path, error, "worker") from error
             self.put_aside = path.with_name(f"{path.name}.unreadable-{time.time_ns()}")
             path.rename(self.put_aside)
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
-            self._db = self._open()
-
-    def _open(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, timeout=30, isolation_level=None, check_same_thread=False)
-        try:
-            self.path.chmod(0o600)
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute("PRAGMA synchronous=FULL")
-            version = db.execute("PRAGMA user_version").fetchone()[0]
-            if version == 0:
-                db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version={_SCHEMA}; COMMIT;")
-            elif version != _SCHEMA:
-                raise sqlite3.DatabaseError(f"schema {version}, this version writes {_SCHEMA}")
-            if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
-                raise sqlite3.DatabaseError("the file is damaged")
-        except sqlite3.DatabaseError:
-            db.close()
-            raise
-        return db
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            try:
-                self._db.execute("BEGIN IMMEDIATE")
-                try:
-                    yield self._db
-                except BaseException:
-                    if self._db.in_transaction:  # a full disk has rolled back already
-                        self._db.execute("ROLLBACK")
-                    raise
-                self._db.execute("COMMIT")
-            except sqlite3.DatabaseError as error:
-                raise _unusable(self.path, error) from error
-
-    def close(self) -> None:
-        """Close the file."""
-        with self._lock:
-            self._db.close()
+            super().__init__(path, _prepare, spare, "worker")
 
     # ---- writing ----
 
     def intend(self, key: LeaseKey, moment: Moment, note: str = "") -> None:
         """Record that an attempt is wanted (m1 seen, m2 intent); a row that is further on stays as it is."""
-        with self._transaction() as db:
+
+        def step(db: sqlite3.Connection) -> None:
             db.execute(
                 "INSERT INTO attempts (job, idx, attempts, stage, moment, changed) VALUES (?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT DO UPDATE SET moment = excluded.moment, changed = excluded.changed WHERE stage = ?",
                 (*_where(key), Phase.INTENT, moment, time.time(), Phase.INTENT),
             )
             _note(db, key, moment, note)
+
+        self._write(step)
         fp(moment, "attempt")
 
     def start(self, key: LeaseKey, tries: int) -> None:
         """Record that the execution of a held lease starts (or starts again)."""
-        with self._transaction() as db:
-            db.execute(
-                "INSERT INTO attempts (job, idx, attempts, stage, moment, tries, changed) VALUES (?, ?, ?, ?, ?, ?, ?)"
-                " ON CONFLICT DO UPDATE SET stage = excluded.stage, moment = excluded.moment, tries = excluded.tries,"
-                " outcome = 0, result = NULL, report = NULL, used = 0, detail = '', changed = excluded.changed",
-                (*_where(key), Phase.WORKING, Moment.INTENT, tries, time.time()),
-            )
+        self._change(
+            "INSERT INTO attempts (job, idx, attempts, stage, moment, tries, changed) VALUES (?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT DO UPDATE SET stage = excluded.stage, moment = excluded.moment, tries = excluded.tries,"
+            " outcome = 0, result = NULL, report = NULL, used = 0, detail = '', changed = excluded.changed",
+            (*_where(key), Phase.WORKING, Moment.INTENT, tries, time.time()),
+        )
 
     def reach(self, key: LeaseKey, moment: Moment, note: str = "") -> None:
         """Record a moment of an attempt, then offer it to the failpoints."""
-        with self._transaction() as db:
+
+        def step(db: sqlite3.Connection) -> None:
             db.execute(
                 "UPDATE attempts SET moment = ?, changed = ? WHERE job = ? AND idx = ? AND attempts = ?",
                 (moment, time.time(), *_where(key)),
             )
             _note(db, key, moment, note)
+
+        self._write(step)
         fp(moment, "attempt")
 
     def finish(
@@ -204,30 +166,34 @@ class AttemptJournal:
         detail: str = "",
     ) -> None:
         """Record how an execution ended: DONE, REFUSED or BROKEN, with what the chain will be told."""
-        with self._transaction() as db:
-            db.execute(
-                "UPDATE attempts SET stage = ?, outcome = ?, result = ?, report = ?, used = ?, detail = ?, changed = ?"
-                " WHERE job = ? AND idx = ? AND attempts = ?",
-                (phase, int(outcome), result, report, used, plain(detail), time.time(), *_where(key)),
-            )
+        self._change(
+            "UPDATE attempts SET stage = ?, outcome = ?, result = ?, report = ?, used = ?, detail = ?, changed = ?"
+            " WHERE job = ? AND idx = ? AND attempts = ?",
+            (phase, int(outcome), result, report, used, plain(detail), time.time(), *_where(key)),
+        )
 
     def end(self, key: LeaseKey, why: str) -> None:
         """Record that nothing more is to be done for an attempt."""
-        with self._transaction() as db:
-            db.execute(
-                "UPDATE attempts SET stage = ?, detail = ?, changed = ? WHERE job = ? AND idx = ? AND attempts = ?",
-                (Phase.ENDED, plain(why), time.time(), *_where(key)),
-            )
+        self._change(
+            "UPDATE attempts SET stage = ?, detail = ?, changed = ? WHERE job = ? AND idx = ? AND attempts = ?",
+            (Phase.ENDED, plain(why), time.time(), *_where(key)),
+        )
 
     def forget(self, before: float) -> list[LeaseKey]:
         """Delete attempts that ended before a local unix time; return their keys, whose files can go."""
-        with self._transaction() as db:
+
+        def step(db: sqlite3.Connection) -> list[tuple[bytes, int, int]]:
             rows = db.execute(
                 "SELECT job, idx, attempts FROM attempts WHERE stage = ? AND changed < ?", (Phase.ENDED, before)
             ).fetchall()
             db.executemany("DELETE FROM attempts WHERE job = ? AND idx = ? AND attempts = ?", rows)
             db.executemany("DELETE FROM moments WHERE job = ? AND idx = ? AND attempts = ?", rows)
-        return [LeaseKey(JobId(job), idx, attempts) for job, idx, attempts in rows]
+            return rows
+
+        return [LeaseKey(JobId(job), idx, attempts) for job, idx, attempts in self._write(step)]
+
+    def _change(self, sql: str, values: tuple[object, ...]) -> None:
+        self._write(lambda db: db.execute(sql, values))
 
     # ---- reading ----
 
@@ -249,22 +215,17 @@ class AttemptJournal:
 
     def moments(self, key: LeaseKey) -> list[tuple[Moment, str]]:
         """Return an attempt's moments in the order in which they were reached, with their notes."""
-        with self._lock:
-            rows = self._db.execute(
-                "SELECT moment, note FROM moments WHERE job = ? AND idx = ? AND attempts = ? ORDER BY id", _where(key)
-            ).fetchall()
+        rows = self._read(
+            "SELECT moment, note FROM moments WHERE job = ? AND idx = ? AND attempts = ? ORDER BY id", _where(key)
+        )
         return [(Moment(moment), note) for moment, note in rows]
 
     def _rows(self, clause: str, values: tuple[object, ...]) -> list[AttemptRow]:
-        try:
-            with self._lock:
-                rows = self._db.execute(
-                    "SELECT job, idx, attempts, stage, moment, tries, outcome, result, report, used, detail, changed"
-                    f" FROM attempts {clause}",
-                    values,
-                ).fetchall()
-        except sqlite3.DatabaseError as error:
-            raise _unusable(self.path, error) from error
+        rows = self._read(
+            "SELECT job, idx, attempts, stage, moment, tries, outcome, result, report, used, detail, changed"
+            f" FROM attempts {clause}",
+            values,
+        )
         return [
             AttemptRow(
                 LeaseKey(JobId(job), idx, attempts),
@@ -282,6 +243,17 @@ class AttemptJournal:
         ]
 
 
+def _prepare(db: sqlite3.Connection) -> None:
+    """Make the tables of a new file; refuse one of another version, or a damaged one."""
+    version = db.execute("PRAGMA user_version").fetchone()[0]
+    if version == 0:
+        db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version={_SCHEMA}; COMMIT;")
+    elif version != _SCHEMA:
+        raise sqlite3.DatabaseError(f"schema {version}, this version writes {_SCHEMA}")
+    if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        raise sqlite3.DatabaseError("the file is damaged")
+
+
 def _where(key: LeaseKey) -> tuple[bytes, int, int]:
     return key.job, key.index, key.attempts
 
@@ -290,14 +262,4 @@ def _note(db: sqlite3.Connection, key: LeaseKey, moment: Moment, note: str) -> N
     db.execute(
         "INSERT INTO moments (job, idx, attempts, moment, at, note) VALUES (?, ?, ?, ?, ?, ?)",
         (*_where(key), moment, time.time(), note),
-    )
-
-
-def _unusable(path: Path, error: sqlite3.Error) -> StorageError:
-    return StorageError(
-        f"the worker's journal {path} cannot be used: {error}",
-        hint="hearth worker doctor",
-        code="JOURNAL",
-        component="worker",
-        retryable=True,
     )

@@ -22,7 +22,8 @@ from hearth.base.files import make_private, replace_text
 from hearth.protocol.types import Offer
 from hearth.protocol.units import GIB
 from worker.home import is_running
-from worker.settings import free_disk_bytes, memory_bytes, usable_cores
+from worker.settings import memory_bytes, usable_cores
+from worker.volumes import room_under
 
 FOLDER: Final = "running"
 MAX_BYTES: Final = 1 << 16
@@ -58,7 +59,7 @@ def share_of(home: Path, offer: Offer, gpus: Sequence[str]) -> Share:
 
 def room_of(home: Path) -> Room:
     """Return what this machine has for the workers whose homes are beside `home`."""
-    return Room(usable_cores(), memory_bytes(), free_disk_bytes(home))
+    return Room(usable_cores(), memory_bytes(), room_under(home))
 
 
 def announce(user_home: Path, share: Share) -> None:

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hearth.base.errors import ConfigError, NotFoundError, RefusedError
+from hearth.base.errors import ConfigError, NotFoundError, RefusedError, UsageError
 
 if TYPE_CHECKING:
     from hearth.client import Client
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hearth.client.reports import Diagnosis, OwnerAction
     from hearth.client.workers import Workers
     from hearth.protocol.types import Node, Offer
-    from worker.reports import EarningsReport, Selftest, WorkerMode, WorkerStatus, WorkerTake, WorkerWhy
+    from worker.reports import EarningsReport, Selftest, WorkerMode, WorkerStatus, WorkerTake, WorkerVolumes, WorkerWhy
     from worker.runtimes.base import Check
     from worker.settings import Settings
 
@@ -228,6 +228,46 @@ class Provider:
         except ConfigError:
             alive = is_running(home)
         return {"schema": "hearth.worker.mode/1", "mode": mode, "alive": alive, "dry_run": dry_run}
+
+    def volumes(
+        self,
+        *,
+        slots: int | None = None,
+        size: str | None = None,
+        home: Path | None = None,
+        user: str | None = None,
+        remove: bool = False,
+    ) -> WorkerVolumes:
+        """Make and mount a file system of its own for each slot's /out, of `size` each, or remove them all; as root.
+
+        What is left out is the settings': their home and slots; `user` is the home's owner. Raises UsageError,
+        ConfigError NEEDS_ROOT, HOME_IN_USE, NO_ROOM, VOLUME_FAILED.
+        """
+        from hearth.protocol.units import parse_size
+        from worker import volumes
+
+        where = (home or self.settings.home).resolve()
+        dry_run = self.session.dry_run
+        if remove:
+            found = volumes.volumes_of(where) if dry_run else volumes.remove(where)
+        elif size is None:
+            raise UsageError("how large a volume is has no default", hint="hearth worker volumes --size 20GiB")
+        else:
+            count = slots or self.settings.offer.slots
+            found = volumes.plan(where, count, parse_size(size))
+            if not dry_run:
+                found = volumes.make(where, count, parse_size(size), user)
+        return {
+            "schema": "hearth.worker.volumes/1",
+            "home": str(where),
+            "volumes": [
+                {"path": str(one.path), "image": str(one.image), "size": one.size, "mounted": one.mounted}
+                for one in found
+            ],
+            "fstab": [one.fstab for one in found],
+            "removed": remove,
+            "dry_run": dry_run,
+        }
 
     # ---- what is known of it ----
 

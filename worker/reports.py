@@ -50,7 +50,8 @@ class SkipReason(TypedDict):
 class WorkerFacts(TypedDict, total=False):
     """What a worker says of its last cycle, at `block`; absent while it does not work.
 
-    `hold` says why it takes nothing new, `stake_short` what its stake lacks. `pending` are the transactions that wait
+    `hold` says why it takes nothing new, `stake_short` what its stake lacks. `disk_free` and `disk_reserve` are bytes:
+    of the disk of its home, and below which it takes nothing new. `pending` are the transactions that wait
     to be mined. `reasons` are by job, hex without 0x, at most 500.
     """
 
@@ -64,6 +65,8 @@ class WorkerFacts(TypedDict, total=False):
     stake: str
     stake_short: str
     credit: str
+    disk_free: int
+    disk_reserve: int
     attempts: list[Attempt]
     pending: list[str]
     reasons: dict[str, list[SkipReason]]
@@ -142,6 +145,26 @@ class EarningsReport(TypedDict):
     liveness_fees: str
     owner_credit: str
     text: dict[str, str]
+
+
+class VolumeFacts(TypedDict):
+    """One volume: where it is mounted, its image, and the image's size in bytes."""
+
+    path: str
+    image: str
+    size: int
+    mounted: bool
+
+
+class WorkerVolumes(TypedDict):
+    """The volumes of a worker's home, or those that were removed; `fstab` are their lines of /etc/fstab."""
+
+    schema: Literal["hearth.worker.volumes/1"]
+    home: str
+    volumes: list[VolumeFacts]
+    fstab: list[str]
+    removed: bool
+    dry_run: bool
 
 
 class Selftest(TypedDict):

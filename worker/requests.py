@@ -34,6 +34,7 @@ from hearth.base.errors import (
     FundsError,
     HearthError,
     RefusedError,
+    StorageError,
     UsageError,
 )
 from hearth.base.failpoints import fp
@@ -239,7 +240,8 @@ class Desk:
             try:
                 sent = self._carry_out(path)
             except HearthError as error:
-                if isinstance(error, ChainError) and error.retryable:
+                # A disk that takes no journal is no answer either: the call may be on its way.
+                if isinstance(error, ChainError | StorageError) and error.retryable:
                     log.warning("not sent for the owner yet", request=name, why=error.message)
                     continue
                 log.warning("not sent for the owner", request=name, why=error.message)

@@ -289,15 +289,6 @@ def memory_bytes() -> int:
     return min(page, int(text)) if text.isdigit() else page
 
 
-def free_disk_bytes(path: Path) -> int:
-    """Return the bytes that an unprivileged process can still write under `path` (or its nearest existing parent)."""
-    here = path
-    while not here.exists():
-        here = here.parent
-    found = os.statvfs(here)
-    return found.f_bavail * found.f_frsize
-
-
 def usable_cores() -> int:
     """Return the CPU cores that this process may run on."""
     return len(os.sched_getaffinity(0))
@@ -381,12 +372,13 @@ def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
 def probe_offer(settings: Settings, asset: Asset) -> Offer:
     """Return the offer of one slot of this machine, for `hearth worker register`. Raises ConfigError."""
     from worker import gpu
+    from worker.volumes import room_under
 
     working = {name: runtime.available() for name, runtime in runtimes_of(settings).items()}
     machine = Machine(
         cores=usable_cores(),
         memory=memory_bytes(),
-        disk=free_disk_bytes(settings.home),
+        disk=room_under(settings.home),
         runtimes=wanted_runtimes(settings.offer, working),
         gpus=() if settings.offer.gpus == "none" else chosen_gpus(settings.offer, gpu.probe()),
     )

@@ -31,7 +31,7 @@ from hearth.base.errors import (
     StorageError,
 )
 from hearth.base.failpoints import fp
-from hearth.base.files import replace_text
+from hearth.base.files import NO_ROOM, replace_text
 from hearth.base.text import plain
 from hearth.chain.port import Block, reason_of
 from hearth.chain.tx import Sender
@@ -62,11 +62,12 @@ from worker.decide import (
     SpecFacts,
     decide,
 )
+from worker.disk import Disk
 from worker.flights import GAP, read_call
 from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
 from worker.metrics import WorkerMetrics
 from worker.requests import OWNER, Desk
-from worker.settings import Settings, accepting_at, free_disk_bytes
+from worker.settings import Settings, accepting_at
 from worker.watch import Watcher
 
 if TYPE_CHECKING:
@@ -132,12 +133,12 @@ def read_status(home: Path) -> WorkerProcess | None:
 class Told:
     """What the loop must know that does not change: who works for whom, and how.
 
-    `disk` is the folder under which attempts would take room: the home, also where this process has a throwaway one.
+    `disk` is the one on which attempts would take room: the home's, also where this process has a throwaway one.
     """
 
     node: NodeId
     settings: Settings
-    disk: Path
+    disk: Disk
     chain_id: int
     native: bool
     config: Config
@@ -219,6 +220,7 @@ class Worker:
         self._last: list[Action | Skip] = []
         self._hold: Reason | None = None
         self._stake_short = 0
+        self._disk_short = False
         self._desk = Desk(self._home, market, sender, told.node)
 
     # ---- the loop ----
@@ -243,15 +245,20 @@ class Worker:
 
     def _begin(self) -> None:
         """Reconcile before acting: sandboxes, journal, transactions. Waits for an RPC that is down."""
+        steps = [self._recover, self._market.check, self._reconcile]
+        while not self.stop.is_set():
+            while steps and self._survive(steps[0]):
+                del steps[0]
+            if not steps:
+                return
+            self.stop.wait(self._pauses.pause)
+
+    def _recover(self) -> None:
+        for note in self._executor.recover():
+            log.info("recovered", what=note)
         if self.errand is None and read_mode(self._home) == "drain":
             # A drain ended the process before; starting it again means to work again.
             set_mode(self._home, "run")
-        for note in self._executor.recover():
-            log.info("recovered", what=note)
-        while not self.stop.is_set():
-            if self._survive(self._market.check) and self._survive(self._reconcile):
-                return
-            self.stop.wait(self._pauses.pause)
 
     def _survive(self, step: Callable[[], None]) -> bool:
         """Run a step; failures of RPC, disk and store are counted and retried, others are raised."""
@@ -261,12 +268,19 @@ class Worker:
             # Once the chain was read well, no answer of a provider ends the process.
             if not error.retryable and not (isinstance(error, ChainError) and self._chain is not None):
                 raise
-            self._pauses.failed()
-            self.metrics.failures.labels(error.code).inc()
-            log.warning("cycle failed", code=error.code, why=error.message, failures=self._pauses.failures)
-            return False
+            return self._failed_cycle(error.code, error.message)
+        except OSError as error:
+            if error.errno not in NO_ROOM:
+                raise
+            return self._failed_cycle("DISK_FULL", str(error))
         self._pauses.succeeded()
         return True
+
+    def _failed_cycle(self, code: str, why: str) -> bool:
+        self._pauses.failed()
+        self.metrics.failures.labels(code).inc()
+        log.warning("cycle failed", code=code, why=why, failures=self._pauses.failures)
+        return False
 
     def _round(self) -> None:
         """Do one round, and note whether it was the last."""
@@ -394,7 +408,7 @@ class Worker:
 
     def _why_hold(self, head: Block) -> Reason | None:
         """Return why nothing new is taken now, or None."""
-        settings = self._told.settings
+        settings, short = self._told.settings, self._tell_disk()
         mode = read_mode(self._home)
         if mode != "run" and self.errand is None:
             return Reason.DRAINING if mode == "drain" else Reason.PAUSED
@@ -404,9 +418,23 @@ class Worker:
         # A local chain mines when it is asked to, so its head may be old.
         if self._told.chain_id != LOCAL_CHAIN_ID and abs(self._clock() - head.timestamp) > MAX_SKEW_SECONDS:
             return Reason.CLOCK_SKEW
-        if time.monotonic() < self._funds_short_until or free_disk_bytes(self._told.disk) < settings.reserve_bytes:
+        if time.monotonic() < self._funds_short_until:
             return Reason.NOT_READY
+        if short:
+            return Reason.DISK_FULL
         return None
+
+    def _tell_disk(self) -> bool:
+        """Say whether the disk is short of its reserve; the log hears of each change."""
+        disk = self._told.disk
+        short = disk.short
+        if short is not self._disk_short:
+            told = log.warning if short else log.info
+            told("the disk is full: nothing new is taken" if short else "the disk has room again", disk=disk.in_words())
+            self._disk_short = short
+        self.metrics.disk_free.set(disk.free)
+        self.metrics.disk_short.set(short)
+        return short
 
     # ---- acting ----
 
@@ -572,6 +600,8 @@ class Worker:
 
     def _record(self, snapshot: Snapshot, now: int) -> None:
         """Tell the metrics and the status file how things stand."""
+        if not self._disk_short:
+            self._told.disk.spare.hold()
         node, earnings = snapshot.node, self._watcher.earnings
         status = formulas.status(node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
         metrics = self.metrics
@@ -584,6 +614,7 @@ class Worker:
         metrics.stake_short.set(self._tell_stake(node))
         metrics.attempts_running.set(len(self._executor.active()))
         metrics.faults.set(self._executor.faults)
+        metrics.starved.set(self._executor.starved)
         metrics.reorgs.set(self._watcher.reorgs)
         for name, value in asdict(earnings).items():
             metrics.books.labels(name).set(value)
@@ -645,6 +676,8 @@ class Worker:
             "stake": str(node.stake),
             "stake_short": str(self._stake_short),
             "credit": str(snapshot.credit),
+            "disk_free": self._told.disk.free,
+            "disk_reserve": self._told.disk.reserve,
             "attempts": [
                 {
                     "job": work.key.job.hex(),

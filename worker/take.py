@@ -39,7 +39,8 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Gate.NOT_OPEN: "the unit is not open",
     Reason.OUTSIDE_SCHEDULE: "accept.schedule excludes this hour",
     Reason.CLOCK_SKEW: "this machine's clock and the newest block are far apart",
-    Reason.NOT_READY: "less disk is free than storage.reserve, or gas money is short",
+    Reason.DISK_FULL: "less disk is free than storage.reserve",
+    Reason.NOT_READY: "gas money is short",
     Reason.NODE_STATUS: "it may take nothing",
     Reason.SLOTS_FULL: "every slot is taken",
     Reason.SUBMITTER_REFUSED: "accept.refuse_submitters names the submitter",
@@ -67,7 +68,7 @@ _POLICY: Final = (
     *(Reason.VERIFIER_UNKNOWN, Reason.IMAGE_REFUSED, Reason.TOO_BIG),
 )
 _LATER: Final = (
-    *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
+    *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
     *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.NOT_NEXT),
 )
 """Reasons that may pass by themselves."""

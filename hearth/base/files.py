@@ -1,12 +1,20 @@
-"""Files that only their owner reads, and files that are written in one step."""
+"""Files that only their owner reads, files that are written in one step, and what a full disk asks of both."""
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+import subprocess
 from pathlib import Path
+from typing import Final
 
 from hearth.base.errors import ConfigError
+
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""How the kernel says that a disk, or a share of it, is full."""
+SPARE_BYTES: Final = 16 << 20
+"""Room for about 150 transitions of two journals whose write-ahead logs grow to 4 MiB each before they are emptied."""
 
 
 def make_private(folder: Path) -> Path:
@@ -63,3 +71,57 @@ def flush_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def delete_tree(*paths: Path) -> None:
+    """Delete files, links and trees however deep, as far as they can be deleted.
+
+    `rm` and not shutil: a stranger's tree of a thousand levels ends Python's recursion.
+    """
+    here = [str(path) for path in paths if os.path.lexists(path)]
+    if here:
+        subprocess.run(["rm", "-rf", "--", *here], check=False, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+def free_bytes(path: Path) -> int:
+    """Return the bytes that an unprivileged process can still write under `path` (or its nearest existing parent)."""
+    here = path
+    while not here.exists():
+        here = here.parent
+    found = os.statvfs(here)
+    return found.f_bavail * found.f_frsize
+
+
+class Spare:
+    """Room on a disk for the moment at which it is full: a file of allocated blocks that is given up then.
+
+    What it gives back, others may take too: whoever gives it up writes at once.
+    """
+
+    def __init__(self, path: Path, size: int = SPARE_BYTES) -> None:
+        self.path = path
+        self._size = size
+
+    def hold(self) -> bool:
+        """Make the file where it is not there and the disk has twice its room; say whether it is there."""
+        if self.path.exists():
+            return True
+        draft = self.path.with_name(self.path.name + ".part")
+        try:
+            if free_bytes(self.path.parent) < 2 * self._size:
+                return False
+            with open(draft, "wb") as file:
+                os.posix_fallocate(file.fileno(), 0, self._size)
+            draft.replace(self.path)
+        except OSError:  # someone else was faster: the next call tries again
+            draft.unlink(missing_ok=True)
+            return False
+        return True
+
+    def give_up(self) -> bool:
+        """Give the room back to the disk; say whether there was any."""
+        try:
+            self.path.unlink()
+        except FileNotFoundError:
+            return False
+        return True

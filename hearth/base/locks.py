@@ -6,6 +6,7 @@ import fcntl
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -43,7 +44,8 @@ class FileLock:
             os.close(descriptor)
             raise
         os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
+        with suppress(OSError):  # a full disk: the lock is the kernel's, the number is for whoever is refused
+            os.pwrite(descriptor, b"%d\n" % os.getpid(), 0)
         self._descriptor = descriptor
 
     def refuse_held(self) -> None:

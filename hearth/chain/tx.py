@@ -153,6 +153,9 @@ class Sender:
                 known = self.journal.current(known)
             if known is not None and (known.state.live or known.state.done):
                 return Pending(known)
+            if known is not None and known.state is TxState.INTENT:
+                # Its bytes could not be written, so there are none.
+                self.journal.failed(known, "never signed")
             gas, fees = self._prepare(call)
             if self.config.dry_run:
                 price = min(fees.base_fee + fees.priority_fee, self.config.max_fee)

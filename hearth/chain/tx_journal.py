@@ -3,9 +3,8 @@
 An intent moves intent -> signed -> broadcast -> mined -> final, or ends failed (reverted, or never sent) or replaced
 (another transaction used its nonce, or the nonce is out of reach). Its key names the effect, such as
 "job/0x..../0/submit/1": while an intent of a key is alive or done, the key is never signed for again. The chain may
-take any of it back, at any depth. SQLite in WAL mode with synchronous=FULL, so that a commit outlives a power cut. A
-lost journal loses no money: the nonce is adopted from the chain, contracts refuse repeats, and every send is simulated
-first. Source: SPEC section "Threats".
+take any of it back, at any depth. A lost journal loses no money: the nonce is adopted from the chain, contracts refuse
+repeats, and every send is simulated first. Source: SPEC section "Threats".
 """
 
 from __future__ import annotations
@@ -13,16 +12,15 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
 from hearth.base.errors import ConfigError
+from hearth.base.files import Spare
+from hearth.base.journal_file import JournalFile, disk_fails, unusable
 from hearth.chain.port import Call, Receipt
 
 _KEEP: Final = 30 * 86_400
@@ -121,29 +119,29 @@ class SignedTx:
     at: float = 0.0
 
 
-class TxJournal:
-    """The journal of one key on one chain. One process holds it at a time; its threads share it."""
+class TxJournal(JournalFile):
+    """The journal of one key on one chain. One process holds it at a time; its threads share it.
 
-    def __init__(self, path: Path, *, chain_id: int, genesis_hash: bytes, address: str) -> None:
+    Methods raise StorageError JOURNAL where the disk refuses.
+    """
+
+    def __init__(
+        self, path: Path, *, chain_id: int, genesis_hash: bytes, address: str, spare: Spare | None = None
+    ) -> None:
         """Open or make the journal at `path`.
 
-        Raises ConfigError where another process holds it, or it belongs to another chain or key.
+        Raises ConfigError where another process holds it, or it belongs to another chain or key, and StorageError
+        JOURNAL.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.path = path
         self._lease = _take_lease(path.with_name(path.name + ".lock"))
-        self._lock = threading.RLock()
+        facts = {"chain_id": str(chain_id), "genesis": genesis_hash.hex(), "address": address.lower()}
         try:
-            self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            os.chmod(path, 0o600)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=FULL")
-            self._db.execute("PRAGMA foreign_keys=ON")
-            self._db.executescript(_SCHEMA)
-            self._claim({"chain_id": str(chain_id), "genesis": genesis_hash.hex(), "address": address.lower()})
-            self._prune()
+            super().__init__(path, lambda db: _prepare(db, path, facts), spare, "chain")
         except sqlite3.DatabaseError as error:
             os.close(self._lease)
+            if disk_fails(error):
+                raise unusable(path, error, "chain") from error
             raise ConfigError(
                 f"the transaction journal {path} is damaged ({error})",
                 code="BAD_JOURNAL",
@@ -155,40 +153,11 @@ class TxJournal:
 
     def close(self) -> None:
         """Close the file and give up the lease."""
-        with self._lock:
-            self._db.close()
-            os.close(self._lease)
+        super().close()
+        os.close(self._lease)
 
-    def _claim(self, facts: dict[str, str]) -> None:
-        """Write whose journal this is, or refuse one of another chain or key."""
-        with self._transaction():
-            for name, value in facts.items():
-                self._db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
-                (found,) = self._db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-                if found != value:
-                    raise ConfigError(
-                        f"the journal {self.path} belongs to another {name.replace('_', ' ')} ({found}, not {value})",
-                        code="WRONG_JOURNAL",
-                        hint="use another state folder for each network and account",
-                    )
-
-    def _prune(self) -> None:
-        with self._transaction():
-            self._db.execute(
-                "DELETE FROM intents WHERE state IN ('final', 'failed', 'replaced') AND at < ?", (time.time() - _KEEP,)
-            )
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        """Run one transition: all of it is on disk at the end, or nothing."""
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
+    def _change(self, sql: str, values: tuple[object, ...]) -> None:
+        self._write(lambda db: db.execute(sql, values))
 
     @staticmethod
     def path_in(folder: Path, chain_id: int, genesis_hash: bytes, address: str) -> Path:
@@ -199,13 +168,7 @@ class TxJournal:
 
     def find(self, key: str) -> Intent | None:
         """Return the intent of a key that is alive or done, else the newest failed one, else None."""
-        with self._lock:
-            row = self._db.execute(
-                f"SELECT {_COLUMNS} FROM intents WHERE key = ? "
-                "ORDER BY state IN ('failed', 'replaced'), id DESC LIMIT 1",
-                (key,),
-            ).fetchone()
-        return None if row is None else _intent(row)
+        return self._one("WHERE key = ? ORDER BY state IN ('failed', 'replaced'), id DESC LIMIT 1", (key,))
 
     def newest(self, prefix: str, *, replaced: bool = False) -> Intent | None:
         """Return the newest intent that is alive or done of the keys that start with `prefix`, None for none.
@@ -213,39 +176,28 @@ class TxJournal:
         With `replaced`, one counts too that was given up because its nonce seemed to be another's.
         """
         left_out = ("failed", "failed") if replaced else ("failed", "replaced")
-        with self._lock:
-            row = self._db.execute(
-                f"SELECT {_COLUMNS} FROM intents WHERE substr(key, 1, length(?1)) = ?1 "
-                "AND state NOT IN (?2, ?3) ORDER BY id DESC LIMIT 1",
-                (prefix, *left_out),
-            ).fetchone()
-        return None if row is None else _intent(row)
+        return self._one(
+            "WHERE substr(key, 1, length(?1)) = ?1 AND state NOT IN (?2, ?3) ORDER BY id DESC LIMIT 1",
+            (prefix, *left_out),
+        )
 
     def nonce_is_known(self, intent: Intent) -> bool:
         """Say whether another intent's transaction was mined with the nonce of this one."""
-        with self._lock:
-            row = self._db.execute(
-                "SELECT 1 FROM intents WHERE nonce = ? AND id != ? AND tx_hash IS NOT NULL", (intent.nonce, intent.id)
-            ).fetchone()
-        return row is not None
+        sql = "SELECT 1 FROM intents WHERE nonce = ? AND id != ? AND tx_hash IS NOT NULL LIMIT 1"
+        return bool(self._read(sql, (intent.nonce, intent.id)))
 
     def intents(self, *states: TxState) -> list[Intent]:
         """List the intents in some states, by nonce."""
         marks = ",".join("?" * len(states))
-        with self._lock:
-            rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM intents WHERE state IN ({marks}) ORDER BY nonce, id", states
-            ).fetchall()
+        rows = self._read(f"SELECT {_COLUMNS} FROM intents WHERE state IN ({marks}) ORDER BY nonce, id", states)
         return [_intent(row) for row in rows]
 
     def attempts(self, intent: Intent) -> list[SignedTx]:
         """List what was signed for an intent, oldest first."""
-        with self._lock:
-            rows = self._db.execute(
-                "SELECT hash, raw, gas, max_fee, priority_fee, cancels, at FROM attempts WHERE intent = ? "
-                "ORDER BY rowid",
-                (intent.id,),
-            ).fetchall()
+        rows = self._read(
+            "SELECT hash, raw, gas, max_fee, priority_fee, cancels, at FROM attempts WHERE intent = ? ORDER BY rowid",
+            (intent.id,),
+        )
         return [SignedTx(h, raw, gas, fee, tip, bool(cancels), at) for h, raw, gas, fee, tip, cancels, at in rows]
 
     def next_nonce(self) -> int:
@@ -253,38 +205,32 @@ class TxJournal:
 
         An intent that failed without being sent gave its nonce back.
         """
-        with self._lock:
-            (nonce,) = self._db.execute(
-                "SELECT max(nonce) FROM intents WHERE state != 'failed' OR tx_hash IS NOT NULL"
-            ).fetchone()
+        ((nonce,),) = self._read("SELECT max(nonce) FROM intents WHERE state != 'failed' OR tx_hash IS NOT NULL")
         return 0 if nonce is None else int(nonce) + 1
 
     def nonces(self) -> set[int]:
         """Return the nonces for which this journal has bytes that wait, or that were mined, reverted or not."""
-        with self._lock:
-            rows = self._db.execute(
-                "SELECT nonce FROM intents WHERE state IN ('signed', 'broadcast') OR tx_hash IS NOT NULL"
-            ).fetchall()
+        rows = self._read("SELECT nonce FROM intents WHERE state IN ('signed', 'broadcast') OR tx_hash IS NOT NULL")
         return {nonce for (nonce,) in rows}
 
     def mined_from(self, nonce: int) -> list[Intent]:
         """List what was mined with a nonce or a higher one, reverted or not, by nonce."""
-        with self._lock:
-            rows = self._db.execute(
-                f"SELECT {_COLUMNS} FROM intents WHERE tx_hash IS NOT NULL AND nonce >= ? ORDER BY nonce, id", (nonce,)
-            ).fetchall()
-        return [_intent(row) for row in rows]
+        clause = "WHERE tx_hash IS NOT NULL AND nonce >= ? ORDER BY nonce, id"
+        return [_intent(row) for row in self._read(f"SELECT {_COLUMNS} FROM intents {clause}", (nonce,))]
+
+    def _one(self, clause: str, values: tuple[object, ...]) -> Intent | None:
+        rows = self._read(f"SELECT {_COLUMNS} FROM intents {clause}", values)
+        return _intent(rows[0]) if rows else None
 
     # ---- transitions ----
 
     def intend(self, key: str, call: Call) -> Intent:
         """Write down what is about to be sent. Raises ValueError where the key is alive or done."""
         try:
-            with self._transaction():
-                self._db.execute(
-                    "INSERT INTO intents (key, label, target, data, value, state, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (key, call.label, call.to, call.data, str(call.value), TxState.INTENT, time.time()),
-                )
+            self._change(
+                "INSERT INTO intents (key, label, target, data, value, state, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (key, call.label, call.to, call.data, str(call.value), TxState.INTENT, time.time()),
+            )
         except sqlite3.IntegrityError as error:
             raise ValueError(f"an intent of key {key} is alive or done") from error
         found = self.find(key)
@@ -293,8 +239,9 @@ class TxJournal:
 
     def signed(self, intent: Intent, nonce: int, attempt: SignedTx) -> Intent:
         """Record signed bytes, before they are broadcast; a replacement keeps the intent's state."""
-        with self._transaction():
-            self._db.execute(
+
+        def step(db: sqlite3.Connection) -> None:
+            db.execute(
                 "INSERT INTO attempts VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (hash) DO UPDATE SET intent = excluded.intent, at = excluded.at",
                 (
@@ -308,11 +255,13 @@ class TxJournal:
                     time.time(),
                 ),
             )
-            self._db.execute(
+            db.execute(
                 "UPDATE intents SET nonce = ?, state = CASE state WHEN 'intent' THEN 'signed' ELSE state END "
                 "WHERE id = ?",
                 (nonce, intent.id),
             )
+
+        self._write(step)
         return self._get(intent.id)
 
     def broadcast(self, intent: Intent) -> Intent:
@@ -322,22 +271,14 @@ class TxJournal:
     def mined(self, intent: Intent, receipt: Receipt, failure: str | None = None) -> Intent:
         """Record the receipt: MINED, or FAILED where `failure` says why the effect did not happen."""
         state = TxState.MINED if failure is None else TxState.FAILED
-        with self._transaction():
-            self._db.execute(
-                "UPDATE intents SET state = ?, note = ?, tx_hash = ?, block_number = ?, block_hash = ?, gas_used = ?, "
-                "gas_price = ?, at = ? WHERE id = ?",
-                (
-                    *(
-                        state,
-                        failure or "",
-                        receipt.tx_hash,
-                        receipt.block_number,
-                        receipt.block_hash,
-                        receipt.gas_used,
-                    ),
-                    *(receipt.gas_price, time.time(), intent.id),
-                ),
-            )
+        self._change(
+            "UPDATE intents SET state = ?, note = ?, tx_hash = ?, block_number = ?, block_hash = ?, gas_used = ?, "
+            "gas_price = ?, at = ? WHERE id = ?",
+            (
+                *(state, failure or "", receipt.tx_hash, receipt.block_number, receipt.block_hash, receipt.gas_used),
+                *(receipt.gas_price, time.time(), intent.id),
+            ),
+        )
         return self._get(intent.id)
 
     def unmined(self, intent: Intent) -> Intent:
@@ -345,12 +286,11 @@ class TxJournal:
 
         One that had failed there stays so, and its nonce is free again.
         """
-        with self._transaction():
-            self._db.execute(
-                "UPDATE intents SET state = CASE state WHEN 'failed' THEN 'failed' ELSE 'broadcast' END, "
-                "tx_hash = NULL, block_number = NULL, block_hash = NULL WHERE id = ?",
-                (intent.id,),
-            )
+        self._change(
+            "UPDATE intents SET state = CASE state WHEN 'failed' THEN 'failed' ELSE 'broadcast' END, "
+            "tx_hash = NULL, block_number = NULL, block_hash = NULL WHERE id = ?",
+            (intent.id,),
+        )
         return self._get(intent.id)
 
     def current(self, intent: Intent) -> Intent:
@@ -375,26 +315,40 @@ class TxJournal:
 
     def given_up(self, intent: Intent, note: str) -> Intent:
         """Record that the nonce is out of reach, so that it counts as nobody's. The key is free again."""
-        with self._transaction():
-            self._db.execute("UPDATE intents SET nonce = NULL WHERE id = ?", (intent.id,))
+        self._change("UPDATE intents SET nonce = NULL WHERE id = ?", (intent.id,))
         return self._move(intent, TxState.REPLACED, note)
 
     def _move(self, intent: Intent, state: TxState, note: str = "") -> Intent:
-        with self._transaction():
-            self._db.execute(
-                "UPDATE intents SET state = ?, note = ?, at = ? WHERE id = ?", (state, note, time.time(), intent.id)
-            )
+        self._change(
+            "UPDATE intents SET state = ?, note = ?, at = ? WHERE id = ?", (state, note, time.time(), intent.id)
+        )
         return self._get(intent.id)
 
     def _get(self, identity: int) -> Intent:
-        with self._lock:
-            row = self._db.execute(f"SELECT {_COLUMNS} FROM intents WHERE id = ?", (identity,)).fetchone()
-        return _intent(row)
+        found = self._one("WHERE id = ?", (identity,))
+        assert found is not None
+        return found
 
 
 _COLUMNS: Final = (
     "id, key, target, data, value, label, state, nonce, note, block_number, block_hash, tx_hash, gas_used, gas_price"
 )
+
+
+def _prepare(db: sqlite3.Connection, path: Path, facts: dict[str, str]) -> None:
+    """Make the tables, write whose journal this is or refuse one of another chain or key, and forget what is old."""
+    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}")
+    for name, value in facts.items():
+        db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
+        (found,) = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        if found != value:
+            raise ConfigError(
+                f"the journal {path} belongs to another {name.replace('_', ' ')} ({found}, not {value})",
+                code="WRONG_JOURNAL",
+                hint="use another state folder for each network and account",
+            )
+    db.execute("DELETE FROM intents WHERE state IN ('final', 'failed', 'replaced') AND at < ?", (time.time() - _KEEP,))
+    db.execute("COMMIT")
 
 
 def _intent(row: tuple[Any, ...]) -> Intent:

@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from hearth.base.files import Spare
 from hearth.chain.keys import KeyFile, SignerLock, read_key, read_password, unlock
 from hearth.chain.tx import Sender, SenderConfig, Signer
 from hearth.chain.tx_journal import TxJournal
@@ -71,16 +72,18 @@ def open_sender(
     config: SenderConfig,
     wait_seconds: float = 0.0,
     lock: Path | None = None,
+    spare: Spare | None = None,
 ) -> Iterator[Sender]:
     """Hold `key` and its journal for this process, and yield what sends for it.
 
     `home` is the private folder of the journal; two chains or keys have two journals in it. `lock` is the lock's file,
-    by default that of `lock_path`. Raises ConfigError KEY_IN_USE where another process holds the key for
-    `wait_seconds`.
+    by default that of `lock_path`, `spare` the room that its journal has on a full disk. Raises ConfigError KEY_IN_USE
+    where another process holds the key for `wait_seconds`, StorageError JOURNAL where the disk refuses.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     chain_id, genesis = on.chain_id, on.genesis_hash
     with SignerLock(lock or lock_path(key, home), wait_seconds=wait_seconds):
         path = TxJournal.path_in(home, chain_id, genesis, key.address)
-        with closing(TxJournal(path, chain_id=chain_id, genesis_hash=genesis, address=key.address)) as journal:
+        journal = TxJournal(path, chain_id=chain_id, genesis_hash=genesis, address=key.address, spare=spare)
+        with closing(journal):
             yield Sender(port, account, journal, config, chain_id=chain_id)

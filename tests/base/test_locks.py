@@ -10,6 +10,7 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.base.locks import FileLock, is_held
+from tests.kit.disks import MIB, fill, small_disk
 
 HOLD = """
 import sys, time
@@ -57,3 +58,10 @@ def test_file_lock__folder_that_is_not_there__says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be locked") as caught, FileLock(tmp_path / "none" / "lock", busy):
         pass
     assert "ls -ld" in caught.value.hint
+
+
+def test_acquire__disk_full_to_the_last_byte__is_held_all_the_same(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", MIB) as disk:
+        fill(disk / "ballast")
+        with FileLock(disk / "lock", busy):
+            assert is_held(disk / "lock")

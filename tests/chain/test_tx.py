@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from eth_account import Account
 
-from hearth.base.errors import ChainError, FundsError, RefusedError
+from hearth.base.errors import ChainError, FundsError, RefusedError, StorageError
 from hearth.chain.fake import Effect, FakeChain, Fault, decode_raw
 from hearth.chain.port import Block, Call, Receipt, Transaction, refused
 from hearth.chain.tx import GWEI, MAX_GAP, Sender, SenderConfig
@@ -90,6 +90,24 @@ def test_send__the_same_key_again__sends_nothing(rig: Rig) -> None:
     again = rig.sender.send(CALL, key="k")
     assert again.repeated and again.tx_hash == first.tx_hash and again.fee == first.fee
     assert len(rig.mined()) == 1 and len(rig.chain.sent) == 1
+
+
+@pytest.mark.parametrize("fails", ["signed", "broadcast"])
+def test_send__disk_takes_no_journal_for_a_moment__the_same_key_goes_on(
+    rig: Rig, fails: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes that are not on disk are not sent; those that are sent are never signed for twice."""
+
+    def full(*arguments: Any) -> Any:
+        raise StorageError("full", code="JOURNAL", retryable=True)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rig.journal, fails, full)
+        with pytest.raises(StorageError):
+            rig.sender.start(CALL, key="k")
+    assert len(rig.chain.sent) == (0 if fails == "signed" else 1)
+    rig.sender.send(CALL, key="k")
+    assert len(rig.mined()) == 1 and rig.state("k") is TxState.MINED
 
 
 def test_send__two_keys__take_two_nonces(rig: Rig) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -49,3 +51,18 @@ def test_configure_logs__again__a_logger_used_before_follows(capsys: pytest.Capt
     configure_logs(True)
     log.info("second")
     assert json.loads(capsys.readouterr().err.splitlines()[-1])["event"] == "second"
+
+
+def test_configure_logs__disk_full_under_the_log__loses_the_line_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A service whose log is a file on the disk that a job fills must not die of a line."""
+    full = open("/dev/full", "w", buffering=1)  # noqa: SIM115 - closing it fails, as every write to it does
+    monkeypatch.setattr(sys, "stderr", full)
+    configure_logs(True)
+    for number in range(3):
+        structlog.get_logger("daemon").warning("disk full", number=number)
+    with pytest.raises(OSError, match="No space left"):
+        print("control", file=full, flush=True)
+    with contextlib.suppress(OSError):
+        full.close()

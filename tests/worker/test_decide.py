@@ -154,6 +154,14 @@ def test_decide__paused_and_idle__beats_no_more_but_does_while_busy() -> None:
     assert decide(busy_one, paused, NOW) == [Beat(ME, NOW - 400)]
 
 
+def test_decide__disk_full_and_idle__beats_on_and_takes_nothing() -> None:
+    """What a cheat gains: nothing. A node that fell silent for a full disk would pay a liveness fee for it."""
+    full = replace(CONFIG, hold=Reason.DISK_FULL)
+    old = replace(NODE.state, beat=NOW - 400)
+    assert decide(snapshot_of(node=replace(NODE, state=old)), full, NOW) == [Beat(ME, NOW - 400)]
+    assert reason(snapshot_of(job_of(OPEN)), full) == Reason.DISK_FULL
+
+
 def test_decide__exited_node__never_beats() -> None:
     node = replace(NODE, operator="0x" + "00" * 20, state=NodeState())
     assert decide(snapshot_of(node=node), CONFIG, NOW) == []

@@ -159,7 +159,7 @@ def test_look_at_gpus__unfit_card__warns_with_its_problem(tmp_path: Path, monkey
 
 def test_look_at_disk__below_the_reserve__fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for free, level in ((GIB - 1, "FAIL"), (GIB, "PASS")):
-        monkeypatch.setattr(doctor, "free_disk_bytes", lambda _, free=free: free)
+        monkeypatch.setattr(doctor, "free_bytes", lambda _, free=free: free)
         assert levels(doctor.look_at_disk(told(tmp_path))) == {"disk": level}
 
 

@@ -20,6 +20,7 @@ import pytest
 import structlog.testing
 
 from hearth.base.errors import ChainError, ConfigError, HearthError, RefusedError, StoreDown
+from hearth.base.files import free_bytes
 from hearth.chain import keys
 from hearth.chain.tx_journal import TxState
 from hearth.local import devnet
@@ -27,6 +28,7 @@ from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, Started
 from hearth.protocol.types import JobId, State, Status
 from hearth.storage.stores import MemoryStore
+from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario
 from tests.kit.running import wait
 from tests.kit.town import Said
@@ -98,6 +100,7 @@ def test_facts_of__reason_that_quotes_a_stranger__is_read_back(tmp_path: Path) -
     worker._executor = SimpleNamespace(active=list)  # type: ignore[assignment]
     worker._sender = SimpleNamespace(journal=SimpleNamespace(intents=lambda *_: ()))  # type: ignore[assignment]
     worker._hold, worker._stake_short = None, 0
+    worker._told = SimpleNamespace(disk=SimpleNamespace(free=1, reserve=2))  # type: ignore[assignment]
     facts = worker._facts_of(SimpleNamespace(node=decided.NODE, block=1, credit=0), 1, Status.ACTIVE)  # type: ignore[arg-type]
     (tmp_path / "status.json").write_text(json.dumps({**STATUS, **facts}))
     found = read_status(tmp_path)
@@ -672,3 +675,46 @@ def test_main__sigterm__ends_well_and_a_new_process_goes_on(exchange: Exchange, 
     scenario.working()
     scenario.stop()
     scenario.assert_once(job)
+
+
+@pytest.mark.e2e
+def test_run__disk_full_to_the_last_byte__starts_beats_says_so_and_works_again(
+    exchange: Exchange, scenario: Scenario
+) -> None:
+    """What a cheat gains: nothing. Whoever fills the disk silences no node, and costs it neither stake nor uptime."""
+    config = scenario.home / "worker.toml"
+    config.write_text(config.read_text().replace('reserve = "1MiB"', 'reserve = "32MiB"'))
+
+    def beat() -> int:
+        return exchange.market.node(scenario.node).state.beat
+
+    def beats() -> None:
+        last = beat()
+        wait(lambda: beat() > last + 2, "it goes on beating")
+
+    def said(job: JobId) -> list[str]:
+        lines = (read_status(scenario.home / "state") or {}).get("reasons", {}).get(job.hex(), [])
+        return [line["reason"] for line in lines]
+
+    with small_disk(scenario.home / "state", 96 * MIB) as home:
+        # What an earlier process left of an attempt is all that gives this one room to begin.
+        dead = home / "jobs" / f"{'ab' * 32}-0-1" / "in"
+        dead.mkdir(parents=True)
+        (dead / "data").write_bytes(b"x" * (20 * MIB))
+        fill(home / "others")
+        assert free_bytes(home) == 0
+        scenario.start()
+        job = scenario.post()
+        wait(lambda: said(job) == ["disk_full"], f"it says why it takes nothing\n{scenario.log()[-2000:]}")
+        beats()
+        (home / "others").unlink()
+        wait(lambda: scenario.state(job) in (State.SUBMITTED, State.SETTLED), "it works again")
+        wait(lambda: (home / "spare").exists(), "the spare is there again")
+        fill(home / "others")
+        other = scenario.post()
+        wait(lambda: said(other) == ["disk_full"], "it says it while it runs")
+        beats()
+        found = read_status(scenario.home / "state")
+        assert found is not None and found["hold"] == "disk_full" and found["disk_free"] < found["disk_reserve"]
+        scenario.stop()
+    assert "Traceback" not in scenario.log()

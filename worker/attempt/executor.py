@@ -5,7 +5,8 @@ here reads or writes the chain. An attempt ends in one of four ways, which the j
 bad, is stored and can be submitted), REFUSED (the job cannot be run, whoever tries: decline), BROKEN (this machine
 failed: try again), or stopped because the lease is gone. Files are whole or absent: everything is written under a
 temporary name, flushed and renamed, so that a crash at any point leaves what can be used again or what is swept away.
-Source: SPEC section "Worker".
+While attempts are under way a guard looks at the disk: below its floor, what nobody needs any more is deleted first,
+then the attempt that takes the most room is stopped, and tried again when there is room. Source: SPEC section "Worker".
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import structlog
 
 from hearth.base.errors import HearthError, StorageError, UnsafePath
+from hearth.base.files import NO_ROOM
 from hearth.protocol.types import NodeId, Outcome
 from hearth.storage import canonical
 from hearth.storage.stores import Store
@@ -30,12 +32,18 @@ from worker.attempt.fetch import Fetch
 from worker.attempt.folder import Folder, Folders
 from worker.attempt.results import Kept
 from worker.attempt.sandbox import GpuPool
-from worker.attempt.task import Bounds, Broken, Progress, Refused, Stopped, Task
+from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Progress, Refused, Stopped, Task, TooLate
 from worker.decide import LeaseKey
+from worker.disk import Disk
 from worker.journal import AttemptJournal, Moment, Phase
 from worker.runtimes.base import RunRequest, RunResult, RunStatus, Runtime, check_outputs
 
 log = structlog.get_logger("worker.attempt")
+
+T = TypeVar("T")
+
+GUARD_SECONDS: Final = 0.25
+"""How often the disk is looked at."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +54,10 @@ class Running(Progress):
     started: float
     stop: threading.Event = field(default_factory=threading.Event)
     why: str = ""
+    takes_room: bool = False
+    """Whether it may take room on the home's disk now: it fetches, runs without a volume, or stores."""
+    starved: bool = False
+    """Whether it was stopped for the room that it takes."""
     thread: threading.Thread | None = None
 
 
@@ -53,7 +65,9 @@ class Executor:
     """Carry out attempts in threads, and remember in the journal how they end.
 
     `label` starts the name of every sandbox of this worker, so that a restart finds what an earlier process left.
-    `keep_seconds` is how long results stay after their lease has ended, which the report promises.
+    `keep_seconds` is how long results stay after their lease has ended, which the report promises. `volumes` are lent
+    to attempts for /out, each to one at a time; `disk` is guarded (None: it is not), and `stores_here` says that
+    results are stored on it.
     """
 
     def __init__(
@@ -69,10 +83,15 @@ class Executor:
         bounds: Bounds,
         keep_seconds: int,
         gpus: Sequence[str] = (),
+        volumes: Sequence[Path] = (),
+        disk: Disk | None = None,
+        stores_here: bool = True,
         machine: Mapping[str, Any] | None = None,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        self._folders = Folders(home / "jobs")
+        self._folders = folders_in(home, volumes)
+        self._disk = disk or Disk(home, 0)
+        self._stores_here = stores_here
         self._journal = journal
         self._store = store
         self._runtimes = runtimes
@@ -86,23 +105,24 @@ class Executor:
         self.on_change = on_change
         self._work: dict[LeaseKey, Running] = {}
         self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self._guarded = False
         self.faults = 0
         """Attempts that ended by an exception that no rule foresees, for the metrics."""
+        self.starved = 0
+        """Attempts that were stopped because the disk was full, for the metrics."""
 
     # ---- for the loop ----
 
     def recover(self) -> list[str]:
         """Make the machine and the journal agree after a crash, before anything is decided; return what was done.
 
-        Sandboxes that an earlier process left are killed by label. Attempts that were under way become BROKEN, which
-        counts as a try: a job that takes the worker down each time is given back in the end. Finished attempts whose
-        result the store lost are BROKEN too. Folders that the journal does not know are removed.
+        Room is made before the journal is written. Attempts that were under way become BROKEN, which counts as a try: a
+        job that takes the worker down each time is given back in the end. Finished attempts whose result the store lost
+        are BROKEN too. Folders that the journal does not know are removed. Raises StorageError JOURNAL; it may be
+        called again then.
         """
-        done: list[str] = []
-        for name, runtime in self._runtimes.items():
-            killed = runtime.sweep(self._label)
-            if killed:
-                done.append(f"killed {killed} {name} sandboxes of an earlier process")
+        done = make_room(self._folders, self._runtimes, self._label)
         known: set[str] = set()
         for entry in self._journal.entries():
             known.add(str(entry.key))
@@ -128,7 +148,15 @@ class Executor:
                 return
             work = Running(key=task.key, started=time.time())
             self._work[task.key] = work
-        self._journal.start(task.key, task.tries)
+            guard, self._guarded = not self._guarded, True
+        if guard:
+            threading.Thread(target=self._guard, name="disk guard", daemon=True).start()
+        try:
+            self._journal.start(task.key, task.tries)
+        except StorageError:
+            with self._lock:
+                del self._work[task.key]
+            raise
         # A daemon: nothing of a worker outlives it, and a stuck download cannot keep it alive.
         work.thread = threading.Thread(target=self._run, args=(task, work), name=f"attempt {task.key}", daemon=True)
         work.thread.start()
@@ -166,6 +194,7 @@ class Executor:
 
     def close(self, timeout: float = 10.0) -> None:
         """Stop every attempt so that the next process starts it again, and wait for the threads."""
+        self._closing.set()
         for work in self.active():
             work.why = work.why or "the worker stops"
             work.stop.set()
@@ -173,6 +202,80 @@ class Executor:
         for work in self.active():
             if work.thread is not None:
                 work.thread.join(max(0.0, end - time.monotonic()))
+
+    # ---- the disk ----
+
+    def _guard(self) -> None:
+        """Look at the disk while attempts are under way."""
+        while True:
+            with self._lock:
+                if not self._work:
+                    self._guarded = False
+                    return
+            try:
+                if self._disk.full:
+                    self._relieve()
+            except OSError as error:  # a disk that fails is what it looks at
+                log.warning("the disk cannot be looked at", why=str(error))
+            time.sleep(GUARD_SECONDS)
+
+    def _relieve(self) -> None:
+        """Make room: delete what no attempt needs; where there is nothing, stop the attempt that takes the most.
+
+        One at a time: what it gives back may be enough. An attempt that only waits, or writes to a volume, is left
+        alone, since its end would give nothing back.
+        """
+        with self._lock:
+            running = list(self._work.values())
+            # Under the lock, so that no attempt begins in a folder that is being emptied.
+            freed = self._folders.free_dead({str(work.key) for work in running})
+        if freed:
+            log.warning("disk full: deleted data that no attempt needs", attempts=freed, disk=self._disk.in_words())
+            return
+        if any(work.starved for work in running):
+            return
+        takers = [work for work in running if work.takes_room and not work.stop.is_set()]
+        if takers:
+            most = max(takers, key=lambda work: self._folders.of(work.key).taken)
+            most.why = f"this machine's disk was full: {self._disk.in_words()}"
+            most.starved = True
+            most.stop.set()
+            self.starved += 1
+            log.warning("disk full: attempt stopped, it is tried again", attempt=str(most.key), why=most.why)
+
+    def _await_room(self, size: int, until: float, work: Running) -> None:
+        """Wait until `size` bytes can be fetched. Raises TooLate past a time of `time.monotonic`, Stopped."""
+        work.phase = "waiting for room on the disk"
+        while not self._disk.has(size):
+            if time.monotonic() >= until:
+                raise TooLate(f"this machine had no room for it in time: {self._disk.in_words()}")
+            if work.stop.wait(RETRY_SECONDS):
+                raise Stopped
+
+    def _when_room(self, write: Callable[[], T], until: float, work: Running) -> T:
+        """Write what a run left; where the disk is full, wait for room. Raises OSError past `until`, Stopped."""
+        while True:
+            try:
+                return write()
+            except OSError as error:
+                if error.errno not in NO_ROOM or time.monotonic() >= until:
+                    raise
+                work.phase = "waiting for room on the disk"
+            if work.stop.wait(RETRY_SECONDS):
+                raise Stopped
+
+    def _note(self, write: Callable[[], None]) -> None:
+        """Write the end of an attempt into the journal, for as long as the disk takes nothing: it would never end else.
+
+        Where the worker stops meanwhile, the next process finds the attempt as it stood.
+        """
+        while True:
+            try:
+                return write()
+            except StorageError as error:
+                log.warning("the end of an attempt is not written yet", why=error.message)
+            if self._closing.wait(RETRY_SECONDS):
+                return
 
     # ---- one attempt ----
 
@@ -182,8 +285,11 @@ class Executor:
         try:
             self._attempt(task, work)
         except Stopped:
-            self._journal.end(key, work.why or "stopped")
-            self._folders.of(key).drop_data()
+            if work.starved:
+                self._break(task, work, work.why)
+            else:
+                self._note(lambda: self._journal.end(key, work.why or "stopped"))
+                self._folders.of(key).drop_data()
         except Refused as refused:
             self._refuse(task, refused.outcome, refused.why)
         except (Broken, HearthError, OSError) as error:
@@ -200,34 +306,48 @@ class Executor:
     def _attempt(self, task: Task, work: Running) -> None:
         """Take one attempt to its result, from where an earlier process left it."""
         deadline = time.monotonic() + task.seconds
+        # What is not stored by then is given back, while a decline can still be mined.
+        until = deadline - task.margin / 4
         folder = self._folders.of(task.key)
         kept = folder.read_kept()
         stored = kept is not None and upload.is_stored(folder.read_pins(), self._store)
-        if kept is None or not (stored or folder.holds(kept, work.stop)):
+        if kept is None or not (stored or folder.holds(kept, work.stop, until)):
             stored = False
             folder.renew()
-            kept = self._run_unit(task, work, folder, deadline - task.margin)
-            folder.write_kept(kept)
+            found = kept = self._run_unit(task, work, folder, until=deadline - task.margin, last=until)
+            self._when_room(lambda: folder.write_kept(found), until, work)
         self._journal.reach(task.key, Moment.RESULT, f"outcome {kept.outcome.name}")
         if not stored:
-            work.phase = "uploading"
-            folder.write_pins(upload.upload(kept, folder, self._store, until=deadline, stop=work.stop))
+            if self._stores_here:
+                outputs = kept.result.get("outputs") or {}
+                self._await_room(int(outputs.get("size", 0)), until, work)
+            work.phase, work.takes_room = "uploading", self._stores_here
+            pins = upload.upload(kept, folder, self._store, until=until, stop=work.stop)
+            self._when_room(lambda: folder.write_pins(pins), until, work)
+        work.takes_room = False
         self._journal.reach(task.key, Moment.PINNED)
-        self._journal.finish(
-            task.key,
-            Phase.DONE,
-            outcome=kept.outcome,
-            result=canonical.digest(kept.result),
-            report=canonical.digest(kept.report),
-            used=kept.used,
-            detail=str(kept.report.get("detail", "")),
+        self._note(
+            lambda: self._journal.finish(
+                task.key,
+                Phase.DONE,
+                outcome=kept.outcome,
+                result=canonical.digest(kept.result),
+                report=canonical.digest(kept.report),
+                used=kept.used,
+                detail=str(kept.report.get("detail", "")),
+            )
         )
+        folder.drop_data()  # the store has it; a volume is free for the next attempt
 
-    def _run_unit(self, task: Task, work: Running, folder: Folder, until: float) -> Kept:
-        """Fetch into an empty folder, run, and judge, until a time of `time.monotonic`; nothing is stored yet."""
+    def _run_unit(self, task: Task, work: Running, folder: Folder, *, until: float, last: float) -> Kept:
+        """Fetch into an empty folder and run, until a time of `time.monotonic`, and judge, until the `last`; nothing is
+        stored yet."""
         # Half of the run's time must be left when the data is here.
         fetch = Fetch(self._store, work, until - task.terms.max_seconds / 2, work.stop)
         spec = fetch.spec(task.terms, self._tiers, self._bounds)
+        self._await_room(spec.download_bytes, fetch.until, work)
+        work.takes_room = True
+        self._folders.lend_volume(folder)
         fetch.data(spec, folder)
         self._journal.reach(task.key, Moment.FETCHED, f"{work.done} bytes")
         runtime = sandbox.prepare(spec, folder, self._runtimes, until=until, progress=work, stop=work.stop)
@@ -235,9 +355,12 @@ class Executor:
             request = sandbox.request_for(task, spec, folder, label=self._label, gpus=gpus, until=until)
             began = time.time()
             self._journal.reach(task.key, Moment.STARTED, request.unit)
+            work.takes_room = folder.volume is None
             run = sandbox.run(runtime, request, task.terms.max_seconds, progress=work, stop=work.stop)
-        logs = folder.write_logs(run.stdout, run.stderr)
-        run, outputs = _name_outputs(request, run, folder, work.stop)
+        work.takes_room = False
+        logs = self._when_room(lambda: folder.write_logs(run.stdout, run.stderr), last, work)
+        work.phase = "hashing the outputs"
+        run, outputs = _name_outputs(request, run, folder, work.stop, last)
         ended = time.time()
         return results.conclude(
             task,
@@ -252,7 +375,7 @@ class Executor:
         )
 
     def _refuse(self, task: Task, outcome: Outcome, why: str) -> None:
-        """Note that the job cannot be run; the report is stored if the store can be had."""
+        """Note that the job cannot be run; the report is stored if store and disk take it."""
         key = task.key
         report = results.refusal_document(
             job=key.job, index=key.index, attempt=key.attempts, node=self._node, outcome=outcome, why=why
@@ -260,26 +383,31 @@ class Executor:
         digest = canonical.digest(report)
         folder = self._folders.of(key)
         folder.drop_data()
-        with suppress(StorageError):
+        with suppress(StorageError, OSError):
             self._store.put_json(report)
             folder.write_pins([str(canonical.cid_of_digest(digest))])
-        self._journal.finish(key, Phase.REFUSED, outcome=outcome, report=digest, detail=why)
+        self._note(
+            lambda: self._journal.finish(key, Phase.REFUSED, outcome=outcome, report=digest, detail=why),
+        )
 
     def _break(self, task: Task, work: Running, why: str) -> None:
-        """Note that this machine failed, after a pause that lets an engine or a store come back. Files stay: perhaps
-        only the upload has to be repeated."""
-        work.phase = f"failed: {why}"
+        """Note that this machine failed, after a pause that lets an engine or a store come back. A result stays, since
+        only its upload has to be repeated; all else is fetched and made again, and its disk is free meanwhile."""
+        work.phase, work.takes_room = f"failed: {why}", False
+        folder = self._folders.of(task.key)
+        if not folder.awaits_upload:
+            folder.drop_data()
         work.stop.wait(min(30.0, 2.0**task.tries))
-        self._journal.finish(task.key, Phase.BROKEN, detail=why)
+        self._note(lambda: self._journal.finish(task.key, Phase.BROKEN, detail=why))
 
 
 def _name_outputs(
-    request: RunRequest, run: RunResult, folder: Folder, stop: threading.Event
+    request: RunRequest, run: RunResult, folder: Folder, stop: threading.Event, until: float
 ) -> tuple[RunResult, Entry | None]:
     """Return a run as its outputs leave it, and their CID and size, None where they are not stored.
 
     Whatever the run came to, what its spec does not allow is not stored: its submitter would not fetch it. A runtime
-    has checked the outputs of a run that ended well.
+    has checked the outputs of a run that ended well. Raises what `Folder.name_outputs` raises, but UnsafePath.
     """
     if run.status is RunStatus.OUTPUT_OVER_CAP:
         return run, None
@@ -289,6 +417,21 @@ def _name_outputs(
         if why:
             return results.without_outputs(run, why), None
     try:
-        return run, folder.name_outputs(stop)
+        return run, folder.name_outputs(stop, until)
     except UnsafePath as refused:
         return results.without_outputs(run, f"output refused: {refused.message}"), None
+
+
+def folders_in(home: Path, volumes: Sequence[Path] = ()) -> Folders:
+    """Return the folders of the attempts of a worker's home."""
+    return Folders(home / "jobs", volumes)
+
+
+def make_room(folders: Folders, runtimes: Mapping[str, Runtime], label: str) -> list[str]:
+    """Kill the sandboxes that an earlier process left, by their label, and delete what no restart can use of it.
+
+    It writes nothing, so that a start on a full disk can begin with it. Returns what was done.
+    """
+    swept = {name: runtime.sweep(label) for name, runtime in runtimes.items()}
+    done = [f"killed {killed} {name} sandboxes of an earlier process" for name, killed in swept.items() if killed]
+    return done + [f"freed {name}" for name in folders.free_dead()]

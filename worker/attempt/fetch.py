@@ -94,7 +94,7 @@ class Fetch:
     def data(self, spec: ResolvedSpec, folder: Folder) -> None:
         """Fill an empty folder: the module, /job and /in, and an empty /out."""
         folder.inputs.mkdir()
-        folder.outputs.mkdir()
+        folder.outputs.mkdir(exist_ok=True)  # there already, where it lies on a volume
         self.progress.done, self.progress.total = 0, spec.download_bytes
         wanted: list[tuple[str, str, int, Path]] = []
         if spec.module:

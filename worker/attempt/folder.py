@@ -1,7 +1,8 @@
 """An attempt's folder on disk: what the job brings, what it leaves, and what a restart must know.
 
     module, job/, in/   what was fetched: the WebAssembly file, /job and /in of the sandbox
-    out/, logs/         what the run left: /out of the sandbox, its stdout and stderr
+    out/, logs/         what the run left: /out of the sandbox, its stdout and stderr; out is a link where the attempt
+                        has a volume, a file system of its own (worker/volumes.py)
     attempt.json        how the run ended; a restart reuses the result, or runs again where the file is absent
     pins.json           what the store keeps for this attempt
 
@@ -12,18 +13,19 @@ of this program, which recover what a killed one left.
 from __future__ import annotations
 
 import json
-import shutil
+import math
+import os
 import threading
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import StorageError, UnsafePath
-from hearth.base.files import replace_text
+from hearth.base.files import delete_tree, replace_text
 from hearth.storage import unixfs
 from hearth.storage.unixfs import Entry
 from worker.attempt.results import Kept
-from worker.attempt.task import until_stopped
+from worker.attempt.task import Broken, watched
 from worker.decide import LeaseKey
 
 KEPT: Final = "attempt.json"
@@ -38,8 +40,18 @@ class Folder:
         self.module = path / "module"
         self.job = path / "job"
         self.inputs = path / "in"
-        self.outputs = path / "out"
         self.logs = path / "logs"
+        self._out = path / "out"
+
+    @property
+    def outputs(self) -> Path:
+        """Return where /out lies: in this folder, or on the volume that it links to."""
+        return Path(os.readlink(self._out)) if self._out.is_symlink() else self._out
+
+    @property
+    def volume(self) -> Path | None:
+        """Return the file system that /out has to itself, None where it has none."""
+        return Path(os.readlink(self._out)).parent if self._out.is_symlink() else None
 
     def renew(self) -> None:
         """Make the folder empty, for its owner only."""
@@ -48,50 +60,79 @@ class Folder:
 
     def remove(self) -> None:
         """Delete the folder as far as it can be deleted."""
-        shutil.rmtree(self.path, ignore_errors=True)
+        self.drop_data()
+        delete_tree(self.path)
 
-    def drop_data(self) -> None:
-        """Delete what the job brought and left; what names its stored results stays."""
-        for path in (self.module, self.job, self.inputs, self.outputs, self.logs):
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            else:
-                path.unlink(missing_ok=True)
+    def drop_data(self) -> bool:
+        """Delete what the job brought and left; what names its stored results stays. Say whether there was any."""
+        here = [path for path in (self.module, self.job, self.inputs, self._out, self.logs) if os.path.lexists(path)]
+        # The volume first: once the link is gone, another attempt may have it.
+        delete_tree(*([self.outputs] if self.volume is not None else []))
+        delete_tree(*here)
+        return bool(here)
+
+    def put_outputs_on(self, volume: Path) -> bool:
+        """Let /out lie on an empty volume; say whether it could be emptied, since it is nobody's else."""
+        out = volume / "out"
+        delete_tree(out)
+        if out.exists():
+            return False
+        out.mkdir(mode=0o700)
+        self._out.symlink_to(out)
+        return True
+
+    @property
+    def taken(self) -> int:
+        """Return the bytes that the attempt takes on the disk of the home; what lies on a volume is not there."""
+        total = 0
+        for here, folders, files in os.walk(self.path):
+            for name in (*folders, *files):
+                try:
+                    total += os.lstat(os.path.join(here, name)).st_blocks * 512
+                except OSError:  # gone since it was listed
+                    continue
+        return total
+
+    @property
+    def awaits_upload(self) -> bool:
+        """Say whether it holds a result that no store has yet: the one thing that a restart cannot do without."""
+        return self.read_kept() is not None and not self.read_pins()
 
     # ---- what the run left ----
 
     def write_logs(self, stdout: bytes, stderr: bytes) -> Entry:
         """Write both streams into logs/ and return its CID and size."""
-        self.logs.mkdir()
+        self.logs.mkdir(exist_ok=True)
         (self.logs / "stdout").write_bytes(stdout)
         (self.logs / "stderr").write_bytes(stderr)
         return unixfs.name_path(self.logs)
 
-    def name_outputs(self, stop: threading.Event) -> Entry:
+    def name_outputs(self, stop: threading.Event, until: float = math.inf) -> Entry:
         """Return the CID and size of out/.
 
         Raises UnsafePath where it holds what no store takes (links, devices, bad names, what may not be read): the same
-        program is refused the same on every machine. Raises StorageError where this disk fails, and Stopped once `stop`
-        is set: hashing takes minutes where outputs are large.
+        program is refused the same on every machine. Raises StorageError where this disk fails. Hashing takes minutes
+        where outputs are large, holes in them included: it raises Stopped once `stop` is set, and TooLate past a time
+        of `time.monotonic`.
         """
         try:
-            return unixfs.name_path(self.outputs, progress=until_stopped(stop))
+            return unixfs.name_path(self.outputs, progress=watched(stop, until))
         except StorageError as error:
             if isinstance(error.__cause__, PermissionError):
                 raise UnsafePath(error.message, hint=error.hint) from error
             raise
 
-    def holds(self, kept: Kept, stop: threading.Event) -> bool:
+    def holds(self, kept: Kept, stop: threading.Event, until: float = math.inf) -> bool:
         """Say whether what has to be stored is on disk: logs, and outputs with the CID that the result names.
 
-        Raises Stopped once `stop` is set.
+        Raises what `name_outputs` raises.
         """
         if not (self.logs.is_dir() and self.outputs.is_dir()):  # deleted with the job's data by `drop_data`
             return False
         if kept.outputs is None:
             return True
         try:
-            return str(self.name_outputs(stop).cid) == kept.outputs
+            return str(self.name_outputs(stop, until).cid) == kept.outputs
         except StorageError:
             return False
 
@@ -123,21 +164,42 @@ class Folder:
 
 
 class Folders:
-    """All attempts' folders, below one that only its owner can read; it is made where it is absent."""
+    """All attempts' folders, below one that only its owner can read; it is made where it is absent.
 
-    def __init__(self, root: Path) -> None:
+    `volumes` are the file systems that are lent to attempts, each to one at a time. Which are lent is on disk, in the
+    folders' links, so that a restart finds it again.
+    """
+
+    def __init__(self, root: Path, volumes: Sequence[Path] = ()) -> None:
         self.root = root
+        self.volumes = tuple(volumes)
+        self._lock = threading.Lock()
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
 
     def of(self, key: LeaseKey) -> Folder:
         """Return the folder of an attempt."""
         return Folder(self.root / str(key))
 
+    def lend_volume(self, folder: Folder) -> None:
+        """Put /out of an attempt on a volume that is free; without volumes, do nothing. Raises Broken for none free."""
+        with self._lock:
+            lent = {Folder(path).volume for path in self.root.iterdir()}
+            for volume in self.volumes:
+                if volume not in lent and os.path.ismount(volume) and folder.put_outputs_on(volume):
+                    return
+        if self.volumes:
+            raise Broken("no volume is free for /out: hearth worker doctor")
+
+    def free_dead(self, busy: Collection[str] = ()) -> list[str]:
+        """Delete the data that no attempt needs any more, but of the `busy` ones; return the names of the folders."""
+        others = [path for path in self.root.iterdir() if path.name not in busy]
+        return [path.name for path in others if not Folder(path).awaits_upload and Folder(path).drop_data()]
+
     def remove_others(self, known: Collection[str]) -> list[str]:
         """Delete what is none of the `known` attempts' folders; return the names."""
         others = [path for path in self.root.iterdir() if path.name not in known]
         for path in others:
-            shutil.rmtree(path, ignore_errors=True)
+            Folder(path).remove()
         return [path.name for path in others]
 
     def pinned_elsewhere(self, pin: str, folder: Folder) -> bool:

@@ -95,6 +95,7 @@ def request_for(
         job_dir=folder.job,
         in_dir=folder.inputs,
         out_dir=folder.outputs,
+        volume=folder.volume,
         limits=SandboxLimits(
             wall_seconds=seconds,
             memory_bytes=spec.resources.memory_mib << 20,

@@ -7,6 +7,7 @@ is gone or the worker ends. A stage returns what it made, or leaves by one of th
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -31,6 +32,13 @@ class Refused(Exception):
         self.why = why
 
 
+class TooLate(Refused):
+    """The lease's time is over before the work is: it is given back while a decline can still be mined."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(Outcome.BAD_INPUT, why)
+
+
 class Broken(Exception):
     """This machine failed; the job may be tried again."""
 
@@ -38,7 +46,7 @@ class Broken(Exception):
 @dataclass(frozen=True, slots=True)
 class Task:
     """An attempt to carry out. `seconds` are left until the lease's deadline; the last `margin` of them are for upload
-    and submit."""
+    and submit, and the last quarter of these for the submit or the decline alone."""
 
     key: LeaseKey
     terms: Terms
@@ -65,11 +73,16 @@ class Progress:
     total: int = 0
 
 
-def until_stopped(stop: threading.Event) -> Callable[[str, int], None]:
-    """Return what a store or a namer calls after every part of the data: it raises Stopped once `stop` is set."""
+def watched(stop: threading.Event, until: float) -> Callable[[str, int], None]:
+    """Return what a store or a namer calls after every part of the data.
+
+    It raises Stopped once `stop` is set, and TooLate past a time of `time.monotonic`.
+    """
 
     def moved(_path: str, _count: int) -> None:
         if stop.is_set():
             raise Stopped
+        if time.monotonic() >= until:
+            raise TooLate("the outputs are too large to be hashed and stored in the time that the lease left")
 
     return moved

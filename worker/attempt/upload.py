@@ -16,17 +16,17 @@ from hearth.storage.stores import Store
 from hearth.storage.unixfs import Progress
 from worker.attempt.folder import Folder
 from worker.attempt.results import Kept
-from worker.attempt.task import RETRY_SECONDS, Broken, Stopped, until_stopped
+from worker.attempt.task import RETRY_SECONDS, Broken, Stopped, watched
 
 
 def upload(kept: Kept, folder: Folder, store: Store, *, until: float, stop: threading.Event) -> list[str]:
     """Store outputs, logs and documents and return their CIDs; a store that is down is asked again until a time.
 
-    Raises StorageError where it stays down or refuses, Broken where disk or store changed the data, Stopped.
+    Raises StorageError where it stays down or refuses, Broken where disk or store changed the data, TooLate, Stopped.
     """
     while True:
         try:
-            return _upload(kept, folder, store, until_stopped(stop))
+            return _upload(kept, folder, store, watched(stop, until))
         except StorageError as error:
             if not error.retryable or time.monotonic() >= until:
                 raise

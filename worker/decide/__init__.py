@@ -38,6 +38,7 @@ from worker.decide.open import take
 from worker.decide.own import finish, leftovers
 from worker.decide.room import own_leases, project
 from worker.decide.snapshot import (
+    BEATS_ON,
     ENGAGING,
     HELD,
     OURS,
@@ -162,10 +163,13 @@ def _flying(snapshot: Snapshot, kind: Kind) -> bool:
 
 
 def _beat_due(snapshot: Snapshot, config: Config, now: int) -> bool:
-    """Say whether to beat: only while work is wanted or held, since an idle node that beats is proposed in vain."""
+    """Say whether to beat: only while work is wanted or held, since an idle node that beats is proposed in vain.
+
+    A disk that is full is the exception: whoever fills it must not silence the node.
+    """
     node = snapshot.node
     if int(node.operator, 16) == 0 or _flying(snapshot, Kind.BEAT):
         return False
-    if config.hold is not None and node.state.busy == 0:
+    if config.hold is not None and config.hold not in BEATS_ON and node.state.busy == 0:
         return False
     return now >= node.state.beat + config.beat_every

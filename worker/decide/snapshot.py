@@ -24,6 +24,7 @@ class Reason(StrEnum):
     OUTSIDE_SCHEDULE = "outside_schedule"
     DRAINING = "draining"
     CLOCK_SKEW = "clock_skew"
+    DISK_FULL = "disk_full"
     NOT_READY = "not_ready"
     NODE_STATUS = "node_status"
     TX_PENDING = "tx_pending"
@@ -54,6 +55,10 @@ class Reason(StrEnum):
     NOT_NEXT = "not_next"
     RETRY_LATER = "retry_later"
     NOT_WATCHED = "not_watched"
+
+
+BEATS_ON: Final = frozenset({Reason.DISK_FULL})
+"""The holds in which an idle node beats all the same: they end by themselves, and silence would cost it a fee."""
 
 
 class Stage(StrEnum):

@@ -28,6 +28,8 @@ ENV_REFUSED = ("LD_", "NVIDIA_", "HEARTH_")
 MAX_ENV_BYTES = 64 * 1024
 MAX_OUTPUT_DEPTH = 32
 MAX_OUTPUT_PATH = 1024
+# A file may take a block that it does not fill, a folder a few, and some file systems give a growing file room ahead.
+BLOCKS_SLACK_BYTES = 64 << 20
 
 LogSink = Callable[[str, bytes], None]
 """Called as `on_log("stdout" | "stderr", chunk)` while a unit runs, from the thread that called `run`."""
@@ -100,7 +102,8 @@ class RunRequest:
     is, for docker, the program and its arguments (empty: the image's own); a wasm module is the program itself, so
     there it holds the arguments. `job_dir` and `in_dir` are shown read-only as /job (the working directory) and /in,
     `out_dir` writable as /out. `seed` feeds the guest's random numbers, `index` of `units` becomes HEARTH_UNIT and
-    HEARTH_UNITS. `until` is a time of `time.monotonic`: what is not over by then, compiling a wasm module included, is
+    HEARTH_UNITS. `volume` is the file system that `out_dir` has to itself, None where it lies among others' files.
+    `until` is a time of `time.monotonic`: what is not over by then, compiling a wasm module included, is
     ended, so that the lease can still be given back.
     """
 
@@ -110,6 +113,7 @@ class RunRequest:
     in_dir: Path
     out_dir: Path
     limits: SandboxLimits
+    volume: Path | None = None
     module: Path | None = None
     image: str | None = None
     env: Mapping[str, str] = field(default_factory=dict)
@@ -245,32 +249,41 @@ def guest_env(request: RunRequest) -> dict[str, str]:
 
 
 class Tree(NamedTuple):
-    """Measure a folder: bytes of contents, entries, the first entry that is not allowed, and whether it is too deep
-    for tools that go by path names."""
+    """Measure a folder: bytes of contents, entries, the first entry that is not allowed, whether it is too deep or has
+    too many entries for tools that go by path names, and the bytes of disk that it takes."""
 
     size: int
     entries: int
     offence: str
     too_deep: bool
+    blocks: int
 
 
-def measure(folder: Path) -> Tree:
+def measure(folder: Path, volume: Path | None = None) -> Tree:
     """Walk a folder that a stranger's program filled, by descriptors, following no link, to MAX_OUTPUT_DEPTH.
 
-    Sizes are of contents, not of blocks, so that a sparse file counts in full. A name that vanishes under the walk
-    counts as nothing. Links, devices and names that are not UTF-8 are offences: they mean something else at a reader.
+    Sizes are of contents, so that a sparse file counts in full. Blocks are what the disk lacks, room that is taken
+    ahead of a file's end included; where the folder has a `volume` to itself, its file system says how many, with
+    those of files that have no name any more. A name that vanishes under the walk counts as nothing. Links, devices and
+    names that are not UTF-8 are offences: they mean something else at a reader. The walk ends at one entry more than
+    MAX_OUTPUT_ENTRIES, which is too many whatever the others are.
     """
-    total = entries = 0
+    total = entries = blocks = 0
     offence, too_deep = "", False
 
     def scan(fd: int, depth: int, where: str) -> None:
-        nonlocal total, entries, offence, too_deep
+        nonlocal total, entries, blocks, offence, too_deep
         with os.scandir(fd) as found:
             for entry in found:
+                if entries > MAX_OUTPUT_ENTRIES:
+                    too_deep = True
+                    offence = offence or f"it has more than {MAX_OUTPUT_ENTRIES} entries"
+                    return
                 entries += 1
                 name = f"{where}/{entry.name}"
                 try:
                     info = entry.stat(follow_symlinks=False)
+                    blocks += info.st_blocks * 512
                     if stat.S_ISDIR(info.st_mode):
                         if depth == MAX_OUTPUT_DEPTH or len(os.fsencode(name)) > MAX_OUTPUT_PATH:
                             too_deep = True
@@ -300,7 +313,13 @@ def measure(folder: Path) -> Tree:
         scan(top, 1, "/" + folder.name)
     finally:
         os.close(top)
-    return Tree(total, entries, offence, too_deep)
+    return Tree(total, entries, offence, too_deep, blocks if volume is None else used_bytes(volume))
+
+
+def used_bytes(volume: Path) -> int:
+    """Return the bytes that are taken on a file system, those of open files without a name included."""
+    found = os.statvfs(volume)
+    return (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
 def over_cap(tree: Tree, cap: int) -> str:
@@ -308,7 +327,9 @@ def over_cap(tree: Tree, cap: int) -> str:
     if tree.size > cap:
         return f"/out holds {tree.size} bytes, more than the cap of {cap}"
     if tree.entries > MAX_OUTPUT_ENTRIES:
-        return f"/out holds {tree.entries} entries, more than {MAX_OUTPUT_ENTRIES}"
+        return f"/out holds more than {MAX_OUTPUT_ENTRIES} entries"
+    if tree.blocks > 2 * cap + BLOCKS_SLACK_BYTES:
+        return f"/out takes {tree.blocks} bytes of disk, which is far beyond the cap of {cap}"
     return tree.offence if tree.too_deep else ""
 
 

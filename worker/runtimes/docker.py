@@ -279,7 +279,7 @@ class _Run:
         limits = self._request.limits
         while self._api.inspect_container(container)["State"]["Running"]:
             reason = None
-            excess = over_cap(measure(self._request.out_dir), limits.out_bytes)
+            excess = over_cap(measure(self._request.out_dir, self._request.volume), limits.out_bytes)
             if self._cancel.is_set():
                 reason = RunResult(RunStatus.CANCELLED, "cancelled")
             elif time.monotonic() - began > limits.wall_seconds:

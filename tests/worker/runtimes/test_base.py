@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,34 @@ def test_measure__sparse_file__counts_in_full(out: Path) -> None:
     with (out / "sparse").open("wb") as file:
         file.truncate(10**12)
     assert base.measure(out).size == 10**12
+
+
+def preallocate(path: Path, size: int) -> None:
+    """Give a file blocks beyond its end, which its size does not show."""
+    with path.open("wb") as file:
+        libc = ctypes.CDLL(None, use_errno=True)
+        keep_size, start = ctypes.c_int(1), ctypes.c_int64(0)
+        assert libc.fallocate(file.fileno(), keep_size, start, ctypes.c_int64(size)) == 0, ctypes.get_errno()
+
+
+def test_check_outputs__blocks_beyond_the_end_of_a_file__over_cap(out: Path) -> None:
+    (out / "good").write_text("x")
+    preallocate(out / "hidden", base.BLOCKS_SLACK_BYTES // 2)
+    assert judge(out)[0] is RunStatus.OK  # a file system may do as much for a file that grows
+    preallocate(out / "hidden", 2 * base.BLOCKS_SLACK_BYTES)
+    assert base.measure(out).size == 1
+    found, why = judge(out)
+    assert found is RunStatus.OUTPUT_OVER_CAP and "bytes of disk" in why
+
+
+def test_measure__more_entries_than_are_allowed__ends_there(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guest that makes millions of names must not keep the worker walking past the lease's end."""
+    monkeypatch.setattr(base, "MAX_OUTPUT_ENTRIES", 10)
+    for number in range(40):
+        (out / str(number)).write_text("")
+    tree = base.measure(out)
+    assert (tree.entries, tree.too_deep) == (11, True)
+    assert judge(out)[0] is RunStatus.OUTPUT_OVER_CAP
 
 
 @given(st.lists(st.binary(max_size=50)), st.integers(0, 120))

@@ -1,0 +1,55 @@
+"""The disk under a worker's home: how much of it is free, and what that still allows.
+
+Below the reserve nothing new is taken. Below the floor, a quarter of it, attempts are stopped, so that beats, submits
+and journals go on; what these need on a disk that is full at once is in a spare file (`hearth.base.files.Spare`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from hearth.base.files import Spare, free_bytes
+from hearth.protocol.units import format_size
+
+SPARE_FILE: Final = "spare"
+FLOOR_SHARE: Final = 4
+"""The floor is the reserve divided by this."""
+
+
+class Disk:
+    """The file system of one home; `reserve` is in bytes."""
+
+    def __init__(self, home: Path, reserve: int) -> None:
+        self.home = home
+        self.reserve = reserve
+        self.floor = reserve // FLOOR_SHARE
+        self.spare = Spare(home / SPARE_FILE)
+
+    @property
+    def free(self) -> int:
+        """Return the bytes that can still be written; the spare does not count."""
+        return free_bytes(self.home)
+
+    @property
+    def short(self) -> bool:
+        """Say whether nothing new may be taken."""
+        return self.free < self.reserve
+
+    @property
+    def full(self) -> bool:
+        """Say whether attempts must make room."""
+        return self.free < self.floor
+
+    def has(self, size: int) -> bool:
+        """Say whether `size` bytes can be written without passing the floor."""
+        return self.free - size >= self.floor
+
+    def in_words(self) -> str:
+        """Return how much is free, and of which reserve."""
+        return f"{size_in_words(self.free)} of disk are free, and {size_in_words(self.reserve)} are the reserve"
+
+
+def size_in_words(size: int) -> str:
+    """Return a size in whole MiB, rounded down."""
+    return format_size(size >> 20 << 20)
