@@ -188,7 +188,7 @@ def executor_of(
         node=node.id,
         label=f"{network.chain_id}-{network.genesis_hash.hex()[:6]}-{node.id}-",
         tiers=TIERS,
-        bounds=Bounds(settings.max_input_bytes, settings.max_output_bytes),
+        bounds=Bounds(settings.max_input_bytes, settings.max_output_bytes, settings.pace),
         keep_seconds=settings.keep_seconds,
         gpus=[item.uuid for item in gpus],
         machine={"cores": os.cpu_count() or 1, "gpus": [{"name": item.name, "driver": item.driver} for item in gpus]},

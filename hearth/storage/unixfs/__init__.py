@@ -30,7 +30,7 @@ from hearth.storage.unixfs.model import (
     ReadLimits,
 )
 from hearth.storage.unixfs.names import check_name
-from hearth.storage.unixfs.reader import blocks_of, declared_size, links_of, read_file, resolve, walk
+from hearth.storage.unixfs.reader import blocks_of, count_entries, declared_size, links_of, read_file, resolve, walk
 
 __all__ = [
     "CHUNK_BYTES",
@@ -53,6 +53,7 @@ __all__ = [
     "blocks_of",
     "check_destination",
     "check_name",
+    "count_entries",
     "declared_size",
     "decode_dag_node",
     "encode_dag_node",
