@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from hearth import __version__
 from hearth.base.errors import HearthError, StorageError
 from hearth.config.settings import load_settings, open_network, redact_url
 
@@ -28,7 +29,7 @@ MAX_LOG_BYTES: Final = 1 << 20
 LOG_LINES: Final = 300
 LAST: Final = 30
 """Rows of a journal that are told, the newest."""
-PACKAGES: Final = ("hearth-market", "web3", "wasmtime", "docker", "ipfshttpclient", "pydantic", "requests", "urllib3")
+PACKAGE: Final = "hearth-market"
 _TRANSACTIONS: Final = f"SELECT key, state, note FROM intents ORDER BY id DESC LIMIT {LAST}"
 _URL: Final = re.compile(r"""[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>`,;)\]}]+""")
 _HEX: Final = re.compile(r"(?<![0-9a-fA-F])(?:0x)?([0-9a-fA-F]{64,})(?![0-9a-fA-F])")
@@ -108,13 +109,15 @@ def rpc_of(network: str) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """Return what runs here: Python, the system, and the packages that results and answers depend on."""
-    found = {"python": sys.version.split()[0], "system": platform.platform()}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            found[name] = "not installed"
+    """Return what runs here: this program, Python, the system, and each package that the program asks for."""
+    found = {"hearth": __version__, "python": sys.version.split()[0], "system": platform.platform()}
+    with suppress(metadata.PackageNotFoundError):  # a copy of the sources that was never installed names none
+        for line in metadata.requires(PACKAGE) or ():
+            if "extra ==" in line:
+                continue
+            name = re.split(r"[^A-Za-z0-9._-]", line, maxsplit=1)[0]
+            with suppress(metadata.PackageNotFoundError):
+                found[name] = metadata.version(name)
     return found
 
 

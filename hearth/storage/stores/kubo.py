@@ -71,7 +71,7 @@ class KuboStore(StoreBase):
     def _bounded(self, response: requests.Response, **_: Any) -> requests.Response:
         """Read an answer within its bounds and return it whole, before the library makes anything of it."""
         import requests
-        import urllib3
+        from ipfshttpclient.http_requests import urllib3  # the wire under the library's own session
 
         if 300 <= response.status_code < 400:
             raise self._down(f"it redirects to {response.headers.get('Location', '')[:200]!r}, which is not followed")
