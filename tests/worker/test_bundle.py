@@ -12,11 +12,8 @@ from pathlib import Path
 import pytest
 
 from hearth.local.devnet import free_port
-from hearth.spec import spec_digest
 from hearth.spec.resolved import ResolvedInput
-from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
-from tests.kit import build
 from tests.kit.exchange import PASSWORD, Exchange, Scenario, status
 from tests.kit.running import wait
 from tests.kit.town import hearth
@@ -66,9 +63,7 @@ def test_bundle__worker_at_work__helps_and_no_secret_is_in_it_or_anywhere(
     scenario.start()
     scenario.working()
     gone = ResolvedInput(cid=str(cids.of(b"gone")), dst="/in/data", size=4)
-    spec = build.spec(name="chaos", module=scenario.module, runtime_seconds=600, inputs=(gone,))
-    exchange.store.put_json(canonical_of(spec))
-    bad, job = scenario.post(spec=spec_digest(spec)), scenario.post()
+    bad, job = scenario.post(inputs=(gone,)), scenario.post()
     assert scenario.process is not None
     outside: dict[str, bytes] = {}
     wait(lambda: outside.update(seen_outside(scenario.process.pid)) or len(family(scenario.process.pid)) > 1, "it runs")  # type: ignore[union-attr]

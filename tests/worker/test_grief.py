@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hearth.market.events import Declined, Started
-from hearth.protocol.types import JobId
-from hearth.spec import spec_digest
 from hearth.spec.resolved import ResolvedInput
-from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
-from hearth.storage import unixfs
-from tests.kit import build
 from tests.kit.exchange import Exchange, Scenario, status
 from tests.kit.running import wait
 from tests.worker.test_shell import events_of
@@ -25,13 +19,6 @@ WINDOW = 2
 """Seconds for which data may fail to come, of a lease of 600."""
 
 
-def post(scenario: Scenario, data: ResolvedInput, units: int = 1) -> JobId:
-    """Post a job of 600 seconds a unit with one input."""
-    spec = build.spec(name="chaos", module=scenario.module, runtime_seconds=600, units=units, inputs=(data,))
-    scenario.exchange.store.put_json(canonical_of(spec))
-    return scenario.post(units=units, newcomers=True, spec=spec_digest(spec))
-
-
 def test_worker__data_that_is_nowhere__holds_no_slot_or_one_for_a_window_and_never_a_second(
     exchange: Exchange, scenario: Scenario
 ) -> None:
@@ -40,12 +27,9 @@ def test_worker__data_that_is_nowhere__holds_no_slot_or_one_for_a_window_and_nev
     stake = exchange.market.node(scenario.node).stake
     # One has no first block; of the other the root is there and a leaf is not. One post is 1,000 units.
     gone = ResolvedInput(cid=str(cids.of(b"nowhere")), dst="/in/data", size=7)
-    entry = exchange.store.add_bytes(scenario.name.encode() + bytes(3 << 20))
-    lost = unixfs.links_of(entry.cid, exchange.store.get_block(entry.cid))[0]
-    name = lost.digest.hex()
-    Path(exchange.store.root / "blocks" / name[:2] / name).unlink()
-    rootless = post(scenario, gone, units=1000)
-    leafless = post(scenario, ResolvedInput(cid=str(entry.cid), dst="/in/data", size=entry.size), units=1000)
+    data, lost = scenario.input_without_a_leaf()
+    rootless = scenario.post(inputs=(gone,), units=1000, newcomers=True)
+    leafless = scenario.post(inputs=(data,), units=1000, newcomers=True)
     scenario.start()
     scenario.working()
 
@@ -65,7 +49,7 @@ def test_worker__data_that_is_nowhere__holds_no_slot_or_one_for_a_window_and_nev
     told, other = wait(lambda: len(reasons()) == 2 and reasons(), "both reasons are told")
     assert (told["reason"], other["reason"]) == ("retry_later", "retry_later")
     assert f"/in/data ({gone.cid}) cannot be had: " in told["detail"]
-    missing = f"/in/data ({entry.cid}) cannot be fetched: a folder gave no block {lost}"
+    missing = f"/in/data ({data.cid}) cannot be fetched: a folder gave no block {lost}"
     assert f"a unit of it was given back: {missing}" in other["detail"]
     assert [len(events_of(exchange, job, Started)) for job in (rootless, leafless)] == [0, 1]
     node = exchange.market.node(scenario.node)

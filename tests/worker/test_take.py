@@ -214,11 +214,9 @@ def test_take__interrupted__says_what_is_held_and_a_second_one_goes_on(scenario:
 
 
 def test_take__job_that_cannot_be_run__is_given_back_with_exit_1(exchange: Exchange, scenario: Scenario) -> None:
-    digest = cids.parse(scenario.module.cid).digest.hex()
-    path = exchange.store.root / "blocks" / digest[:2] / digest
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    job = scenario.post()
-    with pytest.raises(HearthError, match=r"was given back: .*module") as caught:
+    data, _ = scenario.input_without_a_leaf(spoilt=True)
+    job = scenario.post(inputs=(data,))
+    with pytest.raises(HearthError, match=r"was given back: /in/data .*do not hash to it") as caught:
         taken(scenario, job)
     assert (caught.value.code, caught.value.exit_code) == ("DECLINED", 1)
     assert len(events_of(exchange, job, Declined)) == 1

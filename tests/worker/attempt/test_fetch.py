@@ -219,8 +219,7 @@ def test_data__input_that_is_nowhere__is_waited_for_one_window_and_named(
     bounds = Bounds(pace=Pace(window=0.5))
     began = time.monotonic()
     with pytest.raises(Refused) as refused:
-        # Half of a lease of two hours would be left.
-        fetching(jobs.store, 3600, bounds).data(jobs.spec("env", inputs=(gone,)), folder)
+        fetching(jobs.store, 8, bounds).data(jobs.spec("env", inputs=(gone,)), folder)
     assert 0.4 < time.monotonic() - began < 3
     assert refused.value.outcome is Outcome.BAD_INPUT
     # What is published names the data and what was asked, and nothing of this machine.
@@ -250,7 +249,7 @@ def test_data__store_that_drips__is_given_up_after_a_window_of_too_little(jobs: 
     with hostile(slowly(0.2)) as url:
         began = time.monotonic()
         with pytest.raises(Refused, match=r"/in/tree .*comes too slowly: a gateway of its own gave less than 128 ?KiB"):
-            fetching(GatewayStore(url), 3600, Bounds(pace=pace)).data(spec, folder)
+            fetching(GatewayStore(url), 60, Bounds(pace=pace)).data(spec, folder)
         assert time.monotonic() - began < 5
     folder.renew()
     with hostile(slowly(0.02)) as url:
