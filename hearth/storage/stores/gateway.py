@@ -95,8 +95,6 @@ class GatewayStore(StoreBase):
         keep = False
         try:
             wire.settimeout(left)
-            if isinstance(wire, ssl.SSLSocket):
-                wire.do_handshake()
             connection.request("GET", path, headers={"Accept": MEDIA_TYPE, "User-Agent": "hearth"})
             response = connection.getresponse()
             self._check_status(response, cid)
@@ -124,8 +122,9 @@ class GatewayStore(StoreBase):
             connection.sock = wire
         else:
             connection = http.client.HTTPSConnection(self._host, self._port, context=self._tls)
-            # The handshake waits for the timer of the exchange: bytes of it can drip as well.
-            connection.sock = self._tls.wrap_socket(wire, server_hostname=self._host, do_handshake_on_connect=False)
+            # The socket's timeout is one for the whole handshake.
+            wire.settimeout(max(0.001, end - time.monotonic()))
+            connection.sock = self._tls.wrap_socket(wire, server_hostname=self._host)
         connection.auto_open = 0
         return connection
 
