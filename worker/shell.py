@@ -77,7 +77,7 @@ log = structlog.get_logger("worker")
 MAX_SKEW_SECONDS: Final = 30
 SPEC_SECONDS: Final = 20.0
 """How long reading a spec, and looking for its data, may take at most."""
-FIRST_SPEC_SECONDS: Final = 5.0
+FIRST_SPEC_SECONDS: Final = 10.0
 """How long the first try to read a spec may take; each later one of the same job may take twice as long."""
 UNREAD_SECONDS: Final = 20
 """How long a job is left alone after the first try that failed; twice as long after each later one."""

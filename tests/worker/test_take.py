@@ -19,6 +19,7 @@ from hearth.client import Client
 from hearth.config.settings import load_settings
 from hearth.market.events import Declined, Submitted
 from hearth.protocol.types import JobId, State
+from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
 from tests.kit.evm import ROOT
 from tests.kit.exchange import Exchange, Scenario
@@ -223,6 +224,13 @@ def test_take__job_that_cannot_be_run__is_given_back_with_exit_1(exchange: Excha
 
 
 # ---- refused, with nothing sent ----
+
+
+def test_take__data_that_is_nowhere__is_named_and_nothing_is_sent(scenario: Scenario) -> None:
+    gone = ResolvedInput(cid=str(cids.of(b"nowhere")), dst="/in/data", size=7)
+    error = refused(scenario, scenario.post(inputs=(gone,)))
+    assert (error.code, error.exit_code, error.retryable) == ("BLOCK_MISSING", 9, True)
+    assert error.message.startswith(f"/in/data ({gone.cid}) cannot be had: ")
 
 
 def test_take__job_that_the_market_or_the_settings_refuse__names_the_reason(
