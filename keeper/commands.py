@@ -1,4 +1,4 @@
-"""Keep the market moving: hearth keeper list|run|status|explain."""
+"""Keep the market moving: hearth keeper list|run|status|bundle|explain."""
 
 from __future__ import annotations
 
@@ -60,6 +60,15 @@ def keeper_status(run: Run, config: Path | None) -> None:
 
     report = Keeping(run.client, config).status()
     run.out.emit(report, lambda: status_lines(report, run.client.session.asset))
+
+
+@keeper.command("bundle", cls=Leaf)
+@_CONFIG
+@click.option("--log", type=click.Path(path_type=Path), help="The keeper's log, whose last lines go in; - is stdin.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write it here; by default it is printed.")
+def keeper_bundle(run: Run, config: Path | None, log: Path | None, out: Path | None) -> None:
+    """Collect what whoever helps you has to know, with every secret taken out."""
+    run.save(lambda: Keeping(run.client, config).bundle(log), out)
 
 
 @keeper.command("explain", cls=Leaf)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hearth.client import Client
-    from keeper.reports import KeeperExplanation, KeeperStatus, KeeperWork
+    from keeper.reports import KeeperBundle, KeeperExplanation, KeeperStatus, KeeperWork
     from keeper.settings import Settings
 
 
@@ -59,6 +59,13 @@ class Keeping:
             keeper = open_keeper(self._settings(signs=False), stack)
             keeper.market.check()
             return explain(keeper, job_id)
+
+    def bundle(self, log: Path | None = None) -> KeeperBundle:
+        """Return what whoever helps has to know of this keeper, with every secret taken out."""
+        from keeper.bundle import bundle
+
+        signs = self._config is not None
+        return bundle(self._settings(signs=signs), self.session.settings, log)
 
     def _settings(self, *, signs: bool) -> Settings:
         """Return the settings of a keeper.toml, or, without one, those that follow from this client's."""

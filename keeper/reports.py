@@ -5,7 +5,7 @@ An `id` names a unit of a job, or a node, as the keeper's log does.
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -143,3 +143,22 @@ class KeeperStatus(_Listed):
     skips: list[Waiting]
     skips_left_out: int
     age: NotRequired[int]
+
+
+class KeeperBundle(TypedDict):
+    """What a keeper's operator sends to whoever helps, with secrets taken out; a part that could not be had is null.
+
+    `missing` says why, by the part's name. `made` is this machine's clock, Unix seconds. `settings` are keeper.toml,
+    `process` the status file, `transactions` the last rows of the journal of transactions, `home` what lies in the
+    state folder (bytes, permissions in octal), `log` the last lines of the log that was named.
+    """
+
+    schema: Literal["hearth.keeper.bundle/1"]
+    made: int
+    versions: dict[str, str]
+    settings: dict[str, Any] | None
+    process: dict[str, Any] | None
+    transactions: list[dict[str, Any]] | None
+    home: list[dict[str, Any]] | None
+    log: list[str] | None
+    missing: dict[str, str]

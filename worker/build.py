@@ -224,7 +224,7 @@ def executor_of(
         node=node.id,
         label=label_of(network, node),
         tiers=TIERS,
-        bounds=Bounds(settings.max_input_bytes, settings.max_output_bytes),
+        bounds=Bounds(settings.max_input_bytes, settings.max_output_bytes, settings.pace),
         keep_seconds=settings.keep_seconds,
         gpus=[item.uuid for item in gpus],
         volumes=volumes,

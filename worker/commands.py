@@ -307,6 +307,20 @@ def worker_why(run: Run, job: str, config: Path) -> None:
     run.out.emit(report, text)
 
 
+@worker.command("bundle", cls=Leaf)
+@_CONFIG
+@click.option("--log", type=click.Path(path_type=Path), help="The worker's log, whose last lines go in; - is stdin.")
+@click.option("--out", type=FILE, help="Write it here, for your eyes only; by default it is printed.")
+def worker_bundle(run: Run, config: Path, log: Path | None, out: Path | None) -> None:
+    """Collect what whoever helps you has to know, with every secret taken out.
+
+    \b
+    Settings, checks, status, journals and versions, in one document that you can read before you send it.
+    Under systemd: journalctl -u hearth-worker -n 300 | hearth worker bundle --log - --out FILE
+    """
+    run.save(lambda: Provider(run.client, config).bundle(log), out)
+
+
 @worker.command("earnings", cls=Leaf)
 @_CONFIG
 def worker_earnings(run: Run, config: Path) -> None:

@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from hearth.client.reports import Diagnosis, OwnerAction
     from hearth.client.workers import Workers
     from hearth.protocol.types import Node, Offer
-    from worker.reports import EarningsReport, Selftest, WorkerMode, WorkerStatus, WorkerTake, WorkerVolumes, WorkerWhy
+    from worker.reports import (
+        EarningsReport,
+        Selftest,
+        WorkerBundle,
+        WorkerMode,
+        WorkerStatus,
+        WorkerTake,
+        WorkerVolumes,
+        WorkerWhy,
+    )
     from worker.runtimes.base import Check
     from worker.settings import Settings
 
@@ -297,6 +306,12 @@ class Provider:
             "worker": reasons.get(told["job"].removeprefix("0x"), []),
             "worker_alive": bool(said and said["alive"]),
         }
+
+    def bundle(self, log: Path | None = None) -> WorkerBundle:
+        """Return what whoever helps has to know of this worker, with every secret taken out."""
+        from worker.bundle import bundle
+
+        return bundle(self.session.settings, lambda: self.settings, lambda: self.doctor()["checks"], log)
 
     def earnings(self) -> EarningsReport:
         """Return the node's books, read from the chain: paid, failed, declined, timed out, slashed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -165,6 +165,28 @@ class WorkerVolumes(TypedDict):
     fstab: list[str]
     removed: bool
     dry_run: bool
+
+
+class WorkerBundle(TypedDict):
+    """What a provider sends to whoever helps, with secrets taken out; a part that could not be had is null.
+
+    `missing` says why, by the part's name. `made` is this machine's clock, Unix seconds. `settings` are worker.toml,
+    `process` the status file, `attempts` the last rows of the journal of attempts, `transactions` those of the journal
+    of transactions, `home` what lies in the state folder (bytes, permissions in octal), `log` the last lines of the log
+    that was named.
+    """
+
+    schema: Literal["hearth.worker.bundle/1"]
+    made: int
+    versions: dict[str, str]
+    settings: dict[str, Any] | None
+    doctor: list[Check] | None
+    process: dict[str, Any] | None
+    attempts: list[dict[str, Any]] | None
+    transactions: list[dict[str, Any]] | None
+    home: list[dict[str, Any]] | None
+    log: list[str] | None
+    missing: dict[str, str]
 
 
 class Selftest(TypedDict):

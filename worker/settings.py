@@ -24,6 +24,7 @@ from hearth.protocol.types import Offer
 from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.protocol.units import GIB, Asset
 from hearth.protocol.zones import zone_of
+from worker.attempt.task import Pace
 from worker.registries import DEFAULT_REGISTRIES
 
 if TYPE_CHECKING:
@@ -116,10 +117,15 @@ class Accept(Section):
 
 
 class Storage(Section):
-    """Bounds on what jobs may bring and leave, how long results are kept, and what is left free on the disk."""
+    """Bounds on what jobs may bring and leave, how long results are kept, and what is left free on the disk.
+
+    A lease whose data comes more slowly than `fetch_floor` in `fetch_window` is given back.
+    """
 
     max_input: Size = "64GiB"
     max_output: Size = "64GiB"
+    fetch_window: Duration = "2m"
+    fetch_floor: Size = "1MiB"
     keep: Duration = "7d"
     reserve: Size = "2GiB"
 
@@ -172,6 +178,11 @@ class Settings(Section):
     def max_output_bytes(self) -> int:
         """Return the most bytes that a job may leave."""
         return units.parse_size(self.storage.max_output)
+
+    @property
+    def pace(self) -> Pace:
+        """Return how slowly a job's data may come."""
+        return Pace(units.parse_duration(self.storage.fetch_window), units.parse_size(self.storage.fetch_floor))
 
     @property
     def max_runtime_seconds(self) -> int:

@@ -77,8 +77,17 @@ log = structlog.get_logger("worker")
 
 MAX_SKEW_SECONDS: Final = 30
 SPEC_SECONDS: Final = 20.0
-"""How long reading a spec may take, and how long a job whose spec could not be read is left alone."""
-MAX_READERS: Final = 4
+"""How long reading a spec, and looking for its data, may take at most."""
+FIRST_SPEC_SECONDS: Final = 10.0
+"""How long the first try to read a spec may take; each later one of the same job may take twice as long."""
+UNREAD_SECONDS: Final = 20
+"""How long a job is left alone after the first try that failed; twice as long after each later one."""
+UNREAD_DOUBLINGS: Final = 6
+GIVEN_BACK_SECONDS: Final = 600
+"""How long a job is left alone after one of its units was given back; twice as long after each later one. All units of
+a job have the same program and data: what is missing for one is missing for ten thousand."""
+MAX_READERS: Final = 16
+"""Jobs whose specs are read at once: those of jobs that are nowhere must not keep the others waiting."""
 MAX_PAUSE: Final = 30.0
 """The longest pause after failed cycles, and the longest that a refused effect is left alone, in seconds."""
 EFFECT_BASE: Final = 0.5
@@ -325,6 +334,7 @@ class Worker:
         assert self._chain is not None
         now = head.timestamp + int(time.monotonic() - self._head_seen)
         self._apply_specs(now)
+        self._apply_given_back(now)
         snapshot = replace(
             self._chain,
             jobs=self._watcher.refresh(self._chain.jobs),
@@ -537,7 +547,8 @@ class Worker:
         row = self._watcher.rows.get(job)
         try:
             if row is not None:
-                answer = fetch.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
+                seconds = min(SPEC_SECONDS, FIRST_SPEC_SECONDS * 2 ** min(row.unread, UNREAD_DOUBLINGS))
+                answer = fetch.read_spec(self._store, row.terms, self._tiers, seconds)
         except HearthError as error:
             answer = error.message
         except Exception as error:  # the top of a thread: a reader that is lost would never be free again
@@ -558,8 +569,19 @@ class Worker:
             if isinstance(answer, SpecFacts):
                 row.spec = answer
             else:
-                row.retry_at = now + int(SPEC_SECONDS)
-                log.warning("spec not readable now", job=job.hex(), why=answer)
+                row.retry_at = now + UNREAD_SECONDS * 2 ** min(row.unread, UNREAD_DOUBLINGS)
+                row.retry_why = answer
+                row.unread += 1
+                log.warning("spec or data not there now", job=job.hex(), why=answer, tries=row.unread)
+
+    def _apply_given_back(self, now: int) -> None:
+        """Leave a job alone of which a unit could not be run here."""
+        for job, why in self._executor.take_given_back().items():
+            row = self._watcher.rows.get(job)
+            if row is not None:
+                row.retry_at = now + GIVEN_BACK_SECONDS * 2 ** min(row.given_back, UNREAD_DOUBLINGS)
+                row.retry_why = f"a unit of it was given back: {why}"
+                row.given_back += 1
 
     # ---- keeping house ----
 

@@ -64,7 +64,8 @@ MAX_READ: Final = 256
 @dataclass(slots=True)
 class Row:
     """A job that may concern this node. `leases` are indices worth reading, `own` those of them that its last event
-    gives to this node, `seen` those that ever were, `since` first sights of own attempts."""
+    gives to this node, `seen` those that ever were, `since` first sights of own attempts, `unread` tries to read its
+    spec that came to nothing, `given_back` units that this machine could not run."""
 
     id: JobId
     terms: Terms
@@ -75,7 +76,10 @@ class Row:
     seen: set[int] = field(default_factory=set)
     since: dict[tuple[int, int], int] = field(default_factory=dict)
     spec: SpecFacts | None = None
+    unread: int = 0
+    given_back: int = 0
     retry_at: int = 0
+    retry_why: str = ""
     ended: int | None = None
     gate: Gate = Gate.FITS
 
@@ -295,7 +299,7 @@ class Watcher:
             unit = words.unpack_unit(word)
             leases = self._single(row, unit, head)
             row.ended = head.number if unit.state.terminal else None
-        return Job(row.id, row.terms, leases, header, row.spec, row.retry_at)
+        return Job(row.id, row.terms, leases, header, row.spec, row.retry_at, row.retry_why)
 
     def _single(self, row: Row, unit: Unit, head: Block) -> tuple[Lease, ...]:
         if unit.window_end:
@@ -341,7 +345,9 @@ class Watcher:
     def refresh(self, jobs: Iterable[Job]) -> tuple[Job, ...]:
         """Return jobs with what this process has learnt since they were read: specs and pauses."""
         return tuple(
-            replace(job, spec=row.spec, retry_at=row.retry_at) if (row := self.rows.get(job.id)) else job
+            replace(job, spec=row.spec, retry_at=row.retry_at, retry_why=row.retry_why)
+            if (row := self.rows.get(job.id))
+            else job
             for job in jobs
         )
 

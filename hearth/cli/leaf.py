@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hearth.base.errors import ConfigError
+from hearth.base.errors import ConfigError, UsageError
 from hearth.cli.output import Output
 
 if TYPE_CHECKING:
@@ -88,6 +90,19 @@ class Run:
         self.out.pause()
         answer: str = click.prompt(question, hide_input=True, err=True)
         return answer
+
+    def save(self, make: Callable[[], Mapping[str, Any]], out: Path | None) -> None:
+        """Print a document, or write it to a new file that only its owner reads. Raises UsageError FILE_EXISTS."""
+        if out is not None and out.exists():
+            raise UsageError(f"{out} exists already", hint="name another file with --out", code="FILE_EXISTS")
+        report = make()
+        text = json.dumps(report, indent=1)
+        if out is None or self.dry_run:
+            self.out.emit(report, text.splitlines)
+            return
+        out.touch(mode=0o600, exist_ok=False)
+        out.write_text(text + "\n", encoding="utf-8")
+        self.out.emit(report, lambda: [f"wrote {out}: read it, then send it to whoever helps you"], [str(out)])
 
     def close(self) -> None:
         """Release what the client opened."""

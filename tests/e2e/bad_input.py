@@ -163,6 +163,8 @@ PLACE_ROWS = (
         command=("worker", "register", "--config", "{running_worker}")),
     Row("not the node's owner", 3, "NOT_OWNER", "--print-tx",
         command=("worker", "price", "1/h", "--config", "{running_worker}", "--account", "dev")),
+    Row("a bundle over a file that is there", 2, "FILE_EXISTS", "name another file with --out",
+        command=("worker", "bundle", "--config", "{idle_worker}", "--out", "{idle_worker}")),
     Row("two workers on one key", 3, "KEY_IN_USE", "hearth wallet list",
         command=("worker", "start", "--config", "{second_worker}")),
     Row("a job taken by hand beside the worker that runs", 3, "KEY_IN_USE", "hearth worker drain",

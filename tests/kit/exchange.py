@@ -22,8 +22,11 @@ from hearth.market.abi import codec
 from hearth.market.events import Event, JobPosted, Reclaimed, Settled, Started, Submitted, decode
 from hearth.protocol.types import Billing, JobId, NodeId, Offer, Runtime, State, TermsFlag, Unit
 from hearth.spec import Blob, needs_of, spec_digest
+from hearth.spec.resolved import ResolvedInput
 from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
+from hearth.storage import unixfs
+from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore
 from tests.kit import build
 from tests.kit.running import RunningMarket, start_python, wait
@@ -169,12 +172,31 @@ class Scenario:
 
     # ---- jobs ----
 
+    def input_without_a_leaf(self, *, spoilt: bool = False) -> tuple[ResolvedInput, Cid]:
+        """Store an input whose root is there, and whose first leaf is nowhere, or not what it was; return both."""
+        store = self.exchange.store
+        entry = store.add_bytes(self.name.encode() + bytes(3 << 20))
+        lost = unixfs.links_of(entry.cid, store.get_block(entry.cid))[0]
+        path = store.root / "blocks" / lost.digest.hex()[:2] / lost.digest.hex()
+        if spoilt:
+            path.write_bytes(b"spoilt")
+        else:
+            path.unlink()
+        return ResolvedInput(cid=str(entry.cid), dst="/in/data", size=entry.size), lost
+
     def post(
-        self, *, window: int = 0, units: int = 1, seconds: int = 600, newcomers: bool = False, **changes: Any
+        self,
+        *,
+        window: int = 0,
+        units: int = 1,
+        seconds: int = 600,
+        newcomers: bool = False,
+        inputs: tuple[ResolvedInput, ...] = (),
+        **changes: Any,
     ) -> JobId:
         """Post a job that only this scenario's worker takes; `changes` replaces fields of its terms."""
         market = self.exchange.market
-        spec = build.spec(name="chaos", module=self.module, runtime_seconds=seconds, units=units)
+        spec = build.spec(name="chaos", module=self.module, runtime_seconds=seconds, units=units, inputs=inputs)
         self.exchange.store.put_json(canonical_of(spec))
         policies = market.policies()
         terms = build.terms(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import http.client
 import os
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,8 +23,7 @@ from hearth.base.errors import BlockCorrupt, BlockMissing, StorageError, StoreDo
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import Cid
-from hearth.storage.stores import Chain, FolderStore, GatewayStore, MemoryStore, open_store
-from hearth.storage.stores import gateway as gateway_module
+from hearth.storage.stores import Chain, FolderStore, GatewayStore, MemoryStore, open_store, peer
 from hearth.storage.stores import gateway_server as server_module
 from hearth.storage.stores.gateway import Floor
 from hearth.storage.stores.gateway_server import GatewayServer
@@ -311,38 +312,21 @@ def test_gateway__swollen_answer__refused_early() -> None:
     assert sum(written) < 100 * 2**20
 
 
-def test_gateway__redirects__followed_a_few_times() -> None:
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        hop = int(handler.path.removeprefix("/hop")) if handler.path.startswith("/hop") else 0
-        if hop == 3:
-            send(handler, 200, BLOCK)
-        else:
-            send(handler, 302, b"", Location=f"/hop{hop + 1}")
-
-    with hostile(answer) as url:
-        assert GatewayStore(url).get_block(CID) == BLOCK
-    with hostile(lambda handler: send(handler, 307, b"", Location=handler.path)) as url:
-        with pytest.raises(StoreDown, match="more than 3"):
-            GatewayStore(url).get_block(CID)
-
-
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 @pytest.mark.parametrize(
-    ("location", "why"),
+    "location",
     [
-        ("file:///etc/passwd", "redirects from http to file"),
-        ("ftp://h/x", "redirects from http to ftp"),
-        ("http://:80/x", "no host"),
-        ("http://127.0.0.1:99999/", "no number"),
+        "/other",
+        "{inside}/admin?delete=1",
+        "https://example.com/",
+        "file:///etc/passwd",
+        "http://[",
+        "http://:80/x",
+        "\xff",
+        "",
     ],
 )
-def test_gateway__redirect_to_nowhere_good__store_down(location: str, why: str) -> None:
-    with hostile(lambda handler: send(handler, 302, b"", Location=location)) as url:
-        with pytest.raises(StoreDown, match=why):
-            GatewayStore(url).get_block(CID)
-
-
-def test_gateway__public_gateway_redirects_inward__refused_before_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A loopback server plays the public gateway: its own address is declared global, the target's is not."""
+def test_gateway__redirect__named_and_never_followed(location: str, status: int) -> None:
     asked: list[str] = []
 
     def inner(handler: BaseHTTPRequestHandler) -> None:
@@ -350,23 +334,220 @@ def test_gateway__public_gateway_redirects_inward__refused_before_the_request(mo
         send(handler, 200, BLOCK)
 
     with hostile(inner) as inside:
-        with hostile(lambda handler: send(handler, 302, b"", Location=f"{inside}/admin?delete=1")) as outside:
-            assert GatewayStore(outside).get_block(CID) == BLOCK  # a gateway at home may redirect at home
-            asked.clear()
-            monkeypatch.setattr(gateway_module.socket, "getaddrinfo", fake_global)
-            with pytest.raises(StoreDown, match="private network"):
+        told = location.format(inside=inside)
+        with hostile(lambda handler: send(handler, status, b"", Location=told)) as outside:
+            with pytest.raises(StoreDown, match="redirects to") as caught:
                 GatewayStore(outside).get_block(CID)
+    assert caught.value.retryable
+    assert repr(told) in caught.value.message
     assert asked == []
 
 
-real_getaddrinfo = socket.getaddrinfo
+def test_gateway__huge_or_endless_heads__store_down() -> None:
+    def long_lines(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        for number in range(200):
+            handler.send_header(f"X-{number}", "x" * 60_000)
+        handler.end_headers()
+
+    def one_line(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2**20)
+        handler.close_connection = True
+
+    def not_yet(handler: BaseHTTPRequestHandler) -> None:
+        while True:
+            handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            time.sleep(0.01)
+
+    for answer in (long_lines, one_line, not_yet):
+        with hostile(answer) as url, pytest.raises(StoreDown):
+            GatewayStore(url).get_block(CID, timeout=1.0)
 
 
-def fake_global(host: str, port: int | None, *args: object) -> list[tuple[object, ...]]:
-    """Say that the gateway's own name has a public address, and resolve connections as usual."""
-    if port is None:
-        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.216.34", 0))]
-    return list(real_getaddrinfo(host, port, *args))  # type: ignore[arg-type]
+def test_gateway__packed_bomb__never_unpacked() -> None:
+    bomb = zlib.compress(bytes(64 * 2**20))
+    asked: list[str] = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.headers.get("Accept-Encoding", ""))
+        send(handler, 200, bomb, Content_Encoding="deflate")
+
+    with hostile(answer) as url, pytest.raises(BlockCorrupt, match=str(len(bomb))):
+        GatewayStore(url).get_block(CID)
+    assert asked == ["identity"]
+
+
+def test_gateway__shorter_than_it_says_it_is__the_rest_is_nobodys_block() -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        send(handler, 200, BLOCK * 2, Content_Length=str(len(BLOCK)))
+
+    with hostile(answer) as url:
+        gateway = GatewayStore(url)
+        for _ in range(4):
+            # What was left over is read as the next answer: a typed failure, and then a new connection.
+            with suppress(StoreDown):
+                assert gateway.get_block(CID) == BLOCK
+
+
+# ---------------------------------------------------------------- where a name leads
+
+
+def leads(monkeypatch: pytest.MonkeyPatch, **names: str) -> list[str]:
+    """Let names (`_` for `.`) lead to addresses; return the list of what is looked up from now on."""
+    known = {name.replace("_", "."): addresses.split() for name, addresses in names.items()}
+    asked: list[str] = []
+
+    def look(host: str, port: int, *args: object, **options: object) -> list[tuple[object, ...]]:
+        asked.append(host)
+        return [
+            (socket.AF_INET6 if ":" in one else socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port))
+            for one in known[host]
+        ]
+
+    monkeypatch.setattr(peer.socket, "getaddrinfo", look)
+    return asked
+
+
+INSIDE = (
+    *("127.0.0.1", "10.1.2.3", "172.16.0.9", "192.168.1.1", "169.254.169.254", "100.64.0.1", "100.100.100.200"),
+    *("168.63.129.16", "0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0"),
+    *("fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"),
+)
+
+
+def test_is_public__addresses_inside__none_is() -> None:
+    assert [one for one in INSIDE if peer.is_public(one)] == []
+    assert [one for one in ("93.184.216.34", "2606:4700::1111", "64:ff9b::5db8:d822") if not peer.is_public(one)] == []
+
+
+def test_is_local_name__by_its_own_words() -> None:
+    inside = ["kubo", "localhost", "LOCALHOST.", "nas.local", "x.home.arpa", "127.0.0.1", "::1", "10.0.0.1"]
+    assert [one for one in inside if not peer.is_local_name(one)] == []
+    assert [
+        one for one in ("ipfs.io", "local.example", "93.184.216.34", "2606:4700::1111") if peer.is_local_name(one)
+    ] == []
+
+
+@pytest.mark.parametrize("answer", ["127.0.0.1", "93.184.216.34 127.0.0.1", "169.254.169.254", "::ffff:127.0.0.1"])
+def test_gateway__public_name_that_leads_inside__refused_before_a_byte(
+    monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    asked: list[str] = []
+    with hostile(lambda handler: asked.append(handler.path)) as url:
+        port = urlsplit(url).port
+        leads(monkeypatch, gateway_example_com=answer)
+        with pytest.raises(StoreDown, match=r"leads to .*no public address.*https"):
+            GatewayStore(f"http://gateway.example.com:{port}").get_block(CID)
+    assert asked == []
+
+
+def test_gateway__local_name__looked_up_once_per_connection_and_named_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    hosts: list[str | None] = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        hosts.append(handler.headers.get("Host"))
+        send(handler, 200, BLOCK)
+
+    with hostile(answer) as url:
+        port = urlsplit(url).port
+        asked = leads(monkeypatch, gateway_lan="127.0.0.1")
+        gateway = GatewayStore(f"http://gateway.lan:{port}")
+        assert [gateway.get_block(CID) for _ in range(3)] == [BLOCK] * 3
+        gateway.close()
+    assert asked == ["gateway.lan"]
+    assert hosts == [f"gateway.lan:{port}"] * 3
+
+
+def test_gateway__first_address_dead__the_next_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    with hostile(lambda handler: send(handler, 200, BLOCK)) as url:
+        leads(monkeypatch, gateway_lan="::1 127.0.0.1")
+        assert GatewayStore(f"http://gateway.lan:{urlsplit(url).port}").get_block(CID) == BLOCK
+
+
+def test_gateway__resolver_that_hangs_or_a_name_that_is_none__typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(StoreDown, match="no name of a host"):
+        GatewayStore(f"http://{'x' * 70}.lan").get_block(CID)
+    over = threading.Event()
+    monkeypatch.setattr(peer.socket, "getaddrinfo", lambda *args, **options: [over.wait(30)][:0])
+    began = time.monotonic()
+    with pytest.raises(StoreDown, match="too slow"):
+        GatewayStore("http://gateway.lan").get_block(CID, timeout=0.3)
+    assert time.monotonic() - began < 3
+    over.set()
+
+
+@contextmanager
+def encrypted(folder: Path, name: str) -> Iterator[tuple[int, list[str | None], Path]]:
+    """Serve BLOCK by TLS under a name; yield the port, the names that clients asked for, and the authority's file."""
+    certificate = folder / "certificate.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
+        + ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-keyout", str(folder / "key.pem")]
+        + ["-out", str(certificate)],
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, folder / "key.pem")
+    names: list[str | None] = []
+    context.sni_callback = lambda wire, asked, _: names.append(asked)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            names.append(self.headers.get("Host"))
+            send(self, 200, BLOCK)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    class Quiet(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: object, client_address: object) -> None:
+            pass
+
+    with Quiet(("127.0.0.1", 0), Handler) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        yield server.server_address[1], names, certificate
+        server.shutdown()
+
+
+def test_gateway__https__the_name_is_in_tls_and_host_and_the_certificate_counts(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with encrypted(tmp_path, "gateway.example.com") as (port, names, authority):
+        leads(monkeypatch, gateway_example_com="127.0.0.1", other_example_com="127.0.0.1")
+        with pytest.raises(StoreDown, match=r"(?i)certificate"):
+            GatewayStore(f"https://gateway.example.com:{port}").get_block(CID)
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+        names.clear()
+        # By its certificate it is the host that was meant, and so it may stand inside.
+        assert GatewayStore(f"https://gateway.example.com:{port}").get_block(CID) == BLOCK
+        assert names == ["gateway.example.com", f"gateway.example.com:{port}"]
+        with pytest.raises(StoreDown, match=r"(?i)certificate"):
+            GatewayStore(f"https://other.example.com:{port}").get_block(CID)
+
+
+def test_gateway__tls_handshake_that_drips__aborted_by_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip_hello() -> None:
+            wire, _ = server.accept()
+            with suppress(OSError):
+                # The head of a record of 16 KiB, and then its bytes one by one.
+                wire.sendall(b"\x16\x03\x03\x40\x00")
+                for _ in range(600):
+                    wire.sendall(b"\x02")
+                    time.sleep(0.05)
+
+        threading.Thread(target=drip_hello, daemon=True).start()
+        began = time.monotonic()
+        with pytest.raises(StoreDown, match="too slow"):
+            GatewayStore(f"https://127.0.0.1:{server.getsockname()[1]}").get_block(CID, timeout=0.5)
+        assert time.monotonic() - began < 3
 
 
 # ---------------------------------------------------------------- the server alone
@@ -412,26 +593,150 @@ def test_gateway_server__spoilt_block__never_served(tmp_path: Path) -> None:
     assert (status, body) == (502, b"BLOCK_CORRUPT\n")
 
 
-def test_gateway_server__idle_connections__cannot_use_it_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 3)
+def idle(server: GatewayServer, count: int, clients: int) -> list[socket.socket]:
+    """Open connections of several addresses that ask nothing, and wait until the server has taken them all."""
+    address = server.server_address[:2]
+    made = [
+        socket.create_connection(address, 10, source_address=(f"127.0.1.{1 + number % clients}", 0))  # type: ignore[arg-type]
+        for number in range(count)
+    ]
+    end = time.monotonic() + 10
+    while len(server._guests) < count and time.monotonic() < end:
+        time.sleep(0.01)
+    assert len(server._guests) == count
+    return made
+
+
+def is_open(wire: socket.socket) -> bool:
+    """Say whether the other side has not ended a connection."""
+    wire.settimeout(0.3)
+    try:
+        return wire.recv(1) != b""
+    except TimeoutError:
+        return True
+    except OSError:
+        return False
+
+
+def test_gateway_server__64_idle_clients__do_not_stop_a_65th() -> None:
     store = MemoryStore()
     store.put_block(BLOCK)
     with GatewayServer(store) as server:
-        address = server.server_address[:2]
-        idle = [socket.create_connection(address, timeout=10) for _ in range(3)]  # type: ignore[arg-type]
-        with pytest.raises((http.client.RemoteDisconnected, ConnectionResetError)):
-            for _ in range(50):  # the idle ones are accepted in their own time
-                ask(server, "GET", f"/ipfs/{CID}?format=raw")
-        for connection in idle:
-            connection.close()
-        for _ in range(50):
-            try:
-                assert ask(server, "GET", f"/ipfs/{CID}?format=raw")[0] == 200
-                break
-            except (http.client.RemoteDisconnected, ConnectionResetError):
+        wires = idle(server, server_module.MAX_CONNECTIONS, clients=8)
+        began = time.monotonic()
+        for _ in range(20):
+            assert ask(server, "GET", f"/ipfs/{CID}?format=raw")[::2] == (200, BLOCK)
+        assert time.monotonic() - began < 5
+        # The one that waited longest made room, the youngest are still there.
+        assert not is_open(wires[0])
+        assert is_open(wires[-1])
+        for wire in wires:
+            wire.close()
+
+
+def test_gateway_server__many_idle_of_one_address__cost_the_others_nothing() -> None:
+    store = MemoryStore()
+    store.put_block(BLOCK)
+    with GatewayServer(store) as server:
+        others = idle(server, 4, clients=4)
+        crowd = [
+            socket.create_connection(server.server_address[:2], 10, source_address=("127.0.2.1", 0))  # type: ignore[arg-type]
+            for _ in range(3 * server_module.MAX_PER_CLIENT)
+        ]
+        assert ask(server, "GET", f"/ipfs/{CID}?format=raw")[0] == 200
+        assert sum(is_open(wire) for wire in crowd[-1:]) == 1
+        assert len([guest for guest in server._guests.values() if guest.client == "127.0.2.1"]) == 16
+        assert all(is_open(wire) for wire in others)
+        for wire in crowd + others:
+            wire.close()
+
+
+def test_gateway_server__all_are_being_served__the_next_hears_so_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "MAX_CONNECTIONS", 3)
+    go_on = threading.Event()
+
+    class Slow(MemoryStore):
+        def get_block(self, cid: Cid, timeout: float = 60.0) -> bytes:
+            go_on.wait(30)
+            return super().get_block(cid, timeout)
+
+    store = Slow()
+    store.put_block(BLOCK)
+    with GatewayServer(store) as server:
+        found: list[int] = []
+        busy = [
+            threading.Thread(target=lambda: found.append(ask(server, "GET", f"/ipfs/{CID}?format=raw")[0]))
+            for _ in range(3)
+        ]
+        for thread in busy:
+            thread.start()
+        end = time.monotonic() + 10
+        while sum(guest.served for guest in list(server._guests.values())) < 3 and time.monotonic() < end:
+            time.sleep(0.01)
+        assert ask(server, "GET", f"/ipfs/{CID}?format=raw")[0] == 503
+        go_on.set()
+        for thread in busy:
+            thread.join(10)
+        assert found == [200] * 3
+        assert ask(server, "GET", f"/ipfs/{CID}?format=raw")[0] == 200
+
+
+def test_gateway_server__a_head_byte_by_byte__ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "WAIT_SECONDS", 0.5)
+    with GatewayServer(MemoryStore()) as server:
+        (wire,) = idle(server, 1, clients=1)
+        began = time.monotonic()
+        with suppress(OSError):
+            while time.monotonic() - began < 10:
+                wire.sendall(b"G")
                 time.sleep(0.05)
-        else:
-            pytest.fail("the slots were not freed")
+        assert time.monotonic() - began < 3
+        assert server._guests == {}
+
+
+def test_gateway_server__a_client_that_does_not_read__ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "READ_SECONDS", 0.3)
+    monkeypatch.setattr(server_module, "FLOOR", 2**22)
+    store = MemoryStore()
+    big = store.put_block(bytes(2**21))
+    with GatewayServer(store) as server:
+        (wire,) = idle(server, 1, clients=1)
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        # More answers than any buffer holds; none is read.
+        wire.sendall(f"GET /ipfs/{big}?format=raw HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 20)
+        end = time.monotonic() + 10
+        while server._guests and time.monotonic() < end:
+            time.sleep(0.05)
+        assert server._guests == {}
+
+
+def test_gateway_server__odd_requests__refused_and_never_a_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    store = MemoryStore()
+    store.put_block(BLOCK)
+    good = f"GET /ipfs/{CID}?format=raw HTTP/1.1\r\nHost: x\r\n"
+    with GatewayServer(store) as server:
+
+        def answers(raw: bytes) -> bytes:
+            with socket.create_connection(server.server_address[:2], 10) as wire:  # type: ignore[arg-type]
+                with suppress(OSError):
+                    wire.sendall(raw)
+                    wire.shutdown(socket.SHUT_WR)
+                data = bytearray()
+                with suppress(OSError):
+                    while piece := wire.recv(65536):
+                        data += piece
+                return bytes(data)
+
+        assert answers(b"GET http://[ HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 400")
+        assert answers(b"GET /ipfs/x?" + b"a=1&" * 20 + b" HTTP/1.1\r\n\r\n").startswith(b"HTTP/1.1 400")
+        assert answers(b"GET / HTTP/1.1\r\nX: " + b"x" * 20_000 + b"\r\n\r\n").startswith(b"HTTP/1.1 431")
+        assert b" 200 " not in answers(b"GET /" + b"x" * 2**20)
+        # A body is no second request.
+        smuggled = good.encode() + b"\r\n"
+        twice = answers(f"{good}Content-Length: {len(smuggled)}\r\n\r\n".encode() + smuggled)
+        assert twice.count(b"HTTP/1.1 200") == 1
+        assert answers(smuggled * 2).count(b"HTTP/1.1 200") == 2
+    assert capfd.readouterr().err == ""
 
 
 def test_gateway_server__ipv6_loopback__served() -> None:

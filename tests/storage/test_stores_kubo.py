@@ -7,18 +7,19 @@ import os
 import socket
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import SplitResult
+from urllib.parse import SplitResult, urlsplit
 
 import pytest
 
-from hearth.base.errors import BlockCorrupt, BlockMissing, StoreDown, TooLarge
+from hearth.base.errors import BlockCorrupt, BlockMissing, StorageError, StoreDown, TooLarge
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
-from hearth.storage.stores import Chain, FolderStore, GatewayStore, KuboStore, MemoryStore, open_store
+from hearth.storage.stores import Chain, FolderStore, GatewayStore, KuboStore, MemoryStore, kubo, open_store
 from tests.kit.require import require
 from tests.storage.unixfs_cases import Case, kubo_add, kubo_api, kubo_with_profile, post
 
@@ -282,6 +283,118 @@ def test_kubo__errors__named_by_what_they_mean() -> None:
         assert not store.status().reachable
     with impostor(lambda handler: send(handler, 403, b"<html>no</html>")) as store, pytest.raises(StoreDown):
         store.get_block(CID)
+
+
+@pytest.mark.net
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_kubo__redirect__not_followed(status: int) -> None:
+    asked: list[str] = []
+
+    def inner(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        send(handler, 200, BLOCK)
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(status)
+        handler.send_header("Location", f"http://127.0.0.1:{urlsplit(inside.url).port}{handler.path}")
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+
+    with impostor(inner) as inside, impostor(answer) as store, pytest.raises(StoreDown, match="redirects to"):
+        store.get_block(CID)
+    assert asked == []
+
+
+@pytest.mark.net
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 60_000,
+        b"null",
+        b"[]",
+        b'"x"',
+        b'{"Type": "error"}',
+        b'{"Message": {}}',
+        b"{} {}",
+        b"\xff",
+        b"",
+        b"x" * 200,
+    ],
+)
+@pytest.mark.parametrize("status", [200, 500])
+def test_kubo__answers_that_are_not_its_own__typed(body: bytes, status: int) -> None:
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        if "put" in handler.path:
+            drain(handler)
+        send(handler, status, body)
+
+    with impostor(answer) as store:
+        for call in (lambda: store.put_block(BLOCK), lambda: store.pin(CID), lambda: store.unpin(CID)):
+            with pytest.raises(StorageError):
+                call()
+        assert not store.status().reachable
+
+
+@pytest.mark.net
+def test_kubo__endless_or_packed_answer__not_held() -> None:
+    written: list[int] = []
+
+    def endless(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        for _ in range(1000):
+            written.append(handler.wfile.write(b"%x\r\n%s\r\n" % (2**20, b" " * 2**20)))
+
+    def packed(handler: BaseHTTPRequestHandler) -> None:
+        body = zlib.compress(bytes(2**24))
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", "deflate")
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    with impostor(endless) as store, pytest.raises(StoreDown, match="more than"):
+        store.pin(CID)
+    assert sum(written) < 50 * 2**20
+    with impostor(packed) as store, pytest.raises(StoreDown, match="packed"):
+        store.get_block(CID)
+
+
+@pytest.mark.net
+def test_kubo__heads_that_never_end__leave_a_few_threads_behind_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kubo, "_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(kubo, "MAX_HANGING", 2)
+    over = threading.Event()
+
+    def endless(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+        while not over.wait(0.02):
+            handler.wfile.write(b"x")
+
+    with impostor(endless) as store:
+        for _ in range(2):
+            with pytest.raises(StoreDown, match="took more than"):
+                store.get_block(CID, timeout=0.1)
+        began = time.monotonic()
+        with pytest.raises(StoreDown, match="2 earlier calls hang"):
+            store.get_block(CID, timeout=10)
+        assert time.monotonic() - began < 1
+        over.set()
+
+
+@pytest.mark.net
+def test_kubo__proxy_of_the_environment__not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def proxy(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        send(handler, 200, BLOCK)
+
+    with impostor(proxy) as inside, impostor(lambda handler: send(handler, 200, BLOCK)) as store:
+        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{urlsplit(inside.url).port}")
+        assert store.get_block(CID) == BLOCK
+    assert asked == []
 
 
 @pytest.mark.net

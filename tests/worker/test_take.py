@@ -19,6 +19,7 @@ from hearth.client import Client
 from hearth.config.settings import load_settings
 from hearth.market.events import Declined, Submitted
 from hearth.protocol.types import JobId, State
+from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
 from tests.kit.evm import ROOT
 from tests.kit.exchange import Exchange, Scenario
@@ -214,17 +215,22 @@ def test_take__interrupted__says_what_is_held_and_a_second_one_goes_on(scenario:
 
 
 def test_take__job_that_cannot_be_run__is_given_back_with_exit_1(exchange: Exchange, scenario: Scenario) -> None:
-    digest = cids.parse(scenario.module.cid).digest.hex()
-    path = exchange.store.root / "blocks" / digest[:2] / digest
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    job = scenario.post()
-    with pytest.raises(HearthError, match=r"was given back: .*module") as caught:
+    data, _ = scenario.input_without_a_leaf(spoilt=True)
+    job = scenario.post(inputs=(data,))
+    with pytest.raises(HearthError, match=r"was given back: /in/data .*do not hash to it") as caught:
         taken(scenario, job)
     assert (caught.value.code, caught.value.exit_code) == ("DECLINED", 1)
     assert len(events_of(exchange, job, Declined)) == 1
 
 
 # ---- refused, with nothing sent ----
+
+
+def test_take__data_that_is_nowhere__is_named_and_nothing_is_sent(scenario: Scenario) -> None:
+    gone = ResolvedInput(cid=str(cids.of(b"nowhere")), dst="/in/data", size=7)
+    error = refused(scenario, scenario.post(inputs=(gone,)))
+    assert (error.code, error.exit_code, error.retryable) == ("BLOCK_MISSING", 9, True)
+    assert error.message.startswith(f"/in/data ({gone.cid}) cannot be had: ")
 
 
 def test_take__job_that_the_market_or_the_settings_refuse__names_the_reason(

@@ -23,7 +23,7 @@ import structlog
 
 from hearth.base.errors import HearthError, StorageError, UnsafePath
 from hearth.base.files import NO_ROOM
-from hearth.protocol.types import NodeId, Outcome
+from hearth.protocol.types import JobId, NodeId
 from hearth.storage import canonical
 from hearth.storage.stores import Store
 from hearth.storage.unixfs import Entry
@@ -107,6 +107,7 @@ class Executor:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._guarded = False
+        self._given_back: dict[JobId, str] = {}
         self.faults = 0
         """Attempts that ended by an exception that no rule foresees, for the metrics."""
         self.starved = 0
@@ -191,6 +192,12 @@ class Executor:
         """List the attempts under way."""
         with self._lock:
             return list(self._work.values())
+
+    def take_given_back(self) -> dict[JobId, str]:
+        """Return the jobs of which a unit was given back since the last call, and why."""
+        with self._lock:
+            found, self._given_back = self._given_back, {}
+        return found
 
     def close(self, timeout: float = 10.0) -> None:
         """Stop every attempt so that the next process starts it again, and wait for the threads."""
@@ -291,7 +298,7 @@ class Executor:
                 self._note(lambda: self._journal.end(key, work.why or "stopped"))
                 self._folders.of(key).drop_data()
         except Refused as refused:
-            self._refuse(task, refused.outcome, refused.why)
+            self._refuse(task, refused)
         except (Broken, HearthError, OSError) as error:
             self._break(task, work, str(error))
         except Exception as error:  # the top of a thread: a fault here must not stop other attempts
@@ -343,8 +350,8 @@ class Executor:
         """Fetch into an empty folder and run, until a time of `time.monotonic`, and judge, until the `last`; nothing is
         stored yet."""
         # Half of the run's time must be left when the data is here.
-        fetch = Fetch(self._store, work, until - task.terms.max_seconds / 2, work.stop)
-        spec = fetch.spec(task.terms, self._tiers, self._bounds)
+        fetch = Fetch(self._store, work, until - task.terms.max_seconds / 2, work.stop, self._bounds)
+        spec = fetch.spec(task.terms, self._tiers)
         self._await_room(spec.download_bytes, fetch.until, work)
         work.takes_room = True
         self._folders.lend_volume(folder)
@@ -374,9 +381,10 @@ class Executor:
             machine=self._machine,
         )
 
-    def _refuse(self, task: Task, outcome: Outcome, why: str) -> None:
+    def _refuse(self, task: Task, refused: Refused) -> None:
         """Note that the job cannot be run; the report is stored if store and disk take it."""
-        key = task.key
+        key, outcome, why = task.key, refused.outcome, refused.why
+        log.warning("given back", attempt=str(key), outcome=outcome.name.lower(), why=why, inside=refused.inside)
         report = results.refusal_document(
             job=key.job, index=key.index, attempt=key.attempts, node=self._node, outcome=outcome, why=why
         )
@@ -386,9 +394,12 @@ class Executor:
         with suppress(StorageError, OSError):
             self._store.put_json(report)
             folder.write_pins([str(canonical.cid_of_digest(digest))])
+        detail = f"{why} ({refused.inside})" if refused.inside else why
         self._note(
-            lambda: self._journal.finish(key, Phase.REFUSED, outcome=outcome, report=digest, detail=why),
+            lambda: self._journal.finish(key, Phase.REFUSED, outcome=outcome, report=digest, detail=detail),
         )
+        with self._lock:
+            self._given_back[key.job] = why
 
     def _break(self, task: Task, work: Running, why: str) -> None:
         """Note that this machine failed, after a pause that lets an engine or a store come back. A result stays, since

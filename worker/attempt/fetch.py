@@ -7,41 +7,78 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
-from hearth.base.errors import BadDestination, BadDocument, HearthError, StorageError
+from hearth.base.errors import BadDestination, BadDocument, HearthError, StorageError, TooLarge
 from hearth.protocol.types import Outcome, Terms
 from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.spec import ResolvedSpec, needs_of, parse_canonical
-from hearth.storage import canonical
+from hearth.storage import canonical, unixfs
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores import Store
 from hearth.storage.unixfs import ReadLimits
 from worker.attempt.folder import Folder
-from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Progress, Refused, Stopped
+from worker.attempt.supply import Supply
+from worker.attempt.task import Bounds, Broken, Progress, Refused, Stopped
 from worker.decide import SpecFacts
 
 MAX_INPUT_ENTRIES: Final = 100_000
-
-Fetched = TypeVar("Fetched")
+"""Files and folders that a job may bring, all of its data together: an empty one takes an inode as well."""
+LOOK_BYTES: Final = 4 << 20
+"""Bytes of data that are read at most of a job that was not taken."""
 
 
 def read_spec(store: Store, terms: Terms, tiers: Mapping[str, int], timeout: float) -> SpecFacts:
-    """Fetch a job's spec and return what a decision needs. Raises StorageError where it cannot be had now."""
+    """Fetch a job's spec, look whether its data is there, and return what a decision needs.
+
+    Raises StorageError where the spec or the beginning of its data cannot be had now.
+    """
+    end = time.monotonic() + timeout
+    document = store.get_block(canonical.cid_of_digest(terms.spec), timeout)
     try:
-        spec = parse_canonical(store.get_block(canonical.cid_of_digest(terms.spec), timeout))
+        spec = parse_canonical(document)
         check_terms(spec, terms, tiers)
-    except StorageError as error:
-        if error.retryable:
-            raise
-        return SpecFacts(bad=error.message)
     except HearthError as error:
         return SpecFacts(bad=error.message)
+    _look(store, spec, end)
     return SpecFacts(spec.runtime, spec.target, spec.output_bytes)
+
+
+def _look(store: Store, spec: ResolvedSpec, end: float) -> None:
+    """Read the first block of each thing that a job brings, while time and LOOK_BYTES last. Raises StorageError.
+
+    A bond is risked, and a slot held unpaid, for a job whose data may be nowhere: this much can be seen for nothing.
+    Nodes of trees come first: they are small, and name the rest.
+    """
+    roots = sorted(
+        ((cids.parse(cid), size, name) for name, cid, size in _brought(spec)),
+        key=lambda root: (root[0].codec == cids.RAW, root[1]),
+    )
+    read = 0
+    for cid, _, name in roots:
+        left = end - time.monotonic()
+        if left <= 0 or read >= LOOK_BYTES:
+            return
+        try:
+            read += len(store.get_block(cid, left))
+        except StorageError as error:
+            raise StorageError(
+                f"{name} ({cid}) cannot be had: {error.message}",
+                hint="hearth worker doctor",
+                code=error.code,
+                retryable=True,
+            ) from error
+
+
+def _brought(spec: ResolvedSpec) -> list[tuple[str, str, int]]:
+    """Return all that a job brings: its name in sentences, its CID, and the most bytes that it may have."""
+    data = [("the module", spec.module), ("the working directory", spec.workdir)]
+    named = [(name, blob.cid, blob.size) for name, blob in data if blob is not None]
+    return named + [(item.dst, item.cid, item.size) for item in spec.inputs]
 
 
 def check_terms(spec: ResolvedSpec, terms: Terms, tiers: Mapping[str, int]) -> None:
@@ -64,86 +101,93 @@ def check_terms(spec: ResolvedSpec, terms: Terms, tiers: Mapping[str, int]) -> N
         raise BadDocument("the spec's times or units are not those of its terms", hint="hearth job spec JOB")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Fetch:
     """Fetch for one attempt from `store` until a time of `time.monotonic`, or until `stop` is set.
 
-    A store that is down or lacks a block is asked again until then; what is still missing is refused as bad input, the
-    cheapest honest answer for everybody. Methods raise Refused, Broken (this disk), Stopped.
+    A store that is down or lacks a block is asked again while data comes (`worker.attempt.supply`); what is missing
+    then is refused as bad input, the cheapest honest answer for everybody. Methods raise Refused, Broken (this disk),
+    Stopped.
     """
 
     store: Store
     progress: Progress
     until: float
     stop: threading.Event
+    bounds: Bounds = Bounds()
 
-    def spec(self, terms: Terms, tiers: Mapping[str, int], bounds: Bounds) -> ResolvedSpec:
+    def spec(self, terms: Terms, tiers: Mapping[str, int]) -> ResolvedSpec:
         """Fetch the spec and check it against its terms and against what this machine takes."""
         self.progress.phase = "fetching the spec"
-        cid = canonical.cid_of_digest(terms.spec)
-        document = self._ask("the spec", lambda left: self.store.get_block(cid, left))
+        supply = self._supply("the spec")
+        try:
+            document = supply.get_block(canonical.cid_of_digest(terms.spec))
+        except StorageError as error:
+            raise supply.refusal(error) from error
         try:
             spec = parse_canonical(document)
             check_terms(spec, terms, tiers)
         except HearthError as error:
             raise Refused(Outcome.BAD_INPUT, error.message) from error
-        if spec.download_bytes > bounds.max_input or spec.output_bytes > bounds.max_output:
+        if spec.download_bytes > self.bounds.max_input or spec.output_bytes > self.bounds.max_output:
             raise Refused(Outcome.BAD_INPUT, "inputs or outputs are larger than this worker takes")
         return spec
 
     def data(self, spec: ResolvedSpec, folder: Folder) -> None:
-        """Fill an empty folder: the module, /job and /in, and an empty /out."""
+        """Fill an empty folder: the module, /job and /in, and an empty /out.
+
+        All trees are counted before the first file is made, so that too many cost this disk nothing.
+        """
+        places = {"the module": folder.module, "the working directory": folder.job}
+        # The spec's own rules keep `dst` below /in, without "..", each in its own place.
+        places |= {item.dst: folder.path / item.dst.removeprefix("/") for item in spec.inputs}
+        supply, left = self._supply("the data"), MAX_INPUT_ENTRIES
+        self.progress.done, self.progress.total = 0, spec.download_bytes
+        for name, cid, size in _brought(spec):
+            left -= self._count(supply, name, cids.parse(cid), size, left)
         folder.inputs.mkdir()
         folder.outputs.mkdir(exist_ok=True)  # there already, where it lies on a volume
-        self.progress.done, self.progress.total = 0, spec.download_bytes
-        wanted: list[tuple[str, str, int, Path]] = []
-        if spec.module:
-            wanted.append(("module", spec.module.cid, spec.module.size, folder.module))
-        if spec.workdir:
-            wanted.append(("workdir", spec.workdir.cid, spec.workdir.size, folder.job))
-        else:
+        if not spec.workdir:
             folder.job.mkdir()
-        for item in spec.inputs:
-            # The spec's own rules keep `dst` below /in, without "..", each in its own place.
-            wanted.append((item.dst, item.cid, item.size, folder.path / item.dst.removeprefix("/")))
-        for name, cid, size, dest in wanted:
-            self._tree(name, cids.parse(cid), size, dest)
+        for name, cid, size in _brought(spec):
+            self._tree(supply, name, cids.parse(cid), size, places[name])
         if spec.module and not folder.module.is_file():
             raise Refused(Outcome.BAD_INPUT, "the module is a folder")
 
-    def _tree(self, name: str, cid: Cid, size: int, dest: Path) -> None:
+    def _supply(self, what: str) -> Supply:
+        return Supply(self.store, self.until, self.stop, self.bounds.pace, what)
+
+    def _count(self, supply: Supply, name: str, cid: Cid, size: int, left: int) -> int:
+        """Return how many files and folders one tree has, of at most `left`."""
+        self.progress.phase = f"looking at {name}"
+        supply.what = f"{name} ({cid})"
+        try:
+            return unixfs.count_entries(cid, supply, ReadLimits(max_bytes=size, max_entries=left))
+        except TooLarge as error:
+            if error.details.get("what") != "entries":
+                raise supply.refusal(error) from error
+            raise Refused(
+                Outcome.BAD_INPUT,
+                f"the job brings more than {MAX_INPUT_ENTRIES} files and folders; pack them into archives",
+            ) from error
+        except StorageError as error:
+            raise supply.refusal(error) from error
+
+    def _tree(self, supply: Supply, name: str, cid: Cid, size: int, dest: Path) -> None:
         """Fetch one file or tree of at most the `size` bytes that the spec names."""
         self.progress.phase = f"fetching {name}"
+        supply.what = f"{name} ({cid})"
         dest.parent.mkdir(parents=True, exist_ok=True)
-        limits = ReadLimits(max_bytes=size, max_entries=MAX_INPUT_ENTRIES)
-        before = self.progress.done
 
         def moved(_: str, count: int) -> None:
             self.progress.done += count
             if self.stop.is_set():
                 raise Stopped
 
-        def get(left: float) -> None:
-            self.progress.done = before
-            self.store.fetch(cid, dest, limits, moved, left)
-
-        self._ask(name, get)
-
-    def _ask(self, what: str, get: Callable[[float], Fetched]) -> Fetched:
-        """Ask the store again while there is time; tell a fault of the data from one of this disk."""
-        while True:
-            left = self.until - time.monotonic()
-            if self.stop.is_set():
-                raise Stopped
-            if left <= 0:
-                raise Refused(Outcome.BAD_INPUT, f"{what} did not arrive in time")
-            try:
-                return get(left)
-            except BadDestination as error:
-                raise Broken(error.message) from error
-            except StorageError as error:
-                if not error.retryable:
-                    raise Refused(Outcome.BAD_INPUT, f"{what}: {error.message}") from error
-                if self.until - time.monotonic() <= RETRY_SECONDS:
-                    raise Refused(Outcome.BAD_INPUT, f"{what} cannot be fetched: {error.message}") from error
-            self.stop.wait(RETRY_SECONDS)
+        try:
+            limits = ReadLimits(max_bytes=size, max_entries=MAX_INPUT_ENTRIES)
+            unixfs.export(cid, supply, dest, limits, moved)
+        except BadDestination as error:
+            raise Broken(error.message) from error
+        except StorageError as error:
+            raise supply.refusal(error) from error

@@ -24,12 +24,16 @@ class Stopped(Exception):
 
 
 class Refused(Exception):
-    """The job cannot be run, whoever tries: the outcome of the decline and the sentence for its report."""
+    """The job cannot be run, whoever tries: the outcome of the decline and the sentence for its report.
 
-    def __init__(self, outcome: Outcome, why: str) -> None:
+    The report is public. `inside` is for this machine's log and journal alone: where its stores are, what they said.
+    """
+
+    def __init__(self, outcome: Outcome, why: str, *, inside: str = "") -> None:
         super().__init__(why)
         self.outcome = outcome
         self.why = why
+        self.inside = inside
 
 
 class TooLate(Refused):
@@ -56,11 +60,20 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class Pace:
+    """How slowly a job's data may come: at least `floor` bytes in any `window` seconds of waiting for it."""
+
+    window: float = 120.0
+    floor: int = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a job may bring and leave on this machine, in bytes."""
+    """What a job may bring and leave on this machine, in bytes, and how slowly it may bring it."""
 
     max_input: int = 64 << 30
     max_output: int = 64 << 30
+    pace: Pace = Pace()
 
 
 @dataclass(slots=True)

@@ -129,7 +129,8 @@ def job_refusal(job: Job, config: Config, now: int, node: Node) -> Skip | None:
     """Return why this worker wants nothing of a job whatever its leases' state, or None. The spec comes later."""
     terms = job.terms
     if now < job.retry_at:
-        return Skip(job.id, None, Reason.RETRY_LATER, f"until {job.retry_at}")
+        until = f"until {job.retry_at}"
+        return Skip(job.id, None, Reason.RETRY_LATER, f"{until}: {job.retry_why}" if job.retry_why else until)
     if terms.submitter.lower() in config.submitters_refused:
         return Skip(job.id, None, Reason.SUBMITTER_REFUSED, terms.submitter)
     unsupported = _unsupported(terms)

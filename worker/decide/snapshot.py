@@ -128,7 +128,7 @@ class Job:
     """A job that the worker watches: terms, header (arrays only) and the touched leases that are not ended.
 
     `retry_at` is a chain second before which nothing new is tried on the job (a lost race, a refusal, a store that is
-    down); 0 = any time.
+    down); 0 = any time. `retry_why` says what stands against it until then.
     """
 
     id: JobId
@@ -137,6 +137,7 @@ class Job:
     header: Header | None = None
     spec: SpecFacts | None = None
     retry_at: int = 0
+    retry_why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

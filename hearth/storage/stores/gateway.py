@@ -1,34 +1,36 @@
 """A trustless IPFS gateway: raw blocks over HTTP, each checked here. Read-only.
 
-Nothing that a gateway says is believed but bytes that hash to the CID asked for. It is also not trusted with our time
-or memory: a deadline, a floor of bytes per second, a size cap and a short list of redirects bound every answer.
-Source: https://specs.ipfs.tech/http-gateways/trustless-gateway/.
+Nothing that a gateway says is believed but bytes that hash to the CID asked for. It is also not trusted with our time,
+memory or network: a deadline over everything from the name's look-up on, a floor of bytes per second and a size cap
+bound every answer, no redirect is followed, and a public name is refused where it leads to an address inside
+(`hearth.storage.stores.peer`). Source: https://specs.ipfs.tech/http-gateways/trustless-gateway/.
 """
 
 from __future__ import annotations
 
 import http.client
-import ipaddress
 import socket
+import ssl
 import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import urlsplit
 
 from hearth.base.errors import BlockMissing, StorageError, StoreDown, TooLarge
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
+from hearth.storage.stores import peer
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, StoreBase, StoreStatus
 
-CONNECT_SECONDS: Final = 10.0
-MAX_REDIRECTS: Final = 3
 MEDIA_TYPE: Final = "application/vnd.ipld.raw"
 PROBE: Final = "bafkqaaa"
 """The empty block inlined in its CID: every gateway has it, so it serves as a health check."""
 _READ_BYTES: Final = 64 * 1024
 _PROBE_SECONDS: Final = 10.0
+_REDIRECTS: Final = (301, 302, 303, 307, 308)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,22 @@ class Floor:
 
 
 class GatewayStore(StoreBase):
-    """Read blocks from `base_url` (http or https, a path prefix allowed)."""
+    """Read blocks from `base_url` (http or https, a path prefix allowed).
+
+    A host that is local by its own words (an address, a bare name, .local) may be inside. So may any host by https: its
+    certificate shows that it is the one that was meant. A public name by http must lead to public addresses.
+    """
 
     def __init__(self, base_url: str, *, floor: Floor | None = None) -> None:
         self._base = base_url.rstrip("/")
+        url = urlsplit(self._base)
+        self._host = url.hostname or ""
+        self._secure = url.scheme == "https"
+        self._port = url.port or (443 if self._secure else 80)
+        self._path = url.path
+        self._public = not self._secure and not peer.is_local_name(self._host)
         self._floor = floor or Floor()
-        self._idle: list[tuple[tuple[str, str], http.client.HTTPConnection]] = []
+        self._idle: list[http.client.HTTPConnection] = []
         self._idle_lock = threading.Lock()
         super().__init__(f"gateway+{self._base}", writable=False)
 
@@ -53,55 +65,38 @@ class GatewayStore(StoreBase):
         return self._get(str(cid), timeout, cid)
 
     def _get(self, name: str, timeout: float, cid: Cid | None) -> bytes:
+        """Return the body of the answer about a name."""
         end = time.monotonic() + timeout
-        url = urlsplit(f"{self._base}/ipfs/{name}?format=raw")
-        for hop in range(MAX_REDIRECTS + 1):
-            answer = self._request(url, end, cid, redirected=hop > 0)
-            if isinstance(answer, bytes):
-                return answer
-            target = urlsplit(urljoin(url.geturl(), answer))
-            if target.scheme not in ("http", "https") or (url.scheme, target.scheme) == ("https", "http"):
-                raise self._down(f"it redirects from {url.scheme} to {target.scheme or 'nowhere'}")
-            url = target
-        raise self._down(f"it redirects more than {MAX_REDIRECTS} times")
-
-    def _request(self, url: SplitResult, end: float, cid: Cid | None, *, redirected: bool) -> bytes | str:
-        """Return the body of a 200, or the target of a redirect."""
+        path = f"{self._path}/ipfs/{name}?format=raw"
         try:
-            idle = self._take_idle(url)
+            idle = self._take_idle()
             if idle is not None:
                 # The other side may have closed it meanwhile; a fresh connection would have no such excuse.
                 with suppress(http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
-                    return self._exchange(idle, url, end, cid, redirected=redirected)
-            return self._exchange(self._fresh(url), url, end, cid, redirected=redirected)
+                    return self._exchange(idle, path, end, cid)
+            return self._exchange(self._fresh(end), path, end, cid)
         except (OSError, http.client.HTTPException) as error:
             if time.monotonic() >= end:
                 raise self._too_slow("the deadline has passed") from error
-            raise self._down(f"{url.hostname}: {error or type(error).__name__}") from error
+            if isinstance(error, peer.LeadsInside):
+                raise self._down(f"{error}; where that is meant, name the address itself, or use https") from error
+            raise self._down(f"{self._host}: {error or type(error).__name__}") from error
 
-    def _exchange(
-        self, connection: http.client.HTTPConnection, url: SplitResult, end: float, cid: Cid | None, *, redirected: bool
-    ) -> bytes | str:
+    def _exchange(self, connection: http.client.HTTPConnection, path: str, end: float, cid: Cid | None) -> bytes:
+        """Send one request over an open connection and return the answer's body."""
         left = end - time.monotonic()
         if left <= 0:
             raise self._too_slow("the deadline has passed")
-        connection.timeout = min(CONNECT_SECONDS, left)
-        if connection.sock is None:
-            connection.connect()
-        if redirected:
-            self._check_not_inward(connection.sock, url)
+        wire = connection.sock
         # Timeouts of a socket are per read; the timer ends an exchange whose every byte comes just in time.
-        timer = threading.Timer(end - time.monotonic(), _shut, (connection.sock,))
+        timer = threading.Timer(left, _shut, (wire,))
         timer.daemon = True
         timer.start()
         keep = False
         try:
-            connection.sock.settimeout(left)
-            target = (url.path or "/") + (f"?{url.query}" if url.query else "")
-            connection.request("GET", target, headers={"Accept": MEDIA_TYPE, "User-Agent": "hearth"})
+            wire.settimeout(left)
+            connection.request("GET", path, headers={"Accept": MEDIA_TYPE, "User-Agent": "hearth"})
             response = connection.getresponse()
-            if response.status in (301, 302, 303, 307, 308):
-                return response.headers.get("Location", "")
             self._check_status(response, cid)
             body = self._body(response, end)
             keep = not response.will_close
@@ -110,43 +105,42 @@ class GatewayStore(StoreBase):
             timer.cancel()
             if keep:
                 with self._idle_lock:
-                    self._idle.append(((url.scheme, url.netloc), connection))
+                    self._idle.append(connection)
             else:
                 connection.close()
 
-    def _take_idle(self, url: SplitResult) -> http.client.HTTPConnection | None:
-        """Return an idle connection to the same place, if there is one."""
+    def _take_idle(self) -> http.client.HTTPConnection | None:
+        """Return an idle connection, if there is one."""
         with self._idle_lock:
-            for index, (place, connection) in enumerate(self._idle):
-                if place == (url.scheme, url.netloc):
-                    del self._idle[index]
-                    return connection
-        return None
+            return self._idle.pop() if self._idle else None
 
-    def _fresh(self, url: SplitResult) -> http.client.HTTPConnection:
-        if url.hostname is None:
-            raise self._down("it redirects to no host")
-        kind = http.client.HTTPSConnection if url.scheme == "https" else http.client.HTTPConnection
-        try:
-            return kind(url.hostname, url.port)
-        except ValueError as error:
-            raise self._down(f"its port is no number: {url.netloc}") from error
+    def _fresh(self, end: float) -> http.client.HTTPConnection:
+        """Return a connection to an address that was checked; its name stays in Host, and in TLS where that is used."""
+        wire = peer.connect(self._host, self._port, end=end, public=self._public)
+        if not self._secure:
+            connection = http.client.HTTPConnection(self._host, self._port)
+            connection.sock = wire
+        else:
+            connection = http.client.HTTPSConnection(self._host, self._port, context=self._tls)
+            # The socket's timeout is one for the whole handshake.
+            wire.settimeout(max(0.001, end - time.monotonic()))
+            connection.sock = self._tls.wrap_socket(wire, server_hostname=self._host)
+        connection.auto_open = 0
+        return connection
 
-    def _check_not_inward(self, peer: socket.socket, url: SplitResult) -> None:
-        """Refuse a redirect into a private network, unless the gateway itself stands in one."""
-        if _is_global(peer.getpeername()[0]):
-            return
-        host = urlsplit(self._base).hostname or ""
-        addresses = {str(found[4][0]) for found in socket.getaddrinfo(host, None)}
-        if any(_is_global(address) for address in addresses):
-            raise self._down(f"it redirects into a private network ({url.hostname})")
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        return ssl.create_default_context()
 
     def _check_status(self, response: http.client.HTTPResponse, cid: Cid | None) -> None:
         if response.status == 200:
             return
+        if response.status in _REDIRECTS:
+            target = response.headers.get("Location", "")[:200]
+            raise self._down(f"it redirects to {target!r}, which is not followed: name a gateway that answers itself")
         if cid is not None and response.status in (404, 410, 504):
             raise self._missing(cid, f"HTTP {response.status}")
-        raise self._down(f"HTTP {response.status} {response.reason}")
+        raise self._down(f"HTTP {response.status} {response.reason[:200]}")
 
     def _body(self, response: http.client.HTTPResponse, end: float) -> bytes:
         if response.length is not None and response.length > cids.MAX_BLOCK_BYTES:
@@ -212,16 +206,12 @@ class GatewayStore(StoreBase):
     def close(self) -> None:
         """Close idle connections."""
         with self._idle_lock:
-            for _, connection in self._idle:
+            for connection in self._idle:
                 connection.close()
             self._idle.clear()
 
 
-def _shut(peer: socket.socket) -> None:
+def _shut(wire: socket.socket) -> None:
     with suppress(OSError):  # closed already
         # Not SSLSocket's own shutdown, which would take its state away under the reader's feet.
-        socket.socket.shutdown(peer, socket.SHUT_RDWR)
-
-
-def _is_global(address: str) -> bool:
-    return ipaddress.ip_address(address.partition("%")[0]).is_global
+        socket.socket.shutdown(wire, socket.SHUT_RDWR)

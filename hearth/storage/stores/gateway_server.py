@@ -8,9 +8,15 @@ process. Source: https://specs.ipfs.tech/http-gateways/trustless-gateway/.
 from __future__ import annotations
 
 import argparse
+import http.client
+import io
+import ipaddress
 import socket
 import sys
 import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self
@@ -23,15 +29,36 @@ from hearth.storage.stores.base import Store
 from hearth.storage.stores.gateway import MEDIA_TYPE
 
 MAX_CONNECTIONS: Final = 64
-IDLE_SECONDS: Final = 30.0
-"""How long a client may take for one read or write of its socket."""
+MAX_PER_CLIENT: Final = 16
+"""Connections of one address; of IPv6, of one /64, which is what a household gets."""
+WAIT_SECONDS: Final = 15.0
+"""How long a connection may stay without a whole request: idle, or with a head that comes byte by byte."""
 READ_SECONDS: Final = 10.0
+"""How long the store may take for a block."""
+FLOOR: Final = 16 * 1024
+"""Bytes of an answer that a client must take per second, once READ_SECONDS are over."""
+HEAD_BYTES: Final = 16 * 1024
+"""Bytes of a request."""
+_FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+@dataclass(slots=True)
+class _Guest:
+    """A connection: whose it is, since when and until when it may be as it is, and whether an answer is under way."""
+
+    wire: socket.socket
+    client: str
+    since: float
+    until: float
+    served: bool = False
 
 
 class GatewayServer(ThreadingHTTPServer):
     """Serve `store` on `host`:`port` (0 picks a free one) while the context is open.
 
-    Above MAX_CONNECTIONS a new connection is closed at once, so that idle clients cannot use up the process.
+    At MAX_CONNECTIONS, or at MAX_PER_CLIENT of one address, the connection that has waited longest without a request
+    makes room for a new one, so that idle clients keep nobody out; where all are being served, the new one gets a 503.
+    Every connection has a time by which it must have asked, or have taken its answer.
     """
 
     daemon_threads = True
@@ -40,7 +67,8 @@ class GatewayServer(ThreadingHTTPServer):
     def __init__(self, store: Store, host: str = "127.0.0.1", port: int = 0) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.store = store
-        self._slots = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._guests: dict[socket.socket, _Guest] = {}
+        self._lock = threading.Lock()
         super().__init__((host, port), _Handler)
 
     @property
@@ -59,18 +87,63 @@ class GatewayServer(ThreadingHTTPServer):
         self.server_close()
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for a connection, if a slot is free."""
-        if not self._slots.acquire(blocking=False):
-            self.shutdown_request(request)
+        """Start a thread for a connection, if there is room or room can be made."""
+        client, now = _client_of(client_address[0]), time.monotonic()
+        with self._lock:
+            room = self._make_room(client)
+            if room:
+                self._guests[request] = _Guest(request, client, now, now + WAIT_SECONDS)
+        if room:
+            super().process_request(request, client_address)
             return
-        super().process_request(request, client_address)
+        with suppress(OSError):  # the buffer of a new connection holds it, and a client that is gone needs none
+            request.settimeout(0.0)
+            request.send(_FULL)
+        self.shutdown_request(request)
+
+    def _make_room(self, client: str) -> bool:
+        """Say whether a client may have one more connection, perhaps after one that waits was ended."""
+        mine = [guest for guest in self._guests.values() if guest.client == client]
+        if len(mine) >= MAX_PER_CLIENT:
+            crowd = mine
+        elif len(self._guests) >= MAX_CONNECTIONS:
+            crowd = list(self._guests.values())
+        else:
+            return True
+        waiting = [guest for guest in crowd if not guest.served]
+        if not waiting:
+            return False
+        self._end(min(waiting, key=lambda guest: guest.since))
+        return True
+
+    def _end(self, guest: _Guest) -> None:
+        """End a connection: its thread sees that it is closed, and goes."""
+        self._guests.pop(guest.wire, None)
+        with suppress(OSError):  # closed already
+            guest.wire.shutdown(socket.SHUT_RDWR)
+
+    def service_actions(self) -> None:
+        """End every connection whose time is over; the loop calls this several times a second."""
+        now = time.monotonic()
+        with self._lock:
+            for guest in [guest for guest in self._guests.values() if now >= guest.until]:
+                self._end(guest)
+
+    def expect(self, wire: socket.socket, seconds: float, *, served: bool) -> None:
+        """Note what a connection does from now on, an answer (`served`) or wait, and how long it may."""
+        now = time.monotonic()
+        with self._lock:
+            guest = self._guests.get(wire)
+            if guest is not None:
+                guest.since, guest.until, guest.served = now, now + seconds, served
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection to its end and free its slot."""
+        """Serve a connection to its end."""
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._slots.release()
+            with self._lock:
+                self._guests.pop(request, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report an error, unless it is a client that hung up."""
@@ -78,13 +151,60 @@ class GatewayServer(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
+def _client_of(address: str) -> str:
+    """Return whose connection it is: an IPv4 address, or the /64 of an IPv6 one."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+    return str(found)
+
+
+class _Head(io.BufferedIOBase):
+    """Read the lines of one request's head, at most HEAD_BYTES of them."""
+
+    def __init__(self, wire: Any) -> None:
+        self._wire = wire
+        self.left = HEAD_BYTES
+
+    def readline(self, size: int | None = -1, /) -> bytes:
+        """Return a line. Raises LineTooLong, which is answered with 431."""
+        line: bytes = self._wire.readline(self.left + 1)
+        self.left -= len(line)
+        if self.left < 0:
+            raise http.client.LineTooLong("request")
+        return line
+
+    def close(self) -> None:
+        """Close the connection's file."""
+        self._wire.close()
+        super().close()
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = IDLE_SECONDS
     # Header and body in one packet: sent apart, each small block would wait 40 ms for the client's delayed ACK.
     wbufsize = 2**16
     disable_nagle_algorithm = True
     server: GatewayServer
+    head: _Head
+
+    def setup(self) -> None:
+        """Bound the head of every request."""
+        super().setup()
+        self.head = _Head(self.rfile)
+        self.rfile = self.head
+
+    def handle_one_request(self) -> None:
+        """Wait for a request, answer it, and wait again."""
+        self.head.left = HEAD_BYTES
+        self.server.expect(self.connection, WAIT_SECONDS, served=False)
+        try:
+            super().handle_one_request()
+        except http.client.LineTooLong:
+            # The line of the request itself; those of the headers are answered where they are parsed.
+            self.close_connection = True
 
     def do_GET(self) -> None:
         self._answer(with_body=True)
@@ -93,11 +213,18 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(with_body=False)
 
     def _answer(self, *, with_body: bool) -> None:
-        url = urlsplit(self.path)
+        self.server.expect(self.connection, 2 * READ_SECONDS + cids.MAX_BLOCK_BYTES / FLOOR, served=True)
+        if self.headers.get("Content-Length", "0") != "0" or "Transfer-Encoding" in self.headers:
+            # What follows is not read, so that it cannot be taken for the next request.
+            self.close_connection = True
+        try:
+            url = urlsplit(self.path)
+            wanted = parse_qs(url.query, max_num_fields=8).get("format", [""])[0]
+        except ValueError:
+            return self._send(HTTPStatus.BAD_REQUEST, b"the path is no path\n", with_body=with_body)
         name = url.path.removeprefix("/ipfs/").rstrip("/")
         if not url.path.startswith("/ipfs/") or "/" in name:
             return self._send(HTTPStatus.NOT_FOUND, b"only /ipfs/<CID>?format=raw is served\n", with_body=with_body)
-        wanted = parse_qs(url.query).get("format", [""])[0]
         if wanted != "raw" and (wanted or MEDIA_TYPE not in self.headers.get("Accept", "")):
             return self._send(HTTPStatus.NOT_ACCEPTABLE, b"only format=raw is served\n", with_body=with_body)
         try:
@@ -108,6 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._send(HTTPStatus.NOT_FOUND, b"the block is not here\n", with_body=with_body)
         except StorageError as error:
             return self._send(HTTPStatus.BAD_GATEWAY, f"{error.code}\n".encode(), with_body=with_body)
+        self.server.expect(self.connection, READ_SECONDS + len(block) / FLOOR, served=True)
         self._send(HTTPStatus.OK, block, name, with_body=with_body)
 
     def _send(self, status: HTTPStatus, body: bytes, name: str | None = None, *, with_body: bool) -> None:

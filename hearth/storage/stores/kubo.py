@@ -3,6 +3,9 @@
 `ipfshttpclient.connect()` refuses daemons >= 0.8.0; its `Client` skips that check, and the calls used here (block,
 pin, version) still are what Kubo answers, which the tests show against a current one. Blocks are put and read one by
 one, so that every CID is computed and checked on our side. The RPC API controls the whole node: never expose it.
+
+What answers in the node's place is a stranger: the client library sees an answer only after it was read here, by the
+call's deadline, under a cap of bytes, unpacked by nobody, from nowhere else, and as the one JSON object that it is.
 """
 
 from __future__ import annotations
@@ -10,19 +13,29 @@ from __future__ import annotations
 import io
 import ipaddress
 import threading
+import time
 import warnings
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from hearth.base.errors import BlockCorrupt, HearthError
+from hearth.base.strangers import read_json
 from hearth.storage import cid as cids
 from hearth.storage.cid import CODECS, Cid
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, StoreBase, StoreStatus
 
+if TYPE_CHECKING:
+    import requests
+
 CONNECT_SECONDS: Final = 5.0
 PIN_SECONDS: Final = 600.0
+MAX_ANSWER_BYTES: Final = 64 * 1024
+"""Bytes of an answer that is no block."""
+MAX_HANGING: Final = 8
+"""Calls that may have been left behind, in the middle of an answer that does not end."""
 _GRACE_SECONDS: Final = 2.0
 """What our own clock leaves Kubo's for its answer that time is up."""
+_READ_BYTES: Final = 64 * 1024
 
 Answer = TypeVar("Answer")
 
@@ -36,6 +49,8 @@ class KuboStore(StoreBase):
         self._pin_seconds = pin_seconds
         self._client: Any = None
         self._opening = threading.Lock()
+        self._ends = threading.local()
+        self._hanging: list[threading.Thread] = []
 
     def _connected(self) -> Any:
         with self._opening:
@@ -44,22 +59,78 @@ class KuboStore(StoreBase):
 
                 # It passes urllib3 an old parameter; the user can do nothing about that.
                 warnings.filterwarnings("ignore", message="The 'strict' parameter", category=FutureWarning)
-                self._client = ipfshttpclient.Client(self._address, session=True)
+                client = ipfshttpclient.Client(self._address, session=True)
+                # The library's own session: it offers no way to bound an answer, and its version is pinned.
+                session = client._client._session
+                session.trust_env = False  # no proxy, no password of .netrc: the node's address is all there is
+                session.headers["Accept-Encoding"] = "identity"
+                session.hooks["response"].append(self._bounded)
+                self._client = client
         return self._client
+
+    def _bounded(self, response: requests.Response, **_: Any) -> requests.Response:
+        """Read an answer within its bounds and return it whole, before the library makes anything of it."""
+        import requests
+        from ipfshttpclient.http_requests import urllib3  # the wire under the library's own session
+
+        if 300 <= response.status_code < 400:
+            raise self._down(f"it redirects to {response.headers.get('Location', '')[:200]!r}, which is not followed")
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise self._down("its answer is packed, which was not asked for")
+        block = response.ok and (response.request.path_url or "").partition("?")[0].endswith("/block/get")
+        cap = cids.MAX_BLOCK_BYTES if block else MAX_ANSWER_BYTES
+        body = bytearray()
+        try:
+            while len(body) <= cap and (piece := response.raw.read1(_READ_BYTES, decode_content=False)):
+                body += piece
+                if time.monotonic() > self._ends.end:
+                    raise self._down("its answer comes too slowly")
+        except urllib3.exceptions.HTTPError as error:
+            raise self._down(f"its answer broke off: {error}") from error
+        if len(body) > cap and not block:
+            raise self._down(f"its answer has more than {cap} bytes")
+        # A longer block is refused by its size, where it is verified.
+        response.close()
+        if not block:
+            self._check_answer(bytes(body), ok=response.ok)
+        whole = requests.Response()
+        whole.status_code, whole.reason, whole.url = response.status_code, response.reason, response.url
+        whole.headers, whole.request = response.headers, response.request
+        whole.raw = io.BytesIO(body)
+        return whole
+
+    def _check_answer(self, body: bytes, *, ok: bool) -> None:
+        """Refuse an answer that is not the one JSON object that the library takes apart. Raises StoreDown.
+
+        An error may be any text; one that is JSON is an object with a message.
+        """
+        try:
+            answer = read_json(body)
+        except ValueError as error:
+            if ok:
+                raise self._down(f"its answer is no JSON: {error}") from error
+            raise self._down(f"it answers with an error that is not its own: {bytes(body[:200])!r}") from error
+        said = answer.get("Message", "") if isinstance(answer, dict) else None
+        if not isinstance(said, str) or (answer.get("Type") == "error" and not said):
+            raise self._down(f"its answer is not what this call gives: {bytes(body[:200])!r}")
 
     def _call(self, timeout: float, call: Callable[[Any, dict[str, Any]], Answer], what: str) -> Answer:
         """Run one API call and wait `timeout` seconds for all of it.
 
-        The client's own timeouts are per read, so an answer that drips would never end; the call therefore runs on a
-        thread that is left behind when the time is up.
+        The client's own timeouts are per read, so the head of an answer that drips would never end; the call therefore
+        runs on a thread that is left behind when the time is up, and MAX_HANGING of them are enough.
         """
         from ipfshttpclient import exceptions
 
         client = self._connected()
+        self._hanging = [thread for thread in self._hanging if thread.is_alive()]
+        if len(self._hanging) >= MAX_HANGING:
+            raise self._down(f"{len(self._hanging)} earlier calls hang in the middle of its answers")
         box: list[Answer] = []
         failure: list[Exception] = []
 
         def run() -> None:
+            self._ends.end = time.monotonic() + timeout + _GRACE_SECONDS
             limits = {"timeout": (CONNECT_SECONDS, timeout + _GRACE_SECONDS)}
             try:
                 box.append(call(client, limits))
@@ -72,6 +143,7 @@ class KuboStore(StoreBase):
         if box:
             return box[0]
         if not failure:
+            self._hanging.append(thread)
             raise self._down(f"{what} took more than {timeout:g} s")
         if isinstance(failure[0], exceptions.ErrorResponse):
             raise _Refused(str(failure[0]))
@@ -104,9 +176,12 @@ class KuboStore(StoreBase):
             )
         except _Refused as error:
             raise self._down(f"it refuses block {cid}: {error}") from error
-        if cids.parse(answer["Key"]) != cid:
+        key = answer.get("Key")
+        if not isinstance(key, str) or cids.parse(key) != cid:
             raise BlockCorrupt(
-                f"the store {self.url} answers {answer['Key']} for block {cid}", hint="hearth doctor", store=self.url
+                f"the store {self.url} answers {str(key)[:200]} for block {cid}",
+                hint="hearth doctor",
+                store=self.url,
             )
 
     def has(self, cid: Cid) -> bool:
@@ -151,7 +226,7 @@ class KuboStore(StoreBase):
             answer = self._call(CONNECT_SECONDS, lambda client, limits: client.version(**limits), "asking its version")
         except (HearthError, _Refused) as error:
             return StoreStatus(self.url, False, False, str(error))
-        return StoreStatus(self.url, True, True, f"Kubo {answer['Version']}")
+        return StoreStatus(self.url, True, True, f"Kubo {str(answer.get('Version', '?'))[:40]}")
 
     def close(self) -> None:
         """Close the connections to the node."""

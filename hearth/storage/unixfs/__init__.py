@@ -32,7 +32,7 @@ from hearth.storage.unixfs.model import (
     Renamed,
 )
 from hearth.storage.unixfs.names import check_name, disarmed
-from hearth.storage.unixfs.reader import blocks_of, declared_size, links_of, read_file, resolve, walk
+from hearth.storage.unixfs.reader import blocks_of, count_entries, declared_size, links_of, read_file, resolve, walk
 from hearth.storage.unixfs.sharding import encode_directory, hash_name, put_directory
 
 __all__ = [
@@ -58,6 +58,7 @@ __all__ = [
     "blocks_of",
     "check_destination",
     "check_name",
+    "count_entries",
     "declared_size",
     "decode_dag_node",
     "disarmed",

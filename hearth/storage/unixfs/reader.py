@@ -76,6 +76,11 @@ class Budget:
         self._bytes += len(data)
         return data
 
+    @property
+    def entries(self) -> int:
+        """Return how many files and directories were counted."""
+        return self._entries
+
     def below(self, path: str, size: int) -> None:
         """Count a file's content against the limit of each path that it is or lies below, before any of it is read."""
         for top, left in self._below.items():
@@ -209,6 +214,25 @@ def walk(cid: Cid, source: BlockSource, limits: ReadLimits = DEFAULT_LIMITS) -> 
         yield Entry(here, "directory", 0, tsize, 0, path)
         children = list(list_directory(opened, path, budget))
         stack.extend((link.cid, f"{path}/{name}" if path else name, link.tsize) for name, link in reversed(children))
+
+
+def count_entries(cid: Cid, source: BlockSource, limits: ReadLimits = DEFAULT_LIMITS) -> int:
+    """Return how many files and directories a tree has, itself included; only inner nodes are read, no content.
+
+    Every name is checked on the way, so that what is no tree to unpack is known before anything is written.
+    """
+    budget = Budget(source, limits)
+    budget.entry()
+    stack = [(cid, "")]
+    while stack:
+        here, path = stack.pop()
+        if here.codec == cids.RAW:
+            continue
+        opened = open_node(here, budget)
+        if isinstance(opened, DagNode) and opened.kind in (TYPE_DIRECTORY, TYPE_SHARD):
+            children = list_directory(opened, path, budget)
+            stack.extend((link.cid, f"{path}/{name}" if path else name) for name, link in children)
+    return budget.entries
 
 
 def resolve(cid: Cid, path: str, source: BlockSource, limits: ReadLimits = DEFAULT_LIMITS) -> Cid:

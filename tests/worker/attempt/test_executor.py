@@ -24,7 +24,7 @@ from hearth.storage.stores import FolderStore, MemoryStore
 from tests.storage.test_unixfs import SHARD, put
 from tests.worker import wasm_tools
 from tests.worker.attempt.jobs import KEY, Jobs
-from worker.attempt import fetch, upload
+from worker.attempt import supply, upload
 from worker.attempt.executor import Executor
 from worker.attempt.task import Bounds, Task
 from worker.decide import LeaseKey
@@ -322,7 +322,7 @@ class Down(FolderStore):
 
 
 def test_start__store_that_is_down_for_a_while__is_asked_again(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fetch, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(supply, "RETRY_SECONDS", 0.01)
     monkeypatch.setattr(upload, "RETRY_SECONDS", 0.01)
     terms = rig.terms(rig.spec("env"))
     rig.store = Down(rig.store.root, reads=2, writes=2)
