@@ -158,7 +158,7 @@ def test_run__the_only_provider_lies_about_the_nonce_once__the_key_is_healed(
         use_rpc(scenario, liar.url)
         with working(scenario):
             wait(lambda: state_of(scenario).get("status") == "active", "the first beat is mined")
-    assert len(lies) > 1
+    assert lies
     assert {f"gap/{nonce}" for nonce in range(5)} <= set(scenario.transactions())
 
 
