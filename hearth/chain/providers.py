@@ -409,6 +409,10 @@ class Providers:
         faults = {one.name: one.fault for one in self._all if one.fault is not None}
         said = "; ".join(f"{name}: {fault.why}" for name, fault in faults.items())
         codes = {fault.code for fault in faults.values()}
+        if codes == {"RPC_LOGS_LIMIT"}:
+            return ChainError(
+                f"no provider serves the logs of a single block ({said})", code="RPC_LOGS_LIMIT", hint="hearth doctor"
+            )
         code = codes.pop() if len(codes) == 1 else "RPC_UNAVAILABLE"
         return ChainError(
             f"no RPC provider answers {method} ({said})",

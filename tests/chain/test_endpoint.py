@@ -18,7 +18,8 @@ from tests.chain.test_rpc import Provider, block_json, serving
 from tests.kit import liars
 from tests.kit.liars import Asked, Liar, lying
 
-pytestmark = pytest.mark.net
+# What is not bounded would wait for ever.
+pytestmark = [pytest.mark.net, pytest.mark.timeout(60)]
 
 SECONDS = 0.4
 

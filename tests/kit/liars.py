@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 import urllib.request
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -65,6 +66,13 @@ class Asked:
 
 Lie = Callable[[Asked], None]
 
+_deflate = zlib.compressobj(9, wbits=31)
+_BLANKS, _MORE_BLANKS = (
+    b"".join(_deflate.compress(b" " * (1 << 20)) for _ in range(16)) + _deflate.flush(zlib.Z_FULL_FLUSH)
+    for _ in range(2)
+)
+"""16 MiB of blanks as gzip, from the start of its stream and as they go on."""
+
 
 class Liar:
     """A provider at `url` that answers each request by the next of its lies; `counts` are its requests by method."""
@@ -90,6 +98,8 @@ class Liar:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        # Whoever is lied to hangs up.
+        self._server.handle_error = lambda *_: None  # type: ignore[method-assign,assignment,misc]
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True).start()
 
@@ -158,13 +168,9 @@ def packs_lists(asked: Asked) -> None:
 
 def bombs(asked: Asked) -> None:
     """3 MiB of gzip that are 3 GiB of blanks."""
-    import zlib
-
-    deflate = zlib.compressobj(9, wbits=31)
-    piece = b"".join(deflate.compress(b" " * (1 << 20)) for _ in range(64)) + deflate.flush(zlib.Z_SYNC_FLUSH)
-    asked.raw(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n")
-    for _ in range(48):
-        asked.raw(piece)
+    asked.raw(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" + _BLANKS)
+    for _ in range(200):
+        asked.raw(_MORE_BLANKS)
 
 
 def floods(asked: Asked) -> None:
