@@ -6,3 +6,8 @@ from __future__ import annotations
 def plain(text: str) -> str:
     r"""Return text with each half of a surrogate pair written out, as \ud800: it has no UTF-8, and stops any writer."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def brief(text: str, most: int = 80) -> str:
+    """Return text of at most `most` characters, with three dots where its end is left out."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."

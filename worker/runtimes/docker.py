@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import posixpath
 import re
 import threading
 import time
@@ -15,6 +16,9 @@ from dataclasses import replace
 from typing import Any
 
 from hearth.base.errors import HearthError
+from hearth.base.text import brief, plain
+from hearth.protocol.runtimes import DOCKER
+from hearth.protocol.units import format_size
 from worker.runtimes.base import (
     Check,
     Level,
@@ -35,6 +39,7 @@ from worker.runtimes.docker_request import LABEL, ImageFacts, container_config, 
 GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 POLL_SECONDS = 0.25
 ENGINE_SECONDS = 60
+MAX_VOLUMES = 64
 # Read by every process that starts in the container, also by the GPU hook outside of it (CVE-2025-23266).
 IMAGE_ENV_REFUSED = ("LD_PRELOAD", "LD_AUDIT")
 
@@ -99,6 +104,9 @@ class DockerRuntime:
             env = guest_env(request)
         except HearthError as refused:
             return RunResult(RunStatus.BAD_INPUT, refused.message)
+        if request.limits.memory_bytes < DOCKER.least_memory:
+            asked, least = format_size(request.limits.memory_bytes), format_size(DOCKER.least_memory)
+            return RunResult(RunStatus.BAD_INPUT, f"resources.memory is {asked}, and a container has {least} at least")
         wrong = [uuid for uuid in request.gpus if not GPU_UUID.match(uuid)]
         if wrong:
             return RunResult(RunStatus.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
@@ -339,13 +347,29 @@ def name_pull_failure(name: str, digest: str, message: str) -> RunResult:
 
 
 def refuse_image(facts: Mapping[str, Any]) -> RunResult | None:
-    """Refuse an image whose environment preloads code, from the engine's inspection of it."""
+    """Refuse an image that preloads code or declares volumes that no sandbox has, from the engine's inspection."""
     for item in facts["Config"].get("Env") or []:
         if item.partition("=")[0] in IMAGE_ENV_REFUSED:
             return RunResult(
                 RunStatus.IMAGE_MISSING, f"the image sets {item.partition('=')[0]}, which this worker refuses"
             )
+    volumes = sorted(facts["Config"].get("Volumes") or {})
+    wrong = next((volume for volume in volumes if not is_volume(volume)), None)
+    if wrong is not None or len(volumes) > MAX_VOLUMES:
+        why = f"{plain(brief(wrong))!r}" if wrong is not None else f"{len(volumes)} of them, more than {MAX_VOLUMES}"
+        return RunResult(
+            RunStatus.IMAGE_MISSING,
+            f"the image declares a VOLUME that no sandbox has ({why}): build it without, and write to /out or /tmp",
+        )
     return None
+
+
+def is_volume(path: str) -> bool:
+    """Say whether a folder that an image declares as a volume can be an empty one, besides those of the sandbox."""
+    if path in ("/in", "/job", "/out", "/tmp"):
+        return True
+    top = posixpath.normpath(path).lstrip("/").partition("/")[0]
+    return path.startswith("/") and top not in ("", ".", "..", "in", "job", "out", "proc", "sys", "dev")
 
 
 def _first_line(failed: Exception) -> str:

@@ -50,6 +50,10 @@ class TimeUp(Exception):
     """End the guest because its wall time is over."""
 
 
+class TooEarly(Exception):
+    """End the guest because it passed a pointer before its memory can be seen: in its start function."""
+
+
 class Wasi:
     """Serve the preview 1 calls of one guest. `charge(fuel)` is called first in every call and may end the guest."""
 
@@ -150,11 +154,13 @@ class Wasi:
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def _read(self, pointer: int, size: int) -> bytes:
-        assert self.memory is not None
+        if self.memory is None:
+            raise TooEarly
         return self.memory.read(pointer, size)
 
     def _write(self, pointer: int, data: bytes) -> None:
-        assert self.memory is not None
+        if self.memory is None:
+            raise TooEarly
         self.memory.write(pointer, data)
 
     def _write32(self, pointer: int, value: int) -> None:
@@ -379,11 +385,10 @@ class Wasi:
 
     def _fd_readdir(self, fd: int, buffer: int, size: int, cookie: int, result: int) -> None:
         folder = self._files.need_folder(fd)
-        if cookie == 0:
-            folder.listing = wasi_files.list_folder(folder)
+        listing = self._files.listing(folder, anew=cookie == 0)
         data = bytearray()
         size = min(size, MAX_TRANSFER)
-        for position, (name, number, kind) in enumerate(folder.listing[cookie:], start=cookie + 1):
+        for position, (name, number, kind) in enumerate(listing[cookie:], start=cookie + 1):
             data += abi.DIRENT.pack(position, number, len(name), kind) + name
             if len(data) >= size:
                 break
