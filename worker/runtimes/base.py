@@ -20,7 +20,6 @@ from typing import NamedTuple, Protocol
 
 from hearth.base.errors import SpecError
 from hearth.base.text import plain
-from hearth.protocol.units import format_size
 
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 # LD_* preloads code into every process of a container (CVE-2025-23266), NVIDIA_* steers the GPU hook; HEARTH_* is ours.
@@ -169,8 +168,8 @@ class Runtime(Protocol):
 def wasm_no_room(memory_bytes: int, engine_bytes: int) -> str:
     """Return why a wasm run whose engine met its cap, or left too little of the job's own memory, is given back."""
     return (
-        f"the engine needs more memory for this module than the job's {format_size(memory_bytes)} and "
-        f"{format_size(engine_bytes)} of its own: raise resources.memory, or split the module's largest function"
+        f"the engine needs more memory for this module than the job's {memory_bytes >> 20}MiB and "
+        f"{engine_bytes >> 20}MiB of its own: raise resources.memory, or split the module's largest function"
     )
 
 

@@ -191,13 +191,18 @@ def look(place: Place) -> os.stat_result:
         return os.stat(place.leaf, dir_fd=parent, follow_symlinks=False)
 
 
-def list_folder(folder: OpenFolder) -> list[tuple[bytes, int, int]]:
-    """Return (name, number, file type) of what is in a folder: itself, its parent, then the rest in order."""
+def list_folder(folder: OpenFolder, pay: Callable[[int], None]) -> list[tuple[bytes, int, int]]:
+    """Return (name, number, file type) of what is in a folder: itself, its parent, then the rest in order.
+
+    `pay` is told how many there are before any of them is looked at.
+    """
     found = [
         (b".", number_of(folder.mount, folder.path), abi.DIRECTORY),
         (b"..", number_of(folder.mount, folder.path[:-1]), abi.DIRECTORY),
     ]
-    with os.scandir(folder.fd) as entries:
+    with os.scandir(folder.fd) as scan:
+        entries = list(scan)
+        pay(len(entries))
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 kind = abi.DIRECTORY
@@ -209,14 +214,18 @@ def list_folder(folder: OpenFolder) -> list[tuple[bytes, int, int]]:
     return found[:2] + sorted(found[2:])
 
 
-def read_at(file: OpenFile, size: int, offset: int) -> bytes:
-    """Return up to `size` bytes, fewer only at the end of the file."""
+def left_of(file: OpenFile, size: int, offset: int) -> int:
+    """Return how many of `size` bytes from `offset` on a file has; one that may not be read is refused."""
     if not file.readable:
         raise Errno(abi.BADF)
+    return max(0, min(size, os.fstat(file.fd).st_size - offset))
+
+
+def read_at(file: OpenFile, size: int, offset: int) -> bytes:
+    """Return up to `size` bytes, fewer only at the end of the file; `offset` is within it where there are any."""
     data = b""
-    if offset < os.fstat(file.fd).st_size:
-        while len(data) < size and (more := os.pread(file.fd, size - len(data), offset + len(data))):
-            data += more
+    while len(data) < size and (more := os.pread(file.fd, size - len(data), offset + len(data))):
+        data += more
     return data
 
 
@@ -236,6 +245,9 @@ class Files:
 
     def __contains__(self, fd: int) -> bool:
         return fd in self._fds
+
+    def __len__(self) -> int:
+        return len(self._fds)
 
     def need(self, fd: int) -> Stream | OpenFolder | OpenFile:
         """Return what a descriptor stands for."""
@@ -301,14 +313,14 @@ class Files:
 
     # ---- open folders ----
 
-    def listing(self, folder: OpenFolder, *, anew: bool) -> list[tuple[bytes, int, int]]:
+    def listing(self, folder: OpenFolder, pay: Callable[[int], None], *, anew: bool) -> list[tuple[bytes, int, int]]:
         """Return what is in a folder, as it was when the guest began to read it (`anew`), see `list_folder`.
 
         Names are kept up to MAX_LISTED; a folder whose names had to go is listed again where the guest goes on with it.
         """
         listing = None if anew else folder.listing
         if listing is None:
-            listing = folder.listing = list_folder(folder)
+            listing = folder.listing = list_folder(folder, pay)
         self._listed = [*(other for other in self._listed if other is not folder), folder]
         while len(self._listed) > 1 and sum(len(one.listing or ()) for one in self._listed) > MAX_LISTED:
             self._listed.pop(0).listing = None

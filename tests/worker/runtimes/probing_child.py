@@ -24,6 +24,7 @@ from typing import Any
 from worker.runtimes import walls, wasm_child
 
 PARENT = os.getppid()
+REQUEST: dict[str, Any] = {}
 
 # name -> number on x86-64 and arm64, arguments with which the call works or fails by what it is given, not at the door
 CALLS: dict[str, tuple[tuple[int, int], tuple[Any, ...]]] = {
@@ -131,9 +132,9 @@ def attempts(request: dict[str, Any], key: Path, port: int) -> dict[str, Callabl
 
 
 def probe(_engine: object, _path: str, _memory: int) -> None:
-    key, port = wasm_child_request["command"][1:]
+    key, port = REQUEST["command"][1:]
     said: dict[str, str] = {}
-    for name, attempt in attempts(wasm_child_request, Path(key), int(port)).items():
+    for name, attempt in attempts(REQUEST, Path(key), int(port)).items():
         try:
             attempt()
             said[name] = "worked"
@@ -146,17 +147,14 @@ def probe(_engine: object, _path: str, _memory: int) -> None:
     raise wasm_child.ModuleRefused("probed")
 
 
-wasm_child_request: dict[str, Any] = {}
-
-
 def main() -> None:
-    run = wasm_child.run
+    confine = wasm_child.confine
 
-    def keep(engine: Any, request: dict[str, Any], started: Callable[[], None]) -> dict[str, Any]:
-        wasm_child_request.update(request)
-        return run(engine, request, started)
+    def keep(request: dict[str, Any]) -> None:
+        REQUEST.update(request)
+        confine(request)
 
-    wasm_child.run = keep
+    wasm_child.confine = keep
     wasm_child.load_module = probe  # type: ignore[assignment]
     for wall in sys.argv[1].split("-without-")[1:]:
         setattr(walls, {"files": "shut_files", "calls": "shut_calls"}[wall], lambda *_: None)

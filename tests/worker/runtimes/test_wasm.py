@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
-from hearth.protocol.wasi import MAX_MODULE_BYTES
+from hearth.protocol.wasi import CHARGES, MAX_MODULE_BYTES
 from tests.worker.wasm_tools import ROOT, command, from_c, from_text
-from worker.runtimes import walls, wasi, wasi_abi, wasi_files, wasm, wasm_child
+from worker.runtimes import walls, wasi_abi, wasi_files, wasm, wasm_child
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 
 MIB = 1 << 20
@@ -391,12 +391,24 @@ def test_run__host_calls__charged(box: Box) -> None:
     module = from_text(box.root, text)
     result = run(box, box.request(module, outputs=()))
     assert result.status is RunStatus.OK
-    assert 0 < result.fuel_used - 100 * wasi.FUEL_PER_CALL < 100 * 20
-    limit = result.fuel_used - wasi.FUEL_PER_CALL
+    assert 0 < result.fuel_used - 100 * CHARGES["call"] < 100 * 20
+    limit = result.fuel_used - CHARGES["call"]
     short = run(box, box.request(module, outputs=(), limits={"fuel": limit}))
     assert (short.status, short.fuel_used) == (RunStatus.OUT_OF_FUEL, limit)
     exact = run(box, box.request(module, outputs=(), limits={"fuel": result.fuel_used}))
     assert exact.status is RunStatus.OK
+
+
+def test_run__folder_listed_again_and_again__is_billed_for_every_name(box: Box, probe: Path) -> None:
+    """What a cheat gains: nothing. 20 listings of 100,000 names, which take some 8 s, are 8 s of fuel."""
+    for number in range(1000):
+        (box.root / "in" / f"{number}").touch()
+    result = run(box, box.request(probe, "relist"))
+    assert result.status is RunStatus.OK and result.fuel_used is not None
+    names = 20 * 1001
+    assert names * CHARGES["entry"] < result.fuel_used < 2 * names * CHARGES["entry"]
+    short = run(box, box.request(probe, "relist", limits={"fuel": names * CHARGES["entry"]}))
+    assert short.status is RunStatus.OUT_OF_FUEL
 
 
 @pytest.mark.parametrize("yields", [False, True])
