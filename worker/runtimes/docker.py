@@ -240,10 +240,11 @@ class _Run:
         share_inputs((request.job_dir, request.in_dir))
         lend_output(request.out_dir)
         facts = api.inspect_image(request.image)
+        volumes = tuple(sorted(facts["Config"].get("Volumes") or {}))
         config = container_config(
             request,
             self._env,
-            ImageFacts(volumes=tuple(sorted(facts["Config"].get("Volumes") or {}))),
+            ImageFacts(volumes=volumes),
             cpus=min(request.limits.cpus, int(api.info()["NCPU"])),
             runtime=self._runtime,
         )
@@ -258,7 +259,7 @@ class _Run:
                 api.start(container)
                 stopped = self._watch(container, began)
             except APIError as failed:
-                result = name_start_failure(_first_line(failed))
+                result = name_start_failure(_first_line(failed), volumes)
             else:
                 reader.join(ENGINE_SECONDS)
                 result = name_end(api.inspect_container(container)["State"], stopped, request)
@@ -329,8 +330,11 @@ def name_end(state: Mapping[str, Any], stopped: RunResult | None, request: RunRe
     return RunResult(RunStatus.EXIT, f"the program exited with {code}", exit_code=code)
 
 
-def name_start_failure(message: str) -> RunResult:
-    """Tell a command that the image does not have, which is the job's fault, from an engine that cannot start."""
+def name_start_failure(message: str, volumes: Iterable[str] = ()) -> RunResult:
+    """Tell a command that the image does not have, or a volume in its own way, from an engine that cannot start."""
+    for volume in volumes:
+        if f'to rootfs at "{posixpath.normpath(volume)}"' in message:
+            return RunResult(RunStatus.IMAGE_MISSING, _no_volume(volume))
     if "executable file not found" in message or ("no such file or directory" in message and "exec" in message):
         return RunResult(RunStatus.EXIT, f"the command was not found in the image: {message}", exit_code=127)
     if "permission denied" in message and "exec" in message:
@@ -355,21 +359,25 @@ def refuse_image(facts: Mapping[str, Any]) -> RunResult | None:
             )
     volumes = sorted(facts["Config"].get("Volumes") or {})
     wrong = next((volume for volume in volumes if not is_volume(volume)), None)
-    if wrong is not None or len(volumes) > MAX_VOLUMES:
-        why = f"{plain(brief(wrong))!r}" if wrong is not None else f"{len(volumes)} of them, more than {MAX_VOLUMES}"
-        return RunResult(
-            RunStatus.IMAGE_MISSING,
-            f"the image declares a VOLUME that no sandbox has ({why}): build it without, and write to /out or /tmp",
-        )
+    if wrong is not None:
+        return RunResult(RunStatus.IMAGE_MISSING, _no_volume(wrong))
+    if len(volumes) > MAX_VOLUMES:
+        why = f"the image declares {len(volumes)} volumes, more than {MAX_VOLUMES}: build it with fewer"
+        return RunResult(RunStatus.IMAGE_MISSING, why)
     return None
 
 
+def _no_volume(path: str) -> str:
+    return (
+        f"the image declares a VOLUME that no sandbox can give it, {plain(brief(path))!r}: build it without, and write "
+        "to /out or /tmp"
+    )
+
+
 def is_volume(path: str) -> bool:
-    """Say whether a folder that an image declares as a volume can be an empty one, besides those of the sandbox."""
-    if path in ("/in", "/job", "/out", "/tmp"):
-        return True
-    top = posixpath.normpath(path).lstrip("/").partition("/")[0]
-    return path.startswith("/") and top not in ("", ".", "..", "in", "job", "out", "proc", "sys", "dev")
+    """Say whether a folder that an image declares as a volume can be an empty one, as far as its name says."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return path.startswith("/") and ".." not in parts and parts not in ([], ["proc"], ["dev"])
 
 
 def _first_line(failed: Exception) -> str:

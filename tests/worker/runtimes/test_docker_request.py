@@ -165,6 +165,29 @@ def test_refuse_image__ld_preload_in_its_environment__refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("volume", "good"),
+    [
+        *((path, True) for path in ("/data", "/data/", "/var/lib/x", "/in", "/out", "/tmp", "/dev/shm", "/proc/x")),
+        *((path, False) for path in ("/", "//", "/.", "/../..", "data", "", "/proc", "//proc/", "/dev/.", "/x/../y")),
+    ],
+)
+def test_refuse_image__volume__where_a_sandbox_can_have_it(volume: str, good: bool) -> None:
+    refused = docker.refuse_image({"Config": {"Volumes": {volume: {}}}})
+    assert (refused is None) is good
+    if refused is not None:
+        assert refused.status is RunStatus.IMAGE_MISSING and "build it without" in refused.detail
+
+
+def test_refuse_image__more_volumes_than_a_sandbox_takes__refused_with_their_number() -> None:
+    def volumes(count: int) -> dict[str, Any]:
+        return {"Config": {"Volumes": {f"/{number}": {} for number in range(count)}}}
+
+    assert docker.refuse_image(volumes(docker.MAX_VOLUMES)) is None
+    refused = docker.refuse_image(volumes(docker.MAX_VOLUMES + 1))
+    assert refused is not None and "65 volumes, more than 64" in refused.detail
+
+
+@pytest.mark.parametrize(
     ("state", "status", "code"),
     [
         ({"ExitCode": 0, "OOMKilled": False}, RunStatus.OK, 0),
