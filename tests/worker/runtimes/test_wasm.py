@@ -589,10 +589,11 @@ def test_run__module_that_takes_more_memory_to_compile_than_its_job_has__bad_inp
     """What a cheat gains: nothing. The compiler has the memory of its job and a fixed share, not the machine's."""
     module = from_text(box.root, command(f"(local i64) {COSTLY * 6_000}"))
     monkeypatch.setattr(wasm, "ENGINE_BYTES", 48 * MIB)  # and a module of this size, to be done soon
-    for memory in (16, 256):  # the compiler's cap; what it leaves to the guest
+    for memory, stopped in ((16, True), (256, False)):  # while it compiles; by what it leaves to the guest
         result = run(box, box.request(module, limits={"memory_bytes": memory * MIB}))
         assert result.status is RunStatus.BAD_INPUT
         assert "raise resources.memory" in result.detail and f"{memory}MiB" in result.detail
+        assert (wasm.NO_MEMORY in result.stderr) is stopped
     monkeypatch.undo()
     assert run(box, box.request(module, outputs=())).status is RunStatus.OK
 
