@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from worker.runtimes.base import Check, Level
 
-PR_SET_DUMPABLE, PR_SET_NO_NEW_PRIVS = 4, 38
+PR_SET_NO_NEW_PRIVS = 38
 
 # ---- Landlock: linux/landlock.h; its three calls have the same numbers on every machine ----
 
@@ -158,7 +158,6 @@ def raise_walls(read: Iterable[str], write: Iterable[str]) -> None:
 
     Walls that this kernel does not have are left out. Raises OSError where it has one and it cannot be raised.
     """
-    _prctl(PR_SET_DUMPABLE, 0)  # no core file, whoever collects them, and no debugger of the same user
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
     if landlock_version() >= LEAST_VERSION:
         shut_files(read, write)

@@ -350,7 +350,7 @@ def confine(request: dict[str, Any]) -> None:
     memory = request["memory_bytes"]
     cpu = request["wall_seconds"] + request["compile_seconds"] + 30
     for kind, value in (
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CORE, 1),  # no core file, and unlike 0 none to a program that collects them either: core(5)
         (resource.RLIMIT_NOFILE, 2 * MAX_FDS),
         (resource.RLIMIT_FSIZE, max(request["out_bytes"], request["tmp_bytes"])),
         (resource.RLIMIT_AS, memory + ADDRESS_SLACK),

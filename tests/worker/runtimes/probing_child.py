@@ -43,7 +43,7 @@ CALLS: dict[str, tuple[tuple[int, int], tuple[Any, ...]]] = {
     "perf_event_open": ((298, 241), (0, 0, -1, -1, 0)),
     "memfd_create": ((319, 279), (b"hearth", 0)),
     "execveat": ((322, 281), (-1, b"", 0, 0, 0)),
-    "prctl": ((157, 167), (walls.PR_SET_DUMPABLE, 1, 0, 0, 0)),
+    "prctl": ((157, 167), (4, 1, 0, 0, 0)),
     "setuid": ((105, 146), (os.getuid(),)),
     "clone3": ((435, 435), (0, 0)),
 }
