@@ -30,6 +30,7 @@ from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duratio
 from hearth.storage.stores import Store, open_store
 from worker import gpu
 from worker.machine import others, overbooked, room_of, share_of
+from worker.runtimes import walls
 from worker.runtimes.base import Check, Level
 from worker.runtimes.wasm import WasmRuntime
 from worker.settings import (
@@ -116,11 +117,11 @@ def look_at_runtime(name: str, settings: Settings, chain_id: int) -> list[Check]
 
 
 def look_at_wasm() -> list[Check]:
-    """Check the WebAssembly engine."""
+    """Check the WebAssembly engine, and the walls that this kernel gives its process."""
     works, detail = WasmRuntime().available()
     # Another version of the engine would count fuel otherwise: the package names the one that works here.
     fix = "" if works else "pip install --force-reinstall hearth-market"
-    return [Check("wasm", Level.PASS if works else Level.FAIL, detail, fix)]
+    return [Check("wasm", Level.PASS if works else Level.FAIL, detail, fix), *walls.look()]
 
 
 def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:

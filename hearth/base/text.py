@@ -11,3 +11,8 @@ def plain(text: str) -> str:
 def one_line(text: str) -> str:
     """Return text as one line that any screen shows as it is: what is not printable is written out, as `\\x1b`."""
     return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in text)
+
+
+def brief(text: str, most: int = 80) -> str:
+    """Return text of at most `most` characters, with three dots where its end is left out."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -32,7 +32,7 @@ class RuntimeKind:
     `title` names it in sentences, `flag` on chain. `program` is the field of a job that names what it runs, `example`
     shows such a name, and `spelled` are the shell patterns by which one is told on a command line. Fuel is counted
     where `meters_fuel`; only where `takes_gpu` may a job ask for GPUs. A module is read before the post, to see that a
-    worker could start it, where it is `webassembly`.
+    worker could start it, where it is `webassembly`. With less than `least_memory` bytes no sandbox of the kind starts.
     """
 
     name: RuntimeName
@@ -44,6 +44,7 @@ class RuntimeKind:
     meters_fuel: bool = False
     takes_gpu: bool = False
     webassembly: bool = False
+    least_memory: int = 1
 
 
 WASM: Final = RuntimeKind(
@@ -64,6 +65,7 @@ DOCKER: Final = RuntimeKind(
     example='"name@sha256:..."',
     spelled=("*",),
     takes_gpu=True,
+    least_memory=6 << 20,  # Docker's own least; what runs in the container needs more
 )
 
 RUNTIMES: Final[Mapping[str, RuntimeKind]] = MappingProxyType({kind.name: kind for kind in (WASM, DOCKER)})

@@ -1,4 +1,4 @@
-"""What a WebAssembly unit may be: the calls that every worker offers, and the sizes that it takes.
+"""What a WebAssembly unit may be: the calls that every worker offers, what they cost, and the sizes that it takes.
 
 One list for the worker, which serves these calls, and for the submitter's check, which refuses a module that needs
 another. Source: https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md (names and parameters).
@@ -69,3 +69,25 @@ CALLS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Name -> parameters; i = i32, I = i64."""
+
+CHARGES: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        "call": 20_000,
+        "KiB": 512,
+        "buffer": 4_000,
+        "random byte": 32,
+        "string": 300,
+        "subscription": 1_000,
+        "path": 20_000,
+        "name": 2_000,
+        "change": 60_000,
+        "open file": 300,
+        "entry": 4_000,
+        "listed name": 700,
+    }
+)
+"""The fuel that a call costs beside the guest's own instructions, by what it does and how often; SPEC says of what.
+
+A unit of fuel stands for a nanosecond. The charges follow the data and nothing else, so that a run costs the same on
+every machine; `bench/bench_wasm.py` holds them against the time that calls take.
+"""

@@ -15,7 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from hearth.base.errors import HearthError
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES, RuntimeKind, RuntimeName
-from hearth.protocol.units import parse_duration, parse_size, split_rate
+from hearth.protocol.units import format_size, parse_duration, parse_size, split_rate
 from hearth.spec import rules
 from hearth.spec.problems import Location, Problem
 
@@ -372,6 +372,11 @@ def _resources(spec: JobSpec) -> Iterator[Problem]:
         place: Location = (*where, "gpu", name) if name == "vram" else (*where, name)
         if size is not None and not 0 < parse_size(size) <= most << 30:
             yield Problem(place, f"{size} is outside 1B..{most}GiB")
+    least = RUNTIMES[spec.kind].least_memory
+    if 0 < parse_size(need.memory) < least:
+        least_size = format_size(least)
+        problem = f"{need.memory} is less than the {least_size} with which {RUNTIMES[spec.kind].title} starts a program"
+        yield Problem((*where, "memory"), problem, f'write memory: "{least_size}", or more')
     yield from rules.regions(need.regions, (*where, "regions"))
     written = sum(parse_size(item.max_size) for item in spec.outputs)
     if need.disk is not None and parse_size(need.disk) < written:

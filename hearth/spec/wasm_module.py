@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final, NoReturn
 
 from hearth.base.errors import SpecError
+from hearth.base.text import brief
 from hearth.protocol import wasi
 from hearth.protocol.units import format_size
 
@@ -228,7 +229,7 @@ class _Reader:
             if kind >= len(_KINDS):
                 _bad(f"an export is of the unknown kind {kind}")
             if name in self.exports:
-                _bad(f'"{_shown(name)}" is exported twice')
+                _bad(f'"{brief(name)}" is exported twice')
             if kind == 2 and index >= len(self.memories):
                 _bad(f"memory {index} is exported and not declared")
             self.exports[name] = Export(_KINDS[kind], self._signature(index) if kind == 0 else None)
@@ -338,7 +339,7 @@ def _limits(body: _Bytes) -> int:
 
 
 def _check_import(wanted: Import) -> None:
-    name = f"{_shown(wanted.module)}.{_shown(wanted.name)}"
+    name = f"{brief(wanted.module)}.{brief(wanted.name)}"
     letters = wasi.CALLS.get(wanted.name)
     if wanted.module != wasi.MODULE or letters is None or wanted.signature is None:
         _refuse(
@@ -392,10 +393,6 @@ def _unsupported(what: str) -> NoReturn:
 
 def _bad(what: str) -> NoReturn:
     _refuse(f"is damaged: {what}", "compile or copy it again", "BAD_MODULE")
-
-
-def _shown(name: str) -> str:
-    return name if len(name) <= 80 else f"{name[:77]}..."
 
 
 def _refuse(what: str, hint: str, code: str) -> NoReturn:

@@ -18,6 +18,8 @@ from hearth.market import profiles
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network, NodeParameters
 from hearth.protocol import formulas, gpu_tiers, reputation, words
+from hearth.protocol import wasi as preview1
+from hearth.protocol.runtimes import DOCKER
 from hearth.protocol.types import (
     SENTINEL,
     Billing,
@@ -40,8 +42,9 @@ from tests.kit import world as w
 from tests.kit.evm import Evm, Reverted
 from tests.stateful.test_market import ALLOWED
 from worker.attempt import results
-from worker.runtimes import wasi
+from worker.runtimes import docker_images, wasi, wasm
 from worker.runtimes.base import RunResult, RunStatus
+from worker.runtimes.wasi_files import MAX_LISTED
 
 ROOT = Path(__file__).parents[2]
 SPEC = (ROOT / "docs" / "SPEC.md").read_text(encoding="utf-8")
@@ -593,9 +596,20 @@ def test_files__constants__are_the_codes() -> None:
     assert MAX_DOCUMENT_BYTES == 1 << 20 and "at most 1 MiB" in section("Job spec")
     for figure in (unixfs.CHUNK_BYTES, unixfs.LINKS_PER_NODE, unixfs.DIRECTORY_BLOCK_BYTES, FUEL_PER_SECOND):
         assert f"{figure:,}" in section("Job spec")
-    for figure in (wasi.FUEL_PER_CALL, wasi.FUEL_PER_BYTE, wasi.FUEL_PER_RANDOM_BYTE):
-        assert f"({figure:,})" in section("Worker")
     assert wasi.CLOCK_STEP_NS == 10**6 and wasi.CLOCK_START_NS == 1_577_836_800 * 10**9
+
+
+def test_worker__bounds_of_webassembly__are_the_codes() -> None:
+    text = " ".join(section("Worker").split())
+    (charges,) = tables(section("Worker"))
+    assert {bare(row[0]): int(row[1].replace(",", "")) for row in charges} == dict(preview1.CHARGES)
+    said = {row[0]: row[2] for row in charges}
+    assert f"at most {wasi.MAX_TRANSFER >> 20} MiB" in said["`KiB`"]
+    assert f"at most {wasi.MAX_IOVS:,}" in said["`buffer`"]
+    assert f"at most {wasi.MAX_SUBSCRIPTIONS:,}" in said["`subscription`"]
+    assert f"{MAX_LISTED:,} names in all" in text and f"{wasm.ENGINE_BYTES >> 20} MiB for the engine" in text
+    assert f"more than {docker_images.MAX_VOLUMES} of them" in text
+    assert f"a container of less than {DOCKER.least_memory >> 20} MiB" in text
 
 
 def test_files__documents__have_the_named_keys() -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from hearth.base.errors import SpecError
+from hearth.base.text import plain
 from hearth.protocol.runtimes import MAX_LOG_BYTES
 from hearth.protocol.runtimes import MAX_OUTPUT_ENTRIES as MAX_OUTPUT_ENTRIES
 
@@ -169,6 +170,14 @@ class Runtime(Protocol):
         """Kill what an earlier process of this worker left running, by label; return how many."""
 
 
+def wasm_no_room(memory_bytes: int, engine_bytes: int) -> str:
+    """Return why a wasm run whose engine met its cap, or left too little of the job's own memory, is given back."""
+    return (
+        f"the engine needs more memory for this module than the job's {memory_bytes >> 20}MiB and "
+        f"{engine_bytes >> 20}MiB of its own: raise resources.memory, or split the module's largest function"
+    )
+
+
 def wasm_late(left: float, seconds: int) -> str:
     """Return why a wasm run that had only `left` of its `seconds` is given back."""
     return f"compiling the module took too long: {max(0.0, left):.1f} of {seconds} s were left for its run"
@@ -280,18 +289,19 @@ def measure(folder: Path, volume: Path | None = None) -> Tree:
                     offence = offence or f"it has more than {MAX_OUTPUT_ENTRIES} entries"
                     return
                 entries += 1
-                name = f"{where}/{entry.name}"
+                path = f"{where}/{entry.name}"
+                name = plain(path)
                 try:
                     info = entry.stat(follow_symlinks=False)
                     blocks += info.st_blocks * 512
                     if stat.S_ISDIR(info.st_mode):
-                        if depth == MAX_OUTPUT_DEPTH or len(os.fsencode(name)) > MAX_OUTPUT_PATH:
+                        if depth == MAX_OUTPUT_DEPTH or len(os.fsencode(path)) > MAX_OUTPUT_PATH:
                             too_deep = True
                             offence = offence or f"a path is deeper than {MAX_OUTPUT_DEPTH} or {MAX_OUTPUT_PATH} bytes"
                             continue
                         below = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=fd)
                         try:
-                            scan(below, depth + 1, name)
+                            scan(below, depth + 1, path)
                         finally:
                             os.close(below)
                 except (FileNotFoundError, NotADirectoryError):

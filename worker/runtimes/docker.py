@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import posixpath
 import re
 import threading
 import time
@@ -21,6 +22,8 @@ from typing import Any
 import structlog
 
 from hearth.base.errors import HearthError
+from hearth.protocol.runtimes import DOCKER
+from hearth.protocol.units import format_size
 from worker.runtimes.base import (
     Check,
     Level,
@@ -36,7 +39,7 @@ from worker.runtimes.base import (
 )
 from worker.runtimes.docker_engine import CDI_ENGINE_MAJOR, engine_major, engine_name, judge_engine, no_cdi
 from worker.runtimes.docker_files import lend_output, share_inputs
-from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, look_at_disk
+from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, look_at_disk, no_volume
 from worker.runtimes.docker_janitor import Unreclaimed, look_at_janitor, reclaim
 from worker.runtimes.docker_request import JANITOR_LABEL, LABEL, ImageFacts, container_config, parse_image
 
@@ -101,6 +104,9 @@ class DockerRuntime:
             env = guest_env(request)
         except HearthError as refused:
             return RunResult(RunStatus.BAD_INPUT, refused.message)
+        if request.limits.memory_bytes < DOCKER.least_memory:
+            asked, least = format_size(request.limits.memory_bytes), format_size(DOCKER.least_memory)
+            return RunResult(RunStatus.BAD_INPUT, f"resources.memory is {asked}, and a container has {least} at least")
         wrong = [uuid for uuid in request.gpus if not GPU_UUID.match(uuid)]
         if wrong:
             return RunResult(RunStatus.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
@@ -229,10 +235,11 @@ class _Run:
         share_inputs((request.job_dir, request.in_dir))
         lend_output(request.out_dir)
         facts = api.inspect_image(request.image)
+        volumes = tuple(sorted(facts["Config"].get("Volumes") or {}))
         config = container_config(
             request,
             self._env,
-            ImageFacts(volumes=tuple(sorted(facts["Config"].get("Volumes") or {}))),
+            ImageFacts(volumes=volumes),
             cpus=min(request.limits.cpus, int(api.info()["NCPU"])),
             runtime=self._runtime,
         )
@@ -247,7 +254,7 @@ class _Run:
                 api.start(container)
                 stopped = self._watch(container, began)
             except APIError as failed:
-                result = name_start_failure(_first_line(failed), request.command)
+                result = name_start_failure(_first_line(failed), request.command, volumes)
             else:
                 reader.join(ENGINE_SECONDS)
                 result = name_end(api.inspect_container(container)["State"], stopped, request)
@@ -357,8 +364,11 @@ def name_end(state: Mapping[str, Any], stopped: RunResult | None, request: RunRe
     return RunResult(RunStatus.EXIT, f"the program exited with {code}", exit_code=code)
 
 
-def name_start_failure(message: str, command: Sequence[str] = ()) -> RunResult:
-    """Tell a command that the image does not have, which is the job's fault, from an engine that cannot start."""
+def name_start_failure(message: str, command: Sequence[str] = (), volumes: Iterable[str] = ()) -> RunResult:
+    """Tell a command that the image does not have, or a volume in its own way, from an engine that cannot start."""
+    for volume in volumes:
+        if f'to rootfs at "{posixpath.normpath(volume)}"' in message:
+            return RunResult(RunStatus.IMAGE_MISSING, no_volume(volume))
     program = f"{command[0]!r} or the image's entry point" if command else "the image's own command"
     if "executable file not found" in message or ("no such file or directory" in message and "exec" in message):
         return RunResult(RunStatus.EXIT, f"{program} was not found in the image", exit_code=127)

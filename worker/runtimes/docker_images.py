@@ -23,6 +23,7 @@ from typing import Any, Final
 import structlog
 
 from hearth.base.files import replace_text
+from hearth.base.text import brief, plain
 from hearth.protocol.units import GIB, format_size
 from worker import registries
 from worker.registries import DEFAULT_REGISTRIES
@@ -37,6 +38,7 @@ DISK_FACTOR: Final = 3
 """A pull is ended where the disk lost this many times an image's cap: packed, unpacked, and something beside it."""
 # Read by every process that starts in the container, also by the GPU hook outside of it (CVE-2025-23266).
 IMAGE_ENV_REFUSED: Final = ("LD_PRELOAD", "LD_AUDIT")
+MAX_VOLUMES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,10 +383,31 @@ def too_large(size: int, cap: int) -> RunResult:
 
 
 def refuse_image(facts: Mapping[str, Any]) -> RunResult | None:
-    """Refuse an image whose environment preloads code, from the engine's inspection of it."""
+    """Refuse an image that preloads code or declares volumes that no sandbox has, from the engine's inspection."""
     for item in facts["Config"].get("Env") or []:
         if item.partition("=")[0] in IMAGE_ENV_REFUSED:
             return RunResult(
                 RunStatus.IMAGE_MISSING, f"the image sets {item.partition('=')[0]}, which this worker refuses"
             )
+    volumes = sorted(facts["Config"].get("Volumes") or {})
+    wrong = next((volume for volume in volumes if not is_volume(volume)), None)
+    if wrong is not None:
+        return RunResult(RunStatus.IMAGE_MISSING, no_volume(wrong))
+    if len(volumes) > MAX_VOLUMES:
+        why = f"the image declares {len(volumes)} volumes, more than {MAX_VOLUMES}: build it with fewer"
+        return RunResult(RunStatus.IMAGE_MISSING, why)
     return None
+
+
+def no_volume(path: str) -> str:
+    """Return why an image that declares a folder as a volume cannot be run."""
+    return (
+        f"the image declares a VOLUME that no sandbox can give it, {plain(brief(path))!r}: build it without, and write "
+        "to /out or /tmp"
+    )
+
+
+def is_volume(path: str) -> bool:
+    """Say whether a folder that an image declares as a volume can be an empty one, as far as its name says."""
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    return path.startswith("/") and ".." not in parts and parts not in ([], ["proc"], ["dev"])

@@ -2,7 +2,8 @@
 
 Why not the engine's own WASI: it shows inode numbers, times and directory order of the host, and knows no size cap.
 Here the clock starts at a constant and moves by fixed steps, random numbers come from a seed, directories are sorted,
-every call is charged in fuel, and a write past a cap stops the guest at that very write on every machine. No sockets,
+every call is charged in fuel for what it does (preview1.CHARGES: a guest cannot burn the host's time unpaid), and a
+write past a cap stops the guest at that very write on every machine. No sockets,
 no links. Numbers and layouts are in wasi_abi, files in wasi_files; what a call reads from the guest's memory and writes
 to it is here.
 Source: https://github.com/WebAssembly/WASI/blob/main/legacy/preview1/docs.md.
@@ -14,7 +15,7 @@ import hashlib
 import os
 import stat
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from hearth.protocol import wasi as preview1
 from worker.runtimes import wasi_abi as abi
@@ -24,10 +25,6 @@ from worker.runtimes.wasi_files import Files, Mount, OpenFile, OpenFolder, Place
 
 CLOCK_START_NS = 1_577_836_800 * 10**9  # 2020-01-01T00:00:00Z
 CLOCK_STEP_NS = 1_000_000
-# A host call costs far more time than one instruction; without this a guest could burn hours of host time unpaid.
-FUEL_PER_CALL = 20_000
-FUEL_PER_BYTE = 1
-FUEL_PER_RANDOM_BYTE = 16
 MAX_PATH = 4096
 MAX_IOVS = 1024
 MAX_TRANSFER = 16 << 20
@@ -50,6 +47,24 @@ class TimeUp(Exception):
     """End the guest because its wall time is over."""
 
 
+class TooEarly(Exception):
+    """End the guest because it passed a pointer before its memory can be seen: in its start function."""
+
+
+class Strings:
+    """Hold the arguments or the environment as a guest reads them: one after the other, each with its NUL."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.starts: list[int] = []
+        parts: list[bytes] = []
+        size = 0
+        for text in texts:
+            parts.append(text.encode() + b"\0")
+            self.starts.append(size)
+            size += len(parts[-1])
+        self.data = b"".join(parts)
+
+
 class Wasi:
     """Serve the preview 1 calls of one guest. `charge(fuel)` is called first in every call and may end the guest."""
 
@@ -64,8 +79,8 @@ class Wasi:
         stderr: Callable[[bytes], None],
         charge: Callable[[int], None],
     ) -> None:
-        self._args = [arg.encode() + b"\0" for arg in args]
-        self._env = [f"{name}={value}".encode() + b"\0" for name, value in env.items()]
+        self._args = Strings(args)
+        self._env = Strings(f"{name}={value}" for name, value in env.items())
         self._seed = seed
         self._random_block = 0
         self._random_left = b""
@@ -133,7 +148,7 @@ class Wasi:
         masks = [0xFFFF_FFFF if letter == "i" else 0xFFFF_FFFF_FFFF_FFFF for letter in letters]
 
         def call(*values: int) -> int:
-            self._charge(FUEL_PER_CALL)
+            self._pay("call")
             try:
                 body(*(value & mask for value, mask in zip(values, masks, strict=True)))
             except Errno as refused:
@@ -147,14 +162,20 @@ class Wasi:
 
         return call
 
+    def _pay(self, what: str, count: int = 1) -> None:
+        """Charge for work before it is done."""
+        self._charge(preview1.CHARGES[what] * count)
+
     # -- memory ------------------------------------------------------------------------------------------------------
 
     def _read(self, pointer: int, size: int) -> bytes:
-        assert self.memory is not None
+        if self.memory is None:
+            raise TooEarly
         return self.memory.read(pointer, size)
 
     def _write(self, pointer: int, data: bytes) -> None:
-        assert self.memory is not None
+        if self.memory is None:
+            raise TooEarly
         self.memory.write(pointer, data)
 
     def _write32(self, pointer: int, value: int) -> None:
@@ -166,21 +187,21 @@ class Wasi:
     def _iovs(self, pointer: int, count: int) -> list[tuple[int, int]]:
         if count > MAX_IOVS:
             raise Errno(abi.INVAL)
+        self._pay("buffer", count)
         return [(at, size) for at, size in abi.IOVEC.iter_unpack(self._read(pointer, abi.IOVEC.size * count))]
 
     def _gather(self, pointer: int, count: int) -> bytes:
         """Read the guest's buffers, at most MAX_TRANSFER bytes (a short write is legal)."""
+        iovs = self._iovs(pointer, count)
+        room = min(sum(size for _, size in iovs), MAX_TRANSFER)
+        self._pay("KiB", -(-room // 1024))
         parts: list[bytes] = []
-        room = MAX_TRANSFER
-        for at, size in self._iovs(pointer, count):
+        for at, size in iovs:
             parts.append(self._read(at, min(size, room)))
             room -= len(parts[-1])
-        data = b"".join(parts)
-        self._charge(FUEL_PER_BYTE * len(data))
-        return data
+        return b"".join(parts)
 
     def _scatter(self, iovs: list[tuple[int, int]], data: bytes) -> None:
-        self._charge(FUEL_PER_BYTE * len(data))
         done = 0
         for at, size in iovs:
             self._write(at, data[done : done + size])
@@ -192,6 +213,7 @@ class Wasi:
         if size > MAX_PATH:
             raise Errno(abi.NAMETOOLONG)
         raw = self._read(pointer, size)
+        self._charge(preview1.CHARGES["path"] + preview1.CHARGES["name"] * (raw.count(b"/") + 1))
         if b"\0" in raw:
             raise Errno(abi.INVAL)
         try:
@@ -205,15 +227,15 @@ class Wasi:
 
     # -- arguments, clock, random ------------------------------------------------------------------------------------
 
-    def _sizes(self, strings: list[bytes], count: int, size: int) -> None:
-        self._write32(count, len(strings))
-        self._write32(size, sum(map(len, strings)))
+    def _sizes(self, strings: Strings, count: int, size: int) -> None:
+        self._write32(count, len(strings.starts))
+        self._write32(size, len(strings.data))
 
-    def _strings(self, strings: list[bytes], pointers: int, buffer: int) -> None:
-        for position, text in enumerate(strings):
-            self._write32(pointers + 4 * position, buffer)
-            self._write(buffer, text)
-            buffer += len(text)
+    def _strings(self, strings: Strings, pointers: int, buffer: int) -> None:
+        self._pay("string", len(strings.starts))
+        # Past the last address it starts anew, and the write of the strings is refused.
+        self._write(pointers, b"".join(struct.pack("<I", buffer + start & 0xFFFF_FFFF) for start in strings.starts))
+        self._write(buffer, strings.data)
 
     def _clock_res_get(self, clock: int, result: int) -> None:
         if clock >= abi.CLOCKS:
@@ -229,31 +251,32 @@ class Wasi:
     def _random_get(self, pointer: int, size: int) -> None:
         while size:
             step = min(size, 1 << 16)
-            self._charge(FUEL_PER_RANDOM_BYTE * step)
-            while len(self._random_left) < step:
-                block = hashlib.sha256(self._seed + self._random_block.to_bytes(8, "little")).digest()
+            self._pay("random byte", step)
+            data = bytearray(self._random_left)
+            while len(data) < step:
+                data += hashlib.sha256(self._seed + self._random_block.to_bytes(8, "little")).digest()
                 self._random_block += 1
-                self._random_left += block
-            self._write(pointer, self._random_left[:step])
-            self._random_left = self._random_left[step:]
+            self._write(pointer, bytes(data[:step]))
+            self._random_left = bytes(data[step:])
             pointer, size = pointer + step, size - step
 
     def _poll_oneoff(self, subscriptions: int, events: int, count: int, stored: int) -> None:
         if not 0 < count <= MAX_SUBSCRIPTIONS:
             raise Errno(abi.INVAL)
+        self._pay("subscription", count)
         ready: list[bytes] = []
         clocks: list[tuple[int, int]] = []
-        size = abi.SUBSCRIPTION_BYTES
-        for raw in (self._read(subscriptions + size * i, size) for i in range(count)):
-            userdata, tag = abi.SUBSCRIPTION.unpack_from(raw)
+        raw = self._read(subscriptions, abi.SUBSCRIPTION_BYTES * count)
+        for at in range(0, len(raw), abi.SUBSCRIPTION_BYTES):
+            userdata, tag = abi.SUBSCRIPTION.unpack_from(raw, at)
             if tag == abi.EVENT_CLOCK:
-                clock, timeout, _, flags = abi.SUBSCRIPTION_CLOCK.unpack_from(raw, 16)
+                clock, timeout, _, flags = abi.SUBSCRIPTION_CLOCK.unpack_from(raw, at + 16)
                 if flags & abi.CLOCK_ABSOLUTE:
                     now = self._elapsed_ns + (CLOCK_START_NS if clock == abi.CLOCK_REALTIME else 0)
                     timeout = max(0, timeout - now)
                 clocks.append((timeout, userdata))
             else:
-                fd = struct.unpack_from("<I", raw, 16)[0]
+                fd = struct.unpack_from("<I", raw, at + 16)[0]
                 ready.append(abi.EVENT.pack(userdata, abi.OK if fd in self._files else abi.BADF, tag, 0, 0))
         if not ready:
             # Nothing but time is waited for: time jumps, so that a sleep costs nobody anything.
@@ -307,7 +330,9 @@ class Wasi:
     def _read_into(self, file: OpenFile, pointer: int, count: int, offset: int) -> int:
         """Fill the guest's buffers from a file and return the bytes read."""
         iovs = self._iovs(pointer, count)
-        data = wasi_files.read_at(file, min(sum(size for _, size in iovs), MAX_TRANSFER), offset)
+        size = wasi_files.left_of(file, min(sum(size for _, size in iovs), MAX_TRANSFER), offset)
+        self._pay("KiB", -(-size // 1024))
+        data = wasi_files.read_at(file, size, offset)
         self._scatter(iovs, data)
         return len(data)
 
@@ -379,15 +404,15 @@ class Wasi:
 
     def _fd_readdir(self, fd: int, buffer: int, size: int, cookie: int, result: int) -> None:
         folder = self._files.need_folder(fd)
-        if cookie == 0:
-            folder.listing = wasi_files.list_folder(folder)
+        listing = self._files.listing(folder, lambda count: self._pay("entry", count), anew=cookie == 0)
         data = bytearray()
         size = min(size, MAX_TRANSFER)
-        for position, (name, number, kind) in enumerate(folder.listing[cookie:], start=cookie + 1):
+        position = cookie
+        while position < len(listing) and len(data) < size:
+            name, number, kind = listing[position]
+            position += 1
             data += abi.DIRENT.pack(position, number, len(name), kind) + name
-            if len(data) >= size:
-                break
-        self._charge(FUEL_PER_BYTE * len(data))
+        self._pay("listed name", position - cookie)
         self._write(buffer, bytes(data[:size]))
         self._write32(result, min(len(data), size))
 
@@ -403,6 +428,8 @@ class Wasi:
         fdflags: int,
         result: int,
     ) -> None:
+        if oflags & abi.O_CREAT:
+            self._pay("change")
         opened = self._files.open(
             self._place(fd, pointer, size),
             oflags,
@@ -431,15 +458,20 @@ class Wasi:
         raise Errno(abi.INVAL)  # nothing here is a link
 
     def _path_create_directory(self, fd: int, pointer: int, size: int) -> None:
+        self._pay("change")
         self._files.create_folder(self._place(fd, pointer, size))
 
     def _path_remove_directory(self, fd: int, pointer: int, size: int) -> None:
+        self._pay("change")
         self._files.remove_folder(self._place(fd, pointer, size))
 
     def _path_unlink_file(self, fd: int, pointer: int, size: int) -> None:
+        self._pay("change")
         self._files.unlink(self._place(fd, pointer, size))
 
     def _path_rename(self, fd: int, pointer: int, size: int, to_fd: int, to_pointer: int, to_size: int) -> None:
+        self._pay("change")
+        self._pay("open file", len(self._files))
         self._files.rename(self._place(fd, pointer, size), self._place(to_fd, to_pointer, to_size))
 
 

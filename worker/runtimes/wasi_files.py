@@ -12,7 +12,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from worker.runtimes import wasi_abi as abi
@@ -21,6 +21,7 @@ from worker.runtimes.wasi_abi import Errno
 
 MAX_FDS = 256
 MAX_ENTRIES = MAX_OUTPUT_ENTRIES
+MAX_LISTED = 1 << 16  # names of listed folders that are kept, so that no guest fills the host's memory with them
 MAX_DEPTH = MAX_OUTPUT_DEPTH - 1  # names below a mount: a tree must stay within what tools can walk and delete
 _FOLDER_FLAGS = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -78,13 +79,13 @@ class Stream:
 
 @dataclass
 class OpenFolder:
-    """Hold an open directory: its mount, its guest path below the mount, its host descriptor."""
+    """Hold an open directory: its mount, its guest path below the mount, its host descriptor, and its names."""
 
     mount: Mount
     path: tuple[str, ...]
     fd: int
     preopen: bool = False
-    listing: list[tuple[bytes, int, int]] = field(default_factory=list)
+    listing: list[tuple[bytes, int, int]] | None = None
 
 
 @dataclass
@@ -190,13 +191,18 @@ def look(place: Place) -> os.stat_result:
         return os.stat(place.leaf, dir_fd=parent, follow_symlinks=False)
 
 
-def list_folder(folder: OpenFolder) -> list[tuple[bytes, int, int]]:
-    """Return (name, number, file type) of what is in a folder: itself, its parent, then the rest in order."""
+def list_folder(folder: OpenFolder, pay: Callable[[int], None]) -> list[tuple[bytes, int, int]]:
+    """Return (name, number, file type) of what is in a folder: itself, its parent, then the rest in order.
+
+    `pay` is told how many there are before any of them is looked at.
+    """
     found = [
         (b".", number_of(folder.mount, folder.path), abi.DIRECTORY),
         (b"..", number_of(folder.mount, folder.path[:-1]), abi.DIRECTORY),
     ]
-    with os.scandir(folder.fd) as entries:
+    with os.scandir(folder.fd) as scan:
+        entries = list(scan)
+        pay(len(entries))
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 kind = abi.DIRECTORY
@@ -208,14 +214,18 @@ def list_folder(folder: OpenFolder) -> list[tuple[bytes, int, int]]:
     return found[:2] + sorted(found[2:])
 
 
-def read_at(file: OpenFile, size: int, offset: int) -> bytes:
-    """Return up to `size` bytes, fewer only at the end of the file."""
+def left_of(file: OpenFile, size: int, offset: int) -> int:
+    """Return how many of `size` bytes from `offset` on a file has; one that may not be read is refused."""
     if not file.readable:
         raise Errno(abi.BADF)
+    return max(0, min(size, os.fstat(file.fd).st_size - offset))
+
+
+def read_at(file: OpenFile, size: int, offset: int) -> bytes:
+    """Return up to `size` bytes, fewer only at the end of the file; `offset` is within it where there are any."""
     data = b""
-    if offset < os.fstat(file.fd).st_size:
-        while len(data) < size and (more := os.pread(file.fd, size - len(data), offset + len(data))):
-            data += more
+    while len(data) < size and (more := os.pread(file.fd, size - len(data), offset + len(data))):
+        data += more
     return data
 
 
@@ -228,11 +238,16 @@ class Files:
         for mount in mounts:
             fd = os.open(mount.host, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             self._fds[len(self._fds)] = OpenFolder(mount, (), fd, preopen=True)
+        self._listed: list[OpenFolder] = []
+        """Folders whose names are kept, the last one read at the end."""
 
     # ---- descriptors ----
 
     def __contains__(self, fd: int) -> bool:
         return fd in self._fds
+
+    def __len__(self) -> int:
+        return len(self._fds)
 
     def need(self, fd: int) -> Stream | OpenFolder | OpenFile:
         """Return what a descriptor stands for."""
@@ -268,6 +283,8 @@ class Files:
         os.close(found.fd)
         if isinstance(found, OpenFile):
             self._drop_open(found)
+        else:
+            self._listed = [folder for folder in self._listed if folder is not found]
 
     def _drop_open(self, file: OpenFile) -> None:
         written = self._written.get(file.key)
@@ -293,6 +310,21 @@ class Files:
             if fd not in self._fds:
                 return fd
         raise Errno(abi.MFILE)
+
+    # ---- open folders ----
+
+    def listing(self, folder: OpenFolder, pay: Callable[[int], None], *, anew: bool) -> list[tuple[bytes, int, int]]:
+        """Return what is in a folder, as it was when the guest began to read it (`anew`), see `list_folder`.
+
+        Names are kept up to MAX_LISTED; a folder whose names had to go is listed again where the guest goes on with it.
+        """
+        listing = None if anew else folder.listing
+        if listing is None:
+            listing = folder.listing = list_folder(folder, pay)
+        self._listed = [*(other for other in self._listed if other is not folder), folder]
+        while len(self._listed) > 1 and sum(len(one.listing or ()) for one in self._listed) > MAX_LISTED:
+            self._listed.pop(0).listing = None
+        return listing
 
     # ---- open files ----
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import HearthError
+from hearth.base.text import brief
 from hearth.protocol.wasi import MAX_MEMORY_BYTES
 from worker.runtimes.base import (
     LogBuffer,
@@ -35,11 +36,14 @@ from worker.runtimes.base import (
     check_outputs,
     guest_env,
     wasm_late,
+    wasm_no_room,
 )
 
 CHILD = "worker.runtimes.wasm_child"
 PROGRAM_NAME = "main"  # argv[0]; the module's file name is the worker's business and would differ between machines
 COMPILE_SECONDS = 60
+# What a unit's process may hold beside the memory of its job: Python, the engine, and what that compiles.
+ENGINE_BYTES = 256 << 20
 # The child ends itself at the deadline; one that cannot (a hang inside the engine) is killed this much later.
 KILL_AFTER_SECONDS = 5
 # One that is not over when its lease needs the answer is killed this much later: the decline must still be mined.
@@ -47,6 +51,9 @@ LATE_SECONDS = 0.5
 POLL_SECONDS = 0.1
 MAX_RESULT_BYTES = 64 * 1024
 TMP_PREFIX = "hearth-wasm-"
+NO_MEMORY = b"memory allocation of"
+"""What the engine says before it aborts because it was refused memory."""
+MAX_LAST_WORDS = 300
 
 
 class WasmRuntime:
@@ -113,7 +120,8 @@ class WasmRuntime:
             # Both processes read the machine's one monotonic clock. None: no lease waits (JSON has no infinity).
             "until": request.until if math.isfinite(request.until) else None,
             "compile_seconds": COMPILE_SECONDS,
-            "memory_bytes": min(limits.memory_bytes, MAX_MEMORY_BYTES),
+            "memory_bytes": _memory_of(request),
+            "engine_bytes": ENGINE_BYTES,
             "out_bytes": limits.out_bytes,
             "tmp_bytes": limits.tmp_bytes,
             "fuel": limits.fuel,
@@ -160,7 +168,7 @@ class WasmRuntime:
                 child.kill()
                 os.close(result_fd)
         wall = time.monotonic() - (said.running_since or begun)
-        result = _name_end(said.last_answer(), child.returncode, killed, said.running_since, request)
+        result = _name_end(said, child.returncode, killed, request)
         return replace(
             result,
             wall_seconds=wall,
@@ -231,6 +239,11 @@ class _Said:
         return None
 
 
+def _memory_of(request: RunRequest) -> int:
+    """Return the most bytes of memory that a guest can have."""
+    return min(request.limits.memory_bytes, MAX_MEMORY_BYTES)
+
+
 def _engine_id() -> str:
     from worker.runtimes.wasm_child import engine_id
 
@@ -241,14 +254,13 @@ def _no_module(path: Path | None) -> RunResult:
     return RunResult(RunStatus.BAD_INPUT, f"the module file {path} does not exist")
 
 
-def _name_end(
-    answer: dict[str, Any] | None, code: int, killed: RunStatus | None, since: float | None, request: RunRequest
-) -> RunResult:
+def _name_end(said: _Said, code: int, killed: RunStatus | None, request: RunRequest) -> RunResult:
     """Name the end of a child: by its own answer, unless it was cancelled or gave none."""
+    answer = said.last_answer()
     if killed is RunStatus.CANCELLED:
         return RunResult(RunStatus.CANCELLED, "cancelled")
     if answer is None:
-        return _name_death(code, killed, since, request)
+        return _name_death(said, code, killed, request)
     return RunResult(
         RunStatus(answer["status"]),
         answer["detail"],
@@ -257,14 +269,14 @@ def _name_end(
     )
 
 
-def _name_death(code: int, killed: RunStatus | None, since: float | None, request: RunRequest) -> RunResult:
-    """Name the end of a child that gave no answer; `since` is when its guest began to run, None where it never did.
+def _name_death(said: _Said, code: int, killed: RunStatus | None, request: RunRequest) -> RunResult:
+    """Name the end of a child that gave no answer.
 
     A compiler that dies or takes too long is the module's fault. A running guest that takes the engine down is
     a trap. SIGKILL that we did not send, or a Python error, is the machine's trouble and says nothing about the job.
     A guest that had less than its wall seconds because its module compiled for so long did not time out.
     """
-    running = since is not None
+    since = said.running_since
     if killed is RunStatus.TIMEOUT:
         if since is None:
             return RunResult(RunStatus.BAD_INPUT, "the module was not compiled in the time that there was")
@@ -276,9 +288,14 @@ def _name_death(code: int, killed: RunStatus | None, since: float | None, reques
     if -code == signal.SIGXCPU:
         return RunResult(RunStatus.TIMEOUT, f"the sandbox process {how}")
     if -code in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP):
-        if running:
+        if since is not None:
             return RunResult(RunStatus.TRAP, f"the sandbox process {how}")
+        if NO_MEMORY in said.logs["stderr"].value():  # all of it is the engine's: no guest has run
+            return RunResult(RunStatus.BAD_INPUT, wasm_no_room(_memory_of(request), ENGINE_BYTES))
         return RunResult(RunStatus.BAD_INPUT, f"the module took the compiler down: the process {how}")
+    if code > 0:  # Python's last line says why
+        last = said.logs["stderr"].value().decode(errors="replace").strip().rpartition("\n")[2]
+        how = f"{how}: {brief(last, MAX_LAST_WORDS)}"
     return RunResult(RunStatus.BROKEN, f"the sandbox process {how}")
 
 

@@ -2,7 +2,8 @@
 
 The request is one JSON object on stdin, the guest's stdout and stderr are this process's, and RESULT_FD receives one
 JSON line when the guest starts and one when it ended. A crash, a hang or a memory blow-up of the engine costs this
-process, never the worker. The store lives for one run and is dropped with it, trap or not (CVE-2026-104855).
+process, never the worker; a hole in it gives a stranger what `walls` left. The store lives for one run and is dropped
+with it, trap or not (CVE-2026-104855).
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hearth.base.text import brief
 from hearth.protocol import wasi as preview1
-from worker.runtimes import wasi, wasi_abi
-from worker.runtimes.base import measure, wasm_late
+from worker.runtimes import walls, wasi, wasi_abi
+from worker.runtimes.base import measure, wasm_late, wasm_no_room
 from worker.runtimes.wasi_files import MAX_FDS, Mount, OverCap, Quota
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 # Everything that can change a result or a fuel count; a change here is a new engine, named in every report.
 ENGINE_CONFIG: dict[str, bool | int | str] = {
-    "config_version": 1,
+    "config_version": 2,
     "strategy": "cranelift",
     "cranelift_opt_level": "speed",
     "cranelift_nan_canonicalization": True,
@@ -59,16 +60,14 @@ ENGINE_CONFIG: dict[str, bool | int | str] = {
     "wasm_stack_switching": False,
     "wasm_component_model": False,
     "parallel_compilation": False,
-    "fuel_per_call": wasi.FUEL_PER_CALL,
-    "fuel_per_byte": wasi.FUEL_PER_BYTE,
-    "fuel_per_random_byte": wasi.FUEL_PER_RANDOM_BYTE,
+    **{f"fuel_per_{what}": fuel for what, fuel in preview1.CHARGES.items()},
 }
 MAX_TABLE_ELEMENTS = 1_000_000
 NO_LIMIT_FUEL = (1 << 63) - 1
 # The engine reserves 4 GiB of addresses for a linear memory so that it needs no bounds checks; only what is written
-# counts as data. The slack holds Python, the engine and one compilation.
+# counts as data.
 ADDRESS_SLACK = 12 << 30
-DATA_SLACK = 1 << 30
+MAX_DETAIL = 1000  # characters: a module may name what it imports as long as it likes
 # A trap while the memory is this close to its cap is named out of memory: guests that fail to grow abort.
 NEARLY_FULL_BYTES = 1 << 20
 PR_SET_PDEATHSIG = 1
@@ -76,6 +75,8 @@ PR_SET_PDEATHSIG = 1
 
 def engine_id() -> str:
     """Return the engine's name: version of wasmtime and a hash of every setting that matters."""
+    from importlib.metadata import version  # slow to load, and asked by the worker only
+
     text = json.dumps(ENGINE_CONFIG, sort_keys=True).encode()
     return f"wasmtime {version('wasmtime')} config {hashlib.sha256(text).hexdigest()[:16]}"
 
@@ -144,7 +145,8 @@ def load_module(engine: wasmtime.Engine, path: str, memory_bytes: int) -> wasmti
         raise ModuleRefused(f"invalid or unsupported module: {str(failed).strip()[:500]}") from None
     for wanted in module.imports:
         if wanted.module != preview1.MODULE or wanted.name not in preview1.CALLS:
-            raise ModuleRefused(f"unknown import {wanted.module}.{wanted.name}: only {preview1.MODULE} is offered")
+            name = f"{brief(wanted.module)}.{brief(wanted.name or '')}"
+            raise ModuleRefused(f"unknown import {name}: only {preview1.MODULE} is offered")
     exports = {export.name: export.type for export in module.exports}
     if not isinstance(exports.get("_start"), wasmtime.FuncType):
         raise ModuleRefused("no function _start is exported: compile a WASI command")
@@ -264,6 +266,11 @@ def end_of(guest: Callable[[], None], host: wasi.Wasi, limit: int, request: dict
         return {"status": "out_of_fuel", "detail": f"used all of {limit} fuel"}
     except wasi.TimeUp:
         return {"status": "timeout", "detail": f"not done after {request['wall_seconds']} s"}
+    except wasi.TooEarly:
+        return {
+            "status": "trap",
+            "detail": "its start function calls the host before its memory can be seen: call it in main",
+        }
     except wasmtime.Trap as trap:
         return name_trap(trap, limit, request, host.memory)
     except wasmtime.WasmtimeError as failed:
@@ -271,20 +278,24 @@ def end_of(guest: Callable[[], None], host: wasi.Wasi, limit: int, request: dict
     return {"status": "ok", "exit_code": 0, "detail": ""}
 
 
-def run(request: dict[str, Any], started: Callable[[], None]) -> dict[str, Any]:
+def run(
+    engine: wasmtime.Engine, request: dict[str, Any], started: Callable[[], None], held: Callable[[], int]
+) -> dict[str, Any]:
     """Compile and run one unit; return {status, detail, exit_code, fuel_used}.
 
-    `started()` is called when the guest's first instruction is next, and starts the wall clock.
+    `started()` is called when the guest's first instruction is next, and starts the wall clock; `held()` are the bytes
+    that this process holds. Raises MemoryError where it met its cap.
     """
     import wasmtime
 
-    engine = make_engine()
     try:
         module = load_module(engine, request["module"], request["memory_bytes"])
     except ModuleRefused as refused:
         return {"status": "bad_input", "detail": str(refused)}
     except MemoryShort as short:
         return {"status": "oom", "detail": str(short), "fuel_used": 0}
+    if held() > request["engine_bytes"]:
+        raise MemoryError  # the guest could not have all of its own, or more of it on one machine than on another
     store = wasmtime.Store(engine)
     store.set_limits(
         memory_size=request["memory_bytes"], table_elements=MAX_TABLE_ELEMENTS, instances=1, tables=64, memories=1
@@ -339,17 +350,22 @@ def confine(request: dict[str, Any]) -> None:
     memory = request["memory_bytes"]
     cpu = request["wall_seconds"] + request["compile_seconds"] + 30
     for kind, value in (
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_CORE, 1),  # no core file, and unlike 0 none to a program that collects them either: core(5)
         (resource.RLIMIT_NOFILE, 2 * MAX_FDS),
         (resource.RLIMIT_FSIZE, max(request["out_bytes"], request["tmp_bytes"])),
         (resource.RLIMIT_AS, memory + ADDRESS_SLACK),
-        (resource.RLIMIT_DATA, memory + DATA_SLACK),
+        (resource.RLIMIT_DATA, memory + request["engine_bytes"]),
         (resource.RLIMIT_CPU, cpu),
     ):
         _, hard = resource.getrlimit(kind)
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))
     os.umask(0o077)
+
+
+def held_bytes(statm: int) -> int:
+    """Return the bytes that count for this process's cap, from its open /proc/self/statm."""
+    return int(os.pread(statm, 256, 0).split()[5]) * resource.getpagesize()
 
 
 def die_with_parent() -> None:
@@ -366,11 +382,21 @@ def main() -> None:
     result_fd = int(sys.argv[2])
     request = json.loads(sys.stdin.buffer.read())
     confine(request)
+    statm = os.open("/proc/self/statm", os.O_RDONLY)
+    engine = make_engine()  # loads the engine's library, whose file is out of reach from the next line on
+    walls.raise_walls(
+        read=[request[name] for name in ("module", "in_dir", "job_dir")],
+        write=[request[name] for name in ("out_dir", "tmp_dir")],
+    )
 
     def say(message: dict[str, Any]) -> None:
         write_all(result_fd, json.dumps(message).encode() + b"\n")
 
-    say(run(request, lambda: say({"phase": "run"})))
+    try:
+        answer = run(engine, request, lambda: say({"phase": "run"}), lambda: held_bytes(statm))
+    except MemoryError:
+        answer = {"status": "bad_input", "detail": wasm_no_room(request["memory_bytes"], request["engine_bytes"])}
+    say({**answer, "detail": brief(answer["detail"], MAX_DETAIL)})
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.base.errors import SpecError
+from hearth.storage import canonical
 from worker.runtimes import base
 from worker.runtimes.base import OutputRule, RunStatus
 
@@ -183,3 +184,23 @@ def test_guest_env__64_kib__is_the_most() -> None:
     assert base.guest_env(request({"A": "x" * (base.MAX_ENV_BYTES - rest)}))
     with pytest.raises(SpecError, match="64 KiB"):
         base.guest_env(request({"A": "x" * (base.MAX_ENV_BYTES - rest + 1)}))
+
+
+@pytest.mark.parametrize("kind", ["link", "hard link", "pipe", "file", "file in a folder"])
+def test_check_outputs__name_that_is_no_text__refused_in_words_that_can_be_stored(tmp_path: Path, kind: str) -> None:
+    """What a cheat gains: nothing. A reason that no report can hold would look like a fault of the worker."""
+    out = os.fsencode(tmp_path / "out")
+    odd = b"\xff" if kind != "file in a folder" else b"\xfe/x"
+    os.makedirs(os.path.dirname(os.path.join(out, odd)))
+    path = os.path.join(out, odd)
+    if kind == "link":
+        os.symlink(b"x", path)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        Path(os.fsdecode(path)).write_bytes(b"x")
+    if kind == "hard link":
+        os.link(path, os.path.join(out, b"a"))
+    status, detail = base.check_outputs(tmp_path / "out", (), 1 << 20)
+    assert status is RunStatus.OUTPUT_MISSING and detail
+    canonical.encode({"detail": detail})

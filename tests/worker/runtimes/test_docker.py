@@ -23,10 +23,12 @@ from typing import Any
 
 import pytest
 
+from hearth.protocol.runtimes import DOCKER
+from hearth.storage import canonical
 from tests.kit.require import require
 from tests.worker.runtimes.engines import BUSYBOX, HOST, MIB, NUMPY, published, rules, runtime_of
 from worker.runtimes import docker as subject
-from worker.runtimes import docker_engine, docker_request
+from worker.runtimes import docker_engine, docker_images, docker_request
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -408,6 +410,14 @@ def test_run__output_with_modes_of_its_own__is_the_workers_to_read_and_to_delete
     shutil.rmtree(request.out_dir)
 
 
+def test_run__link_with_a_name_that_is_no_text__refused_in_words_that_can_be_stored(bench: Bench) -> None:
+    """What a cheat gains: nothing. A reason that no report can hold would look like a fault of the worker."""
+    result = bench.run(r"ln -s x $(printf '/out/\377')")
+    assert result.status is RunStatus.OUTPUT_MISSING
+    assert r"/out/\udcff is not a regular file" in result.detail
+    canonical.encode({"detail": result.detail})
+
+
 @pytest.mark.parametrize("script", ["ln -s /etc/passwd /out/x", "mkfifo /out/x", "echo 1 > /out/a; ln /out/a /out/x"])
 def test_run__link_or_pipe_in_the_output__refused(bench: Bench, script: str) -> None:
     result = bench.run(script)
@@ -456,6 +466,34 @@ def test_run__image_that_preloads_code__refused(bench: Bench, api: Any) -> None:
     image = published(api, ["ENV LD_PRELOAD=/proc/self/cwd/evil.so"])
     result = bench.run("true", image=image)
     assert result.status is RunStatus.IMAGE_MISSING and "LD_PRELOAD" in result.detail
+
+
+@pytest.mark.parametrize("volume", ["/", "/proc", "/in/x", "/etc/passwd"])
+def test_run__volume_that_no_sandbox_has__is_the_images_doing(
+    bench: Bench, api: Any, monkeypatch: pytest.MonkeyPatch, volume: str
+) -> None:
+    """What a cheat gains: nothing. The engine refuses such a container each time, as if the machine were broken."""
+    image = published(api, [f"VOLUME {volume}"])
+    refused = bench.run("true", image=image)
+    assert (
+        refused.status is RunStatus.IMAGE_MISSING
+        and f"VOLUME that no sandbox can give it, '{volume}'" in refused.detail
+    )
+    monkeypatch.setattr(docker_images, "refuse_image", lambda facts: None)  # control
+    monkeypatch.setattr(
+        subject, "name_start_failure", lambda message, *_, plain=subject.name_start_failure: plain(message)
+    )
+    assert bench.run("true", image=image).status is RunStatus.BROKEN
+
+
+def test_run__less_memory_than_the_engine_gives__bad_input(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    little = {"memory_bytes": DOCKER.least_memory - 1}
+    refused = bench.run("true", limits=little)
+    assert refused.status is RunStatus.BAD_INPUT and "a container has 6MiB at least" in refused.detail
+    least = bench.run("true", limits={"memory_bytes": DOCKER.least_memory})
+    assert least.status is not RunStatus.BROKEN
+    monkeypatch.setattr(subject, "DOCKER", replace(DOCKER, least_memory=1))  # control
+    assert bench.run("true", limits=little).status is RunStatus.BROKEN
 
 
 def test_run__volume_of_the_image__is_a_capped_tmpfs(bench: Bench, api: Any, monkeypatch: pytest.MonkeyPatch) -> None:

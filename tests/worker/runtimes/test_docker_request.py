@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from worker import gpu
-from worker.runtimes import docker, docker_engine, docker_request
+from worker.runtimes import docker, docker_engine, docker_images, docker_request
 from worker.runtimes.base import Level, RunRequest, RunStatus, SandboxLimits
 
 DIGEST = "sha256:" + "ab" * 32
@@ -164,6 +164,29 @@ def test_runtime__no_engine__named_everywhere_and_never_raised() -> None:
 def test_run__gpu_that_is_no_uuid__refused(uuid: str) -> None:
     result = docker.DockerRuntime("unix:///nowhere.sock").run(request(gpus=(uuid,)), threading.Event())
     assert result.status is RunStatus.BROKEN and "UUID" in result.detail
+
+
+@pytest.mark.parametrize(
+    ("volume", "good"),
+    [
+        *((path, True) for path in ("/data", "/data/", "/var/lib/x", "/in", "/out", "/tmp", "/dev/shm", "/proc/x")),
+        *((path, False) for path in ("/", "//", "/.", "/../..", "data", "", "/proc", "//proc/", "/dev/.", "/x/../y")),
+    ],
+)
+def test_refuse_image__volume__where_a_sandbox_can_have_it(volume: str, good: bool) -> None:
+    refused = docker_images.refuse_image({"Config": {"Volumes": {volume: {}}}})
+    assert (refused is None) is good
+    if refused is not None:
+        assert refused.status is RunStatus.IMAGE_MISSING and "build it without" in refused.detail
+
+
+def test_refuse_image__more_volumes_than_a_sandbox_takes__refused_with_their_number() -> None:
+    def volumes(count: int) -> dict[str, Any]:
+        return {"Config": {"Volumes": {f"/{number}": {} for number in range(count)}}}
+
+    assert docker_images.refuse_image(volumes(docker_images.MAX_VOLUMES)) is None
+    refused = docker_images.refuse_image(volumes(docker_images.MAX_VOLUMES + 1))
+    assert refused is not None and "65 volumes, more than 64" in refused.detail
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,13 @@ from typing import Any
 
 import pytest
 
-from hearth.protocol.wasi import MAX_MODULE_BYTES
+from hearth.protocol.wasi import CHARGES, MAX_MODULE_BYTES
 from tests.worker.wasm_tools import ROOT, command, from_c, from_text
-from worker.runtimes import wasi, wasi_abi, wasi_files, wasm, wasm_child
+from worker.runtimes import walls, wasi_abi, wasi_files, wasm, wasm_child
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 
 MIB = 1 << 20
+COSTLY = "(block (br_if 0 (i64.eqz (local.get 0))) (local.set 0 (i64.add (local.get 0) (i64.const 1))))"
 ERROFS, EPERM = "Read-only file system", "Operation not permitted"
 
 
@@ -150,6 +151,7 @@ def run_in_process(box: Box, request: RunRequest) -> str:
     os.dup2(write, 1)
     try:
         wasm_child.run(
+            wasm_child.make_engine(),
             {
                 "module": str(request.module),
                 "until": None,
@@ -162,11 +164,13 @@ def run_in_process(box: Box, request: RunRequest) -> str:
                 "seed": "00",
                 "wall_seconds": 30,
                 "memory_bytes": 64 * MIB,
+                "engine_bytes": wasm.ENGINE_BYTES,
                 "out_bytes": MIB,
                 "tmp_bytes": MIB,
                 "fuel": None,
             },
             lambda: None,
+            lambda: 0,
         )
     finally:
         os.dup2(read, 1)
@@ -284,6 +288,39 @@ def test_run__import_that_is_not_offered__bad_input(box: Box, module: str) -> No
     assert module in result.detail
 
 
+@pytest.mark.parametrize(
+    ("call", "status"),
+    [
+        ("(drop (call $sizes (i32.const 0) (i32.const 4)))", RunStatus.TRAP),
+        ("(drop (call $random (i32.const 0) (i32.const 8)))", RunStatus.TRAP),
+        ("(drop (call $random (i32.const 0) (i32.const 0)))", RunStatus.OK),
+        ("(call $exit (i32.const 3))", RunStatus.EXIT),
+    ],
+)
+def test_run__start_function_that_calls_its_host__is_the_modules_doing(box: Box, call: str, status: RunStatus) -> None:
+    """What a cheat gains: nothing. It is told what its module does, at the first try; the machine is not at fault."""
+    text = f"""(module
+      (import "wasi_snapshot_preview1" "args_sizes_get" (func $sizes (param i32 i32) (result i32)))
+      (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+      (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+      (memory (export "memory") 1) (func $early {call}) (start $early) (func (export "_start")))"""
+    result = run(box, box.request(from_text(box.root, text), outputs=()))
+    assert result.status is status
+    if status is RunStatus.TRAP:
+        assert "start function" in result.detail and "call it in main" in result.detail
+
+
+def test_run__folders_listed_through_240_handles__take_no_more_of_the_hosts_memory(
+    box: Box, probe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cheat gains: nothing. The names that its handles would keep are more than the process may hold."""
+    monkeypatch.setattr(wasm, "ENGINE_BYTES", 64 * MIB)  # and fewer names than it takes with all of it
+    for number in range(1000):
+        (box.root / "in" / f"{number:0255}").touch()
+    result = run(box, box.request(probe, "handles", limits={"memory_bytes": 20 * MIB}))
+    assert (result.status, result.stdout) == (RunStatus.OK, b"240\n"), result
+
+
 def test_run__pointer_outside_memory__fault_and_no_crash(box: Box) -> None:
     text = """(module
       (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
@@ -354,12 +391,24 @@ def test_run__host_calls__charged(box: Box) -> None:
     module = from_text(box.root, text)
     result = run(box, box.request(module, outputs=()))
     assert result.status is RunStatus.OK
-    assert 0 < result.fuel_used - 100 * wasi.FUEL_PER_CALL < 100 * 20
-    limit = result.fuel_used - wasi.FUEL_PER_CALL
+    assert 0 < result.fuel_used - 100 * CHARGES["call"] < 100 * 20
+    limit = result.fuel_used - CHARGES["call"]
     short = run(box, box.request(module, outputs=(), limits={"fuel": limit}))
     assert (short.status, short.fuel_used) == (RunStatus.OUT_OF_FUEL, limit)
     exact = run(box, box.request(module, outputs=(), limits={"fuel": result.fuel_used}))
     assert exact.status is RunStatus.OK
+
+
+def test_run__folder_listed_again_and_again__is_billed_for_every_name(box: Box, probe: Path) -> None:
+    """What a cheat gains: nothing. 20 listings of 100,000 names, which take some 8 s, are 8 s of fuel."""
+    for number in range(1000):
+        (box.root / "in" / f"{number}").touch()
+    result = run(box, box.request(probe, "relist"))
+    assert result.status is RunStatus.OK and result.fuel_used is not None
+    names = 20 * 1001
+    assert names * CHARGES["entry"] < result.fuel_used < 2 * names * CHARGES["entry"]
+    short = run(box, box.request(probe, "relist", limits={"fuel": names * CHARGES["entry"]}))
+    assert short.status is RunStatus.OUT_OF_FUEL
 
 
 @pytest.mark.parametrize("yields", [False, True])
@@ -526,6 +575,29 @@ def test_run__malformed_module__bad_input(box: Box, content: bytes) -> None:
     assert run(box, box.request(path)).status is RunStatus.BAD_INPUT
 
 
+def test_run__import_with_an_endless_name__bad_input_in_a_sentence(box: Box) -> None:
+    """What a cheat gains: nothing. A reason longer than what a worker reads of it would be no reason at all."""
+    text = f'(module (import "{"m" * 80_000}" "{"n" * 80_000}" (func)) (memory (export "memory") 1))'
+    result = run(box, box.request(from_text(box.root, text)))
+    assert result.status is RunStatus.BAD_INPUT
+    assert result.detail.startswith("unknown import mmm") and len(result.detail) < 300
+
+
+def test_run__module_that_takes_more_memory_to_compile_than_its_job_has__bad_input(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cheat gains: nothing. The compiler has the memory of its job and a fixed share, not the machine's."""
+    module = from_text(box.root, command(f"(local i64) {COSTLY * 6_000}"))
+    monkeypatch.setattr(wasm, "ENGINE_BYTES", 48 * MIB)  # and a module of this size, to be done soon
+    for memory, stopped in ((16, True), (256, False)):  # while it compiles; by what it leaves to the guest
+        result = run(box, box.request(module, limits={"memory_bytes": memory * MIB}))
+        assert result.status is RunStatus.BAD_INPUT
+        assert "raise resources.memory" in result.detail and f"{memory}MiB" in result.detail
+        assert (wasm.NO_MEMORY in result.stderr) is stopped
+    monkeypatch.undo()
+    assert run(box, box.request(module, outputs=())).status is RunStatus.OK
+
+
 def test_run__module_over_the_size_cap__bad_input_before_it_is_read(box: Box) -> None:
     path = box.root / "huge.wasm"
     with path.open("wb") as huge:
@@ -647,14 +719,27 @@ WasmRuntime(root / "scratch").run(RunRequest("orphan-" + sys.argv[3], ("spin",),
     assert label not in [name for _, name in wasm.children()]
 
 
-def test_child__environment_of_the_worker__not_inherited(canary: str, spinning: Spinning) -> None:
+def test_child__what_the_worker_has__not_inherited(
+    box: Box, probe: Path, canary: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wasm, "CHILD", "tests.worker.runtimes.telling_child")
+    with (box.root / "secret").open("w") as secret:
+        os.set_inheritable(secret.fileno(), True)
+        said = json.loads(run(box, box.request(probe)).stdout)
+    assert canary not in json.dumps(said)
+    assert set(said["environ"]) - {"LC_CTYPE"} == {"PYTHONPATH", "HEARTH_PARENT"}
+    assert said["files"] == ["pipe"] * 4  # the request, both streams, the answers
+
+
+def test_child__while_a_guest_runs__is_bounded_and_every_thread_walled_in(spinning: Spinning) -> None:
     _, _, _, pid = spinning
-    seen = Path(f"/proc/{pid}/environ").read_bytes()
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        status = dict(line.split(":\t") for line in (thread / "status").read_text().splitlines())
+        assert (status["NoNewPrivs"], status["Seccomp"]) == ("1", "2" if walls.has_filters() else "0")
     limits = Path(f"/proc/{pid}/limits").read_text()
-    assert canary.encode() not in seen and b"PYTHONPATH" in seen
     hard = {line[:25].strip(): line[25:].split()[1] for line in limits.splitlines()[1:]}
-    assert (hard["Max core file size"], hard["Max open files"]) == ("0", str(2 * wasi_files.MAX_FDS))
-    assert int(hard["Max data size"]) == 64 * MIB + wasm_child.DATA_SLACK
+    assert (hard["Max core file size"], hard["Max open files"]) == ("1", str(2 * wasi_files.MAX_FDS))
+    assert int(hard["Max data size"]) == 64 * MIB + wasm.ENGINE_BYTES
 
 
 def test_engine_id__any_setting_changed__another_engine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -209,6 +209,24 @@ int main(int argc, char **argv) {
         return write_file("/out/done", "1");
     }
     if (!strcmp(mode, "list")) { list("/in"); return write_file("/out/done", "1"); }
+    if (!strcmp(mode, "handles")) { /* each handle has read the first names of its folder, and would read on */
+        int n = 0;
+        while (n < 240) {
+            DIR *d = opendir("/in");
+            if (!d || !readdir(d)) break;
+            n++;
+        }
+        printf("%d\n", n);
+        return write_file("/out/done", "1");
+    }
+    if (!strcmp(mode, "relist")) { /* the names of a folder, again and again, of which none is wanted */
+        for (int i = 0; i < 20; i++) {
+            DIR *d = opendir("/in");
+            readdir(d);
+            closedir(d);
+        }
+        return write_file("/out/done", "1");
+    }
     if (!strcmp(mode, "fds")) {
         int n = 0;
         while (open("/in/data.txt", O_RDONLY) >= 0) n++;
