@@ -178,6 +178,8 @@ class Endpoint:
             except OSError as error:
                 failure = error
                 continue
+            # Headers and body are two packets, and the second must not wait for the first's acknowledgement.
+            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             connection = http.client.HTTPConnection(self._host, self._port)
             connection.sock = peer
             if self._secure:

@@ -135,7 +135,7 @@ def test_run__one_of_three_providers_lies_plausibly__no_lie_is_worked_or_paid_fo
             scenario.settled(job)
             outvoted = running.worker._market.port.counts["outvoted"]  # type: ignore[attr-defined]
             assert inventor.job not in running.worker._watcher.rows
-    assert outvoted and all(inventor.told[name] for name in ("eth_call", "eth_sendRawTransaction"))
+    assert outvoted and inventor.told["eth_call"]
     assert {entry.key.job for entry in scenario.entries()} == {job}
     scenario.assert_once(job)
     assert not reverted(scenario)
