@@ -3,6 +3,7 @@
     client = Client()                       # the settings of the command line
     client.jobs.submit("job.yaml", wait=True)
     client.net.status()
+    client.web3().eth.get_balance("0x...")  # web3.py, by the same providers
 
 Each member is a class of its own: `jobs`, `wallet`, `workers`, `net`. Methods return plain facts, ready for JSON, with
 their "schema"; `hearth.client.reports` has their types. They raise HearthError with a code, a hint and an exit status.
@@ -23,6 +24,8 @@ from hearth.client.wallet import Wallet
 from hearth.client.workers import Workers
 
 if TYPE_CHECKING:
+    from web3 import Web3
+
     from hearth.chain.port import ChainPort
     from hearth.client.reports import Diagnosis
     from hearth.config.settings import Settings
@@ -62,6 +65,21 @@ class Client:
     def doctor(self) -> Diagnosis:
         """Look at what submitting needs: settings, network, RPC, contracts, account, store, container engine."""
         return self._doctor.diagnose()
+
+    def web3(self) -> Web3:
+        """Return web3.py on this client's providers, for what its own methods do not cover.
+
+        Raises ChainError or ConfigError where the market cannot be had, TypeError where `port` speaks no JSON-RPC.
+        """
+        from web3 import Web3
+
+        from hearth.chain.rpc import Web3Chain
+        from hearth.chain.web3_provider import PortProvider
+
+        port = self.session.market.port
+        if not isinstance(port, Web3Chain):
+            raise TypeError(f"{type(port).__name__} speaks no JSON-RPC")
+        return Web3(PortProvider(port))
 
     def close(self) -> None:
         """Release what was opened."""

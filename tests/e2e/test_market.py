@@ -15,6 +15,7 @@ from hearth.chain.port import ChainPort, Log, Topics
 from hearth.client import Client
 from hearth.client.results import Results
 from hearth.config.settings import Settings
+from hearth.market.abi import artifact
 from hearth.market.events import Settled, Split, topic_of
 from hearth.storage import canonical
 from tests.kit.town import EXAMPLES, Town, town
@@ -337,6 +338,21 @@ class Hiding:
                 self.hidden += 1
                 return found[:position] + found[position + 1 :]
         return found
+
+
+def test_web3__over_the_clients_providers__answers_and_refusals_are_web3s_own(place: Town) -> None:
+    from eth_utils.address import to_checksum_address
+    from web3.exceptions import ContractLogicError
+
+    network, own = place.session.network, to_checksum_address(place.session.key().address)
+    w3 = place.client.web3()
+    assert w3.is_connected() and w3.eth.chain_id == network.chain_id
+    assert w3.eth.get_block(0)["hash"] == network.genesis_hash
+    assert w3.eth.get_balance(own) == place.session.market.port.balance(own.lower())
+    registry = w3.eth.contract(to_checksum_address(network.jobs), abi=artifact("JobRegistry").abi)
+    assert registry.functions.ESCROW().call().lower() == network.escrow.lower()
+    with pytest.raises(ContractLogicError, match="governor"):
+        registry.functions.pause().call({"from": own})
 
 
 def _verify(place: Town, port: Any = None) -> dict[str, Any]:
