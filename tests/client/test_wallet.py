@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from eth_utils.crypto import keccak
 from hearth.base.errors import ChainError, RefusedError, UsageError
 from hearth.chain import keys
 from hearth.chain.fake import FakeChain
-from hearth.chain.port import Call
+from hearth.chain.port import Block, BlockRef, Call
 from hearth.client.money import recipient, sent_asset
 from hearth.client.paying import Payment, pay_once
 from hearth.client.session import NATIVE, Session
@@ -150,10 +151,20 @@ def test_send__nobody_knows_the_earlier_one__refused_and_again_pays_on_purpose(
 ) -> None:
     session, chain = payer
     tx = Wallet(session).send(FRIEND, "0.1")["transactions"][0]["tx"]
-    honest = chain.receipt
+    honest, block = chain.receipt, chain.block
     first = bytes.fromhex(str(tx)[2:])
+    mined = honest(first)
+    assert mined is not None
     monkeypatch.setattr(chain, "receipt", lambda one: None if one == first else honest(one))
     monkeypatch.setattr(chain, "transaction", lambda one: None)
+    # The block that it was mined in still stands, so the transaction does.
+    assert Wallet(session).send(FRIEND, "0.1")["already_sent"]
+
+    def another(at: BlockRef) -> Block | None:
+        found = block(at)
+        return replace(found, hash=bytes(32)) if found is not None and found.number == mined.block_number else found
+
+    monkeypatch.setattr(chain, "block", another)
     with pytest.raises(ChainError) as caught:
         Wallet(session).send(FRIEND, "0.1")
     assert caught.value.code == "TX_UNCLEAR" and str(tx) in caught.value.message and chain.balance(FRIEND) == 10**17
