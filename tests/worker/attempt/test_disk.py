@@ -46,7 +46,7 @@ class Scripted:
     def available(self) -> tuple[bool, str]:
         return True, "test"
 
-    def prepare(self, target: str, until: float = 0) -> RunResult | None:
+    def prepare(self, target: str, until: float = 0, cancel: threading.Event | None = None) -> RunResult | None:
         return None
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
