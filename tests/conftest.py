@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 ROOT = Path(__file__).parent
 # Unit tests: no sockets but unix ones, unless marked.
@@ -57,7 +58,12 @@ settings.register_profile(
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile(os.environ.get("HEARTH_HYPOTHESIS", "ci"))
+PROFILE = os.environ.get("HEARTH_HYPOTHESIS", "ci")
+settings.load_profile(PROFILE)
+if PROFILE == "ci":
+    # Hypothesis also draws the constants of whatever modules of ours are imported. Which these are depends on the tests
+    # that a process ran before, so that the same test would see other examples from run to run.
+    providers.is_local_module_file = lambda file: False  # type: ignore[assignment]
 
 
 def _has(item: pytest.Item, marks: tuple[str, ...]) -> bool:
