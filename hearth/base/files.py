@@ -80,7 +80,11 @@ def delete_tree(*paths: Path) -> None:
     """
     here = [str(path) for path in paths if os.path.lexists(path)]
     if here:
-        subprocess.run(["rm", "-rf", "--", *here], check=False, stdin=subprocess.DEVNULL, capture_output=True)
+        # Found where every system has it, whatever PATH a service manager gave this program.
+        system = {"PATH": os.defpath}
+        subprocess.run(
+            ["rm", "-rf", "--", *here], check=False, env=system, stdin=subprocess.DEVNULL, capture_output=True
+        )
 
 
 def free_bytes(path: Path) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
+from hearth.base.files import delete_tree
 from worker.runtimes.base import measure
 
 
@@ -56,5 +56,5 @@ def emptied(folder: Path) -> str:
         return ""
     with os.scandir(folder) as found:
         paths = [entry.path for entry in found]
-    subprocess.run(["rm", "-rf", "--", *paths], check=True)  # unlike shutil, it has no limit on depth
+    delete_tree(*map(Path, paths))
     return tree.offence
