@@ -549,7 +549,7 @@ def token_artifact() -> dict[str, Any]:
 
 
 def _deploy_token(chain: Web3Chain, sender: Sender) -> Asset:
-    from eth_abi.abi import encode
+    from hearth.base.abi import encode
 
     code = bytes.fromhex(token_artifact()["bytecode"][2:])
     code += encode(["string", "string", "uint8"], ["Devnet token", TOKEN_SYMBOL, 18])
@@ -566,8 +566,9 @@ def _deploy_token(chain: Web3Chain, sender: Sender) -> Asset:
 
 def _minting(token: str, to: str, amount: int) -> dict[str, str]:
     """Return the request that mints test tokens; anybody may."""
-    from eth_abi.abi import encode
     from eth_utils.crypto import keccak
+
+    from hearth.base.abi import encode
 
     data = keccak(text="mint(address,uint256)")[:4] + encode(["address", "uint256"], [to, amount])
     return {"from": account(FAUCET).address, "to": token, "data": "0x" + data.hex()}

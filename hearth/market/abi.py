@@ -123,8 +123,9 @@ class Codec:
 
     def encode(self, name: str, *args: Any, **named: Any) -> bytes:
         """Return calldata. Raises ValueError for arguments that do not fit the signature."""
-        from eth_abi.abi import encode
         from eth_abi.exceptions import EncodingError
+
+        from hearth.base.abi import encode
 
         function = self._function(name, len(args) + len(named))
         values = [*args, *self._named(function.names[len(args) :], named, name)]
@@ -147,7 +148,7 @@ class Codec:
 
     def encode_constructor(self, arguments: Mapping[str, Any]) -> bytes:
         """Return the encoded constructor arguments, each taken by its parameter's name."""
-        from eth_abi.abi import encode
+        from hearth.base.abi import encode
 
         names = self.constructor_parameters()
         if not names:
@@ -163,8 +164,9 @@ class Codec:
 
         Empty data means that there is no such contract at the address.
         """
-        from eth_abi.abi import decode
         from eth_abi.exceptions import DecodingError
+
+        from hearth.base.abi import decode
 
         function = self._function(name, count)
         try:
@@ -174,8 +176,9 @@ class Codec:
 
     def decode_input(self, data: bytes) -> tuple[str, dict[str, Any]] | None:
         """Decode calldata to (function, arguments by name); None for a selector that the contract lacks."""
-        from eth_abi.abi import decode
         from eth_abi.exceptions import DecodingError
+
+        from hearth.base.abi import decode
 
         function = self._by_selector.get(data[:4])
         if function is None:

@@ -267,8 +267,9 @@ def _payee(payee: str | None) -> str:
 
 
 def token_call(name: str, *args: Any) -> bytes:
-    from eth_abi.abi import encode
     from eth_utils.crypto import keccak
+
+    from hearth.base.abi import encode
 
     types = _ERC20[name]
     return bytes(keccak(text=f"{name}({','.join(types)})")[:4]) + encode(types, args)

@@ -11,9 +11,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
+from hearth.base.abi import encode
 from hearth.protocol import reputation, words
 from hearth.protocol.types import (
     BPS,
