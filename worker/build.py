@@ -29,7 +29,10 @@ from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Node
 from hearth.storage.stores import Chain, Store, open_store
 from worker import gpu
-from worker.attempt.executor import Executor, folders_in, make_room
+from worker.attempt.attempt import Means
+from worker.attempt.executor import Executor, make_room
+from worker.attempt.folder import folders_in
+from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Bounds
 from worker.decide import Config
 from worker.disk import Disk
@@ -216,22 +219,21 @@ def executor_of(
     volumes: Sequence[Path],
 ) -> Executor:
     """Return what carries out attempts, with the names of this node's sandboxes and what reports say of the machine."""
-    return Executor(
+    means = Means(
         journal=journal,
         store=store,
-        home=settings.home,
+        folders=folders_in(settings.home, volumes),
         runtimes=runtimes,
         node=node.id,
         label=label_of(network, node),
         tiers=TIERS,
         bounds=Bounds(settings.max_input_bytes, settings.max_output_bytes, settings.pace),
         keep_seconds=settings.keep_seconds,
-        gpus=[item.uuid for item in gpus],
-        volumes=volumes,
-        disk=disk,
+        gpus=GpuPool([item.uuid for item in gpus]),
         stores_here=any(stored_beside(url, disk.home) for url in settings.stores),
         machine={"cores": os.cpu_count() or 1, "gpus": [{"name": item.name, "driver": item.driver} for item in gpus]},
     )
+    return Executor(means, disk=disk)
 
 
 def config_of(

@@ -45,8 +45,9 @@ from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS, Gate, JobId, Nod
 from hearth.protocol.units import format_amount
 from hearth.storage.stores import FolderStore, Store
 from worker.attempt import fetch
-from worker.attempt.executor import Executor, Running
+from worker.attempt.executor import Executor
 from worker.attempt.task import Task
+from worker.attempt.underway import Running
 from worker.decide import (
     ENGAGING,
     Action,

@@ -205,3 +205,8 @@ class Folders:
     def pinned_elsewhere(self, pin: str, folder: Folder) -> bool:
         """Say whether another attempt's folder names a CID as well."""
         return any(path != folder.path and pin in Folder(path).read_pins() for path in self.root.iterdir())
+
+
+def folders_in(home: Path, volumes: Sequence[Path] = ()) -> Folders:
+    """Return the folders of the attempts of a worker's home."""
+    return Folders(home / "jobs", volumes)

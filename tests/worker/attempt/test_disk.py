@@ -21,8 +21,9 @@ from tests.kit import build
 from tests.kit.disks import MIB, fill, small_disk
 from tests.worker.attempt.jobs import KEY, Jobs
 from tests.worker.attempt.test_executor import wait
+from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
-from worker.attempt.folder import Folder
+from worker.attempt.folder import Folder, folders_in
 from worker.attempt.task import Bounds, Task
 from worker.decide import LeaseKey
 from worker.disk import Disk
@@ -77,20 +78,19 @@ class Rig(Jobs):
     def open(self) -> None:
         disk = Disk(self.home, self.reserve)
         self.journal = AttemptJournal(self.home / "work.db", disk.spare)
-        self.executor = Executor(
+        self.means = Means(
             journal=self.journal,
             store=self.store,
-            home=self.home,
+            folders=folders_in(self.home, self.volumes),
             runtimes={"wasm": self.runtime},
             node=NodeId(3),
             label=LABEL,
             tiers={},
             bounds=Bounds(),
             keep_seconds=3_600,
-            volumes=self.volumes,
-            disk=disk,
             stores_here=False,
         )
+        self.executor = Executor(self.means, disk=disk)
 
     def task(
         self,
@@ -230,7 +230,7 @@ def test_start__wasm_program_that_writes_too_much__is_ended_on_its_volume(
     """Past its cap it failed; past what the volume has, the machine did, since a result is the same on every machine.
     No such job is taken: `worker.build.config_of`."""
     rig = made(1)
-    rig.executor._runtimes = {"wasm": WasmRuntime(tmp_path)}
+    rig.means.runtimes = {"wasm": WasmRuntime(tmp_path)}
     free = free_bytes(rig.home)
     entry = rig.run(rig.task(cap=cap, command=("fill", "/out/x", str(32 * MIB))))
     assert (entry.phase, entry.outcome) == (phase, Outcome.EXIT if phase is Phase.DONE else Outcome.NONE)

@@ -25,7 +25,9 @@ from tests.storage.test_unixfs import SHARD, put
 from tests.worker import wasm_tools
 from tests.worker.attempt.jobs import KEY, Jobs
 from worker.attempt import supply, upload
+from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
+from worker.attempt.folder import folders_in
 from worker.attempt.task import Bounds, Task
 from worker.decide import LeaseKey
 from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
@@ -50,10 +52,10 @@ class Rig(Jobs):
 
     def open(self) -> None:
         self.journal = AttemptJournal(self.home / "work.db")
-        self.executor = Executor(
+        self.means = Means(
             journal=self.journal,
             store=self.store,
-            home=self.home,
+            folders=folders_in(self.home),
             runtimes={"wasm": self.runtime},
             node=NodeId(3),
             label=LABEL,
@@ -61,6 +63,7 @@ class Rig(Jobs):
             bounds=self.bounds,
             keep_seconds=3_600,
         )
+        self.executor = Executor(self.means)
 
     def run(self, terms: Terms, *, seconds: float = 60, tries: int = 1, key: LeaseKey = KEY) -> AttemptRow:
         self.executor.start(Task(key, terms, seconds, 1.0, tries))
@@ -239,7 +242,7 @@ def test_start__input_larger_than_its_spec_says__is_declined(rig: Rig) -> None:
 
 
 def test_start__inputs_larger_than_this_worker_takes__is_declined(rig: Rig) -> None:
-    rig.executor._bounds = Bounds(max_input=4)
+    rig.means.bounds = Bounds(max_input=4)
     assert "larger" in refused(rig.run(rig.terms(rig.spec("env"))), Outcome.BAD_INPUT)
 
 
@@ -297,7 +300,7 @@ def test_start__module_that_compiles_longer_than_its_lease__is_declined_in_time(
 
 
 def test_start__runtime_that_is_not_here__is_declined(rig: Rig) -> None:
-    rig.executor._runtimes = {}
+    rig.means.runtimes = {}
     refused(rig.run(rig.terms(rig.spec("env"))), Outcome.IMAGE_MISSING)
 
 
@@ -533,7 +536,7 @@ def test_start__put_aside_and_held_again__reuses_what_is_stored(rig: Rig) -> Non
     first = rig.run(terms)
     rig.executor.set_aside(KEY, "settled")
     assert rig.journal.executions() == ()
-    rig.executor._runtimes = {"wasm": Hung(RunStatus.TRAP)}
+    rig.means.runtimes = {"wasm": Hung(RunStatus.TRAP)}
     assert rig.run(terms).result == first.result
 
 

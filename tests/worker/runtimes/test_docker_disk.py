@@ -18,7 +18,9 @@ from tests.worker.attempt.test_executor import wait
 from tests.worker.runtimes.engines import NUMPY as IMAGE
 from tests.worker.runtimes.engines import rules, runtime_of
 from worker import volumes
+from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
+from worker.attempt.folder import folders_in
 from worker.attempt.task import Bounds, Task
 from worker.disk import Disk
 from worker.journal import AttemptJournal, Phase
@@ -144,19 +146,19 @@ def test_guard__container_fills_the_disk_by_a_file_without_a_name__is_killed_and
         disk = Disk(home, 48 * MIB)
         assert disk.spare.hold()
         journal = AttemptJournal(home / "work.db", disk.spare)
-        executor = Executor(
+        means = Means(
             journal=journal,
             store=jobs.store,
-            home=home,
+            folders=folders_in(home),
             runtimes={"docker": runtime},
             node=NodeId(3),
             label=f"disk-{uuid.uuid4().hex[:8]}-",
             tiers={},
             bounds=Bounds(),
             keep_seconds=60,
-            disk=disk,
             stores_here=False,
         )
+        executor = Executor(means, disk=disk)
         executor.start(Task(KEY, jobs.terms(spec), 60, 1.0))
         wait(lambda: not executor.active())
         entry = journal.entry(KEY)

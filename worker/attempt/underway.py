@@ -1,0 +1,145 @@
+"""The attempts under way, and the disk that they share.
+
+While there are any, a guard looks at the disk: below its floor, what nobody needs any more is deleted first, then the
+attempt that takes the most room is stopped, and tried again when there is room. Source: SPEC section "Worker".
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+import structlog
+
+from hearth.base.files import NO_ROOM
+from worker.attempt.folder import Folders
+from worker.attempt.task import RETRY_SECONDS, Progress, Stopped, TooLate
+from worker.decide import LeaseKey
+from worker.disk import Disk
+
+log = structlog.get_logger("worker.attempt")
+
+T = TypeVar("T")
+
+GUARD_SECONDS: Final = 0.25
+"""How often the disk is looked at."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Running(Progress):
+    """An attempt under way: its progress, the local unix time of its start, and how it is told to stop."""
+
+    key: LeaseKey
+    started: float
+    stop: threading.Event = field(default_factory=threading.Event)
+    why: str = ""
+    takes_room: bool = False
+    """Whether it may take room on the home's disk now: it fetches, runs without a volume, or stores."""
+    starved: bool = False
+    """Whether it was stopped for the room that it takes."""
+    thread: threading.Thread | None = None
+
+
+class Underway:
+    """The attempts of one worker that threads carry out, each by its key, and a guard of the `disk` below `folders`."""
+
+    def __init__(self, folders: Folders, disk: Disk) -> None:
+        self._folders = folders
+        self._disk = disk
+        self._work: dict[LeaseKey, Running] = {}
+        self._lock = threading.Lock()
+        self._guarded = False
+        self.starved = 0
+        """Attempts that were stopped because the disk was full, for the metrics."""
+
+    def enter(self, key: LeaseKey) -> Running | None:
+        """Note an attempt that begins now, and guard the disk from here on; None where it is under way already."""
+        with self._lock:
+            if key in self._work:
+                return None
+            work = self._work[key] = Running(key=key, started=time.time())
+            guard, self._guarded = not self._guarded, True
+        if guard:
+            threading.Thread(target=self._guard, name="disk guard", daemon=True).start()
+        return work
+
+    def leave(self, key: LeaseKey) -> None:
+        """Note that an attempt is over."""
+        with self._lock:
+            self._work.pop(key, None)
+
+    def get(self, key: LeaseKey) -> Running | None:
+        """Return an attempt under way, None where it is not."""
+        with self._lock:
+            return self._work.get(key)
+
+    def all(self) -> list[Running]:
+        """List the attempts under way."""
+        with self._lock:
+            return list(self._work.values())
+
+    # ---- the guard ----
+
+    def _guard(self) -> None:
+        """Look at the disk while attempts are under way."""
+        while True:
+            with self._lock:
+                if not self._work:
+                    self._guarded = False
+                    return
+            try:
+                if self._disk.full:
+                    self._relieve()
+            except OSError as error:  # a disk that fails is what it looks at
+                log.warning("the disk cannot be looked at", why=str(error))
+            time.sleep(GUARD_SECONDS)
+
+    def _relieve(self) -> None:
+        """Make room: delete what no attempt needs; where there is nothing, stop the attempt that takes the most.
+
+        One at a time: what it gives back may be enough. An attempt that only waits, or writes to a volume, is left
+        alone, since its end would give nothing back.
+        """
+        with self._lock:
+            running = list(self._work.values())
+            # Under the lock, so that no attempt begins in a folder that is being emptied.
+            freed = self._folders.free_dead({str(work.key) for work in running})
+        if freed:
+            log.warning("disk full: deleted data that no attempt needs", attempts=freed, disk=self._disk.in_words())
+            return
+        if any(work.starved for work in running):
+            return
+        takers = [work for work in running if work.takes_room and not work.stop.is_set()]
+        if takers:
+            most = max(takers, key=lambda work: self._folders.of(work.key).taken)
+            most.why = f"this machine's disk was full: {self._disk.in_words()}"
+            most.starved = True
+            most.stop.set()
+            self.starved += 1
+            log.warning("disk full: attempt stopped, it is tried again", attempt=str(most.key), why=most.why)
+
+    # ---- room, for the stages of an attempt ----
+
+    def await_room(self, size: int, until: float, work: Running) -> None:
+        """Wait until `size` bytes can be fetched. Raises TooLate past a time of `time.monotonic`, Stopped."""
+        work.phase = "waiting for room on the disk"
+        while not self._disk.has(size):
+            if time.monotonic() >= until:
+                raise TooLate(f"this machine had no room for it in time: {self._disk.in_words()}")
+            if work.stop.wait(RETRY_SECONDS):
+                raise Stopped
+
+    def when_room(self, write: Callable[[], T], until: float, work: Running) -> T:
+        """Write what a run left; where the disk is full, wait for room. Raises OSError past `until`, Stopped."""
+        while True:
+            try:
+                return write()
+            except OSError as error:
+                if error.errno not in NO_ROOM or time.monotonic() >= until:
+                    raise
+                work.phase = "waiting for room on the disk"
+            if work.stop.wait(RETRY_SECONDS):
+                raise Stopped
