@@ -1,7 +1,7 @@
 """One JSON-RPC provider over HTTP, which may be slow, broken or hostile: what it costs is bounded.
 
-A request has a deadline for all of it, from the look-up of the name to the last byte of the answer (`hearth.base.http`).
-An answer has a cap in bytes as it is after decompression, the request's own id, and a shape. Redirects are not followed:
+A request has a deadline for all of it, from the look-up of the name to the answer's last byte (`hearth.base.http`). An
+answer has a cap in bytes as it is after decompression, the request's own id, and a shape. Redirects are not followed:
 they would carry a transaction, or the secret in a URL, to wherever the provider says. Whatever fails any of this is
 `ProviderFailed`.
 """

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
+from hearth.base.addresses import is_local_name
 from hearth.base.errors import BlockMissing, StorageError
-from hearth.base.peer import is_local_name
 from hearth.protocol.types import Outcome
 from hearth.protocol.units import format_size
 from hearth.storage.cid import Cid

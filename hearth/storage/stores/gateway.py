@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hearth.base import peer
+from hearth.base.addresses import is_local_name
 from hearth.base.errors import BlockMissing, StorageError, StoreDown, TooLarge
 from hearth.base.http import Host, pieces
 from hearth.storage import cid as cids
@@ -49,7 +50,7 @@ class GatewayStore(StoreBase):
         self._name = url.hostname or ""
         self._path = url.path
         secure = url.scheme == "https"
-        public = not secure and not peer.is_local_name(self._name)
+        public = not secure and not is_local_name(self._name)
         self._host = Host(self._name, url.port or (443 if secure else 80), secure=secure, public=public)
         self._floor = floor or Floor()
         super().__init__(f"gateway+{self._base}", writable=False)
