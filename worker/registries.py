@@ -6,10 +6,11 @@ A name is not yet an address: what a name that only a pattern allows resolves to
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Final
+
+from hearth.base.addresses import is_local_name
 
 DOCKER_HUB: Final = "docker.io"
 _DOCKER_HUB_ALIAS: Final = "index.docker.io"
@@ -49,7 +50,7 @@ def refuse(image: str, allowed: Iterable[str]) -> str:
         return ""
     if not any(fnmatchcase(registry, pattern) for pattern in patterns):
         return f"this worker fetches no images from {registry} (docker.registries)"
-    return "" if _may_be_public(registry) else not_public(registry)
+    return not_public(registry) if is_local_name(host_and_port(registry)[0]) else ""
 
 
 def is_named(image: str, allowed: Iterable[str]) -> bool:
@@ -62,17 +63,7 @@ def not_public(registry: str) -> str:
     return f"{registry} is no public registry, and docker.registries does not write it out"
 
 
-def is_public(address: str) -> bool:
-    """Say whether an address, as text, can be reached over the internet."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    inner = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None) or found
-    return inner.is_global and not inner.is_multicast
-
-
-def _may_be_public(registry: str) -> bool:
-    """Say whether a registry's name could be a public host's; what a name resolves to is not asked."""
-    host = registry.rpartition(":")[0] or registry
-    try:
-        return is_public(host)
-    except ValueError:
-        return "." in host and not host.endswith((".localhost", ".local", ".internal"))
+def host_and_port(registry: str) -> tuple[str, int]:
+    """Split a registry; without a port it is the one of https. No image's reference holds an IPv6 address."""
+    host, _, port = registry.partition(":")
+    return host, int(port) if port.isdecimal() and len(port) <= 5 else 443

@@ -1,8 +1,9 @@
 """One JSON-RPC provider over HTTP, which may be slow, broken or hostile: what it costs is bounded.
 
-An answer has a deadline that covers all of it from the first packet to the last, a cap in bytes as it is after
-decompression, the request's own id, and a shape. Redirects are not followed: they would carry a transaction, or the
-secret in a URL, to wherever the provider says. Whatever fails any of this is `ProviderFailed`.
+A request has a deadline for all of it, from the look-up of the name to the answer's last byte (`hearth.base.http`). An
+answer has a cap in bytes as it is after decompression, the request's own id, and a shape. Redirects are not followed:
+they would carry a transaction, or the secret in a URL, to wherever the provider says. Whatever fails any of this is
+`ProviderFailed`.
 """
 
 from __future__ import annotations
@@ -11,22 +12,18 @@ import base64
 import http.client
 import itertools
 import json
-import socket
+import ssl
 import threading
 import time
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
 
 from hearth.base.errors import ConfigError
+from hearth.base.http import CutOff, Host, pieces
 from hearth.base.strangers import read_json
 from hearth.chain.answers import MALFORMED, ProviderFailed, TooMuch, failure_of, retry_after
-
-if TYPE_CHECKING:
-    import ssl
 
 MAX_ANSWER: Final = 4 << 20
 """Bytes of an answer; the largest that honest nodes give are contract code and the hashes of a full block."""
@@ -34,9 +31,6 @@ MAX_LOGS: Final = 8 << 20
 """Bytes of the logs of one range; a range with more is asked for in halves."""
 BYTES_A_VALUE: Final = 16
 """An honest answer's values have more on average: hashes and addresses do, and the names of fields."""
-MAX_ADDRESSES: Final = 3
-"""Addresses of one name that are tried."""
-_READ_BYTES: Final = 64 * 1024
 
 Parsed = TypeVar("Parsed")
 
@@ -86,8 +80,9 @@ class Endpoint:
         self.name = f"{parts.scheme}://{parts.hostname}" + (f":{port}" if port else "")
         self.timeout = timeout
         self._bucket = bucket
-        self._secure = parts.scheme == "https"
-        self._host, self._port = parts.hostname, port or (443 if self._secure else 80)
+        secure = parts.scheme == "https"
+        # A provider on this machine or its network is as good as any: whoever owns the worker has named it.
+        self._host = Host(parts.hostname, port or (443 if secure else 80), secure=secure, public=False)
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._headers = {
             "Host": parts.netloc.rpartition("@")[2],
@@ -99,8 +94,6 @@ class Endpoint:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             self._headers["Authorization"] = "Basic " + base64.b64encode(user.encode()).decode()
         self._ids = itertools.count(1)
-        self._idle: list[http.client.HTTPConnection] = []
-        self._idle_lock = threading.Lock()
 
     def ask(self, method: str, params: list[Any], parse: Callable[[Any], Parsed]) -> Parsed:
         """Send one request and return its parsed result.
@@ -149,75 +142,23 @@ class Endpoint:
             raise ProviderFailed("it sent no answer to this request", code="RPC_BROKEN")
         return answer["result"]
 
-    # ---- HTTP ----
-
     def _post(self, body: bytes, limit: int) -> _Http:
         """Send a body and return the whole answer. Raises ProviderFailed, _TooLong."""
         end = time.monotonic() + self.timeout
+
+        def read(response: http.client.HTTPResponse) -> _Http:
+            return _Http(response.status, response.headers.get("Retry-After"), _content(response, limit, end))
+
         try:
-            with self._idle_lock:
-                idle = self._idle.pop() if self._idle else None
-            if idle is not None:
-                # The other side may have closed it meanwhile; a fresh connection would have no such excuse.
-                with suppress(http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
-                    return self._exchange(idle, body, limit, end)
-            return self._exchange(self._connect(end), body, limit, end)
+            return self._host.exchange("POST", self._target, headers=self._headers, body=body, end=end, read=read)
         except (OSError, http.client.HTTPException, zlib.error, ValueError) as error:
             if time.monotonic() >= end or isinstance(error, TimeoutError):
                 raise ProviderFailed(f"no whole answer within {self.timeout:g} s", timeout=True) from error
-            if isinstance(error, (http.client.HTTPException, zlib.error, ValueError)):
-                raise ProviderFailed("it sent a broken answer", code="RPC_BROKEN") from error
-            raise ProviderFailed("it cannot be reached") from error
-
-    def _connect(self, end: float) -> http.client.HTTPConnection:
-        """Open a connection to one of the first addresses of the name. Raises OSError."""
-        failure: OSError = OSError("the name has no address")
-        for *_, address in socket.getaddrinfo(self._host, self._port, type=socket.SOCK_STREAM)[:MAX_ADDRESSES]:
-            try:
-                peer = socket.create_connection((str(address[0]), self._port), timeout=_left(end))
-            except OSError as error:
-                failure = error
-                continue
-            # Headers and body are two packets, and the second must not wait for the first's acknowledgement.
-            peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            connection = http.client.HTTPConnection(self._host, self._port)
-            connection.sock = peer
-            if self._secure:
-                try:
-                    # The handshake's deadline is for all of it.
-                    connection.sock = self._tls.wrap_socket(peer, server_hostname=self._host)
-                except OSError:
-                    peer.close()
-                    raise
-            return connection
-        raise failure
-
-    @cached_property
-    def _tls(self) -> ssl.SSLContext:
-        import ssl
-
-        return ssl.create_default_context()
-
-    def _exchange(self, connection: http.client.HTTPConnection, body: bytes, limit: int, end: float) -> _Http:
-        # A timeout of a socket is per read; the timer ends an exchange whose every byte comes just in time.
-        timer = threading.Timer(_left(end), _shut, (connection.sock,))
-        timer.daemon = True
-        timer.start()
-        keep = False
-        try:
-            connection.sock.settimeout(_left(end))
-            connection.request("POST", self._target, body, self._headers)
-            response = connection.getresponse()
-            content = _content(response, limit, end)
-            keep = not response.will_close
-            return _Http(response.status, response.headers.get("Retry-After"), content)
-        finally:
-            timer.cancel()
-            if keep:
-                with self._idle_lock:
-                    self._idle.append(connection)
-            else:
-                connection.close()
+            if isinstance(error, ssl.SSLCertVerificationError):
+                raise ProviderFailed(f"its certificate does not hold: {error.verify_message}") from error
+            if isinstance(error, OSError):
+                raise ProviderFailed("it cannot be reached") from error
+            raise ProviderFailed("it sent a broken answer", code="RPC_BROKEN") from error
 
 
 class _TooLong(Exception):
@@ -231,27 +172,10 @@ def _content(response: http.client.HTTPResponse, limit: int, end: float) -> byte
         raise ValueError("a coding that was not asked for")
     inflate = zlib.decompressobj(wbits=31) if coding == "gzip" else None
     content = bytearray()
-    while piece := response.read1(_READ_BYTES):
+    for piece in pieces(response, end):
         content += piece if inflate is None else inflate.decompress(piece, limit + 1 - len(content))
         if len(content) > limit:
             raise _TooLong(f"its answer has more than {limit} bytes")
-        _left(end)
-    _left(end)
-    if response.length or (inflate is not None and not inflate.eof):
-        raise ValueError("it was cut off")
-    response.close()  # read1() leaves this to the caller; the connection stays open
+    if inflate is not None and not inflate.eof:
+        raise CutOff("the compressed answer has no end")
     return bytes(content)
-
-
-def _left(end: float) -> float:
-    """Return the seconds until a time of `time.monotonic`. Raises TimeoutError where there are none."""
-    left = end - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _shut(peer: socket.socket) -> None:
-    with suppress(OSError):  # closed already
-        # Not SSLSocket's own shutdown, which would take its state away under the reader's feet.
-        socket.socket.shutdown(peer, socket.SHUT_RDWR)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import resource
+import threading
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from hearth.base import peer
 from hearth.base.errors import ChainError, ConfigError
 from hearth.chain import answers, endpoint
 from hearth.chain.answers import ProviderFailed
@@ -72,6 +74,16 @@ def test_chain_id__only_a_hostile_provider__is_an_error_that_may_pass_or_a_named
         Web3Chain([liar.url], SECONDS, chain_id=31337, attempts=1).chain_id()
     wrong = liar.lies == [liars.serves_another_chain]
     assert caught.value.retryable is not wrong and (caught.value.code == "WRONG_CHAIN") is wrong
+
+
+def test_ask__resolver_that_hangs__is_the_providers_failure_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+    monkeypatch.setattr(peer.socket, "getaddrinfo", lambda *_, **__: [over.wait(30)][:0])
+    began = time.monotonic()
+    with pytest.raises(ProviderFailed, match="no whole answer within") as caught:
+        open_endpoint("http://rpc.example.org").ask("eth_chainId", [], answers.quantity)
+    assert caught.value.timeout and time.monotonic() - began < SECONDS + 1.5
+    over.set()
 
 
 def test_ask__redirect__takes_no_request_elsewhere(honest: Provider) -> None:

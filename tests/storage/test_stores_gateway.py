@@ -19,11 +19,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from hearth.base import peer
 from hearth.base.errors import BlockCorrupt, BlockMissing, StorageError, StoreDown, TooLarge
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import Cid
-from hearth.storage.stores import Chain, FolderStore, GatewayStore, MemoryStore, open_store, peer
+from hearth.storage.stores import Chain, FolderStore, GatewayStore, MemoryStore, open_store
 from hearth.storage.stores import gateway_server as server_module
 from hearth.storage.stores.gateway import Floor
 from hearth.storage.stores.gateway_server import GatewayServer
@@ -406,26 +407,6 @@ def leads(monkeypatch: pytest.MonkeyPatch, **names: str) -> list[str]:
 
     monkeypatch.setattr(peer.socket, "getaddrinfo", look)
     return asked
-
-
-INSIDE = (
-    *("127.0.0.1", "10.1.2.3", "172.16.0.9", "192.168.1.1", "169.254.169.254", "100.64.0.1", "100.100.100.200"),
-    *("168.63.129.16", "0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "::", "fe80::1", "fe80::1%eth0"),
-    *("fd00:ec2::254", "ff02::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::"),
-)
-
-
-def test_is_public__addresses_inside__none_is() -> None:
-    assert [one for one in INSIDE if peer.is_public(one)] == []
-    assert [one for one in ("93.184.216.34", "2606:4700::1111", "64:ff9b::5db8:d822") if not peer.is_public(one)] == []
-
-
-def test_is_local_name__by_its_own_words() -> None:
-    inside = ["kubo", "localhost", "LOCALHOST.", "nas.local", "x.home.arpa", "127.0.0.1", "::1", "10.0.0.1"]
-    assert [one for one in inside if not peer.is_local_name(one)] == []
-    assert [
-        one for one in ("ipfs.io", "local.example", "93.184.216.34", "2606:4700::1111") if peer.is_local_name(one)
-    ] == []
 
 
 @pytest.mark.parametrize("answer", ["127.0.0.1", "93.184.216.34 127.0.0.1", "169.254.169.254", "::ffff:127.0.0.1"])

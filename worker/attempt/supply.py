@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
+from hearth.base.addresses import is_local_name
 from hearth.base.errors import BlockMissing, StorageError
 from hearth.protocol.types import Outcome
 from hearth.protocol.units import format_size
 from hearth.storage.cid import Cid
 from hearth.storage.stores import BLOCK_TIMEOUT_SECONDS, Store
-from hearth.storage.stores.peer import is_local_name
 from worker.attempt.task import RETRY_SECONDS, Pace, Refused, Stopped
 
 BLOCK_WORTH: Final = 16 << 10

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import socket
 import threading
 import time
 from collections import Counter
@@ -22,6 +21,8 @@ from typing import Any, Final
 
 import structlog
 
+from hearth.base import peer
+from hearth.base.addresses import is_public
 from hearth.base.files import replace_text
 from hearth.base.text import brief, plain
 from hearth.protocol.units import GIB, format_size
@@ -34,6 +35,8 @@ log = structlog.get_logger("worker.images")
 POLL_SECONDS: Final = 0.25
 SILENCE_SECONDS: Final = 60
 """How long an engine may say nothing of a pull: a registry that sends nothing holds no lease longer."""
+LOOK_UP_SECONDS: Final = 10.0
+"""For a registry's name, which a stranger chose and whose name server may be a stranger's as well."""
 DISK_FACTOR: Final = 3
 """A pull is ended where the disk lost this many times an image's cap: packed, unpacked, and something beside it."""
 # Read by every process that starts in the container, also by the GPU hook outside of it (CVE-2025-23266).
@@ -146,13 +149,13 @@ class Images:
         if registries.is_named(reference, self._rules.registries):
             return None
         registry = registries.registry_of(reference)
-        host, _, port = registry.rpartition(":") if ":" in registry else (registry, "", "443")
+        host, port = registries.host_and_port(registry)
         try:
-            found = {str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)}
-        except (OSError, UnicodeError) as failed:
+            found = peer.look_up(host, port, time.monotonic() + LOOK_UP_SECONDS)
+        except OSError as failed:
             log.warning("registry not found", registry=registry, why=str(failed))
             return RunResult(RunStatus.BROKEN, f"the name of the registry {registry} cannot be resolved")
-        if all(registries.is_public(address) for address in found):
+        if all(is_public(place[0]) for _, place in found):
             return None
         return RunResult(RunStatus.IMAGE_MISSING, registries.not_public(registry))
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from hearth.base import peer
 from tests.worker.runtimes.engines import BUSYBOX, HOST, MIB, fresh, rules, runtime_of
 from tests.worker.runtimes.hostile_registry import SECRET, HostileRegistry, bomb, serving
 from worker.runtimes import docker_images as subject
@@ -68,12 +69,15 @@ def test_prepare__loopback_registry_that_is_not_named__never_asked(allowed: tupl
 
 
 @engine
-def test_prepare__registry_whose_public_name_leads_home__never_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("inside", ["127.0.0.1", "168.63.129.16", "64:ff9b::7f00:1"])
+def test_prepare__registry_whose_public_name_leads_home__never_asked(
+    monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
     """The name server is the stranger's: a name that looks public has an address on loopback."""
     with serving(HostileRegistry(says=SECRET)) as registry:
         port = registry.host.rpartition(":")[2]
-        found = [(2, 1, 6, "", ("8.8.8.8", int(port))), (2, 1, 6, "", ("127.0.0.1", int(port)))]
-        monkeypatch.setattr(subject.socket, "getaddrinfo", lambda *_args, **_kinds: found)
+        found = [(2, 1, 6, "", ("8.8.8.8", int(port))), (2, 1, 6, "", (inside, int(port)))]
+        monkeypatch.setattr(peer.socket, "getaddrinfo", lambda *_args, **_kinds: found)
         refused = runtime_of(rules("*")).prepare(f"rebound.example.com:{port}/x@{DIGEST}")
         assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
         assert registry.paths == []
