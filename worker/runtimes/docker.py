@@ -40,13 +40,17 @@ from worker.runtimes.base import (
 from worker.runtimes.docker_engine import CDI_ENGINE_MAJOR, engine_major, engine_name, judge_engine, no_cdi
 from worker.runtimes.docker_files import lend_output, share_inputs
 from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, look_at_disk, no_volume
-from worker.runtimes.docker_janitor import Unreclaimed, look_at_janitor, reclaim
+from worker.runtimes.docker_janitor import Unreclaimed, look_at_janitor, reclaim, starts_ours
 from worker.runtimes.docker_request import JANITOR_LABEL, LABEL, ImageFacts, container_config, parse_image
 
 log = structlog.get_logger("worker.docker")
 
 GPU_UUID = re.compile(r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 POLL_SECONDS = 0.25
+NO_PLACE = (
+    "no sandbox can be made of the image, though the worker's own program starts in the same one: /in, /job, /out and "
+    "/tmp must be folders in it, or absent, and its command the path of a program"
+)
 ENGINE_SECONDS = 60
 
 
@@ -243,7 +247,10 @@ class _Run:
             cpus=min(request.limits.cpus, int(api.info()["NCPU"])),
             runtime=self._runtime,
         )
-        container = api.create_container_from_config(config)["Id"]
+        try:
+            container = api.create_container_from_config(config)["Id"]
+        except APIError as failed:
+            return self._not_started(failed, config, volumes)
         began = time.monotonic()
         try:
             stream = api.attach(container, stdout=True, stderr=True, stream=True, logs=True, demux=True)
@@ -252,10 +259,10 @@ class _Run:
             try:
                 began = time.monotonic()
                 api.start(container)
-                stopped = self._watch(container, began)
             except APIError as failed:
-                result = name_start_failure(_first_line(failed), request.command, volumes)
+                result = self._not_started(failed, config, volumes)
             else:
+                stopped = self._watch(container, began)
                 reader.join(ENGINE_SECONDS)
                 result = name_end(api.inspect_container(container)["State"], stopped, request)
         finally:
@@ -270,6 +277,14 @@ class _Run:
             stdout_truncated=self._logs["stdout"].truncated,
             stderr_truncated=self._logs["stderr"].truncated,
         )
+
+    def _not_started(self, failed: Exception, config: Mapping[str, Any], volumes: Iterable[str]) -> RunResult:
+        """Name whose doing it is that the engine did not start a container: what it says is known, or it is asked again
+        with a program of ours."""
+        result = name_start_failure(_first_line(failed), self._request.command, volumes)
+        if result.status is RunStatus.BROKEN and starts_ours(self._api, config):
+            return RunResult(RunStatus.IMAGE_MISSING, NO_PLACE)
+        return result
 
     def _read(self, stream: Iterable[tuple[bytes | None, bytes | None]]) -> None:
         for pair in stream:

@@ -21,7 +21,7 @@ import structlog
 
 from worker.runtimes.base import MAX_OUTPUT_DEPTH, Check, Level
 from worker.runtimes.docker_files import emptied, own
-from worker.runtimes.docker_request import JANITOR_PROGRAM, janitor_config
+from worker.runtimes.docker_request import JANITOR_LABEL, JANITOR_PROGRAM, janitor_config
 
 log = structlog.get_logger("worker.janitor")
 
@@ -48,6 +48,35 @@ def reclaim(api: Any, folder: Path, unit: str) -> str:
         return f"/out held a path deeper than {MAX_OUTPUT_DEPTH} folders"
     os.chmod(folder, 0o700)
     return emptied(folder)
+
+
+def starts_ours(api: Any, config: Mapping[str, Any]) -> bool:
+    """Say whether the engine starts this program in the sandbox that it refused to an image, whose fault that is then.
+
+    `config` is the body of the create call. The program finds nothing there that it may change.
+    """
+    from docker.errors import APIError
+
+    host = config["HostConfig"]
+    try:
+        ours = {
+            **config,
+            "Image": _image(api),
+            "Cmd": [JANITOR_PROGRAM],
+            "Labels": {**config["Labels"], JANITOR_LABEL: "1"},
+            # What else there is are volumes of the image.
+            "HostConfig": {**host, "Tmpfs": {"/tmp": host["Tmpfs"]["/tmp"]}},
+        }
+        container = api.create_container_from_config(ours)["Id"]
+    except (APIError, Unreclaimed):
+        return False
+    try:
+        api.start(container)
+    except APIError:
+        return False
+    finally:
+        api.remove_container(container, force=True, v=True)
+    return True
 
 
 def platforms() -> tuple[str, ...]:

@@ -143,7 +143,8 @@ def _ulimit(name: str, value: int) -> dict[str, Any]:
 def _ulimits(limits: SandboxLimits) -> list[dict[str, Any]]:
     return [
         _ulimit("nofile", 1024),
-        _ulimit("core", 0),
+        # No core file, and unlike 0 none to a program of the host that collects them either: core(5).
+        _ulimit("core", 1),
         _ulimit("fsize", max(limits.out_bytes, limits.tmp_bytes) + FILE_SLACK_BYTES),
     ]
 

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import HearthError
+from hearth.base.strangers import read_json
 from hearth.base.text import brief
 from hearth.protocol.wasi import MAX_MEMORY_BYTES
 from worker.runtimes.base import (
@@ -50,6 +51,12 @@ KILL_AFTER_SECONDS = 5
 LATE_SECONDS = 0.5
 POLL_SECONDS = 0.1
 MAX_RESULT_BYTES = 64 * 1024
+STARTED = {"phase": "run"}
+"""What a child says when its guest starts."""
+ENDS = frozenset(
+    RunStatus(word) for word in ("ok", "exit", "trap", "oom", "timeout", "out_of_fuel", "output_over_cap", "bad_input")
+)
+"""How a child may say that a run ended."""
 TMP_PREFIX = "hearth-wasm-"
 NO_MEMORY = b"memory allocation of"
 """What the engine says before it aborts because it was refused memory."""
@@ -228,15 +235,23 @@ class _Said:
             self.running_since = time.monotonic()
 
     def last_answer(self) -> dict[str, Any] | None:
-        """Return the line that says how the run ended, None where there is none."""
-        for line in reversed(self._answers.split(b"\n")):
-            if line:
-                try:
-                    answer: dict[str, Any] = json.loads(line)
-                except ValueError:
-                    return None
-                return answer if "status" in answer else None
-        return None
+        """Return the line that says how the run ended, None where there is none: a last line may be cut off.
+
+        Raises ValueError for what no child of ours says: its module broke out of the engine.
+        """
+        last = next((line for line in reversed(self._answers.split(b"\n")[:-1]) if line), b"")
+        answer = read_json(last) if last else STARTED
+        if answer == STARTED:
+            return None
+        if not isinstance(answer, dict) or not all(isinstance(answer.get(name), str) for name in ("status", "detail")):
+            raise ValueError("it is no end of a run")
+        if answer["status"] not in ENDS:
+            raise ValueError("it names no end of a run")
+        for name in ("exit_code", "fuel_used"):
+            number = answer.get(name)
+            if number is not None and (type(number) is not int or not 0 <= number < 1 << 63):
+                raise ValueError(f"its {name} is no count")
+        return answer
 
 
 def _memory_of(request: RunRequest) -> int:
@@ -256,9 +271,15 @@ def _no_module(path: Path | None) -> RunResult:
 
 def _name_end(said: _Said, code: int, killed: RunStatus | None, request: RunRequest) -> RunResult:
     """Name the end of a child: by its own answer, unless it was cancelled or gave none."""
-    answer = said.last_answer()
     if killed is RunStatus.CANCELLED:
         return RunResult(RunStatus.CANCELLED, "cancelled")
+    try:
+        answer = said.last_answer()
+    except ValueError as nonsense:
+        return RunResult(
+            RunStatus.BAD_INPUT if said.running_since is None else RunStatus.TRAP,
+            f"the sandbox process answered as none of ours does ({nonsense}): its module broke out of the engine",
+        )
     if answer is None:
         return _name_death(said, code, killed, request)
     return RunResult(

@@ -30,12 +30,16 @@ def runtime_of(images: ImageRules) -> DockerRuntime:
     return runtime
 
 
-def published(api: Any, changes: list[str]) -> str:
-    """Commit busybox with Dockerfile changes, push it, and return its reference by digest."""
+def published(api: Any, changes: list[str], script: str = "true") -> str:
+    """Run a script of the shell as root in busybox, commit that with Dockerfile changes, push it, and return its
+    reference by digest."""
     repository = f"{REGISTRY}/hearth/made"
     tag = uuid.uuid4().hex[:12]
-    container = api.create_container(BUSYBOX, "true", network_disabled=True)["Id"]
+    container = api.create_container(BUSYBOX, ["sh", "-e", "-c", script], network_disabled=True)["Id"]
     try:
+        if script != "true":
+            api.start(container)
+            assert api.wait(container)["StatusCode"] == 0, api.logs(container)
         api.commit(container, repository=repository, tag=tag, changes=changes)
     finally:
         api.remove_container(container)

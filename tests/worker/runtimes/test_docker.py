@@ -483,7 +483,45 @@ def test_run__volume_that_no_sandbox_has__is_the_images_doing(
     monkeypatch.setattr(
         subject, "name_start_failure", lambda message, *_, plain=subject.name_start_failure: plain(message)
     )
+    monkeypatch.setattr(subject, "starts_ours", lambda *_: False)
     assert bench.run("true", image=image).status is RunStatus.BROKEN
+
+
+SHAPES = {
+    "a file at /out": "rm -rf /out; echo > /out",
+    "a link to itself at /in": "ln -s /in /in",
+    "a file at /job": "echo > /job",
+    "a link to /proc at /tmp": "rm -rf /tmp; ln -s /proc /tmp",
+    "a link into a process at /out": "ln -s /proc/self /out",
+}
+NAMES = {"a path through a file": "/etc/passwd/x", "a name of 32,768 letters": "x" * 32_768}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_run__image_whose_own_files_refuse_the_sandbox__is_the_images_doing(
+    bench: Bench, api: Any, monkeypatch: pytest.MonkeyPatch, shape: str
+) -> None:
+    """What a cheat gains: nothing. The engine starts no container of it, as if the machine were broken."""
+    image = published(api, [], SHAPES[shape])
+    refused = bench.run("true", image=image)
+    assert (refused.status, refused.detail) == (RunStatus.IMAGE_MISSING, subject.NO_PLACE), refused
+    monkeypatch.setattr(subject, "starts_ours", lambda *_: False)  # control
+    assert bench.run("true", image=image).status is RunStatus.BROKEN
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_run__command_that_is_no_path__is_the_jobs_doing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    assert bench.run("", command=(NAMES[name],)).status is RunStatus.IMAGE_MISSING
+    monkeypatch.setattr(subject, "starts_ours", lambda *_: False)  # control
+    assert bench.run("", command=(NAMES[name],)).status is RunStatus.BROKEN
+
+
+def test_run__engine_that_starts_nothing__is_the_machines_trouble(bench: Bench) -> None:
+    """Whatever the image: where our own program does not start either, nothing is said of the job."""
+    bench.change(host(Runtime="nosuch"))
+    assert bench.run("true").status is RunStatus.BROKEN
 
 
 def test_run__less_memory_than_the_engine_gives__bad_input(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

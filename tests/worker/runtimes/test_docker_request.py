@@ -55,7 +55,7 @@ def test_container_config__every_flag_of_the_sandbox__asked_for() -> None:
     assert asked["Tmpfs"] == {"/tmp": "rw,noexec,nosuid,nodev,size=2000,mode=1777"}
     assert asked["LogConfig"] == {"Type": "local", "Config": {"max-size": "10m", "max-file": "2"}}
     limits = {limit["Name"]: (limit["Soft"], limit["Hard"]) for limit in asked["Ulimits"]}
-    assert limits == {"nofile": (1024, 1024), "core": (0, 0), "fsize": (2000 + (1 << 20),) * 2}
+    assert limits == {"nofile": (1024, 1024), "core": (1, 1), "fsize": (2000 + (1 << 20),) * 2}
 
 
 def test_janitor_config__root_of_the_host__three_rights_and_one_folder() -> None:

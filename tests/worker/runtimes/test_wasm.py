@@ -682,6 +682,41 @@ def test_run__engine_crashes_under_the_guest__trap(box: Box, spinning: Spinning)
     assert "SIGABRT" in results[0].detail
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"[",
+        b"[" * 9_000,
+        b"5",
+        b'{"status": []}',
+        b'{"status": "ok"}',
+        b'{"status": "broken", "detail": ""}',
+        b'{"status": "cancelled", "detail": ""}',
+        b'{"status": "ok", "detail": "\\ud800"}',
+        b'{"status": "ok", "detail": "", "fuel_used": "all"}',
+        b'{"status": "ok", "detail": "", "fuel_used": true}',
+        b'{"status": "ok", "detail": "", "fuel_used": -1}',
+        b'{"status": "ok", "detail": "", "exit_code": 1e99}',
+    ],
+)
+def test_name_end__answer_that_no_child_of_ours_gives__is_the_modules_doing(box: Box, answer: bytes) -> None:
+    """What breaks out of the engine has the pipe of the answers too: a lie there is no fault of the worker."""
+    request = box.request(Path("module"))
+    for since, status in ((time.monotonic(), RunStatus.TRAP), (None, RunStatus.BAD_INPUT)):
+        said = wasm._Said(request.limits, None)
+        said.answer(answer + b"\n")
+        said.running_since = since
+        ended = wasm._name_end(said, 1, None, request)
+        assert (ended.status, "broke out of the engine" in ended.detail) == (status, True), ended
+
+
+def test_name_end__answer_that_was_cut_off__is_none(box: Box) -> None:
+    request = box.request(Path("module"))
+    said = wasm._Said(request.limits, None)
+    said.answer(b'{"phase": "run"}\n{"status": "o')
+    assert wasm._name_end(said, -signal.SIGKILL, None, request).status is RunStatus.BROKEN
+
+
 def test_sweep__child_of_this_label__killed_others_left(box: Box, spinning: Spinning) -> None:
     thread, results, _, _ = spinning
     runtime = wasm.WasmRuntime(box.root / "scratch")
