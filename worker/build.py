@@ -247,6 +247,12 @@ def config_of(
 ) -> Config:
     """Return what the provider allows, for decisions: amounts and rates in the market's asset. Raises ConfigError."""
     asset, accept = asset_of(network), settings.accept
+    if accept.gpu_only and not node.offer.gpu_count:
+        raise ConfigError(
+            f"accept.gpu_only takes jobs for GPUs alone, and node {node.id} offers none",
+            hint="take it out of worker.toml, or hearth worker update once a slot has a GPU",
+            component="worker",
+        )
     return Config(
         beat_every=max(1, network.node_parameters.dead_after // 3),
         # Slots whose GPU is gone, or that have no volume where others have, are not promised.
@@ -255,11 +261,17 @@ def config_of(
             len(volumes) or node.offer.slots,
         ),
         min_rate=settings.min_rate(asset),
+        min_pay=settings.min_pay(asset),
         max_seconds=settings.max_runtime_seconds,
+        max_input_bytes=settings.max_input_bytes,
         max_output_bytes=min([settings.max_output_bytes, *map(size_of, volumes)]),
+        gpu_only=accept.gpu_only,
         images=accept.images,
+        images_refused=accept.refuse_images,
         modules=accept.modules,
+        modules_refused=accept.refuse_modules,
         registries=settings.docker.registries,
+        submitters=None if accept.submitters is None else frozenset(accept.submitters),
         submitters_refused=frozenset(accept.refuse_submitters),
         verifiers=frozenset(accept.verifiers),
         confirmations=accept.confirmations,
@@ -268,6 +280,7 @@ def config_of(
         settle_after=settings.settle_after_seconds,
         withdraw_at=settings.withdraw_threshold(asset),
         runtimes=frozenset(runtimes),
+        asset=asset,
     )
 
 

@@ -165,6 +165,29 @@ def worker_stake(run: Run, amount: str | None, again: bool, config: Path, print_
     _show_action(run, report, line)
 
 
+@worker.command("operator", cls=Leaf)
+@click.argument("address")
+@click.option("--node", type=click.IntRange(1), help="The node, where worker.toml or its key is not here.")
+@_owner_options
+def worker_operator(run: Run, address: str, node: int | None, config: Path, print_tx: bool, tx: Path | None) -> None:
+    """Hand the node to the key of ADDRESS, where the key that works is lost, stolen or replaced.
+
+    \b
+    It counts at once. Leases, bond and beat go with the node; the old key can do nothing more.
+    On the owner's machine: hearth worker operator ADDRESS --node N --account owner
+    """
+    provider = Provider(run.client, config)
+
+    def act() -> OwnerAction:
+        return provider.replace_operator(address, node=node, print_tx=print_tx)
+
+    report = _owner(run, tx, "set_operator", act, operator=address)
+    line = f"node {report.get('node')} is the key's of {report.get('operator')} now; it needs coin for gas"
+    if report.get("already_sent"):
+        line = f"node {report.get('node')} is the key's of {report.get('operator')} already; nothing was sent"
+    _show_action(run, report, f"{line}\n  next: account.keystore in worker.toml, then hearth worker start")
+
+
 @worker.command("withdraw", cls=Leaf)
 @click.argument("amount", required=False)
 @_owner_options

@@ -25,8 +25,8 @@ from hearth.config.settings import asset_of
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
-from hearth.protocol.types import Offer, Status
-from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount
+from hearth.protocol.types import RATE_SCALE, Offer, Status
+from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount, show_rate
 from hearth.storage.stores import Store, open_store
 from worker import gpu
 from worker.machine import others, overbooked, room_of, share_of
@@ -34,6 +34,7 @@ from worker.runtimes import walls
 from worker.runtimes.base import Check, Level
 from worker.runtimes.wasm import WasmRuntime
 from worker.settings import (
+    Accept,
     Settings,
     chosen_gpus,
     docker_of,
@@ -68,6 +69,7 @@ def diagnose(settings: Settings, network: Network, port: ChainPort, user_home: P
         *((name, partial(look_at_runtime, name, settings, network.chain_id)) for name in RUNTIMES),
         ("gpu", lambda: look_at_gpus(settings, network.chain_id)),
         ("offer", lambda: look_at_offer(settings, asset_of(network))),
+        ("accept", lambda: look_at_accept(settings, asset_of(network))),
         ("machine", lambda: look_at_machine(settings, asset_of(network), user_home)),
         ("disk", lambda: look_at_disk(settings)),
         ("volumes", lambda: look_at_volumes(settings)),
@@ -192,6 +194,39 @@ def look_at_offer(settings: Settings, asset: Asset) -> list[Check]:
     if offer.ram_gib * offer.slots << 30 > memory_bytes() * 95 // 100:
         rows.append(Check("memory", Level.WARN, "all of it is promised to jobs", "lower offer.memory or offer.slots"))
     return rows
+
+
+def look_at_accept(settings: Settings, asset: Asset) -> list[Check]:
+    """Check that what is accepted can be met at all: a rule that refuses every job looks like a market without work."""
+    offer, accept = probe_offer(settings, asset), settings.accept
+    least = settings.min_rate(asset)
+    longest = offer.ask * settings.max_runtime_seconds // RATE_SCALE
+    if accept.gpu_only and not offer.gpu_count:
+        text = "accept.gpu_only takes jobs for GPUs alone, and a slot has none"
+        return [Check("accept", Level.FAIL, text, "take it out, or give each slot a GPU: offer.gpus")]
+    if least > offer.ask:
+        text = f"nothing is taken: the node asks {show_rate(offer.ask, asset)}, less than accept.min_price"
+        return [Check("accept", Level.WARN, text, f"lower it to {show_rate(offer.ask, asset)}, or raise offer.price")]
+    if settings.min_pay(asset) > longest:
+        most = show_amount(longest, asset)
+        text = f"nothing is taken: accept.max_runtime pays at most {most}, less than accept.min_pay"
+        return [Check("accept", Level.WARN, text, "lower accept.min_pay, or raise accept.max_runtime")]
+    return [Check("accept", Level.PASS, _accepted(accept))]
+
+
+def _accepted(accept: Accept) -> str:
+    """Say which rules narrow what is taken."""
+    rules = [
+        ("submitters", accept.submitters),
+        ("refuse_submitters", accept.refuse_submitters),
+        ("images", () if accept.images == ("*",) else accept.images),
+        ("refuse_images", accept.refuse_images),
+        ("modules", () if accept.modules == ("*",) else accept.modules),
+        ("refuse_modules", accept.refuse_modules),
+    ]
+    told = [f"{name} has {len(listed)}" for name, listed in rules if listed]
+    told += ["gpu_only"] if accept.gpu_only else []
+    return ", ".join(told) if told else "any job that fits"
 
 
 def look_at_machine(settings: Settings, asset: Asset, user_home: Path) -> list[Check]:

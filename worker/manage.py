@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hearth.base.errors import ConfigError, NotFoundError, RefusedError, UsageError
+from hearth.protocol.types import NodeId
 
 if TYPE_CHECKING:
     from hearth.client import Client
@@ -130,6 +131,16 @@ class Provider:
     def price(self, rate: str, *, print_tx: bool = False) -> OwnerAction:
         """Change the node's ask; it takes effect after the market's notice."""
         return self._owner.set_ask(self.node(), rate, print_tx=print_tx)
+
+    def replace_operator(self, operator: str, *, node: int | None = None, print_tx: bool = False) -> OwnerAction:
+        """Hand the node to the key of another address: where the key that works is lost, stolen or replaced.
+
+        `node` names it where neither settings nor key are at hand. The owner's key signs here, never a running worker,
+        which this call would stop. Raises UsageError BAD_ADDRESS, NotFoundError, ConfigError NOT_OWNER, KEY_IN_USE.
+        """
+        number = node if node is not None else self.settings.node
+        found = self.node() if number is None else self.session.market.node(NodeId(number))
+        return self._workers.set_operator(found, operator, print_tx=print_tx)
 
     def stake(self, amount: str, *, again: bool = False, print_tx: bool = False) -> OwnerAction:
         """Add stake to the node, from its owner or any account that is chosen; stake leaves only by exit.

@@ -1,7 +1,8 @@
-"""Which registries a machine asks for an image, by the image's name alone; pure.
+"""What an image's name alone says: which registry is asked for it, and all the ways to write it; pure.
 
 A name is not yet an address: what a name that only a pattern allows resolves to is looked at before a pull
-(`worker.runtimes.docker_images`). Source: docs/decisions/0026-whose-images-and-whose-files.md.
+(`worker.runtimes.docker_images`). Source: docs/decisions/0026-whose-images-and-whose-files.md,
+0035-what-a-provider-refuses.md.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from hearth.base.addresses import is_local_name
 
 DOCKER_HUB: Final = "docker.io"
 _DOCKER_HUB_ALIAS: Final = "index.docker.io"
+_OFFICIAL: Final = "library/"
+"""Where Docker Hub keeps the images whose name is one word."""
 DEFAULT_REGISTRIES: Final = (
     DOCKER_HUB,
     "gcr.io",
@@ -32,11 +35,23 @@ def registry_of(image: str) -> str:
 
     The part before the first slash is a host where it could be no user's name at Docker Hub.
     """
-    first, slash, _ = image.partition("/")
-    if not slash or (first.islower() and first != "localhost" and not set(first) & set(".:")):
-        return DOCKER_HUB
-    host = first.lower()
-    return DOCKER_HUB if host == _DOCKER_HUB_ALIAS else host
+    return _split(image)[0]
+
+
+def spellings(image: str) -> tuple[str, ...]:
+    """Return every way to write one image, of a reference with a digest: what a pattern may mean by it.
+
+    `python@sha256:...` is also `docker.io/library/python` and `sha256:...`, so nobody gets past a rule by writing an
+    image otherwise.
+    """
+    name, _, digest = image.partition("@")
+    registry, path = _split(name)
+    names = [f"{registry}/{path}"]
+    if registry == DOCKER_HUB:
+        path = path if "/" in path else f"{_OFFICIAL}{path}"
+        short = path.removeprefix(_OFFICIAL)
+        names = list(dict.fromkeys((f"{DOCKER_HUB}/{path}", f"{DOCKER_HUB}/{short}", path, short)))
+    return (*names, *(f"{each}@{digest}" for each in names), digest)
 
 
 def refuse(image: str, allowed: Iterable[str]) -> str:
@@ -67,3 +82,12 @@ def host_and_port(registry: str) -> tuple[str, int]:
     """Split a registry; without a port it is the one of https. No image's reference holds an IPv6 address."""
     host, _, port = registry.partition(":")
     return host, int(port) if port.isdecimal() and len(port) <= 5 else 443
+
+
+def _split(image: str) -> tuple[str, str]:
+    """Return the registry of a reference, and the rest of it."""
+    first, slash, rest = image.partition("/")
+    if not slash or (first.islower() and first != "localhost" and not set(first) & set(".:")):
+        return DOCKER_HUB, image
+    host = first.lower()
+    return DOCKER_HUB if host == _DOCKER_HUB_ALIAS else host, rest

@@ -31,7 +31,15 @@ country = {country}
 slots = {slots}
 gpus = {gpus}
 {sizes}
-[accept]
+[accept]                         # left out, all that fits is taken
+# submitters = ["0x..."]         # work for these alone
+# refuse_submitters = ["0x..."]
+# images = ["ghcr.io/me/*"]      # these alone; by name, or with a digest
+# refuse_images = ["*@sha256:..."]
+# modules = ["bafy..."]          # these WebAssembly modules alone
+# gpu_only = true                # no job without a GPU
+# min_pay = "0.0001"             # the least that a unit can pay: more than the gas of claim and submit
+# max_runtime = "6h"             # no longer lease
 confirmations = {confirmations}
 
 [storage]

@@ -53,6 +53,31 @@ def _registry(text: str) -> str:
     return text
 
 
+def _image_pattern(text: str) -> str:
+    if "://" in text or not re.fullmatch(r"[a-z0-9._:/@*?\[\]!-]+", text):
+        right = text.lower() if text.lower() != text else "ghcr.io/me/*"
+        raise ValueError(f'"{text}" is no pattern of images: write it as "{right}"')
+    name, _, digest = text.rpartition("@")
+    algorithm, colon, digits = (digest if name else text).partition("sha256:")
+    if colon and not algorithm and not set(digits) & set("*?[") and not re.fullmatch("[0-9a-f]{64}", digits):
+        raise ValueError(f'"{text}": a digest is sha256: and 64 hex digits')
+    if not name and colon and not algorithm:
+        return text
+    if ":" in (name or text).rpartition("/")[2]:
+        raise ValueError(f'"{text}": jobs name images by digest, and a tag says nothing of it; leave the tag out')
+    return text
+
+
+def _module_pattern(text: str) -> str:
+    if not re.fullmatch(r"[a-z0-9*?\[\]!-]+", text):
+        raise ValueError(f'"{text}" is no pattern of modules: write a CID in base32, "bafy...", without ipfs://')
+    return text
+
+
+ImagePattern = Annotated[str, AfterValidator(_image_pattern)]
+ModulePattern = Annotated[str, AfterValidator(_module_pattern)]
+
+
 class Account(Section):
     """Who is paid, and the hot key that works: a cold address, an encrypted keystore and its password's file."""
 
@@ -101,19 +126,40 @@ class Docker(Section):
 
 
 class Accept(Section):
-    """Which jobs are taken. Patterns are those of the shell: `*`, `?`, `[...]`."""
+    """Which jobs are taken. Patterns are those of the shell: `*`, `?`, `[...]`; what is refused wins.
+
+    `min_price` is the least that the node asks while it takes work, `min_pay` the least that a unit pays which takes
+    all of its time. `submitters` None is anybody.
+    """
 
     schedule: Annotated[str, AfterValidator(_schedule)] = ""
-    images: tuple[str, ...] = ("*",)
-    modules: tuple[str, ...] = ("*",)
+    submitters: tuple[Address, ...] | None = None
     refuse_submitters: tuple[Address, ...] = ()
+    images: tuple[ImagePattern, ...] = ("*",)
+    refuse_images: tuple[ImagePattern, ...] = ()
+    modules: tuple[ModulePattern, ...] = ("*",)
+    refuse_modules: tuple[ModulePattern, ...] = ()
     verifiers: tuple[Address, ...] = ()
+    gpu_only: bool = False
     min_price: str = ""
+    min_pay: str = ""
     max_runtime: Duration = "30d"
     confirmations: Annotated[int, Field(ge=0, le=1000)] = 2
     propose: bool = True
     propose_after: Duration = "0s"
     settle_after: Duration = "0s"
+
+    @model_validator(mode="after")
+    def _takes_something(self) -> Self:
+        for name, listed in (("submitters", self.submitters), ("images", self.images), ("modules", self.modules)):
+            if listed is not None and not listed:
+                raise ValueError(f"{name} is empty, which allows none; leave it out to allow all")
+        both = sorted(set(self.submitters or ()) & set(self.refuse_submitters))
+        if both:
+            raise ValueError(f"submitters and refuse_submitters both name {both[0]}")
+        if units.parse_duration(self.max_runtime) == 0:
+            raise ValueError('max_runtime "0s" allows no job; leave it out to allow all')
+        return self
 
 
 class Storage(Section):
@@ -155,6 +201,8 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if self.accept.gpu_only and self.offer.gpus == "none":
+            raise ValueError('accept.gpu_only takes jobs for GPUs alone, and offer.gpus is "none"')
         if isinstance(self.offer.gpus, tuple) and len(set(self.offer.gpus)) != len(self.offer.gpus):
             raise ValueError("offer.gpus names a GPU twice")
         return self
@@ -211,6 +259,11 @@ class Settings(Section):
     def min_rate(self, asset: Asset) -> int:
         """Return the lowest rate at which work is taken, 0 for any. Raises ConfigError."""
         return _rate(self.accept.min_price, asset, "accept.min_price") if self.accept.min_price else 0
+
+    def min_pay(self, asset: Asset) -> int:
+        """Return the least that a unit must be able to pay, base units, 0 for any. Raises ConfigError."""
+        text = self.accept.min_pay
+        return sections.amount(text, asset, "accept.min_pay", hint=HINT) if text else 0
 
     def withdraw_threshold(self, asset: Asset) -> int:
         """Return the operator's credit in base units from which it is paid out, 0 for never. Raises ConfigError."""

@@ -69,7 +69,7 @@ from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
 from worker.metrics import WorkerMetrics
 from worker.requests import OWNER, Desk
 from worker.settings import Settings, accepting_at
-from worker.watch import Watcher
+from worker.watch import NEW_OPERATOR, Watcher
 
 if TYPE_CHECKING:
     from worker.reports import SkipReason, WorkerFacts, WorkerProcess
@@ -367,7 +367,7 @@ class Worker:
         if node.operator not in (self._sender.address, ZERO_ADDRESS):
             raise ConfigError(
                 f"node {node.id} is operated by {node.operator} now, this worker signs with {self._sender.address}",
-                hint="hearth worker register",
+                hint=f"{NEW_OPERATOR}; if you did not, its owner can take it back: hearth worker operator ADDRESS",
                 code="NOT_OPERATOR",
                 component="worker",
             )

@@ -43,14 +43,16 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Reason.NOT_READY: "gas money is short",
     Reason.NODE_STATUS: "it may take nothing",
     Reason.SLOTS_FULL: "every slot is taken",
-    Reason.SUBMITTER_REFUSED: "accept.refuse_submitters names the submitter",
+    Reason.SUBMITTER_REFUSED: "it does not work for the job's submitter",
     Reason.RATE_BELOW_MINIMUM: "it asks less than accept.min_price",
+    Reason.PAY_BELOW_MINIMUM: "the job pays less than accept.min_pay",
+    Reason.NO_GPU_ASKED: "it takes jobs for GPUs alone",
     Reason.TOO_LONG: "the job may run longer than accept.max_runtime",
     Reason.NOT_SUPPORTED: "this worker does not run such jobs",
     Reason.VERIFIER_UNKNOWN: "accept.verifiers lacks the job's verifier",
     Reason.SPEC_BAD: "the job's spec cannot be run",
-    Reason.IMAGE_REFUSED: "accept.images, accept.modules or docker.registries do not name the program",
-    Reason.TOO_BIG: "the job may leave more than storage.max_output",
+    Reason.IMAGE_REFUSED: "accept or docker.registries do not allow the program",
+    Reason.TOO_BIG: "the job brings or leaves more than this worker takes",
     Reason.OUTBID: "another node leads",
     Reason.AWAITS_ACK: "another node has won the unit and may still take it",
     Reason.AWAITS_OPEN_CLAIM: "the unit takes no claims yet",
@@ -65,7 +67,7 @@ _OFFER: Final = (Gate.RUNTIME, Gate.GPU_COUNT, Gate.VRAM, Gate.CORES, Gate.RAM, 
 _STAKE: Final = (Gate.NOT_ACTIVE, Gate.STAKE_SHORT)
 _POLICY: Final = (
     *(Reason.OUTSIDE_SCHEDULE, Reason.SUBMITTER_REFUSED, Reason.RATE_BELOW_MINIMUM, Reason.TOO_LONG),
-    *(Reason.VERIFIER_UNKNOWN, Reason.IMAGE_REFUSED, Reason.TOO_BIG),
+    *(Reason.PAY_BELOW_MINIMUM, Reason.NO_GPU_ASKED, Reason.VERIFIER_UNKNOWN, Reason.IMAGE_REFUSED, Reason.TOO_BIG),
 )
 _LATER: Final = (
     *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),

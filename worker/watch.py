@@ -55,6 +55,8 @@ log = structlog.get_logger("worker.watch")
 
 KEEP: Final = 64
 """Blocks for which an ended job is kept, in case a reorganisation brings it back."""
+NEW_OPERATOR: Final = "if you named a new operator, set account.keystore in worker.toml to its key"
+"""What whoever holds a key that operates the node no more can do."""
 HEARD: Final = (JobPosted, Proposed, Started, Submitted, Declined, Settled, Closing, Closed, Reclaimed, Slashed)
 """The events whose absence from a block that announces them would hide work or money."""
 MAX_READ: Final = 256
@@ -376,7 +378,7 @@ def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef
         if node.operator != operator:
             raise ConfigError(
                 f"node {wanted} is operated by {node.operator}, this key is {operator}",
-                hint="hearth worker register",
+                hint=f"{NEW_OPERATOR}; else hearth worker register",
                 code="NOT_OPERATOR",
                 component="worker",
             )

@@ -114,11 +114,12 @@ class Sending(_From):
 class OwnerAction(TypedDict):
     """What a node's owner sent.
 
-    `action` is "register", "update", "price", "stake", "withdraw" or "exit start|cancel|finish". Where another machine
-    is to send it, nothing was sent and `prepared` holds the call; `prepared_in` is the file that such a call came from.
-    Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; more stake
-    `node`, `added`
-    and `already_sent`; a withdrawal `amount` and `to`; an exit `node` and `unbonding`.
+    `action` is "register", "update", "price", "operator", "stake", "withdraw" or "exit start|cancel|finish". Where
+    another machine is to send it, nothing was sent and `prepared` holds the call; `prepared_in` is the file that such a
+    call came from.
+    Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; a new operator
+    `node` and `operator`, and `already_sent` where it is the node's already; more stake `node`, `added` and
+    `already_sent`; a withdrawal `amount` and `to`; an exit `node` and `unbonding`.
     """
 
     schema: Literal["hearth.action/1"]

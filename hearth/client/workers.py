@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.base.strangers import MAX_BYTES, read_json
 from hearth.client.gates import GATE_WORDS
+from hearth.client.money import address_of, recipient
 from hearth.client.paying import Payment, pay_once
 from hearth.client.prepared import TAKES, Holder, Prepared, read_prepared
 from hearth.client.standing import START, waits_of
@@ -34,6 +35,7 @@ COMMANDS: Final = {
     "register": "hearth worker register",
     "update_offer": "hearth worker update",
     "set_ask": "hearth worker price",
+    "set_operator": "hearth worker operator",
     "add_stake": "hearth worker stake",
     "withdraw": "hearth worker withdraw",
     "exit_start": "hearth worker exit",
@@ -203,6 +205,26 @@ class Workers:
         report = self._act("price", call, key, node.owner, print_tx=print_tx)
         return {**report, "node": node.id, "ask": str(ask), "ask_text": show_rate(ask, asset)}
 
+    def set_operator(self, node: Node, operator: str, *, print_tx: bool = False) -> OwnerAction:
+        """Hand a node to another hot key, at once: leases, bond and beat go with it, the old key can do nothing more.
+
+        Where the node is that key's already, nothing is sent (`already_sent`). Raises UsageError BAD_ADDRESS.
+        """
+        session = self.session
+        new = recipient(operator, session.network, why="nobody could work with it")
+        facts: dict[str, Any] = {"node": node.id, "operator": new}
+        if node.operator == new:
+            none: OwnerAction = {
+                "schema": "hearth.action/1",
+                "action": "operator",
+                "dry_run": session.dry_run,
+                "transactions": [],
+            }
+            return {**none, **facts, "already_sent": True}  # type: ignore[typeddict-item]
+        call = session.market.calls.set_operator(node.id, new)
+        report = self._act("operator", call, f"operator/{node.id}/{new}", node.owner, print_tx=print_tx)
+        return {**report, **facts}  # type: ignore[typeddict-item]
+
     def add_stake(self, node: Node, amount: str, *, again: bool = False, print_tx: bool = False) -> OwnerAction:
         """Add stake to a node, from its owner or any account that is chosen; it leaves only by exit, to the owner.
 
@@ -254,12 +276,19 @@ class Workers:
         return {**report, "node": node.id, "unbonding": self.session.network.node_parameters.unbonding}
 
     def send_prepared(
-        self, path: Path, function: str, *, amount: str | None = None, rate: str | None = None
+        self,
+        path: Path,
+        function: str,
+        *,
+        amount: str | None = None,
+        rate: str | None = None,
+        operator: str | None = None,
     ) -> OwnerAction:
         """Send a call that --print-tx wrote on another machine, after checking whose and for which market it is.
 
-        It must call `function`, pay what that takes, withdraw to its payer only, and be for just the `amount` or the
-        `rate` where one is given. What it does is told before it is signed. Raises UsageError BAD_TX, RefusedError.
+        It must call `function`, pay what that takes, withdraw to its payer only, and be for just the `amount`, the
+        `rate` or the `operator` where one is given. What it does is told before it is signed. Raises UsageError BAD_TX,
+        RefusedError.
         """
         try:
             with path.open("rb") as file:
@@ -284,6 +313,8 @@ class Workers:
             _agrees(path, function, arguments, "ask", parse_rate(rate, asset))
         if amount is not None:
             _agrees(path, function, arguments, TAKES.get(function, "amount"), parse_amount(amount, asset))
+        if operator is not None:
+            _agrees(path, function, arguments, "operator", address_of(operator))
         payer = self._payer(prepared.call, prepared.sender)
         if function == "withdraw" and str(arguments["to"]).lower() != payer:
             raise UsageError(
@@ -417,9 +448,10 @@ def _free(node: Node, now: int) -> int:
     return max(0, min(node.offer.slots, slots) - node.state.busy)
 
 
-def _agrees(path: Path, function: str, arguments: Mapping[str, Any], name: str, wanted: int) -> None:
+def _agrees(path: Path, function: str, arguments: Mapping[str, Any], name: str, wanted: int | str) -> None:
     """Refuse a prepared call whose argument is not what the command line says. Raises UsageError BAD_TX."""
-    if arguments.get(name) != wanted:
+    found = arguments.get(name)
+    if (found.lower() if isinstance(found, str) else found) != wanted:
         raise UsageError(
             f"{path} calls {function} with {name} {arguments.get(name)}, and {wanted} is asked for",
             hint="leave it out, since the file says it, or prepare another: --print-tx",

@@ -85,6 +85,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         "job wait": (Posting.attach, "run.client.jobs.attach("),
         "worker init": (write_settings, "write_settings(run.client, config, "),
         "worker selftest": (selftest, "selftest(config)"),
+        "worker operator": (Provider.replace_operator, "provider.replace_operator("),
     }
     if path in single:
         return single[path]
@@ -184,7 +185,7 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     |job show job spec job logs job events job wait job get job cancel job accept job rerun job receipt
     |worker doctor worker selftest worker init worker register worker update worker start worker take worker pause
     |worker resume worker drain worker status worker why worker earnings worker stake worker price worker withdraw
-    |worker exit worker volumes worker bundle
+    |worker operator worker exit worker volumes worker bundle
     |keeper list keeper run keeper status keeper explain keeper bundle
     |net status net workers net jobs net params net events net verify"""
     names = set()

@@ -65,6 +65,20 @@ def test_worker_stake__prepared__needs_no_amount_and_refuses_another(place: Town
     assert stake_of(place, cold) - before == 5 * 10**17
 
 
+def test_worker_operator__prepared_on_a_machine_that_a_thief_has__names_whom_the_owner_says(
+    place: Town, cold: Path, tmp_path: Path
+) -> None:
+    thief, new = "0x" + "66" * 20, "0x" + "77" * 20
+    file = tmp_path / "tx.json"
+    file.write_text(told(place, "worker", "operator", thief, "--config", str(cold), "--print-tx").out)
+    refused = place.hearth("worker", "operator", new, "--tx", str(file), "--account", "provider", "--json")
+    assert (refused.code, refused.error["code"]) == (2, "BAD_TX") and thief in refused.error["message"]
+    rehearsed = told(place, "worker", "operator", new, "--config", str(cold), "--dry-run", "--json").json
+    assert (rehearsed["dry_run"], rehearsed["operator"]) == (True, new)
+    shown = told(place, "worker", "status", "--config", str(cold), "--json").json
+    assert shown["operator"] == told(place, "wallet", "show", "worker2", "--json").json["address"]
+
+
 @pytest.mark.parametrize("command", ["stake", "price"])
 def test_worker_owner_action__neither_amount_nor_file__says_what_is_missing(
     place: Town, cold: Path, command: str

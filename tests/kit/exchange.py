@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hearth.chain import keys
+from hearth.chain.tx import Sender
 from hearth.local import devnet
 from hearth.market.abi import codec
 from hearth.market.events import Event, JobPosted, Reclaimed, Settled, Started, Submitted, decode
@@ -192,15 +193,16 @@ class Scenario:
         seconds: int = 600,
         newcomers: bool = False,
         inputs: tuple[ResolvedInput, ...] = (),
+        by: Sender | None = None,
         **changes: Any,
     ) -> JobId:
         """Post a job that only this scenario's worker takes; `changes` replaces fields of its terms."""
-        market = self.exchange.market
+        market, submitter = self.exchange.market, by or self.exchange.submitter
         spec = build.spec(name="chaos", module=self.module, runtime_seconds=seconds, units=units, inputs=inputs)
         self.exchange.store.put_json(canonical_of(spec))
         policies = market.policies()
         terms = build.terms(
-            submitter=self.exchange.submitter.address,
+            submitter=submitter.address,
             salt=secrets.randbits(90),
             spec=spec_digest(spec),
             needs=needs_of(spec.resources, "wasm", {}),
@@ -217,7 +219,7 @@ class Scenario:
         )
         terms = replace(terms, **changes)
         job = market.job_id(terms)
-        self.exchange.submitter.send(market.calls.post(terms), key=f"post/{job.hex()}")
+        submitter.send(market.calls.post(terms), key=f"post/{job.hex()}")
         self.jobs.append(job)
         return job
 

@@ -29,6 +29,7 @@ from hearth.protocol.types import (
     TermsFlag,
     Unit,
 )
+from hearth.protocol.units import Asset
 from worker.decide import (
     HELD,
     Abort,
@@ -87,7 +88,7 @@ TERMS = Terms(
     policy=words.pack_policy(POLICY),
     max_attempts=3,
 )
-WASM = SpecFacts(runtime="wasm", target="bafymodule", output_bytes=1 << 20)
+WASM = SpecFacts(runtime="wasm", target="bafymodule", output_bytes=1 << 20, input_bytes=1 << 10)
 ID = JobId(b"\xaa" * 32)
 OPEN = Unit(state=State.OPEN, started=NOW - 5)
 RUNNING = Unit(state=State.RUNNING, node=ME, rate=10**15, started=NOW - 100, mark=NOW + 800, attempts=1)
@@ -246,13 +247,19 @@ def test_decide__spec_unread__reads_it_once_for_every_lease() -> None:
         (job_of(OPEN), replace(CONFIG, hold=Reason.PAUSED), Reason.PAUSED),
         (job_of(OPEN), replace(CONFIG, hold=Reason.OUTSIDE_SCHEDULE), Reason.OUTSIDE_SCHEDULE),
         (job_of(OPEN), replace(CONFIG, min_rate=10**15 + 1), Reason.RATE_BELOW_MINIMUM),
+        (job_of(OPEN), replace(CONFIG, min_pay=600 * 10**9 + 1), Reason.PAY_BELOW_MINIMUM),
         (job_of(OPEN), replace(CONFIG, max_seconds=599), Reason.TOO_LONG),
         (job_of(OPEN), replace(CONFIG, submitters_refused=frozenset({"0x" + "33" * 20})), Reason.SUBMITTER_REFUSED),
+        (job_of(OPEN), replace(CONFIG, submitters=frozenset({"0x" + "44" * 20})), Reason.SUBMITTER_REFUSED),
+        (job_of(OPEN), replace(CONFIG, gpu_only=True), Reason.NO_GPU_ASKED),
         (job_of(OPEN), replace(CONFIG, modules=("bafyother*",)), Reason.IMAGE_REFUSED),
+        (job_of(OPEN), replace(CONFIG, modules_refused=("bafymodul?",)), Reason.IMAGE_REFUSED),
+        (image_of("ghcr.io/me/x"), replace(CONFIG, images_refused=("ghcr.io/me/*",)), Reason.IMAGE_REFUSED),
         (image_of("10.0.0.7:5000/x"), CONFIG, Reason.IMAGE_REFUSED),
         (image_of("10.0.0.7:5000/x"), replace(CONFIG, registries=("*",)), Reason.IMAGE_REFUSED),
         (image_of("python"), replace(CONFIG, registries=("ghcr.io",)), Reason.IMAGE_REFUSED),
         (job_of(OPEN), replace(CONFIG, max_output_bytes=(1 << 20) - 1), Reason.TOO_BIG),
+        (job_of(OPEN), replace(CONFIG, max_input_bytes=(1 << 10) - 1), Reason.TOO_BIG),
         (job_of(OPEN), replace(CONFIG, runtimes=frozenset({"docker"})), Reason.NOT_SUPPORTED),
         (job_of(OPEN, verifier="0x" + "44" * 20), CONFIG, Reason.VERIFIER_UNKNOWN),
         (job_of(OPEN, replicas=3, quorum=2), CONFIG, Reason.NOT_SUPPORTED),
@@ -273,6 +280,56 @@ def test_decide__job_not_wanted__names_the_reason(job: Job, config: Config, want
     assert reason(snapshot_of(job), config) == wanted
     # The same job is taken where that one reason does not hold.
     assert not isinstance(only(snapshot_of(job_of(OPEN))), Skip)
+
+
+# ---- what the provider does not want ----
+
+HUB = "docker.io/library/python"
+DIGEST = "sha256:" + "ab" * 32
+
+
+@pytest.mark.parametrize(
+    "written", ["python", "library/python", HUB, "index.docker.io/python", "index.docker.io/library/python"]
+)
+@pytest.mark.parametrize(
+    "pattern", ["python", HUB, "library/*", f"{HUB}@{DIGEST}", "docker.io/python", DIGEST, f"*@{DIGEST}"]
+)
+def test_decide__image_written_in_another_way__is_the_same_image(written: str, pattern: str) -> None:
+    """What a cheat gains: nothing. A name that an engine reads alike is refused, and accepted, alike."""
+    found = only(snapshot_of(image_of(written)), replace(CONFIG, images_refused=(pattern,)))
+    assert isinstance(found, Skip) and found.reason == Reason.IMAGE_REFUSED
+    assert found.detail == f'{written}@{DIGEST}: accept.refuse_images has "{pattern}"'
+    assert isinstance(only(snapshot_of(image_of(written)), replace(CONFIG, images=(pattern,))), Claim)
+
+
+@pytest.mark.parametrize("pattern", ["me/x", "me/*", "docker.io/*", "x"])
+def test_decide__image_of_another_registry__is_none_of_docker_hub(pattern: str) -> None:
+    job = image_of("evil.example/me/x")
+    wide = replace(CONFIG, registries=("*",))
+    assert reason(snapshot_of(job), replace(wide, images=(pattern,))) == Reason.IMAGE_REFUSED
+    assert isinstance(only(snapshot_of(job), replace(wide, images_refused=(pattern,))), Claim)
+
+
+USDC = Asset("USDC", 6)
+
+
+@pytest.mark.parametrize(
+    ("config", "told"),
+    [
+        ({"submitters": frozenset()}, "accept.submitters does not name 0x" + "33" * 20),
+        ({"submitters_refused": frozenset({"0x" + "33" * 20})}, "accept.refuse_submitters names 0x" + "33" * 20),
+        ({"max_seconds": 300}, "it may run for 10m, and accept.max_runtime is 5m"),
+        ({"min_rate": 10**16}, "the node asks 0.0000036 ETH/h, and accept.min_price is 0.000036 ETH/h"),
+        ({"min_rate": 10**16, "asset": USDC}, "the node asks 3600000 USDC/h, and accept.min_price is 36000000 USDC/h"),
+        ({"min_pay": 10**12}, "a unit pays at most 0.0000006 ETH, and accept.min_pay is 0.000001 ETH"),
+        ({"max_input_bytes": 512}, "its inputs have 1KiB, and this worker takes 512B (storage.max_input)"),
+        ({"max_output_bytes": 1}, "its outputs may have 1MiB, and this worker takes 1B (storage.max_output)"),
+        ({"modules": ("bafy?",)}, "bafymodule: no pattern of accept.modules fits"),
+    ],
+)
+def test_decide__job_not_wanted__names_the_rule_and_the_value_in_units_of_people(config: object, told: str) -> None:
+    found = only(snapshot_of(job_of(OPEN)), replace(CONFIG, **config))  # type: ignore[arg-type]
+    assert isinstance(found, Skip) and found.detail == told
 
 
 @pytest.mark.parametrize(
@@ -607,6 +664,36 @@ configs = st.builds(
     confirmations=st.sampled_from([0, 3]),
     settle_after=st.sampled_from([0, 500]),
 )
+
+
+wishes = st.fixed_dictionaries(
+    {},
+    optional={
+        "submitters": st.just(frozenset({"0x" + "44" * 20})),
+        "submitters_refused": st.just(frozenset({TERMS.submitter})),
+        "modules": st.just(("bafyother",)),
+        "modules_refused": st.just(("*",)),
+        "gpu_only": st.just(True),
+        "min_rate": st.just(10**15 + 1),
+        "min_pay": st.just(10**18),
+        "max_seconds": st.just(1),
+        "max_input_bytes": st.just(0),
+        "max_output_bytes": st.just(0),
+    },
+)
+"""Rules of a provider, each of which refuses every job of `jobs` that has a spec."""
+
+
+@pytest.mark.hypothesis
+@given(snapshots(), configs, wishes.filter(bool))
+def test_decide__rule_that_refuses__neither_risks_a_bond_nor_gives_a_lease_back(
+    snapshot: Snapshot, config: Config, rules: dict[str, object]
+) -> None:
+    """What a cheat gains: nothing. A rule holds before money moves, and of what is held by then none is asked."""
+    free, bound = (decide(snapshot, one, NOW) for one in (config, replace(config, **rules)))  # type: ignore[arg-type]
+    assert not any(isinstance(a, Ack | Claim | Propose) for a in bound)
+    kept = (StartRun, SubmitResult, Decline, Settle, Close, Abort, SetAside, Beat, Withdraw)
+    assert [a for a in bound if isinstance(a, kept)] == [a for a in free if isinstance(a, kept)]
 
 
 def transactions(actions: list[Action | Skip]) -> list[tuple[JobId, int]]:

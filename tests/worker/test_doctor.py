@@ -157,6 +157,34 @@ def test_look_at_gpus__unfit_card__warns_with_its_problem(tmp_path: Path, monkey
     assert levels(rows)["nvidia-container-toolkit"] == "WARN"
 
 
+@pytest.mark.parametrize(
+    ("changes", "level", "text"),
+    [
+        ({}, Level.PASS, "any job that fits"),
+        (
+            {"accept__refuse_images": ["evil/*"], "accept__images": ["me/*"]},
+            Level.PASS,
+            "images has 1, refuse_images has 1",
+        ),
+        ({"accept__gpu_only": True}, Level.FAIL, "a slot has none"),
+        ({"accept__min_price": "1.21/h"}, Level.WARN, "the node asks 1.2 ETH/h, less than accept.min_price"),
+        (
+            {"accept__min_pay": "1", "accept__max_runtime": "5m"},
+            Level.WARN,
+            "0.1 ETH, less than accept.min_pay",
+        ),
+    ],
+)
+def test_look_at_accept__rules__say_what_they_narrow_and_which_refuses_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], level: Level, text: str
+) -> None:
+    wish = told(tmp_path, **changes)
+    monkeypatch.setattr(doctor, "probe_offer", lambda given, asset: make_offer(given, asset, MACHINE))
+    row = doctor.look_at_accept(wish, ETH)[0]
+    assert (row.level, text in row.detail) == (level, True), row
+    assert bool(row.fix) is (level is not Level.PASS)
+
+
 def test_look_at_disk__below_the_reserve__fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for free, level in ((GIB - 1, "FAIL"), (GIB, "PASS")):
         monkeypatch.setattr(doctor, "free_bytes", lambda _, free=free: free)

@@ -38,6 +38,29 @@ country = "in"
 """
 
 
+DIGEST = "sha256:" + "ab" * 32
+ONE = "0x" + "ab" * 20
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["*", "python", "me/*", "ghcr.io/me/x", "10.0.0.7:5000/*", f"python@{DIGEST}", DIGEST, "*@sha256:ab*", "[a-m]*/x"],
+)
+def test_parse__patterns_of_images__are_read(pattern: str) -> None:
+    found = settings.parse(changed(accept__images=[pattern], accept__refuse_images=[pattern]), Path("w"))
+    assert found.accept.images == found.accept.refuse_images == (pattern,)
+
+
+@pytest.mark.parametrize("text", ["5", "0.01 BTC", "free"])
+def test_min_pay__bad_amount__is_refused_once_the_asset_is_known(text: str) -> None:
+    found = settings.parse(changed(accept__min_pay=text), Path("w"))
+    if text == "5":
+        assert found.min_pay(USDC) == 5 * 10**6
+    else:
+        with pytest.raises(ConfigError, match=r"accept\.min_pay"):
+            found.min_pay(ETH)
+
+
 def read(tmp_path: Path, text: str = TEXT) -> settings.Settings:
     path = tmp_path / "worker.toml"
     path.write_text(text)
@@ -103,6 +126,21 @@ def test_load__broken_toml__names_the_line(tmp_path: Path) -> None:
         ({"accept__max_runtime": "3600"}, 'did you mean "3600s"'),
         ({"accept__refuse_submitters": ["0x12"]}, '"0x12" is not an address'),
         ({"accept__confirmations": -1}, "accept.confirmations"),
+        ({"accept__submitters": ["0x12"]}, '"0x12" is not an address'),
+        ({"accept__submitters": []}, "accept: submitters is empty, which allows none"),
+        ({"accept__images": []}, "accept: images is empty"),
+        ({"accept__modules": []}, "accept: modules is empty"),
+        ({"accept__images": [""]}, '"" is no pattern of images'),
+        ({"accept__images": ["GHCR.io/Me/*"]}, 'write it as "ghcr.io/me/*"'),
+        ({"accept__images": ["https://ghcr.io/me"]}, "is no pattern of images"),
+        ({"accept__refuse_images": ["python:3.12"]}, '"python:3.12": jobs name images by digest, and a tag'),
+        ({"accept__refuse_images": [f"python:3.12@{DIGEST}"]}, "leave the tag out"),
+        ({"accept__refuse_images": ["evil/x@sha256:abcd"]}, "a digest is sha256: and 64 hex digits"),
+        ({"accept__refuse_images": ["sha256:abcd"]}, "a digest is sha256: and 64 hex digits"),
+        ({"accept__refuse_modules": ["ipfs://bafy"]}, "without ipfs://"),
+        ({"accept__submitters": [ONE], "accept__refuse_submitters": [ONE.upper().replace("X", "x")]}, f"name {ONE}"),
+        ({"accept__max_runtime": "0s"}, 'max_runtime "0s" allows no job'),
+        ({"accept__gpu_only": True, "offer__gpus": "none"}, 'offer.gpus is "none"'),
         ({"account__payout": "alice"}, '"alice" is not an address'),
         ({"offer__slots": 64}, "offer.slots"),
         ({"offer__country": "zz"}, "offer.country"),

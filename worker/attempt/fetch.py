@@ -45,7 +45,7 @@ def read_spec(store: Store, terms: Terms, tiers: Mapping[str, int], timeout: flo
     except HearthError as error:
         return SpecFacts(bad=error.message)
     _look(store, spec, end)
-    return SpecFacts(spec.runtime, spec.target, spec.output_bytes)
+    return SpecFacts(spec.runtime, spec.target, spec.output_bytes, spec.download_bytes)
 
 
 def _look(store: Store, spec: ResolvedSpec, end: float) -> None:

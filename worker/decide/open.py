@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import Final
 
 from hearth.protocol import formulas, words
-from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import (
     SENTINEL,
-    ZERO_ADDRESS,
     JobId,
     Node,
     NodeId,
     Policy,
     State,
     Status,
-    Terms,
-    TermsFlag,
     Unit,
 )
-from worker import registries
 from worker.decide.actions import Ack, Action, ChainAction, Claim, Propose, ReadSpec, Skip
+from worker.decide.policy import refuse_spec, refuse_terms
 from worker.decide.room import Room
 from worker.decide.snapshot import Config, Job, Lease, Reason, Snapshot, Target
 
@@ -127,36 +122,13 @@ def next_lease(job: Job) -> Lease | None:
 
 def job_refusal(job: Job, config: Config, now: int, node: Node) -> Skip | None:
     """Return why this worker wants nothing of a job whatever its leases' state, or None. The spec comes later."""
-    terms = job.terms
     if now < job.retry_at:
         until = f"until {job.retry_at}"
         return Skip(job.id, None, Reason.RETRY_LATER, f"{until}: {job.retry_why}" if job.retry_why else until)
-    if terms.submitter.lower() in config.submitters_refused:
-        return Skip(job.id, None, Reason.SUBMITTER_REFUSED, terms.submitter)
-    unsupported = _unsupported(terms)
-    if unsupported:
-        return Skip(job.id, None, Reason.NOT_SUPPORTED, unsupported)
-    if terms.verifier != ZERO_ADDRESS and terms.verifier.lower() not in config.verifiers:
-        return Skip(job.id, None, Reason.VERIFIER_UNKNOWN, terms.verifier)
-    if formulas.lease_seconds(terms) > config.max_seconds:
-        return Skip(job.id, None, Reason.TOO_LONG, f"{formulas.lease_seconds(terms)} s > {config.max_seconds} s")
-    rate = formulas.ask_in_force(node, now)
-    if rate < config.min_rate:
-        return Skip(job.id, None, Reason.RATE_BELOW_MINIMUM, f"the node's ask {rate} < {config.min_rate}")
-    if job.spec is None:
-        return None
-    if job.spec.bad:
-        return Skip(job.id, None, Reason.SPEC_BAD, job.spec.bad)
-    if job.spec.runtime not in config.runtimes:
-        return Skip(job.id, None, Reason.NOT_SUPPORTED, f"runtime {job.spec.runtime} is not available here")
-    program = RUNTIMES[job.spec.runtime].program
-    if not any(fnmatchcase(job.spec.target, pattern) for pattern in config.patterns(program)):
-        return Skip(job.id, None, Reason.IMAGE_REFUSED, job.spec.target)
-    if program == "image" and (why := registries.refuse(job.spec.target, config.registries)):
-        return Skip(job.id, None, Reason.IMAGE_REFUSED, why)
-    if job.spec.output_bytes > config.max_output_bytes:
-        return Skip(job.id, None, Reason.TOO_BIG, f"outputs of {job.spec.output_bytes} bytes")
-    return None
+    found = refuse_terms(job.terms, config, formulas.ask_in_force(node, now))
+    if found is None and job.spec is not None:
+        found = refuse_spec(job.spec, config)
+    return None if found is None else Skip(job.id, None, *found)
 
 
 def _not_chosen(target: Target | None, on: _Candidate, room: Room) -> Skip | None:
@@ -169,19 +141,6 @@ def _not_chosen(target: Target | None, on: _Candidate, room: Room) -> Skip | Non
         return Skip(*where, Reason.TX_PENDING)
     other = target.index is not None and target.index != on.lease.index
     return Skip(*where, Reason.NOT_CHOSEN) if target.taken or other else None
-
-
-def _unsupported(terms: Terms) -> str:
-    """Name the terms that this version of the worker cannot serve; the contracts refuse them at post as well."""
-    if terms.replicas > 1:
-        return "replicas"
-    if terms.chunk > 1:
-        return "chunk"
-    if terms.checkpoint_every:
-        return "checkpoints"
-    if terms.flags & TermsFlag.CONFIDENTIAL:
-        return "confidential inputs"
-    return ""
 
 
 def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Room) -> Action | Skip:

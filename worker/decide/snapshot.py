@@ -9,6 +9,7 @@ from typing import Final
 from hearth.protocol.formulas import Immutables
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Best, Header, JobId, Node, Outcome, State, Terms, Unit
+from hearth.protocol.units import NATIVE, Asset
 from worker.registries import DEFAULT_REGISTRIES
 
 HELD: Final = frozenset({State.RUNNING, State.CLOSING})
@@ -31,6 +32,8 @@ class Reason(StrEnum):
     SLOTS_FULL = "slots_full"
     SUBMITTER_REFUSED = "submitter_refused"
     RATE_BELOW_MINIMUM = "rate_below_minimum"
+    PAY_BELOW_MINIMUM = "pay_below_minimum"
+    NO_GPU_ASKED = "no_gpu_asked"
     TOO_LONG = "too_long"
     NOT_SUPPORTED = "not_supported"
     VERIFIER_UNKNOWN = "verifier_unknown"
@@ -104,12 +107,14 @@ class SpecFacts:
     """What the worker must know of a spec before it risks a bond on it.
 
     `runtime` is a name of the table of runtimes, `target` the module's CID or the image with its digest, `output_bytes`
-    the cap of all outputs together. `bad` says why the document cannot be run at all (empty: it can).
+    the cap of all outputs together, `input_bytes` all data that is fetched, an image aside. `bad` says why the document
+    cannot be run at all (empty: it can).
     """
 
     runtime: str = ""
     target: str = ""
     output_bytes: int = 0
+    input_bytes: int = 0
     bad: str = ""
 
 
@@ -201,7 +206,9 @@ class Config:
     """What the provider allows. Rates are base units x 1e6 per second, times seconds, sizes bytes, amounts base units.
 
     `hold` is why nothing new is accepted (None: it is), `target` the only unit that is (None: any). `images` and
-    `modules` are shell patterns, `registries` those of docker.registries. `withdraw_at` 0 never withdraws.
+    `modules` are shell patterns, `images_refused` and `modules_refused` win over them; `registries` are those of
+    docker.registries. `submitters` None takes anybody's jobs. `min_pay` is the least that a unit's whole time must pay.
+    `withdraw_at` 0 never withdraws. `asset` is what reasons are worded in.
     """
 
     beat_every: int
@@ -209,11 +216,17 @@ class Config:
     target: Target | None = None
     max_slots: int = 63
     min_rate: int = 0
+    min_pay: int = 0
     max_seconds: int = 30 * 86_400
+    max_input_bytes: int = 1 << 63
     max_output_bytes: int = 1 << 63
+    gpu_only: bool = False
     images: tuple[str, ...] = ("*",)
+    images_refused: tuple[str, ...] = ()
     modules: tuple[str, ...] = ("*",)
+    modules_refused: tuple[str, ...] = ()
     registries: tuple[str, ...] = DEFAULT_REGISTRIES
+    submitters: frozenset[str] | None = None
     submitters_refused: frozenset[str] = frozenset()
     verifiers: frozenset[str] = frozenset()
     confirmations: int = 0
@@ -223,7 +236,4 @@ class Config:
     max_tries: int = 3
     withdraw_at: int = 0
     runtimes: frozenset[str] = frozenset(RUNTIMES)
-
-    def patterns(self, program: str) -> tuple[str, ...]:
-        """Return which programs are accepted, of the field of a job that names them. Raises KeyError for another."""
-        return {"image": self.images, "module": self.modules}[program]
+    asset: Asset = NATIVE

@@ -1,0 +1,127 @@
+"""What a provider refuses, and how it gets its node back: real workers on a real chain."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hearth.base.errors import RefusedError
+from hearth.chain import keys
+from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx_journal import TxJournal
+from hearth.local import devnet
+from hearth.market.events import Declined, Settled, Started
+from hearth.protocol.types import Outcome, State
+from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario, status
+from tests.kit.running import wait
+from tests.kit.town import hearth
+
+pytestmark = pytest.mark.e2e
+
+
+def test_worker__denied_submitter__costs_the_node_nothing_and_the_allowed_job_runs(
+    exchange: Exchange, scenario: Scenario
+) -> None:
+    """What a cheat gains: nothing. Matched by a keeper, the denied job is not acked: no bond, no decline, no gas."""
+    config, node = scenario.home / "worker.toml", scenario.node
+    allowed, stranger = exchange.submitter, exchange.sender(3)
+    config.write_text(
+        config.read_text().replace("[accept]", f'[accept]\nsubmitters = ["{allowed.address}"]\nmin_pay = "1 wei"')
+    )
+    before = exchange.market.node(node)
+    scenario.start()
+    scenario.working()
+    wait(lambda: exchange.market.node(node).state.beat, "the node beats")
+    denied = scenario.post(window=1, by=stranger)
+    terms = exchange.market.terms_of(denied).packed
+    # A keeper knows nothing of a provider's wishes, and proposes whom the chain finds fit.
+    exchange.owner.send(exchange.market.calls.propose(terms, 0, node), key=f"propose/{denied.hex()}")
+    won = exchange.market.unit(denied, 0)
+    assert won.best.node == node
+    reasons = wait(lambda: (status(scenario.home) or {}).get("reasons", {}).get(denied.hex()), "the reason is told")
+    assert reasons[0]["reason"] == "submitter_refused"
+    job = scenario.post()
+    scenario.settled(job)
+    scenario.assert_once(job)
+    lapsed = won.unit.window_end + exchange.market.policies().policy.ack_time
+    wait(lambda: exchange.chain.head().timestamp > lapsed, "the proposal lapses")
+    assert scenario.state(denied) is State.OPEN
+    after = exchange.market.node(node)
+    assert (after.stake, after.state.bond, after.state.quarantine) == (before.stake, 0, 0)
+    taken = {event.job_id for event in exchange.logs() if isinstance(event, Started | Declined) and event.node == node}
+    assert taken == {job}
+    for call, count in (("propose", 0), ("ack", 0), ("decline", 0), ("claim", 1)):
+        assert exchange.transactions_of(scenario.operator, call, scenario.first_block) == count, call
+
+    network = ("--network", str(exchange.net.network_file))
+    why = hearth(exchange.user_home, "worker", "why", denied.hex(), "--config", str(config), *network)
+    assert f"the worker: submitter_refused: accept.submitters does not name {stranger.address}" in why.out
+
+
+# ---- a key that is lost ----
+
+
+@pytest.mark.parametrize("scenario", [{"turns": 200_000_000}], indirect=True)
+def test_worker_operator__key_stolen_while_a_lease_runs__the_owner_takes_the_node_back(
+    exchange: Exchange, scenario: Scenario, tmp_path: Path
+) -> None:
+    """What a thief gains: nothing of stake and pay. The lease goes on under the new key and is paid once."""
+    market, node, network = exchange.market, scenario.node, ("--network", str(exchange.net.network_file))
+    stake, earned = market.node(node).stake, market.credit(exchange.owner.address)
+    scenario.start()
+    scenario.working()
+    job = scenario.post()
+    wait(lambda: any(row["job"] == job.hex() for row in (status(scenario.home) or {}).get("attempts", [])), "it runs")
+    # The machine is gone, and its key and its password are somebody else's.
+    scenario.kill()
+    thief = keys.unlock(keys.read_key(scenario.home / "keys" / "operator.json"), PASSWORD)
+    (scenario.home / "keys" / "operator.json").unlink()
+
+    new = keys.create_key(scenario.home / "keys", "operator2", PASSWORD, devnet=True)
+    devnet.fund(exchange.chain, exchange.net.network, new.address, wei=ETH)
+    password = tmp_path / "password"
+    password.write_text(PASSWORD)
+    password.chmod(0o600)
+    for name, number in (("cold", 1), ("stranger", 2)):
+        keys.create_key(tmp_path / "keys", name, PASSWORD, secret=bytes(devnet.account(number).key), devnet=True)
+    command = ("worker", "operator", new.address, "--node", str(node), "--password-file", str(password), *network)
+    # Neither worker.toml nor the lost key is needed, and only the owner's key will do.
+    other = hearth(tmp_path, *command, "--account", "stranger", "--json")
+    assert (other.code, other.error["code"]) == (3, "NOT_OWNER")
+    for sent in (True, False):
+        told = hearth(tmp_path, *command, "--account", "cold", "--json")
+        assert told.code == 0, told.err + told.out
+        assert (told.json["node"], told.json["operator"]) == (node, new.address)
+        assert (len(told.json["transactions"]), told.json.get("already_sent", False)) == (int(sent), not sent)
+
+    # The thief has the old key and nothing to do with it.
+    journal = TxJournal(
+        tmp_path / "thief.db",
+        chain_id=exchange.net.network.chain_id,
+        genesis_hash=exchange.net.network.genesis_hash,
+        address=thief.address,
+    )
+    stolen = Sender(exchange.chain, thief, journal, SenderConfig(poll=0.1))
+    terms = market.terms_of(job).packed
+    calls = market.calls
+    for name, call in {
+        "submit": calls.submit(job, 0, b"\x01" * 32, b"\x02" * 32, Outcome.OK, 0),
+        "decline": calls.decline(terms, 0, Outcome.BAD_INPUT, b"\x02" * 32),
+        "beat": calls.beat(node),
+        "operator": calls.set_operator(node, thief.address),
+        "exit": calls.exit_start(node),
+        "ask": calls.set_ask(node, 1),
+    }.items():
+        with pytest.raises(RefusedError, match="not the o"):
+            stolen.send(call, key=name)
+    journal.close()
+
+    config = scenario.home / "worker.toml"
+    config.write_text(config.read_text().replace("keys/operator.json", "keys/operator2.json"))
+    scenario.start()
+    scenario.settled(job)
+    scenario.assert_once(job)
+    settled = [event for event in exchange.logs() if isinstance(event, Settled) and event.job_id == job]
+    assert market.credit(exchange.owner.address) - earned == sum(event.pay - event.fee for event in settled) > 0
+    assert (market.node(node).stake, market.node(node).state.bond) == (stake, 0)

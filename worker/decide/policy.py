@@ -1,0 +1,107 @@
+"""What a provider does not take, pure: each rule names its key of worker.toml, and the value that it met.
+
+A rule holds before anything is sent for a job: before a claim, a proposal of this node, and the ack of a proposal that
+somebody else made. Of a lease that the node holds none is asked: its bond is at stake, whatever the settings say by
+then. Source: docs/decisions/0035-what-a-provider-refuses.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from hearth.protocol import formulas
+from hearth.protocol.runtimes import RUNTIMES
+from hearth.protocol.types import RATE_SCALE, ZERO_ADDRESS, Terms, TermsFlag
+from hearth.protocol.units import format_duration, format_size, show_amount, show_rate
+from worker import registries
+from worker.decide.snapshot import Config, Reason, SpecFacts
+
+Refusal = tuple[Reason, str]
+"""A reason, and the sentence that names the rule and the value."""
+
+
+def refuse_terms(terms: Terms, config: Config, rate: int) -> Refusal | None:
+    """Return why a job is not taken that asks for what its terms say, None where they are no reason.
+
+    `rate` is what this node asks now, base units x 1e6 per second.
+    """
+    submitter, verifier = terms.submitter.lower(), terms.verifier.lower()
+    if submitter in config.submitters_refused:
+        return Reason.SUBMITTER_REFUSED, f"accept.refuse_submitters names {submitter}"
+    if config.submitters is not None and submitter not in config.submitters:
+        return Reason.SUBMITTER_REFUSED, f"accept.submitters does not name {submitter}"
+    unsupported = _unsupported(terms)
+    if unsupported:
+        return Reason.NOT_SUPPORTED, unsupported
+    if verifier != ZERO_ADDRESS and verifier not in config.verifiers:
+        return Reason.VERIFIER_UNKNOWN, f"accept.verifiers does not name {verifier}"
+    if config.gpu_only and not terms.needs.gpu_count:
+        return Reason.NO_GPU_ASKED, "accept.gpu_only is true, and the job asks for no GPU"
+    return _too_long_or_cheap(terms, config, rate)
+
+
+def _too_long_or_cheap(terms: Terms, config: Config, rate: int) -> Refusal | None:
+    """Return why a job is not taken for its time or its pay."""
+    seconds = formulas.lease_seconds(terms)
+    if seconds > config.max_seconds:
+        most = format_duration(config.max_seconds)
+        return Reason.TOO_LONG, f"it may run for {format_duration(seconds)}, and accept.max_runtime is {most}"
+    if rate < config.min_rate:
+        asked, least = show_rate(rate, config.asset), show_rate(config.min_rate, config.asset)
+        return Reason.RATE_BELOW_MINIMUM, f"the node asks {asked}, and accept.min_price is {least}"
+    pay = rate * seconds // RATE_SCALE
+    if pay < config.min_pay:
+        paid, least = show_amount(pay, config.asset), show_amount(config.min_pay, config.asset)
+        return Reason.PAY_BELOW_MINIMUM, f"a unit pays at most {paid}, and accept.min_pay is {least}"
+    return None
+
+
+def refuse_spec(spec: SpecFacts, config: Config) -> Refusal | None:
+    """Return why a job is not taken that runs and brings what its spec says, None where that is no reason."""
+    if spec.bad:
+        return Reason.SPEC_BAD, spec.bad
+    if spec.runtime not in config.runtimes:
+        return Reason.NOT_SUPPORTED, f"runtime {spec.runtime} is not available here"
+    refused = _refuse_program(spec, config)
+    if refused:
+        return Reason.IMAGE_REFUSED, refused
+    for what, size, most, rule in (
+        ("its inputs have", spec.input_bytes, config.max_input_bytes, "storage.max_input"),
+        ("its outputs may have", spec.output_bytes, config.max_output_bytes, "storage.max_output"),
+    ):
+        if size > most:
+            return Reason.TOO_BIG, f"{what} {format_size(size)}, and this worker takes {format_size(most)} ({rule})"
+    return None
+
+
+def _refuse_program(spec: SpecFacts, config: Config) -> str:
+    """Return why a program is not run here, empty where it may be. What is refused is refused by any of its names."""
+    if RUNTIMES[spec.runtime].program == "module":
+        return _listed((spec.target,), spec.target, "modules", config.modules, config.modules_refused)
+    names = registries.spellings(spec.target)
+    listed = _listed(names, spec.target, "images", config.images, config.images_refused)
+    return listed or registries.refuse(spec.target, config.registries)
+
+
+def _listed(names: Iterable[str], target: str, rule: str, allowed: Iterable[str], refused: Iterable[str]) -> str:
+    names = tuple(names)
+    for pattern in refused:
+        if any(fnmatchcase(name, pattern) for name in names):
+            return f'{target}: accept.refuse_{rule} has "{pattern}"'
+    if any(fnmatchcase(name, pattern) for name in names for pattern in allowed):
+        return ""
+    return f"{target}: no pattern of accept.{rule} fits"
+
+
+def _unsupported(terms: Terms) -> str:
+    """Name the terms that this version of the worker cannot serve; the contracts refuse them at post as well."""
+    if terms.replicas > 1:
+        return "replicas"
+    if terms.chunk > 1:
+        return "chunk"
+    if terms.checkpoint_every:
+        return "checkpoints"
+    if terms.flags & TermsFlag.CONFIDENTIAL:
+        return "confidential inputs"
+    return ""
