@@ -161,7 +161,7 @@ bench: .venv/.stamp-project node_modules/.stamp ## keeper and matching figures i
 bench-gas: .venv/.stamp-project node_modules/.stamp ## gas figures into bench/results/gas.json and docs/GAS.md
 	$(PY) -m bench.bench_gas
 
-services-up: .venv/.stamp-project ## Docker engine, image registry and Kubo on loopback, for the tests
+services-up: .venv/.stamp-project ## Docker engine, image registry, Kubo and geth on loopback, for the tests
 	$(PY) -m tools.services up
 
 services-down: .venv/.stamp-project

@@ -12,7 +12,7 @@ import time
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-from hearth.base.errors import ChainError, FundsError, HearthError
+from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
 from hearth.base.text import plain
 from hearth.chain.port import Block, Log, Receipt, Transaction, revert_reason
 from hearth.chain.port import refused as refused_by_contract
@@ -26,18 +26,30 @@ _TEXT: Final = 500
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
-_REVERT = re.compile(r"revert|vm execution error|invalid opcode|out of gas", re.I)
+# What clients say of one and the same case: tests/chain/test_clients.py asks anvil and geth. Others' words are beside.
+_OUT_OF_GAS = re.compile(r"out ?of ?gas|gas required exceeds", re.I)
+_REVERT = re.compile(rf"revert|vm execution error|invalid ?(fe)? ?opcode|{_OUT_OF_GAS.pattern}", re.I)
 _RATE = re.compile(r"rate.?limit|too many requests|requests? per|throughput|compute units|capacity", re.I)
 _TOO_MUCH = re.compile(
     r"too many|more than|exceed|limit|range|too large|too big|size|query returned|timed? ?out|timeout|narrow", re.I
 )
+_BEYOND_HEAD = re.compile(r"beyond current head|out ?of ?range", re.I)
 _UNKNOWN_BLOCK = re.compile(
-    r"header not found|unknown block|block not found|could not find block|out ?of ?range|missing trie|not found", re.I
+    r"header not found|unknown block|block not found|could not find block|missing trie|not found|"
+    rf"not currently canonical|historical state|{_BEYOND_HEAD.pattern}",
+    re.I,
 )
 _KNOWN = re.compile(r"already known|known transaction|already imported|already in (the )?(mem)?pool|alreadyknown", re.I)
 _NONCE_LOW = re.compile(r"nonce (is )?too low|old ?nonce|nonce.*already (been )?used", re.I)
-_UNDERPRICED = re.compile(r"underpriced|fee too low|less than block base fee|feecaptoolow|below (the )?base fee", re.I)
+_UNDERPRICED = re.compile(
+    r"underpriced|fee too low|less than block base fee|feecaptoolow|below (the )?base fee|gas price below minimum", re.I
+)
 _FUNDS = re.compile(r"insufficient (funds|balance)|doesn't have enough funds|not enough funds", re.I)
+_NEVER = re.compile(
+    r"intrinsic gas|gas limit too high|exceeds block gas limit|priority fee per gas higher|configured cap|"
+    r"invalid sender|chain id for signer|oversized data|initcode size|transaction type not supported|failed to decode",
+    re.I,
+)
 
 
 class ProviderFailed(Exception):
@@ -199,7 +211,7 @@ def failure_of(error: Any, method: str) -> Exception:
     text = plain(str(error.get("message", ""))[:_TEXT])
     if code == 429 or (_RATE.search(text) and not _REVERT.search(text)):
         return ProviderFailed(f"rate limited: {text}", throttled=True)
-    if method == "eth_getLogs" and (code == -32005 or _TOO_MUCH.search(text)):
+    if method == "eth_getLogs" and (code == -32005 or _TOO_MUCH.search(text)) and not _BEYOND_HEAD.search(text):
         return TooMuch(text)
     if method == "eth_sendRawTransaction":
         sent = _pool_refusal(text)
@@ -248,6 +260,8 @@ def _revert_data(raw: Any) -> bytes:
 
 
 def _reason_in_text(text: str) -> str:
+    if _OUT_OF_GAS.search(text):
+        return "out of gas"
     found = re.search(r"revert(?:ed)?(?: with reason string)?:? '?([^']+)'?$", text)
     return found.group(1).strip() if found else ""
 
@@ -259,4 +273,8 @@ def _pool_refusal(text: str) -> HearthError | None:
         return ChainError("the nonce is used already", code="NONCE_TOO_LOW", hint="hearth doctor")
     if _UNDERPRICED.search(text):
         return ChainError(f"the fees are too low: {text}", code="UNDERPRICED", hint="hearth doctor")
+    if _NEVER.search(text):
+        return RefusedError(
+            f"the RPC never takes this transaction: {text}", code="TX_REFUSED", hint="use another --rpc"
+        )
     return None

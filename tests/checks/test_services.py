@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tools.services import base, engine, images, kubo
+from tools.services import base, engine, geth, images, kubo
 from tools.services.__main__ import env, main
 from tools.services.base import Process, Service, ServiceError, save, saved, spawn, wait_for
+from tools.services.golang import GoProgram
 
 
 @pytest.fixture(autouse=True)
@@ -80,9 +81,10 @@ def test_run__failing_command__raises_with_its_output() -> None:
         base.run([sys.executable, "-c", "print('broken'); raise SystemExit(3)"], what="it")
 
 
-def test_pinned__go_mod__names_both_versions() -> None:
-    version, go = kubo.pinned()
-    assert version.startswith("v0.")
+@pytest.mark.parametrize(("program", "major"), [(kubo.PROGRAM, "v0."), (geth.PROGRAM, "v1.")], ids=["kubo", "geth"])
+def test_pinned__go_mod__names_both_versions(program: GoProgram, major: str) -> None:
+    version, go = program.pinned()
+    assert version.startswith(major)
     assert go.startswith("1.")
 
 

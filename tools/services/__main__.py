@@ -7,11 +7,14 @@ import shlex
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
-from tools.services import engine, images, kubo, registry
+from tools.services import engine, geth, images, kubo, registry
 from tools.services.base import Service, ServiceError, Unavailable, instance_folder, locked, log, save, saved
 
-NAMES = ("registry", "docker", "images", "kubo")
+NAMES = ("registry", "docker", "images", "kubo", "geth")
+# What is built from source, where the machine has not got it: minutes on the first call.
+PROGRAMS = {"kubo": kubo.PROGRAM, "geth": geth.PROGRAM}
 # What each cannot start without.
 NEEDS = {"images": ("docker", "registry"), "docker": ("registry",)}
 
@@ -19,7 +22,8 @@ NEEDS = {"images": ("docker", "registry"), "docker": ("registry",)}
 def up(names: Sequence[str]) -> int:
     """Start what is not running; a service that this machine cannot have is named and left out.
 
-    Returns 0 where every named service runs, 3 where one is unavailable, and raises ServiceError where one failed.
+    Programs are built in the background, while packages, the engine and its images are seen to. Returns 0 where every
+    named service runs, 3 where one is unavailable, and raises ServiceError where one failed.
     """
     wanted = {need for name in names for need in (name, *NEEDS.get(name, ()))}
     running = {service.name: service for service in saved() if service.alive}
@@ -27,27 +31,34 @@ def up(names: Sequence[str]) -> int:
         # Images live in the engine and its registry.
         running.pop("images", None)
     missing = []
-    starters: dict[str, Callable[[], Service]] = {
-        "registry": registry.start,
-        "docker": lambda: engine.start(running["registry"].env["HEARTH_TEST_REGISTRY"]),
-        "images": lambda: images.publish(
-            running["docker"].env["DOCKER_HOST"], running["registry"].env["HEARTH_TEST_REGISTRY"]
-        ),
-        "kubo": kubo.start,
-    }
-    for name in NAMES:
-        if name not in wanted or name in running:
-            continue
-        if any(need not in running for need in NEEDS.get(name, ())):
-            missing.append(name)
-            continue
-        try:
-            running[name] = starters[name]()
-        except Unavailable as why:
-            log(f"{name}: unavailable: {why}")
-            missing.append(name)
-        finally:
-            save(list(running.values()))
+    with ThreadPoolExecutor() as builders:
+        building = {
+            name: builders.submit(program.binary)
+            for name, program in PROGRAMS.items()
+            if name in wanted and name not in running
+        }
+        starters: dict[str, Callable[[], Service]] = {
+            "registry": registry.start,
+            "docker": lambda: engine.start(running["registry"].env["HEARTH_TEST_REGISTRY"]),
+            "images": lambda: images.publish(
+                running["docker"].env["DOCKER_HOST"], running["registry"].env["HEARTH_TEST_REGISTRY"]
+            ),
+            "kubo": lambda: kubo.start(building["kubo"].result()),
+            "geth": lambda: geth.start(building["geth"].result()),
+        }
+        for name in NAMES:
+            if name not in wanted or name in running:
+                continue
+            if any(need not in running for need in NEEDS.get(name, ())):
+                missing.append(name)
+                continue
+            try:
+                running[name] = starters[name]()
+            except Unavailable as why:
+                log(f"{name}: unavailable: {why}")
+                missing.append(name)
+            finally:
+                save(list(running.values()))
     return 3 if missing else 0
 
 

@@ -1,0 +1,79 @@
+"""A real geth in developer mode: the chain that `tools.services` runs for every test, or a process of a test's own.
+
+Of one's own, because it can be stopped and killed. Its state lies in memory until it is stopped, so that a kill takes
+the chain back to its last clean stop: a rollback that no node of a test made up.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from hearth.local.devnet import free_port
+from tests.kit.require import require
+from tools.services import geth
+
+CHAIN_ID = geth.CHAIN_ID
+
+
+def need_geth() -> Path:
+    """Return the geth program; where there is none, skip the calling test, or fail it as `require` says."""
+    named = os.environ.get("HEARTH_TEST_GETH_BIN", "")
+    require("geth", bool(named) and Path(named).is_file(), "make services-up builds it and names HEARTH_TEST_GETH_BIN")
+    return Path(named)
+
+
+def shared_chain() -> str:
+    """Return the URL of the geth that every test shares; a test without it ends as `need_geth` says."""
+    url = os.environ.get("HEARTH_TEST_GETH_RPC", "")
+    require("geth", bool(url), "make services-up starts it and names HEARTH_TEST_GETH_RPC")
+    return url
+
+
+class Geth:
+    """A geth process with a chain of its own under `folder`, at `url`; `close` ends it, and so does the tests' end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._program, self._folder = need_geth(), folder / "geth"
+        self._port = free_port()
+        self.url = f"http://127.0.0.1:{self._port}"
+        geth.initialise(self._program, self._folder)
+        self.start()
+
+    def start(self) -> None:
+        """Start it on the chain that its folder holds."""
+        with (self._folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(
+                geth.command(self._program, self._folder, self._port),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self._folder,
+            )
+        atexit.register(self._process.kill)
+        end = time.monotonic() + geth.START_SECONDS
+        while not geth.serves(self._port):
+            assert self._process.poll() is None and time.monotonic() < end, f"no geth came up at {self.url}"
+            time.sleep(0.05)
+
+    def stop(self) -> None:
+        """End it as a service manager does: what the chain holds is on disk then."""
+        self._end(signal.SIGTERM)
+        assert self._process.returncode == 0
+
+    def kill(self) -> None:
+        """End it as a power cut does."""
+        self._end(signal.SIGKILL)
+
+    def close(self) -> None:
+        """End it for good."""
+        self.kill()
+
+    def _end(self, number: int) -> None:
+        self._process.send_signal(number)
+        self._process.wait(60)
+        atexit.unregister(self._process.kill)

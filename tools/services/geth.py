@@ -1,0 +1,100 @@
+"""A real geth: built once from the pinned module in tools/geth, run in developer mode on loopback without peers.
+
+The chain is one of our own: chain id CHAIN_ID, every fork of mainnet up to osaka, a block a second, the ten public
+accounts of `hearth devnet` rich at its start.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tools.services.base import Service, free_port, instance_folder, log, run, spawn, wait_for
+from tools.services.golang import GoProgram
+
+PROGRAM: Final = GoProgram("geth", "github.com/ethereum/go-ethereum/cmd/geth", "geth")
+CHAIN_ID: Final = 4242
+BLOCK_GAS: Final = 30_000_000
+COINS: Final = 10_000
+"""What each public account has at the start, in whole coins."""
+FORKS: Final = (
+    *("homesteadBlock", "eip150Block", "eip155Block", "eip158Block", "byzantiumBlock", "constantinopleBlock"),
+    *("petersburgBlock", "istanbulBlock", "berlinBlock", "londonBlock", "terminalTotalDifficulty"),
+    *("shanghaiTime", "cancunTime", "pragueTime", "osakaTime"),
+)
+# Mainnet's (EIP-7840); a fork with blobs does not start without.
+_BLOBS: Final = {
+    "cancun": {"target": 3, "max": 6, "baseFeeUpdateFraction": 3_338_477},
+    "prague": {"target": 6, "max": 9, "baseFeeUpdateFraction": 5_007_716},
+    "osaka": {"target": 6, "max": 9, "baseFeeUpdateFraction": 5_007_716},
+}
+START_SECONDS: Final = 60.0
+
+
+def genesis() -> dict[str, Any]:
+    """Return the chain's block 0; its time is now, so that each one made is another chain."""
+    from hearth.local.devnet import KEYS, account
+
+    return {
+        "config": {"chainId": CHAIN_ID, **dict.fromkeys(FORKS, 0), "blobSchedule": _BLOBS},
+        "difficulty": "0x0",
+        "gasLimit": hex(BLOCK_GAS),
+        "baseFeePerGas": hex(10**9),
+        "timestamp": hex(int(time.time())),
+        "alloc": {account(index).address[2:]: {"balance": hex(COINS * 10**18)} for index in range(len(KEYS))},
+    }
+
+
+def initialise(program: Path, folder: Path) -> None:
+    """Make a new chain in `folder`, which is made too."""
+    folder.mkdir(parents=True)
+    first = folder / "genesis.json"
+    first.write_text(json.dumps(genesis()))
+    run([str(program), "init", *_storage(folder), str(first)], what="geth init")
+
+
+def command(program: Path, folder: Path, port: int) -> list[str]:
+    """Return the command that runs the chain in `folder`, its JSON-RPC on a loopback port, nothing else listening.
+
+    Local transactions are kept nowhere on disk: as with a provider, what a crash took out of the chain is gone.
+    """
+    return [
+        *(str(program), "--dev", "--dev.period", "1", *_storage(folder), "--cache", "64"),
+        *("--http", "--http.addr", "127.0.0.1", "--http.port", str(port), "--http.api", "eth,net,web3,txpool"),
+        *("--ipcdisable", "--txpool.nolocals", "--txpool.journal", ""),
+    ]
+
+
+def _storage(folder: Path) -> Sequence[str]:
+    """Name the folder, and the state as a trie by hash: after a kill the chain is that of the last clean stop."""
+    return ("--datadir", str(folder), "--state.scheme", "hash")
+
+
+def serves(port: int) -> bool:
+    """Tell whether a geth answers on a loopback port with this chain's id."""
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}).encode()
+    request = urllib.request.Request(f"http://127.0.0.1:{port}", body, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=2.0) as answer:
+            return bool(json.loads(answer.read())["result"] == hex(CHAIN_ID))
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def start(program: Path) -> Service:
+    """Start a new chain with the built `program`; its data lies in the instance folder."""
+    folder = instance_folder() / "geth"
+    shutil.rmtree(folder, ignore_errors=True)
+    initialise(program, folder)
+    port = free_port()
+    process = spawn("geth", command(program, folder, port))
+    wait_for("geth", process, lambda: serves(port), START_SECONDS)
+    log(f"geth: {PROGRAM.pinned()[0]}, chain {CHAIN_ID} on 127.0.0.1:{port}")
+    return Service(
+        "geth", process, {"HEARTH_TEST_GETH_RPC": f"http://127.0.0.1:{port}", "HEARTH_TEST_GETH_BIN": str(program)}
+    )
