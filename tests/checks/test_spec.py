@@ -44,6 +44,7 @@ from tests.stateful.test_market import ALLOWED
 from worker.attempt import results
 from worker.runtimes import docker_images, wasi, wasm
 from worker.runtimes.base import RunResult, RunStatus
+from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE
 from worker.runtimes.wasi_files import MAX_LISTED
 
 ROOT = Path(__file__).parents[2]
@@ -601,7 +602,7 @@ def test_files__constants__are_the_codes() -> None:
 
 def test_worker__bounds_of_webassembly__are_the_codes() -> None:
     text = " ".join(section("Worker").split())
-    (charges,) = tables(section("Worker"))
+    charges = tables(section("Worker"))[0]
     assert {bare(row[0]): int(row[1].replace(",", "")) for row in charges} == dict(preview1.CHARGES)
     said = {row[0]: row[2] for row in charges}
     assert f"at most {wasi.MAX_TRANSFER >> 20} MiB" in said["`KiB`"]
@@ -610,6 +611,16 @@ def test_worker__bounds_of_webassembly__are_the_codes() -> None:
     assert f"{MAX_LISTED:,} names in all" in text and f"{wasm.ENGINE_BYTES >> 20} MiB for the engine" in text
     assert f"more than {docker_images.MAX_VOLUMES} of them" in text
     assert f"a container of less than {DOCKER.least_memory >> 20} MiB" in text
+
+
+def test_worker__profiles__are_the_codes() -> None:
+    (container,) = tables(section("Profile of a container", 3))
+    assert container == [
+        [rule.name, rule.denies, rule.asked, rule.inside, rule.gvisor or "the same"] for rule in DOCKER_PROFILE
+    ]
+    (module,) = tables(section("Profile of a module", 3))
+    assert module == [[rule.name, rule.denies, rule.asked, rule.inside] for rule in WASM_PROFILE]
+    assert not any(rule.gvisor or rule.keys for rule in WASM_PROFILE)
 
 
 def test_files__documents__have_the_named_keys() -> None:

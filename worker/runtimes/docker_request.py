@@ -1,6 +1,7 @@
 """The whole request to a Docker engine for one unit, built without asking it: every flag of the sandbox is here.
 
-A flag that this machine cannot honour is still tested as a request. Source: SPEC section "Worker".
+What each flag denies, and how it shows inside, is in profiles. A flag that this machine cannot honour is still tested
+as a request. Source: SPEC section "Worker".
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from worker.runtimes.base import RunRequest, SandboxLimits
+from worker.runtimes.profiles import is_gvisor
 
 IMAGE = re.compile(r"(?P<name>[a-z0-9][a-zA-Z0-9._:/-]{0,254}?)(?::[\w.-]{1,128})?@(?P<digest>sha256:[0-9a-f]{64})\Z")
 LABEL = "hearth.unit"
@@ -24,6 +26,10 @@ GUEST_UID = 65534
 SHM_BYTES = 64 << 20
 # One file may pass the cap by this much, so that the size check sees it and names the reason.
 FILE_SLACK_BYTES = 1 << 20
+# gVisor's kernel is a process in the container's control group. Of the host's threads it takes some 24, and two for
+# each of the guest's; where it cannot have one, it ends, and the job with it.
+GVISOR_MEMORY_BYTES = 64 << 20
+GVISOR_PIDS = 64
 
 
 @dataclass(frozen=True)
@@ -48,8 +54,14 @@ def container_config(
     cpus: int,
     runtime: str = "",
 ) -> dict[str, Any]:
-    """Return the body of the engine's create call for one unit: every flag of the sandbox is here and nowhere else."""
+    """Return the body of the engine's create call for one unit: every flag of the sandbox is here and nowhere else.
+
+    `runtime` is the OCI runtime to ask for, "" for the engine's default.
+    """
     limits = request.limits
+    memory, pids = limits.memory_bytes, limits.pids
+    if is_gvisor(runtime):
+        memory, pids = memory + GVISOR_MEMORY_BYTES, 2 * pids + GVISOR_PIDS
     tmpfs = f"rw,noexec,nosuid,nodev,size={limits.tmp_bytes},mode=1777"
     config: dict[str, Any] = {
         "Image": request.image,
@@ -71,9 +83,9 @@ def container_config(
             "SecurityOpt": ["no-new-privileges", f"seccomp={seccomp_profile()}"],
             "IpcMode": "private",
             "CgroupnsMode": "private",
-            "PidsLimit": limits.pids,
-            "Memory": limits.memory_bytes,
-            "MemorySwap": limits.memory_bytes,
+            "PidsLimit": pids,
+            "Memory": memory,
+            "MemorySwap": memory,
             "NanoCpus": cpus * 10**9,
             "ShmSize": SHM_BYTES,
             "Ulimits": _ulimits(limits),
@@ -83,6 +95,7 @@ def container_config(
             "LogConfig": {"Type": "local", "Config": {"max-size": "10m", "max-file": "2"}},
             "RestartPolicy": {"Name": "no"},
             "OomScoreAdj": 500,
+            "Init": False,
         },
     }
     if request.command:

@@ -70,7 +70,7 @@ ADDRESS_SLACK = 12 << 30
 MAX_DETAIL = 1000  # characters: a module may name what it imports as long as it likes
 # A trap while the memory is this close to its cap is named out of memory: guests that fail to grow abort.
 NEARLY_FULL_BYTES = 1 << 20
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE = 1, 4
 
 
 def engine_id() -> str:
@@ -360,6 +360,7 @@ def confine(request: dict[str, Any]) -> None:
         _, hard = resource.getrlimit(kind)
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     os.umask(0o077)
 
 

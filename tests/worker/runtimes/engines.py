@@ -1,10 +1,10 @@
-"""The engine, registry and images that tests of containers share."""
+"""The engines, registry and images that tests of containers share."""
 
 from __future__ import annotations
 
 import os
 import uuid
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.kit.require import require
 from worker.runtimes.docker import DockerRuntime
@@ -14,7 +14,25 @@ HOST = os.environ.get("HEARTH_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
 REGISTRY = os.environ.get("HEARTH_TEST_REGISTRY", "")
 BUSYBOX = os.environ.get("HEARTH_TEST_IMAGE_BUSYBOX", "")
 NUMPY = os.environ.get("HEARTH_TEST_IMAGE_PYTHON_NUMPY", "")
+USERNS_HOST = os.environ.get("HEARTH_USERNS_DOCKER_HOST", "")
 MIB = 1 << 20
+
+
+class Kind(NamedTuple):
+    """A kind of sandbox that an engine gives: where the engine is, the OCI runtime to ask for, and what both are."""
+
+    host: str | None
+    runtime: str = ""
+    gvisor: bool = False
+    remapped: bool = False
+
+
+ENGINES = {
+    "runc": Kind(HOST),
+    "runsc": Kind(HOST, "runsc", gvisor=True),
+    "userns": Kind(USERNS_HOST, remapped=True),
+}
+"""The parts that HEARTH_REQUIRE may name: the engine as it is (docker), with gVisor, and one with user namespaces."""
 
 
 def rules(*registries: str, **changes: Any) -> ImageRules:
@@ -28,6 +46,15 @@ def runtime_of(images: ImageRules) -> DockerRuntime:
     able, why = runtime.available()
     require("docker", able and bool(BUSYBOX), f"{why}; HEARTH_TEST_IMAGE_BUSYBOX={BUSYBOX!r}")
     return runtime
+
+
+def need(name: str) -> Kind:
+    """Return a kind of sandbox that is here and has the test images; skip, or fail where CI says so, otherwise."""
+    kind = ENGINES[name]
+    part = "docker" if name == "runc" else name
+    able, why = DockerRuntime(kind.host, runtime=kind.runtime).available() if kind.host else (False, "no engine named")
+    require(part, able and bool(BUSYBOX) and bool(NUMPY), f"{name}: {why}; HEARTH_TEST_IMAGE_BUSYBOX={BUSYBOX!r}")
+    return kind
 
 
 def published(api: Any, changes: list[str], script: str = "true") -> str:

@@ -1,0 +1,98 @@
+"""A sandbox child that says what it sees of the rules it lives under, for test_profiles.py: the real one, but where it
+would compile the module it prints one line of JSON and stays for a moment, to be looked at from outside.
+
+The unit's argument is the path of the worker's key. A label that ends in -plain leaves all rules out: the control.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import socket
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from worker.runtimes import walls, wasm_child
+
+PR_GET_PDEATHSIG, PR_GET_DUMPABLE = 2, 3
+REQUEST: dict[str, Any] = {}
+SEEN: dict[str, Any] = {}
+
+
+def works(attempt: Callable[[], object]) -> bool:
+    try:
+        attempt()
+    except OSError:
+        return False
+    return True
+
+
+def look_before() -> None:
+    """Ask what no call is left for behind the walls."""
+    libc, signal = ctypes.CDLL(None), ctypes.c_int()
+    libc.prctl(PR_GET_PDEATHSIG, ctypes.byref(signal), 0, 0, 0)
+    SEEN["dumpable"] = libc.prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)
+    SEEN["death"] = signal.value
+    SEEN["limits"] = {
+        name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))
+        for name in ("DATA", "AS", "CPU", "NOFILE", "FSIZE", "CORE")
+    }
+
+
+def fork() -> None:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def call(name: str) -> None:
+    numbers = {"ptrace": (101, 117), "mount": (165, 40)}[name]
+    ctypes.set_errno(0)
+    number = numbers[walls.MACHINES[os.uname().machine].column]
+    ctypes.CDLL(None, use_errno=True).syscall(ctypes.c_long(number), *[ctypes.c_long(-1)] * 5)
+    if ctypes.get_errno() == 38:
+        raise OSError(38, "the kernel does not have it")
+
+
+def look(_engine: object, _path: str, _memory: int) -> None:
+    key = REQUEST["command"][1]
+    SEEN["works"] = {
+        "key": works(lambda: os.close(os.open(key, os.O_RDONLY))),
+        "socket": works(lambda: socket.socket(socket.AF_UNIX).close()),
+        "fork": works(fork),
+        **{name: works(lambda name=name: call(name)) for name in ("ptrace", "mount")},  # type: ignore[misc]
+    }
+    os.write(1, json.dumps(SEEN).encode() + b"\n")
+    time.sleep(0.5)
+    raise wasm_child.ModuleRefused("looked")
+
+
+def main() -> None:
+    plain = sys.argv[1].endswith("-plain")
+    confine, raise_walls = wasm_child.confine, walls.raise_walls
+
+    def keep(request: dict[str, Any]) -> None:
+        REQUEST.update(request)
+        if not plain:
+            confine(request)
+
+    def then(**paths: list[str]) -> None:
+        look_before()
+        if not plain:
+            raise_walls(**paths)
+
+    wasm_child.confine = keep
+    walls.raise_walls = then  # type: ignore[assignment]
+    wasm_child.load_module = look  # type: ignore[assignment]
+    if plain:
+        wasm_child.die_with_parent = lambda: None
+    wasm_child.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,294 @@
+"""The profile of each runtime: every rule that a guest lives under, with what it denies and how it is asked and seen.
+
+The rules themselves are in docker_request (a container), walls and wasm_child (a module's process); SPEC "Worker" has
+these tables. A test walks them: each rule is looked at from inside a real guest and, where that can be, from outside,
+and a key of the engine's create call that belongs to no rule is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+GVISOR: Final = "runsc"
+"""The name of gVisor's program; a runtime registered as this, or as this and more after a hyphen, is taken for it."""
+
+
+class Rule(NamedTuple):
+    """Hold one rule: its name, what it denies, how it is asked for, and how it shows inside.
+
+    `keys` are the keys of the engine's create call by which it is asked, those of HostConfig with a dot before them;
+    `gvisor` says what is otherwise under gVisor, "" where nothing is.
+    """
+
+    name: str
+    denies: str
+    asked: str
+    inside: str
+    keys: tuple[str, ...] = ()
+    gvisor: str = ""
+
+
+JOB_KEYS: Final = frozenset({"Image", "Cmd", "WorkingDir", "Labels"})
+"""The keys of the create call that say what is run, and deny nothing."""
+
+DOCKER_PROFILE: Final = (
+    Rule(
+        "user",
+        "being root, or the worker",
+        "`User` 65534:65534, whatever the image says",
+        "`Uid` and `Gid` of /proc/self/status",
+        ("User",),
+    ),
+    Rule(
+        "capabilities",
+        "every right of root, set-id programs included",
+        "`CapDrop` ALL; `Privileged` false",
+        "five empty sets in /proc/self/status",
+        (".CapDrop", ".Privileged"),
+        "four sets: it has no ambient ones",
+    ),
+    Rule(
+        "no new privileges",
+        "gaining rights by starting a program",
+        "`SecurityOpt` no-new-privileges",
+        "`prctl` says 1",
+        (".SecurityOpt",),
+    ),
+    Rule(
+        "system calls",
+        "calls that no job needs",
+        "`SecurityOpt` seccomp=, the worker's own list",
+        "`Seccomp` is 2; io_uring, mount, ptrace and new namespaces are refused",
+        (".SecurityOpt",),
+        "every call is gVisor's own; the list holds inside it where it is registered with `--oci-seccomp`",
+    ),
+    Rule(
+        "apparmor",
+        "what the engine's own AppArmor profile lists",
+        "nothing: an engine adds it by itself where the kernel has AppArmor",
+        "/proc/self/attr/current, where the kernel has AppArmor",
+        (),
+        "gVisor has none",
+    ),
+    Rule(
+        "network",
+        "every network",
+        "`NetworkMode` none; `NetworkDisabled`",
+        "loopback is the only interface",
+        (".NetworkMode", "NetworkDisabled"),
+    ),
+    Rule(
+        "root file system",
+        "writing to the image",
+        "`ReadonlyRootfs`",
+        "/ is mounted read-only",
+        (".ReadonlyRootfs",),
+    ),
+    Rule(
+        "temporary files",
+        "filling memory, or running programs, by /tmp, /dev/shm and the image's volumes",
+        "`Tmpfs` with a size, noexec, nosuid, nodev; `ShmSize` 64 MiB",
+        "options and sizes of the mounts",
+        (".Tmpfs", ".ShmSize"),
+        "without nodev, and no device can be made",
+    ),
+    Rule(
+        "mounts",
+        "any folder of the host but three, and writing to two of these",
+        "`Mounts`: /job and /in read-only, /out writable, none shared back",
+        "/job and /in are mounted read-only; no other folder of the host",
+        (".Mounts",),
+    ),
+    Rule(
+        "devices",
+        "hardware",
+        "nothing: the engine's list is the harmless ones",
+        "names in /dev",
+        (),
+        "/dev/fuse and /dev/net/tun are gVisor's own",
+    ),
+    Rule(
+        "gpus",
+        "GPUs that the job was not given, all of them in an image that asks for them itself",
+        "`DeviceRequests` by UUID through CDI; `NVIDIA_VISIBLE_DEVICES` is void",
+        "no /dev/nvidia*",
+        (".DeviceRequests",),
+        "none is given: a job with GPUs is refused",
+    ),
+    Rule(
+        "processes",
+        "more processes and threads than the job may have",
+        "`PidsLimit`",
+        "pids.max of its control group; one more cannot be made",
+        (".PidsLimit",),
+        "twice as many and 64, since the sandbox's own threads count; beyond them the sandbox ends",
+    ),
+    Rule(
+        "memory",
+        "more memory than the job has",
+        "`Memory`",
+        "memory limit of its control group; a program beyond it is killed",
+        (".Memory",),
+        "64 MiB more, since the sandbox's own memory counts",
+    ),
+    Rule("swap", "swapping", "`MemorySwap`, equal to `Memory`", "as seen from outside", (".MemorySwap",)),
+    Rule(
+        "cpu time",
+        "more cores than the job has",
+        "`NanoCpus`",
+        "cpu quota of its control group",
+        (".NanoCpus",),
+    ),
+    Rule(
+        "open files",
+        "more than 1,024 open files a process",
+        "`Ulimits` nofile",
+        "RLIMIT_NOFILE",
+        (".Ulimits",),
+    ),
+    Rule("core files", "core files", "`Ulimits` core 0", "RLIMIT_CORE", (".Ulimits",)),
+    Rule(
+        "file size",
+        "one file far above the output's cap",
+        "`Ulimits` fsize",
+        "RLIMIT_FSIZE",
+        (".Ulimits",),
+    ),
+    Rule(
+        "out of memory",
+        "the worker being killed before the job where the machine has no memory left",
+        "`OomScoreAdj` 500",
+        "/proc/self/oom_score_adj",
+        (".OomScoreAdj",),
+        "seen from outside only",
+    ),
+    Rule(
+        "ipc",
+        "others' shared memory, semaphores and queues",
+        "`IpcMode` private",
+        "its namespace is not the host's",
+        (".IpcMode",),
+    ),
+    Rule(
+        "control groups",
+        "seeing, or changing, the limits of others and its own",
+        "`CgroupnsMode` private",
+        "/proc/self/cgroup is its own root; no limit can be written",
+        (".CgroupnsMode",),
+        "gVisor's own tree, and the container's name in it",
+    ),
+    Rule(
+        "other processes",
+        "seeing or signalling any process but its own",
+        "nothing: `PidMode` and `UTSMode` are never asked",
+        "it is process 1, and the others are its own",
+    ),
+    Rule(
+        "kernel files",
+        "reading the kernel's secrets and changing its settings in /proc and /sys",
+        "nothing: the engine's masked and read-only paths",
+        "/proc/keys and /sys/firmware are empty, /proc/sys cannot be written",
+        (),
+        "these files are gVisor's own",
+    ),
+    Rule(
+        "user namespace",
+        "a root of the container being one outside",
+        "nothing: the engine's `userns-remap`, or a rootless engine; `UsernsMode` is never asked",
+        "/proc/self/uid_map",
+        (),
+        "/proc/self/uid_map is gVisor's own",
+    ),
+    Rule(
+        "kernel",
+        "speaking to the host's kernel",
+        "`Runtime`, as `docker.runtime` of worker.toml says: runsc, or the engine's own",
+        "the kernel names itself gVisor",
+        (".Runtime",),
+    ),
+    Rule(
+        "environment",
+        "what the worker knows: paths, addresses, keys",
+        "`Env`: the job's, `HEARTH_UNIT`, `HEARTH_UNITS`; names that steer a loader or the GPU hook are refused",
+        "its environment",
+        ("Env",),
+    ),
+    Rule(
+        "input",
+        "a terminal, and words from one",
+        "`OpenStdin` and `Tty` false",
+        "stdin ends at once",
+        ("OpenStdin", "Tty"),
+    ),
+    Rule(
+        "init",
+        "a program that is not the job's",
+        "`Init` false, whatever the engine's default",
+        "process 1 is the job's",
+        (".Init",),
+    ),
+    Rule(
+        "logs",
+        "filling the engine's disk by words",
+        "`LogConfig` local, two files of 10 MB",
+        "as seen from outside",
+        (".LogConfig",),
+    ),
+    Rule(
+        "end",
+        "starting again, running after its end, checks that the image brings",
+        "`StopTimeout` 5 s, `RestartPolicy` no, `Healthcheck` none",
+        "as seen from outside",
+        ("StopTimeout", ".RestartPolicy", "Healthcheck"),
+    ),
+)
+
+WASM_PROFILE: Final = (
+    Rule(
+        "module",
+        "anything but what WASI gives: no pointer leaves its memory",
+        "wasmtime, of one version and configuration",
+        "an access beyond its memory is a trap",
+    ),
+    Rule("files", "every file but its unit's", "Landlock, Linux 5.19 or newer", "the worker's key cannot be opened"),
+    Rule(
+        "system calls",
+        "all but the few that a run takes",
+        "a seccomp filter",
+        "`Seccomp` is 2; `ptrace` and `mount` are absent",
+    ),
+    Rule("network", "every socket", "the seccomp filter, and Landlock 4 or newer", "no socket can be made"),
+    Rule(
+        "programs", "another program, another process", "the seccomp filter, and Landlock", "`fork` and `execve` fail"
+    ),
+    Rule("no new privileges", "gaining rights by starting a program", "`PR_SET_NO_NEW_PRIVS`", "`NoNewPrivs` is 1"),
+    Rule(
+        "memory",
+        "more than the job's and 256 MiB for the engine",
+        "RLIMIT_DATA and RLIMIT_AS; the engine's own cap for the module",
+        "both limits",
+    ),
+    Rule("cpu time", "computing without end", "fuel, an epoch deadline, RLIMIT_CPU", "RLIMIT_CPU"),
+    Rule("open files", "more descriptors than WASI's table has, twice", "RLIMIT_NOFILE", "RLIMIT_NOFILE"),
+    Rule("file size", "one file above the caps of /out and /tmp", "RLIMIT_FSIZE", "RLIMIT_FSIZE"),
+    Rule("core files", "core files, and dumps to a program that collects them", "RLIMIT_CORE 1", "RLIMIT_CORE"),
+    Rule("inspection", "other processes of the same user reading its memory", "`PR_SET_DUMPABLE` 0", "`prctl` says 0"),
+    Rule(
+        "environment",
+        "what the worker knows: paths, addresses, keys",
+        "two variables of our own, the second taken out at once",
+        "its environment",
+    ),
+    Rule(
+        "descriptors",
+        "what the worker has open",
+        "the three standard ones and the pipe of its answer are passed",
+        "/proc/self/fd",
+    ),
+    Rule("end", "living longer than the worker", "`PR_SET_PDEATHSIG` SIGKILL, a session of its own", "`prctl` says 9"),
+)
+
+
+def is_gvisor(runtime: str) -> bool:
+    """Say whether an OCI runtime, by the name that it is registered under, is gVisor."""
+    return runtime == GVISOR or runtime.startswith(f"{GVISOR}-")
