@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import kills, oracle
+from tests.chaos import kills, oracle, rpc
 from tests.chaos.kills import Kill, Result
 from tests.chaos.market import ChaosMarket, chaos_market
 
@@ -88,6 +88,17 @@ def _kill_keepers(market: ChaosMarket, runtimes: Sequence[str], options: argpars
     return kills.run_keeper(market, runtimes, rounds=options.rounds, seed=options.seed, began=began)
 
 
+def rpc_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
+    """Let the daemons' providers fail and lie for `--minutes`."""
+    began = time.monotonic()
+    with chaos_market(home) as market:
+        pairs, wrong = rpc.run_rpc(market, seconds=60 * options.minutes, seed=options.seed)
+        for pair in pairs:
+            for who, usage in pair.usages.items():
+                book.write("rpc", setup=pair.setup, who=who, told=dict(usage.told), used=dict(usage.used))
+        return book.verdict(oracle.gather(market), wrong, time.monotonic() - began)
+
+
 def summary(paths: Sequence[Path]) -> str:
     """Return the tables of the records in some files."""
     records = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
@@ -98,7 +109,16 @@ def summary(paths: Sequence[Path]) -> str:
     lines = ["| Who | Point | wasm | docker |", "|---|---|---:|---:|"]
     lines += [f"| {who} | `{point}` | {of['wasm']} | {of['docker']} |" for (who, point), of in cells.items()]
     told = [record for record in records if record["kind"] == "kill"]
+    heard: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for record in records:
+        if record["kind"] == "rpc":
+            heard[record["setup"], record["who"]].update(record["used"])
     lines += ["", f"{sum(of.total() for of in cells.values())} kills count of {len(told)}."]
+    lines += ["", "| Providers | Who | Used | The most frequent |", "|---|---|---:|---|"]
+    for (setup, who), used in heard.items():
+        most = ", ".join(f"{name} {count}" for name, count in used.most_common(5))
+        lines.append(f"| {setup} | {who} | {used.total():,} | {most} |")
+    lines += ["", f"{sum(used.total() for used in heard.values()):,} false answers were used.", ""]
     for record in records:
         if record["kind"] == "verdict":
             lines.append(
@@ -109,6 +129,9 @@ def summary(paths: Sequence[Path]) -> str:
     return "\n".join(lines)
 
 
+CAMPAIGNS = {"kill": kill_campaign, "rpc": rpc_campaign}
+
+
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="campaign", description=(__doc__ or "").partition("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
@@ -117,7 +140,9 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     kill.add_argument("--lanes", type=int, default=2, help="workers of each runtime at the same time")
     kill.add_argument("--runtimes", default="wasm,docker")
     kill.add_argument("--of", default="worker,keeper")
-    for command in (kill,):
+    heard = commands.add_parser("rpc", help="providers that fail and lie")
+    heard.add_argument("--minutes", type=float, default=1.0)
+    for command in (kill, heard):
         command.add_argument("--seed", type=int, default=1)
         command.add_argument("--out", type=Path, default=Path(".build/chaos.jsonl"))
     shown = commands.add_parser("summary", help="the tables of docs/ASSURANCE.md")
@@ -134,7 +159,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options.out.parent.mkdir(parents=True, exist_ok=True)
     book = Book(options.out.resolve(), options.command, options.seed)
     with tempfile.TemporaryDirectory(prefix="hearth-chaos-", dir=SHM if SHM.is_dir() else None) as folder:
-        wrong = kill_campaign(book, Path(folder), options)
+        wrong = CAMPAIGNS[options.command](book, Path(folder) / "market", options)
     for one in wrong:
         print(one)
     print(f"{len(wrong)} things are wrong")

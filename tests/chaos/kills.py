@@ -178,8 +178,8 @@ def _job_for(lane: Lane, name: str) -> JobId:
     if name == "settle":
         return lane.post()
     # Nobody asks as little, and there is time for one attempt for ten seconds more.
-    seconds, head = 600, lane.exchange.chain.head().timestamp
-    return lane.post(seconds=seconds, ceiling=10**14, deadline=head + seconds + seconds // 10 + 10)
+    seconds, head = 1200, lane.exchange.chain.head().timestamp
+    return lane.post(seconds=seconds, ceiling=10**15 - 1, deadline=head + seconds + seconds // 10 + 10)
 
 
 # ---- waiting ----

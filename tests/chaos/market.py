@@ -81,7 +81,9 @@ class ChaosMarket(Exchange):
             lines.insert(lines.index("[accept]") + 1, f"refuse_submitters = {others}")
             lane.config.write_text("\n".join(lines) + "\n")
 
-    def keeper(self, name: str = "keeper", *, poll: float = 0.5, rpc: tuple[str, ...] = ()) -> Keeper:
+    def keeper(
+        self, name: str = "keeper", *, poll: float = 0.5, rpc: tuple[str, ...] = (), jitter: str = "0s"
+    ) -> Keeper:
         """Make a keeper with a key of its own; nothing runs yet."""
         home = self.home / name
         home.mkdir()
@@ -102,7 +104,7 @@ keystore = "keys/keeper.json"
 password_file = "password"
 
 [work]
-jitter = "0s"
+jitter = "{jitter}"
 latency = "0s"
 max_loss = "unlimited"
 
