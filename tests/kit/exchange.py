@@ -22,7 +22,7 @@ from hearth.local import devnet
 from hearth.market.abi import codec
 from hearth.market.events import Event, JobPosted, Reclaimed, Settled, Started, Submitted, decode
 from hearth.protocol.types import Billing, JobId, NodeId, Offer, Runtime, State, TermsFlag, Unit
-from hearth.spec import Blob, needs_of, spec_digest
+from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
 from hearth.spec.resolved import ResolvedInput
 from hearth.spec.resolved import canonical as canonical_of
 from hearth.storage import cid as cids
@@ -30,7 +30,7 @@ from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore
 from tests.kit import build
-from tests.kit.running import RunningMarket, start_python, wait
+from tests.kit.running import Process, RunningMarket, start_python, wait
 from worker.journal import AttemptJournal, AttemptRow
 from worker.shell import read_status
 
@@ -76,7 +76,9 @@ class Exchange(RunningMarket):
         self.owner = self.sender(1)
         self.submitter = self.sender(2)
 
-    def scenario(self, name: str, *, turns: int = 1_000_000, slots: int = 1, stake: int = 10) -> Scenario:
+    def scenario(
+        self, name: str, *, turns: int = 1_000_000, slots: int = 1, stake: int = 10, runtime: Runtime = Runtime.WASM
+    ) -> Scenario:
         """Register a node for a new key with `stake` minimum stakes and write its worker.toml; nothing runs yet."""
         home = self.home / name
         home.mkdir()
@@ -87,7 +89,7 @@ class Exchange(RunningMarket):
         password.write_text(PASSWORD)
         password.chmod(0o600)
         devnet.fund(self.chain, self.net.network, key.address, wei=10 * ETH)
-        offer = Offer(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1, slots=slots, ask=10**9 * 10**6)
+        offer = Offer(runtimes=runtime, cores=1, ram_gib=1, disk_gib=1, slots=slots, ask=10**9 * 10**6)
         amount = stake * self.net.network.node_parameters.minimum_stake
         outcome = self.owner.send(
             self.market.calls.register(key.address, offer, bytes(32), amount), key=f"register/{name}"
@@ -168,10 +170,19 @@ class Scenario:
     first_block: int
     secret: bytes
     slots: int = 1
-    process: subprocess.Popen[bytes] | None = None
+    process: Process | None = None
     jobs: list[JobId] = field(default_factory=list)
 
     # ---- jobs ----
+
+    @property
+    def submitter(self) -> Sender:
+        """Return who posts this scenario's jobs."""
+        return self.exchange.submitter
+
+    def spec(self, **changes: Any) -> ResolvedSpec:
+        """Return the spec of a job that only this scenario's worker takes."""
+        return build.spec(name="chaos", module=self.module, **changes)
 
     def input_without_a_leaf(self, *, spoilt: bool = False) -> tuple[ResolvedInput, Cid]:
         """Store an input whose root is there, and whose first leaf is nowhere, or not what it was; return both."""
@@ -197,15 +208,15 @@ class Scenario:
         **changes: Any,
     ) -> JobId:
         """Post a job that only this scenario's worker takes; `changes` replaces fields of its terms."""
-        market, submitter = self.exchange.market, by or self.exchange.submitter
-        spec = build.spec(name="chaos", module=self.module, runtime_seconds=seconds, units=units, inputs=inputs)
+        market, submitter = self.exchange.market, by or self.submitter
+        spec = self.spec(runtime_seconds=seconds, units=units, inputs=inputs)
         self.exchange.store.put_json(canonical_of(spec))
         policies = market.policies()
         terms = build.terms(
             submitter=submitter.address,
             salt=secrets.randbits(90),
             spec=spec_digest(spec),
-            needs=needs_of(spec.resources, "wasm", {}),
+            needs=needs_of(spec.resources, spec.runtime, {}),
             ceiling=10**12 * 10**6,
             max_seconds=seconds,
             deadline=self.exchange.chain.head().timestamp + 3_600,

@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
@@ -27,6 +27,28 @@ def wait(condition: Callable[[], Any], what: str, seconds: float = 150) -> Any:
         assert time.monotonic() < end, f"never: {what}"
         time.sleep(0.1)
     return found
+
+
+class Process(Protocol):
+    """What a test does with a process: of subprocess.Popen, that much."""
+
+    pid: int
+
+    @property
+    def returncode(self) -> int | None:
+        """Return the exit status, less than zero for a signal; None while it runs."""
+
+    def poll(self) -> int | None:
+        """Look whether it has ended, and return its exit status."""
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end. Raises subprocess.TimeoutExpired."""
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
 
 
 def start_python(log: Path, *arguments: str, **environ: str) -> subprocess.Popen[bytes]:

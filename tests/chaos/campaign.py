@@ -1,0 +1,170 @@
+"""Campaigns against a market of real processes: `python -m tests.chaos.campaign kill --rounds 8 --seed 1 --out FILE`.
+
+Each run appends its records to FILE as JSON Lines: one for every fault, with its seed, moment, evidence and result, and
+one for the market as the oracle judged it in the end. `summary FILE...` prints the tables of docs/ASSURANCE.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.chaos import kills, oracle, rpc
+from tests.chaos.kills import Kill, Result
+from tests.chaos.market import ChaosMarket, chaos_market
+
+SHM = Path("/dev/shm")
+
+
+class Book:
+    """Where the records of a campaign go."""
+
+    def __init__(self, path: Path, campaign: str, seed: int) -> None:
+        self._path, self._campaign, self._seed = path, campaign, seed
+        self._began = time.time()
+
+    def write(self, kind: str, **facts: Any) -> None:
+        """Append one record."""
+        record = {"campaign": self._campaign, "seed": self._seed, "began": int(self._began), "kind": kind, **facts}
+        with self._path.open("a") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def kill(self, one: Kill) -> None:
+        """Append one kill."""
+        facts = {"who": one.who, "runtime": one.runtime, "point": one.point, "job": one.job.hex(), "ready": one.ready}
+        self.write("kill", **facts, at=round(one.moment, 1), evidence=one.evidence, counts=one.counts)
+
+    def verdict(self, facts: oracle.Facts, more: Sequence[str], seconds: float) -> list[str]:
+        """Append what the oracle says of a market, and return it."""
+        wrong = [*oracle.judge(facts), *more]
+        ends = Counter(type(event).__name__ for event in facts.events if isinstance(event, oracle.ENDS))
+        slowest = max(facts.ready, default=0.0)
+        self.write(
+            "verdict",
+            jobs=len(facts.posted),
+            ends=dict(ends),
+            transactions=len(facts.sent),
+            slowest_ready=round(slowest, 1),
+            seconds=round(seconds),
+            wrong=wrong,
+        )
+        return wrong
+
+
+def kill_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
+    """Kill workers and keepers at every named point, `rounds` times each."""
+    wrong: list[str] = []
+    runtimes = options.runtimes.split(",")
+    for run, made in (("worker", _kill_workers), ("keeper", _kill_keepers)):
+        if run not in options.of.split(","):
+            continue
+        began = time.monotonic()
+        with chaos_market(home / run) as market:
+            result = made(market, runtimes, options, began)
+            for one in result.kills:
+                book.kill(one)
+            left = [f"{lane.name}: {one}" for lane in market.lanes for one in [*lane.sandboxes(), *lane.containers()]]
+            ready = [one.ready for one in result.kills if one.ready is not None]
+            wrong += book.verdict(
+                oracle.gather(market, left=left, ready=ready), result.faults, time.monotonic() - began
+            )
+    return wrong
+
+
+def _kill_workers(market: ChaosMarket, runtimes: Sequence[str], options: argparse.Namespace, began: float) -> Result:
+    return kills.run_workers(
+        market, runtimes, rounds=options.rounds, lanes=options.lanes, seed=options.seed, began=began
+    )
+
+
+def _kill_keepers(market: ChaosMarket, runtimes: Sequence[str], options: argparse.Namespace, began: float) -> Result:
+    return kills.run_keeper(market, runtimes, rounds=options.rounds, seed=options.seed, began=began)
+
+
+def rpc_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
+    """Let the daemons' providers fail and lie for `--minutes`."""
+    began = time.monotonic()
+    with chaos_market(home) as market:
+        pairs, wrong = rpc.run_rpc(market, seconds=60 * options.minutes, seed=options.seed)
+        for pair in pairs:
+            for who, usage in pair.usages.items():
+                book.write("rpc", setup=pair.setup, who=who, told=dict(usage.told), used=dict(usage.used))
+        return book.verdict(oracle.gather(market), wrong, time.monotonic() - began)
+
+
+def summary(paths: Sequence[Path]) -> str:
+    """Return the tables of the records in some files."""
+    records = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    cells: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for record in records:
+        if record["kind"] == "kill" and record["counts"]:
+            cells[record["who"], record["point"]][record["runtime"]] += 1
+    lines = ["| Who | Point | wasm | docker |", "|---|---|---:|---:|"]
+    lines += [f"| {who} | `{point}` | {of['wasm']} | {of['docker']} |" for (who, point), of in cells.items()]
+    told = [record for record in records if record["kind"] == "kill"]
+    heard: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for record in records:
+        if record["kind"] == "rpc":
+            heard[record["setup"], record["who"]].update(record["used"])
+    lines += ["", f"{sum(of.total() for of in cells.values())} kills count of {len(told)}."]
+    lines += ["", "| Providers | Who | Used | The most frequent |", "|---|---|---:|---|"]
+    for (setup, who), used in heard.items():
+        most = ", ".join(f"{name} {count}" for name, count in used.most_common(5))
+        lines.append(f"| {setup} | {who} | {used.total():,} | {most} |")
+    lines += ["", f"{sum(used.total() for used in heard.values()):,} false answers were used.", ""]
+    for record in records:
+        if record["kind"] == "verdict":
+            lines.append(
+                f"{record['campaign']}, seed {record['seed']}: {record['jobs']} jobs, ends {record['ends']}, "
+                f"{record['transactions']} transactions, ready again within {record['slowest_ready']} s, "
+                f"{record['seconds']} s; wrong: {record['wrong'] or 'nothing'}"
+            )
+    return "\n".join(lines)
+
+
+CAMPAIGNS = {"kill": kill_campaign, "rpc": rpc_campaign}
+
+
+def _options(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="campaign", description=(__doc__ or "").partition("\n")[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    kill = commands.add_parser("kill", help="kill -9 at every named point")
+    kill.add_argument("--rounds", type=int, default=1, help="kills for each point and runtime")
+    kill.add_argument("--lanes", type=int, default=2, help="workers of each runtime at the same time")
+    kill.add_argument("--runtimes", default="wasm,docker")
+    kill.add_argument("--of", default="worker,keeper")
+    heard = commands.add_parser("rpc", help="providers that fail and lie")
+    heard.add_argument("--minutes", type=float, default=1.0)
+    for command in (kill, heard):
+        command.add_argument("--seed", type=int, default=1)
+        command.add_argument("--out", type=Path, default=Path(".build/chaos.jsonl"))
+    shown = commands.add_parser("summary", help="the tables of docs/ASSURANCE.md")
+    shown.add_argument("files", type=Path, nargs="+")
+    return parser.parse_args(argv)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one campaign; 0 where the oracle found nothing wrong."""
+    options = _options(argv)
+    if options.command == "summary":
+        print(summary(options.files))
+        return 0
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    book = Book(options.out.resolve(), options.command, options.seed)
+    with tempfile.TemporaryDirectory(prefix="hearth-chaos-", dir=SHM if SHM.is_dir() else None) as folder:
+        wrong = CAMPAIGNS[options.command](book, Path(folder) / "market", options)
+    for one in wrong:
+        print(one)
+    print(f"{len(wrong)} things are wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

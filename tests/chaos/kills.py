@@ -1,0 +1,267 @@
+"""kill -9 at every named point, chained: the process that shows that one kill lost nothing is the next one's victim.
+
+A job goes through several kills in the order of its life. A kill counts where its process died of it, and the journal
+that it left shows the job in the state that the point is named for.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Protocol
+
+from hearth.protocol.types import JobId
+from tests.chaos.market import ChaosMarket, Keeper, Lane, of_job
+from tests.kit.running import Process, wait
+from worker.journal import Moment
+
+TX_STATES = {
+    "m2.intent": "intent",
+    "m7.signed": "signed",
+    "m8.broadcast": "broadcast",
+    "m9.mined": "mined",
+    "m10.final": "final",
+}
+"""The points of a transaction, and the state that its journal then shows."""
+_PATH = ("m2.intent", "m7.signed", "m8.broadcast", "m9.mined")
+WORKER_LIFE = (
+    *("m1.seen", "m2.intent@attempt"),
+    *(f"{point}@jobs.claim" for point in _PATH),
+    *("m3.fetched", "m4.started", "m5.result", "m6.pinned"),
+    *(f"{point}@jobs.submit" for point in _PATH),
+    *(f"{point}@jobs.settle" for point in _PATH),
+)
+"""Where a worker is killed, in the order in which a job comes by."""
+RUN = frozenset(("m3.fetched", "m4.started", "m5.result", "m6.pinned"))
+"""Those while the program is run: what is killed there runs again."""
+WORKER_FINAL = tuple(f"m10.final@jobs.{name}" for name in ("claim", "submit", "settle"))
+"""The same for what is final, some blocks after it was mined, while the job goes on."""
+KEEPER_POINTS = tuple(
+    f"{point}@jobs.{name}" for name in ("propose", "settle", "expire") for point in (*_PATH, "m10.final")
+)
+SUBMITTER_POINTS = tuple(f"{point}@jobs.{name}" for name in ("post", "cancel") for point in _PATH)
+MISSED_SECONDS = 12.0
+"""How long after the end of its job a process may still meet its point."""
+MEET_SECONDS = 240.0
+
+
+@dataclass
+class Kill:
+    """One kill: where, of whom, with which evidence, and how soon the next process was ready, where it lived on."""
+
+    who: str
+    runtime: str
+    point: str
+    job: JobId
+    moment: float
+    """Seconds since the run began."""
+    evidence: str = ""
+    """The journal's line; empty where the process did not come by."""
+    ready: float | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Say whether a unit was in the state that the point is named for."""
+        return bool(self.evidence)
+
+
+@dataclass
+class Result:
+    """What a run of kills came to."""
+
+    kills: list[Kill] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+
+
+class Victim(Protocol):
+    """A daemon that is killed and started again."""
+
+    process: Process | None
+
+    @property
+    def ready(self) -> bool:
+        """Say whether the newest process has done its first round."""
+
+
+def worker_jobs(rng: random.Random, rounds: int) -> list[tuple[str, ...]]:
+    """Divide the points of a worker's life among jobs, `rounds` times: each job's are in the order of its life."""
+    jobs: list[tuple[str, ...]] = []
+    for _ in range(rounds):
+        shares: list[list[str]] = [[], [], [], []]
+        for point in WORKER_LIFE:
+            # What broke a run three times is given back, and rightly so.
+            rng.choice([one for one in shares if point not in RUN or len(RUN & set(one)) < 2]).append(point)
+        jobs += [tuple(share) for share in shares if share]
+        jobs.append(WORKER_FINAL)
+    rng.shuffle(jobs)
+    return jobs
+
+
+def kill_worker(lane: Lane, jobs: Iterator[tuple[str, ...]], result: Result, began: float) -> None:
+    """Take plans of jobs until there are no more, and kill this lane's worker at the points of each."""
+    for points in jobs:
+        lane.start(points[0])
+        job = lane.post()
+        last: Kill | None = None
+        for number, point in enumerate(points):
+            if number:
+                lane.start(point)
+            if last is not None:
+                last.ready = _readiness(lane)
+            last = Kill("worker", lane.runtime, point, job, time.monotonic() - began)
+            if _meets(lane, partial(_is_over, lane, job)):
+                last.evidence = worker_evidence(lane, point, job)
+            result.kills.append(last)
+        lane.start()
+        if last is not None:
+            last.ready = _readiness(lane, MEET_SECONDS)
+        with _told(result, f"{lane.name} {job.hex()[:12]}"):
+            lane.settled(job, seconds=MEET_SECONDS)
+            lane.assert_once(job)
+            lane.stop()
+            left = [*lane.sandboxes(), *lane.containers()]
+            assert not left, f"left behind: {left}"
+            assert "signed" not in lane.journal_states().values()
+
+
+def worker_evidence(lane: Lane, point: str, job: JobId) -> str:
+    """Return the line of the dead worker's journals that shows the job at this point; "" where none does."""
+    name, _, tag = point.partition("@")
+    if name in set(Moment) and tag in ("", "attempt"):
+        found = [row for row in lane.entries() if row.key.job == job and row.moment == Moment(name)]
+        return f"{found[0].key} {found[0].phase} {found[0].moment}" if found else ""
+    return tx_evidence(lane.journal_states(), point, job)
+
+
+def tx_evidence(states: dict[str, str], point: str, job: JobId) -> str:
+    """Return the line of a journal of transactions that shows the job's call at this point; "" where none does."""
+    name, _, label = point.partition("@")
+    kind = label.partition(".")[2]
+    found = [(key, state) for key, state in of_job(states, kind, job).items() if state == TX_STATES[name]]
+    return " ".join(found[-1]) if found else ""
+
+
+def kill_keeper(keeper: Keeper, lane: Lane, points: Sequence[str], result: Result, began: float) -> None:
+    """Kill a keeper at each point, for a job of a lane that leaves it the work; the next keeper ends the job."""
+    for point in points:
+        name = point.partition("@jobs.")[2]
+        if name == "propose":
+            keeper.start(point)
+        job = _job_for(lane, name)
+        if name != "propose":
+            keeper.start(point)
+        one = Kill("keeper", lane.runtime, point, job, time.monotonic() - began)
+        if _meets(keeper, partial(_is_over, lane, job)):
+            one.evidence = tx_evidence(keeper.journal_states(), point, job)
+        result.kills.append(one)
+        keeper.start()
+        one.ready = _readiness(keeper, MEET_SECONDS)
+        with _told(result, f"{lane.name} {job.hex()[:12]}"):
+            wait(partial(_is_over, lane, job), f"{point} ends", MEET_SECONDS)
+        keeper.kill()
+
+
+def _is_over(lane: Lane, job: JobId) -> bool:
+    return lane.state(job).terminal
+
+
+def _job_for(lane: Lane, name: str) -> JobId:
+    """Post a job that a keeper will propose a node for, settle, or expire."""
+    if name == "propose":
+        return lane.post(match_window=4)
+    if name == "settle":
+        return lane.post()
+    # Nobody asks as little, and there is time for one attempt for ten seconds more.
+    seconds, head = 1200, lane.exchange.chain.head().timestamp
+    return lane.post(seconds=seconds, ceiling=10**15 - 1, deadline=head + seconds + seconds // 10 + 10)
+
+
+# ---- waiting ----
+
+
+def _meets(victim: Victim, over: Callable[[], bool]) -> bool:
+    """Wait until a process dies at its point; kill it and return False where its job is over without."""
+    process = victim.process
+    assert process is not None
+    end, ended_at = time.monotonic() + MEET_SECONDS, 0.0
+    while time.monotonic() < end:
+        with suppress(subprocess.TimeoutExpired):
+            code = process.wait(0.5)
+            assert code == -signal.SIGKILL, f"exit status {code} of {victim}"
+            return True
+        if not ended_at and over():
+            ended_at = time.monotonic()
+        if ended_at and time.monotonic() - ended_at > MISSED_SECONDS:
+            break
+    process.kill()
+    process.wait()
+    return False
+
+
+def _readiness(victim: Victim, seconds: float = 30.0) -> float | None:
+    """Return the seconds until a process has done its first round; None where it died before."""
+    began = time.monotonic()
+    while time.monotonic() - began < seconds:
+        if victim.ready:
+            return time.monotonic() - began
+        if victim.process is None or victim.process.poll() is not None:
+            return None
+        time.sleep(0.05)
+    return time.monotonic() - began
+
+
+class _told:
+    """Write an oracle's complaint down and go on, so that one fault does not hide the rest of a campaign."""
+
+    def __init__(self, result: Result, what: str) -> None:
+        self._result, self._what = result, what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
+        if isinstance(error, AssertionError):
+            self._result.faults.append(f"{self._what}: {error}")
+            return True
+        return False
+
+
+def run_workers(
+    market: ChaosMarket, runtimes: Sequence[str], *, rounds: int, lanes: int, seed: int, began: float
+) -> Result:
+    """Kill the workers of `lanes` lanes of each runtime, each point `rounds` times a runtime, all at the same time."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    result = Result()
+    tasks = []
+    with ThreadPoolExecutor(lanes * len(runtimes)) as pool:
+        for runtime in runtimes:
+            plan = worker_jobs(random.Random(f"{seed} {runtime}"), rounds)
+            for number in range(lanes):
+                lane = market.lane(f"{runtime}-{number}", runtime)
+                tasks.append((lane, iter(plan[number::lanes])))
+        futures = [pool.submit(kill_worker, lane, jobs, result, began) for lane, jobs in tasks]
+        for future in futures:
+            future.result()
+    return result
+
+
+def run_keeper(market: ChaosMarket, runtimes: Sequence[str], *, rounds: int, seed: int, began: float) -> Result:
+    """Kill a keeper at each of its points `rounds` times a runtime, for jobs of feeders that leave it the work."""
+    result = Result()
+    for runtime in runtimes:
+        lane = market.lane(f"feeder-{runtime}", runtime, alone=False)
+        keeper = market.keeper(f"keeper-{runtime}")
+        points = list(KEEPER_POINTS) * rounds
+        random.Random(f"{seed} {runtime}").shuffle(points)
+        lane.start()
+        kill_keeper(keeper, lane, points, result, began)
+        with _told(result, lane.name):
+            lane.stop()
+    return result

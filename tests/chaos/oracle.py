@@ -1,0 +1,255 @@
+"""What must hold after a run, whatever was done to the daemons: facts are gathered from the chain, then judged.
+
+`gather` reads: every event and its second, every transaction to the market with its receipt, the words in storage, and
+the proof that `hearth net verify` prints. `judge` is pure: it returns a sentence for each thing that is wrong, the
+name of its rule first, and nothing where all is well. tests/chaos/test_oracle.py plants a fault under each rule.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hearth.client import Client
+from hearth.config.settings import Settings
+from hearth.market.events import (
+    Cancelled,
+    Closed,
+    Declined,
+    Event,
+    Expired,
+    JobPosted,
+    NodeLapsed,
+    Reclaimed,
+    Settled,
+    Slashed,
+    Split,
+    Started,
+    Submitted,
+    decode_all,
+)
+from hearth.protocol import formulas, words
+from hearth.protocol.types import JobId, State, Terms, Unit
+from tests.kit.running import RunningMarket
+
+MAX_GAS_PRICE = 200 * 10**9
+"""The cap of worker.toml and keeper.toml where they name none, wei per gas."""
+ENDS = (Settled, Closed, Cancelled, Expired, Reclaimed, Declined)
+READY_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A transaction that was mined: who sent which call, and what it came to."""
+
+    sender: str
+    to: str
+    data: str
+    ok: bool
+    gas_price: int
+
+
+@dataclass(frozen=True)
+class Facts:
+    """One market, whole, at one moment. Only jobs of one lease are judged; `owners` are those of nodes by id."""
+
+    jobs_contract: str
+    treasury: str
+    posted: dict[JobId, Terms]
+    events: tuple[Event, ...]
+    seconds: dict[int, int]
+    units: dict[JobId, Unit]
+    owners: dict[int, str]
+    sent: tuple[Sent, ...]
+    heartbeats: str
+    verification: dict[str, Any]
+    left: tuple[str, ...] = ()
+    """Sandboxes, containers and signed transactions that nobody looks after any more."""
+    ready: tuple[float, ...] = ()
+    """Seconds from the start of a process to the end of its first round."""
+
+
+def gather(market: RunningMarket, *, left: Iterable[str] = (), ready: Iterable[float] = ()) -> Facts:
+    """Read everything from the chain, and the results from the market's folder store."""
+    chain, network = market.chain, market.net.network
+    head = chain.head()
+    contracts = [network.jobs, network.nodes, network.escrow]
+    events = tuple(decode_all(chain.logs(contracts, from_block=network.deploy_block, to_block=head.number)))
+    seconds: dict[int, int] = {}
+    sent: list[Sent] = []
+    for number in range(network.deploy_block, head.number + 1):
+        block = chain.rpc("eth_getBlockByNumber", hex(number), True)
+        seconds[number] = int(block["timestamp"], 16)
+        for tx in block["transactions"]:
+            receipt = chain.receipt(bytes.fromhex(tx["hash"][2:]))
+            if receipt is not None and receipt.to in contracts:
+                sent.append(Sent(receipt.sender, receipt.to, tx["input"], receipt.ok, receipt.gas_price))
+    posts = [market.market.posted_in(event.log) for event in events if isinstance(event, JobPosted)]
+    posted = {one.job_id: one.terms for one in posts if one is not None}
+    client = Client(Settings(home=market.home, network=str(market.net.network_file)))
+    return Facts(
+        jobs_contract=network.jobs,
+        treasury=str(market.market.immutable("JobRegistry", "TREASURY")).lower(),
+        posted=posted,
+        events=events,
+        seconds=seconds,
+        units={job: market.market.unit(job, 0, head.hash).unit for job in posted},
+        owners={int(node.id): node.owner for node in market.market.nodes(head.hash)},
+        sent=tuple(sent),
+        heartbeats=network.nodes,
+        verification=dict(client.net.verify()),
+        left=tuple(left),
+        ready=tuple(ready),
+    )
+
+
+def judge(facts: Facts) -> list[str]:
+    """Return what is wrong."""
+    return [f"{rule.__name__.strip('_')}: {wrong}" for rule in RULES for wrong in rule(facts)]
+
+
+# ---- the rules ----
+
+
+def _books(facts: Facts) -> Iterator[str]:
+    """Storage, balances and results are what the events say."""
+    yield from facts.verification.get("faults", ())
+    yield from facts.verification.get("unread", ())
+
+
+def _ends_once(facts: Facts) -> Iterator[str]:
+    """A unit ends once, and no event of its own comes after."""
+    ended: dict[JobId, Event] = {}
+    for event in facts.events:
+        job = getattr(event, "job_id", None)
+        if job is None or isinstance(event, JobPosted):
+            continue
+        if job in ended:
+            name, last = type(event).__name__, type(ended[job]).__name__
+            yield f"{_name(job)} has a {name} in block {event.log.block_number}, after its {last}"
+        if isinstance(event, ENDS) and words.unpack_unit(event.word).state.terminal:
+            ended[job] = event
+
+
+def _pays_as_the_model(facts: Facts) -> Iterator[str]:
+    """Each end of a unit pays what the formulas say to each party, by one split; a start pays at most its tip."""
+    before: dict[JobId, Unit] = {}
+    splits: defaultdict[tuple[bytes, bytes], list[Split]] = defaultdict(list)
+    for event in facts.events:
+        if isinstance(event, Split) and event.controller == facts.jobs_contract:
+            splits[event.log.tx_hash, event.key].append(event)
+    named: set[tuple[bytes, bytes]] = set()
+    for event in facts.events:
+        job = getattr(event, "job_id", None)
+        word = getattr(event, "word", None)
+        if job is None or word is None:
+            continue
+        unit, terms = words.unpack_unit(word), facts.posted[job]
+        where = (event.log.tx_hash, bytes(job))
+        told: Counter[str] = Counter()
+        for split in splits.get(where, ()):
+            for share in split.shares:
+                account, amount = words.unpack_share(share)
+                told[account] += amount
+        named.add(where)
+        due = _due(facts, event, terms, before.get(job), unit)
+        if due is not None:
+            parties, extra = due
+            rest = Counter({account: told[account] - parties.get(account, 0) for account in told | parties})
+            rest = Counter({account: amount for account, amount in rest.items() if amount})
+            if list(rest.values()) != ([extra] if extra else []):
+                kind = type(event).__name__
+                yield f"{kind} of {_name(job)} paid {dict(told)}, the model {dict(parties)} and {extra} to a keeper"
+        before[job] = unit
+    for where in splits.keys() - named:
+        yield f"the lock {where[1].hex()[:12]} was split by a transaction that tells of no unit"
+
+
+def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Unit) -> tuple[Counter[str], int] | None:
+    """Return what an event has to pay to each party, and to whoever sent it; None for one that the model leaves out."""
+    policy = words.unpack_policy(terms.policy)
+    now = facts.seconds[event.log.block_number]
+    if isinstance(event, Started | Submitted):
+        paid = formulas.tip(terms) * (unit.tips - (before.tips if before is not None else 0))
+        return Counter(), paid if isinstance(event, Started) else 0
+    if isinstance(event, Settled | Closed) and before is not None:
+        settles = isinstance(event, Settled)
+        pay = (formulas.pay_at_settle if settles else formulas.pay_at_close)(terms, policy, before)
+        reward = formulas.settle_reward(terms, now - before.mark)
+        fee = formulas.fee_of(pay, policy)
+        due: Counter[str] = Counter()
+        due[facts.owners[int(before.node)]] += pay - fee
+        due[facts.treasury] += fee
+        due[terms.submitter] += formulas.unit_holds(terms, before) - pay - reward
+        return due, reward
+    held = formulas.unit_holds(terms, before) if before is not None else formulas.lease_budget(terms)
+    if isinstance(event, Cancelled) and unit.state is State.CANCELLED:
+        return Counter({terms.submitter: held}), 0
+    if isinstance(event, Expired):
+        reward = formulas.expire_reward(terms, now - formulas.expirable_from(terms, policy))
+        return Counter({terms.submitter: held - reward}), reward
+    return None
+
+
+def _lost(facts: Facts) -> Iterator[str]:
+    """Every job that was posted has ended, by an event as in storage."""
+    ended = {event.job_id for event in facts.events if isinstance(event, ENDS)}
+    for job, unit in facts.units.items():
+        if not unit.state.terminal:
+            yield f"{_name(job)} is {unit.state.name}"
+        elif job not in ended:
+            yield f"{_name(job)} is {unit.state.name} without an event"
+
+
+def _late(facts: Facts) -> Iterator[str]:
+    """Every unit that somebody took has ended by its job's deadline."""
+    taken = {event.job_id for event in facts.events if isinstance(event, Started)}
+    ends = {event.job_id: facts.seconds[event.log.block_number] for event in facts.events if isinstance(event, ENDS)}
+    now = max(facts.seconds.values(), default=0)
+    for job in taken:
+        late = ends.get(job, now) - facts.posted[job].deadline
+        if late > 0:
+            yield f"{_name(job)} was taken, and its end is {late} s after its deadline"
+
+
+def _slashes(facts: Facts) -> Iterator[str]:
+    """No honest node lost stake, a lease or its good name."""
+    for event in facts.events:
+        if isinstance(event, Slashed | Reclaimed | NodeLapsed | Declined):
+            yield f"node {event.node}: {type(event).__name__} in block {event.log.block_number}"
+
+
+def _spend(facts: Facts) -> Iterator[str]:
+    """Nobody paid twice for one effect, for a revert, or above the cap of his settings."""
+    effects: Counter[tuple[str, str, str]] = Counter()
+    for one in facts.sent:
+        if not one.ok:
+            yield f"{one.sender} paid for a call of {one.to} that reverted: {one.data[:10]}"
+        if one.gas_price > MAX_GAS_PRICE:
+            yield f"{one.sender} paid {one.gas_price} wei per gas"
+        if one.to != facts.heartbeats:
+            effects[one.sender, one.to, one.data] += one.ok
+    for (sender, _, data), count in effects.items():
+        if count > 1:
+            yield f"{sender} paid {count} times for one call: {data[:10]}"
+
+
+def _left(facts: Facts) -> Iterator[str]:
+    """Nothing is left behind."""
+    yield from facts.left
+
+
+def _ready(facts: Facts) -> Iterator[str]:
+    """A daemon that starts again does its first round soon."""
+    for seconds in facts.ready:
+        if seconds > READY_SECONDS:
+            yield f"a daemon took {seconds:.0f} s to be ready again"
+
+
+RULES = (_books, _ends_once, _pays_as_the_model, _lost, _late, _slashes, _spend, _left, _ready)
+
+
+def _name(job: JobId) -> str:
+    return f"job {job.hex()[:12]}"

@@ -1,0 +1,96 @@
+"""A market whose daemons hear false answers from their providers for some time, while jobs are posted and must end.
+
+Three workers and three keepers: one pair each with one provider that fails, of three one that lies, of three two that
+fail. In the end every provider is honest again, and every job must have ended well.
+"""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+
+from tests.chaos.market import ChaosMarket, Keeper, Lane
+from tests.chaos.proxy import ALONE, BROKEN, LYING, Proxy, Usage, between
+from tests.kit.running import wait
+
+SETUPS = {"one, failing": [ALONE], "one of three lies": [LYING, {}, {}], "two of three fail": [BROKEN, BROKEN, {}]}
+END_SECONDS = 240.0
+
+
+@dataclass
+class Pair:
+    """A worker and a keeper with providers of one kind, and what these told each of them."""
+
+    setup: str
+    lane: Lane
+    keeper: Keeper
+    usages: dict[str, Usage]
+    proxies: list[Proxy]
+
+
+def run_rpc(
+    market: ChaosMarket, *, seconds: float, seed: int, rate: float = 0.35, poll: float = 0.1
+) -> tuple[list[Pair], list[str]]:
+    """Let every daemon hear false answers for `seconds`; return what was told and used, and what went wrong.
+
+    `rate` is the share of requests that are answered falsely where a fault fits, `poll` the keepers' own, in seconds.
+    """
+    wrong: list[str] = []
+    with ExitStack() as stack:
+        pairs = [_pair(market, stack, number, setup, seed, rate=rate, poll=poll) for number, setup in enumerate(SETUPS)]
+        end = time.monotonic() + seconds
+        with ThreadPoolExecutor(len(pairs)) as pool:
+            list(pool.map(partial(_feed, end=end), pairs))
+        for pair in pairs:
+            for proxy in pair.proxies:
+                proxy.rate = 0.0
+        for pair in pairs:
+            try:
+                wait(partial(_all_over, pair.lane), f"every job of {pair.lane.name} ends", END_SECONDS)
+            except AssertionError as error:
+                wrong.append(f"{error}: {pair.lane.log()[-600:]} {pair.keeper.log()[-600:]}")
+            for process, log in ((pair.lane.process, pair.lane.log()), (pair.keeper.process, pair.keeper.log())):
+                assert process is not None
+                if process.poll() is not None:
+                    wrong.append(f"a daemon with {pair.setup} ended with {process.poll()}: {log[-600:]}")
+            pair.lane.kill()
+            pair.keeper.kill()
+    return pairs, wrong
+
+
+def _pair(
+    market: ChaosMarket, stack: ExitStack, number: int, setup: str, seed: int, *, rate: float, poll: float
+) -> Pair:
+    usages, proxies, urls = {}, [], {}
+    for place, who in enumerate(("worker", "keeper")):
+        usages[who] = Usage()
+        faults = SETUPS[setup]
+        made = stack.enter_context(
+            between(market.url, faults, usages[who], rate=0.0, seed=seed + 100 * number + 10 * place)
+        )
+        proxies += [proxy for proxy, table in zip(made, faults, strict=True) if table]
+        urls[who] = tuple(proxy.url for proxy in made)
+    lane = market.lane(f"rpc-{number}", alone=False)
+    lane.use_rpc(*urls["worker"])
+    keeper = market.keeper(f"keeper-{number}", poll=poll, rpc=urls["keeper"], jitter="4s")
+    lane.start()
+    keeper.start()
+    wait(lambda: lane.ready and keeper.ready, f"{setup}: both daemons work")
+    for proxy in proxies:
+        proxy.rate = rate
+    return Pair(setup, lane, keeper, usages, proxies)
+
+
+def _feed(pair: Pair, end: float) -> None:
+    """Post one job after the other, by turns for keepers to match and for the worker to claim."""
+    while time.monotonic() < end:
+        job = pair.lane.post(match_window=4 if len(pair.lane.jobs) % 2 else 0)
+        while time.monotonic() < end and not pair.lane.state(job).terminal:
+            time.sleep(0.5)
+
+
+def _all_over(lane: Lane) -> bool:
+    return all(lane.state(job).terminal for job in lane.jobs)
