@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
 from hearth.base.failpoints import fp
+from hearth.chain.fees import Bid, opening, raised
 from hearth.chain.port import Block, Call, ChainPort, Fees, Log, Receipt, hex_of, reason_of, refused
 from hearth.chain.tx_journal import Intent, SignedTx, TxJournal, TxState
 from hearth.protocol.units import Asset, amount_at_least, show_amount
@@ -31,6 +32,12 @@ MAX_GAP: Final = 64
 
 What is further ahead nobody has signed for; it is a provider that names a false nonce.
 """
+CANCEL_GAS: Final = 21_000
+"""What a transaction uses that only uses a nonce up."""
+_CALL_GAS: Final = 30_000
+"""A little more than the cheapest call of a worker takes, the beat."""
+_ANY: Final = 1 << 62
+"""More wei per gas than anybody has."""
 
 
 class Signer(Protocol):
@@ -50,6 +57,8 @@ class SenderConfig:
 
     max_fee: int = 500 * GWEI
     """Hard cap of maxFeePerGas; no replacement goes above it."""
+    day_budget: int | None = None
+    """Wei that the gas of 24 hours may cost, None for any. What has a ceiling leaves a quarter of it to the rest."""
     gas_margin_bps: int = 12_000
     """Gas limit as a share of the estimate."""
     timeout: float = 180.0
@@ -127,20 +136,25 @@ class Sender:
         self._chain_id = port.chain_id() if chain_id is None else chain_id
         self._clock, self._sleep = clock, sleep
         self._lock = threading.RLock()
+        # When this process first saw an attempt, by its own clock: no jump of the wall clock delays a replacement.
+        self._seen: dict[bytes, float] = {}
 
     # ---- sending ----
 
-    def send(self, call: Call, *, key: str, nonce: int | None = None) -> Sent:
+    def send(self, call: Call, *, key: str, nonce: int | None = None, ceiling: int | None = None) -> Sent:
         """Send a call once and wait until it is mined.
 
         Raises RefusedError where the contract refuses it (nothing was sent) or it reverted, FundsError where the
         balance is short, ChainError TX_PENDING where the wait ended first, NONCE_TAKEN where another transaction
         of this account used its nonce; after any of these the same key may be sent again.
         """
-        return self.finish(self.start(call, key=key, nonce=nonce))
+        return self.finish(self.start(call, key=key, nonce=nonce, ceiling=ceiling))
 
-    def start(self, call: Call, *, key: str, nonce: int | None = None) -> Pending:
+    def start(self, call: Call, *, key: str, nonce: int | None = None, ceiling: int | None = None) -> Pending:
         """Simulate, sign, journal and broadcast a call; several may be started before the first is finished.
+
+        `ceiling` is the most wei per gas that its effect is worth, None for what must be sent at any price that the
+        settings allow. Raises ChainError FEE_CAP, SPEND_CAP, with nothing signed, where it may not be paid now.
 
         A call whose effect depends on its nonce names it: where the account's next one is another, nothing is signed,
         and ChainError NONCE_TAKEN says so.
@@ -156,13 +170,13 @@ class Sender:
             if known is not None and known.state is TxState.INTENT:
                 # Its bytes could not be written, so there are none.
                 self.journal.failed(known, "never signed")
-            gas, fees = self._prepare(call)
+            gas, fees, bid = self._prepare(call, ceiling)
             if self.config.dry_run:
                 price = min(fees.base_fee + fees.priority_fee, self.config.max_fee)
                 return Pending(
                     _unsent(key, call), Sent(key, call.label, None, None, None, gas, gas * price, repeated=False)
                 )
-            intent = self.journal.intend(key, call)
+            intent = self.journal.intend(key, call, None if ceiling is None else min(ceiling, _ANY))
             fp("m2.intent", call.label)
             try:
                 free = self._free_nonce()
@@ -172,7 +186,7 @@ class Sender:
                         code="NONCE_TAKEN",
                         hint="run one process per key; then the same command again",
                     )
-                attempt = self._sign(call, free, gas, self._max_fee(fees), fees.priority_fee)
+                attempt = self._sign(call, free, gas, bid)
             except HearthError:
                 self.journal.failed(intent, "never signed")
                 raise
@@ -244,6 +258,9 @@ class Sender:
                 counts["reorged"] += self._recheck(intent, head)
             for intent in self.journal.intents(TxState.SIGNED, TxState.BROADCAST):
                 counts[self._settle_fate(intent)] += 1
+            waiting = self.journal.intents(TxState.SIGNED, TxState.BROADCAST)
+            hashes = {attempt.hash for intent in waiting for attempt in self.journal.attempts(intent)}
+            self._seen = {tx_hash: at for tx_hash, at in self._seen.items() if tx_hash in hashes}
             unknown = self.port.nonce(self.address, pending=True) - self.journal.next_nonce()
             counts["adopted"] = max(0, unknown)
         return Reconciled(**counts)
@@ -287,24 +304,68 @@ class Sender:
             )
         return max(pending, known)
 
-    def _prepare(self, call: Call) -> tuple[int, Fees]:
-        """Check that the call can be paid and is not refused; return its gas limit and fees."""
+    def _prepare(self, call: Call, ceiling: int | None) -> tuple[int, Fees, Bid]:
+        """Check that the call can be paid and is not refused; return its gas limit, today's fees and its bid."""
         balance = self.port.balance(self.address)
         if balance < call.value:
             raise self._short(call, balance, call.value, 0)
         self.port.call(call, "latest", sender=self.address)
         gas = self.port.estimate_gas(call, self.address) * self.config.gas_margin_bps // 10_000
         fees = self.port.fees()
-        if fees.base_fee > self.config.max_fee:
+        most = self._per_gas(ceiling)
+        if fees.base_fee > most:
             raise ChainError(
-                f"the base fee of {fees.base_fee} wei is above the cap of {self.config.max_fee}",
+                f"the base fee of {fees.base_fee} wei is above the {most} wei that {call.label or 'the call'} may pay",
                 code="FEE_CAP",
-                hint="wait, or raise max_fee in the configuration",
+                hint="wait, or raise max_gas_price in the configuration",
             )
-        needed = call.value + gas * self._max_fee(fees)
+        bid = opening(fees, min(most, self._left(ceiling) // max(1, gas)))
+        if bid is None:
+            raise ChainError(
+                f"{call.label or 'the call'} could cost more gas than is left of this day's budget: "
+                f"{self.journal.spent()} of {self.config.day_budget} wei are spent or promised",
+                code="SPEND_CAP",
+                hint="wait, or raise max_gas_per_day in the configuration",
+            )
+        needed = call.value + gas * bid.max_fee
         if balance < needed:
             raise self._short(call, balance, call.value, needed - call.value)
-        return gas, fees
+        return gas, fees, bid
+
+    def why_capped(self, base_fee: int) -> str:
+        """Say which setting keeps back even what must be sent, at a base fee in wei per gas; "" where none does."""
+        if base_fee > self.config.max_fee:
+            return f"the base fee of {_gwei(base_fee)} is above max_gas_price, {_gwei(self.config.max_fee)}"
+        if self.config.day_budget is not None and self._left(None) < _CALL_GAS * base_fee:
+            return "the gas of the last 24 hours has cost what max_gas_per_day allows"
+        return ""
+
+    def is_parked(self, intent: Intent, base_fee: int) -> bool:
+        """Say whether a waiting transaction bids less than the base fee and may not bid more."""
+        last = self.journal.attempts(intent)[-1]
+        return not last.cancels and last.max_fee < base_fee and self._per_gas(intent.ceiling) < base_fee
+
+    def cancel(self, intent: Intent) -> None:
+        """Use up the nonce of a waiting transaction at once, since what is worth more waits behind it."""
+        with self._lock:
+            last = self.journal.attempts(intent)[-1]
+            bid = raised(_bid(last), self.port.fees(), self._most(None, CANCEL_GAS, intent))
+            if bid is not None:
+                self._sign_again(Pending(intent), _cancel(self.address), CANCEL_GAS, bid)
+
+    def _per_gas(self, ceiling: int | None) -> int:
+        return self.config.max_fee if ceiling is None else min(self.config.max_fee, ceiling)
+
+    def _left(self, ceiling: int | None, besides: Intent | None = None) -> int:
+        """Return the wei that gas may still cost today: all of the budget, or what has a ceiling may take of it."""
+        budget = self.config.day_budget
+        if budget is None:
+            return _ANY * _ANY
+        return max(0, (budget if ceiling is None else budget * 3 // 4) - self.journal.spent(besides))
+
+    def _most(self, ceiling: int | None, gas: int, besides: Intent) -> int:
+        """Return the most wei per gas that a replacement of `besides` may bid."""
+        return min(self._per_gas(ceiling), self._left(ceiling, besides) // gas)
 
     def _short(self, call: Call, balance: int, value: int, gas: int) -> FundsError:
         needed = value + gas
@@ -324,20 +385,14 @@ class Sender:
             chain_id=self._chain_id,
         )
 
-    def _max_fee(self, fees: Fees) -> int:
-        """Pay for six blocks of rising base fee, within the cap."""
-        return min(self.config.max_fee, 2 * fees.base_fee + fees.priority_fee)
-
-    def _sign(
-        self, call: Call, nonce: int, gas: int, max_fee: int, priority_fee: int, *, cancels: bool = False
-    ) -> SignedTx:
+    def _sign(self, call: Call, nonce: int, gas: int, bid: Bid, *, cancels: bool = False) -> SignedTx:
         fields: dict[str, Any] = {
             "type": 2,
             "chainId": self._chain_id,
             "nonce": nonce,
             "gas": gas,
-            "maxFeePerGas": max_fee,
-            "maxPriorityFeePerGas": min(max_fee, priority_fee),
+            "maxFeePerGas": bid.max_fee,
+            "maxPriorityFeePerGas": bid.priority_fee,
             "value": call.value,
             "data": call.data,
         }
@@ -346,12 +401,13 @@ class Sender:
 
             fields["to"] = to_checksum_address(call.to)
         signed = self._account.sign_transaction(fields)
+        self._seen[bytes(signed.hash)] = self._clock()
         return SignedTx(
             hash=bytes(signed.hash),
             raw=bytes(signed.raw_transaction),
             gas=gas,
-            max_fee=max_fee,
-            priority_fee=fields["maxPriorityFeePerGas"],
+            max_fee=bid.max_fee,
+            priority_fee=bid.priority_fee,
             cancels=cancels,
         )
 
@@ -404,7 +460,7 @@ class Sender:
         if any(a.cancels and a.hash == receipt.tx_hash for a in self.journal.attempts(intent)):
             if intent.key.startswith("gap/"):
                 return "it only used a nonce up that nobody had signed for, and that held up later ones"
-            return "it became pointless while it waited, and was cancelled"
+            return "it became pointless or too dear while it waited, and was cancelled"
         if receipt.ok:
             return None
         return self._why(intent.call, receipt) or "it reverted after its simulation passed"
@@ -450,10 +506,10 @@ class Sender:
         )
 
     def _replace(self, pending: Pending) -> None:
-        """Raise both fees by an eighth, rounded up, or to what is asked now; at the cap send the same bytes again.
+        """Raise both fees (hearth.chain.fees); where no more may be bid, send the same bytes again.
 
-        An eighth is above every client's minimum bump, and nodes refuse a replacement that raises only one fee.
-        A call that would be refused by now is replaced by one that only uses its nonce up.
+        A call that would be refused by now is replaced by one that only uses its nonce up, and so is one whose ceiling
+        is below the base fee where something that may cost more waits behind it.
         """
         with self._lock:
             pending.urgent = False
@@ -469,17 +525,37 @@ class Sender:
             for gap in gaps:
                 self._fill(gap)
             last = self.journal.attempts(intent)[-1]
-            fees = self.port.fees()
-            priority = max(_bumped(last.priority_fee), fees.priority_fee)
-            max_fee = max(_bumped(last.max_fee), min(self.config.max_fee, 2 * fees.base_fee + priority))
-            attempt = last
-            if max_fee <= self.config.max_fee:
-                call, gas = (_cancel(self.address), 21_000) if self._is_pointless(intent) else (intent.call, last.gas)
-                attempt = self._sign(call, nonce, gas, max_fee, priority, cancels=call is not intent.call)
-                pending.intent = self.journal.signed(intent, nonce, attempt)
-                fp("m7.replaced", intent.call.label)
-            self._broadcast(pending, attempt)
+            fees, before = self.port.fees(), _bid(last)
+            behind = self._worth_behind(intent)
+            bid = raised(before, fees, self._most(intent.ceiling, last.gas, intent))
+            # What was cancelled once stays so: its gas is that of a cancel.
+            cancels = last.cancels or self._is_pointless(intent)
+            if bid is None and behind != intent.ceiling:
+                cancels |= last.max_fee < fees.base_fee <= self._per_gas(behind)
+            if cancels:
+                bid = raised(before, fees, self._most(behind, CANCEL_GAS, intent))
+            if bid is None:
+                self._broadcast(pending, last)
+            else:
+                call, gas = (_cancel(self.address), CANCEL_GAS) if cancels else (intent.call, last.gas)
+                self._sign_again(pending, call, gas, bid)
             pending.urgent = False
+
+    def _sign_again(self, pending: Pending, call: Call, gas: int, bid: Bid) -> None:
+        """Sign, journal and broadcast a replacement."""
+        intent = pending.intent
+        assert intent.nonce is not None
+        attempt = self._sign(call, intent.nonce, gas, bid, cancels=call is not intent.call)
+        pending.intent = self.journal.signed(intent, intent.nonce, attempt)
+        fp("m7.replaced", intent.call.label)
+        self._broadcast(pending, attempt)
+
+    def _worth_behind(self, intent: Intent) -> int | None:
+        """Return the highest ceiling of an intent and of those whose nonces come after it; None for no ceiling."""
+        nonce = intent.nonce or 0
+        waiting = self.journal.intents(TxState.SIGNED, TxState.BROADCAST)
+        ceilings = [one.ceiling for one in waiting if one.id == intent.id or (one.nonce or 0) > nonce]
+        return None if None in ceilings else max((one for one in ceilings if one is not None), default=intent.ceiling)
 
     def _is_pointless(self, intent: Intent) -> bool:
         try:
@@ -505,16 +581,16 @@ class Sender:
         """
         fees = self.port.fees()
         call = _cancel(self.address)
-        max_fee, priority = self._max_fee(fees), fees.priority_fee
-        while max_fee <= self.config.max_fee:
+        bid = opening(fees, min(self.config.max_fee, self._left(None) // CANCEL_GAS))
+        while bid is not None:
             known = self.journal.find(f"gap/{gap}")
             intent = known if known is not None and known.state.live else self.journal.intend(f"gap/{gap}", call)
-            attempt = self._sign(call, gap, 21_000, max_fee, priority, cancels=True)
+            attempt = self._sign(call, gap, CANCEL_GAS, bid, cancels=True)
             pending = Pending(self.journal.signed(intent, gap, attempt))
             self._broadcast(pending, attempt)
             if not pending.urgent:
                 return
-            max_fee, priority = _bumped(max_fee), _bumped(priority)
+            bid = raised(bid, fees, self._most(None, CANCEL_GAS, pending.intent))
 
     def _repeated(self, intent: Intent) -> Sent:
         """Return what an intent that was mined before came to, with its logs where the provider has them."""
@@ -572,7 +648,7 @@ class Sender:
             return "replaced"
         pending = Pending(intent)
         try:
-            if time.time() - attempts[-1].at >= self.config.replace_after:
+            if self._waited(attempts[-1]) >= self.config.replace_after:
                 self._replace(pending)
             else:
                 self._broadcast(pending, attempts[-1])
@@ -580,15 +656,24 @@ class Sender:
             return "failed"
         return "replaced" if pending.intent.state is TxState.REPLACED else "rebroadcast"
 
+    def _waited(self, attempt: SignedTx) -> float:
+        """Return the seconds that an attempt has waited: by this process's clock, and before it by the wall clock."""
+        now = self._clock()
+        before = max(0.0, time.time() - attempt.at)
+        return now - self._seen.setdefault(attempt.hash, now - before)
+
+
+def _bid(attempt: SignedTx) -> Bid:
+    return Bid(attempt.max_fee, attempt.priority_fee)
+
+
+def _gwei(wei: int) -> str:
+    return show_amount(wei, Asset("gwei", 9))
+
 
 def _cancel(address: str) -> Call:
     """Return the call that does nothing but use up a nonce."""
     return Call(address, b"", 0, "cancel")
-
-
-def _bumped(fee: int) -> int:
-    """Raise a fee by an eighth, rounded up."""
-    return fee + max(1, -(-fee // 8))
 
 
 def _sent(intent: Intent, receipt: Receipt) -> Sent:

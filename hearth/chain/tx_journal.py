@@ -4,7 +4,8 @@ An intent moves intent -> signed -> broadcast -> mined -> final, or ends failed 
 (another transaction used its nonce, or the nonce is out of reach). Its key names the effect, such as
 "job/0x..../0/submit/1": while an intent of a key is alive or done, the key is never signed for again. The chain may
 take any of it back, at any depth. A lost journal loses no money: the nonce is adopted from the chain, contracts refuse
-repeats, and every send is simulated first. Source: SPEC section "Threats".
+repeats, and every send is simulated first. A file of an older version is brought up to date as it is opened, one of
+a newer version is refused. Source: SPEC section "Threats".
 """
 
 from __future__ import annotations
@@ -26,6 +27,10 @@ from hearth.chain.port import Call, Receipt
 _KEEP: Final = 30 * 86_400
 """Seconds that finished intents stay in the journal."""
 
+_DAY: Final = 86_400
+_VERSION: Final = 1
+"""The version of the tables, PRAGMA user_version; 0 is that of hearth 0.1.0, which had no ceilings."""
+
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS intents (
@@ -43,7 +48,8 @@ CREATE TABLE IF NOT EXISTS intents (
     tx_hash BLOB,
     gas_used INTEGER,
     gas_price INTEGER,
-    at REAL NOT NULL
+    at REAL NOT NULL,
+    ceiling INTEGER
 );
 CREATE UNIQUE INDEX IF NOT EXISTS one_live_intent ON intents (key) WHERE state NOT IN ('failed', 'replaced');
 CREATE INDEX IF NOT EXISTS by_state ON intents (state);
@@ -87,7 +93,8 @@ class TxState(StrEnum):
 class Intent:
     """One effect that was decided on, and what became of it.
 
-    `note` says why it failed or was replaced, or is what the caller remarked.
+    `note` says why it failed or was replaced, or is what the caller remarked. `ceiling` is the most wei per gas that
+    the effect is worth, None where it is worth what may be paid at all.
     """
 
     id: int
@@ -101,6 +108,7 @@ class Intent:
     tx_hash: bytes | None
     gas_used: int | None
     gas_price: int | None
+    ceiling: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +138,8 @@ class TxJournal(JournalFile):
     ) -> None:
         """Open or make the journal at `path`.
 
-        Raises ConfigError where another process holds it, or it belongs to another chain or key, and StorageError
-        JOURNAL.
+        Raises ConfigError where another process holds it, or it belongs to another chain or key or to a newer version
+        of hearth, and StorageError JOURNAL.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lease = _take_lease(path.with_name(path.name + ".lock"))
@@ -218,18 +226,37 @@ class TxJournal(JournalFile):
         clause = "WHERE tx_hash IS NOT NULL AND nonce >= ? ORDER BY nonce, id"
         return [_intent(row) for row in self._read(f"SELECT {_COLUMNS} FROM intents {clause}", (nonce,))]
 
+    def spent(self, besides: Intent | None = None) -> int:
+        """Return what gas has cost in the last 24 hours, and may yet cost for what waits, in wei.
+
+        Of the attempts for one intent only one can be mined, so the dearest counts. `besides` is left out.
+        """
+        rows: list[tuple[int, int]] = self._read(
+            "SELECT gas_used, gas_price FROM intents WHERE tx_hash IS NOT NULL AND gas_used IS NOT NULL AND at > ?",
+            (time.time() - _DAY,),
+        )
+        waiting: dict[int, int] = {}
+        for identity, gas, fee in self._read(
+            "SELECT i.id, a.gas, a.max_fee FROM intents i JOIN attempts a ON a.intent = i.id"
+            " WHERE i.state IN ('signed', 'broadcast')"
+        ):
+            if besides is None or identity != besides.id:
+                waiting[identity] = max(waiting.get(identity, 0), gas * fee)
+        return sum(gas * price for gas, price in rows) + sum(waiting.values())
+
     def _one(self, clause: str, values: tuple[object, ...]) -> Intent | None:
         rows = self._read(f"SELECT {_COLUMNS} FROM intents {clause}", values)
         return _intent(rows[0]) if rows else None
 
     # ---- transitions ----
 
-    def intend(self, key: str, call: Call) -> Intent:
+    def intend(self, key: str, call: Call, ceiling: int | None = None) -> Intent:
         """Write down what is about to be sent. Raises ValueError where the key is alive or done."""
         try:
             self._change(
-                "INSERT INTO intents (key, label, target, data, value, state, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (key, call.label, call.to, call.data, str(call.value), TxState.INTENT, time.time()),
+                "INSERT INTO intents (key, label, target, data, value, state, at, ceiling)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (key, call.label, call.to, call.data, str(call.value), TxState.INTENT, time.time(), ceiling),
             )
         except sqlite3.IntegrityError as error:
             raise ValueError(f"an intent of key {key} is alive or done") from error
@@ -331,13 +358,30 @@ class TxJournal(JournalFile):
 
 
 _COLUMNS: Final = (
-    "id, key, target, data, value, label, state, nonce, note, block_number, block_hash, tx_hash, gas_used, gas_price"
+    "id, key, target, data, value, label, state, nonce, note, block_number, block_hash, tx_hash, gas_used, gas_price, "
+    "ceiling"
 )
 
 
 def _prepare(db: sqlite3.Connection, path: Path, facts: dict[str, str]) -> None:
-    """Make the tables, write whose journal this is or refuse one of another chain or key, and forget what is old."""
-    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}")
+    """Make the tables or bring them up to date, write whose journal this is, and forget what is old.
+
+    Raises ConfigError WRONG_JOURNAL for one of another chain or key, or of a newer version.
+    """
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > _VERSION:
+        raise ConfigError(
+            f"a newer hearth wrote the journal {path} (version {version}, this one reads up to {_VERSION})",
+            code="WRONG_JOURNAL",
+            hint="pip install --upgrade hearth-market",
+        )
+    db.execute("BEGIN IMMEDIATE")
+    old = version < _VERSION and db.execute("SELECT 1 FROM sqlite_master WHERE name = 'intents'").fetchone()
+    if old:
+        db.execute("ALTER TABLE intents ADD COLUMN ceiling INTEGER")
+    for statement in _SCHEMA.split(";"):
+        db.execute(statement)
+    db.execute(f"PRAGMA user_version={_VERSION}")
     for name, value in facts.items():
         db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
         (found,) = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -352,7 +396,9 @@ def _prepare(db: sqlite3.Connection, path: Path, facts: dict[str, str]) -> None:
 
 
 def _intent(row: tuple[Any, ...]) -> Intent:
-    identity, key, target, data, value, label, state, nonce, note, block_number, block_hash, tx_hash, gas, price = row
+    identity, key, target, data, value, label, state, nonce, note, block_number, block_hash, tx_hash, gas, price = row[
+        :-1
+    ]
     return Intent(
         id=identity,
         key=key,
@@ -365,6 +411,7 @@ def _intent(row: tuple[Any, ...]) -> Intent:
         tx_hash=tx_hash,
         gas_used=gas,
         gas_price=price,
+        ceiling=row[-1],
     )
 
 

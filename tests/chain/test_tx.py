@@ -12,8 +12,10 @@ import pytest
 from eth_account import Account
 
 from hearth.base.errors import ChainError, FundsError, RefusedError, StorageError
+from hearth.chain import tx_journal
 from hearth.chain.fake import Effect, FakeChain, Fault, decode_raw
-from hearth.chain.port import Block, Call, Receipt, Transaction, refused
+from hearth.chain.fees import Bid
+from hearth.chain.port import Block, Call, Receipt, Transaction, hex_of, refused
 from hearth.chain.tx import GWEI, MAX_GAP, Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
 
@@ -649,4 +651,190 @@ def test_reconcile__a_real_chain_goes_back_by_1_to_64_blocks__everything_is_mine
             assert sender.send(Call(TARGET, b"", int(key[2:]), "pay"), key=key).tx_hash is not None
         assert chain.nonce(account.address) == len(keys)
         assert chain.balance(TARGET) == sum(int(key[2:]) for key in keys)
+        journal.close()
+
+
+# ---- what may be spent ----
+
+OTHER = Call(TARGET, b"\x07\x08\x09\x0a", 0, "nodes.beat")
+"""What must be sent at any price that the settings allow; CALL stands for what has a ceiling."""
+
+
+def test_start__ceiling_below_the_base_fee__is_refused_before_a_signature(rig: Rig) -> None:
+    rig.chain.base_fee = 30 * GWEI
+    with pytest.raises(ChainError) as caught:
+        rig.sender.start(CALL, key="k", ceiling=29 * GWEI)
+    assert caught.value.code == "FEE_CAP" and caught.value.retryable and rig.chain.sent == []
+    assert rig.sender.start(OTHER, key="l").intent.state is TxState.BROADCAST
+
+
+def test_reconcile__fees_rise_above_a_ceiling__it_never_bids_more(rig: Rig) -> None:
+    ceiling = 20 * GWEI
+    rig.sender.start(CALL, key="k", ceiling=ceiling)
+    rig.chain.base_fee = 100 * GWEI
+    for _ in range(30):
+        rig.sleep(rig.config.replace_after)
+        rig.sender.reconcile()
+    assert max(decode_raw(raw).max_fee for raw in rig.chain.sent) <= ceiling
+    assert rig.state("k") is TxState.BROADCAST, "it waits for lower fees"
+    rig.chain.base_fee = GWEI
+    rig.chain.mine()
+    rig.sender.reconcile()
+    assert rig.state("k") is TxState.MINED
+
+
+def test_reconcile__what_is_too_dear_is_in_front__is_cancelled_for_what_must_be_sent(rig: Rig) -> None:
+    """Nonces are mined in their order: a claim that waits for lower fees must not hold up a beat."""
+    claim = rig.sender.start(CALL, key="claim", ceiling=20 * GWEI)
+    rig.chain.base_fee = 100 * GWEI
+    rig.sender.start(OTHER, key="beat")
+    for _ in range(3):
+        rig.sleep(rig.config.replace_after)
+        rig.sender.reconcile()
+    assert rig.state("beat") is TxState.MINED and rig.state("claim") is TxState.FAILED
+    first, second = rig.mined()
+    assert (first.nonce, first.to, first.data, first.gas) == (0, ADDRESS, b"", 21_000)
+    assert (second.nonce, second.data) == (1, OTHER.data)
+    with pytest.raises(RefusedError, match="too dear"):
+        rig.sender.finish(claim)
+
+
+def test_replace__cancelled_once__stays_a_cancel_though_the_call_would_do_again(rig: Rig) -> None:
+    """Its gas is that of a cancel: the call itself would run out of it."""
+
+    def refuse(call: Call, block: Block) -> bytes:
+        raise refused("jobs: not open")
+
+    rig.sender.start(CALL, key="k")
+    rig.chain.base_fee *= 8
+    rig.mining = False
+    rig.chain.on_call(TARGET, CALL.data[:4], refuse)
+    rig.sleep(rig.config.replace_after)
+    rig.sender.reconcile()
+    rig.chain.on_call(TARGET, CALL.data[:4], lambda call, block: b"")
+    rig.sleep(rig.config.replace_after)
+    rig.sender.reconcile()
+    last = decode_raw(rig.chain.sent[-1])
+    assert len(rig.chain.sent) == 3 and (last.to, last.data, last.gas) == (ADDRESS, b"", 21_000)
+
+
+def test_start__days_budget__is_kept_with_what_waits_and_the_last_quarter_is_for_what_must_be_sent(
+    tmp_path: Path,
+) -> None:
+    rig = Rig(tmp_path)
+    gas = rig.chain.gas_estimate * 12 // 10
+    budget = 8 * gas * (2 * rig.chain.base_fee + rig.chain.priority_fee)
+    rig.sender.config = replace(rig.config, day_budget=budget)
+    codes: list[str] = []
+    for number in range(200):
+        try:
+            rig.sender.send(
+                CALL if number < 150 else OTHER, key=str(number), ceiling=GWEI << 20 if number < 150 else None
+            )
+        except ChainError as error:
+            codes.append(error.code)
+    assert set(codes) == {"SPEND_CAP"}
+    spent = 10 * ETHER - rig.chain.balance(ADDRESS)
+    fee = 50_000 * (rig.chain.base_fee + rig.chain.priority_fee)
+    ceiled = sum(fee for tx in rig.mined() if tx.data == CALL.data)
+    assert budget * 5 // 8 < ceiled <= budget * 3 // 4 < spent <= budget
+    assert rig.journal.spent() == spent and "max_gas_per_day" in rig.sender.why_capped(rig.chain.base_fee * 9)
+    rig.journal._db.execute("UPDATE intents SET at = at - 86401")
+    rig.sender.send(CALL, key="tomorrow", ceiling=GWEI << 20)
+    rig.journal.close()
+
+
+def test_reconcile__budget_leaves_no_room__nothing_dearer_is_signed(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    gas = rig.chain.gas_estimate * 12 // 10
+    most = gas * (2 * rig.chain.base_fee + rig.chain.priority_fee) * 9 // 8 + gas
+    rig.sender.config = replace(rig.config, day_budget=most)
+    rig.sender.start(CALL, key="k")
+    rig.chain.base_fee *= 100
+    for _ in range(6):
+        rig.sleep(rig.config.replace_after)
+        rig.sender.reconcile()
+    bids = {decode_raw(raw).hash: decode_raw(raw).max_fee for raw in rig.chain.sent}
+    assert len(bids) == 2 and gas * max(bids.values()) <= most
+    rig.journal.close()
+
+
+@pytest.mark.parametrize("jump", [86_400.0, -86_400.0, None])
+def test_reconcile__wall_clock_jumps_or_stands_still__what_waits_is_replaced_in_its_time(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, jump: float | None
+) -> None:
+    """A clock that went back a day would have held a beat up for a day."""
+    at = tx_journal.time.time()
+    monkeypatch.setattr(tx_journal.time, "time", lambda: at)
+    rig.mining = False
+    rig.sender.start(CALL, key="k")
+    if jump is not None:
+        monkeypatch.setattr(tx_journal.time, "time", lambda: at + jump + rig.now)
+    rig.sender.reconcile()
+    assert len({decode_raw(raw).hash for raw in rig.chain.sent}) == 1, "not before its time"
+    rig.sleep(rig.config.replace_after)
+    rig.sender.reconcile()
+    assert len({decode_raw(raw).hash for raw in rig.chain.sent}) == 2
+
+
+@pytest.mark.e2e
+@pytest.mark.net
+def test_reconcile__base_fee_times_8_and_a_dropped_pool_on_anvil__all_is_mined_within_the_cap(tmp_path: Path) -> None:
+    """What a real pool says (`already known`, `nonce too low`, `replacement transaction underpriced`) means what it
+    should: nothing is lost, nothing is sent twice."""
+    from hearth.chain.rpc import Web3Chain
+    from hearth.local import devnet
+    from tests.kit.anvil import bare_chain, need_anvil
+
+    need_anvil()
+    cap = 100 * GWEI
+    with bare_chain("--no-mining") as url:
+        chain, account = Web3Chain([url], timeout=10), devnet.account(0)
+        address = account.address.lower()
+        journal = TxJournal(tmp_path / "tx.db", chain_id=31337, genesis_hash=chain.genesis_hash(), address=address)
+        config = SenderConfig(timeout=20, poll=0.02, replace_after=0.0, finality=8, max_fee=cap)
+        sender = Sender(chain, account, journal, config)
+        before = chain.balance(address)
+
+        def spike(factor: int) -> int:
+            fee = chain.head().base_fee * factor
+            chain.rpc("anvil_setNextBlockBaseFeePerGas", hex(fee))
+            chain.rpc("evm_mine")
+            chain.rpc("anvil_setNextBlockBaseFeePerGas", hex(fee))
+            return fee
+
+        for number in range(6):
+            sender.start(
+                Call(TARGET, b"", number + 1, "pay"), key=f"k/{number}", ceiling=None if number % 2 else cap // 2
+            )
+        signed = [journal.attempts(intent)[-1] for intent in journal.intents(TxState.BROADCAST)]
+        with pytest.raises(ChainError) as caught:
+            chain.send_raw(signed[0].raw)
+        assert caught.value.code == "ALREADY_KNOWN"
+        spike(8)
+        assert chain.nonce(address) == 0, "none of them pays enough now"
+        for attempt in signed[::2]:
+            chain.rpc("anvil_dropTransaction", hex_of(attempt.hash))
+        sender.reconcile()
+        chain.rpc("evm_mine")
+        found = sender.reconcile()
+        assert (found.mined, chain.nonce(address)) == (6, 6)
+        with pytest.raises(ChainError) as caught:
+            chain.send_raw(signed[0].raw)
+        assert caught.value.code == "NONCE_TOO_LOW"
+        assert chain.balance(TARGET) == sum(range(1, 7))
+        fees = [(one.gas_used or 0) * (one.gas_price or 0) for one in journal.intents(TxState.MINED)]
+        assert all(0 < fee <= 21_000 * cap for fee in fees)
+        assert before - chain.balance(address) == sum(fees) + chain.balance(TARGET)
+        assert max(a.max_fee for one in journal.intents(TxState.MINED) for a in journal.attempts(one)) <= cap
+        # A replacement that is not an eighth dearer is no loss: the next one is.
+        waits = sender.start(Call(TARGET, b"", 7, "pay"), key="k/7")
+        last = journal.attempts(waits.intent)[-1]
+        with pytest.raises(ChainError) as caught:
+            cheap = Bid(last.max_fee, last.priority_fee)
+            chain.send_raw(sender._sign(Call(TARGET, b"", 8), 6, last.gas, cheap).raw)
+        assert caught.value.code == "UNDERPRICED"
+        sender.reconcile()
+        chain.rpc("evm_mine")
+        assert sender.reconcile().mined == 1
         journal.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import multiprocessing
 import sqlite3
 import threading
@@ -13,6 +14,7 @@ import pytest
 from hearth.base.errors import ConfigError
 from hearth.chain.port import Call, Receipt
 from hearth.chain.tx_journal import SignedTx, TxJournal, TxState
+from tests.kit.evm import ROOT
 
 ADDRESS = "0x" + "ab" * 20
 GENESIS = b"\x01" * 32
@@ -207,3 +209,63 @@ def test_prune__old_and_finished__is_forgotten(tmp_path: Path) -> None:
     journal = open_journal(tmp_path)
     assert journal.find("old") is None and journal.find("live") is not None
     journal.close()
+
+
+# ---- files of other versions ----
+
+
+@pytest.fixture
+def old_journal(tmp_path: Path) -> Path:
+    """A journal as hearth 0.1.0 wrote it, with one mined, one failed and two waiting intents, one of them replaced."""
+    path = tmp_path / "tx.db"
+    path.write_bytes(lzma.decompress((ROOT / "tests" / "data" / "tx-journal-0.1.0.db.xz").read_bytes()))
+    return path
+
+
+OLD = {
+    "chain_id": 31337,
+    "genesis_hash": bytes.fromhex("65bd8a2c1c054611598fcb8f9851a56d59846d377302c6b78a5f2b06c56e3703"),
+    "address": "0x19e7e376e7c213b7e7e7e46cc70a5dd086daff2a",
+}
+
+
+def test_journal__file_of_the_version_before__keeps_every_intent_and_takes_new_ones(old_journal: Path) -> None:
+    for _ in range(2):
+        journal = TxJournal(old_journal, **OLD)  # type: ignore[arg-type]
+        found = {one.key: (one.state, one.nonce, one.ceiling) for one in journal.intents(*TxState)}
+        assert found == {
+            "never": (TxState.FAILED, None, None),
+            "mined": (TxState.MINED, 0, None),
+            "waiting": (TxState.BROADCAST, 1, None),
+            "beat/1/0": (TxState.BROADCAST, 2, None),
+        }
+        waits = [len(journal.attempts(one)) for one in journal.intents(TxState.BROADCAST)]
+        assert waits == [1, 2] and journal.next_nonce() == 3
+        journal.close()
+    journal = TxJournal(old_journal, **OLD)  # type: ignore[arg-type]
+    assert journal.intend("new", CALL, ceiling=5).ceiling == 5
+    journal.close()
+
+
+def test_journal__killed_while_it_is_brought_up_to_date__is_as_it_was(old_journal: Path) -> None:
+    """All of it is one transaction: the version and the column come together."""
+    db = sqlite3.connect(old_journal, isolation_level=None)
+    db.execute("CREATE TRIGGER full BEFORE INSERT ON meta BEGIN SELECT RAISE(ABORT, 'no more'); END")
+    with pytest.raises(ConfigError, match="damaged"):
+        TxJournal(old_journal, **OLD)  # type: ignore[arg-type]
+    assert db.execute("PRAGMA user_version").fetchone() == (0,)
+    assert "ceiling" not in {row[1] for row in db.execute("PRAGMA table_info(intents)")}
+    db.execute("DROP TRIGGER full")
+    db.close()
+    TxJournal(old_journal, **OLD).close()  # type: ignore[arg-type]
+
+
+def test_journal__file_of_a_newer_version__is_refused_and_left_alone(old_journal: Path) -> None:
+    with sqlite3.connect(old_journal) as db:
+        db.execute("PRAGMA user_version=2")
+    before = old_journal.read_bytes()
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="newer hearth") as caught:
+            TxJournal(old_journal, **OLD)  # type: ignore[arg-type]
+        assert caught.value.code == "WRONG_JOURNAL" and "--upgrade" in caught.value.hint
+    assert old_journal.read_bytes()[100:] == before[100:]
