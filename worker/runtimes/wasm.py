@@ -24,8 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import HearthError
+from hearth.base.strangers import read_json
 from hearth.base.text import brief
 from hearth.protocol.wasi import MAX_MEMORY_BYTES
+from hearth.storage.canonical import MAX_INTEGER
 from worker.runtimes.base import (
     LogBuffer,
     LogSink,
@@ -227,16 +229,21 @@ class _Said:
         if self.running_since is None and b"\n" in self._answers:
             self.running_since = time.monotonic()
 
-    def last_answer(self) -> dict[str, Any] | None:
-        """Return the line that says how the run ended, None where there is none."""
-        for line in reversed(self._answers.split(b"\n")):
-            if line:
-                try:
-                    answer: dict[str, Any] = json.loads(line)
-                except ValueError:
-                    return None
-                return answer if "status" in answer else None
-        return None
+    def last_answer(self) -> RunResult | None:
+        """Return how the run ended by the last line, None where that is no such answer: a guest that has broken the
+        engine writes what it likes."""
+        last = next((line for line in reversed(self._answers.split(b"\n")) if line), b"")
+        try:
+            answer = read_json(last)
+            status, detail = RunStatus(answer["status"]), answer["detail"]
+            numbers = answer.get("exit_code"), answer.get("fuel_used")
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return None
+        # The result document holds no larger number.
+        whole = all(number is None or (type(number) is int and 0 <= number <= MAX_INTEGER) for number in numbers)
+        if not whole or not isinstance(detail, str):
+            return None
+        return RunResult(status, detail, exit_code=numbers[0], fuel_used=numbers[1])
 
 
 def _memory_of(request: RunRequest) -> int:
@@ -261,12 +268,7 @@ def _name_end(said: _Said, code: int, killed: RunStatus | None, request: RunRequ
         return RunResult(RunStatus.CANCELLED, "cancelled")
     if answer is None:
         return _name_death(said, code, killed, request)
-    return RunResult(
-        RunStatus(answer["status"]),
-        answer["detail"],
-        exit_code=answer.get("exit_code"),
-        fuel_used=answer.get("fuel_used"),
-    )
+    return answer
 
 
 def _name_death(said: _Said, code: int, killed: RunStatus | None, request: RunRequest) -> RunResult:
