@@ -40,7 +40,7 @@ FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check artifacts-check \
-	schemas-check test demo fuzz mutants wheel bench bench-gas chaos lanes artifacts schemas lock lock-check format clean \
+	schemas-check test demo fuzz fuzz-parsers mutants wheel bench bench-gas chaos lanes artifacts schemas lock lock-check format clean \
 	services-up services-down
 
 help: ## list the commands
@@ -138,10 +138,23 @@ schemas-check: .venv/.stamp-project
 test: .venv/.stamp-project node_modules/.stamp ## every test
 	$(PYTEST) -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
 
-fuzz: .venv/.stamp-project node_modules/.stamp ## property tests and state machines, many examples, a new seed
+fuzz: .venv/.stamp-project node_modules/.stamp ## property tests, state machines and parsers, many examples, a new seed
 	@echo "fuzz: to repeat: make fuzz FUZZ_SEED=$(FUZZ_SEED)"
+	$(MAKE) --no-print-directory fuzz-parsers FUZZ_SEED=$(FUZZ_SEED)
 	export HEARTH_HYPOTHESIS=fuzz; $(PYTEST) -m "hypothesis or stateful" -n 2 --dist loadgroup --timeout 14400 \
 		--hypothesis-seed=$(FUZZ_SEED) $(PYTEST_ARGS)
+
+# atheris takes the project's own packages beside it; it is installed here alone, never by `make setup`.
+ATHERIS := .build/atheris
+$(ATHERIS)/.stamp: requirements-fuzz.lock .venv/.stamp-project
+	@rm -rf $(ATHERIS)
+	@$(PY) -m pip install $(PIP_LOCKED) --only-binary :all: --target $(ATHERIS) -r requirements-fuzz.lock
+	@touch $@
+
+RUNS ?= 100000
+fuzz-parsers: $(ATHERIS)/.stamp ## parsers of strangers' bytes, with coverage: RUNS inputs each, or FUZZ="--record"
+	@echo "fuzz-parsers: to repeat: make fuzz-parsers RUNS=$(RUNS) FUZZ_SEED=$(FUZZ_SEED)"
+	PYTHONPATH=$(CURDIR):$(CURDIR)/$(ATHERIS) $(PY) -m tests.fuzz --runs $(RUNS) --seed $(FUZZ_SEED) $(FUZZ)
 
 chaos: .venv/.stamp-project node_modules/.stamp ## kill, starve and cut off real processes
 	export HEARTH_CHAOS=full; $(PYTEST) tests/chaos --timeout 7200 $(PYTEST_ARGS)
@@ -199,6 +212,7 @@ lock: ## resolve the lock files anew (needs uv and npm)
 	$(LOCK) --python-version 3.11 pyproject.toml --extra dev -c .build/lock/same.txt -o requirements-dev.lock
 	$(LOCK) --python-version 3.11 requirements-build.in -c requirements-dev.lock -o requirements-build.lock
 	$(LOCK) --python-version 3.11 requirements-format.in -o requirements-format.lock
+	$(LOCK) --python-version 3.11 requirements-fuzz.in -o requirements-fuzz.lock
 	$(LOCK) --python-version 3.11 requirements-go.in -o requirements-go.lock
 	$(LOCK) --python-version 3.11 requirements-node.in -o requirements-node.lock
 	rm -rf .build/npm && mkdir -p .build/npm && cp package.json .npmrc .build/npm/

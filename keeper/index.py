@@ -91,7 +91,9 @@ class Index:
         known, moves, proposed = self._rows, self._moves, self._proposed
         for log in logs:
             topics = log.topics
-            kind = topics[0]
+            kind = topics[0] if topics else b""
+            if len(topics) < 3 and (kind in moves or kind == self._posted):
+                raise _broken(log, "lacks a topic of its event")
             if kind in moves:
                 row = known.get(topics[1] + topics[2], -1)
                 if row < 0:

@@ -21,6 +21,8 @@ TOOLKIT_MINIMUM = "1.17.8"
 """Below: CVE-2024-0132, CVE-2025-23359, CVE-2025-23266 (a container's file can run code as root on the host)."""
 RUNC_MINIMUM = {(1, 2): "1.2.8", (1, 3): "1.3.3", (1, 4): "1.4.0-rc.3"}
 """Below: CVE-2025-31133, CVE-2025-52565, CVE-2025-52881 (writes through masked paths); per release line."""
+_VERSION = re.compile(r"(?<![0-9])([0-9]{1,6})\.([0-9]{1,6})\.([0-9]{1,6})(?![0-9])(?:[-~]rc\.?([0-9]{1,6}))?")
+"""Bounded, so that no text is searched longer than it is."""
 
 
 class Nvml(Protocol):
@@ -186,7 +188,7 @@ def parse_version(text: str) -> tuple[int, int, int, int] | None:
 
     Takes what tools print: "runc version 1.1.5+ds1", "1.4.0-rc.2", "NVIDIA Container Toolkit CLI version 1.17.8".
     """
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)(?:[-~]rc\.?(\d+))?", text)
+    found = _VERSION.search(text)
     if found is None:
         return None
     major, minor, patch, candidate = found.groups()

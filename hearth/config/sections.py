@@ -121,7 +121,7 @@ def read_toml(path: Path, *, hint: str) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(f"there is no {path}", hint=hint, code="NO_CONFIG") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: no TOML, no UTF-8, a number of 5,000 digits
         raise ConfigError(f"{path} cannot be read: {error}", hint=hint) from error
 
 

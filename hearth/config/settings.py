@@ -240,7 +240,7 @@ def _from_file(path: Path) -> dict[str, _Given]:
         raise ConfigError(f"{path} is larger than {MAX_FILE_BYTES} bytes", hint="hearth init")
     try:
         data = tomllib.loads(raw.decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: no TOML, no UTF-8, a number of 5,000 digits
         raise ConfigError(f"{path} is not TOML: {error}", hint="hearth init writes a file to start from") from error
     layer = {}
     for name, value in data.items():

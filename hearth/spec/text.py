@@ -124,7 +124,9 @@ class _Builder:
         except MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = mark.line + 1 if mark is not None else None
-            hint = 'quote "${NAME}" inside [] and {}' if line and "${" in text.splitlines()[line - 1 :][0] else ""
+            # YAML and Python do not end a line at the same characters, and an error may stand behind the last line.
+            there = "".join(text.splitlines()[line - 1 : line]) if line else ""
+            hint = 'quote "${NAME}" inside [] and {}' if "${" in there else ""
             raise _refuse(self._name, line, f"is not YAML: {error.problem or error.context}", hint) from error
         except YAMLError as error:
             raise _refuse(self._name, None, f"is not YAML: {error}") from error

@@ -22,7 +22,7 @@ LOCKS = sorted(ROOT.glob("requirements*.lock"))
 
 def test_locks__all_are_there() -> None:
     names = {path.name for path in LOCKS}
-    assert names == {f"requirements{part}.lock" for part in ("", "-dev", "-build", "-format", "-go", "-node")}
+    assert names == {f"requirements{part}.lock" for part in ("", "-dev", "-build", "-format", "-fuzz", "-go", "-node")}
 
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)

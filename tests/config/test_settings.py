@@ -208,6 +208,7 @@ def test_settings__frozen(place: Path) -> None:
         ('private_key = "0x1"\n', "SECRET_IN_FILE", "is a secret", "password_file"),
         ("network = \n", "BAD_CONFIG", "is not TOML", "hearth init"),
         ("a = " + "[" * 5_000, "BAD_CONFIG", "is not TOML", "hearth init"),
+        ("a = " + "9" * 5_000, "BAD_CONFIG", "is not TOML", "hearth init"),
         ("#" * (1 << 20) + "\n", "BAD_CONFIG", "larger than", "hearth init"),
     ],
 )

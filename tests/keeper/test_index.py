@@ -298,6 +298,22 @@ def test_apply__logs_with_a_gap__raise(world: World) -> None:
         Index(CHAIN_ID, world.jobs.address.lower()).apply([logs[0], logs[0]], 0)
 
 
+@pytest.mark.parametrize("kept", [0, 1, 2])
+def test_apply__log_without_the_topics_of_its_event__is_the_providers_fault(world: World, kept: int) -> None:
+    """A registry's own address on a log says nothing of what else a provider put into it."""
+    world.claim(world.post(flags=TermsFlag.NEWCOMERS), world.register(), 0)
+    logs = [log for log in world.evm.logs if log.address == world.jobs.address.lower()]  # type: ignore[attr-defined]
+    index = Index(CHAIN_ID, world.jobs.address.lower())
+    for log in logs:
+        cut = log._replace(topics=log.topics[:kept])
+        if kept == 0:
+            index.apply([cut], 0)  # no event has no topic: it is nothing of ours
+            continue
+        with pytest.raises(ChainError, match="lacks a topic"):
+            index.apply([cut], 0)
+    assert len(index) == 0
+
+
 def test_rows__terms_with_another_id__raise(world: World) -> None:
     world.post()
     (log,) = (log for log in world.evm.logs if log.address == world.jobs.address.lower())  # type: ignore[attr-defined]

@@ -220,6 +220,7 @@ BAD = [
     ("image: x\ncommand: [run, .5]\n", 2, "command[1]", "UNQUOTED", "makes a number", '".5"'),
     ("image: x\ncommand: [run, .inf]\n", 2, "command[1]", "UNQUOTED", "makes a number", '".inf"'),
     ("image: x\ncommand: [run, ]]\n", 2, "", "BAD_SPEC", "is not YAML", ""),
+    ("image: x\ncommand: [run\n", 3, "", "BAD_SPEC", "is not YAML", ""),
     ("image: x\ncommand: {a: b}\n", 2, "command", "BAD_SPEC", "must be a list", "[a, b]"),
     ("image: x\ncommand: [run, '\\0']\nenv: {A: \"\\0\"}\n", 3, "env.A", "BAD_SPEC", "NUL", ""),
     ("image: x\ncommand: [run, null]\n", 2, "command[1]", "BAD_SPEC", "must be text, not empty", ""),

@@ -115,6 +115,12 @@ def test_load__broken_toml__names_the_line(tmp_path: Path) -> None:
         read(tmp_path, "\nnode = = 3")
 
 
+@pytest.mark.parametrize("text", ["a = " + "[" * 5_000, "a = " + "9" * 5_000], ids=["deep", "digits"])
+def test_load__toml_that_its_reader_cannot_hold__refused_by_name(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read(tmp_path, text)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -27,6 +27,7 @@ from hearth.base.errors import HearthError
 from hearth.base.strangers import read_json
 from hearth.base.text import brief
 from hearth.protocol.wasi import MAX_MEMORY_BYTES
+from hearth.storage.canonical import MAX_INTEGER
 from worker.runtimes.base import (
     LogBuffer,
     LogSink,
@@ -234,8 +235,8 @@ class _Said:
         if self.running_since is None and b"\n" in self._answers:
             self.running_since = time.monotonic()
 
-    def last_answer(self) -> dict[str, Any] | None:
-        """Return the line that says how the run ended, None where there is none: a last line may be cut off.
+    def last_answer(self) -> RunResult | None:
+        """Return how the run ended, by the last line, None where none says so: a last line may be cut off.
 
         Raises ValueError for what no child of ours says: its module broke out of the engine.
         """
@@ -247,11 +248,12 @@ class _Said:
             raise ValueError("it is no end of a run")
         if answer["status"] not in ENDS:
             raise ValueError("it names no end of a run")
-        for name in ("exit_code", "fuel_used"):
-            number = answer.get(name)
-            if number is not None and (type(number) is not int or not 0 <= number < 1 << 63):
-                raise ValueError(f"its {name} is no count")
-        return answer
+        numbers = answer.get("exit_code"), answer.get("fuel_used")
+        for number in numbers:
+            # The result document holds no larger number.
+            if number is not None and (type(number) is not int or not 0 <= number <= MAX_INTEGER):
+                raise ValueError("it counts what cannot be")
+        return RunResult(RunStatus(answer["status"]), answer["detail"], exit_code=numbers[0], fuel_used=numbers[1])
 
 
 def _memory_of(request: RunRequest) -> int:
@@ -282,12 +284,7 @@ def _name_end(said: _Said, code: int, killed: RunStatus | None, request: RunRequ
         )
     if answer is None:
         return _name_death(said, code, killed, request)
-    return RunResult(
-        RunStatus(answer["status"]),
-        answer["detail"],
-        exit_code=answer.get("exit_code"),
-        fuel_used=answer.get("fuel_used"),
-    )
+    return answer
 
 
 def _name_death(said: _Said, code: int, killed: RunStatus | None, request: RunRequest) -> RunResult:

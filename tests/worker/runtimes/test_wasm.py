@@ -767,6 +767,42 @@ def test_child__what_the_worker_has__not_inherited(
     assert said["files"] == ["pipe"] * 4  # the request, both streams, the answers
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *("7", "[]", "null", "{}", "[" * 60_000, '{"status": "ok"}', '{"status": "paid", "detail": ""}'),
+        *(
+            '{"status": ["ok"], "detail": ""}',
+            '{"status": "ok", "detail": {}}',
+            '{"status": "ok", "detail": "\\ud800"}',
+        ),
+        '{"status": "ok", "detail": "", "exit_code": true}',
+        '{"status": "ok", "detail": "", "fuel_used": 9007199254740992}',
+        '{"status": "ok", "detail": "", "fuel_used": -1}',
+    ],
+    ids=lambda answer: answer[:50],
+)
+def test_run__answer_that_no_child_gives__is_its_modules_doing(
+    box: Box, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    """A guest that has broken the engine writes its own answer; what it writes ends its unit and nothing else."""
+    monkeypatch.setattr(wasm, "CHILD", "tests.worker.runtimes.answering_child")
+    module = box.root / "answer.wasm"
+    module.write_text(answer)
+    result = run(box, box.request(module))
+    assert result.status is RunStatus.TRAP and "broke out of the engine" in result.detail
+    assert result.fuel_used is None and result.exit_code is None
+
+
+def test_run__answer_of_the_form__is_taken(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: the same child is believed where it answers as ours does."""
+    monkeypatch.setattr(wasm, "CHILD", "tests.worker.runtimes.answering_child")
+    module = box.root / "answer.wasm"
+    module.write_text('{"status": "trap", "detail": "unreachable", "fuel_used": 7}')
+    result = run(box, box.request(module))
+    assert (result.status, result.detail, result.fuel_used) == (RunStatus.TRAP, "unreachable", 7)
+
+
 def test_child__while_a_guest_runs__is_bounded_and_every_thread_walled_in(spinning: Spinning) -> None:
     _, _, _, pid = spinning
     for thread in Path(f"/proc/{pid}/task").iterdir():
