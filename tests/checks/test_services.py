@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tools.services import base, engine, images, kubo
+from tools.services import base, engine, images
 from tools.services.__main__ import env, main
 from tools.services.base import Process, Service, ServiceError, save, saved, spawn, wait_for
+from tools.services.engine import GVISOR
+from tools.services.golang import Pinned
+from tools.services.kubo import KUBO
 
 
 @pytest.fixture(autouse=True)
@@ -80,8 +83,9 @@ def test_run__failing_command__raises_with_its_output() -> None:
         base.run([sys.executable, "-c", "print('broken'); raise SystemExit(3)"], what="it")
 
 
-def test_pinned__go_mod__names_both_versions() -> None:
-    version, go = kubo.pinned()
+@pytest.mark.parametrize("program", [KUBO, GVISOR])
+def test_versions__go_mod__names_both(program: Pinned) -> None:
+    version, go = program.versions()
     assert version.startswith("v0.")
     assert go.startswith("1.")
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from tools.services import engine, images, kubo, registry
 from tools.services.base import Service, ServiceError, Unavailable, instance_folder, locked, log, save, saved
 
-NAMES = ("registry", "docker", "images", "kubo")
+NAMES = ("registry", "docker", "userns", "images", "kubo")
 # What each cannot start without.
-NEEDS = {"images": ("docker", "registry"), "docker": ("registry",)}
+NEEDS = {"images": ("docker", "registry"), "docker": ("registry",), "userns": ("registry",)}
 
 
 def up(names: Sequence[str]) -> int:
@@ -30,6 +30,7 @@ def up(names: Sequence[str]) -> int:
     starters: dict[str, Callable[[], Service]] = {
         "registry": registry.start,
         "docker": lambda: engine.start(running["registry"].env["HEARTH_TEST_REGISTRY"]),
+        "userns": lambda: engine.start_userns(running["registry"].env["HEARTH_TEST_REGISTRY"]),
         "images": lambda: images.publish(
             running["docker"].env["DOCKER_HOST"], running["registry"].env["HEARTH_TEST_REGISTRY"]
         ),

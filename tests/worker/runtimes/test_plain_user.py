@@ -44,7 +44,8 @@ def test_docker__plain_user_in_the_engines_group__every_output_is_its_own() -> N
             ],
             home=home,
             groups=(SOCKET.stat().st_gid,),
-            reads=(SOCKET, engine),
+            reads=(SOCKET,),
+            sees=(engine,),  # a pull watches the free room of the engine's disk
             cwd=ROOT,
         )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
