@@ -62,15 +62,15 @@ def find() -> Service | None:
 def _gvisor() -> dict[str, object]:
     """Return what registers gVisor with an engine, nothing where its program cannot be had: its tests say so then.
 
-    No container of ours has a network, and gVisor's own stack is switched off with it; the list of system calls that
-    comes with a container holds inside of gVisor too. Its platform is systrap, which needs no /dev/kvm.
+    No container of ours has a network, and gVisor's own stack is switched off with it. Its platform is systrap, which
+    needs no /dev/kvm.
     """
     try:
         program = GVISOR.binary()
     except ServiceError as failure:
         log(f"gvisor: unavailable: {failure}")
         return {}
-    return {"runtimes": {RUNSC: {"path": str(program), "runtimeArgs": ["--network=none", "--oci-seccomp"]}}}
+    return {"runtimes": {RUNSC: {"path": str(program), "runtimeArgs": ["--network=none"]}}}
 
 
 def state_folder(name: str) -> Path:
