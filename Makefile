@@ -156,6 +156,11 @@ fuzz-parsers: $(ATHERIS)/.stamp ## parsers of strangers' bytes, with coverage: R
 	@echo "fuzz-parsers: to repeat: make fuzz-parsers RUNS=$(RUNS) FUZZ_SEED=$(FUZZ_SEED)"
 	PYTHONPATH=$(CURDIR):$(CURDIR)/$(ATHERIS) $(PY) -m tests.fuzz --runs $(RUNS) --seed $(FUZZ_SEED) $(FUZZ)
 
+# The first line on the engine as it is, by root; the second on one with user namespaces, in gVisor, and by a plain user.
+test-docker: .venv/.stamp-project ## every test of containers: as root and as a plain user, with user namespaces, in gVisor
+	$(PYTEST) -m docker tests/worker $(PYTEST_ARGS)
+	export HEARTH_ENGINES=full; $(PYTEST) tests/worker/runtimes/test_engines.py --timeout 1800 $(PYTEST_ARGS)
+
 chaos: .venv/.stamp-project node_modules/.stamp ## kill, starve and cut off real processes
 	export HEARTH_CHAOS=full; $(PYTEST) tests/chaos --timeout 7200 $(PYTEST_ARGS)
 

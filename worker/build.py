@@ -42,7 +42,7 @@ from worker.journal import AttemptJournal
 from worker.machine import announce, others, overbooked, room_of, share_of
 from worker.metrics import WorkerMetrics
 from worker.runtimes.base import Runtime
-from worker.settings import Settings, chosen_gpus, runtimes_of
+from worker.settings import Settings, chosen_gpus, refuse_unknown_runtime, runtimes_of
 from worker.shell import Told, Worker
 from worker.volumes import mounted, size_of, volumes_of
 from worker.watch import find_node
@@ -170,7 +170,11 @@ def stored_beside(url: str, home: Path) -> bool:
 
 
 def sandboxes_of(settings: Settings, node: Node, home: Path) -> dict[str, Runtime]:
-    """Return the sandboxes that the settings wish and that work here; say which of the node's offer do not."""
+    """Return the sandboxes that the settings wish and that work here; say which of the node's offer do not.
+
+    Raises ConfigError NO_OCI_RUNTIME: containers must not lose the kernel that the settings gave them, unseen.
+    """
+    refuse_unknown_runtime(settings)
     scratch = home / "tmp"
     scratch.mkdir(mode=0o700, exist_ok=True)
     wished = settings.offer.runtimes

@@ -137,6 +137,9 @@ def look_at_docker(settings: Settings, chain_id: int) -> list[Check]:
         # A machine without a GPU needs no way to hand one to a container.
         gpus = 0 if settings.offer.gpus == "none" or not gpu.probe().gpus else 1
         return runtime.capabilities(chain_id, gpus=gpus, patched=frozenset(settings.docker.patched_runc))
+    if runtime.unknown_runtime():
+        fix = 'register it with the engine (docs/PROVIDER.md, "gVisor"), or leave docker.runtime out'
+        return [Check("docker", Level.FAIL, f"docker.runtime: {detail}", fix)]
     if wished is None:
         return [Check("docker", Level.WARN, f"{detail}; only wasm jobs are taken", "start Docker to take containers")]
     return [Check("docker", Level.FAIL, detail, 'start Docker, or set offer.runtimes = ["wasm"]')]

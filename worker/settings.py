@@ -26,6 +26,7 @@ from hearth.protocol.units import GIB, Asset
 from hearth.protocol.zones import zone_of
 from worker.attempt.task import Pace
 from worker.registries import DEFAULT_REGISTRIES
+from worker.runtimes.profiles import is_gvisor
 
 if TYPE_CHECKING:
     from worker.gpu import GpuInfo, GpuProbe
@@ -78,6 +79,12 @@ ImagePattern = Annotated[str, AfterValidator(_image_pattern)]
 ModulePattern = Annotated[str, AfterValidator(_module_pattern)]
 
 
+def _oci_runtime(text: str) -> str:
+    if not re.fullmatch(r"([a-z0-9][a-z0-9._-]{0,63})?", text):
+        raise ValueError(f'"{text}" is no name of a runtime; write the one that the engine has it under: "runsc"')
+    return text
+
+
 class Account(Section):
     """Who is paid, and the hot key that works: a cold address, an encrypted keystore and its password's file."""
 
@@ -118,7 +125,7 @@ class Docker(Section):
     """
 
     host: str = ""
-    runtime: str = ""
+    runtime: Annotated[str, AfterValidator(_oci_runtime)] = ""
     patched_runc: tuple[str, ...] = ()
     registries: tuple[Annotated[str, AfterValidator(_registry)], ...] = DEFAULT_REGISTRIES
     max_image: Size = "32GiB"
@@ -205,6 +212,9 @@ class Settings(Section):
             raise ValueError('accept.gpu_only takes jobs for GPUs alone, and offer.gpus is "none"')
         if isinstance(self.offer.gpus, tuple) and len(set(self.offer.gpus)) != len(self.offer.gpus):
             raise ValueError("offer.gpus names a GPU twice")
+        if isinstance(self.offer.gpus, tuple) and is_gvisor(self.docker.runtime):
+            why = "no GPU is given to a container in gVisor"
+            raise ValueError(f'offer.gpus names GPUs and docker.runtime is "{self.docker.runtime}": {why}')
         return self
 
     @property
@@ -280,8 +290,11 @@ def parse(data: dict[str, Any], path: Path) -> Settings:
     folder = path.resolve().parent
     settings = sections.check(Settings, data, path, hint=INIT)
     home = sections.absolute(settings.home, folder)
+    # All that a container can be given, and in gVisor that is none.
+    gpus = "none" if is_gvisor(settings.docker.runtime) else settings.offer.gpus
     return settings.model_copy(
         update={
+            "offer": settings.offer.model_copy(update={"gpus": gpus}),
             "network": sections.network_of(settings.network, folder),
             "home": home,
             "account": sections.with_absolute(settings.account, folder, "keystore", "password_file"),
@@ -304,6 +317,21 @@ def docker_of(settings: Settings) -> DockerRuntime:
         ledger=settings.home / "images.json",
     )
     return DockerRuntime(wish.host or None, runtime=wish.runtime, images=rules)
+
+
+def refuse_unknown_runtime(settings: Settings) -> None:
+    """Refuse an OCI runtime that the engine does not have, where containers are offered. Raises ConfigError."""
+    wished = settings.offer.runtimes
+    if wished is not None and DOCKER.name not in wished:
+        return
+    lack = docker_of(settings).unknown_runtime()
+    if lack:
+        raise ConfigError(
+            f"docker.runtime: {lack}",
+            hint="hearth worker doctor; or leave docker.runtime out",
+            code="NO_OCI_RUNTIME",
+            component="worker",
+        )
 
 
 def runtimes_of(settings: Settings, scratch: Path | None = None) -> dict[str, Runtime]:
@@ -438,6 +466,7 @@ def probe_offer(settings: Settings, asset: Asset) -> Offer:
     from worker import gpu
     from worker.volumes import room_under
 
+    refuse_unknown_runtime(settings)
     working = {name: runtime.available() for name, runtime in runtimes_of(settings).items()}
     machine = Machine(
         cores=usable_cores(),

@@ -81,7 +81,11 @@ def test_run__failing_command__raises_with_its_output() -> None:
         base.run([sys.executable, "-c", "print('broken'); raise SystemExit(3)"], what="it")
 
 
-@pytest.mark.parametrize(("program", "major"), [(kubo.PROGRAM, "v0."), (geth.PROGRAM, "v1.")], ids=["kubo", "geth"])
+@pytest.mark.parametrize(
+    ("program", "major"),
+    [(kubo.PROGRAM, "v0."), (geth.PROGRAM, "v1."), (engine.GVISOR, "v0.")],
+    ids=["kubo", "geth", "gvisor"],
+)
 def test_pinned__go_mod__names_both_versions(program: GoProgram, major: str) -> None:
     version, go = program.pinned()
     assert version.startswith(major)

@@ -313,7 +313,12 @@ def test_worker_register__engine_with_known_holes__refused_but_on_a_local_chain(
     version = runc.split(" is below")[0].removesuffix(", patched by the distribution")
     file.write_text(file.read_text() + f'\n[docker]\npatched_runc = ["{version}"]\n')
     assert place.hearth(*command).code == 0
-    file.write_text(file.read_text().replace('["wasm", "docker"]', '["wasm"]').split("[docker]")[0])
+    known = file.read_text()
+    file.write_text(known + 'runtime = "runsc-nowhere"\n')
+    refused = place.hearth(*command)
+    assert (refused.code, refused.error["code"]) == (3, "NO_OCI_RUNTIME"), refused.out
+    assert "hearth worker doctor" in refused.error["hint"] and _state(place) == before
+    file.write_text(known.replace('["wasm", "docker"]', '["wasm"]').split("[docker]")[0])
     assert place.hearth(*command).code == 0
 
 

@@ -26,9 +26,9 @@ def _closed_above(path: Path) -> Path | None:
     return above[0] if above else None
 
 
-def _opening(paths: Sequence[Path], scratch: Path) -> Iterator[str]:
-    """Yield the commands that make paths reachable in this mount namespace."""
-    wanted: list[Path] = []
+def _opening(paths: Sequence[Path], sees: Sequence[Path], scratch: Path) -> Iterator[str]:
+    """Yield the commands that make paths reachable in this mount namespace, those of `sees` with their modes."""
+    wanted = [path for path in dict.fromkeys(path.resolve() for path in sees) if _closed_above(path)]
     for path in dict.fromkeys(path.resolve() for path in paths):
         # A folder that is closed itself is one to put what it holds into.
         inside = sorted(path.iterdir()) if path.is_dir() and not path.stat().st_mode & stat.S_IXOTH else [path]
@@ -60,11 +60,20 @@ def plain_home() -> Iterator[Path]:
 
 
 def run_plain(
-    arguments: Sequence[str], *, home: Path, groups: Sequence[int] = (), reads: Sequence[Path] = (), cwd: Path
+    arguments: Sequence[str],
+    *,
+    home: Path,
+    groups: Sequence[int] = (),
+    reads: Sequence[Path] = (),
+    sees: Sequence[Path] = (),
+    cwd: Path,
 ) -> subprocess.CompletedProcess[str]:
-    """Run this Python with arguments as the plain user, who may read `reads`; `groups` are its further groups."""
+    """Run this Python with arguments as the plain user, who may read `reads`; `groups` are its further groups.
+
+    `sees` are folders that it finds in their place, on their own disk and with their own modes.
+    """
     with tempfile.TemporaryDirectory(prefix="hearth-mounts-", dir="/tmp") as scratch:
-        lines = list(_opening([Path(sys.prefix), Path(sys.base_prefix), cwd, *reads], Path(scratch)))
+        lines = list(_opening([Path(sys.prefix), Path(sys.base_prefix), cwd, *reads], sees, Path(scratch)))
         user = ["setpriv", f"--reuid={PLAIN_UID}", f"--regid={PLAIN_UID}", "--no-new-privs"]
         user += [f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups"]
         lines.append(f"cd {shlex.quote(str(cwd))}")

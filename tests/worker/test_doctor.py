@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -14,15 +14,24 @@ from hearth.chain import keys
 from hearth.chain.fake import FakeChain
 from hearth.market.reads import Market
 from hearth.protocol.runtimes import RUNTIMES
-from hearth.protocol.types import Runtime
+from hearth.protocol.types import Node, Runtime
 from hearth.protocol.units import GIB, Asset, amount_at_least
 from tests.kit import build
 from tests.kit.exchange import PASSWORD
+from tests.worker.runtimes.engines import need
 from tests.worker.test_settings import changed
 from worker import doctor, gpu, settings
+from worker.build import sandboxes_of
 from worker.gpu import GpuInfo, GpuProbe
 from worker.runtimes.base import Check, Level
-from worker.settings import Machine, chosen_gpus, make_offer, wanted_runtimes
+from worker.settings import (
+    Machine,
+    chosen_gpus,
+    make_offer,
+    probe_offer,
+    refuse_unknown_runtime,
+    wanted_runtimes,
+)
 
 ETH = Asset("ETH", 18)
 A, B = "GPU-aaaa", "GPU-bbbb"
@@ -320,3 +329,21 @@ def test_look_at_rpc__clock_far_from_the_chain__fails_on_a_real_network(
     assert levels(doctor.look_at_rpc(found, market))["clock"] == "WARN"
     monkeypatch.setattr("hearth.market.network.LOCAL_CHAIN_ID", 1)
     assert levels(doctor.look_at_rpc(found, market))["clock"] == "FAIL"
+
+
+@pytest.mark.docker
+def test_look_at_docker__runtime_that_the_engine_has_not__fails_and_a_worker_does_not_start(tmp_path: Path) -> None:
+    """A worker that its provider puts behind gVisor must not run a container without it."""
+    host = need("runc").host
+    wished = told(tmp_path, docker__host=host, docker__runtime="runsc-nowhere")
+    (row,) = doctor.look_at_docker(wished, 1)
+    assert row.level is Level.FAIL and "the engine has no runtime runsc-nowhere" in row.detail and "gVisor" in row.fix
+    for refused in (
+        lambda: sandboxes_of(wished, cast(Node, None), tmp_path),
+        lambda: probe_offer(wished, ETH),
+    ):
+        with pytest.raises(ConfigError, match="the engine has no runtime runsc-nowhere, only") as caught:
+            refused()
+        assert (caught.value.code, caught.value.exit_code) == ("NO_OCI_RUNTIME", 3)
+    refuse_unknown_runtime(told(tmp_path, docker__runtime="runsc-nowhere", offer__runtimes=["wasm"]))
+    refuse_unknown_runtime(told(tmp_path, docker__host="unix:///nowhere.sock", docker__runtime="runsc"))

@@ -252,3 +252,16 @@ def test_document__reasons__are_those_of_the_code() -> None:
     taken = {"awaits_confirmations", "running", "stopping", "notice", "lease_over", "awaits_window", "not_watched"}
     for reason in Reason:
         assert (f"`{reason.value}`" in text) is (reason.value not in taken), reason
+
+
+def test_docker_runtime__gvisor__gives_no_gpu(tmp_path: Path) -> None:
+    assert read(tmp_path, TEXT).offer.gpus == "all"
+    assert read(tmp_path, TEXT + '[docker]\nruntime = "runsc"\n').offer.gpus == "none"
+    with pytest.raises(ConfigError, match=r'offer.gpus names GPUs and docker.runtime is "runsc-kvm"'):
+        settings.parse(changed(offer__gpus=["GPU-1"], docker__runtime="runsc-kvm"), tmp_path / "worker.toml")
+
+
+@pytest.mark.parametrize("name", ["/usr/bin/runsc", "Runsc", "--privileged", "a b"])
+def test_docker_runtime__no_name__is_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match="no name of a runtime"):
+        settings.parse(changed(docker__runtime=name), tmp_path / "worker.toml")

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from tools.services import engine, geth, images, kubo, registry
 from tools.services.base import Service, ServiceError, Unavailable, instance_folder, locked, log, save, saved
 
-NAMES = ("registry", "docker", "images", "kubo", "geth")
-# What is built from source, where the machine has not got it: minutes on the first call.
-PROGRAMS = {"kubo": kubo.PROGRAM, "geth": geth.PROGRAM}
+NAMES = ("registry", "docker", "userns", "images", "kubo", "geth")
+# What is built from source, where the machine has not got it, and for which service: minutes on the first call.
+PROGRAMS = {"docker": engine.GVISOR, "kubo": kubo.PROGRAM, "geth": geth.PROGRAM}
 # What each cannot start without.
-NEEDS = {"images": ("docker", "registry"), "docker": ("registry",)}
+NEEDS = {"images": ("docker", "registry"), "docker": ("registry",), "userns": ("registry",)}
 
 
 def up(names: Sequence[str]) -> int:
@@ -39,7 +39,8 @@ def up(names: Sequence[str]) -> int:
         }
         starters: dict[str, Callable[[], Service]] = {
             "registry": registry.start,
-            "docker": lambda: engine.start(running["registry"].env["HEARTH_TEST_REGISTRY"]),
+            "docker": lambda: engine.start(running["registry"].env["HEARTH_TEST_REGISTRY"], building["docker"].result),
+            "userns": lambda: engine.start_userns(running["registry"].env["HEARTH_TEST_REGISTRY"]),
             "images": lambda: images.publish(
                 running["docker"].env["DOCKER_HOST"], running["registry"].env["HEARTH_TEST_REGISTRY"]
             ),

@@ -1,4 +1,4 @@
-"""A Docker engine: the one that is there, or one of our own with its state in the cache folder."""
+"""Docker engines: the one that is there, or one of our own with gVisor, and one with user namespaces."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import docker
@@ -22,11 +23,13 @@ from tools.services.base import (
     spawn,
     wait_for,
 )
+from tools.services.golang import GoProgram
 
 # overlay2 is quick; vfs copies whole images but works on any file system.
 STORAGE_DRIVERS = ("overlay2", "vfs")
 SYSTEM_SOCKET = "/var/run/docker.sock"
-GVISOR = "runsc"
+RUNSC = "runsc"
+GVISOR = GoProgram("gvisor", "gvisor.dev/gvisor/runsc", RUNSC)
 
 
 def answers(host: str) -> bool:
@@ -57,32 +60,40 @@ def find() -> Service | None:
     return None
 
 
-def _daemon_config(folder: Path) -> Path:
-    """Write the engine's configuration; gVisor is registered where its program is installed.
+def _gvisor(built: Callable[[], Path]) -> dict[str, object]:
+    """Return what registers gVisor with an engine, nothing where its program cannot be built: its tests say so then.
 
-    No container of ours has a network, and gVisor's own stack is switched off with it.
+    No container of ours has a network, and gVisor's own stack is switched off with it. Its platform is systrap, which
+    needs no /dev/kvm.
     """
-    document: dict[str, object] = {}
-    gvisor = shutil.which(GVISOR)
-    if gvisor is not None:
-        document["runtimes"] = {GVISOR: {"path": gvisor, "runtimeArgs": ["--network=none"]}}
-    path = folder / "daemon.json"
-    path.write_text(json.dumps(document) + "\n")
-    return path
+    try:
+        program = built()
+    except ServiceError as failure:
+        log(f"gvisor: unavailable: {failure}")
+        return {}
+    return {"runtimes": {RUNSC: {"path": str(program), "runtimeArgs": ["--network=none"]}}}
 
 
-def _start(dockerd: str, driver: str, registry: str) -> tuple[Process, str]:
-    folder = instance_folder() / "docker"
-    folder.mkdir(exist_ok=True)
-    socket_path = instance_folder() / "docker.sock"
+def state_folder(name: str) -> Path:
+    """Return the folder of an engine's own state; the one with user namespaces must reach its own as nobody."""
+    if name == "userns":
+        return Path("/var/lib/hearth-services") / instance_folder().name
+    return instance_folder() / name
+
+
+def _start(name: str, dockerd: str, driver: str, registry: str, config: dict[str, object]) -> tuple[Process, str]:
+    folder = state_folder(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    socket_path = instance_folder() / f"{name}.sock"
     # A killed engine leaves its pid file, and the next one would refuse to start beside it.
     (folder / "pid").unlink(missing_ok=True)
+    (folder / "daemon.json").write_text(json.dumps(config) + "\n")
     host = f"unix://{socket_path}"
     process = spawn(
-        "docker",
+        name,
         [
             dockerd,
-            f"--config-file={_daemon_config(folder)}",
+            f"--config-file={folder / 'daemon.json'}",
             f"--storage-driver={driver}",
             f"--data-root={folder / driver}",
             f"--exec-root={folder / 'exec'}",
@@ -94,12 +105,30 @@ def _start(dockerd: str, driver: str, registry: str) -> tuple[Process, str]:
             "--ip6tables=false",
         ],
     )
-    wait_for("docker", process, lambda: answers(host), 60.0)
+    wait_for(name, process, lambda: answers(host), 60.0)
     return process, host
 
 
-def start(registry: str) -> Service:
-    """Return a running engine that may pull from the loopback `registry` (host:port).
+def _own(name: str, registry: str, config: dict[str, object]) -> tuple[Process, str]:
+    """Start an engine of our own with the first storage driver that works."""
+    if os.geteuid() != 0:
+        raise Unavailable(f"{name}: no engine answers, and only root can start one")
+    dockerd = program("dockerd", "docker.io")
+    drivers = [chosen] if (chosen := os.environ.get("HEARTH_DOCKER_STORAGE")) else list(STORAGE_DRIVERS)
+    failures = []
+    for driver in drivers:
+        try:
+            process, host = _start(name, dockerd, driver, registry, config)
+        except ServiceError as failure:
+            failures.append(f"{driver}: {failure}")
+            continue
+        log(f"{name}: engine {process.pid} with storage driver {driver}")
+        return process, host
+    raise ServiceError(f"{name}: no storage driver works\n" + "\n".join(failures))
+
+
+def start(registry: str, gvisor: Callable[[], Path]) -> Service:
+    """Return a running engine that may pull from the loopback `registry` (host:port), and has gVisor once that is built.
 
     Raises Unavailable where none runs and we cannot start one: no root, no program.
     """
@@ -107,25 +136,24 @@ def start(registry: str) -> Service:
     if found is not None:
         log(f"docker: using the engine at {found.env['DOCKER_HOST']}")
         return found
-    if os.geteuid() != 0:
-        raise Unavailable("docker: no engine answers, and only root can start one")
-    dockerd = program("dockerd", "docker.io")
-    drivers = [chosen] if (chosen := os.environ.get("HEARTH_DOCKER_STORAGE")) else list(STORAGE_DRIVERS)
-    failures = []
-    for driver in drivers:
-        try:
-            process, host = _start(dockerd, driver, registry)
-        except ServiceError as failure:
-            failures.append(f"{driver}: {failure}")
-            continue
-        log(f"docker: engine {process.pid} with storage driver {driver}")
-        return Service("docker", process, _environment(host))
-    raise ServiceError("docker: no storage driver works\n" + "\n".join(failures))
+    process, host = _own("docker", registry, _gvisor(gvisor))
+    return Service("docker", process, _environment(host))
+
+
+def start_userns(registry: str) -> Service:
+    """Start a second engine, whose containers have user namespaces: `userns-remap` holds for an engine as a whole.
+
+    Docker makes the user `dockremap` for it. Raises Unavailable as `start`.
+    """
+    process, host = _own("userns", registry, {"userns-remap": "default"})
+    return Service("userns", process, {"HEARTH_USERNS_DOCKER_HOST": host})
 
 
 def clean_up() -> None:
-    """Unmount what a stopped engine may have left mounted, so that its folder can be removed."""
-    folder = str(instance_folder() / "docker")
+    """Unmount what stopped engines may have left mounted, and remove their folders."""
+    folders = [state_folder(name) for name in ("docker", "userns")]
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    for point in sorted((m for m in mounts if m.startswith(folder)), reverse=True):
+    for point in sorted((m for m in mounts if m.startswith(tuple(f"{path}/" for path in folders))), reverse=True):
         subprocess.run(["umount", "--lazy", point], check=False, capture_output=True)
+    for path in folders:
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Programs built from pinned Go modules (tools/kubo, tools/geth): once per machine and pin, hashes as in go.sum."""
+"""Programs built from pinned Go modules (tools/kubo, tools/geth, tools/gvisor): once per machine and pin, hashes as in go.sum."""
 
 from __future__ import annotations
 

@@ -37,11 +37,21 @@ from worker.runtimes.base import (
     measure,
     over_cap,
 )
-from worker.runtimes.docker_engine import CDI_ENGINE_MAJOR, engine_major, engine_name, judge_engine, no_cdi
+from worker.runtimes.docker_engine import (
+    CDI_ENGINE_MAJOR,
+    NO_GPU_IN_GVISOR,
+    engine_major,
+    engine_name,
+    judge_engine,
+    no_cdi,
+    no_runtime,
+    runtime_in,
+)
 from worker.runtimes.docker_files import lend_output, share_inputs
 from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, look_at_disk, no_volume
 from worker.runtimes.docker_janitor import Unreclaimed, look_at_janitor, reclaim, starts_ours
 from worker.runtimes.docker_request import JANITOR_LABEL, LABEL, ImageFacts, container_config, parse_image
+from worker.runtimes.profiles import is_gvisor
 
 log = structlog.get_logger("worker.docker")
 
@@ -52,6 +62,7 @@ NO_PLACE = (
     "/tmp must be folders in it, or absent, and its command the path of a program"
 )
 ENGINE_SECONDS = 60
+GVISOR_LOADS = "creating process: failed to load"
 
 
 class DockerRuntime:
@@ -70,18 +81,28 @@ class DockerRuntime:
         self._images = Images(images)
 
     def available(self) -> tuple[bool, str]:
-        """Say whether an engine answers; the reason is its version when it does."""
+        """Say whether an engine answers and has the runtime; the reason is its version when it does."""
         from docker.errors import DockerException
 
         try:
             with self._connect() as api:
-                version = api.version()
-                known = api.info()["Runtimes"]
+                version, info = api.version(), api.info()
         except DockerException as failed:
             return False, f"no Docker engine answers: {_first_line(failed)}"
-        if self._runtime and self._runtime not in known:
-            return False, f"the engine has no runtime {self._runtime}, only {', '.join(sorted(known))}"
-        return True, engine_name(version, self._runtime)
+        lack = no_runtime(info, self._runtime)
+        return (False, lack) if lack else (True, engine_name(version, runtime_in(info, self._runtime)))
+
+    def unknown_runtime(self) -> str:
+        """Return the sentence on an engine that answers and does not know the runtime of the settings, else ""."""
+        from docker.errors import DockerException
+
+        if not self._runtime:
+            return ""
+        try:
+            with self._connect() as api:
+                return no_runtime(api.info(), self._runtime)
+        except DockerException:
+            return ""
 
     def prepare(self, target: str, until: float = math.inf, cancel: threading.Event | None = None) -> RunResult | None:
         """Pull an image by digest unless it is there; a result says why it cannot be run."""
@@ -145,10 +166,13 @@ class DockerRuntime:
 
         try:
             with self._connect() as api:
-                version = api.version()
+                version, info = api.version(), api.info()
+                runtime = runtime_in(info, self._runtime)
+                if request.gpus and is_gvisor(runtime):
+                    return RunResult(RunStatus.BROKEN, NO_GPU_IN_GVISOR)
                 if request.gpus and engine_major(version) < CDI_ENGINE_MAJOR:
                     return RunResult(RunStatus.BROKEN, no_cdi(version))
-                run = _Run(api, request, env, cancel, on_log, self._runtime)
+                run = _Run(api, request, env, cancel, on_log, cpus=int(info["NCPU"]), runtime=runtime)
                 result = run.to_end()
         except (DockerException, RequestException) as failed:
             return _broken("the engine failed", failed)
@@ -157,7 +181,7 @@ class DockerRuntime:
         if result.ok:
             status, detail = check_outputs(request.out_dir, request.outputs, request.limits.out_bytes)
             result = replace(result, status=status, detail=detail)
-        return replace(result, engine=engine_name(version, self._runtime))
+        return replace(result, engine=engine_name(version, runtime))
 
     def sweep(self, prefix: str = "") -> int:
         """End the units whose label starts with `prefix` and take back their outputs; 0 where no engine answers.
@@ -191,7 +215,7 @@ class DockerRuntime:
         try:
             with self._connect() as api:
                 version, info = api.version(), api.info()
-                rows = judge_engine(version, info, chain_id, gpus=gpus, patched=patched)
+                rows = judge_engine(version, info, chain_id, gpus=gpus, patched=patched, wished=self._runtime)
                 return [*rows, look_at_disk(info), look_at_janitor(version)]
         except DockerException as failed:
             return [
@@ -221,6 +245,8 @@ class _Run:
         env: Mapping[str, str],
         cancel: threading.Event,
         on_log: LogSink | None,
+        *,
+        cpus: int,
         runtime: str,
     ) -> None:
         self._api = api
@@ -228,6 +254,7 @@ class _Run:
         self._env = env
         self._cancel = cancel
         self._on_log = on_log
+        self._cpus = cpus
         self._runtime = runtime
         self._logs = {"stdout": LogBuffer(request.limits.log_bytes), "stderr": LogBuffer(request.limits.log_bytes)}
         self._sent = {"stdout": 0, "stderr": 0}
@@ -244,7 +271,7 @@ class _Run:
             request,
             self._env,
             ImageFacts(volumes=volumes),
-            cpus=min(request.limits.cpus, int(api.info()["NCPU"])),
+            cpus=min(request.limits.cpus, self._cpus),
             runtime=self._runtime,
         )
         try:
@@ -382,12 +409,15 @@ def name_end(state: Mapping[str, Any], stopped: RunResult | None, request: RunRe
 def name_start_failure(message: str, command: Sequence[str] = (), volumes: Iterable[str] = ()) -> RunResult:
     """Tell a command that the image does not have, or a volume in its own way, from an engine that cannot start."""
     for volume in volumes:
-        if f'to rootfs at "{posixpath.normpath(volume)}"' in message:
+        place = posixpath.normpath(volume)
+        if f'to rootfs at "{place}"' in message or f'mount submount "{place}"' in message:
             return RunResult(RunStatus.IMAGE_MISSING, no_volume(volume))
     program = f"{command[0]!r} or the image's entry point" if command else "the image's own command"
-    if "executable file not found" in message or ("no such file or directory" in message and "exec" in message):
+    # gVisor says in its own words that it cannot read or understand the program.
+    asked = "exec" in message or GVISOR_LOADS in message
+    if "executable file not found" in message or ("no such file or directory" in message and asked):
         return RunResult(RunStatus.EXIT, f"{program} was not found in the image", exit_code=127)
-    if "permission denied" in message and "exec" in message:
+    if ("permission denied" in message and asked) or GVISOR_LOADS in message:
         return RunResult(RunStatus.EXIT, f"{program} cannot be executed in the image", exit_code=126)
     log.warning("container not started", engine=message)
     return RunResult(RunStatus.BROKEN, "the engine could not start the container: the worker's log has its reason")

@@ -7,8 +7,10 @@ from typing import Any
 
 from worker.gpu import check_runc, parse_version
 from worker.runtimes.base import Check, Level
+from worker.runtimes.profiles import GVISOR, is_gvisor
 
 CDI_ENGINE_MAJOR = 25
+NO_GPU_IN_GVISOR = "no GPU is given to a container in gVisor"
 
 
 def engine_major(version: Mapping[str, Any]) -> int:
@@ -24,7 +26,20 @@ def no_cdi(version: Mapping[str, Any]) -> str:
 
 def engine_name(version: Mapping[str, Any], runtime: str) -> str:
     """Return an engine's name for reports: its version, its OCI runtime, its platform."""
-    return f"docker {version['Version']} {runtime or 'runc'} {version['Os']}/{version['Arch']}"
+    return f"docker {version['Version']} {runtime} {version['Os']}/{version['Arch']}"
+
+
+def runtime_in(info: Mapping[str, Any], wished: str) -> str:
+    """Return the OCI runtime that containers have: the one of the settings, else the engine's default."""
+    return wished or str(info.get("DefaultRuntime") or "runc")
+
+
+def no_runtime(info: Mapping[str, Any], wished: str) -> str:
+    """Return the sentence on an engine that does not know the runtime of the settings, "" where it does."""
+    known = info.get("Runtimes") or {}
+    if not wished or wished in known:
+        return ""
+    return f"the engine has no runtime {wished}, only {', '.join(sorted(known))}"
 
 
 def judge_engine(
@@ -34,12 +49,17 @@ def judge_engine(
     *,
     gpus: int = 0,
     patched: frozenset[str] = frozenset(),
+    wished: str = "",
 ) -> list[Check]:
-    """Grade an engine from its `version` and `info` answers; pure, so that recorded engines are tests."""
+    """Grade an engine from its `version` and `info` answers; pure, so that recorded engines are tests.
+
+    `wished` is the OCI runtime of the settings, "" for the engine's default.
+    """
     security = [str(option) for option in info.get("SecurityOptions") or []]
     remapped = any("userns" in option or "rootless" in option for option in security)
+    runtime = runtime_in(info, wished)
     rows = [
-        Check("docker engine", Level.PASS, engine_name(version, "")),
+        Check("docker engine", Level.PASS, engine_name(version, runtime)),
         check_runc(_runc_of(version), chain_id, patched),
         *_limit_rows(info),
         _security_row(security, "seccomp", Level.FAIL, "start the engine with its default seccomp profile"),
@@ -49,8 +69,8 @@ def judge_engine(
             remapped,
             "root in a container is nobody outside",
             Level.WARN,
-            "containers share the host's user ids",
-            "start the engine with --userns-remap=default, or rootless",
+            "root in a container would be root of this machine",
+            'write {"userns-remap": "default"} to /etc/docker/daemon.json, then systemctl restart docker',
         ),
         _row(
             "log driver local",
@@ -60,14 +80,7 @@ def judge_engine(
             "missing: logs of a container could fill the disk",
             "upgrade the engine",
         ),
-        _row(
-            "gVisor (runsc)",
-            "runsc" in (info.get("Runtimes") or {}),
-            "registered",
-            Level.WARN,
-            "not registered: containers share the host's kernel",
-            'install gVisor and set docker.runtime = "runsc" in worker.toml',
-        ),
+        _gvisor_row(info, runtime),
         Check(
             "output quota",
             Level.WARN,
@@ -87,6 +100,19 @@ def judge_engine(
             )
         )
     return rows
+
+
+def _gvisor_row(info: Mapping[str, Any], runtime: str) -> Check:
+    if is_gvisor(runtime):
+        arguments = (info.get("Runtimes") or {}).get(runtime, {}).get("runtimeArgs") or []
+        if "--oci-seccomp" in arguments:
+            text = "--oci-seccomp refuses clone3 in a way that the C library does not expect: threads do not start"
+            return Check("gVisor (runsc)", Level.WARN, text, "take it out of runtimeArgs in /etc/docker/daemon.json")
+        return Check("gVisor (runsc)", Level.PASS, "containers speak to a kernel of their own")
+    text, fix = "containers speak to this machine's kernel", f'set docker.runtime = "{GVISOR}" in worker.toml'
+    if not any(map(is_gvisor, info.get("Runtimes") or {})):
+        fix = f'runsc install, then systemctl restart docker, and {fix} (docs/PROVIDER.md, "gVisor")'
+    return Check("gVisor (runsc)", Level.WARN, text, fix)
 
 
 def _runc_of(version: Mapping[str, Any]) -> str:

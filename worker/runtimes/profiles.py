@@ -60,7 +60,7 @@ DOCKER_PROFILE: Final = (
         "`SecurityOpt` seccomp=, the worker's own list",
         "`Seccomp` is 2; io_uring, mount, ptrace and new namespaces are refused",
         (".SecurityOpt",),
-        "every call is gVisor's own; the list holds inside it where it is registered with `--oci-seccomp`",
+        "every call is gVisor's own, whose process on the host has a filter of its own (`Seccomp` is 2 there)",
     ),
     Rule(
         "apparmor",

@@ -241,7 +241,7 @@ class _Said:
         Raises ValueError for what no child of ours says: its module broke out of the engine.
         """
         last = next((line for line in reversed(self._answers.split(b"\n")[:-1]) if line), b"")
-        answer = read_json(last) if last else STARTED
+        answer: Any = read_json(last) if last else STARTED
         if answer == STARTED:
             return None
         if not isinstance(answer, dict) or not all(isinstance(answer.get(name), str) for name in ("status", "detail")):

@@ -10,11 +10,9 @@ from tests.kit.require import require
 from worker.runtimes.docker import DockerRuntime
 from worker.runtimes.docker_images import ImageRules
 
-HOST = os.environ.get("HEARTH_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
 REGISTRY = os.environ.get("HEARTH_TEST_REGISTRY", "")
 BUSYBOX = os.environ.get("HEARTH_TEST_IMAGE_BUSYBOX", "")
 NUMPY = os.environ.get("HEARTH_TEST_IMAGE_PYTHON_NUMPY", "")
-USERNS_HOST = os.environ.get("HEARTH_USERNS_DOCKER_HOST", "")
 MIB = 1 << 20
 
 
@@ -27,12 +25,16 @@ class Kind(NamedTuple):
     remapped: bool = False
 
 
+_HOST = os.environ.get("HEARTH_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
 ENGINES = {
-    "runc": Kind(HOST),
-    "runsc": Kind(HOST, "runsc", gvisor=True),
-    "userns": Kind(USERNS_HOST, remapped=True),
+    "runc": Kind(_HOST),
+    "runsc": Kind(_HOST, "runsc", gvisor=True),
+    "userns": Kind(os.environ.get("HEARTH_USERNS_DOCKER_HOST", ""), remapped=True),
 }
-"""The parts that HEARTH_REQUIRE may name: the engine as it is (docker), with gVisor, and one with user namespaces."""
+"""The engine as it is, with gVisor, and one with user namespaces: HEARTH_REQUIRE names them docker, runsc, userns."""
+CHOSEN = ENGINES[os.environ.get("HEARTH_TEST_ENGINE", "runc")]
+"""What the tests of containers run on; test_engines.py runs them on the others."""
+HOST = CHOSEN.host
 
 
 def rules(*registries: str, **changes: Any) -> ImageRules:
@@ -42,7 +44,7 @@ def rules(*registries: str, **changes: Any) -> ImageRules:
 
 def runtime_of(images: ImageRules) -> DockerRuntime:
     """Return the real engine's runtime; skip or fail where there is no engine."""
-    runtime = DockerRuntime(HOST, images=images)
+    runtime = DockerRuntime(HOST, runtime=CHOSEN.runtime, images=images)
     able, why = runtime.available()
     require("docker", able and bool(BUSYBOX), f"{why}; HEARTH_TEST_IMAGE_BUSYBOX={BUSYBOX!r}")
     return runtime

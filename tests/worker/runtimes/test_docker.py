@@ -26,7 +26,7 @@ import pytest
 from hearth.protocol.runtimes import DOCKER
 from hearth.storage import canonical
 from tests.kit.require import require
-from tests.worker.runtimes.engines import BUSYBOX, HOST, MIB, NUMPY, published, rules, runtime_of
+from tests.worker.runtimes.engines import BUSYBOX, CHOSEN, HOST, MIB, NUMPY, published, rules, runtime_of
 from worker.runtimes import docker as subject
 from worker.runtimes import docker_engine, docker_images, docker_request
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
@@ -35,6 +35,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parents[3]
 NO_OUTPUT = (OutputRule("/out", required=False),)
+IN_GVISOR = CHOSEN.gvisor
 Mutation = Callable[[dict[str, Any]], None]
 
 
@@ -140,6 +141,10 @@ def writable_mounts(config: dict[str, Any]) -> None:
         mount["ReadOnly"] = False
 
 
+# Where the engine has user namespaces they are a wall of their own, before each of which the others are tried.
+as_on_the_host = host(UsernsMode="host")
+
+
 # -- inside ------------------------------------------------
 
 
@@ -182,8 +187,9 @@ def facts(result: RunResult) -> dict[str, str]:
 
 def test_run__process_status__no_rights_at_all(bench: Bench) -> None:
     found = facts(bench.run(STATUS))
-    assert {found[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {"0" * 16}
-    assert (found["NoNewPrivs"], found["Seccomp"], found["Uid"]) == ("1", "2", "65534")
+    assert {value for name, value in found.items() if name.startswith("Cap")} == {"0" * 16}
+    assert found["Uid"] == "65534"
+    assert IN_GVISOR or (found["NoNewPrivs"], found["Seccomp"]) == ("1", "2")  # its kernel has no filter, and no line
 
 
 def test_run__process_status_without_the_defences__has_rights(bench: Bench) -> None:
@@ -192,21 +198,25 @@ def test_run__process_status_without_the_defences__has_rights(bench: Bench) -> N
     bench.change(host(CapDrop=[], SecurityOpt=["seccomp=unconfined"]))
     found = facts(bench.run(STATUS))
     assert int(found["CapEff"], 16) != 0
-    assert (found["NoNewPrivs"], found["Seccomp"], found["Uid"]) == ("0", "0", "0")
+    assert (found.get("NoNewPrivs", "0"), found["Seccomp"], found["Uid"]) == ("0", "0", "0")
 
 
 def test_run__devices_and_network__only_the_harmless_ones(bench: Bench) -> None:
-    result = bench.run("ls /sys/class/net; echo --; ls /dev; echo --; ls /var/run/docker.sock /dev/kmsg 2>&1")
+    script = "sed -n 's/:.*//p' /proc/net/dev; echo --; ls /dev; echo --; ls /var/run/docker.sock /dev/kmsg 2>&1"
+    result = bench.run(script)
     network, devices, _ = result.stdout.decode().split("--\n")
     assert network.split() == ["lo"]
     allowed = {"core", "fd", "full", "mqueue", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout"}
+    allowed |= {"fuse", "net"} if IN_GVISOR else set()  # its kernel's own
     assert set(devices.split()) <= allowed | {"tty", "urandom", "zero", "console"}
     assert b"docker.sock: No such file" in result.stdout and b"kmsg: No such file" in result.stdout
 
 
+@pytest.mark.skipif(IN_GVISOR, reason="its runtime is registered with no network at all, whatever a request says")
 def test_run__network_with_the_hosts__sees_more(bench: Bench) -> None:
     """Control: the one flag removed."""
     bench.change(host(NetworkMode="host"))
+    bench.change(as_on_the_host)
     bench.change(lambda config: config.update(NetworkDisabled=False))
     here = sorted(os.listdir("/sys/class/net"))
     if here == ["lo"]:
@@ -227,13 +237,13 @@ ABUSES: dict[str, tuple[str, str, Mutation, list[Mutation]]] = {
         "echo gone > /in/data.txt && echo DONE",
         "Read-only file system",
         writable_mounts,
-        [as_root, host(CapDrop=[])],
+        [as_root, as_on_the_host, host(CapDrop=[])],
     ),
     "write to the workdir": (
         "echo x > /job/planted && echo DONE",
         "Read-only file system",
         writable_mounts,
-        [as_root, host(CapDrop=[])],
+        [as_root, as_on_the_host, host(CapDrop=[])],
     ),
     "run a program from /tmp": (
         "cp /bin/busybox /tmp/true && /tmp/true && echo DONE",
@@ -249,7 +259,7 @@ ABUSES: dict[str, tuple[str, str, Mutation, list[Mutation]]] = {
     ),
     "fork bomb": (
         "for i in $(seq 60); do sleep 5 & done; echo DONE; kill $(jobs -p)",
-        "can't fork",
+        "" if IN_GVISOR else "can't fork",  # there the sandbox ends, and says nothing
         host(PidsLimit=200),
         [],
     ),
@@ -421,6 +431,9 @@ def test_run__link_with_a_name_that_is_no_text__refused_in_words_that_can_be_sto
 @pytest.mark.parametrize("script", ["ln -s /etc/passwd /out/x", "mkfifo /out/x", "echo 1 > /out/a; ln /out/a /out/x"])
 def test_run__link_or_pipe_in_the_output__refused(bench: Bench, script: str) -> None:
     result = bench.run(script)
+    if IN_GVISOR and script.startswith("mkfifo"):
+        assert result.status is RunStatus.OK  # a pipe is its kernel's own, and never comes to /out
+        return
     assert result.status is RunStatus.OUTPUT_MISSING
     assert "/x" in result.detail or "/a" in result.detail
 
@@ -475,10 +488,15 @@ def test_run__volume_that_no_sandbox_has__is_the_images_doing(
     """What a cheat gains: nothing. The engine refuses such a container each time, as if the machine were broken."""
     image = published(api, [f"VOLUME {volume}"])
     refused = bench.run("true", image=image)
+    if IN_GVISOR and volume == "/in/x":
+        assert refused.status is RunStatus.OK  # it mounts within a read-only folder
+        return
     assert (
         refused.status is RunStatus.IMAGE_MISSING
         and f"VOLUME that no sandbox can give it, '{volume}'" in refused.detail
     )
+    if IN_GVISOR and volume == "/proc":
+        return  # it would mount over that too
     monkeypatch.setattr(docker_images, "refuse_image", lambda facts: None)  # control
     monkeypatch.setattr(
         subject, "name_start_failure", lambda message, *_, plain=subject.name_start_failure: plain(message)
@@ -530,6 +548,8 @@ def test_run__less_memory_than_the_engine_gives__bad_input(bench: Bench, monkeyp
     assert refused.status is RunStatus.BAD_INPUT and "a container has 6MiB at least" in refused.detail
     least = bench.run("true", limits={"memory_bytes": DOCKER.least_memory})
     assert least.status is not RunStatus.BROKEN
+    if IN_GVISOR:
+        return  # the engine sees 64 MiB more
     monkeypatch.setattr(subject, "DOCKER", replace(DOCKER, least_memory=1))  # control
     assert bench.run("true", limits=little).status is RunStatus.BROKEN
 
@@ -621,7 +641,7 @@ def test_run__gpu_on_an_engine_without_cdi__refused_with_its_version(bench: Benc
         pytest.skip("this engine takes CDI requests; the refusal is tested with recorded versions")
     result = bench.run("true", gpus=("GPU-6f0e8f2c-1111-2222-3333-444455556666",))
     assert result.status is RunStatus.BROKEN
-    assert version["Version"] in result.detail
+    assert (docker_engine.NO_GPU_IN_GVISOR if IN_GVISOR else version["Version"]) in result.detail
 
 
 def test_capabilities__this_engine__a_row_per_flag(runtime: subject.DockerRuntime) -> None:
@@ -631,8 +651,10 @@ def test_capabilities__this_engine__a_row_per_flag(runtime: subject.DockerRuntim
 
 
 def test_available__unknown_runtime__refused_by_name(runtime: subject.DockerRuntime) -> None:
-    able, why = subject.DockerRuntime(HOST, runtime="nosuch").available()
-    assert not able and "nosuch" in why
+    other = subject.DockerRuntime(HOST, runtime="nosuch")
+    able, why = other.available()
+    assert not able and "nosuch" in why and other.unknown_runtime() == why
+    assert runtime.unknown_runtime() == ""
 
 
 def test_numpy_train__example__reads_nine_of_ten_unseen_digits(bench: Bench) -> None:

@@ -112,8 +112,17 @@ def test_container_config__no_command__the_images_own() -> None:
     assert "Cmd" not in docker_request.container_config(request(command=()), {}, cpus=1)
 
 
-def test_container_config__runsc__named() -> None:
-    assert docker_request.container_config(request(), {}, cpus=1, runtime="runsc")["HostConfig"]["Runtime"] == "runsc"
+@pytest.mark.parametrize("name", ["runsc", "runsc-kvm"])
+def test_container_config__gvisor__named_with_room_for_its_own_process(name: str) -> None:
+    asked = docker_request.container_config(request(), {}, cpus=1, runtime=name)["HostConfig"]
+    assert asked["Runtime"] == name
+    assert asked["PidsLimit"] == 2 * 99 + 64
+    assert asked["Memory"] == asked["MemorySwap"] == (1 << 30) + (64 << 20)
+
+
+def test_container_config__other_runtime__named_and_nothing_more() -> None:
+    asked = docker_request.container_config(request(), {}, cpus=1, runtime="crun")["HostConfig"]
+    assert (asked["Runtime"], asked["PidsLimit"], asked["Memory"]) == ("crun", 99, 1 << 30)
 
 
 def test_container_config__volumes_of_the_image__capped_tmpfs_but_never_over_ours() -> None:
@@ -211,6 +220,9 @@ def test_name_end__state_of_the_engine__typed(state: dict[str, Any], status: Run
         ('exec: "nosuch": executable file not found in $PATH: unknown', RunStatus.EXIT),
         ('exec: "/job/x": permission denied: unknown', RunStatus.EXIT),
         ("exec /job/x: no such file or directory", RunStatus.EXIT),
+        ("starting sandbox: creating process: failed to load /job/x: exec format error: unknown", RunStatus.EXIT),
+        ("starting sandbox: creating process: failed to load /job: permission denied: unknown", RunStatus.EXIT),
+        ("starting sandbox: creating process: failed to load /x: no such file or directory: unknown", RunStatus.EXIT),
         ("failed to create task: cgroup: out of memory", RunStatus.BROKEN),
     ],
 )
@@ -236,8 +248,10 @@ GOOD_VERSION: dict[str, Any] = {
 }
 
 
-def levels(version: dict[str, Any], info: dict[str, Any], chain: int = 1, gpus: int = 1) -> dict[str, Level]:
-    rows = docker_engine.judge_engine(version, info, chain, gpus=gpus)
+def levels(
+    version: dict[str, Any], info: dict[str, Any], chain: int = 1, gpus: int = 1, wished: str = "runsc"
+) -> dict[str, Level]:
+    rows = docker_engine.judge_engine(version, info, chain, gpus=gpus, wished=wished)
     assert all(bool(row.fix) is (row.level is not Level.PASS) for row in rows)
     return {row.name: row.level for row in rows}
 
@@ -259,11 +273,26 @@ def test_judge_engine__everything_there__only_the_quota_warns() -> None:
         ({"SecurityOptions": ["name=seccomp,profile=default"]}, "apparmor", Level.WARN),
         ({"SecurityOptions": ["name=seccomp,profile=default"]}, "user namespace", Level.WARN),
         ({"Plugins": {"Log": ["json-file"]}}, "log driver local", Level.FAIL),
-        ({"Runtimes": {"runc": {}}}, "gVisor (runsc)", Level.WARN),
+        ({"Runtimes": {"runsc": {"runtimeArgs": ["--oci-seccomp"]}}}, "gVisor (runsc)", Level.WARN),
     ],
 )
 def test_judge_engine__one_thing_missing__its_row_says_so(change: dict[str, Any], row: str, level: Level) -> None:
     assert levels(GOOD_VERSION, {**GOOD_INFO, **change})[row] is level
+
+
+@pytest.mark.parametrize(
+    ("wished", "default", "level"),
+    [("", "runc", Level.WARN), ("", "runsc", Level.PASS), ("runsc", "runc", Level.PASS), ("crun", "runsc", Level.WARN)],
+)
+def test_judge_engine__gvisor_registered__counts_where_containers_have_it(
+    wished: str, default: str, level: Level
+) -> None:
+    info = {**GOOD_INFO, "DefaultRuntime": default}
+    assert levels(GOOD_VERSION, info, wished=wished)["gVisor (runsc)"] is level
+    (engine,) = [
+        row for row in docker_engine.judge_engine(GOOD_VERSION, info, 1, wished=wished) if "engine" in row.name
+    ]
+    assert engine.detail == f"docker 28.5.1 {wished or default} linux/amd64"
 
 
 def test_judge_engine__old_engine__no_gpu_and_runc_by_chain() -> None:
