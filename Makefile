@@ -40,7 +40,8 @@ FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check artifacts-check \
-	schemas-check test demo fuzz fuzz-parsers mutants wheel bench bench-gas chaos lanes artifacts schemas lock lock-check format clean \
+	schemas-check test demo fuzz fuzz-parsers abuse mutants wheel bench bench-gas chaos test-docker \
+	lanes artifacts schemas lock lock-check format clean \
 	services-up services-down
 
 help: ## list the commands
@@ -163,6 +164,9 @@ test-docker: .venv/.stamp-project ## every test of containers: as root and as a 
 
 chaos: .venv/.stamp-project node_modules/.stamp ## kill, starve and cut off real processes
 	export HEARTH_CHAOS=full; $(PYTEST) tests/chaos --timeout 7200 $(PYTEST_ARGS)
+
+abuse: .venv/.stamp-project node_modules/.stamp ## abuse programs through a worker, and each without its defence
+	$(PYTEST) tests/abuse -s $(PYTEST_ARGS)
 
 mutants: .venv/.stamp-project node_modules/.stamp ## apply each mutant to a copy: the suite must turn red
 	$(WITH_SERVICES) $(PY) -m tools.mutants $(MUTANTS)

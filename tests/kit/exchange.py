@@ -77,9 +77,19 @@ class Exchange(RunningMarket):
         self.submitter = self.sender(2)
 
     def scenario(
-        self, name: str, *, turns: int = 1_000_000, slots: int = 1, stake: int = 10, runtime: Runtime = Runtime.WASM
+        self,
+        name: str,
+        *,
+        turns: int = 1_000_000,
+        slots: int = 1,
+        stake: int = 10,
+        runtime: Runtime = Runtime.WASM,
+        **changes: Any,
     ) -> Scenario:
-        """Register a node for a new key with `stake` minimum stakes and write its worker.toml; nothing runs yet."""
+        """Register a node for a new key with `stake` minimum stakes and write its worker.toml; nothing runs yet.
+
+        `changes` replaces fields of what it offers on chain.
+        """
         home = self.home / name
         home.mkdir()
         first_block = self.chain.head().number
@@ -90,6 +100,7 @@ class Exchange(RunningMarket):
         password.chmod(0o600)
         devnet.fund(self.chain, self.net.network, key.address, wei=10 * ETH)
         offer = Offer(runtimes=runtime, cores=1, ram_gib=1, disk_gib=1, slots=slots, ask=10**9 * 10**6)
+        offer = replace(offer, **changes)
         amount = stake * self.net.network.node_parameters.minimum_stake
         outcome = self.owner.send(
             self.market.calls.register(key.address, offer, bytes(32), amount), key=f"register/{name}"

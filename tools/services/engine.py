@@ -128,7 +128,7 @@ def _own(name: str, registry: str, config: dict[str, object]) -> tuple[Process, 
 
 
 def start(registry: str, gvisor: Callable[[], Path]) -> Service:
-    """Return a running engine that may pull from the loopback `registry` (host:port), and has gVisor once that is built.
+    """Return a running engine that may pull from the loopback `registry` (host:port), with gVisor where that is built.
 
     Raises Unavailable where none runs and we cannot start one: no root, no program.
     """

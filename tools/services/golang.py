@@ -1,4 +1,4 @@
-"""Programs built from pinned Go modules (tools/kubo, tools/geth, tools/gvisor): once per machine and pin, hashes as in go.sum."""
+"""Programs from pinned Go modules (tools/geth, gvisor, kubo): built once per machine and pin, hashes as in go.sum."""
 
 from __future__ import annotations
 

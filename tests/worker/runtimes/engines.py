@@ -59,12 +59,12 @@ def need(name: str) -> Kind:
     return kind
 
 
-def published(api: Any, changes: list[str], script: str = "true") -> str:
-    """Run a script of the shell as root in busybox, commit that with Dockerfile changes, push it, and return its
+def published(api: Any, changes: list[str], script: str = "true", image: str = BUSYBOX) -> str:
+    """Run a script of the shell as root in an image, commit that with Dockerfile changes, push it, and return its
     reference by digest."""
     repository = f"{REGISTRY}/hearth/made"
     tag = uuid.uuid4().hex[:12]
-    container = api.create_container(BUSYBOX, ["sh", "-e", "-c", script], network_disabled=True)["Id"]
+    container = api.create_container(image, ["sh", "-e", "-c", script], network_disabled=True)["Id"]
     try:
         if script != "true":
             api.start(container)
