@@ -42,7 +42,8 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
         make_private(settings.home)
         key, account = read_account(settings.account.keystore, settings.account.password_file)
         wait = float(units.parse_duration(settings.limits.wait))
-        paying = sender_config(network, max_fee=settings.limits.max_gas_wei, timeout=wait)
+        limits = settings.limits
+        paying = sender_config(network, max_fee=limits.max_gas_wei, day_budget=limits.day_budget, timeout=wait)
         sender = stack.enter_context(open_sender(port, network, key, account, home=settings.home, config=paying))
     return Keeper(settings, network, port, sender, KeeperHealth(STALL_SECONDS))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from hearth.config import sections
 from hearth.config.sections import Address, Duration, GasPrice, Section
@@ -60,11 +60,22 @@ class SpendingLimits(Section):
     """When to pay no more, to wait, and to give up."""
 
     max_gas_price: GasPrice = "200 gwei"
+    max_gas_per_day: str = ""
     max_failures: Annotated[int, Field(ge=1)] = 20
     max_lag: Duration = "2m"
     wait: Duration = "30s"
     page_blocks: Annotated[int, Field(ge=1)] = 2_000
     compare_every: Annotated[int, Field(ge=1)] = 100
+
+    @field_validator("max_gas_per_day")
+    @classmethod
+    def _coins(cls, text: str) -> str:
+        return sections.coins(text)
+
+    @property
+    def day_budget(self) -> int | None:
+        """Return the wei that the gas of 24 hours may cost, None for any."""
+        return units.parse_amount(self.max_gas_per_day, units.NATIVE) if self.max_gas_per_day else None
 
     @property
     def max_gas_wei(self) -> int:

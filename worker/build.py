@@ -84,7 +84,7 @@ def build(
         for note in make_room(folders_in(home), runtimes, label_of(network, node)):
             log.info("recovered", what=note)
     spare = Disk(home, 0).spare
-    paying = _changed(sender_config(network, max_fee=settings.max_gas_wei), changes)
+    paying = _changed(sender_config(network, max_fee=settings.max_gas_wei, day_budget=settings.day_budget), changes)
     sender = stack.enter_context(
         open_sender(market.port, network, key, account, home=home, config=paying, lock=lock, spare=spare)
     )
@@ -266,6 +266,8 @@ def config_of(
         settle_after=settings.settle_after_seconds,
         withdraw_at=settings.withdraw_threshold(asset),
         runtimes=frozenset(runtimes),
+        max_loss=settings.max_loss(asset, local=network.local),
+        coin_price=settings.coin_price(asset),
     )
 
 

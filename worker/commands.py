@@ -286,6 +286,8 @@ def worker_status(run: Run, config: Path) -> None:
         if free is not None and free < reserve:
             text = f"{free >> 20} MiB of disk are free, less than storage.reserve ({reserve >> 20} MiB): free some room"
             lines.append(f"  nothing new is taken: {text}; then hearth worker doctor")
+        if said.get("gas_capped"):
+            lines.append(f"  {said['gas_capped']}; raise max_gas_price or gas.max_per_day, then hearth worker reload")
         lines += [f"  0x{one['job'][:12]} unit {one['index']}: {one['phase']}" for one in said.get("attempts", [])]
         return lines
 

@@ -67,6 +67,7 @@ class WorkerFacts(TypedDict, total=False):
     credit: str
     disk_free: int
     disk_reserve: int
+    gas_capped: str
     attempts: list[Attempt]
     pending: list[str]
     reasons: dict[str, list[SkipReason]]

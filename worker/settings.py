@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 HINT: Final = "hearth worker doctor"
 INIT: Final = "hearth worker init"
+UNLIMITED: Final = "unlimited"
 _SPAN: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
 
 
@@ -130,6 +131,23 @@ class Storage(Section):
     reserve: Size = "2GiB"
 
 
+class Gas(Section):
+    """What gas may cost: in 24 hours, in the native coin, and how much more than it brings a unit may cost.
+
+    `max_loss` is in the market's asset, "unlimited" for any, left out: nothing, but any on a local chain. `coin` is
+    what one native coin is worth where the market pays in a token; left out there, nothing is compared.
+    """
+
+    max_per_day: str = ""
+    max_loss: str = ""
+    coin: str = ""
+
+    @field_validator("max_per_day")
+    @classmethod
+    def _coins(cls, text: str) -> str:
+        return sections.coins(text)
+
+
 class MetricsSettings(sections.MetricsSettings):
     """Where Prometheus metrics, /healthz and /readyz are served; an empty address serves none."""
 
@@ -149,6 +167,7 @@ class Settings(Section):
     docker: Docker = Docker()
     accept: Accept = Accept()
     storage: Storage = Storage()
+    gas: Gas = Gas()
     metrics: MetricsSettings = MetricsSettings()
     max_gas_price: GasPrice = "200 gwei"
     withdraw_at: str = ""
@@ -163,6 +182,11 @@ class Settings(Section):
     def max_gas_wei(self) -> int:
         """Return the highest price per gas that is ever paid, in wei."""
         return sections.gas_price(self.max_gas_price)
+
+    @property
+    def day_budget(self) -> int | None:
+        """Return the wei that the gas of 24 hours may cost, None for any."""
+        return units.parse_amount(self.gas.max_per_day, units.NATIVE) if self.gas.max_per_day else None
 
     @property
     def reserve_bytes(self) -> int:
@@ -211,6 +235,17 @@ class Settings(Section):
     def min_rate(self, asset: Asset) -> int:
         """Return the lowest rate at which work is taken, 0 for any. Raises ConfigError."""
         return _rate(self.accept.min_price, asset, "accept.min_price") if self.accept.min_price else 0
+
+    def coin_price(self, asset: Asset) -> int:
+        """Return base units of the market's asset for one native coin, 0 where nobody said. Raises ConfigError."""
+        if asset.address is None:
+            return 10**18
+        return sections.amount(self.gas.coin, asset, "gas.coin", hint=HINT) if self.gas.coin else 0
+
+    def max_loss(self, asset: Asset, *, local: bool) -> int | None:
+        """Return what a unit may lose by its gas, base units, None for any loss. Raises ConfigError."""
+        text = self.gas.max_loss or (UNLIMITED if local else "0")
+        return None if text == UNLIMITED else sections.amount(text, asset, "gas.max_loss", hint=HINT)
 
     def withdraw_threshold(self, asset: Asset) -> int:
         """Return the operator's credit in base units from which it is paid out, 0 for never. Raises ConfigError."""

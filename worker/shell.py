@@ -34,10 +34,11 @@ from hearth.base.failpoints import fp
 from hearth.base.files import NO_ROOM, replace_text
 from hearth.base.text import plain
 from hearth.chain.port import Block, reason_of
-from hearth.chain.tx import Sender
+from hearth.chain.tx import TOO_DEAR, Sender
 from hearth.chain.tx_journal import TxState
 from hearth.client.standing import stake_command
 from hearth.config.settings import asset_of
+from hearth.daemon.chain_clock import GAPS, ChainClock, Doubt
 from hearth.daemon.loop import Backoff
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
@@ -75,7 +76,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("worker")
 
-MAX_SKEW_SECONDS: Final = 30
 SPEC_SECONDS: Final = 20.0
 """How long reading a spec, and looking for its data, may take at most."""
 FIRST_SPEC_SECONDS: Final = 10.0
@@ -97,6 +97,10 @@ FUNDS_SECONDS: Final = 30.0
 HOUSEKEEPING_SECONDS: Final = 600.0
 STATUS_REASONS: Final = 500
 """Jobs whose reasons the status file names."""
+
+LEASE_GAS: Final = 177_000
+"""Claim, submit and settle, the ceilings of docs/GAS.md."""
+GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
 
 CONTROL_FILE: Final = "control.json"
 STATUS_FILE: Final = "status.json"
@@ -208,12 +212,14 @@ class Worker:
         self._executor = executor
         self._store = store
         self._tiers = tiers
-        self._clock = clock
+        self._wall = clock
+        self._clock = ChainClock(clock)
         self._watcher = Watcher(market, told.node)
         payout = sender.address if told.native else told.settings.account.payout
         self._caller = Caller(market.calls, told.node, payout, self._terms)
         self._head: Block | None = None
-        self._head_seen = 0.0
+        self._reconciled_at = 0.0
+        self._gas_price = 0
         self._chain: Snapshot | None = None
         # Effects that failed: until when of time.monotonic each is left alone, and its growing pause.
         self._failed: dict[str, tuple[float, Backoff]] = {}
@@ -230,6 +236,7 @@ class Worker:
         self._hold: Reason | None = None
         self._stake_short = 0
         self._disk_short = False
+        self._capped = ""
         self._desk = Desk(self._home, market, sender, told.node)
 
     # ---- the loop ----
@@ -321,18 +328,21 @@ class Worker:
         self._market.port.begin_cycle()
         try:
             head = self._watcher.sync()
+            self._watch_clock(head)
             if self._head is None or head.hash != self._head.hash:
-                seen = time.monotonic()
                 self._reconcile(head)
                 # Only what was read whole is looked at again as long as the block stays.
                 self._chain = self._read_chain(head)
-                self._head, self._head_seen = head, seen
+                self._head = head
+            elif time.monotonic() - self._reconciled_at >= self._sender.config.replace_after and self._flights():
+                # A chain that mines on demand has no next block before it has what the pool may have dropped.
+                self._reconcile(head)
         except ValueError as error:  # words that no contract writes: packed lanes out of range, short data
             raise ChainError(
                 f"the RPC serves words that cannot be: {error}", code="RPC_BROKEN", hint="hearth worker doctor"
             ) from error
         assert self._chain is not None
-        now = head.timestamp + int(time.monotonic() - self._head_seen)
+        now = self._clock.now
         self._apply_specs(now)
         self._apply_given_back(now)
         snapshot = replace(
@@ -342,7 +352,7 @@ class Worker:
             flights=self._flights(),
         )
         self._hold = self._why_hold(head)
-        config = replace(self._told.config, hold=self._hold)
+        config = replace(self._told.config, hold=self._hold, gas_price=self._gas_price)
         if self.errand is not None:
             config = self.errand.narrow(snapshot, config)
         return Look(snapshot, config, now)
@@ -371,11 +381,27 @@ class Worker:
                 component="worker",
             )
         credit = self._market.credit(self._sender.address, head.hash)
+        if self._told.config.max_loss is not None:
+            fees = self._market.port.fees()
+            self._gas_price = fees.base_fee + fees.priority_fee
         jobs = self._watcher.read(head, node)
         return Snapshot(head.number, head.timestamp, node, self._watcher.immutables, jobs, credit=credit)
 
+    def _watch_clock(self, head: Block) -> None:
+        """Compare the clock with a block, at the first one with those before it too; a local chain has its own time."""
+        if self._head is None and not self._is_local:
+            numbers = range(max(0, head.number - GAPS), head.number)
+            before = [block for number in numbers if (block := self._market.port.block(number)) is not None]
+            self._clock.learn([*before, head])
+        self._clock.saw(head)
+
+    @property
+    def _is_local(self) -> bool:
+        return self._told.chain_id == LOCAL_CHAIN_ID
+
     def _reconcile(self, head: Block | None = None) -> None:
         """Learn what became of transactions: mined, dropped, replaced, reorganised; send again what is unknown."""
+        self._reconciled_at = time.monotonic()
         before = self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)
         found = self._sender.reconcile(head)
         if found.reorged:
@@ -418,21 +444,40 @@ class Worker:
 
     def _why_hold(self, head: Block) -> Reason | None:
         """Return why nothing new is taken now, or None."""
-        settings, short = self._told.settings, self._tell_disk()
+        settings, short, dear = self._told.settings, self._tell_disk(), self._tell_gas(head)
         mode = read_mode(self._home)
         if mode != "run" and self.errand is None:
             return Reason.DRAINING if mode == "drain" else Reason.PAUSED
-        local = time.localtime(self._clock())
+        local = time.localtime(self._wall())
         if not accepting_at(settings.accept.schedule, local.tm_hour * 60 + local.tm_min):
             return Reason.OUTSIDE_SCHEDULE
-        # A local chain mines when it is asked to, so its head may be old.
-        if self._told.chain_id != LOCAL_CHAIN_ID and abs(self._clock() - head.timestamp) > MAX_SKEW_SECONDS:
-            return Reason.CLOCK_SKEW
+        # The second of a local chain is whatever its owner asks for.
+        doubt = None if self._is_local else self._clock.doubt()
+        if doubt is not None:
+            return Reason.CLOCK_SKEW if doubt is Doubt.CLOCK else Reason.CHAIN_SILENT
         if time.monotonic() < self._funds_short_until:
             return Reason.NOT_READY
         if short:
             return Reason.DISK_FULL
-        return None
+        return Reason.GAS_CAPPED if dear else None
+
+    def _tell_gas(self, head: Block) -> bool:
+        """Say whether gas is too dear to take new work; the log hears what is kept back, and since when no more."""
+        half = self._sender.config.max_fee // 2
+        everything = self._sender.why_capped(head.base_fee)
+        work = everything or self._sender.why_capped(head.base_fee, LEASE_GAS, half)
+        self.metrics.gas_capped.labels("everything").set(bool(everything))
+        self.metrics.gas_capped.labels("new work").set(bool(work))
+        said = (
+            f"beats and submits wait: {everything}" if everything else f"nothing new is taken: {work}" if work else ""
+        )
+        if said.partition(":")[0] != self._capped.partition(":")[0]:
+            if said:
+                log.warning("gas is too dear", what=said, next=GAS_NEXT)
+            else:
+                log.info("gas is not too dear any more")
+        self._capped = said
+        return bool(work)
 
     def _tell_disk(self) -> bool:
         """Say whether the disk is short of its reserve; the log hears of each change."""
@@ -484,7 +529,15 @@ class Worker:
                 self._journal.intend(begins, Moment.SEEN)
             self._journal.intend(begins, Moment.INTENT, key)
         try:
-            pending = self._sender.start(action.call(self._caller), key=key)
+            ceiling = action.ceiling(self._sender.config.max_fee)
+            pending = self._sender.start(action.call(self._caller), key=key, ceiling=ceiling)
+        except ChainError as error:
+            if error.code not in TOO_DEAR:
+                raise
+            # What may cost more than this is sent all the same.
+            self.metrics.failures.labels(error.code).inc()
+            log.warning("not sent: gas is too dear", key=_short(key), why=error.message)
+            self._back_off(key)
         except RefusedError as error:
             self.metrics.refused.labels(action.kind.value, reason_of(error) or "no reason").inc()
             log.info("refused", key=_short(key), why=error.message)
@@ -630,7 +683,8 @@ class Worker:
         metrics.turn()
         metrics.ready = status is Status.ACTIVE and self._hold is None
         metrics.head.set(snapshot.block)
-        metrics.head_age.set(max(0.0, self._clock() - snapshot.timestamp))
+        metrics.head_age.set(max(0.0, self._wall() - snapshot.timestamp))
+        metrics.clock_skew.set(0.0 if self._is_local else self._clock.skew)
         metrics.beat_age.set(max(0, now - node.state.beat))
         metrics.busy.set(node.state.busy)
         metrics.stake_short.set(self._tell_stake(node))
@@ -700,6 +754,7 @@ class Worker:
             "credit": str(snapshot.credit),
             "disk_free": self._told.disk.free,
             "disk_reserve": self._told.disk.reserve,
+            "gas_capped": self._capped,
             "attempts": [
                 {
                     "job": work.key.job.hex(),

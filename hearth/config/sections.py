@@ -86,6 +86,16 @@ class MetricsSettings(Section):
         return (host, int(port)) if self.listen else None
 
 
+def coins(text: str) -> str:
+    """Check an amount of the native coin, or an empty text. Raises ValueError."""
+    if text:
+        try:
+            units.parse_amount(text, units.NATIVE)
+        except HearthError as error:
+            raise ValueError(f"{error.message} ({error.hint})") from error
+    return text
+
+
 def amount(text: str, asset: Asset, field: str, *, hint: str) -> int:
     """Return the base units of a field, once the market's asset is known. Raises ConfigError that names the field."""
     try:

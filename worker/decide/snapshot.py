@@ -24,6 +24,8 @@ class Reason(StrEnum):
     OUTSIDE_SCHEDULE = "outside_schedule"
     DRAINING = "draining"
     CLOCK_SKEW = "clock_skew"
+    CHAIN_SILENT = "chain_silent"
+    GAS_CAPPED = "gas_capped"
     DISK_FULL = "disk_full"
     NOT_READY = "not_ready"
     NODE_STATUS = "node_status"
@@ -31,6 +33,7 @@ class Reason(StrEnum):
     SLOTS_FULL = "slots_full"
     SUBMITTER_REFUSED = "submitter_refused"
     RATE_BELOW_MINIMUM = "rate_below_minimum"
+    UNPROFITABLE = "unprofitable"
     TOO_LONG = "too_long"
     NOT_SUPPORTED = "not_supported"
     VERIFIER_UNKNOWN = "verifier_unknown"
@@ -57,8 +60,8 @@ class Reason(StrEnum):
     NOT_WATCHED = "not_watched"
 
 
-BEATS_ON: Final = frozenset({Reason.DISK_FULL})
-"""The holds in which an idle node beats all the same: they end by themselves, and silence would cost it a fee."""
+BEATS_ON: Final = frozenset({Reason.DISK_FULL, Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED})
+"""The holds in which an idle node beats all the same: its owner did not wish them, and silence would cost it a fee."""
 
 
 class Stage(StrEnum):
@@ -128,7 +131,8 @@ class Job:
     """A job that the worker watches: terms, header (arrays only) and the touched leases that are not ended.
 
     `retry_at` is a chain second before which nothing new is tried on the job (a lost race, a refusal, a store that is
-    down); 0 = any time. `retry_why` says what stands against it until then.
+    down); 0 = any time. `retry_why` says what stands against it until then. `paid` is what units of the job that this
+    node has run were settled for, less the fee.
     """
 
     id: JobId
@@ -138,6 +142,7 @@ class Job:
     spec: SpecFacts | None = None
     retry_at: int = 0
     retry_why: str = ""
+    paid: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +207,9 @@ class Config:
 
     `hold` is why nothing new is accepted (None: it is), `target` the only unit that is (None: any). `images` and
     `modules` are shell patterns, `registries` those of docker.registries. `withdraw_at` 0 never withdraws.
+
+    A unit may lose `max_loss` by the gas of taking and submitting it, None for any loss; `gas_price` is wei per gas
+    now, `coin_price` base units for one native coin (10**18 wei), 0 where nobody said.
     """
 
     beat_every: int
@@ -223,6 +231,9 @@ class Config:
     max_tries: int = 3
     withdraw_at: int = 0
     runtimes: frozenset[str] = frozenset(RUNTIMES)
+    max_loss: int | None = None
+    gas_price: int = 0
+    coin_price: int = 0
 
     def patterns(self, program: str) -> tuple[str, ...]:
         """Return which programs are accepted, of the field of a job that names them. Raises KeyError for another."""
