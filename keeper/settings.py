@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field, field_validator, model_validator
 
 from hearth.config import sections
-from hearth.config.sections import Address, Duration, GasPrice, Section
+from hearth.config.sections import Address, Duration, GasPrice, LogLevel, Section
 from hearth.protocol import units
 from hearth.protocol.units import Asset
 from keeper.config import COIN, Config
@@ -83,6 +83,13 @@ class SpendingLimits(Section):
         return sections.gas_price(self.max_gas_price)
 
 
+LIVE: Final = frozenset(
+    {"rpc", "poll", "withdraw_at", "log_level", "work.*", "price.*"}
+    | {f"limits.{key}" for key in SpendingLimits.model_fields if key != "page_blocks"}
+)
+"""The keys that a running keeper takes up; SPEC section "Reload" says what becomes of the others."""
+
+
 class Settings(Section):
     """A whole keeper.toml. Relative paths count from the file's folder and are absolute here."""
 
@@ -96,6 +103,7 @@ class Settings(Section):
     limits: SpendingLimits = SpendingLimits()
     metrics: MetricsSettings = MetricsSettings()
     withdraw_at: str = ""
+    log_level: LogLevel = "info"
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:

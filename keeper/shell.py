@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -20,6 +21,7 @@ from hearth.chain.tx import CANCEL_GAS, TOO_DEAR, Pending, Sender
 from hearth.chain.tx_journal import Intent, TxState
 from hearth.config.settings import asset_of
 from hearth.daemon.loop import Backoff
+from hearth.daemon.reload import Reloader
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import units
@@ -83,6 +85,26 @@ class Keeper:
         self._waiting: list[tuple[Action, Pending]] = []
         self._wall, self._sleep = wall, sleep
         self._max_lag = units.parse_duration(settings.limits.max_lag)
+        self.reloader: Reloader[Settings] | None = None
+        self.adopt: Callable[[Settings], None] = self.take_up
+
+    def take_up(self, settings: Settings) -> None:
+        """Work by other settings from now on. Raises ConfigError, with nothing taken up."""
+        config = settings.config(self.asset, self.address)
+        settings.max_loss(self.asset), settings.withdraw_threshold(self.asset)
+        limits = settings.limits
+        wait, lag = float(units.parse_duration(limits.wait)), units.parse_duration(limits.max_lag)
+        self.settings, self.config, self._max_lag = settings, config, lag
+        if self.sender is not None:
+            self.sender.config = replace(
+                self.sender.config, max_fee=limits.max_gas_wei, day_budget=limits.day_budget, timeout=wait
+            )
+
+    def _reload(self) -> None:
+        """Take up what has changed in the settings file, where that was asked for."""
+        if self.reloader is not None:
+            self.reloader.turn(self.settings.home, self.settings, self.adopt)
+            self.metrics.settings_refused.set(self.reloader.refused)
 
     # ---- the loop ----
 
@@ -103,6 +125,7 @@ class Keeper:
         backoff = Backoff(base=self.settings.poll, cap=MAX_PAUSE)
         done = 0
         while not self.stopping and (cycles is None or done < cycles):
+            self._reload()
             try:
                 self.cycle()
                 backoff.succeeded()
@@ -383,6 +406,7 @@ class Keeper:
         """Sleep until there is another head than the last cycle's."""
         while not self.stopping and self.reader.head is not None:
             self._sleep(self.settings.poll)
+            self._reload()
             if self.port.agreed_head().hash != self.reader.head.hash:
                 return
             self._still_alive()
@@ -398,4 +422,5 @@ class Keeper:
         while left > 0 and not self.stopping:
             step = min(1.0, left)
             self._sleep(step)
+            self._reload()
             left -= step

@@ -237,6 +237,16 @@ def worker_drain(run: Run, config: Path) -> None:
     _show_mode(run, Provider(run.client, config).drain())
 
 
+@worker.command("reload", cls=Leaf)
+@_CONFIG
+def worker_reload(run: Run, config: Path) -> None:
+    """Have the running worker read its worker.toml again: whole, or not at all."""
+    from hearth.cli.output import reload_lines
+
+    report = Provider(run.client, config).reload()
+    run.out.emit(report, lambda: reload_lines(report["applied"], report["restart"]), report["applied"])
+
+
 @worker.command("volumes", cls=Leaf)
 @_CONFIG
 @click.option("--slots", type=click.IntRange(1, 63), help="How many; by default the settings' slots.")

@@ -38,6 +38,7 @@ class WorkerMetrics:
             ["what"],
             registry=self.registry,
         )
+        self.settings_refused = gauge("settings_refused", "1 since a reload whose worker.toml was refused")
         self.disk_free = gauge("disk_free_bytes", "Bytes that can be written on the disk of the worker's home")
         self.disk_short = gauge("disk_short", "1 while less is free than storage.reserve, and nothing new is taken")
         self.starved = gauge("starved", "Attempts that were stopped because the disk was full")

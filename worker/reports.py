@@ -27,6 +27,15 @@ class WorkerMode(TypedDict):
     dry_run: bool
 
 
+class WorkerReload(TypedDict):
+    """What the running worker took up of its settings file, by key, and which keys need a restart."""
+
+    schema: Literal["hearth.worker.reload/1"]
+    applied: list[str]
+    restart: list[str]
+    dry_run: bool
+
+
 class Attempt(TypedDict):
     """An attempt under way: `done` of `total` is bytes, or seconds while the program runs; `job` is hex without 0x."""
 

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from hearth.base.errors import ConfigError, HearthError
 from hearth.config import sections
-from hearth.config.sections import Address, Duration, GasPrice, Section, Size
+from hearth.config.sections import Address, Duration, GasPrice, LogLevel, Section, Size
 from hearth.protocol import units
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM, RuntimeName
 from hearth.protocol.types import Offer
@@ -154,6 +154,10 @@ class MetricsSettings(sections.MetricsSettings):
     listen: str = "127.0.0.1:9464"
 
 
+LIVE: Final = frozenset({"rpc", "max_gas_price", "withdraw_at", "log_level", "accept.*", "storage.*", "gas.*"})
+"""The keys that a running worker takes up; SPEC section "Reload" says what becomes of the others."""
+
+
 class Settings(Section):
     """A whole worker.toml. Relative paths count from the file's folder and are absolute here."""
 
@@ -171,6 +175,7 @@ class Settings(Section):
     metrics: MetricsSettings = MetricsSettings()
     max_gas_price: GasPrice = "200 gwei"
     withdraw_at: str = ""
+    log_level: LogLevel = "info"
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
 
@@ -31,6 +31,7 @@ class Section(BaseModel):
 
 
 S = TypeVar("S", bound=Section)
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 def gas_price(text: str) -> int:

@@ -98,9 +98,9 @@ def test_facts_of__reason_that_quotes_a_stranger__is_read_back(tmp_path: Path) -
     worker._last = [Skip(decided.ID, 0, Reason.SPEC_BAD, "the key \ud800 is odd")]
     worker._watcher = SimpleNamespace(never_read=dict)  # type: ignore[assignment]
     worker._executor = SimpleNamespace(active=list)  # type: ignore[assignment]
-    worker._sender = SimpleNamespace(journal=SimpleNamespace(intents=lambda *_: ()))  # type: ignore[assignment]
+    worker.sender = SimpleNamespace(journal=SimpleNamespace(intents=lambda *_: ()))  # type: ignore[assignment]
     worker._hold, worker._stake_short, worker._capped = None, 0, ""
-    worker._told = SimpleNamespace(disk=SimpleNamespace(free=1, reserve=2))  # type: ignore[assignment]
+    worker.told = SimpleNamespace(disk=SimpleNamespace(free=1, reserve=2))  # type: ignore[assignment]
     facts = worker._facts_of(SimpleNamespace(node=decided.NODE, block=1, credit=0), 1, Status.ACTIVE)  # type: ignore[arg-type]
     (tmp_path / "status.json").write_text(json.dumps({**STATUS, **facts}))
     found = read_status(tmp_path)
@@ -138,8 +138,8 @@ def test_drained__owners_call_that_is_taken_up_and_not_sent__goes_on(tmp_path: P
     worker = Worker.__new__(Worker)
     worker._home, worker._chain = tmp_path, SimpleNamespace(jobs=())  # type: ignore[assignment]
     worker._executor = worker._journal = nothing  # type: ignore[assignment]
-    worker._sender = SimpleNamespace(journal=nothing)  # type: ignore[assignment]
-    worker._desk = Desk(tmp_path, None, worker._sender, decided.NODE.id)  # type: ignore[arg-type]
+    worker.sender = SimpleNamespace(journal=nothing)  # type: ignore[assignment]
+    worker._desk = Desk(tmp_path, None, worker.sender, decided.NODE.id)  # type: ignore[arg-type]
     assert worker._drained()
     (tmp_path / "requests" / "ab12.taken").write_text("{}")
     assert not worker._drained()
@@ -212,7 +212,7 @@ def test_back_off__effect_that_fails_again_and_again__is_left_alone_for_1_to_30_
         raise RefusedError("jobs: not open")
 
     paying = SimpleNamespace(max_fee=8)
-    worker._sender = SimpleNamespace(start=refuse, config=paying)  # type: ignore[assignment]
+    worker.sender = SimpleNamespace(start=refuse, config=paying)  # type: ignore[assignment]
     action = SimpleNamespace(
         key=lambda: "settle/1", begins=None, kind=Kind.SETTLE, call=lambda by: None, ceiling=lambda cap: cap // 2
     )
@@ -223,7 +223,7 @@ def test_back_off__effect_that_fails_again_and_again__is_left_alone_for_1_to_30_
         worker._send(action)  # type: ignore[arg-type]
         assert len(sent) == failures  # not yet
         clock[0] += 0.02
-    worker._sender = SimpleNamespace(  # type: ignore[assignment]
+    worker.sender = SimpleNamespace(  # type: ignore[assignment]
         start=lambda call, key, ceiling: SimpleNamespace(intent=SimpleNamespace(state=TxState.MINED)), config=paying
     )
     worker._send(action)  # type: ignore[arg-type]

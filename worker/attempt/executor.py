@@ -188,6 +188,10 @@ class Executor:
             folder.remove()
         return len(forgotten)
 
+    def allow(self, bounds: Bounds, keep_seconds: int) -> None:
+        """Let attempts that begin from now on bring and leave this much, and keep results that long."""
+        self._bounds, self._keep_seconds = bounds, keep_seconds
+
     def active(self) -> list[Running]:
         """List the attempts under way."""
         with self._lock:
