@@ -73,13 +73,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(options: argparse.Namespace, stack: ExitStack) -> None:
+    from hearth.daemon.reload import Reloader
     from keeper.process import open_keeper, run_keeper
+    from keeper.settings import LIVE
 
+    # Before anything else: a SIGHUP that nobody takes ends a process.
+    reloader = Reloader(options.config, lambda path: settings_of(options), LIVE)
+    reloader.listen(lambda: None)
     settings = settings_of(options)
     if options.explain:
         _explain(settings, options.explain, stack)
         return
-    run_keeper(open_keeper(settings, stack), stack, options.cycles)
+    run_keeper(open_keeper(settings, stack), stack, options.cycles, reloader)
 
 
 def _explain(settings: Settings, job: str, stack: ExitStack) -> None:

@@ -1,4 +1,4 @@
-"""Keep the market moving: hearth keeper list|run|status|bundle|explain."""
+"""Keep the market moving: hearth keeper list|run|reload|status|bundle|explain."""
 
 from __future__ import annotations
 
@@ -50,6 +50,16 @@ def keeper_run(run: Run, config: Path | None, cycles: int | None) -> None:
         harden()
     report = Keeping(run.client, config).run(cycles=cycles)
     run.out.emit(report, lambda: [profit_text(report, run.client.session.asset)])
+
+
+@keeper.command("reload", cls=Leaf)
+@_CONFIG
+def keeper_reload(run: Run, config: Path | None) -> None:
+    """Have the running keeper read its keeper.toml again: whole, or not at all."""
+    from hearth.cli.output import reload_lines
+
+    report = Keeping(run.client, config).reload()
+    run.out.emit(report, lambda: reload_lines(report["applied"], report["restart"]), report["applied"])
 
 
 @keeper.command("status", cls=Leaf)

@@ -28,6 +28,7 @@ class Gas:
     settle_item: int = 45_000
     liveness_batch: int = 35_000
     liveness_item: int = 15_000
+    withdraw: int = 34_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Config:
     def cost_of(self, gas: int, gas_price: int) -> int:
         """Return what `gas` costs at `gas_price` wei each, in base units of the market's asset, rounded up."""
         return formulas.ceil_div(gas * gas_price * self.coin_price, COIN)
+
+    def worth_of(self, reward: int, gas: int) -> int:
+        """Return the most wei per gas at which `is_worth` holds for a reward."""
+        return (reward + self.max_loss) * COIN // max(1, gas * self.coin_price)
 
     def is_worth(self, reward: int, gas: int, gas_price: int) -> bool:
         """Say whether a reward covers its gas, less the loss that the configuration allows."""

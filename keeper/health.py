@@ -58,6 +58,12 @@ class KeeperMetrics:
         self.nodes = Gauge("hearth_keeper_nodes", "Registered nodes", registry=r)
         self.ready_nodes = Gauge("hearth_keeper_ready_nodes", "Nodes that can take a lease", registry=r)
         self.ready = Gauge("hearth_keeper_ready", "1 while the keeper can do its work", registry=r)
+        self.gas_capped = Gauge(
+            "hearth_keeper_gas_capped", "1 while the limits on gas keep everything back", registry=r
+        )
+        self.settings_refused = Gauge(
+            "hearth_keeper_settings_refused", "1 since a reload whose keeper.toml was refused", registry=r
+        )
         self.pending = Gauge("hearth_keeper_pending_transactions", "Transactions that wait to be mined", registry=r)
         self.cycle_seconds = Histogram(
             "hearth_keeper_cycle_seconds", "Length of a cycle", buckets=_CYCLE_BUCKETS, registry=r

@@ -9,9 +9,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hearth.base.errors import ConfigError
+from hearth.protocol.types import ZERO_ADDRESS
+
 if TYPE_CHECKING:
     from hearth.client import Client
-    from keeper.reports import KeeperBundle, KeeperExplanation, KeeperStatus, KeeperWork
+    from keeper.reports import KeeperBundle, KeeperExplanation, KeeperReload, KeeperStatus, KeeperWork
     from keeper.settings import Settings
 
 
@@ -35,13 +38,48 @@ class Keeping:
 
     def run(self, *, cycles: int | None = None) -> KeeperStatus:
         """Keep the market moving until SIGTERM, SIGINT or a number of cycles; with `dry_run` nothing is sent."""
+        from hearth.daemon.reload import Reloader
         from keeper.process import open_keeper, run_keeper
+        from keeper.settings import LIVE
 
+        signs, reloader = not self.session.dry_run, None
+        if self._config is not None:
+            reloader = Reloader(self._config, lambda path: self._settings(signs=signs), LIVE)
+            reloader.listen(lambda: None)
         with ExitStack() as stack:
-            keeper = open_keeper(self._settings(signs=not self.session.dry_run), stack)
+            keeper = open_keeper(self._settings(signs=signs), stack)
             self.session.tell("note", {"text": f"keeping {self.session.network.name} as {keeper.address}"})
-            run_keeper(keeper, stack, cycles)
+            run_keeper(keeper, stack, cycles, reloader)
             return keeper.status()
+
+    def reload(self) -> KeeperReload:
+        """Have the running keeper read its keeper.toml again, which is checked first; a dry run only checks it.
+
+        Raises ConfigError for what is refused, NOT_RUNNING, WORKER_SILENT, NO_CONFIG without a keeper.toml.
+        """
+        from hearth.chain.keys import read_key
+        from hearth.daemon.reload import ask
+        from hearth.daemon.signer import lock_path
+
+        if self._config is None:
+            raise ConfigError(
+                "this keeper has no settings file to read again",
+                hint="hearth keeper reload --config keeper.toml",
+                code="NO_CONFIG",
+                component="keeper",
+            )
+        settings, dry_run = self._settings(signs=True), self.session.dry_run
+        settings.config(self.session.asset, ZERO_ADDRESS), settings.withdraw_threshold(self.session.asset)
+        if settings.account is None:
+            raise ConfigError(
+                "a keeper without a key is found by nobody",
+                hint="systemctl reload hearth-keeper, or kill -HUP its process",
+                code="NOT_RUNNING",
+                component="keeper",
+            )
+        lock = lock_path(read_key(settings.account.keystore), settings.home)
+        applied, restart = ([], []) if dry_run else ask(lock, settings.home, "keeper")
+        return {"schema": "hearth.keeper.reload/1", "applied": applied, "restart": restart, "dry_run": dry_run}
 
     def status(self) -> KeeperStatus:
         """Return what the keeper last said of itself: readiness, profit and loss, what it did."""

@@ -11,8 +11,11 @@ from hearth.base.files import make_private
 from hearth.chain.rpc import Web3Chain
 from hearth.config.settings import Settings as Outer
 from hearth.config.settings import open_network, rpc_urls
+from hearth.daemon.logs import set_level
 from hearth.daemon.loop import stop_on_signals
+from hearth.daemon.reload import Reloader
 from hearth.daemon.signer import open_sender, read_account, sender_config
+from hearth.market.network import Network
 from hearth.protocol import units
 from keeper.health import KeeperHealth
 from keeper.settings import Settings
@@ -24,31 +27,57 @@ STALL_SECONDS: Final = 180.0
 """Without the end of a cycle for this long, /healthz asks for a restart."""
 
 
-def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
-    """Build a keeper with its chain port, its key and its health; what it holds is released when `stack` ends.
-
-    Without an account it is a dry run, which writes nothing.
-    """
+def port_of(settings: Settings, network: Network) -> Web3Chain:
+    """Return the port to the chain, which asks nobody yet."""
     outer = Outer(home=settings.home, network=settings.network, rpc=settings.rpc)
-    network = open_network(outer)
-    port = Web3Chain(
+    return Web3Chain(
         rpc_urls(outer, network),
         chain_id=network.chain_id,
         genesis_hash=network.genesis_hash,
         on_fault=lambda name, why: log.warning("rpc.set_aside", provider=name, why=why),
     )
+
+
+def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
+    """Build a keeper with its chain port, its key and its health; what it holds is released when `stack` ends.
+
+    Without an account it is a dry run, which writes nothing.
+    """
+    network = open_network(Outer(home=settings.home, network=settings.network, rpc=settings.rpc))
+    port = port_of(settings, network)
     sender = None
     if settings.account is not None:
         make_private(settings.home)
         key, account = read_account(settings.account.keystore, settings.account.password_file)
         wait = float(units.parse_duration(settings.limits.wait))
-        paying = sender_config(network, max_fee=settings.limits.max_gas_wei, timeout=wait)
+        limits = settings.limits
+        paying = sender_config(network, max_fee=limits.max_gas_wei, day_budget=limits.day_budget, timeout=wait)
         sender = stack.enter_context(open_sender(port, network, key, account, home=settings.home, config=paying))
-    return Keeper(settings, network, port, sender, KeeperHealth(STALL_SECONDS))
+    keeper = Keeper(settings, network, port, sender, KeeperHealth(STALL_SECONDS))
+
+    def adopt(new: Settings) -> None:
+        changed = new.rpc != keeper.settings.rpc
+        fresh = port_of(new, network)
+        if changed:
+            fresh.verify()
+        keeper.take_up(new)
+        if changed:
+            port.ask_instead(fresh)
+        set_level(new.log_level)
+
+    keeper.adopt = adopt
+    return keeper
 
 
-def run_keeper(keeper: Keeper, stack: ExitStack, cycles: int | None = None) -> None:
-    """Run a keeper until SIGTERM, SIGINT or a number of cycles, with its probes where its settings say."""
+def run_keeper(
+    keeper: Keeper, stack: ExitStack, cycles: int | None = None, reloader: Reloader[Settings] | None = None
+) -> None:
+    """Run a keeper until SIGTERM, SIGINT or a number of cycles, with its probes where its settings say.
+
+    With a `reloader` it takes up changed settings.
+    """
+    set_level(keeper.settings.log_level)
+    keeper.reloader = reloader
     keeper.start()
     address = keeper.settings.metrics.address
     if address is not None:

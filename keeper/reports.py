@@ -145,6 +145,15 @@ class KeeperStatus(_Listed):
     age: NotRequired[int]
 
 
+class KeeperReload(TypedDict):
+    """What the running keeper took up of its settings file, by key, and which keys need a restart."""
+
+    schema: Literal["hearth.keeper.reload/1"]
+    applied: list[str]
+    restart: list[str]
+    dry_run: bool
+
+
 class KeeperBundle(TypedDict):
     """What a keeper's operator sends to whoever helps, with secrets taken out; a part that could not be had is null.
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from hearth.config import sections
-from hearth.config.sections import Address, Duration, GasPrice, Section
+from hearth.config.sections import Address, Duration, GasPrice, LogLevel, Section
 from hearth.protocol import units
 from hearth.protocol.units import Asset
 from keeper.config import COIN, Config
@@ -60,16 +60,34 @@ class SpendingLimits(Section):
     """When to pay no more, to wait, and to give up."""
 
     max_gas_price: GasPrice = "200 gwei"
+    max_gas_per_day: str = ""
     max_failures: Annotated[int, Field(ge=1)] = 20
     max_lag: Duration = "2m"
     wait: Duration = "30s"
     page_blocks: Annotated[int, Field(ge=1)] = 2_000
     compare_every: Annotated[int, Field(ge=1)] = 100
 
+    @field_validator("max_gas_per_day")
+    @classmethod
+    def _coins(cls, text: str) -> str:
+        return sections.coins(text)
+
+    @property
+    def day_budget(self) -> int | None:
+        """Return the wei that the gas of 24 hours may cost, None for any."""
+        return units.parse_amount(self.max_gas_per_day, units.NATIVE) if self.max_gas_per_day else None
+
     @property
     def max_gas_wei(self) -> int:
         """Return the highest price per gas that is ever paid, in wei."""
         return sections.gas_price(self.max_gas_price)
+
+
+LIVE: Final = frozenset(
+    {"rpc", "poll", "withdraw_at", "log_level", "work.*", "price.*"}
+    | {f"limits.{key}" for key in SpendingLimits.model_fields if key != "page_blocks"}
+)
+"""The keys that a running keeper takes up; SPEC section "Reload" says what becomes of the others."""
 
 
 class Settings(Section):
@@ -85,6 +103,7 @@ class Settings(Section):
     limits: SpendingLimits = SpendingLimits()
     metrics: MetricsSettings = MetricsSettings()
     withdraw_at: str = ""
+    log_level: LogLevel = "info"
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:

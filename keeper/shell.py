@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
 from hearth.chain.port import Block, Call, ChainPort, reason_of
-from hearth.chain.tx import Pending, Sender
-from hearth.chain.tx_journal import TxState
+from hearth.chain.tx import CANCEL_GAS, TOO_DEAR, Pending, Sender
+from hearth.chain.tx_journal import Intent, TxState
 from hearth.config.settings import asset_of
 from hearth.daemon.loop import Backoff
+from hearth.daemon.reload import Reloader
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import units
@@ -83,6 +85,26 @@ class Keeper:
         self._waiting: list[tuple[Action, Pending]] = []
         self._wall, self._sleep = wall, sleep
         self._max_lag = units.parse_duration(settings.limits.max_lag)
+        self.reloader: Reloader[Settings] | None = None
+        self.adopt: Callable[[Settings], None] = self.take_up
+
+    def take_up(self, settings: Settings) -> None:
+        """Work by other settings from now on. Raises ConfigError, with nothing taken up."""
+        config = settings.config(self.asset, self.address)
+        settings.max_loss(self.asset), settings.withdraw_threshold(self.asset)
+        limits = settings.limits
+        wait, lag = float(units.parse_duration(limits.wait)), units.parse_duration(limits.max_lag)
+        self.settings, self.config, self._max_lag = settings, config, lag
+        if self.sender is not None:
+            self.sender.config = replace(
+                self.sender.config, max_fee=limits.max_gas_wei, day_budget=limits.day_budget, timeout=wait
+            )
+
+    def _reload(self) -> None:
+        """Take up what has changed in the settings file, where that was asked for."""
+        if self.reloader is not None:
+            self.reloader.turn(self.settings.home, self.settings, self.adopt)
+            self.metrics.settings_refused.set(self.reloader.refused)
 
     # ---- the loop ----
 
@@ -103,6 +125,7 @@ class Keeper:
         backoff = Backoff(base=self.settings.poll, cap=MAX_PAUSE)
         done = 0
         while not self.stopping and (cycles is None or done < cycles):
+            self._reload()
             try:
                 self.cycle()
                 backoff.succeeded()
@@ -151,10 +174,10 @@ class Keeper:
         balance = 0 if self.sender is None else self.port.balance(self.address, head.hash)
         cycle = Cycle(head, snapshot, said, balance)
         actions = [one for one in said if not isinstance(one, Skip)]
-        cycle.unready = unpriced or self._unready(lag, compares) or self._unfunded(balance, snapshot.gas_price)
+        cycle.unready = unpriced or self._unready(lag, cycle, compares) or self._unfunded(balance, snapshot.gas_price)
         if not cycle.unready:
             self._send(actions, cycle)
-            self._withdraw(head)
+            self._withdraw(head, snapshot.gas_price)
         else:
             self._pretend(actions, cycle, head)
         self._record(cycle)
@@ -174,7 +197,7 @@ class Keeper:
                 return error.message
         return ""
 
-    def _unready(self, lag: int, reconciles: bool) -> str:
+    def _unready(self, lag: int, cycle: Cycle, reconciles: bool) -> str:
         """Return why nothing is sent in this cycle, "" where all is well; `reconciles` looks at final ones too."""
         if self._max_lag and lag > self._max_lag:
             return f"the newest block is {lag} s old"
@@ -183,11 +206,27 @@ class Keeper:
         if reconciles or self._waiting or self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST):
             self.sender.reconcile(self.reader.head)
             self._waiting = [(action, pending) for action, pending in self._waiting if not self._ended(action, pending)]
-            alive = len(self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST))
-            self.metrics.pending.set(alive)
+            alive = self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)
+            self.metrics.pending.set(len(alive))
             if alive:
-                return f"{alive} transactions wait to be mined"
-        return ""
+                return f"{len(alive)} transactions wait to be mined" + self._unpark(alive, cycle)
+        capped = self.sender.why_capped(cycle.head.base_fee, ceiling=self.sender.config.max_fee)
+        self.metrics.gas_capped.set(bool(capped))
+        return capped
+
+    def _unpark(self, alive: list[Intent], cycle: Cycle) -> str:
+        """Cancel what waits for lower fees than there are, where there is work that pays for that too."""
+        assert self.sender is not None
+        parked = [intent for intent in alive if self.sender.is_parked(intent, cycle.head.base_fee)]
+        if len(parked) < len(alive):
+            return ""
+        gas, price = CANCEL_GAS * len(parked), cycle.snapshot.gas_price
+        actions = [one for one in cycle.said if not isinstance(one, Skip)]
+        if not any(self.config.is_worth(one.reward, one.gas + gas, price) for one in actions):
+            return ": they are not worth what gas costs now"
+        for intent in parked:
+            self.sender.cancel(intent)
+        return ", and are cancelled for what is worth more"
 
     def _unfunded(self, balance: int, gas_price: int) -> str:
         """Return what the account lacks for the gas of one action, "" where it can act."""
@@ -229,12 +268,14 @@ class Keeper:
                 cycle.unready = error.message
                 break
             except ChainError as error:
-                if error.code != "FEE_CAP":  # too high a gas price is no failure: the keeper waits, and is not ready
+                if error.code not in TOO_DEAR:
                     failure = error
                     break
+                # Too high a gas price is no failure: the action waits, and others may be worth it.
                 self._note(cycle, action, "unworthy", error.message)
-                cycle.unready = error.message
-                break
+                if error.details["for_all"]:
+                    cycle.unready = error.message
+                    break
             else:
                 if pending is not None:
                     started.append((action, pending))
@@ -253,7 +294,8 @@ class Keeper:
             cost = self.config.cost_of(gas, price)
             self._note(cycle, action, "unworthy", f"earns {action.reward}, costs {cost}")
             return None
-        return self.sender.start(call, key=action.tx_key(cycle.snapshot.block))
+        ceiling = self.config.worth_of(action.reward, gas)
+        return self.sender.start(call, key=action.tx_key(cycle.snapshot.block), ceiling=ceiling)
 
     def _finish(self, action: Action, pending: Pending, cycle: Cycle) -> ChainError | None:
         """Wait until a started action is mined. Return the error where the chain could not be asked."""
@@ -303,17 +345,24 @@ class Keeper:
     def _call(self, action: Action) -> Call:
         return action.call(self.market.calls, self.reader.index.packed, self.config.payee)
 
-    def _withdraw(self, head: Block) -> None:
+    def _withdraw(self, head: Block, gas_price: int) -> None:
         """Pay the account's credit out to it once it is large enough, so that a native market refills the gas."""
         threshold = self.settings.withdraw_threshold(self.asset)
         if self.sender is None or not threshold or self.config.payee != self.address:
             return
         credit = self.market.credit(self.address, head.hash)
-        if credit >= threshold:
+        if credit >= threshold and self.config.is_worth(credit, self.config.gas.withdraw, gas_price):
+            ceiling = self.config.worth_of(credit, self.config.gas.withdraw)
+            call = self.market.calls.withdraw(self.address, credit)
             try:
-                sent = self.sender.send(self.market.calls.withdraw(self.address, credit), key=f"withdraw/{head.number}")
+                sent = self.sender.send(call, key=f"withdraw/{head.number}", ceiling=ceiling)
             except RefusedError as error:  # another process of this account was faster
                 log.info("keeper.withdrew_nothing", why=reason_of(error) or error.message)
+                return
+            except ChainError as error:
+                if error.code not in TOO_DEAR:
+                    raise
+                log.info("keeper.withdrew_nothing", why=error.message)
                 return
             self._pay(sent.fee)
             self.ledger.save()
@@ -357,6 +406,7 @@ class Keeper:
         """Sleep until there is another head than the last cycle's."""
         while not self.stopping and self.reader.head is not None:
             self._sleep(self.settings.poll)
+            self._reload()
             if self.port.agreed_head().hash != self.reader.head.hash:
                 return
             self._still_alive()
@@ -372,4 +422,5 @@ class Keeper:
         while left > 0 and not self.stopping:
             step = min(1.0, left)
             self._sleep(step)
+            self._reload()
             left -= step

@@ -21,16 +21,30 @@ from hearth.daemon.loop import harden, stop_on_signals
 
 def start(config: Path) -> None:
     """Run the worker of a worker.toml until it is told to stop. Raises HearthError."""
+    from hearth.daemon.logs import set_level
+    from hearth.daemon.reload import Reloader
     from worker import settings
     from worker.build import build
 
+    reloader = Reloader(config, settings.load, settings.LIVE)
     with ExitStack() as stack:
-        worker = build(settings.load(config), stack)
+        # Before anything else: a SIGHUP that nobody takes ends a process.
+        reloader.listen(lambda: None)
+        found = settings.load(config)
+        set_level(found.log_level)
+        worker = build(found, stack)
+        take_up = worker.adopt
+
+        def adopt(new: settings.Settings) -> None:
+            take_up(new)
+            set_level(new.log_level)
 
         def stop() -> None:
             worker.stop.set()
             worker.wake.set()
 
+        worker.reloader, worker.adopt = reloader, adopt
+        reloader.listen(worker.wake.set)
         stop_on_signals(stop)
         worker.run()
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
@@ -87,7 +88,7 @@ def build(
         for note in make_room(folders_in(home), runtimes, label_of(network, node)):
             log.info("recovered", what=note)
     spare = Disk(home, 0).spare
-    paying = _changed(sender_config(network, max_fee=settings.max_gas_wei), changes)
+    paying = _changed(_paying(sender_config(network), settings), changes)
     sender = stack.enter_context(
         open_sender(market.port, network, key, account, home=home, config=paying, lock=lock, spare=spare)
     )
@@ -100,9 +101,9 @@ def build(
     executor = executor_of(settings, network, node, journal, store, disk, runtimes=runtimes, gpus=gpus, volumes=volumes)
     if not dry_run:
         _stand_beside(home, node, gpus)
-    allowed = config_of(settings, network, node, runtimes=runtimes, gpus=gpus, volumes=volumes)
+    config_for = partial(config_of, network=network, node=node, runtimes=runtimes, gpus=gpus, volumes=volumes)
     worker = Worker(
-        told_of(settings, network, node, disk, _changed(allowed, changes)),
+        told_of(settings, network, node, disk, _changed(config_for(settings), changes)),
         market=market,
         sender=sender,
         journal=journal,
@@ -112,10 +113,30 @@ def build(
         metrics=metrics,
     )
     executor.on_change = worker.wake.set
+
+    port_for = partial(port_of, network=network, rpc_timeout=changes.get("rpc_timeout", 10.0), on_fault=on_fault)
+    worker.adopt = partial(_adopt, worker, changes, config_for, port_for)
     if settings.metrics.address is not None and not dry_run:
         server = Server(settings.metrics.address, metrics.registry, metrics.health, component="worker")
         stack.callback(server.close)
     return worker
+
+
+def _adopt(
+    worker: Worker,
+    changes: Mapping[str, Any],
+    config_for: Callable[[Settings], Config],
+    port_for: Callable[[Settings], Web3Chain],
+    new: Settings,
+) -> None:
+    """Take up the live keys of new settings. Raises HearthError, with nothing taken up."""
+    told = replace(worker.told, settings=new, config=_changed(config_for(new), changes))
+    paying = _changed(_paying(worker.sender.config, new), changes)
+    port = None
+    if new.rpc != worker.told.settings.rpc:
+        port = port_for(new)
+        port.verify()
+    worker.take_up(told, paying, bounds_of(new), port)
 
 
 def open_network(settings: Settings) -> Network:
@@ -128,16 +149,20 @@ def market_of(settings: Settings, network: Network, rpc_timeout: float, on_fault
 
     `rpc_timeout` is in seconds per answer, `on_fault` hears who is set aside. Raises ChainError, ConfigError.
     """
-    port = Web3Chain(
+    market = Market(port_of(settings, network, rpc_timeout, on_fault), network)
+    market.check()
+    return market
+
+
+def port_of(settings: Settings, network: Network, rpc_timeout: float, on_fault: OnFault) -> Web3Chain:
+    """Return the port to the chain, which asks nobody yet."""
+    return Web3Chain(
         settings.rpc or network.rpc,
         rpc_timeout,
         chain_id=network.chain_id,
         genesis_hash=network.genesis_hash,
         on_fault=on_fault,
     )
-    market = Market(port, network)
-    market.check()
-    return market
 
 
 def node_of(settings: Settings, market: Market, operator: str) -> Node:
@@ -231,7 +256,7 @@ def executor_of(
         node=node.id,
         label=label_of(network, node),
         tiers=TIERS,
-        bounds=Bounds(settings.max_input_bytes, settings.max_output_bytes, settings.pace),
+        bounds=bounds_of(settings),
         keep_seconds=settings.keep_seconds,
         gpus=GpuPool([item.uuid for item in gpus]),
         stores_here=any(stored_beside(url, disk.home) for url in settings.stores),
@@ -285,7 +310,19 @@ def config_of(
         withdraw_at=settings.withdraw_threshold(asset),
         runtimes=frozenset(runtimes),
         asset=asset,
+        max_loss=settings.max_loss(asset, local=network.local),
+        coin_price=settings.coin_price(asset),
     )
+
+
+def bounds_of(settings: Settings) -> Bounds:
+    """Return what jobs may bring and leave."""
+    return Bounds(settings.max_input_bytes, settings.max_output_bytes, settings.pace)
+
+
+def _paying(config: SenderConfig, settings: Settings) -> SenderConfig:
+    """Return how transactions are paid, with the settings' limits."""
+    return replace(config, max_fee=settings.max_gas_wei, day_budget=settings.day_budget)
 
 
 def told_of(settings: Settings, network: Network, node: Node, disk: Disk, config: Config) -> Told:

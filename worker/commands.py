@@ -260,6 +260,16 @@ def worker_drain(run: Run, config: Path) -> None:
     _show_mode(run, Provider(run.client, config).drain())
 
 
+@worker.command("reload", cls=Leaf)
+@_CONFIG
+def worker_reload(run: Run, config: Path) -> None:
+    """Have the running worker read its worker.toml again: whole, or not at all."""
+    from hearth.cli.output import reload_lines
+
+    report = Provider(run.client, config).reload()
+    run.out.emit(report, lambda: reload_lines(report["applied"], report["restart"]), report["applied"])
+
+
 @worker.command("volumes", cls=Leaf)
 @_CONFIG
 @click.option("--slots", type=click.IntRange(1, 63), help="How many; by default the settings' slots.")
@@ -309,6 +319,8 @@ def worker_status(run: Run, config: Path) -> None:
         if free is not None and free < reserve:
             text = f"{free >> 20} MiB of disk are free, less than storage.reserve ({reserve >> 20} MiB): free some room"
             lines.append(f"  nothing new is taken: {text}; then hearth worker doctor")
+        if said.get("gas_capped"):
+            lines.append(f"  {said['gas_capped']}; raise max_gas_price or gas.max_per_day, then hearth worker reload")
         lines += [f"  0x{one['job'][:12]} unit {one['index']}: {one['phase']}" for one in said.get("attempts", [])]
         return lines
 

@@ -22,9 +22,13 @@ class Disk:
 
     def __init__(self, home: Path, reserve: int) -> None:
         self.home = home
+        self.keep(reserve)
+        self.spare = Spare(home / SPARE_FILE)
+
+    def keep(self, reserve: int) -> None:
+        """Set the reserve, in bytes."""
         self.reserve = reserve
         self.floor = reserve // FLOOR_SHARE
-        self.spare = Spare(home / SPARE_FILE)
 
     @property
     def free(self) -> int:

@@ -18,10 +18,11 @@ from typing import Final
 from hearth.base.errors import ChainError, ConfigError, HearthError
 from hearth.base.files import check_private, free_bytes
 from hearth.chain import keys
-from hearth.chain.port import ChainPort
+from hearth.chain.port import Block, ChainPort
 from hearth.chain.rpc import Web3Chain
 from hearth.client.standing import waits_of
 from hearth.config.settings import asset_of
+from hearth.daemon.chain_clock import GAPS, MAX_SKEW_SECONDS, ChainClock
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
@@ -42,13 +43,11 @@ from worker.settings import (
     probe_offer,
     runtimes_of,
 )
-from worker.shell import MAX_SKEW_SECONDS
+from worker.shell import LEASE_GAS
 from worker.volumes import size_of, volumes_of
 
 GAS_DAYS: Final = 30
 BEAT_GAS: Final = 27_200
-LEASE_GAS: Final = 177_000
-"""Claim, submit and settle, the ceilings of docs/GAS.md."""
 LEASES_A_DAY: Final = 24
 UNSAFE: Final = ("runc", "nvidia-container-toolkit")
 """The rows whose FAIL refuses a registration."""
@@ -76,6 +75,7 @@ def diagnose(settings: Settings, network: Network, port: ChainPort, user_home: P
         ("store", lambda: look_at_stores(settings)),
         ("rpc", lambda: look_at_rpc(settings, market)),
         ("gas", lambda: look_at_gas(settings, market)),
+        ("gas limits", lambda: look_at_gas_limits(settings, market)),
         ("node", lambda: look_at_node(settings, market)),
     )
     rows: list[Check] = []
@@ -334,14 +334,23 @@ def look_at_rpc(settings: Settings, market: Market) -> list[Check]:
     first = max(market.network.deploy_block, head.number - RANGE)
     port.logs([market.network.jobs], from_block=first, to_block=head.number)
     rows.append(Check("rpc logs", Level.PASS, f"{head.number - first + 1} blocks read"))
+    return [*rows, look_at_clock(market, head)]
+
+
+def look_at_clock(market: Market, head: Block) -> Check:
+    """Check this machine's clock against the newest block."""
     skew = int(time.time()) - head.timestamp
     if abs(skew) <= MAX_SKEW_SECONDS:
-        rows.append(Check("clock", Level.PASS, f"{skew} s from the newest block"))
-    else:
-        level = Level.WARN if market.network.local else Level.FAIL
-        text = f"{skew} s from the newest block: the clock is wrong, or the provider lags"
-        rows.append(Check("clock", level, text, "timedatectl set-ntp true, or another rpc"))
-    return rows
+        return Check("clock", Level.PASS, f"{skew} s from the newest block")
+    numbers = range(max(0, head.number - GAPS), head.number)
+    clock = ChainClock()
+    clock.learn([*(block for number in numbers if (block := market.port.block(number)) is not None), head])
+    fix = "timedatectl set-ntp true, or another rpc"
+    if skew > 0 and clock.mines_on_demand:
+        text = f"the newest block is {skew} s old, of a chain whose blocks come when somebody sends: it proves no clock"
+        return Check("clock", Level.WARN, text, "timedatectl says whether the clock is synchronised")
+    text = f"{skew} s from the newest block: the clock is wrong, or the provider lags"
+    return Check("clock", Level.WARN if market.network.local else Level.FAIL, text, fix)
 
 
 def _look_at_providers(urls: Sequence[str], network: Network) -> list[Check]:
@@ -376,6 +385,26 @@ def look_at_gas(settings: Settings, market: Market) -> list[Check]:
     level = Level.WARN if seconds >= 86_400 else Level.FAIL
     fix = f'hearth wallet send {address} "{amount_at_least(need - have, coin)}"'
     return [Check("gas", level, f"{text}: enough for {_about(seconds)}", fix)]
+
+
+def look_at_gas_limits(settings: Settings, market: Market) -> list[Check]:
+    """Check that the limits on gas let beats through, and that it is known what gas costs in the market's asset."""
+    asset, base_fee = asset_of(market.network), market.port.head().base_fee
+    rows = []
+    if base_fee * 2 > settings.max_gas_wei:
+        level = Level.FAIL if base_fee > settings.max_gas_wei else Level.WARN
+        what = "beats and submits wait" if level is Level.FAIL else "nothing new is taken"
+        text = f"the base fee is {base_fee / 10**9:.3g} gwei, max_gas_price {settings.max_gas_price}: {what}"
+        rows.append(Check("gas limits", level, text, "raise max_gas_price, then hearth worker reload"))
+    budget = settings.day_budget
+    beats = 86_400 * 3 // market.network.node_parameters.dead_after * BEAT_GAS * base_fee
+    if budget is not None and budget < beats:
+        text = f"gas.max_per_day is {settings.gas.max_per_day}, and a day of beats costs {show_amount(beats, NATIVE)}"
+        rows.append(Check("gas limits", Level.FAIL, text, "raise gas.max_per_day, then hearth worker reload"))
+    if not settings.coin_price(asset):
+        text = f"what a coin is worth in {asset.symbol} is not said: units are taken that cost more gas than they bring"
+        rows.append(Check("gas limits", Level.WARN, text, "set gas.coin, then hearth worker reload"))
+    return rows or [Check("gas limits", Level.PASS, f"at most {settings.max_gas_price}")]
 
 
 def _about(seconds: int) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Selftest,
         WorkerBundle,
         WorkerMode,
+        WorkerReload,
         WorkerStatus,
         WorkerTake,
         WorkerVolumes,
@@ -233,6 +234,21 @@ class Provider:
     def drain(self) -> WorkerMode:
         """Tell the worker to end what it runs and then stop."""
         return self._mode("drain")
+
+    def reload(self) -> WorkerReload:
+        """Have the running worker read its settings again, which are checked first; a dry run only checks them.
+
+        Raises ConfigError for what is refused, NOT_RUNNING, WORKER_SILENT.
+        """
+        from hearth.daemon.reload import ask
+        from worker.home import LOCK_FILE
+
+        settings, asset, dry_run = self.settings, self.session.asset, self.session.dry_run
+        # What only the market's asset shows.
+        settings.min_rate(asset), settings.withdraw_threshold(asset), settings.coin_price(asset)
+        settings.max_loss(asset, local=self.session.local)
+        applied, restart = ([], []) if dry_run else ask(settings.home / LOCK_FILE, settings.home, "worker")
+        return {"schema": "hearth.worker.reload/1", "applied": applied, "restart": restart, "dry_run": dry_run}
 
     def _mode(self, mode: str) -> WorkerMode:
         from worker.home import is_running

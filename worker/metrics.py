@@ -31,6 +31,14 @@ class WorkerMetrics:
         self.beat_age = gauge("beat_age_seconds", "Chain time since the node's last beat")
         self.busy = gauge("busy_slots", "Slots that the chain counts as taken")
         self.stake_short = gauge("stake_short", "Stake that the node lacks to be active, in base units")
+        self.clock_skew = gauge("clock_skew_seconds", "Local time less the chain's, as its blocks came")
+        self.gas_capped = Gauge(
+            "hearth_worker_gas_capped",
+            "1 while the settings' limits on gas keep back new work, or everything, beats and submits too",
+            ["what"],
+            registry=self.registry,
+        )
+        self.settings_refused = gauge("settings_refused", "1 since a reload whose worker.toml was refused")
         self.disk_free = gauge("disk_free_bytes", "Bytes that can be written on the disk of the worker's home")
         self.disk_short = gauge("disk_short", "1 while less is free than storage.reserve, and nothing new is taken")
         self.starved = gauge("starved", "Attempts that were stopped because the disk was full")

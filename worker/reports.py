@@ -27,6 +27,15 @@ class WorkerMode(TypedDict):
     dry_run: bool
 
 
+class WorkerReload(TypedDict):
+    """What the running worker took up of its settings file, by key, and which keys need a restart."""
+
+    schema: Literal["hearth.worker.reload/1"]
+    applied: list[str]
+    restart: list[str]
+    dry_run: bool
+
+
 class Attempt(TypedDict):
     """An attempt under way: `done` of `total` is bytes, or seconds while the program runs; `job` is hex without 0x."""
 
@@ -67,6 +76,7 @@ class WorkerFacts(TypedDict, total=False):
     credit: str
     disk_free: int
     disk_reserve: int
+    gas_capped: str
     attempts: list[Attempt]
     pending: list[str]
     reasons: dict[str, list[SkipReason]]

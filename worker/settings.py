@@ -17,7 +17,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from hearth.base.errors import ConfigError, HearthError
 from hearth.config import sections
-from hearth.config.sections import Address, Duration, GasPrice, Section, Size
+from hearth.config.sections import Address, Duration, GasPrice, LogLevel, Section, Size
 from hearth.protocol import units
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM, RuntimeName
 from hearth.protocol.types import Offer
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 HINT: Final = "hearth worker doctor"
 INIT: Final = "hearth worker init"
+UNLIMITED: Final = "unlimited"
 _SPAN: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
 
 
@@ -183,10 +184,31 @@ class Storage(Section):
     reserve: Size = "2GiB"
 
 
+class Gas(Section):
+    """What gas may cost: in 24 hours, in the native coin, and how much more than it brings a unit may cost.
+
+    `max_loss` is in the market's asset, "unlimited" for any, left out: nothing, but any on a local chain. `coin` is
+    what one native coin is worth where the market pays in a token; left out there, nothing is compared.
+    """
+
+    max_per_day: str = ""
+    max_loss: str = ""
+    coin: str = ""
+
+    @field_validator("max_per_day")
+    @classmethod
+    def _coins(cls, text: str) -> str:
+        return sections.coins(text)
+
+
 class MetricsSettings(sections.MetricsSettings):
     """Where Prometheus metrics, /healthz and /readyz are served; an empty address serves none."""
 
     listen: str = "127.0.0.1:9464"
+
+
+LIVE: Final = frozenset({"rpc", "max_gas_price", "withdraw_at", "log_level", "accept.*", "storage.*", "gas.*"})
+"""The keys that a running worker takes up; SPEC section "Reload" says what becomes of the others."""
 
 
 class Settings(Section):
@@ -202,9 +224,11 @@ class Settings(Section):
     docker: Docker = Docker()
     accept: Accept = Accept()
     storage: Storage = Storage()
+    gas: Gas = Gas()
     metrics: MetricsSettings = MetricsSettings()
     max_gas_price: GasPrice = "200 gwei"
     withdraw_at: str = ""
+    log_level: LogLevel = "info"
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -221,6 +245,11 @@ class Settings(Section):
     def max_gas_wei(self) -> int:
         """Return the highest price per gas that is ever paid, in wei."""
         return sections.gas_price(self.max_gas_price)
+
+    @property
+    def day_budget(self) -> int | None:
+        """Return the wei that the gas of 24 hours may cost, None for any."""
+        return units.parse_amount(self.gas.max_per_day, units.NATIVE) if self.gas.max_per_day else None
 
     @property
     def reserve_bytes(self) -> int:
@@ -274,6 +303,17 @@ class Settings(Section):
         """Return the least that a unit must be able to pay, base units, 0 for any. Raises ConfigError."""
         text = self.accept.min_pay
         return sections.amount(text, asset, "accept.min_pay", hint=HINT) if text else 0
+
+    def coin_price(self, asset: Asset) -> int:
+        """Return base units of the market's asset for one native coin, 0 where nobody said. Raises ConfigError."""
+        if asset.address is None:
+            return 10**18
+        return sections.amount(self.gas.coin, asset, "gas.coin", hint=HINT) if self.gas.coin else 0
+
+    def max_loss(self, asset: Asset, *, local: bool) -> int | None:
+        """Return what a unit may lose by its gas, base units, None for any loss. Raises ConfigError."""
+        text = self.gas.max_loss or (UNLIMITED if local else "0")
+        return None if text == UNLIMITED else sections.amount(text, asset, "gas.max_loss", hint=HINT)
 
     def withdraw_threshold(self, asset: Asset) -> int:
         """Return the operator's credit in base units from which it is paid out, 0 for never. Raises ConfigError."""

@@ -34,11 +34,14 @@ from hearth.base.failpoints import fp
 from hearth.base.files import NO_ROOM, replace_text
 from hearth.base.text import plain
 from hearth.chain.port import Block, reason_of
-from hearth.chain.tx import Sender
+from hearth.chain.rpc import Web3Chain
+from hearth.chain.tx import TOO_DEAR, Sender, SenderConfig
 from hearth.chain.tx_journal import TxState
 from hearth.client.standing import stake_command
 from hearth.config.settings import asset_of
+from hearth.daemon.chain_clock import GAPS, ChainClock, Doubt
 from hearth.daemon.loop import Backoff
+from hearth.daemon.reload import STILL_SECONDS, Reloader
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS, Gate, JobId, Node, NodeId, Status, Unit
@@ -46,7 +49,7 @@ from hearth.protocol.units import format_amount
 from hearth.storage.stores import FolderStore, Store
 from worker.attempt import fetch
 from worker.attempt.executor import Executor
-from worker.attempt.task import Task
+from worker.attempt.task import Bounds, Task
 from worker.attempt.underway import Running
 from worker.decide import (
     ENGAGING,
@@ -76,7 +79,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("worker")
 
-MAX_SKEW_SECONDS: Final = 30
 SPEC_SECONDS: Final = 20.0
 """How long reading a spec, and looking for its data, may take at most."""
 FIRST_SPEC_SECONDS: Final = 10.0
@@ -98,6 +100,10 @@ FUNDS_SECONDS: Final = 30.0
 HOUSEKEEPING_SECONDS: Final = 600.0
 STATUS_REASONS: Final = 500
 """Jobs whose reasons the status file names."""
+
+LEASE_GAS: Final = 177_000
+"""Claim, submit and settle, the ceilings of docs/GAS.md."""
+GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
 
 CONTROL_FILE: Final = "control.json"
 STATUS_FILE: Final = "status.json"
@@ -201,20 +207,24 @@ class Worker:
         self.wake = threading.Event()
         self.metrics = metrics
         self.errand: Errand | None = None
-        self._told = told
+        self.reloader: Reloader[Settings] | None = None
+        self.adopt: Callable[[Settings], None] = lambda new: None
+        self.told = told
         self._home = told.settings.home
         self._market = market
-        self._sender = sender
+        self.sender = sender
         self._journal = journal
         self._executor = executor
         self._store = store
         self._tiers = tiers
-        self._clock = clock
+        self._wall = clock
+        self._clock = ChainClock(clock)
         self._watcher = Watcher(market, told.node)
         payout = sender.address if told.native else told.settings.account.payout
         self._caller = Caller(market.calls, told.node, payout, self._terms)
         self._head: Block | None = None
-        self._head_seen = 0.0
+        self._reconciled_at = 0.0
+        self._gas_price = 0
         self._chain: Snapshot | None = None
         # Effects that failed: until when of time.monotonic each is left alone, and its growing pause.
         self._failed: dict[str, tuple[float, Backoff]] = {}
@@ -231,7 +241,18 @@ class Worker:
         self._hold: Reason | None = None
         self._stake_short = 0
         self._disk_short = False
+        self._capped = ""
         self._desk = Desk(self._home, market, sender, told.node)
+
+    def take_up(self, told: Told, paying: SenderConfig, bounds: Bounds, port: Web3Chain | None) -> None:
+        """Work by other settings from now on; `port` knows other providers of the same chain, None for the same."""
+        if port is not None:
+            assert isinstance(self._market.port, Web3Chain)
+            self._market.port.ask_instead(port)
+        self.sender.config = paying
+        told.disk.keep(told.settings.reserve_bytes)
+        self._executor.allow(bounds, told.settings.keep_seconds)
+        self.told = told
 
     # ---- the loop ----
 
@@ -244,11 +265,11 @@ class Worker:
         state = "stopped"
         try:
             while not self.stop.is_set():
+                self._reload()
                 if self._survive(self._round) and self._ended:
                     state = "drained"
                     break
-                self.wake.wait(self._pauses.pause)
-                self.wake.clear()
+                self._pause()
         finally:
             self._executor.close()
             self._write_status(state)
@@ -261,7 +282,20 @@ class Worker:
                 del steps[0]
             if not steps:
                 return
-            self.stop.wait(self._pauses.pause)
+            self._pause()
+            self._reload()
+
+    def _pause(self) -> None:
+        """Wait until the next round is due, or something woke the loop."""
+        waits = self.reloader is not None and self.reloader.pending
+        self.wake.wait(min(STILL_SECONDS, self._pauses.pause) if waits else self._pauses.pause)
+        self.wake.clear()
+
+    def _reload(self) -> None:
+        """Take up what has changed in the settings file, where that was asked for."""
+        if self.reloader is not None:
+            self.reloader.turn(self._home, self.told.settings, self.adopt)
+            self.metrics.settings_refused.set(self.reloader.refused)
 
     def _recover(self) -> None:
         for note in self._executor.recover():
@@ -298,7 +332,7 @@ class Worker:
             if not self._left:
                 self.cycle()
         except NodeLeftError:
-            log.info("the node has left the market, and its worker ends", node=self._told.node)
+            log.info("the node has left the market, and its worker ends", node=self.told.node)
             self._left = True
         if self._left:
             # Whoever asked for the exit still waits to hear what it came to.
@@ -322,18 +356,21 @@ class Worker:
         self._market.port.begin_cycle()
         try:
             head = self._watcher.sync()
+            self._watch_clock(head)
             if self._head is None or head.hash != self._head.hash:
-                seen = time.monotonic()
                 self._reconcile(head)
                 # Only what was read whole is looked at again as long as the block stays.
                 self._chain = self._read_chain(head)
-                self._head, self._head_seen = head, seen
+                self._head = head
+            elif time.monotonic() - self._reconciled_at >= self.sender.config.replace_after and self._flights():
+                # A chain that mines on demand has no next block before it has what the pool may have dropped.
+                self._reconcile(head)
         except ValueError as error:  # words that no contract writes: packed lanes out of range, short data
             raise ChainError(
                 f"the RPC serves words that cannot be: {error}", code="RPC_BROKEN", hint="hearth worker doctor"
             ) from error
         assert self._chain is not None
-        now = head.timestamp + int(time.monotonic() - self._head_seen)
+        now = self._clock.now
         self._apply_specs(now)
         self._apply_given_back(now)
         snapshot = replace(
@@ -343,7 +380,7 @@ class Worker:
             flights=self._flights(),
         )
         self._hold = self._why_hold(head)
-        config = replace(self._told.config, hold=self._hold)
+        config = replace(self.told.config, hold=self._hold, gas_price=self._gas_price)
         if self.errand is not None:
             config = self.errand.narrow(snapshot, config)
         return Look(snapshot, config, now)
@@ -353,40 +390,56 @@ class Worker:
     def _read_chain(self, head: Block) -> Snapshot:
         """Read everything that a decision needs, at one block. Raises NodeLeftError after the end of an exit."""
         try:
-            node = self._market.node(self._told.node, head.hash)
+            node = self._market.node(self.told.node, head.hash)
         except NotFoundError as error:
             if self._chain is None:
                 raise
             if not 0 < self._chain.node.exit_at <= head.timestamp:
                 raise ChainError(
-                    f"the RPC knows no node {self._told.node} any more, which was there at block {self._chain.block}",
+                    f"the RPC knows no node {self.told.node} any more, which was there at block {self._chain.block}",
                     code="RPC_LIES",
                     hint="hearth worker doctor",
                 ) from error
             raise NodeLeftError from error
-        if node.operator not in (self._sender.address, ZERO_ADDRESS):
+        if node.operator not in (self.sender.address, ZERO_ADDRESS):
             raise ConfigError(
-                f"node {node.id} is operated by {node.operator} now, this worker signs with {self._sender.address}",
+                f"node {node.id} is operated by {node.operator} now, this worker signs with {self.sender.address}",
                 hint=f"{NEW_OPERATOR}; if you did not, its owner can take it back: hearth worker operator ADDRESS",
                 code="NOT_OPERATOR",
                 component="worker",
             )
-        credit = self._market.credit(self._sender.address, head.hash)
+        credit = self._market.credit(self.sender.address, head.hash)
+        if self.told.config.max_loss is not None:
+            fees = self._market.port.fees()
+            self._gas_price = fees.base_fee + fees.priority_fee
         jobs = self._watcher.read(head, node)
         return Snapshot(head.number, head.timestamp, node, self._watcher.immutables, jobs, credit=credit)
 
+    def _watch_clock(self, head: Block) -> None:
+        """Compare the clock with a block, at the first one with those before it too; a local chain has its own time."""
+        if self._head is None and not self._is_local:
+            numbers = range(max(0, head.number - GAPS), head.number)
+            before = [block for number in numbers if (block := self._market.port.block(number)) is not None]
+            self._clock.learn([*before, head])
+        self._clock.saw(head)
+
+    @property
+    def _is_local(self) -> bool:
+        return self.told.chain_id == LOCAL_CHAIN_ID
+
     def _reconcile(self, head: Block | None = None) -> None:
         """Learn what became of transactions: mined, dropped, replaced, reorganised; send again what is unknown."""
-        before = self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)
-        found = self._sender.reconcile(head)
+        self._reconciled_at = time.monotonic()
+        before = self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)
+        found = self.sender.reconcile(head)
         if found.reorged:
             known = {intent.id for intent in before}
-            again = [one for one in self._sender.journal.intents(TxState.BROADCAST) if one.id not in known]
+            again = [one for one in self.sender.journal.intents(TxState.BROADCAST) if one.id not in known]
             log.warning(
                 "transactions left the chain", count=found.reorged, sent_again=[_short(one.key) for one in again]
             )
         for intent in before:
-            after = self._sender.journal.find(intent.key)
+            after = self.sender.journal.find(intent.key)
             if after is None or after.id != intent.id or after.state.live:
                 continue
             read = read_call(intent.call, self._market)
@@ -404,7 +457,7 @@ class Worker:
     def _flights(self) -> tuple[Flight, ...]:
         """Return what is signed and not mined, as the tx journal knows it."""
         flights: list[Flight] = []
-        for intent in self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST):
+        for intent in self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST):
             read = read_call(intent.call, self._market)
             if read is None:
                 continue
@@ -419,25 +472,44 @@ class Worker:
 
     def _why_hold(self, head: Block) -> Reason | None:
         """Return why nothing new is taken now, or None."""
-        settings, short = self._told.settings, self._tell_disk()
+        settings, short, dear = self.told.settings, self._tell_disk(), self._tell_gas(head)
         mode = read_mode(self._home)
         if mode != "run" and self.errand is None:
             return Reason.DRAINING if mode == "drain" else Reason.PAUSED
-        local = time.localtime(self._clock())
+        local = time.localtime(self._wall())
         if not accepting_at(settings.accept.schedule, local.tm_hour * 60 + local.tm_min):
             return Reason.OUTSIDE_SCHEDULE
-        # A local chain mines when it is asked to, so its head may be old.
-        if self._told.chain_id != LOCAL_CHAIN_ID and abs(self._clock() - head.timestamp) > MAX_SKEW_SECONDS:
-            return Reason.CLOCK_SKEW
+        # The second of a local chain is whatever its owner asks for.
+        doubt = None if self._is_local else self._clock.doubt()
+        if doubt is not None:
+            return Reason.CLOCK_SKEW if doubt is Doubt.CLOCK else Reason.CHAIN_SILENT
         if time.monotonic() < self._funds_short_until:
             return Reason.NOT_READY
         if short:
             return Reason.DISK_FULL
-        return None
+        return Reason.GAS_CAPPED if dear else None
+
+    def _tell_gas(self, head: Block) -> bool:
+        """Say whether gas is too dear to take new work; the log hears what is kept back, and since when no more."""
+        half = self.sender.config.max_fee // 2
+        everything = self.sender.why_capped(head.base_fee)
+        work = everything or self.sender.why_capped(head.base_fee, LEASE_GAS, half)
+        self.metrics.gas_capped.labels("everything").set(bool(everything))
+        self.metrics.gas_capped.labels("new work").set(bool(work))
+        said = (
+            f"beats and submits wait: {everything}" if everything else f"nothing new is taken: {work}" if work else ""
+        )
+        if said.partition(":")[0] != self._capped.partition(":")[0]:
+            if said:
+                log.warning("gas is too dear", what=said, next=GAS_NEXT)
+            else:
+                log.info("gas is not too dear any more")
+        self._capped = said
+        return bool(work)
 
     def _tell_disk(self) -> bool:
         """Say whether the disk is short of its reserve; the log hears of each change."""
-        disk = self._told.disk
+        disk = self.told.disk
         short = disk.short
         if short is not self._disk_short:
             told = log.warning if short else log.info
@@ -485,7 +557,15 @@ class Worker:
                 self._journal.intend(begins, Moment.SEEN)
             self._journal.intend(begins, Moment.INTENT, key)
         try:
-            pending = self._sender.start(action.call(self._caller), key=key)
+            ceiling = action.ceiling(self.sender.config.max_fee)
+            pending = self.sender.start(action.call(self._caller), key=key, ceiling=ceiling)
+        except ChainError as error:
+            if error.code not in TOO_DEAR:
+                raise
+            # What may cost more than this is sent all the same.
+            self.metrics.failures.labels(error.code).inc()
+            log.warning("not sent: gas is too dear", key=_short(key), why=error.message)
+            self._back_off(key)
         except RefusedError as error:
             self.metrics.refused.labels(action.kind.value, reason_of(error) or "no reason").inc()
             log.info("refused", key=_short(key), why=error.message)
@@ -602,7 +682,7 @@ class Worker:
             or self._desk.busy
             or self._flights()
             or self._journal.executions()
-            or any(lease.unit.node == self._told.node for job in snapshot.jobs for lease in job.leases)
+            or any(lease.unit.node == self.told.node for job in snapshot.jobs for lease in job.leases)
         )
 
     def _housekeep(self) -> None:
@@ -613,9 +693,7 @@ class Worker:
         for entry in self._journal.entries(Phase.INTENT):
             if entry.changed < hour_ago:
                 self._journal.end(entry.key, "never became this node's")
-        if self._executor.sweep(time.time() - self._told.settings.keep_seconds) and isinstance(
-            self._store, FolderStore
-        ):
+        if self._executor.sweep(time.time() - self.told.settings.keep_seconds) and isinstance(self._store, FolderStore):
             with suppress(StorageError):
                 self._store.collect()
         self._desk.sweep()
@@ -624,14 +702,15 @@ class Worker:
     def _record(self, snapshot: Snapshot, now: int) -> None:
         """Tell the metrics and the status file how things stand."""
         if not self._disk_short:
-            self._told.disk.spare.hold()
+            self.told.disk.spare.hold()
         node, earnings = snapshot.node, self._watcher.earnings
         status = formulas.status(node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
         metrics = self.metrics
         metrics.turn()
         metrics.ready = status is Status.ACTIVE and self._hold is None
         metrics.head.set(snapshot.block)
-        metrics.head_age.set(max(0.0, self._clock() - snapshot.timestamp))
+        metrics.head_age.set(max(0.0, self._wall() - snapshot.timestamp))
+        metrics.clock_skew.set(0.0 if self._is_local else self._clock.skew)
         metrics.beat_age.set(max(0, now - node.state.beat))
         metrics.busy.set(node.state.busy)
         metrics.stake_short.set(self._tell_stake(node))
@@ -667,8 +746,8 @@ class Worker:
             "schema": "hearth.worker/1",
             "pid": os.getpid(),
             "state": state,
-            "node": int(self._told.node),
-            "operator": self._sender.address,
+            "node": int(self.told.node),
+            "operator": self.sender.address,
             "mode": read_mode(self._home),
             "updated": int(time.time()),
             "earnings": {k: str(v) if isinstance(v, int) else v for k, v in asdict(self._watcher.earnings).items()},
@@ -699,8 +778,9 @@ class Worker:
             "stake": str(node.stake),
             "stake_short": str(self._stake_short),
             "credit": str(snapshot.credit),
-            "disk_free": self._told.disk.free,
-            "disk_reserve": self._told.disk.reserve,
+            "disk_free": self.told.disk.free,
+            "disk_reserve": self.told.disk.reserve,
+            "gas_capped": self._capped,
             "attempts": [
                 {
                     "job": work.key.job.hex(),
@@ -713,7 +793,7 @@ class Worker:
                 }
                 for work in self._executor.active()
             ],
-            "pending": [_short(i.key) for i in self._sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)],
+            "pending": [_short(i.key) for i in self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)],
             "reasons": reasons,
         }
 

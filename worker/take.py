@@ -19,9 +19,9 @@ from hearth.daemon.loop import stop_on_signals
 from hearth.protocol.types import Gate, JobId, NodeId, Outcome, State, Unit
 from worker.build import build
 from worker.decide import HELD, Config, LeaseKey, ReadSpec, Reason, Skip, Snapshot, Target, outlook, own_leases
-from worker.doctor import BEAT_GAS, LEASE_GAS
+from worker.doctor import BEAT_GAS
 from worker.journal import AttemptRow, Phase
-from worker.shell import Look, Worker
+from worker.shell import LEASE_GAS, Look, Worker
 
 if TYPE_CHECKING:
     from hearth.client.session import Session
@@ -39,6 +39,8 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Gate.NOT_OPEN: "the unit is not open",
     Reason.OUTSIDE_SCHEDULE: "accept.schedule excludes this hour",
     Reason.CLOCK_SKEW: "this machine's clock and the newest block are far apart",
+    Reason.CHAIN_SILENT: "the newest block is old, and none has come since",
+    Reason.GAS_CAPPED: "gas costs more than half of max_gas_price, or this day's budget is spent",
     Reason.DISK_FULL: "less disk is free than storage.reserve",
     Reason.NOT_READY: "gas money is short",
     Reason.NODE_STATUS: "it may take nothing",
@@ -47,6 +49,7 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Reason.RATE_BELOW_MINIMUM: "it asks less than accept.min_price",
     Reason.PAY_BELOW_MINIMUM: "the job pays less than accept.min_pay",
     Reason.NO_GPU_ASKED: "it takes jobs for GPUs alone",
+    Reason.UNPROFITABLE: "its gas costs more than it brings",
     Reason.TOO_LONG: "the job may run longer than accept.max_runtime",
     Reason.NOT_SUPPORTED: "this worker does not run such jobs",
     Reason.VERIFIER_UNKNOWN: "accept.verifiers lacks the job's verifier",
@@ -71,6 +74,7 @@ _POLICY: Final = (
 )
 _LATER: Final = (
     *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
+    *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.UNPROFITABLE),
     *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.NOT_NEXT),
 )
 """Reasons that may pass by themselves."""

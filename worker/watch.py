@@ -61,13 +61,16 @@ HEARD: Final = (JobPosted, Proposed, Started, Submitted, Declined, Settled, Clos
 """The events whose absence from a block that announces them would hide work or money."""
 MAX_READ: Final = 256
 """Touched leases of one array that are read per block; own ones are read in any case."""
+PAID: Final = 64
+"""Own settled units of a job whose pay is remembered."""
 
 
 @dataclass(slots=True)
 class Row:
     """A job that may concern this node. `leases` are indices worth reading, `own` those of them that its last event
     gives to this node, `seen` those that ever were, `since` first sights of own attempts, `unread` tries to read its
-    spec that came to nothing, `given_back` units that this machine could not run."""
+    spec that came to nothing, `given_back` units that this machine could not run, `paid` the block and the pay less the
+    fee of own units that were settled, the last PAID of them."""
 
     id: JobId
     terms: Terms
@@ -76,6 +79,7 @@ class Row:
     leases: set[int] = field(default_factory=set)
     own: set[int] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
+    paid: dict[int, tuple[int, int]] = field(default_factory=dict)
     since: dict[tuple[int, int], int] = field(default_factory=dict)
     spec: SpecFacts | None = None
     unread: int = 0
@@ -209,6 +213,7 @@ class Watcher:
         self._payments = {key: line for key, line in self._payments.items() if key[0] not in gone}
         for row in self.rows.values():
             row.since = {attempt: block for attempt, block in row.since.items() if block < fork}
+            row.paid = {index: line for index, line in row.paid.items() if line[0] < fork}
             row.leases |= row.seen
             if row.ended is not None and row.ended >= fork:
                 row.ended = None
@@ -223,6 +228,10 @@ class Watcher:
                 self._account(event)
                 if row is None:
                     return
+                if isinstance(event, Settled) and event.node == self._node:
+                    row.paid[event.index] = (entry.block_number, event.pay - event.fee)
+                    for index in list(row.paid)[:-PAID]:
+                        del row.paid[index]
                 unit = words.unpack_unit(event.word)
                 own = self._is_own(unit)
                 if unit.state == State.OPEN or own:
@@ -347,7 +356,13 @@ class Watcher:
     def refresh(self, jobs: Iterable[Job]) -> tuple[Job, ...]:
         """Return jobs with what this process has learnt since they were read: specs and pauses."""
         return tuple(
-            replace(job, spec=row.spec, retry_at=row.retry_at, retry_why=row.retry_why)
+            replace(
+                job,
+                spec=row.spec,
+                retry_at=row.retry_at,
+                retry_why=row.retry_why,
+                paid=tuple(pay for _, pay in row.paid.values()),
+            )
             if (row := self.rows.get(job.id))
             else job
             for job in jobs

@@ -84,6 +84,14 @@ class FileLock:
             time.sleep(_POLL_SECONDS)
 
 
+def holder(path: Path) -> int | None:
+    """Return the process id of whoever holds a lock, None where nobody does or has not written it yet."""
+    if not is_held(path):
+        return None
+    with open(path, "rb") as file:
+        return _process(file.fileno())
+
+
 def is_held(path: Path) -> bool:
     """Say whether a process holds a lock; a file that is not there, or that is not ours to read, is not held.
 

@@ -74,6 +74,11 @@ class Web3Chain:
         self._max_span = self._span = max_span
         self._smooth = 0
 
+    def ask_instead(self, other: Web3Chain) -> None:
+        """Ask from now on those that `other` asks, which must be of the same chain; what was learnt of the old goes."""
+        self._providers = other._providers
+        self._span, self._smooth = self._max_span, 0
+
     @property
     def counts(self) -> Counter[str]:
         """Return counts of requests, failovers, throttled, halved and outvoted, for metrics."""

@@ -32,6 +32,8 @@ MAX_GAP: Final = 64
 
 What is further ahead nobody has signed for; it is a provider that names a false nonce.
 """
+TOO_DEAR: Final = frozenset({"FEE_CAP", "SPEND_CAP"})
+"""The codes of what may not be paid now, and can be sent later."""
 CANCEL_GAS: Final = 21_000
 """What a transaction uses that only uses a nonce up."""
 _CALL_GAS: Final = 30_000
@@ -315,9 +317,10 @@ class Sender:
         most = self._per_gas(ceiling)
         if fees.base_fee > most:
             raise ChainError(
-                f"the base fee of {fees.base_fee} wei is above the {most} wei that {call.label or 'the call'} may pay",
+                f"the base fee of {fees.base_fee} wei is above the cap of {most} for {call.label or 'the call'}",
                 code="FEE_CAP",
                 hint="wait, or raise max_gas_price in the configuration",
+                for_all=most == self.config.max_fee,
             )
         bid = opening(fees, min(most, self._left(ceiling) // max(1, gas)))
         if bid is None:
@@ -325,19 +328,22 @@ class Sender:
                 f"{call.label or 'the call'} could cost more gas than is left of this day's budget: "
                 f"{self.journal.spent()} of {self.config.day_budget} wei are spent or promised",
                 code="SPEND_CAP",
-                hint="wait, or raise max_gas_per_day in the configuration",
+                hint="wait, or raise max_per_day (of a worker), max_gas_per_day (of a keeper) in the configuration",
+                for_all=True,
             )
         needed = call.value + gas * bid.max_fee
         if balance < needed:
             raise self._short(call, balance, call.value, needed - call.value)
         return gas, fees, bid
 
-    def why_capped(self, base_fee: int) -> str:
-        """Say which setting keeps back even what must be sent, at a base fee in wei per gas; "" where none does."""
-        if base_fee > self.config.max_fee:
-            return f"the base fee of {_gwei(base_fee)} is above max_gas_price, {_gwei(self.config.max_fee)}"
-        if self.config.day_budget is not None and self._left(None) < _CALL_GAS * base_fee:
-            return "the gas of the last 24 hours has cost what max_gas_per_day allows"
+    def why_capped(self, base_fee: int, gas: int = _CALL_GAS, ceiling: int | None = None) -> str:
+        """Say which limit keeps back a call of some gas and ceiling at a base fee in wei per gas, "" for none."""
+        most = self._per_gas(ceiling)
+        if base_fee > most:
+            share = "" if most == self.config.max_fee else "its share of "
+            return f"the base fee of {_gwei(base_fee)} is above {share}the highest gas price, {_gwei(most)}"
+        if self._left(ceiling) < gas * base_fee:
+            return "gas has cost, or may yet cost, what its budget for 24 hours allows"
         return ""
 
     def is_parked(self, intent: Intent, base_fee: int) -> bool:

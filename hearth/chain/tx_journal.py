@@ -371,7 +371,7 @@ def _prepare(db: sqlite3.Connection, path: Path, facts: dict[str, str]) -> None:
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version > _VERSION:
         raise ConfigError(
-            f"a newer hearth wrote the journal {path} (version {version}, this one reads up to {_VERSION})",
+            f"a newer version of hearth-market wrote the journal {path} ({version}; this one reads up to {_VERSION})",
             code="WRONG_JOURNAL",
             hint="pip install --upgrade hearth-market",
         )

@@ -169,3 +169,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     cells = [[str(cell) for cell in row] for row in (head, *rows)]
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+
+
+def reload_lines(applied: Sequence[str], restart: Sequence[str]) -> list[str]:
+    """Return what became of a settings file that a running program read again."""
+    lines = [f"taken up: {', '.join(applied) or 'nothing, since nothing of it has changed'}"]
+    if restart:
+        lines.append(f"needs a restart, and stays as it was: {', '.join(restart)}")
+    if any(key.startswith("offer.") for key in restart):
+        lines.append("  what the market knows of [offer] changes by hearth worker price and hearth worker update")
+    return lines

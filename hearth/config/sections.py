@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
 
@@ -31,6 +31,7 @@ class Section(BaseModel):
 
 
 S = TypeVar("S", bound=Section)
+LogLevel = Literal["debug", "info", "warning", "error"]
 
 
 def gas_price(text: str) -> int:
@@ -84,6 +85,16 @@ class MetricsSettings(Section):
         """Return (host, port), or None where nothing is served."""
         host, _, port = self.listen.rpartition(":")
         return (host, int(port)) if self.listen else None
+
+
+def coins(text: str) -> str:
+    """Check an amount of the native coin, or an empty text. Raises ValueError."""
+    if text:
+        try:
+            units.parse_amount(text, units.NATIVE)
+        except HearthError as error:
+            raise ValueError(f"{error.message} ({error.hint})") from error
+    return text
 
 
 def amount(text: str, asset: Asset, field: str, *, hint: str) -> int:

@@ -28,6 +28,13 @@ def configure_logs(as_json: bool, level: int = logging.INFO) -> None:
     )
 
 
+def set_level(name: str) -> None:
+    """Log from a level on: "debug", "info", "warning" or "error"."""
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[name.upper()])
+    )
+
+
 class _Lines:
     """Write lines to a stream; what a full disk or a closed pipe does not take is lost, and nothing else is."""
 

@@ -265,7 +265,7 @@ def test_journal__file_of_a_newer_version__is_refused_and_left_alone(old_journal
         db.execute("PRAGMA user_version=2")
     before = old_journal.read_bytes()
     for _ in range(2):
-        with pytest.raises(ConfigError, match="newer hearth") as caught:
+        with pytest.raises(ConfigError, match="newer version") as caught:
             TxJournal(old_journal, **OLD)  # type: ignore[arg-type]
         assert caught.value.code == "WRONG_JOURNAL" and "--upgrade" in caught.value.hint
     assert old_journal.read_bytes()[100:] == before[100:]

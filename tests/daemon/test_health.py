@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
+import time
 import urllib.error
 import urllib.request
 
@@ -11,7 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry, Counter
 
 from hearth.base.errors import ConfigError
-from hearth.daemon.health import Health, Server
+from hearth.daemon.health import MAX_CONNECTIONS, Health, Server
 
 pytestmark = pytest.mark.net
 
@@ -77,3 +79,63 @@ def test_server__address_in_use__is_a_refusal_that_names_address_and_setting() -
     assert (error.exit_code, error.component) == (3, "worker")
     assert error.message == f"metrics.listen: 127.0.0.1:{port} cannot be had: Address already in use"
     assert "port 0" in error.hint
+
+
+def silent(server: Server) -> socket.socket:
+    """Return a connection that asks nothing."""
+    return socket.create_connection(("127.0.0.1", server.port), timeout=5)
+
+
+def test_server__hundreds_of_idle_clients__keep_no_probe_out_and_cost_few_threads() -> None:
+    before = threading.active_count()
+    server = serve(Health(30.0, ""))
+    crowd = [silent(server) for _ in range(3 * MAX_CONNECTIONS)]
+    try:
+        assert get(server, "/readyz")[0] == 200
+        assert threading.active_count() - before <= MAX_CONNECTIONS + 2
+        assert crowd[0].recv(1) == b"", "who waited longest has made room"
+    finally:
+        for wire in crowd:
+            wire.close()
+        server.close()
+
+
+def test_server__clients_that_drip__are_ended_in_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearth.daemon.health.MAX_SECONDS", 0.5)
+    server = serve(Health(30.0, ""))
+    wire = silent(server)
+    began = time.monotonic()
+    try:
+        wire.sendall(b"GET /metrics HTTP/1.0\r\n")
+        with pytest.raises(OSError):
+            while time.monotonic() - began < 10:
+                wire.sendall(b"a: b\r\n")
+                time.sleep(0.05)
+        assert time.monotonic() - began < 5
+    finally:
+        wire.close()
+        server.close()
+
+
+def test_server__all_are_being_answered__the_next_one_is_closed_and_nobody_is_cut_off() -> None:
+    gate = threading.Event()
+    pages = {"/slow": lambda: gate.wait(10) and {}}
+    server = Server(("127.0.0.1", 0), CollectorRegistry(), Health(30.0, ""), pages, component="worker")
+    asking = [silent(server) for _ in range(MAX_CONNECTIONS)]
+    try:
+        for wire in asking:
+            wire.sendall(b"GET /slow HTTP/1.0\r\n\r\n")
+        end = time.monotonic() + 10
+        while len(server._server._asked) < MAX_CONNECTIONS:
+            assert time.monotonic() < end
+            time.sleep(0.01)
+        late = silent(server)
+        assert late.recv(1) == b""
+        gate.set()
+        assert all(wire.recv(12) == b"HTTP/1.0 200" for wire in asking)
+        late.close()
+    finally:
+        gate.set()
+        for wire in asking:
+            wire.close()
+        server.close()

@@ -26,6 +26,8 @@ from keeper.__main__ import main
 from tests.kit.anvil import need_anvil
 from tests.kit.evm import ROOT
 from tests.kit.live import SECRET, LiveMarket
+from tests.kit.town import Said
+from tests.kit.town import hearth as run_hearth
 from tools import schemas
 
 pytestmark = pytest.mark.net
@@ -147,6 +149,48 @@ def test_main__two_keepers_on_one_key__second_refuses(market: LiveMarket, capsys
         process.kill()
         process.communicate()
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "KEY_IN_USE"
+
+
+@pytest.mark.e2e
+def test_reload__running_keeper__takes_up_the_whole_file_or_nothing(market: LiveMarket, tmp_path: Path) -> None:
+    """A keeper that may lose nothing does not propose at anvil's gas price; one that may, does, without a restart."""
+    world = market.world
+    world.register()
+    terms = world.post(match_window=12, flags=TermsFlag.NEWCOMERS)
+    config = write_config(market.folder)
+    generous = config.read_text()
+    careful = generous.replace('max_loss = "unlimited"', 'max_loss = "0"')
+    config.write_text(careful)
+
+    def reload() -> Said:
+        network = ("--network", str(tmp_path / "net.json"), "--json")
+        return run_hearth(tmp_path / "user", "keeper", "reload", "--config", str(config), *network)
+
+    early = reload()
+    assert (early.code, early.error["code"]) == (3, "NOT_RUNNING")
+    status = market.folder / "home" / "status.json"
+    process = start(config)
+    try:
+        until(lambda: status.exists() or process.poll() is not None)
+        config.write_text(careful + "[limits")
+        assert reload().error["code"] == "BAD_CONFIG"
+        process.send_signal(signal.SIGHUP)
+        until(lambda: (market.folder / "home" / "reload.json").exists())
+        config.unlink()
+        assert reload().error["code"] == "NO_CONFIG"
+        config.write_text(generous.replace("[limits]", '[limits]\npage_blocks = 9\nmax_gas_price = "7 gwei"'))
+        said = reload()
+        assert said.code == 0, said.out + said.err
+        assert said.json["applied"] == ["limits.max_gas_price", "work.max_loss"]
+        assert said.json["restart"] == ["limits.page_blocks"]
+        market.evm.rpc("evm_mine")
+        until(lambda: world.load(terms)[2] != 0 or process.poll() is not None)
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 0, log
+    assert log.count("settings refused") == 1 and log.count("settings read") == 1
 
 
 def test_main__explain__prints_why(market: LiveMarket, capsys: pytest.CaptureFixture[str]) -> None:

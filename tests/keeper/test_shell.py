@@ -15,6 +15,7 @@ import pytest
 from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, Call, Fees
 from hearth.chain.rpc import Web3Chain
+from hearth.chain.tx_journal import TxState
 from hearth.protocol import formulas, units
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.actions import Propose
@@ -429,6 +430,48 @@ def test_cycle__base_fee_above_the_cap__waits_out_of_readiness(market: LiveMarke
     assert count(keeper, "hearth_keeper_ready") == 0
     port.fee = 0
     assert outcomes(keeper.cycle()) == [("propose", "mined")]
+
+
+class Dear(Broken):
+    """A port whose blocks have the base fee that `fee` names."""
+
+    def agreed_head(self) -> Block:
+        return replace(super().agreed_head(), base_fee=self.fee)
+
+
+def test_cycle__gas_rises_after_it_was_sent__pays_no_more_than_it_earns_and_makes_way_for_better_work(
+    market: LiveMarket,
+) -> None:
+    """The profit test of a keeper: fees that rise eightfold after a send may not make it lose money."""
+    world = market.world
+    world.register()
+    terms = post(market)
+    port = Dear([market.url], chain_id=CHAIN_ID)
+    keeper = market.keeper(port=port, work={"jitter": "0s", "latency": "0s", "max_loss": "0"})
+    sender = keeper.sender
+    assert sender is not None
+    sender.config = replace(sender.config, timeout=0.2, replace_after=0.0)
+    market.evm.rpc("evm_setAutomine", False)
+    port.fee = 10**8
+    assert outcomes(keeper.cycle()) == [("propose", "pending")]
+    (intent,) = sender.journal.intents(TxState.BROADCAST)
+    port.fee = 8 * 10**8
+    waits = keeper.cycle()
+    assert waits.unready == "1 transactions wait to be mined: they are not worth what gas costs now"
+    bids = [attempt.max_fee * attempt.gas * 10 // 12 for attempt in sender.journal.attempts(intent)]
+    assert len(bids) > 1 and max(bids) <= formulas.tip(terms) * 9 // 10, "however often it is replaced"
+
+    market.evm.rpc("anvil_dropAllTransactions")
+    market.evm.rpc("evm_setAutomine", True)
+    better = post(market, keeper_fee=10**16)
+    market.evm.rpc("evm_setAutomine", False)
+    assert keeper.cycle().unready.endswith("and are cancelled for what is worth more")
+    market.evm.rpc("evm_mine")
+    market.evm.rpc("evm_setAutomine", True)
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+    assert world.best(better).payee == market.address and world.best(terms).node == 0
+    cancelled = sender.journal.current(intent)
+    assert cancelled.state is TxState.FAILED and cancelled.gas_used == 21_000
 
 
 def test_cycle__transaction_not_mined_in_time__sends_nothing_new_until_it_is(market: LiveMarket) -> None:

@@ -13,6 +13,7 @@ from hearth.protocol import formulas, words
 from hearth.protocol.types import (
     SENTINEL,
     Best,
+    Billing,
     Gate,
     Header,
     JobId,
@@ -816,3 +817,109 @@ def test_decide__same_facts_in_another_order__decides_the_same(
     random.shuffle(executions)  # type: ignore[attr-defined]
     shuffled = replace(snapshot, jobs=tuple(jobs_list), executions=tuple(executions))
     assert set(map(repr, decide(snapshot, config, NOW))) == set(map(repr, decide(shuffled, config, NOW)))
+
+
+# ---- what gas costs ----
+
+GWEI = 10**9
+PAYS = 600 * 10**9
+"""The most that a unit of TERMS pays this node, base units: its ask for 600 s; PUBLIC takes no fee here."""
+
+
+def dear(price: int, **changes: object) -> Config:
+    """Allow no loss at `price` wei per gas, where a coin is worth one base unit."""
+    return replace(CONFIG, **{"max_loss": 0, "coin_price": 1, "gas_price": price, **changes})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("job", "gas"),
+    [
+        (job_of(OPEN), 78_000 + 44_000),
+        (job_of(replace(OPEN, mark=NOW - 1), Best(node=ME, key=1), match_window=12), 75_000 + 44_000),
+        (job_of(OPEN, match_window=12), 103_000 + 75_000 + 44_000),
+    ],
+)
+def test_decide__unit_that_brings_less_than_its_gas__is_left_alone(job: Job, gas: int) -> None:
+    pay = PAYS - formulas.fee_of(PAYS, POLICY)
+    worth = pay * 10**18 // gas
+    (taken,) = decide(snapshot_of(job), dear(worth), NOW)
+    assert isinstance(taken, Claim | Ack | Propose) and taken.ceiling(1 << 200) == worth
+    assert taken.ceiling(worth) == worth // 2, "what begins something has half of the cap"
+    assert reason(snapshot_of(job), dear(worth + 1)) == Reason.UNPROFITABLE
+    assert isinstance(only(snapshot_of(job), dear(worth + 1, max_loss=10**9)), Claim | Ack | Propose)
+    for unasked in ({"coin_price": 0}, {"max_loss": None}):
+        assert isinstance(only(snapshot_of(job), replace(dear(worth * 9), **unasked)), Claim | Ack | Propose)
+
+
+def test_decide__units_of_a_job_that_bill_next_to_nothing__are_not_taken_for_the_most_that_they_may_bring() -> None:
+    """An array of a million units, each of which ends at once: one of them costs the node its gas, and no more."""
+    price = PAYS * 10**18 // 122_000 // 2
+    config = dear(price)
+    seen = replace(job_of(OPEN, billing=Billing.METERED), paid=(5, 7))
+    assert reason(snapshot_of(seen), config) == Reason.UNPROFITABLE
+    assert isinstance(only(snapshot_of(replace(seen, paid=())), config), Claim)
+    assert isinstance(only(snapshot_of(replace(seen, paid=(PAYS, PAYS))), config), Claim)
+    fixed = replace(seen, terms=replace(seen.terms, billing=Billing.FIXED))
+    assert isinstance(only(snapshot_of(fixed), config), Claim), "each of its units bills its whole time"
+    waits = Unit(state=State.SUBMITTED, node=ME, rate=10**15, started=NOW - 3, mark=NOW - 2, attempts=1)
+    unsettled = replace(seen, paid=(), leases=(*seen.leases, Lease(1, waits)))
+    found = [step for step in decide(snapshot_of(unsettled), config, NOW) if isinstance(step, Skip)]
+    assert Reason.UNPROFITABLE in [step.reason for step in found], "what is not settled yet is known all the same"
+
+
+@pytest.mark.hypothesis
+@given(
+    st.lists(st.tuples(st.integers(1, 600), st.integers(1, 2_000)), min_size=1, max_size=60),
+    st.sampled_from([Billing.METERED, Billing.FUEL, Billing.FIXED]),
+)
+def test_decide__any_units_of_a_stranger_at_any_gas_price__cost_little_more_than_they_brought(
+    units: list[tuple[int, int]], billing: Billing
+) -> None:
+    """The profit test: the submitter chooses how long each unit runs, and posts when gas is as dear as it likes.
+
+    One lease is taken on hope. The sum of averages is at most the harmonic number times what came in.
+    """
+    gas, earned, spent, harmonic = 122_000, 0, 0, 0.0
+    job = job_of(OPEN, billing=billing)
+    for seconds, share in units:
+        price = PAYS * 10**18 // gas * share // 1_000
+        (step,) = decide(snapshot_of(job), dear(price), NOW)
+        if not isinstance(step, Claim):
+            continue
+        pay = 10**15 * (600 if billing is Billing.FIXED else seconds) // 10**6
+        earned += pay - formulas.fee_of(pay, POLICY)
+        spent += gas * price // 10**18
+        job = replace(job, paid=(*job.paid, pay - formulas.fee_of(pay, POLICY)))
+        harmonic += 1 / len(job.paid)
+    assert spent <= (earned if billing is Billing.FIXED else PAYS + earned * harmonic + len(units))
+
+
+@pytest.mark.parametrize("hold", [Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED])
+def test_decide__clock_chain_or_gas_that_is_not_trusted__beats_on_and_takes_nothing(hold: Reason) -> None:
+    config = replace(CONFIG, hold=hold)
+    old = replace(NODE.state, beat=NOW - 400)
+    assert decide(snapshot_of(node=replace(NODE, state=old)), config, NOW) == [Beat(ME, NOW - 400)]
+    assert reason(snapshot_of(job_of(OPEN), node=replace(NODE, state=replace(NODE.state, beat=NOW))), config) == hold
+
+
+def test_decide__silent_chain__is_asked_by_one_beat() -> None:
+    """A chain that mines on demand answers with a block; its second is known then."""
+    silent = replace(CONFIG, hold=Reason.CHAIN_SILENT)
+    fresh = replace(NODE, state=replace(NODE.state, beat=NOW - 1))
+    assert decide(snapshot_of(node=fresh), silent, NOW) == [Beat(ME, NOW - 1)]
+    assert decide(snapshot_of(node=fresh, flights=(Flight(Kind.BEAT),)), silent, NOW) == []
+    told = replace(NODE, state=replace(NODE.state, beat=NOW))
+    assert decide(snapshot_of(node=told), silent, NOW + 40) == []
+    assert decide(snapshot_of(node=fresh), CONFIG, NOW) == []
+
+
+def test_ceiling__what_saves_stake_or_pay__may_cost_all_of_the_cap() -> None:
+    done = Execution(KEY, Stage.DONE, Outcome.OK, b"\x01" * 32, b"\x02" * 32)
+    for action in (
+        Beat(ME, 0),
+        SubmitResult(KEY, done.result, done.report, Outcome.OK, 0),
+        Decline(KEY, done.report, Outcome.BAD_INPUT),
+    ):
+        assert action.ceiling(100) is None
+    for other in (Settle(((ID, 0),)), Close(ID, 0), Withdraw(5, 1), Claim(ID, 0, 0, 1, 0), Ack(ID, 0, 0, 1)):
+        assert other.ceiling(100) == 50

@@ -29,7 +29,7 @@ def test_run__settled_job_is_rolled_back_by_600_blocks__is_claimed_run_and_settl
         missing = DEPTH - 1 - (chain.head().number - claimed)
         if missing > 0:
             chain.rpc("anvil_mine", hex(missing))
-        journal = running.worker._sender.journal
+        journal = running.worker.sender.journal
 
         def is_final() -> bool:
             claim = journal.newest("claim/")

@@ -98,9 +98,9 @@ def test_facts_of__reason_that_quotes_a_stranger__is_read_back(tmp_path: Path) -
     worker._last = [Skip(decided.ID, 0, Reason.SPEC_BAD, "the key \ud800 is odd")]
     worker._watcher = SimpleNamespace(never_read=dict)  # type: ignore[assignment]
     worker._executor = SimpleNamespace(active=list)  # type: ignore[assignment]
-    worker._sender = SimpleNamespace(journal=SimpleNamespace(intents=lambda *_: ()))  # type: ignore[assignment]
-    worker._hold, worker._stake_short = None, 0
-    worker._told = SimpleNamespace(disk=SimpleNamespace(free=1, reserve=2))  # type: ignore[assignment]
+    worker.sender = SimpleNamespace(journal=SimpleNamespace(intents=lambda *_: ()))  # type: ignore[assignment]
+    worker._hold, worker._stake_short, worker._capped = None, 0, ""
+    worker.told = SimpleNamespace(disk=SimpleNamespace(free=1, reserve=2))  # type: ignore[assignment]
     facts = worker._facts_of(SimpleNamespace(node=decided.NODE, block=1, credit=0), 1, Status.ACTIVE)  # type: ignore[arg-type]
     (tmp_path / "status.json").write_text(json.dumps({**STATUS, **facts}))
     found = read_status(tmp_path)
@@ -138,8 +138,8 @@ def test_drained__owners_call_that_is_taken_up_and_not_sent__goes_on(tmp_path: P
     worker = Worker.__new__(Worker)
     worker._home, worker._chain = tmp_path, SimpleNamespace(jobs=())  # type: ignore[assignment]
     worker._executor = worker._journal = nothing  # type: ignore[assignment]
-    worker._sender = SimpleNamespace(journal=nothing)  # type: ignore[assignment]
-    worker._desk = Desk(tmp_path, None, worker._sender, decided.NODE.id)  # type: ignore[arg-type]
+    worker.sender = SimpleNamespace(journal=nothing)  # type: ignore[assignment]
+    worker._desk = Desk(tmp_path, None, worker.sender, decided.NODE.id)  # type: ignore[arg-type]
     assert worker._drained()
     (tmp_path / "requests" / "ab12.taken").write_text("{}")
     assert not worker._drained()
@@ -158,6 +158,7 @@ def test_look__block_that_was_not_read_whole__is_read_again(fault: Exception) ->
     worker._market = SimpleNamespace(port=SimpleNamespace(begin_cycle=lambda: None))  # type: ignore[assignment]
     worker._watcher = SimpleNamespace(sync=lambda: SimpleNamespace(hash="a"))  # type: ignore[assignment]
     worker._head = worker._chain = None
+    worker._watch_clock = lambda head: None  # type: ignore[method-assign]
     worker._reconcile = lambda head: None  # type: ignore[method-assign,misc]
     worker._read_chain = fails  # type: ignore[method-assign,assignment]
     for _ in range(2):
@@ -206,12 +207,15 @@ def test_back_off__effect_that_fails_again_and_again__is_left_alone_for_1_to_30_
     worker = Worker.__new__(Worker)
     worker._failed, worker.metrics, worker._caller = {}, WorkerMetrics(), None  # type: ignore[assignment]
 
-    def refuse(call: Any, *, key: str) -> Any:
+    def refuse(call: Any, *, key: str, ceiling: int) -> Any:
         sent.append(key)
         raise RefusedError("jobs: not open")
 
-    worker._sender = SimpleNamespace(start=refuse)  # type: ignore[assignment]
-    action = SimpleNamespace(key=lambda: "settle/1", begins=None, kind=Kind.SETTLE, call=lambda by: None)
+    paying = SimpleNamespace(max_fee=8)
+    worker.sender = SimpleNamespace(start=refuse, config=paying)  # type: ignore[assignment]
+    action = SimpleNamespace(
+        key=lambda: "settle/1", begins=None, kind=Kind.SETTLE, call=lambda by: None, ceiling=lambda cap: cap // 2
+    )
     for failures, seconds in enumerate((1, 2, 4, 8, 16, 30, 30), start=1):
         worker._send(action)  # type: ignore[arg-type]
         assert len(sent) == failures
@@ -219,8 +223,8 @@ def test_back_off__effect_that_fails_again_and_again__is_left_alone_for_1_to_30_
         worker._send(action)  # type: ignore[arg-type]
         assert len(sent) == failures  # not yet
         clock[0] += 0.02
-    worker._sender = SimpleNamespace(  # type: ignore[assignment]
-        start=lambda call, key: SimpleNamespace(intent=SimpleNamespace(state=TxState.MINED))
+    worker.sender = SimpleNamespace(  # type: ignore[assignment]
+        start=lambda call, key, ceiling: SimpleNamespace(intent=SimpleNamespace(state=TxState.MINED)), config=paying
     )
     worker._send(action)  # type: ignore[arg-type]
     assert worker._failed == {}  # what went well begins anew
@@ -468,6 +472,38 @@ def test_run__sends_fail_for_a_while__runs_what_it_holds_and_submits_later(
         spike.clear()
         scenario.settled(job)
     scenario.assert_once(job)
+
+
+@pytest.mark.e2e
+def test_run__gas_above_its_limits__submits_what_it_holds_takes_nothing_and_says_so(
+    exchange: Exchange, scenario: Scenario
+) -> None:
+    """Above half of the cap nothing begins and beats and submits go out; above all of it they wait, and it is said."""
+    config = scenario.home / "worker.toml"
+    config.write_text('max_gas_price = "40 gwei"\n' + config.read_text())
+
+    def at(gwei: int, condition: Any) -> Any:
+        """Keep the base fee at a price until a condition holds."""
+        exchange.chain.rpc("anvil_setNextBlockBaseFeePerGas", hex(gwei * 10**9))
+        return condition()
+
+    job = scenario.post()
+    with working(scenario) as running:
+        wait(lambda: scenario.state(job) is not State.OPEN, "it is taken")
+        later = scenario.post()
+        wait(lambda: at(30, lambda: state_of(scenario).get("hold") == "gas_capped"), "it takes nothing new")
+        beat = exchange.market.node(scenario.node).state.beat
+        done = (State.SUBMITTED, State.SETTLED)
+        wait(lambda: at(30, lambda: scenario.state(job) in done), "what it holds is submitted")
+        wait(lambda: at(30, lambda: exchange.market.node(scenario.node).state.beat > beat), "it beats")
+        assert (scenario.state(later), reasons(scenario, later)) == (State.OPEN, ["gas_capped"])
+        said = "beats and submits wait"
+        wait(lambda: at(60, lambda: said in state_of(scenario).get("gas_capped", "")), "it says that all waits")
+        gauge = running.worker.metrics.registry.get_sample_value
+        assert gauge("hearth_worker_gas_capped", {"what": "everything"}) == 1
+        wait(lambda: at(1, lambda: scenario.state(later) is State.SETTLED), "it goes on by itself")
+        wait(lambda: state_of(scenario)["gas_capped"] == "", "it says that it goes on")
+    scenario.assert_once(later)
 
 
 @pytest.mark.e2e

@@ -24,7 +24,7 @@ from worker.attempt import results, upload
 from worker.attempt.attempt import Attempt, Means
 from worker.attempt.folder import Folders
 from worker.attempt.results import Kept
-from worker.attempt.task import RETRY_SECONDS, Broken, Refused, Stopped, Task
+from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Refused, Stopped, Task
 from worker.attempt.underway import Running, Underway
 from worker.decide import LeaseKey
 from worker.disk import Disk
@@ -122,6 +122,10 @@ class Executor:
                     upload.release(pin, self._store)
             folder.remove()
         return len(forgotten)
+
+    def allow(self, bounds: Bounds, keep_seconds: int) -> None:
+        """Let attempts that begin from now on bring and leave this much, and keep results that long."""
+        self._means.bounds, self._means.keep_seconds = bounds, keep_seconds
 
     def active(self) -> list[Running]:
         """List the attempts under way."""

@@ -165,11 +165,14 @@ def _flying(snapshot: Snapshot, kind: Kind) -> bool:
 def _beat_due(snapshot: Snapshot, config: Config, now: int) -> bool:
     """Say whether to beat: only while work is wanted or held, since an idle node that beats is proposed in vain.
 
-    A disk that is full is the exception: whoever fills it must not silence the node.
+    What the owner did not wish is the exception (a full disk, a clock that is wrong): it must not silence the node.
+    Of a chain that has been silent, whose second now is not known, a beat asks which it is.
     """
     node = snapshot.node
     if int(node.operator, 16) == 0 or _flying(snapshot, Kind.BEAT):
         return False
     if config.hold is not None and config.hold not in BEATS_ON and node.state.busy == 0:
         return False
+    if config.hold is Reason.CHAIN_SILENT and node.state.beat < snapshot.timestamp:
+        return True
     return now >= node.state.beat + config.beat_every

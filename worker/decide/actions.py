@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from hearth.protocol.types import SENTINEL, Gate, JobId, NodeId, Outcome
@@ -63,6 +63,13 @@ class ChainAction(ABC):
         """Return the attempt that begins when it is mined, None where none does."""
         return None
 
+    def ceiling(self, cap: int) -> int | None:
+        """Return the most wei per gas that it may cost; None for all of `cap`, where it saves stake or pay.
+
+        What begins or can wait has half of it: a lease that is taken must still be submitted, and fees may double.
+        """
+        return cap // 2
+
     @abstractmethod
     def key(self) -> str:
         """Return the effect's key in the transaction journal: the same effect has the same key, after a restart too.
@@ -88,6 +95,9 @@ class Beat(ChainAction):
         """Return none."""
         return ()
 
+    def ceiling(self, cap: int) -> None:
+        """Return None: silence costs a bond."""
+
     def key(self) -> str:
         """Name the node and its last beat."""
         return f"{self.kind}/{self.node}/{self.last}"
@@ -111,7 +121,18 @@ class _OnLease(ChainAction):
 
 
 @dataclass(frozen=True, slots=True)
-class Propose(_OnLease):
+class _Takes(_OnLease):
+    """A transaction by which the node comes to hold a lease; `worth` is the most wei per gas that it then pays for."""
+
+    worth: int | None = field(default=None, compare=False, kw_only=True)
+
+    def ceiling(self, cap: int) -> int:
+        """Return half of the cap, or what the lease is worth where that is less."""
+        return cap // 2 if self.worth is None else min(cap // 2, self.worth)
+
+
+@dataclass(frozen=True, slots=True)
+class Propose(_Takes):
     """Propose this node for a lease: its key wins. `lapses` tells a second proposal for one attempt from the first."""
 
     kind = Kind.PROPOSE
@@ -128,7 +149,7 @@ class Propose(_OnLease):
 
 
 @dataclass(frozen=True, slots=True)
-class Ack(_OnLease):
+class Ack(_Takes):
     """Take a lease whose window this node won."""
 
     kind = Kind.ACK
@@ -150,7 +171,7 @@ class Ack(_OnLease):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim(_OnLease):
+class Claim(_Takes):
     """Take an open lease, first come. `call_index` is NEXT for an array's next lease, which no rival can take away."""
 
     kind = Kind.CLAIM
@@ -203,6 +224,9 @@ class _EndsAttempt(ChainAction):
     def leases(self) -> tuple[Where, ...]:
         """Return the attempt's lease."""
         return ((self.attempt.job, self.attempt.index),)
+
+    def ceiling(self, cap: int) -> None:
+        """Return None: late, it costs a bond and the pay."""
 
     def key(self) -> str:
         """Name the attempt."""

@@ -20,6 +20,7 @@ from worker.decide.actions import Ack, Action, ChainAction, Claim, Propose, Read
 from worker.decide.policy import refuse_spec, refuse_terms
 from worker.decide.room import Room
 from worker.decide.snapshot import Config, Job, Lease, Reason, Snapshot, Target
+from worker.decide.worth import ACK_GAS, CLAIM_GAS, COIN, PROPOSE_GAS, SUBMIT_GAS, expected_pay, gas_worth
 
 _MASK64: Final = (1 << 64) - 1
 
@@ -167,16 +168,35 @@ def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, ro
         return Skip(*where, Reason.AWAITS_ACK if on.live else Reason.AWAITS_OPEN_CLAIM)
     if job.spec is None:
         return ReadSpec(job.id)
+    gas = SUBMIT_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_GAS + ACK_GAS)
+    worth = _worth(snapshot, config, now, on, gas)
+    if worth is not None and worth < config.gas_price:
+        cost = -(-gas * config.gas_price * config.coin_price // COIN)
+        detail = f"a unit is expected to bring {_pay(snapshot, now, on)}, and its gas costs {cost}"
+        return Skip(*where, Reason.UNPROFITABLE, detail)
     if not (on.leading or claim):
-        return _propose(snapshot, config, now, on, room)
+        return _propose(snapshot, config, now, on, room, worth)
     room.engage(bond)
     if on.leading:
-        return Ack(*where, unit.attempts, bond)
+        return Ack(*where, unit.attempts, bond, worth=worth)
     # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.
-    return Claim(*where, unit.attempts, bond, SENTINEL if on.untouched else lease.index)
+    return Claim(*where, unit.attempts, bond, SENTINEL if on.untouched else lease.index, worth=worth)
 
 
-def _propose(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Room) -> Action | Skip:
+def _pay(snapshot: Snapshot, now: int, on: _Candidate) -> int:
+    return expected_pay(on.job, on.policy, snapshot.node.id, formulas.ask_in_force(snapshot.node, now))
+
+
+def _worth(snapshot: Snapshot, config: Config, now: int, on: _Candidate, gas: int) -> int | None:
+    """Return the most wei per gas at which a lease is worth its gas; None where the provider does not ask."""
+    if config.max_loss is None or not config.coin_price:
+        return None
+    return gas_worth(_pay(snapshot, now, on), config.max_loss, gas, config.coin_price)
+
+
+def _propose(
+    snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Room, worth: int | None
+) -> Action | Skip:
     """Propose this node where its key is strictly larger than the best one."""
     terms, unit, best = on.job.terms, on.unit, on.lease.best
     where = (on.job.id, on.lease.index)
@@ -190,4 +210,4 @@ def _propose(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room:
     if on.live and key <= best.key:
         return Skip(*where, Reason.OUTBID, f"node {best.node} leads")
     room.engage(formulas.bond(terms, on.policy))
-    return Propose(*where, unit.attempts, unit.lapses)
+    return Propose(*where, unit.attempts, unit.lapses, worth=worth)

@@ -25,6 +25,8 @@ class Reason(StrEnum):
     OUTSIDE_SCHEDULE = "outside_schedule"
     DRAINING = "draining"
     CLOCK_SKEW = "clock_skew"
+    CHAIN_SILENT = "chain_silent"
+    GAS_CAPPED = "gas_capped"
     DISK_FULL = "disk_full"
     NOT_READY = "not_ready"
     NODE_STATUS = "node_status"
@@ -34,6 +36,7 @@ class Reason(StrEnum):
     RATE_BELOW_MINIMUM = "rate_below_minimum"
     PAY_BELOW_MINIMUM = "pay_below_minimum"
     NO_GPU_ASKED = "no_gpu_asked"
+    UNPROFITABLE = "unprofitable"
     TOO_LONG = "too_long"
     NOT_SUPPORTED = "not_supported"
     VERIFIER_UNKNOWN = "verifier_unknown"
@@ -60,8 +63,8 @@ class Reason(StrEnum):
     NOT_WATCHED = "not_watched"
 
 
-BEATS_ON: Final = frozenset({Reason.DISK_FULL})
-"""The holds in which an idle node beats all the same: they end by themselves, and silence would cost it a fee."""
+BEATS_ON: Final = frozenset({Reason.DISK_FULL, Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED})
+"""The holds in which an idle node beats all the same: its owner did not wish them, and silence would cost it a fee."""
 
 
 class Stage(StrEnum):
@@ -133,7 +136,8 @@ class Job:
     """A job that the worker watches: terms, header (arrays only) and the touched leases that are not ended.
 
     `retry_at` is a chain second before which nothing new is tried on the job (a lost race, a refusal, a store that is
-    down); 0 = any time. `retry_why` says what stands against it until then.
+    down); 0 = any time. `retry_why` says what stands against it until then. `paid` is what units of the job that this
+    node has run were settled for, less the fee.
     """
 
     id: JobId
@@ -143,6 +147,7 @@ class Job:
     spec: SpecFacts | None = None
     retry_at: int = 0
     retry_why: str = ""
+    paid: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +214,9 @@ class Config:
     `modules` are shell patterns, `images_refused` and `modules_refused` win over them; `registries` are those of
     docker.registries. `submitters` None takes anybody's jobs. `min_pay` is the least that a unit's whole time must pay.
     `withdraw_at` 0 never withdraws. `asset` is what reasons are worded in.
+
+    A unit may lose `max_loss` by the gas of taking and submitting it, None for any loss; `gas_price` is wei per gas
+    now, `coin_price` base units for one native coin (10**18 wei), 0 where nobody said.
     """
 
     beat_every: int
@@ -236,4 +244,7 @@ class Config:
     max_tries: int = 3
     withdraw_at: int = 0
     runtimes: frozenset[str] = frozenset(RUNTIMES)
+    max_loss: int | None = None
+    gas_price: int = 0
+    coin_price: int = 0
     asset: Asset = NATIVE
