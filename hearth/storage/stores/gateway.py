@@ -20,6 +20,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hearth.base.errors import BlockMissing, StorageError, StoreDown, TooLarge
+from hearth.base.text import redact_url
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores import peer
@@ -59,7 +60,7 @@ class GatewayStore(StoreBase):
         self._floor = floor or Floor()
         self._idle: list[http.client.HTTPConnection] = []
         self._idle_lock = threading.Lock()
-        super().__init__(f"gateway+{self._base}", writable=False)
+        super().__init__(f"gateway+{redact_url(self._base)}", writable=False)
 
     def _read(self, cid: Cid, timeout: float) -> bytes:
         return self._get(str(cid), timeout, cid)
@@ -137,6 +138,8 @@ class GatewayStore(StoreBase):
             return
         if response.status in _REDIRECTS:
             target = response.headers.get("Location", "")[:200]
+            if self._path:
+                target = target.replace(self._path, "/...")
             raise self._down(f"it redirects to {target!r}, which is not followed: name a gateway that answers itself")
         if cid is not None and response.status in (404, 410, 504):
             raise self._missing(cid, f"HTTP {response.status}")
