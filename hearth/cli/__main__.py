@@ -79,5 +79,13 @@ def _interrupted(context: click.Context, plain: Output) -> int:
     return INTERRUPTED
 
 
+def program() -> int:
+    """Run as a process of its own, which may hold a key: no core file of it, and no other process reads its memory."""
+    from hearth.daemon.loop import harden
+
+    harden()
+    return main()
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(program())

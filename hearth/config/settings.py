@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from hearth.base.errors import ConfigError, HearthError
 from hearth.base.files import check_private
+from hearth.base.text import redact_url
 from hearth.protocol.units import Asset, parse_duration
 
 if TYPE_CHECKING:
@@ -178,18 +179,6 @@ def rpc_urls(settings: Settings, network: Network) -> tuple[str, ...]:
 def asset_of(network: Network) -> Asset:
     """Return the network's asset as the units module takes it."""
     return Asset(network.asset.symbol, network.asset.decimals, network.asset.address)
-
-
-def redact_url(url: str) -> str:
-    """Return scheme and host of a URL: what comes after often is a key."""
-    try:
-        parts = urlsplit(url)
-        host = parts.hostname or "?"
-        port = f":{parts.port}" if parts.port is not None else ""
-    except ValueError:
-        return "?"
-    rest = "/..." if parts.path.strip("/") or parts.query or parts.username else ""
-    return f"{parts.scheme}://{host}{port}{rest}"
 
 
 # ---- one layer each ----

@@ -16,11 +16,11 @@ from contextlib import closing, suppress
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from hearth import __version__
 from hearth.base.errors import HearthError, StorageError
-from hearth.config.settings import load_settings, open_network, redact_url
+from hearth.base.text import redact_url, secrets_of_url
+from hearth.config.settings import load_settings, open_network
 
 HIDDEN: Final = "[hidden]"
 MIN_SECRET: Final = 5
@@ -75,18 +75,6 @@ class Sieve:
 def _url(url: str) -> str:
     """Return a URL without what may be a key in it; a folder's is a path."""
     return url if url.startswith(("folder:///", "file:///", "unix:///")) else redact_url(url)
-
-
-def secrets_of_url(url: str) -> list[str]:
-    """Return the parts of a URL that may be keys: errors quote them without the URL that they belong to."""
-    try:
-        parts = urlsplit(url)
-        found = [parts.username or "", parts.password or "", *parts.path.split("/")]
-    except ValueError:
-        return [url]
-    found += [value for _, value in parse_qsl(parts.query)]
-    # A word such as "mainnet" or "v3" is no key.
-    return [one for raw in found for one in {raw, unquote(raw)} if len(one) >= 8 or raw == parts.password]
 
 
 def known_secrets(urls: Iterable[str], password_files: Iterable[Path | None]) -> Iterator[str]:

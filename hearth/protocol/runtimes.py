@@ -19,6 +19,8 @@ from hearth.protocol.types import Runtime
 
 RuntimeName = Literal["docker", "wasm"]
 """A runtime as job files, their canonical documents and worker.toml spell it."""
+MAX_INPUT_ENTRIES: Final = 100_000
+"""Files and folders that a job may bring, all of its data together: an empty one takes an inode as well."""
 MAX_OUTPUT_ENTRIES: Final = 16_384
 """Files and folders that a unit may leave, whatever ran it: a worker refuses more, and a reader too."""
 MAX_LOG_BYTES: Final = 1 << 20

@@ -13,7 +13,7 @@ from hearth.base.errors import SpecError
 from hearth.client.posting.sources import Sources
 from hearth.protocol import runtimes
 from hearth.protocol.wasi import MAX_MODULE_BYTES
-from hearth.spec import spec_from
+from hearth.spec import Blob, spec_from
 from hearth.storage.stores import MemoryStore
 
 GOOD = bytes(wasmtime.wat2wasm('(module (memory (export "memory") 1) (func (export "_start")))'))
@@ -36,6 +36,47 @@ def _check(place: str, folder: Path, memory: int = PAGE) -> None:
         sources.check_program(memory)
     finally:
         assert len(store.blocks) == held
+
+
+@pytest.mark.parametrize("where", ["paths", "stored", "both"])
+@pytest.mark.parametrize("entries", [7, 8])
+def test_name__files_and_folders_of_all_sources__are_counted_as_a_worker_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, entries: int
+) -> None:
+    monkeypatch.setattr("hearth.client.posting.sources.MAX_INPUT_ENTRIES", 7)
+    store, srcs = MemoryStore(), []
+    for name, count in (("a", 1), ("b", entries - 6)):
+        (tmp_path / name / "empty").mkdir(parents=True)
+        for number in range(count):
+            (tmp_path / name / f"{number}").touch()
+        stored = where == "stored" or (where == "both" and name == "a")
+        srcs.append(f"ipfs://{store.add_path(tmp_path / name).cid}" if stored else f"./{name}")
+    (tmp_path / "module").write_bytes(GOOD)
+    inputs = [{"src": src, "dst": f"/in/{number}"} for number, src in enumerate(srcs)]
+    sources = Sources(spec_from({"module": "./module", "inputs": inputs}, folder=tmp_path), store, tmp_path)
+
+    def name_all() -> None:
+        for src in ("./module", *srcs):
+            sources.name(src, field="inputs", workdir=False)
+
+    if entries == 7:
+        name_all()
+        return
+    with pytest.raises(SpecError) as refused:
+        name_all()
+    assert refused.value.code == "TOO_MANY_FILES" and "more than 7 files and folders" in refused.value.message
+    assert "archive" in refused.value.hint
+
+
+def test_name__cid_of_version_0__is_the_same_block_in_the_spelling_of_specs(tmp_path: Path) -> None:
+    """What `ipfs add` prints by default."""
+    store = MemoryStore()
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "x").write_bytes(b"x")
+    root = store.add_path(tmp_path / "data").cid
+    sources = Sources(spec_from({"module": "./module"}, folder=tmp_path), store, tmp_path)
+    blob = sources.name(f"ipfs://{replace(root, version=0)}", field="inputs", workdir=False)
+    assert str(replace(root, version=0)).startswith("Qm") and blob == Blob(cid=str(root), size=1)
 
 
 def test_check_program__good__passes(place: str, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import check_private, make_private
+from hearth.base.text import redact_url
 from hearth.config.settings import (
     DEFAULT_TIMEOUT,
     Settings,
@@ -23,7 +24,6 @@ from hearth.config.settings import (
     load_settings,
     network_file,
     open_network,
-    redact_url,
     rpc_urls,
 )
 from hearth.market.network import Network, network_of, save_network

@@ -11,8 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 from hearth.base.errors import ConfigError
+from hearth.base.text import secrets_of_url
 from hearth.daemon import bundle
-from hearth.daemon.bundle import Sieve, secrets_of_url
+from hearth.daemon.bundle import Sieve
 
 JOB = "ab" * 32
 KEY = "5e" * 32

@@ -107,6 +107,26 @@ def test_kubo__what_kubo_stores_in_other_ways__is_read_by_us(
 
 
 @pytest.mark.kubo
+@pytest.mark.parametrize("trickle", ["false", "true"])
+@pytest.mark.parametrize("raw", ["false", "true"])
+def test_kubo__content_in_nodes_or_leaves__is_read_within_limits_of_just_its_size(
+    api: SplitResult, store: KuboStore, tmp_path: Path, trickle: str, raw: str
+) -> None:
+    """The layout of `ipfs add` without options in many versions: all of a file lies in nodes, none in leaves."""
+    source = make_tree(tmp_path / "source")
+    (source / "large").write_bytes(os.urandom(6 << 20))
+    size = sum(map(len, contents(source).values()))
+    options = {"cid-version": "0" if raw == "false" else "1", "raw-leaves": raw, "trickle": trickle}
+    root = cids.parse(kubo_add(api, source, {**options, "chunker": "size-262144", "max-file-links": "174"}))
+    limits = unixfs.ReadLimits(max_bytes=size, max_entries=7)
+    assert unixfs.count_entries(root, store, limits) == 7
+    unixfs.export(root, store, tmp_path / "dest", limits)
+    assert contents(tmp_path / "dest") == contents(source)
+    with pytest.raises(TooLarge):
+        unixfs.export(root, store, tmp_path / "more", unixfs.ReadLimits(max_bytes=size - 1, max_entries=7))
+
+
+@pytest.mark.kubo
 def test_kubo__directory_that_kubo_shards__is_read_by_us(api: SplitResult, store: KuboStore, tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()

@@ -10,6 +10,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -1006,6 +1007,21 @@ def test_decode_node__any_bytes__a_node_or_block_corrupt(block: bytes) -> None:
         unixfs.decode_dag_node(cids.of(block, cids.DAG_PB), block)
     except BlockCorrupt:
         return
+
+
+def test_read__all_content_in_nodes__counts_as_content_and_is_bounded_as_that(tmp_path: Path) -> None:
+    """`ipfs add` without raw leaves: honest data. What a cheat gains: nothing, it is bounded all the same."""
+    store, piece = MemoryStore(), bytes(256 * 1024)
+    leaf = put(store, data(2, piece, len(piece)))
+    root = put(store, data(2, None, 32 * len(piece), (len(piece),) * 32), *[(b"", leaf)] * 32)
+    tree = put(store, data(1), (b"a", root), *[(b"b%d" % number, leaf) for number in range(8)])
+    limits = ReadLimits(max_bytes=40 * len(piece), max_entries=10)
+    assert unixfs.export(tree, store, tmp_path / "tree", limits).size == 40 * len(piece)
+    assert unixfs.count_entries(tree, store, limits) == 10
+    less = replace(limits, max_bytes=7 * len(piece))
+    for read in (unixfs.count_entries, lambda *given: list(unixfs.walk(*given))):
+        with pytest.raises(TooLarge, match="bytes"):
+            read(tree, store, less)
 
 
 def test_walk__inner_nodes_larger_than_their_content_needs__refused() -> None:

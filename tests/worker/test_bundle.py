@@ -1,53 +1,46 @@
-"""hearth worker bundle, and the canary: a known key, its password and RPC tokens stand in no output at all."""
+"""hearth worker bundle, and the canary: known keys, their passwords and RPC tokens stand in no output at all."""
 
 from __future__ import annotations
 
 import json
-import signal
+import shutil
 import stat
 import urllib.request
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from hearth.chain import keys
+from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
+from tests.kit.canary import (
+    TOKENS,
+    core_limit,
+    dies_without_a_core,
+    family,
+    files_below,
+    forms_of,
+    leaks,
+    seen_outside,
+    with_tokens,
+)
 from tests.kit.exchange import PASSWORD, Exchange, Scenario, status
-from tests.kit.running import wait
+from tests.kit.running import start_python, wait
 from tests.kit.town import hearth
 
 pytestmark = pytest.mark.e2e
 
-TOKENS = ("tok-canary-of-a-path-71", "tok-canary-of-a-query-72", "tok-canary-of-a-user-73")
-
-
-def secrets(scenario: Scenario) -> list[bytes]:
-    """Return every form of what must stand nowhere."""
-    key = scenario.secret
-    texts = [key.hex(), key.hex().upper(), str(int.from_bytes(key, "big")), PASSWORD, *TOKENS]
-    return [key, *(text.encode() for text in texts)]
-
-
-def family(pid: int) -> list[int]:
-    """Return a process and all that descend from it."""
-    found = [pid]
-    for one in found:
-        with suppress(OSError):
-            for task in Path(f"/proc/{one}/task").iterdir():
-                found += [int(child) for child in (task / "children").read_text().split()]
-    return found
-
-
-def seen_outside(pid: int) -> dict[str, bytes]:
-    """Return the arguments and environments of a process and its children, as another process sees them."""
-    found = {}
-    for one in family(pid):
-        for name in ("cmdline", "environ"):
-            with suppress(OSError):  # it has ended meanwhile
-                found[f"{one}/{name}"] = Path(f"/proc/{one}/{name}").read_bytes()
-    return found
+JOB = """\
+version: 1
+name: canary
+runtime: wasm
+module: ./program.wasm
+resources: {cpus: 1, memory: 64MiB}
+limits: {runtime: 10s, deadline: 1h}
+price: {max_rate: "1.20/h"}
+"""
 
 
 @pytest.mark.parametrize("scenario", [{"turns": 300_000_000}], indirect=True)
@@ -55,9 +48,7 @@ def test_bundle__worker_at_work__helps_and_no_secret_is_in_it_or_anywhere(
     exchange: Exchange, scenario: Scenario, tmp_path: Path
 ) -> None:
     config, home, port = scenario.home / "worker.toml", exchange.user_home, free_port()
-    path, query, user = TOKENS
-    url = exchange.url.replace("127.0.0.1", f"user:{user}@127.0.0.1")
-    rpc = f'"http://127.0.0.1:{free_port()}/v3/{path}", "{url}/?apikey={query}"'
+    rpc = f'"{with_tokens(f"http://127.0.0.1:{free_port()}")}", "{with_tokens(exchange.url, path=False)}"'
     text = config.read_text().replace(f'"{exchange.url}"', rpc).replace('listen = ""', f'listen = "127.0.0.1:{port}"')
     config.write_text(text)
     scenario.start()
@@ -67,8 +58,7 @@ def test_bundle__worker_at_work__helps_and_no_secret_is_in_it_or_anywhere(
     assert scenario.process is not None
     outside: dict[str, bytes] = {}
     wait(lambda: outside.update(seen_outside(scenario.process.pid)) or len(family(scenario.process.pid)) > 1, "it runs")  # type: ignore[union-attr]
-    limits = Path(f"/proc/{scenario.process.pid}/limits").read_text()
-    assert [line.split()[4:6] for line in limits.splitlines() if line.startswith("Max core")] == [["0", "0"]]
+    assert core_limit(scenario.process.pid) == ["0", "0"]
     scenario.settled(job)
     wait(lambda: (status(scenario.home) or {}).get("reasons", {}).get(bad.hex()), "the reason is told")
 
@@ -103,14 +93,66 @@ def test_bundle__worker_at_work__helps_and_no_secret_is_in_it_or_anywhere(
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/{page}", timeout=10) as answer:
             places[page] = answer.read()
     # A process that dies by a fault leaves no memory behind.
-    scenario.process.send_signal(signal.SIGABRT)
-    assert scenario.process.wait(30) == -signal.SIGABRT
+    assert dies_without_a_core(scenario.process.pid)
     assert list(scenario.home.glob("core*")) == []
-    state = (scenario.home / "state").rglob("*")
-    places |= {str(path): path.read_bytes() for path in [Path(log), *state] if path.is_file()}
+    places |= {log: Path(log).read_bytes(), **files_below(scenario.home / "state")}
     assert len(places) > 15
-    leaks = [(place, canary) for place, content in places.items() for canary in secrets(scenario) if canary in content]
-    assert leaks == []
+    assert leaks(places, forms_of(scenario.secret, PASSWORD)) == []
+
+
+def test_keeper_and_submitter__at_work__no_secret_is_seen_from_outside_or_lies_anywhere(
+    exchange: Exchange, tmp_path: Path
+) -> None:
+    """Settings hold the tokens, a file of mode 600 the password: neither stands anywhere else."""
+    secret, password, temporary = bytes(devnet.account(3).key), tmp_path / "password", tmp_path / "tmp"
+    temporary.mkdir()
+    password.write_text(PASSWORD)
+    password.chmod(0o600)
+    network, url = str(exchange.net.network_file), with_tokens(exchange.url, path=False)
+    keys.create_key(tmp_path / "keys", "canary", PASSWORD, secret=secret, devnet=True)
+    facts = f'network = "{network}"\nrpc = ["{url}"]\n'
+    (tmp_path / "keeper.toml").write_text(
+        f'{facts}home = "keeper"\n[account]\nkeystore = "keys/canary.json"\npassword_file = "password"\n'
+        '[metrics]\nlisten = ""\n'
+    )
+    user = tmp_path / "user"
+    user.mkdir(mode=0o700)
+    shutil.copytree(tmp_path / "keys", user / "keys")
+    (user / "config.toml").write_text(f'{facts}password_file = "{password}"\n')
+    (tmp_path / "job.yaml").write_text(JOB)
+    exchange.module("program", 1_000_000)
+    shutil.copy(exchange.home / "program.wasm", tmp_path)
+    environ = {"HEARTH_HOME": str(user), "TMPDIR": str(temporary)}
+    submit = ("-m", "hearth.cli", "submit", "job.yaml", "--anyway", "--yes", "--json")
+    running = {
+        "keeper": start_python(tmp_path / "keeper.log", "-m", "keeper", "--config", "keeper.toml", **environ),
+        "submit": start_python(tmp_path / "submit.log", *submit, "--wait", **environ),
+    }
+    outside: dict[str, bytes] = {}
+    try:
+        wait(lambda: (tmp_path / "keeper" / "status.json").exists(), "the keeper works", 40)
+        wait(lambda: b"posted" in (tmp_path / "submit.log").read_bytes(), "the job is posted", 40)
+        for process in running.values():
+            outside |= seen_outside(process.pid)
+            assert core_limit(process.pid) == ["0", "0"]
+            assert dies_without_a_core(process.pid)
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
+    command = ("keeper", "bundle", "--config", str(tmp_path / "keeper.toml"), "--log", str(tmp_path / "keeper.log"))
+    for name, told in {
+        "keeper bundle": hearth(user, *command, "--json"),
+        "keeper status": hearth(user, "keeper", "status", "--config", str(tmp_path / "keeper.toml"), "--json"),
+        "a refusal": hearth(user, "wallet", "send", "0x" + "11" * 20, "9999999", "--json"),
+        "settings": hearth(user, "doctor", "--json"),
+    }.items():
+        outside[name] = (told.out + told.err).encode()
+    written = (tmp_path / "keeper", user / "data", temporary)
+    found = files_below(*written) | {str(path): path.read_bytes() for path in tmp_path.glob("*.log")}
+    found |= {name: content for name, content in files_below(user).items() if not name.endswith("config.toml")}
+    assert len(outside) >= 8 and any(name.endswith(".db") for name in found)
+    assert leaks(outside | found, forms_of(secret, PASSWORD)) == []
 
 
 def test_bundle__worker_toml_that_is_broken__says_so_and_tells_the_rest(tmp_path: Path, exchange: Exchange) -> None:

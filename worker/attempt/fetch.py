@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import BadDestination, BadDocument, HearthError, StorageError, TooLarge
+from hearth.protocol.runtimes import MAX_INPUT_ENTRIES
 from hearth.protocol.types import Outcome, Terms
 from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.spec import ResolvedSpec, needs_of, parse_canonical
@@ -26,8 +27,6 @@ from worker.attempt.supply import Supply
 from worker.attempt.task import Bounds, Broken, Progress, Refused, Stopped
 from worker.decide import SpecFacts
 
-MAX_INPUT_ENTRIES: Final = 100_000
-"""Files and folders that a job may bring, all of its data together: an empty one takes an inode as well."""
 LOOK_BYTES: Final = 4 << 20
 """Bytes of data that are read at most of a job that was not taken."""
 

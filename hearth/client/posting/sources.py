@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import ConfigError, SpecError, StorageError
+from hearth.base.errors import ConfigError, SpecError, StorageError, TooLarge
+from hearth.protocol.runtimes import MAX_INPUT_ENTRIES
 from hearth.protocol.units import format_size
 
 if TYPE_CHECKING:
@@ -27,20 +29,18 @@ class Sources:
         self._store = store
         self._scratch = scratch
         self.blobs: dict[str, Blob] = {}
+        self._entries = 0
 
     def name(self, src: str, *, field: str, workdir: bool) -> Blob:
-        """Return the CID and size of a source, without storing any of it.
+        """Return the CID and size of a source, without storing any of it. Each source of a job is named once.
 
-        Raises SpecError NO_SOURCE, StorageError URL_DOWN, TOO_LARGE, and what reading a CID raises.
+        Raises SpecError NO_SOURCE, TOO_MANY_FILES, StorageError URL_DOWN, TOO_LARGE, and what reading a CID raises.
         """
         from hearth.spec import Blob
-        from hearth.storage import cid, unixfs
+        from hearth.storage import unixfs
 
         if src.startswith("ipfs://"):
-            root, path = cid.parse_uri(src)
-            target = unixfs.resolve(root, path, self._store) if path else root
-            size = sum(entry.size for entry in unixfs.walk(target, self._store) if entry.kind == "file")
-            self.blobs[src] = Blob(cid=str(target), size=size)
+            self.blobs[src] = self._stored(src, field)
             return self.blobs[src]
         path_here = self._path(src)
         if _is_url(src):
@@ -55,8 +55,45 @@ class Sources:
                 )
             )
         entry = unixfs.name_path(path_here, ignore=_rules(path_here, workdir))
+        self._count(entry.files + entry.folders, field)
         self.blobs[src] = Blob(cid=str(entry.cid), size=entry.size)
         return self.blobs[src]
+
+    def _stored(self, src: str, field: str) -> Blob:
+        """Return the CID, in the one spelling that specs have, and the size of what lies in a store already."""
+        from hearth.spec import Blob
+        from hearth.storage import cid, unixfs
+
+        root, path = cid.parse_uri(src)
+        target = unixfs.resolve(root, path, self._store) if path else root
+        if target.version == 0:
+            # The CIDs that `ipfs add` prints where nothing else is asked for: the same block, an older spelling.
+            target = replace(target, version=1)
+        limits = unixfs.ReadLimits(max_entries=MAX_INPUT_ENTRIES)
+        try:
+            found = [entry.size for entry in unixfs.walk(target, self._store, limits)]
+        except TooLarge as error:
+            if error.details.get("what") != "entries":
+                raise
+            raise self._too_many(field) from error
+        self._count(len(found), field)
+        return Blob(cid=str(target), size=sum(found))
+
+    def _count(self, entries: int, field: str) -> None:
+        """Count files and folders over all sources of the job: a worker takes no more. Raises SpecError."""
+        self._entries += entries
+        if self._entries > MAX_INPUT_ENTRIES:
+            raise self._too_many(field)
+
+    def _too_many(self, field: str) -> SpecError:
+        return self._loaded.located(
+            SpecError(
+                f"{field}: with it the job brings more than {MAX_INPUT_ENTRIES:,} files and folders, which no worker takes",
+                hint="pack them into an archive, or leave some out of the workdir: .hearthignore",
+                code="TOO_MANY_FILES",
+                field=field,
+            )
+        )
 
     def check_program(self, memory_bytes: int) -> None:
         """Refuse a job whose runtime runs WebAssembly, and whose module no worker could start with so much memory.

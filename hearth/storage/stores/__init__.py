@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hearth.base.errors import ConfigError
+from hearth.base.text import redact_url
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, Store, StoreBase, StoreStatus, Timed
 from hearth.storage.stores.chain import Chain, StoreFault
 from hearth.storage.stores.folder import FolderStore
@@ -63,4 +64,7 @@ def open_store(first: str, *others: str) -> Store:
 
 
 def _bad_url(url: str, why: str) -> ConfigError:
-    return ConfigError(f"the store URL {url!r} is not usable: {why}", hint="hearth init", code="BAD_STORE_URL", url=url)
+    shown = redact_url(url)  # what is wrong with it may be the very key in it
+    return ConfigError(
+        f"the store URL {shown} is not usable: {why}", hint="hearth init", code="BAD_STORE_URL", url=shown
+    )

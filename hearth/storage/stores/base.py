@@ -37,7 +37,7 @@ class Store(Protocol):
 
     @property
     def url(self) -> str:
-        """Return the URL that opens this store again, also its name in messages."""
+        """Return the store's name in messages: its URL, of a gateway without its path, which may be a key."""
 
     @property
     def writable(self) -> bool:
@@ -100,7 +100,7 @@ class StoreBase(ABC):
 
     @property
     def url(self) -> str:
-        """Return the URL that opens this store again, also its name in messages."""
+        """Return the store's name in messages: its URL, of a gateway without its path, which may be a key."""
         return self._url
 
     @property

@@ -18,6 +18,7 @@ from hearth.base import peer
 from hearth.base.addresses import is_local_name
 from hearth.base.errors import BlockMissing, StorageError, StoreDown, TooLarge
 from hearth.base.http import Host, pieces
+from hearth.base.text import redact_url
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, StoreBase, StoreStatus
@@ -53,7 +54,7 @@ class GatewayStore(StoreBase):
         public = not secure and not is_local_name(self._name)
         self._host = Host(self._name, url.port or (443 if secure else 80), secure=secure, public=public)
         self._floor = floor or Floor()
-        super().__init__(f"gateway+{self._base}", writable=False)
+        super().__init__(f"gateway+{redact_url(self._base)}", writable=False)
 
     def _read(self, cid: Cid, timeout: float) -> bytes:
         return self._get(str(cid), timeout, cid)
@@ -83,6 +84,8 @@ class GatewayStore(StoreBase):
             return
         if response.status in _REDIRECTS:
             target = response.headers.get("Location", "")[:200]
+            if self._path:
+                target = target.replace(self._path, "/...")
             raise self._down(f"it redirects to {target!r}, which is not followed: name a gateway that answers itself")
         if cid is not None and response.status in (404, 410, 504):
             raise self._missing(cid, f"HTTP {response.status}")

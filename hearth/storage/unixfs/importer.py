@@ -130,6 +130,7 @@ def import_path(
         links: list[Link] = []
         seen = Names(relative)
         size = files = 0
+        folders = 1
         for item in sorted(os.scandir(descriptor), key=lambda found: found.name):
             child = f"{relative}/{item.name}" if relative else item.name
             if ignore is not None and ignore(child, item.is_dir(follow_symlinks=False)):
@@ -140,8 +141,9 @@ def import_path(
             links.append(Link(entry.cid, raw, entry.tsize))
             size += entry.size
             files += entry.files
+            folders += entry.folders
         cid, tsize = put_directory(links, sink, relative)
-        return Entry(cid, "directory", size, tsize, files, relative)
+        return Entry(cid, "directory", size, tsize, files, relative, folders)
 
     return add(path, None, "")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, Protocol
 
 from hearth.storage import cid as cids
@@ -52,7 +52,8 @@ class Entry:
     """Describe one file or directory.
 
     `path` relative, "" for the root; `size` content bytes; `tsize` bytes of all its blocks, repeats counted each time;
-    `files` regular files in it. Readers leave `tsize` 0, and `walk` a directory's `size` and `files`: not known there.
+    `files` regular files in it; `folders` directories with itself, told by the importer alone. Readers leave `tsize`
+    0, and `walk` a directory's `size` and `files`: not known there.
     """
 
     cid: Cid
@@ -61,6 +62,7 @@ class Entry:
     tsize: int
     files: int = 1
     path: str = ""
+    folders: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

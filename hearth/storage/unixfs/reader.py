@@ -43,18 +43,26 @@ class Budget:
     def __init__(self, source: BlockSource, limits: ReadLimits) -> None:
         self._source = source
         self._limits = limits
-        self._blocks = self._entries = self._bytes = self._node_bytes = 0
+        self._blocks = self._entries = self._bytes = self._node_bytes = self._held_bytes = 0
         self._below = dict(limits.max_below)
 
     def node(self, cid: Cid) -> DagNode:
-        """Read an inner node."""
+        """Read a node. What a file's node holds of the file itself is content, and is bounded as that.
+
+        Kubo's layout without raw leaves puts all of a file into nodes.
+        """
         if cid.codec != cids.DAG_PB:
             raise corrupt(cid, f"a {cids.CODECS[cid.codec]} block is no UnixFS directory or file node")
         block = self.block(cid)
-        self._node_bytes += len(block)
+        node = decode_dag_node(cid, block)
+        held = len(node.data) if node.kind in (TYPE_FILE, TYPE_RAW) else 0
+        self._held_bytes += held
+        if self._held_bytes > self._limits.max_bytes:
+            raise _over("bytes", self._limits.max_bytes)
+        self._node_bytes += len(block) - held
         if self._node_bytes > self._limits.max_node_bytes:
             raise _over("bytes of inner nodes", self._limits.max_node_bytes)
-        return decode_dag_node(cid, block)
+        return node
 
     def block(self, cid: Cid) -> bytes:
         """Read a block, counted each time it is read."""
