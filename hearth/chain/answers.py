@@ -29,7 +29,12 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 # What clients say of one and the same case: tests/chain/test_clients.py asks anvil and geth. Others' words are beside.
 _OUT_OF_GAS = re.compile(r"out ?of ?gas|gas required exceeds", re.I)
 _REVERT = re.compile(rf"revert|vm execution error|invalid ?(fe)? ?opcode|{_OUT_OF_GAS.pattern}", re.I)
-_RATE = re.compile(r"rate.?limit|too many requests|requests? per|throughput|compute units|capacity", re.I)
+_LOGS_LIMIT: Final = -32005
+_LIMITED: Final = (429, _LOGS_LIMIT, -32007, -32029)
+"""Codes of errors that mean "slow down": EIP-1474's limit, which for logs is one of results, and providers' own."""
+_RATE = re.compile(
+    r"rate.?limit|too many requests|requests? (per|rate|limit|count)|\brps\b|throughput|compute units|capacity", re.I
+)
 _TOO_MUCH = re.compile(
     r"too many|more than|exceed|limit|range|too large|too big|size|query returned|timed? ?out|timeout|narrow", re.I
 )
@@ -55,7 +60,8 @@ _NEVER = re.compile(
 class ProviderFailed(Exception):
     """One provider did not answer, or not with what was asked for; another may.
 
-    `wait` is the seconds that it asked to be left alone, `code` that of the error where no other answers either.
+    `wait` is the seconds that it asked to be left alone, `throttled` says that it is asked too often, and `code` is
+    that of the error where no other answers either.
     """
 
     def __init__(
@@ -203,15 +209,20 @@ def transaction(raw: Any) -> Transaction:
 # ---- errors ----
 
 
-def failure_of(error: Any, method: str) -> Exception:
-    """Turn a JSON-RPC error object into the exception that says what to do about it."""
+def failure_of(error: Any, method: str, wait: float = 0.0) -> Exception:
+    """Turn a JSON-RPC error object into the exception that says what to do about it.
+
+    `wait` is the seconds that the answer asks to be left alone.
+    """
     if not isinstance(error, dict):
         return ProviderFailed(str(error)[:200])
     code = error.get("code")
     text = plain(str(error.get("message", ""))[:_TEXT])
-    if code == 429 or (_RATE.search(text) and not _REVERT.search(text)):
-        return ProviderFailed(f"rate limited: {text}", throttled=True)
-    if method == "eth_getLogs" and (code == -32005 or _TOO_MUCH.search(text)) and not _BEYOND_HEAD.search(text):
+    is_logs = method == "eth_getLogs"
+    limited = code in _LIMITED and not (is_logs and code == _LOGS_LIMIT)
+    if (limited or _RATE.search(text)) and not _REVERT.search(text):
+        return ProviderFailed(f"it is asked too often: {text}", wait, throttled=True)
+    if is_logs and (code == _LOGS_LIMIT or _TOO_MUCH.search(text)) and not _BEYOND_HEAD.search(text):
         return TooMuch(text)
     if method == "eth_sendRawTransaction":
         sent = _pool_refusal(text)

@@ -13,7 +13,6 @@ import http.client
 import itertools
 import json
 import ssl
-import threading
 import time
 import zlib
 from collections.abc import Callable
@@ -35,27 +34,10 @@ BYTES_A_VALUE: Final = 16
 MIN_SECRET: Final = 5
 """Characters below which a part of a URL is not looked for in a provider's words."""
 
+_LATE: Final = (408, 504, 524)
+"""HTTP statuses by which a gateway says that the node behind it took too long: for logs, that they are too many."""
+
 Parsed = TypeVar("Parsed")
-
-
-class TokenBucket:
-    """Let through `rate` requests a second, `burst` at once."""
-
-    def __init__(self, rate: float, burst: float, clock: Callable[[], float], sleep: Callable[[float], None]) -> None:
-        self._rate, self._burst = rate, burst
-        self._clock, self._sleep = clock, sleep
-        self._tokens, self._at = burst, clock()
-        self._lock = threading.Lock()
-
-    def take(self) -> None:
-        """Take one token, waiting for it where there is none."""
-        with self._lock:
-            now = self._clock()
-            self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate) - 1
-            self._at = now
-            wait = max(0.0, -self._tokens / self._rate)
-        if wait:
-            self._sleep(wait)
 
 
 class _Http(NamedTuple):
@@ -69,7 +51,7 @@ class _Http(NamedTuple):
 class Endpoint:
     """One RPC URL. The URL may carry a secret: only `name` is ever shown. Threads may share it."""
 
-    def __init__(self, url: str, timeout: float, bucket: TokenBucket) -> None:
+    def __init__(self, url: str, timeout: float) -> None:
         """Open nothing yet; `timeout` is seconds for one whole answer. Raises ConfigError BAD_RPC_URL."""
         try:
             parts = urlsplit(url)
@@ -82,7 +64,6 @@ class Endpoint:
             )
         self.name = f"{parts.scheme}://{parts.hostname}" + (f":{port}" if port else "")
         self.timeout = timeout
-        self._bucket = bucket
         secure = parts.scheme == "https"
         # A provider on this machine or its network is as good as any: whoever owns the worker has named it.
         self._host = Host(parts.hostname, port or (443 if secure else 80), secure=secure, public=False)
@@ -104,7 +85,6 @@ class Endpoint:
 
         Raises ProviderFailed, TooMuch, or the typed error of a refusal by a contract or a pool.
         """
-        self._bucket.take()
         number = next(self._ids)
         request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
         is_logs = method == "eth_getLogs"
@@ -125,23 +105,24 @@ class Endpoint:
     def _result_of(self, found: _Http, method: str, number: int, limit: int) -> Any:
         """Return the result in an HTTP answer. Raises what `ask` raises."""
         wait = retry_after(found.retry_after)
-        if found.status == 429:
-            raise ProviderFailed("rate limited (429)", wait, throttled=True)
+        if found.status == 429 or (found.status == 503 and wait):
+            raise ProviderFailed(f"it is asked too often (HTTP status {found.status})", wait, throttled=True)
         if found.status == 413 and method == "eth_getLogs":
             raise TooMuch("413")
         if 300 <= found.status < 400:
             raise ProviderFailed(f"it redirects (HTTP status {found.status}), which an RPC may not")
+        late = found.status in _LATE
         try:
             answer = read_json(found.body, max_bytes=limit, max_values=1000 + len(found.body) // BYTES_A_VALUE)
         except ValueError as error:
             if found.status >= 400:
-                raise ProviderFailed(f"HTTP status {found.status}", wait) from error
+                raise ProviderFailed(f"HTTP status {found.status}", wait, timeout=late) from error
             raise ProviderFailed(f"it sent a broken answer: {str(error)[:200]}", code="RPC_BROKEN") from error
         # Some providers wrap ordinary JSON-RPC errors in HTTP 400; what could not be read has no id.
         if isinstance(answer, dict) and answer.get("error") is not None and answer.get("id") in (number, None):
-            raise failure_of(json.loads(self._hide(json.dumps(answer["error"]))), method)
+            raise failure_of(json.loads(self._hide(json.dumps(answer["error"]))), method, wait)
         if found.status >= 400:
-            raise ProviderFailed(f"HTTP status {found.status}", wait)
+            raise ProviderFailed(f"HTTP status {found.status}", wait, timeout=late)
         if not isinstance(answer, dict) or answer.get("id") != number or "result" not in answer:
             raise ProviderFailed("it sent no answer to this request", code="RPC_BROKEN")
         return answer["result"]

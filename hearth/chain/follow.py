@@ -29,6 +29,8 @@ SPAN: Final = 5_000
 """Blocks that one `read` catches up at most, so that progress is kept."""
 _PATIENCE: Final = 3
 """Reads after which a block's logs are believed against its bloom."""
+_CHANCE: Final = 0.01
+"""How often a bloom may announce a log by chance for the cursor to wait for it; above, it is asked for once more."""
 _CROWDED: Final = 256
 _FULL: Final = 1024
 """Bits of 2,048 in a bloom, above which one of our topics, or a contract, is there by chance too often."""
@@ -257,16 +259,22 @@ class Cursor:
         return logs, marks
 
     def _logs_of(self, block: Block) -> list[Log] | None:
-        """Return a block's logs; None where the block's bloom says that some are missing, for a few reads."""
+        """Return a block's logs; None where the block's bloom says that some are missing, for a few reads.
+
+        Where a bloom is as full as that of a busy chain, it often says so by chance, and a cursor that waited each time
+        would not keep up: it asks a second time instead.
+        """
         here = [a for a in self._addresses if _in_bloom(block.bloom, bytes.fromhex(a[2:]))]
         if not here:
             return []
         logs = self._port.logs(self._addresses, block_hash=block.hash)
         if not self._is_suspicious(block.bloom, logs):
             return logs
+        self.suspicions += 1
+        if self._chance(block.bloom, logs) > _CHANCE:
+            return max(logs, self._port.logs(self._addresses, block_hash=block.hash), key=len)
         seen = self._suspected[1] + 1 if self._suspected[0] == block.hash else 1
         self._suspected = (block.hash, seen)
-        self.suspicions += 1
         return logs if seen >= _PATIENCE else None
 
     def _is_suspicious(self, bloom: bytes, logs: list[Log]) -> bool:
@@ -282,6 +290,14 @@ class Cursor:
         if bits > _FULL or (logs and (bits > _CROWDED or not self._topics)):
             return False
         return not self._topics or any(_in_bloom(bloom, t) for t in self._topics if t not in have)
+
+    def _chance(self, bloom: bytes, logs: list[Log]) -> float:
+        """Return how often a bloom this full announces a log of ours that is not there."""
+        there = (int.from_bytes(bloom, "big").bit_count() / 2048) ** 3
+        have = {log.topics[0] for log in logs if log.topics}
+        contract = 1.0 if logs else 1 - (1 - there) ** len(self._addresses)
+        topic = 1 - (1 - there) ** sum(topic not in have for topic in self._topics) if self._topics else 1.0
+        return contract * topic
 
     def _block(self, number: int) -> Block:
         found = self._port.block(number)

@@ -1,9 +1,11 @@
 """Several providers of one chain: whom to ask, whom to leave alone for a while, and whom to believe.
 
-A provider that fails, however it does, is set aside with growing pauses and the next one is asked. What all honest
-providers must answer alike (a block, a read pinned to one, logs) counts where more than half of those that answer say
-it: of three, one that lies is outvoted and set aside; of two, a contradiction is NO_QUORUM; one alone is believed.
-Why so: docs/decisions/0025-which-provider-is-believed.md.
+A provider that fails, however it does, is set aside with growing pauses and the next one is asked. One that says that
+it is asked too often has not failed: it is left alone for as long as it wants, and asked less often from then on.
+
+What all honest providers must answer alike (a block, a read pinned to one, logs) counts where more than half of those
+that answer say it: of three, one that lies is outvoted and set aside; of two, a contradiction is NO_QUORUM; one alone
+is believed. Why so: docs/decisions/0025-which-provider-is-believed.md, 0030-how-often-a-provider-is-asked.md.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from typing import Any, Final, Generic, NamedTuple, TypeVar
 from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError
 from hearth.chain import answers
 from hearth.chain.answers import ProviderFailed, TooMuch
-from hearth.chain.endpoint import Endpoint, TokenBucket
+from hearth.chain.endpoint import Endpoint
+from hearth.chain.pace import TokenBucket
 from hearth.chain.port import Block
 
 Value = TypeVar("Value")
@@ -29,7 +32,7 @@ PATIENCE_SECONDS: Final = 1.0
 FORGIVEN_SECONDS: Final = 60.0
 """After so long without a failure the pauses begin anew; a provider may be slow for its time-out in as long."""
 _MAX_WAIT: Final = 30.0
-"""Seconds: the longest Retry-After that is honoured by waiting."""
+"""Seconds: the longest that a provider which is asked too often is left alone, whatever its Retry-After says."""
 _MAX_PAUSE: Final = 300.0
 """Seconds: the longest that a provider which keeps failing is left alone."""
 _RECENT_SECONDS: Final = 0.5
@@ -59,17 +62,23 @@ class Said(NamedTuple, Generic[Value]):
 class Provider:
     """One endpoint with its health."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, pace: TokenBucket) -> None:
         self.endpoint = endpoint
+        self.pace = pace
         self.name = endpoint.name
         self.down_until = 0.0
         self.failures = 0
+        self.throttles = 0
         self.fault: ProviderFailed | None = None
         """How it failed last, None since it answered."""
         self.verified = False
         self.proven = False
         """Whether it has ever served this chain to this process."""
         self.slow, self.slow_since = 0.0, 0.0
+
+    def rests(self, now: float) -> bool:
+        """Say whether it asked to be left alone until later."""
+        return now < self.down_until and self.fault is not None and self.fault.throttled
 
 
 class Providers:
@@ -91,7 +100,7 @@ class Providers:
     ) -> None:
         if not urls:
             raise ConfigError("no RPC address is configured", hint="use --rpc URL", code="NO_RPC")
-        self._all = [Provider(Endpoint(url, timeout, TokenBucket(rate, burst, clock, sleep))) for url in urls]
+        self._all = [Provider(Endpoint(url, timeout), TokenBucket(rate, burst, clock, sleep)) for url in urls]
         self._want_chain, self._want_genesis = chain_id, genesis_hash
         self._timeout, self._attempts = timeout, attempts
         self._clock, self._sleep = clock, sleep
@@ -291,6 +300,7 @@ class Providers:
         `refused` takes up who will not serve as much at once, or not in time; without it that is a failure, since a
         single block cannot be asked for in halves.
         """
+        self._let_rest()
         for provider in self._order():
             try:
                 said = Said(provider, self._ask(provider, method, params, parse, timed=refused is None), None)
@@ -313,10 +323,14 @@ class Providers:
             yield said
 
     def _order(self) -> list[Provider]:
-        """List the providers to ask: from the sticky one on, those set aside left out unless all are."""
+        """List the providers to ask: from the sticky one on, those set aside left out unless all are.
+
+        Who is asked too often is left out even then, as long as anybody else can be asked.
+        """
         order = self._all[self._current :] + self._all[: self._current]
         now = self._clock()
-        return [one for one in order if one.down_until <= now] or order
+        up = [one for one in order if one.down_until <= now]
+        return up or [one for one in order if not one.rests(now)] or order
 
     def _ask(
         self, provider: Provider, method: str, params: list[Any], parse: Callable[[Any], Value], *, timed: bool
@@ -324,17 +338,25 @@ class Providers:
         """Ask one provider. Raises ProviderFailed, TooMuch, HearthError."""
         if not provider.verified:
             self._verify(provider)
-        began = self._clock()
-        self.counts["requests"] += 1
-        value = provider.endpoint.ask(method, params, parse)
+        value, took = self._send(provider, method, params, parse)
         now = self._clock()
         if now - provider.down_until > FORGIVEN_SECONDS:
             provider.failures = 0
+        provider.throttles = 0
         provider.down_until = min(provider.down_until, now)
         provider.fault = None
         if timed:
-            self._time(provider, now - began, now)
+            self._time(provider, took, now)
         return value
+
+    def _send(
+        self, provider: Provider, method: str, params: list[Any], parse: Callable[[Any], Value]
+    ) -> tuple[Value, float]:
+        """Send one request when it is its turn; return the answer, and the seconds that it took."""
+        provider.pace.take()
+        self.counts["requests"] += 1
+        began = self._clock()
+        return provider.endpoint.ask(method, params, parse), self._clock() - began
 
     def _time(self, provider: Provider, took: float, now: float) -> None:
         """Set aside who is slow again and again: each answer in time, and a round of them never."""
@@ -346,14 +368,26 @@ class Providers:
             provider.slow, provider.slow_since = 0.0, now
 
     def _set_aside(self, provider: Provider, failed: ProviderFailed) -> None:
+        """Leave a provider alone for a while: one that failed, or one that is asked too often and works otherwise."""
         if failed.throttled:
             self.counts["throttled"] += 1
-        provider.failures += 1
-        provider.verified = False
-        backoff = random.uniform(0.5, 1.0) * min(_MAX_PAUSE, 0.5 * 2 ** min(provider.failures, 12))
-        provider.down_until = self._clock() + max(failed.wait, backoff)
+            provider.throttles += 1
+            provider.pace.slow_down()
+            times, longest = provider.throttles, _MAX_WAIT
+        else:
+            provider.failures += 1
+            provider.verified = False
+            times, longest = provider.failures, _MAX_PAUSE
+        pause = random.uniform(0.5, 1.0) * min(longest, 0.5 * 2 ** min(times, 12))
+        provider.down_until = self._clock() + max(pause, min(_MAX_WAIT, failed.wait))
         provider.fault = failed
         self._on_fault(provider.name, failed.why)
+
+    def _let_rest(self) -> None:
+        """Wait until the first may be asked again, where all of them say that they are asked too often."""
+        now = self._clock()
+        if all(one.rests(now) for one in self._all):
+            self._sleep(min(one.down_until for one in self._all) - now)
 
     def verify(self) -> None:
         """Check every provider that answers against the pinned chain.
@@ -377,15 +411,12 @@ class Providers:
     def _verify(self, provider: Provider) -> None:
         """Refuse a provider of another chain, before its first answer is used and after every outage."""
         if self._want_chain is not None:
-            self.counts["requests"] += 1
-            served = provider.endpoint.ask("eth_chainId", [], answers.quantity)
+            served, _ = self._send(provider, "eth_chainId", [], answers.quantity)
             if served != self._want_chain:
                 raise _wrong_chain(f"chain id {served}, not {self._want_chain}")
         if self._want_genesis is not None:
-            self.counts["requests"] += 1
-            found = provider.endpoint.ask(
-                "eth_getBlockByNumber", ["0x0", False], lambda raw: answers.digest(raw["hash"])
-            )
+            genesis = "eth_getBlockByNumber", ["0x0", False]
+            found, _ = self._send(provider, *genesis, lambda raw: answers.digest(raw["hash"]))
             if found != self._want_genesis:
                 raise _wrong_chain("another genesis block")
         provider.verified = provider.proven = True
@@ -396,9 +427,9 @@ class Providers:
             raise refused[0]
         if self._serve_another_chain():
             raise self._nobody("eth_chainId")
-        if attempt + 1 < self._attempts:
-            wait = min((one.fault.wait for one in self._all if one.fault is not None), default=0.0)
-            self._sleep(min(_MAX_WAIT, wait or random.uniform(0.5, 1.0) * 0.25 * 2**attempt))
+        now = self._clock()
+        if attempt + 1 < self._attempts and not all(one.rests(now) for one in self._all):
+            self._sleep(random.uniform(0.5, 1.0) * 0.25 * 2**attempt)
 
     def _serve_another_chain(self) -> bool:
         """Say whether every provider serves another chain, and none ever served this one to this process."""

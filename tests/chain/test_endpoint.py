@@ -14,7 +14,7 @@ from hearth.base import peer
 from hearth.base.errors import ChainError, ConfigError
 from hearth.chain import answers, endpoint
 from hearth.chain.answers import ProviderFailed
-from hearth.chain.endpoint import Endpoint, TokenBucket
+from hearth.chain.endpoint import Endpoint
 from hearth.chain.rpc import Web3Chain
 from tests.chain.test_rpc import Provider, block_json, serving
 from tests.kit import liars
@@ -27,7 +27,7 @@ SECONDS = 0.4
 
 
 def open_endpoint(url: str, timeout: float = SECONDS) -> Endpoint:
-    return Endpoint(url, timeout, TokenBucket(1000, 1000, time.monotonic, time.sleep))
+    return Endpoint(url, timeout)
 
 
 @pytest.fixture
@@ -130,7 +130,7 @@ def test_logs__more_than_an_answer_may_have__are_asked_for_in_halves(
 
 
 def test_endpoint__secret_in_its_url__is_used_and_never_shown() -> None:
-    found = Endpoint("https://me:s%20ecret@rpc.example.org/v2/KEY?x=KEY", 1, TokenBucket(1, 1, time.time, time.sleep))
+    found = Endpoint("https://me:s%20ecret@rpc.example.org/v2/KEY?x=KEY", 1)
     assert found.name == "https://rpc.example.org"
     assert found._target == "/v2/KEY?x=KEY" and found._headers["Host"] == "rpc.example.org"
     assert found._headers["Authorization"] == "Basic bWU6cyBlY3JldA=="

@@ -254,6 +254,32 @@ def test_read__bloom_wrong_by_chance__is_believed_after_three_reads() -> None:
     assert tick.behind == 0 and tick.logs == ()
 
 
+def crowd(rng: random.Random, count: int = 115) -> list[Event]:
+    """Return others' events, as many as make a bloom say what is not so most often."""
+    return [Event("0x" + rng.randbytes(20).hex(), (rng.randbytes(32), rng.randbytes(32)), b"") for _ in range(count)]
+
+
+def test_read__busy_chain__a_bloom_that_is_wrong_by_chance_holds_nothing_up() -> None:
+    rng, chain = random.Random(1), FakeChain()
+    for _ in range(20):
+        chain.mine(crowd(rng))
+    chain.mine([event(1), *crowd(rng)])
+    topics = (TOPIC, SECOND, *(rng.randbytes(32) for _ in range(10)))
+    cursor = Cursor(chain, [ADDRESS, OTHER, "0x" + "ef" * 20], 0, topics=topics)
+    tick = cursor.read()
+    assert [log.data for log in tick.logs] == [event(1).data] and tick.behind == 0
+    assert cursor.suspicions >= 2
+
+
+def test_read__busy_chain_and_a_log_left_out_once__is_asked_for_again_at_once() -> None:
+    rng, chain = random.Random(2), FakeChain()
+    chain.mine([event(1), *crowd(rng)])
+    hide(chain, [1], times=1)
+    reader = Reader(chain)
+    reader.run()
+    assert reader.rows == reader.expected() and len(reader.rows) == 1
+
+
 def test_read__one_percent_of_logs_left_out_at_random__none_is_missed() -> None:
     rng = random.Random(7)
     chain = FakeChain()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import threading
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError
-from hearth.chain.endpoint import TokenBucket
+from hearth.chain.pace import TokenBucket
 from hearth.chain.port import Call, hex_of, refused, revert_reason
 from hearth.chain.rpc import Web3Chain
 
@@ -242,6 +244,107 @@ def test_request__throttled_for_an_hour__gives_up_instead_of_hanging(provider: P
     assert caught.value.retryable and all(seconds <= 30 for seconds in clock.slept)
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_request__throttled_until_a_date__waits_for_it(provider: Provider, status: int) -> None:
+    answers = iter([Http(status, {"Retry-After": formatdate(time.time() + 20, usegmt=True)}), None])
+
+    def answer() -> Any:
+        failed = next(answers)
+        if failed:
+            raise failed
+        return "0x1"
+
+    provider.on("eth_chainId", answer)
+    clock = Clock()
+    assert chain(provider, clock=clock).chain_id() == 1
+    assert clock.slept == [pytest.approx(19, abs=1.1)]
+
+
+def test_request__the_only_one_is_asked_too_often__is_not_hammered(provider: Provider) -> None:
+    def answer() -> Any:
+        raise Http(429, {"Retry-After": "20"})
+
+    provider.on("eth_chainId", answer)
+    clock = Clock()
+    port, began = chain(provider, clock=clock), clock.now
+    for _ in range(5):
+        with pytest.raises(ChainError, match="asked too often") as caught:
+            port.chain_id()
+        assert caught.value.code == "RPC_UNAVAILABLE" and caught.value.retryable
+    assert provider.counts["eth_chainId"] <= 1 + (clock.now - began) / 20
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        lambda: Http(429),
+        lambda: Http(503, {"Retry-After": "1"}),
+        lambda: Rpc(-32005, "limit exceeded"),
+        lambda: Rpc(-32005, "project ID request rate exceeded"),
+        lambda: Rpc(-32007, "50/second request limit reached - reduce calls per second"),
+        lambda: Rpc(-32029, "slow down"),
+        lambda: Rpc(-32016, "over rate limit"),
+        lambda: Rpc(429, "busy"),
+    ],
+)
+def test_request__asked_too_often__is_no_failure(provider: Provider, limit: Callable[[], Exception]) -> None:
+    refusals = iter([limit()])
+
+    def answer(*_: Any) -> Any:
+        for refusal in refusals:
+            raise refusal
+        return "0x64"
+
+    provider.on("eth_getBalance", answer)
+    clock = Clock()
+    port = chain(provider, clock=clock, chain_id=31337)
+    assert port.balance(ADDRESS) == 100 and len(clock.slept) == 1
+    assert port.counts["throttled"] == 1
+    assert provider.counts["eth_chainId"] == 1, "it is not verified anew, as one that failed is"
+
+
+def test_request__ten_a_second_are_served__that_is_found_out(provider: Provider) -> None:
+    clock, served = Clock(), deque[float](maxlen=10)
+
+    def answer(*_: Any) -> Any:
+        if len(served) == 10 and clock.now - served[0] < 1:
+            raise Http(429)
+        served.append(clock.now)
+        return "0x64"
+
+    provider.on("eth_getBalance", answer)
+    port, began = chain(provider, clock=clock), clock.now
+    for _ in range(300):
+        port.balance(ADDRESS)
+    assert 0 < port.counts["throttled"] <= 6
+    assert clock.now - began < 60, "what is served is made use of"
+
+
+def test_begin_cycle__one_of_two_is_asked_too_often__rests_as_it_says_and_no_longer(
+    provider: Provider, second: Provider
+) -> None:
+    waits = iter(["10", "31536000", None])
+
+    def answer() -> Any:
+        wait = next(waits)
+        if wait:
+            raise Http(429, {"Retry-After": wait})
+        return "0x7a69"
+
+    provider.on("eth_chainId", answer)
+    clock = Clock()
+    port = chain(provider, second, clock=clock)
+    for pause in (9.9, 0.2, 29.9, 0.2):
+        port.begin_cycle()
+        port.chain_id()
+        clock.now += pause
+    assert provider.counts["eth_chainId"] == 2
+    port.begin_cycle()
+    port.chain_id()
+    assert provider.counts["eth_chainId"] == 3, "a year is no answer: it is asked again after half a minute"
+    assert clock.slept == [], "the other one answers meanwhile"
+
+
 def test_request__nobody_listens__is_an_error_without_the_secret(provider: Provider) -> None:
     clock = Clock()
     port = Web3Chain(["http://127.0.0.1:9/v2/SECRET-KEY"], timeout=1, clock=clock, sleep=clock.sleep)
@@ -364,7 +467,12 @@ def test_agreed_head__one_is_down_or_stalled__goes_by_the_others(provider: Provi
         lambda: Rpc(-32005, "query returned more than 10000 results"),
         lambda: Rpc(-32602, "eth_getLogs is limited to a 10,000 range"),
         lambda: Rpc(-32000, "block range too large"),
+        lambda: Rpc(-32602, "Log response size exceeded. You can make requests with up to a 2K block range"),
+        lambda: Rpc(-32600, "under this plan you can make eth_getLogs requests with up to a 10 block range"),
+        lambda: Rpc(-32000, "query timeout exceeded"),
+        lambda: Rpc(-32701, "please specify an address, or narrow the range"),
         lambda: Http(413),
+        lambda: Http(504, body="<html>gateway timeout</html>"),
         lambda: Http(400, body=json.dumps({"error": {"code": -32600, "message": "range exceeds the limit"}})),
     ],
 )
@@ -400,6 +508,23 @@ def test_logs__timeouts_on_wide_ranges__halve_as_well(provider: Provider) -> Non
     provider.on("eth_getLogs", answer)
     found = chain(provider, timeout=0.3, max_span=8).logs([ADDRESS], from_block=0, to_block=7)
     assert [log.block_number for log in found] == list(range(8))
+
+
+@pytest.mark.parametrize(
+    "text", ["project ID request rate exceeded", "You've exceeded the RPS limit available on the current plan"]
+)
+def test_logs__asked_too_often__halves_nothing(provider: Provider, text: str) -> None:
+    refusals = iter([Rpc(-32005, text)])
+
+    def answer(query: dict[str, Any]) -> Any:
+        for refusal in refusals:
+            raise refusal
+        return serve_logs(100, lambda: Http(413))(query)
+
+    provider.on("eth_getLogs", answer)
+    port = chain(provider)
+    assert len(port.logs([ADDRESS], from_block=0, to_block=63)) == 64
+    assert port.counts["halved"] == 0 and port.counts["throttled"] == 1
 
 
 def test_logs__one_block_is_too_much__is_a_named_error(provider: Provider) -> None:
