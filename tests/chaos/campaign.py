@@ -42,6 +42,11 @@ class Book:
         facts = {"who": one.who, "runtime": one.runtime, "point": one.point, "job": one.job.hex(), "ready": one.ready}
         self.write("kill", **facts, at=round(one.moment, 1), evidence=one.evidence, counts=one.counts)
 
+    def reorg(self, one: reorgs.Reorg) -> None:
+        """Append one reorg."""
+        facts = {"depth": one.depth, "how": one.kind, "states": dict(one.states)}
+        self.write("reorg", **facts, at=round(one.moment, 1), healed=round(one.seconds, 1))
+
     def verdict(self, facts: oracle.Facts, more: Sequence[str], seconds: float) -> list[str]:
         """Append what the oracle says of a market, and return it."""
         wrong = [*oracle.judge(facts), *more]
@@ -99,16 +104,9 @@ def reorg_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[
     """Reorganise the chain `--runs` times."""
     began = time.monotonic()
     with chaos_market(home, dead_after=reorgs.DEAD_AFTER) as market:
-        done, wrong = reorgs.run_reorgs(market, runs=options.runs, lanes=options.lanes, seed=options.seed, began=began)
-        for one in done:
-            book.write(
-                "reorg",
-                depth=one.depth,
-                how=one.kind,
-                at=round(one.moment, 1),
-                states=dict(one.states),
-                healed=round(one.seconds, 1),
-            )
+        wrong = reorgs.run_reorgs(
+            market, runs=options.runs, lanes=options.lanes, seed=options.seed, began=began, on_reorg=book.reorg
+        )
         # What left the chain is sent again as it was; where the post that it builds on comes back later, it reverts.
         facts = oracle.gather(market, stale=[lane.operator for lane in market.lanes])
         return book.verdict(facts, wrong, time.monotonic() - began)

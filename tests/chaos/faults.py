@@ -7,6 +7,7 @@ import random
 import signal
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,12 +15,13 @@ from pathlib import Path
 from hearth.local import devnet
 from tests.chaos.market import ChaosMarket, Keeper, Lane
 from tests.chaos.processes import Child
-from tests.chaos.proxy import Proxy, Usage
+from tests.chaos.proxy import ALONE, Proxy, Usage, between
 from tests.chaos.reorgs import _state
-from tests.kit.disks import fill
+from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.running import Process, wait
 
 READY_SECONDS = 60.0
+DISK = 96 * MIB
 
 
 @dataclass
@@ -37,6 +39,20 @@ class Scene:
     def unit(self) -> str:
         """Return the state of the lane's newest unit."""
         return _state(self.lane, self.lane.jobs[-1]).name if self.lane.jobs else "NONE"
+
+
+def set_scene(market: ChaosMarket, stack: ExitStack, name: str, rng: random.Random) -> Scene:
+    """Start a worker on a small disk of its own (which needs root) and a keeper, behind providers that can fail."""
+    usage = Usage()
+    proxies = stack.enter_context(between(market.url, [ALONE], usage, rate=0.0, seed=rng.randrange(1 << 30)))
+    lane = market.lane(name, alone=False)
+    lane.use_rpc(proxies[0].url)
+    stack.enter_context(small_disk(lane.home / "state", DISK))
+    keeper = market.keeper(f"keeper-{name}", rpc=(proxies[0].url,), jitter="4s")
+    lane.start()
+    keeper.start()
+    wait(lambda: lane.ready and keeper.ready, "both daemons work")
+    return Scene(market, lane, keeper, proxies, usage, rng)
 
 
 def kill_worker(scene: Scene) -> str:

@@ -154,6 +154,11 @@ class Lane(Scenario):
         command = ("sh", "-c", SCRIPT)
         return build.spec(name="chaos", runtime="docker", image=BUSYBOX, command=command, **changes)
 
+    def post(self, **changes: Any) -> JobId:
+        """Post a job; as every command of a user does, look first what became of earlier transactions."""
+        self.submitter.reconcile()
+        return super().post(**changes)
+
     def start(self, failpoint: str = "", **environ: str) -> None:
         """Start the worker as a process of its own, perhaps one that dies at a named point."""
         environ |= {"HEARTH_HOME": str(self.exchange.user_home), "HEARTH_FAILPOINT": failpoint}

@@ -78,7 +78,7 @@ class Facts:
     """How old, in blocks, a daemon's newest block may have been when it sent: a call that another's call crossed within
     so many blocks has lost a race, and is no fault."""
     stale: frozenset[str] = frozenset()
-    """Accounts of daemons that were made to believe one provider which lagged: what they paid for is counted alone."""
+    """Accounts of daemons that were shown an old chain, or one that was undone: their reverts are counted, no more."""
 
 
 def gather(
@@ -270,8 +270,8 @@ def _spend(facts: Facts) -> Iterator[str]:
 
 
 def lost_race(facts: Facts, one: Sent) -> bool:
-    """Say whether somebody else's call of the same job was mined while this one was on its way, or its sender was made
-    to believe an old block."""
+    """Say whether somebody else's call of the same job was mined while this one was on its way, or its sender was shown
+    another chain."""
     return one.sender in facts.stale or any(
         other.ok and other.job is not None and other.job == one.job and other.sender != one.sender
         for other in facts.sent

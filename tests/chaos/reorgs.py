@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -26,6 +26,8 @@ LIFE_SECONDS = 9.0
 DEAD_AFTER = 600
 """A reorg takes the newest beats with it; no honest node is silent for that."""
 END_SECONDS = 240.0
+EARLIER = 12
+"""Jobs of a lane that 64 blocks may hold."""
 
 
 @dataclass
@@ -49,10 +51,10 @@ def depths(rng: random.Random, runs: int) -> list[int]:
 
 
 def run_reorgs(
-    market: ChaosMarket, *, runs: int, lanes: int, seed: int, began: float, deepest: int = MAX_DEPTH
-) -> tuple[list[Reorg], list[str]]:
-    """Reorganise the chain `runs` times under `lanes` workers; return the reorgs, and what went wrong."""
-    rng, wrong, done = random.Random(seed), [], []
+    market: ChaosMarket, *, runs: int, lanes: int, seed: int, began: float, on_reorg: Callable[[Reorg], None]
+) -> list[str]:
+    """Reorganise the chain `runs` times under `lanes` workers; return what went wrong."""
+    rng, wrong = random.Random(seed), []
     made = [market.lane(f"lane-{number}") for number in range(lanes)]
     for lane in made:
         lane.start()
@@ -65,12 +67,15 @@ def run_reorgs(
             time.sleep(rng.uniform(1.0, LIFE_SECONDS))
             jobs = [(lane, lane.jobs[-1]) for lane in made if lane.jobs]
             kind = rng.choice(("anvil_reorg", "anvil_rollback"))
-            one = Reorg(min(depth, deepest), kind, time.monotonic() - began, _states(jobs))
+            one = Reorg(depth, kind, time.monotonic() - began, _states(jobs))
             market.chain.rpc(kind, one.depth, *([[]] if kind == "anvil_reorg" else []))
             at = time.monotonic()
             for future in futures:
                 future.result()
-            jobs = [(lane, lane.jobs[-1]) for lane in made]
+            # A deep reorg takes earlier jobs with it, their posts too.
+            jobs = [(lane, job) for lane in made for job in lane.jobs[-EARLIER:]]
+            for lane in made:
+                lane.submitter.reconcile()
             try:
                 wait(partial(_all_over, jobs), f"every job ends after a reorg of {one.depth}", END_SECONDS)
             except AssertionError as error:
@@ -78,10 +83,10 @@ def run_reorgs(
                 wrong.append(f"{error}: {_states(jobs)} {logs}")
                 break
             one.seconds = time.monotonic() - at
-            done.append(one)
+            on_reorg(one)
     for lane in made:
         lane.stop()
-    return done, wrong
+    return wrong
 
 
 def _post_late(lane: Lane, pause: float) -> None:

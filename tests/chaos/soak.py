@@ -18,11 +18,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from tests.chaos.faults import FAULTS, GENTLE, Fault, Scene
+from tests.chaos.faults import FAULTS, GENTLE, Fault, Scene, set_scene
 from tests.chaos.market import ChaosMarket
-from tests.chaos.proxy import ALONE, Usage, between
 from tests.chaos.reorgs import MAX_DEPTH, _all_over
-from tests.kit.disks import small_disk
 from tests.kit.running import Process, wait
 
 EVERY_SECONDS = 20.0
@@ -36,7 +34,6 @@ GROWTH: dict[str, tuple[float, float]] = {
 """What may be used in the end: so many times what was used before, and so much more."""
 DISK_PER_JOB = 256 << 10
 """Bytes of journals and results that a job may leave, kept for a week."""
-DISK = 96 * MIB
 
 Samples = dict[str, list[float]]
 
@@ -56,7 +53,7 @@ def run_soak(market: ChaosMarket, *, seconds: float, seed: int, every: float = E
     soak, rng, stop = Soak(), random.Random(seed), threading.Event()
     began = time.monotonic()
     with ExitStack() as stack:
-        scenes = {name: _scene(market, stack, name, rng) for name in ("steady", "killed")}
+        scenes = {name: set_scene(market, stack, name, rng) for name in ("steady", "killed")}
         market.chain.rpc("anvil_mine", hex(MAX_DEPTH + 4))
         steady = scenes["steady"]
         watched = {"worker": steady.lane.process, "keeper": steady.keeper.process}
@@ -73,7 +70,7 @@ def run_soak(market: ChaosMarket, *, seconds: float, seed: int, every: float = E
             for thread in threads:
                 thread.join()
         for name, scene in scenes.items():
-            _end(soak, name, scene)
+            end(soak, name, scene)
         soak.wrong += [f"{name}: {wrong}" for name, of in soak.samples.items() for wrong in swollen(of)]
         disk = soak.samples["worker"]["disk"]
         left = disk[-1] - disk[0] if disk else 0.0
@@ -105,20 +102,6 @@ def used_by(pid: int) -> dict[str, float]:
         "threads": float(fields["Threads"]),
         "descriptors": float(len(os.listdir(f"/proc/{pid}/fd"))),
     }
-
-
-def _scene(market: ChaosMarket, stack: ExitStack, name: str, rng: random.Random) -> Scene:
-    usage = Usage()
-    proxies = stack.enter_context(between(market.url, [ALONE], usage, rate=0.0, seed=rng.randrange(1 << 30)))
-    lane = market.lane(name, alone=False)
-    lane.use_rpc(proxies[0].url)
-    # Unmounted last: the worker of this lane is gone by then.
-    stack.enter_context(small_disk(lane.home / "state", DISK))
-    keeper = market.keeper(f"keeper-{name}", rpc=(proxies[0].url,), jitter="4s")
-    lane.start()
-    keeper.start()
-    wait(lambda: lane.ready and keeper.ready, "both daemons work")
-    return Scene(market, lane, keeper, proxies, usage, rng)
 
 
 def _commit(
@@ -174,7 +157,7 @@ def _sample(soak: Soak, watched: dict[str, Process | None], disk: Path, stop: th
                 soak.samples["worker"]["disk"].append(float((files.f_blocks - files.f_bfree) * files.f_frsize))
 
 
-def _end(soak: Soak, name: str, scene: Scene) -> None:
+def end(soak: Soak, name: str, scene: Scene) -> None:
     """Let every job end, and both daemons stop."""
     jobs = [(scene.lane, job) for job in scene.lane.jobs]
     soak.jobs += len(jobs)
