@@ -16,7 +16,7 @@ from hearth.local import devnet
 from tests.chaos.market import ChaosMarket, Keeper, Lane
 from tests.chaos.processes import Child
 from tests.chaos.proxy import ALONE, Proxy, Usage, between
-from tests.chaos.reorgs import _state
+from tests.chaos.reorgs import MAX_DEPTH, _state, go_back
 from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.running import Process, wait
 
@@ -47,6 +47,8 @@ def set_scene(market: ChaosMarket, stack: ExitStack, name: str, rng: random.Rand
     proxies = stack.enter_context(between(market.url, [ALONE], usage, rate=0.0, seed=rng.randrange(1 << 30)))
     lane = market.lane(name, alone=False)
     lane.use_rpc(proxies[0].url)
+    # More than the spare file, which the journals give up first: what is still short then is told.
+    lane.config.write_text(lane.config.read_text().replace('reserve = "1MiB"', 'reserve = "16MiB"'))
     stack.enter_context(small_disk(lane.home / "state", DISK))
     keeper = market.keeper(f"keeper-{name}", rpc=(proxies[0].url,), jitter="4s")
     lane.start()
@@ -134,8 +136,8 @@ def providers_fail(scene: Scene) -> str:
 
 def reorg(scene: Scene) -> str:
     """The newest blocks are replaced by empty ones, 1 to 64 of them."""
-    depth, unit = scene.rng.randint(1, 64), scene.unit
-    scene.market.chain.rpc("anvil_reorg", depth, [])
+    depth, unit = scene.rng.randint(1, MAX_DEPTH), scene.unit
+    go_back(scene.market.chain, depth, replaced=True)
     return f"{depth} blocks deep with the unit {unit}"
 
 

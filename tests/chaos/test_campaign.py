@@ -59,7 +59,7 @@ def test_depths__64_runs__each_depth_once() -> None:
 def test_swollen__a_leak__is_seen(what: str) -> None:
     level = 50.0 * soak.MIB if what == "memory" else 40.0
     flat = [level + random.Random(1).random() for _ in range(90)]
-    leak = [value + at * (level / 300 if what == "memory" else 0.5) for at, value in enumerate(flat)]
+    leak = [value + at * (level / 150 if what == "memory" else 0.5) for at, value in enumerate(flat)]
     warm = [level / 2] * 30 + [level] * 60
     assert soak.swollen({what: flat}) == soak.swollen({what: warm}) == []
     assert soak.swollen({what: leak})[0].startswith(what)
