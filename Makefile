@@ -38,9 +38,17 @@ VYPER_FILES = $(shell find contracts -name '*.vy' -o -name '*.vyi' | sort)
 ifndef FUZZ_SEED
 FUZZ_SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
+# Of `make chaos` and `make soak`: kills for each point and runtime, reorgs, minutes, and where the records go.
+ROUNDS ?= 5
+REORGS ?= 64
+MINUTES ?= 10
+ifndef SEED
+SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
+endif
+CHAOS ?= .build/chaos.jsonl
 
 .PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check artifacts-check \
-	schemas-check test demo fuzz fuzz-parsers abuse mutants wheel bench bench-gas chaos test-docker \
+	schemas-check test demo fuzz fuzz-parsers abuse mutants wheel bench bench-gas chaos soak test-docker \
 	lanes artifacts schemas lock lock-check format clean \
 	services-up services-down
 
@@ -164,6 +172,14 @@ test-docker: .venv/.stamp-project ## every test of containers: as root and as a 
 
 chaos: .venv/.stamp-project node_modules/.stamp ## kill, starve and cut off real processes
 	export HEARTH_CHAOS=full; $(PYTEST) tests/chaos --timeout 7200 $(PYTEST_ARGS)
+	$(WITH_SERVICES) $(PY) -m tests.chaos.campaign kill --rounds $(ROUNDS) --seed $(SEED) --out $(CHAOS)
+	$(PY) -m tests.chaos.campaign rpc --minutes $(MINUTES) --seed $(SEED) --out $(CHAOS)
+	$(PY) -m tests.chaos.campaign reorg --runs $(REORGS) --seed $(SEED) --out $(CHAOS)
+	$(PY) -m tests.chaos.campaign summary $(CHAOS)
+
+soak: .venv/.stamp-project node_modules/.stamp ## a market under a fault every 20 seconds, MINUTES=10
+	$(PY) -m tests.chaos.campaign soak --minutes $(MINUTES) --seed $(SEED) --out $(CHAOS)
+	$(PY) -m tests.chaos.campaign summary $(CHAOS)
 
 abuse: .venv/.stamp-project node_modules/.stamp ## abuse programs through a worker, and each without its defence
 	$(PYTEST) tests/abuse -s $(PYTEST_ARGS)

@@ -522,6 +522,7 @@ class Sender:
             intent = pending.intent
             nonce = intent.nonce
             assert nonce is not None
+            self._send_forgotten(nonce)
             gaps = self._gaps_below(intent)
             if gaps is None:
                 pending.intent = self.journal.given_up(
@@ -569,6 +570,16 @@ class Sender:
         except RefusedError:
             return True
         return False
+
+    def _send_forgotten(self, nonce: int) -> None:
+        """Send again what was mined with a lower nonce and left the chain since: what waits here waits for it."""
+        for earlier in self.journal.mined_from(self.port.nonce(self.address)):
+            if earlier.nonce is None or earlier.nonce >= nonce or not self._recheck(earlier):
+                continue
+            lost = self.journal.current(earlier)
+            if lost.state.live:  # the nonce of one that had reverted there is used up as a gap
+                with suppress(FundsError, RefusedError):
+                    self._broadcast(Pending(lost), self.journal.attempts(lost)[-1])
 
     def _gaps_below(self, intent: Intent) -> list[int] | None:
         """Return the nonces before an intent's that are neither mined nor known to the journal; None for too many."""

@@ -529,6 +529,18 @@ def test_reconcile__reverted_transaction_rolled_back__holds_up_nothing(rig: Rig)
     assert [tx.nonce for tx in rig.mined()] == [0]
 
 
+def test_finish__earlier_transaction_leaves_the_chain_meanwhile__is_sent_again_and_holds_up_nothing(rig: Rig) -> None:
+    """Both left the chain while the later one was waited for: a command that only waits looks no journal through."""
+    rig.chain.mine(count=3)
+    first = rig.sender.send(CALL, key="k")
+    second = Call(TARGET, b"\x05" * 4)
+    pending = rig.sender.start(second, key="l")
+    rig.chain.reorg(1)
+    rig.chain.drop_pool()
+    assert rig.sender.finish(pending).tx_hash is not None
+    assert [(tx.nonce, tx.hash == first.tx_hash) for tx in rig.mined()] == [(0, True), (1, False)]
+
+
 # ---- lies about nonces and receipts ----
 
 

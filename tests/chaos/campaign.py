@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 import time
@@ -16,9 +17,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import kills, oracle, rpc
+from tests.chaos import kills, oracle, reorgs, rpc, soak
 from tests.chaos.kills import Kill, Result
-from tests.chaos.market import ChaosMarket, chaos_market
+from tests.chaos.market import chaos_market
 
 SHM = Path("/dev/shm")
 
@@ -41,6 +42,11 @@ class Book:
         facts = {"who": one.who, "runtime": one.runtime, "point": one.point, "job": one.job.hex(), "ready": one.ready}
         self.write("kill", **facts, at=round(one.moment, 1), evidence=one.evidence, counts=one.counts)
 
+    def reorg(self, one: reorgs.Reorg) -> None:
+        """Append one reorg."""
+        facts = {"depth": one.depth, "how": one.kind, "states": dict(one.states)}
+        self.write("reorg", **facts, at=round(one.moment, 1), healed=round(one.seconds, 1))
+
     def verdict(self, facts: oracle.Facts, more: Sequence[str], seconds: float) -> list[str]:
         """Append what the oracle says of a market, and return it."""
         wrong = [*oracle.judge(facts), *more]
@@ -51,6 +57,7 @@ class Book:
             jobs=len(facts.posted),
             ends=dict(ends),
             transactions=len(facts.sent),
+            races=sum(not one.ok and oracle.lost_race(facts, one) for one in facts.sent),
             slowest_ready=round(slowest, 1),
             seconds=round(seconds),
             wrong=wrong,
@@ -59,33 +66,24 @@ class Book:
 
 
 def kill_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
-    """Kill workers and keepers at every named point, `rounds` times each."""
+    """Kill workers, keepers and submitters at every named point, `--rounds` times each."""
     wrong: list[str] = []
-    runtimes = options.runtimes.split(",")
-    for run, made in (("worker", _kill_workers), ("keeper", _kill_keepers)):
-        if run not in options.of.split(","):
-            continue
+    runtimes, seed, rounds = options.runtimes.split(","), options.seed, options.rounds
+    for run in options.of.split(","):
         began = time.monotonic()
         with chaos_market(home / run) as market:
-            result = made(market, runtimes, options, began)
-            for one in result.kills:
-                book.kill(one)
+            result = Result(on_kill=book.kill)
+            if run == "worker":
+                kills.run_workers(market, runtimes, result, rounds=rounds, lanes=options.lanes, seed=seed, began=began)
+            elif run == "keeper":
+                kills.run_keeper(market, runtimes, result, rounds=rounds, seed=seed, began=began)
+            else:
+                kills.run_submitter(market, runtimes, result, rounds=rounds, seed=seed, began=began)
             left = [f"{lane.name}: {one}" for lane in market.lanes for one in [*lane.sandboxes(), *lane.containers()]]
             ready = [one.ready for one in result.kills if one.ready is not None]
-            wrong += book.verdict(
-                oracle.gather(market, left=left, ready=ready), result.faults, time.monotonic() - began
-            )
+            facts = oracle.gather(market, left=left, ready=ready)
+            wrong += book.verdict(facts, result.faults, time.monotonic() - began)
     return wrong
-
-
-def _kill_workers(market: ChaosMarket, runtimes: Sequence[str], options: argparse.Namespace, began: float) -> Result:
-    return kills.run_workers(
-        market, runtimes, rounds=options.rounds, lanes=options.lanes, seed=options.seed, began=began
-    )
-
-
-def _kill_keepers(market: ChaosMarket, runtimes: Sequence[str], options: argparse.Namespace, began: float) -> Result:
-    return kills.run_keeper(market, runtimes, rounds=options.rounds, seed=options.seed, began=began)
 
 
 def rpc_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
@@ -96,7 +94,37 @@ def rpc_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[st
         for pair in pairs:
             for who, usage in pair.usages.items():
                 book.write("rpc", setup=pair.setup, who=who, told=dict(usage.told), used=dict(usage.used))
-        return book.verdict(oracle.gather(market), wrong, time.monotonic() - began)
+        alone = [pair for pair in pairs if len(rpc.SETUPS[pair.setup][0]) == 1]
+        stale = [address for pair in alone for address in (pair.lane.operator, pair.keeper.address)]
+        facts = oracle.gather(market, race_blocks=2, stale=stale)
+        return book.verdict(facts, wrong, time.monotonic() - began)
+
+
+def reorg_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
+    """Reorganise the chain `--runs` times."""
+    began = time.monotonic()
+    with chaos_market(home, dead_after=reorgs.DEAD_AFTER) as market:
+        wrong = reorgs.run_reorgs(
+            market, runs=options.runs, lanes=options.lanes, seed=options.seed, began=began, on_reorg=book.reorg
+        )
+        # What left the chain is sent again as it was; where the post that it builds on comes back later, it reverts.
+        facts = oracle.gather(market, stale=[lane.operator for lane in market.lanes])
+        return book.verdict(facts, wrong, time.monotonic() - began)
+
+
+def soak_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
+    """Run a market under a fault every 20 s for `--minutes`."""
+    began = time.monotonic()
+    with chaos_market(home, dead_after=reorgs.DEAD_AFTER) as market:
+        soaked = soak.run_soak(market, seconds=60 * options.minutes, seed=options.seed)
+        for at, name, fault, evidence in soaked.committed:
+            book.write("fault", at=round(at, 1), of=name, fault=fault, evidence=evidence)
+        for name, samples in soaked.samples.items():
+            flat = {what: [round(value) for value in soak.figures(values)] for what, values in samples.items()}
+            book.write("flat", who=name, samples=len(samples.get("memory", ())), medians=flat)
+        stale = [lane.operator for lane in market.lanes] + [one.address for one in market.keepers]
+        facts = oracle.gather(market, stale=stale)
+        return book.verdict(facts, soaked.wrong, time.monotonic() - began)
 
 
 def summary(paths: Sequence[Path]) -> str:
@@ -114,22 +142,33 @@ def summary(paths: Sequence[Path]) -> str:
         if record["kind"] == "rpc":
             heard[record["setup"], record["who"]].update(record["used"])
     lines += ["", f"{sum(of.total() for of in cells.values())} kills count of {len(told)}."]
+    turned = [record for record in records if record["kind"] == "reorg"]
+    states: Counter[str] = Counter()
+    for record in turned:
+        states.update(record["states"])
+    lines += ["", f"{len(turned)} reorgs of {len({record['depth'] for record in turned})} depths, under {dict(states)}"]
     lines += ["", "| Providers | Who | Used | The most frequent |", "|---|---|---:|---|"]
     for (setup, who), used in heard.items():
         most = ", ".join(f"{name} {count}" for name, count in used.most_common(5))
         lines.append(f"| {setup} | {who} | {used.total():,} | {most} |")
+    faults: defaultdict[str, Counter[bool]] = defaultdict(Counter)
+    for record in records:
+        if record["kind"] == "fault":
+            faults[record["fault"]][bool(record["evidence"])] += 1
+    lines += ["", *(f"- {name}: {count[True]} with evidence, {count[False]} without" for name, count in faults.items())]
+    lines += [f"- {one['who']}: {one['samples']} samples, {one['medians']}" for one in records if one["kind"] == "flat"]
     lines += ["", f"{sum(used.total() for used in heard.values()):,} false answers were used.", ""]
     for record in records:
         if record["kind"] == "verdict":
             lines.append(
                 f"{record['campaign']}, seed {record['seed']}: {record['jobs']} jobs, ends {record['ends']}, "
-                f"{record['transactions']} transactions, ready again within {record['slowest_ready']} s, "
-                f"{record['seconds']} s; wrong: {record['wrong'] or 'nothing'}"
+                f"{record['transactions']} transactions, {record.get('races', 0)} lost races, ready again within "
+                f"{record['slowest_ready']} s, {record['seconds']} s; wrong: {record['wrong'] or 'nothing'}"
             )
     return "\n".join(lines)
 
 
-CAMPAIGNS = {"kill": kill_campaign, "rpc": rpc_campaign}
+CAMPAIGNS = {"kill": kill_campaign, "rpc": rpc_campaign, "reorg": reorg_campaign, "soak": soak_campaign}
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -139,10 +178,15 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     kill.add_argument("--rounds", type=int, default=1, help="kills for each point and runtime")
     kill.add_argument("--lanes", type=int, default=2, help="workers of each runtime at the same time")
     kill.add_argument("--runtimes", default="wasm,docker")
-    kill.add_argument("--of", default="worker,keeper")
+    kill.add_argument("--of", default="worker,keeper,submitter")
     heard = commands.add_parser("rpc", help="providers that fail and lie")
     heard.add_argument("--minutes", type=float, default=1.0)
-    for command in (kill, heard):
+    turned = commands.add_parser("reorg", help="reorgs of depth 1 to 64")
+    turned.add_argument("--runs", type=int, default=10)
+    turned.add_argument("--lanes", type=int, default=3, help="workers at the same time")
+    soaks = commands.add_parser("soak", help="a fault every 20 seconds, and flat memory, descriptors, threads and disk")
+    soaks.add_argument("--minutes", type=float, default=10.0)
+    for command in (kill, heard, turned, soaks):
         command.add_argument("--seed", type=int, default=1)
         command.add_argument("--out", type=Path, default=Path(".build/chaos.jsonl"))
     shown = commands.add_parser("summary", help="the tables of docs/ASSURANCE.md")
@@ -156,6 +200,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command == "summary":
         print(summary(options.files))
         return 0
+    # Whoever is told to end closes his market first.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     book = Book(options.out.resolve(), options.command, options.seed)
     with tempfile.TemporaryDirectory(prefix="hearth-chaos-", dir=SHM if SHM.is_dir() else None) as folder:

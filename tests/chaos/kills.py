@@ -14,11 +14,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from hearth.protocol.types import JobId
-from tests.chaos.market import ChaosMarket, Keeper, Lane, of_job
+from tests.chaos.market import ChaosMarket, Keeper, Lane, of_job, states_in
+from tests.chaos.processes import Child
 from tests.kit.running import Process, wait
+from tests.kit.town import EXAMPLES, hearth
+from tests.worker.runtimes.engines import BUSYBOX
 from worker.journal import Moment
 
 TX_STATES = {
@@ -77,6 +81,13 @@ class Result:
 
     kills: list[Kill] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    on_kill: Callable[[Kill], None] = lambda kill: None
+    """Hears of each kill that is over, so that what was done is on record whatever comes."""
+
+    def add(self, kill: Kill) -> None:
+        """Take a kill up."""
+        self.kills.append(kill)
+        self.on_kill(kill)
 
 
 class Victim(Protocol):
@@ -104,7 +115,10 @@ def worker_jobs(rng: random.Random, rounds: int) -> list[tuple[str, ...]]:
 
 
 def kill_worker(lane: Lane, jobs: Iterator[tuple[str, ...]], result: Result, began: float) -> None:
-    """Take plans of jobs until there are no more, and kill this lane's worker at the points of each."""
+    """Take plans of jobs until there are no more, and kill this lane's worker at the points of each.
+
+    A kill is told when the process after it is ready, or died in its turn.
+    """
     for points in jobs:
         lane.start(points[0])
         job = lane.post()
@@ -114,13 +128,14 @@ def kill_worker(lane: Lane, jobs: Iterator[tuple[str, ...]], result: Result, beg
                 lane.start(point)
             if last is not None:
                 last.ready = _readiness(lane)
+                result.add(last)
             last = Kill("worker", lane.runtime, point, job, time.monotonic() - began)
             if _meets(lane, partial(_is_over, lane, job)):
                 last.evidence = worker_evidence(lane, point, job)
-            result.kills.append(last)
         lane.start()
         if last is not None:
             last.ready = _readiness(lane, MEET_SECONDS)
+            result.add(last)
         with _told(result, f"{lane.name} {job.hex()[:12]}"):
             lane.settled(job, seconds=MEET_SECONDS)
             lane.assert_once(job)
@@ -159,9 +174,9 @@ def kill_keeper(keeper: Keeper, lane: Lane, points: Sequence[str], result: Resul
         one = Kill("keeper", lane.runtime, point, job, time.monotonic() - began)
         if _meets(keeper, partial(_is_over, lane, job)):
             one.evidence = tx_evidence(keeper.journal_states(), point, job)
-        result.kills.append(one)
         keeper.start()
         one.ready = _readiness(keeper, MEET_SECONDS)
+        result.add(one)
         with _told(result, f"{lane.name} {job.hex()[:12]}"):
             wait(partial(_is_over, lane, job), f"{point} ends", MEET_SECONDS)
         keeper.kill()
@@ -233,12 +248,18 @@ class _told:
 
 
 def run_workers(
-    market: ChaosMarket, runtimes: Sequence[str], *, rounds: int, lanes: int, seed: int, began: float
-) -> Result:
+    market: ChaosMarket,
+    runtimes: Sequence[str],
+    result: Result,
+    *,
+    rounds: int,
+    lanes: int,
+    seed: int,
+    began: float,
+) -> None:
     """Kill the workers of `lanes` lanes of each runtime, each point `rounds` times a runtime, all at the same time."""
     from concurrent.futures import ThreadPoolExecutor
 
-    result = Result()
     tasks = []
     with ThreadPoolExecutor(lanes * len(runtimes)) as pool:
         for runtime in runtimes:
@@ -249,12 +270,12 @@ def run_workers(
         futures = [pool.submit(kill_worker, lane, jobs, result, began) for lane, jobs in tasks]
         for future in futures:
             future.result()
-    return result
 
 
-def run_keeper(market: ChaosMarket, runtimes: Sequence[str], *, rounds: int, seed: int, began: float) -> Result:
+def run_keeper(
+    market: ChaosMarket, runtimes: Sequence[str], result: Result, *, rounds: int, seed: int, began: float
+) -> None:
     """Kill a keeper at each of its points `rounds` times a runtime, for jobs of feeders that leave it the work."""
-    result = Result()
     for runtime in runtimes:
         lane = market.lane(f"feeder-{runtime}", runtime, alone=False)
         keeper = market.keeper(f"keeper-{runtime}")
@@ -264,4 +285,67 @@ def run_keeper(market: ChaosMarket, runtimes: Sequence[str], *, rounds: int, see
         kill_keeper(keeper, lane, points, result, began)
         with _told(result, lane.name):
             lane.stop()
-    return result
+
+
+def run_submitter(
+    market: ChaosMarket, runtimes: Sequence[str], result: Result, *, rounds: int, seed: int, began: float
+) -> None:
+    """Kill `hearth submit` and `hearth job cancel` at each point, `rounds` times a runtime; the same again ends it."""
+    from hearth.market.events import JobPosted
+
+    made = hearth(market.home, "devnet", "up", "--port", str(market.port))
+    assert made.code == 0, made.err
+    rng = random.Random(seed)
+    for runtime in runtimes:
+        for number in range(rounds):
+            for post, cancel in zip(rng.sample(_PATH, 4), rng.sample(_PATH, 4), strict=True):
+                file = _job_file(market, runtime, f"{runtime}-{number}-{post}")
+                before = sum(isinstance(event, JobPosted) for event in market.logs())
+                job = _kill_command(
+                    market, result, ("submit", str(file), "--anyway", "-q"), f"{post}@jobs.post", runtime, began
+                )
+                posted = sum(isinstance(event, JobPosted) for event in market.logs()) - before
+                if posted != 1:
+                    result.faults.append(f"{file.name} was posted {posted} times")
+                cancelling = ("job", "cancel", f"0x{job.hex()}")
+                _kill_command(market, result, cancelling, f"{cancel}@jobs.cancel", runtime, began)
+
+
+def _job_file(market: ChaosMarket, runtime: str, name: str) -> Path:
+    """Write the file of a job of its own that nobody takes: nobody asks as little."""
+    program = f"module: {EXAMPLES / 'failing' / 'failing.wasm'}" if runtime == "wasm" else f'image: "{BUSYBOX}"'
+    path = market.home / f"{name}.yaml"
+    path.write_text(
+        f"""version: 1
+name: "{name.replace(".", "-").replace("_", "-")}"
+runtime: {runtime}
+{program}
+resources: {{cpus: 1, memory: 64MiB}}
+limits: {{runtime: 10s, deadline: 1h}}
+price: {{max_rate: "0.01/h"}}
+"""
+    )
+    return path
+
+
+def _kill_command(
+    market: ChaosMarket, result: Result, arguments: tuple[str, ...], point: str, runtime: str, began: float
+) -> JobId:
+    """Kill a command at a point, then give it again; return the job that its journal names."""
+    label, kind = point.partition("@")[2], point.partition("@jobs.")[2]
+    log = market.home / f"{label}.log"
+    child = Child(log, "hearth", *arguments, HEARTH_HOME=str(market.home), HEARTH_FAILPOINT=point)
+    code = child.wait(MEET_SECONDS)
+    states = {key: state for key, state in states_in(market.home / "state").items() if key.startswith(f"{kind}/")}
+    newest = list(states)[-1]
+    job = JobId(bytes.fromhex(newest.split("/")[1]))
+    one = Kill("submitter", runtime, point, job, time.monotonic() - began)
+    if code == -signal.SIGKILL:
+        one.evidence = tx_evidence(states, point, job)
+    again = Child(log, "hearth", *arguments, HEARTH_HOME=str(market.home))
+    code = again.wait(MEET_SECONDS)
+    # A cancel that was mined before the kill leaves nothing to cancel.
+    if code not in ((0,) if kind == "post" else (0, 5)):
+        result.faults.append(f"{' '.join(arguments)} again after {point}: exit {code}: {log.read_text()[-500:]}")
+    result.add(one)
+    return job

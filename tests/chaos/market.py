@@ -38,10 +38,13 @@ class ChaosMarket(Exchange):
     """A running market with lanes."""
 
     def __init__(self, home: Path, *, dead_after: int = DEAD_AFTER) -> None:
+        home.mkdir(parents=True, exist_ok=True)
+        home.chmod(0o700)
         nodes = replace(DEVNET.node_parameters, dead_after=dead_after)
         with mock.patch.object(devnet, "DEVNET", replace(DEVNET, node_parameters=nodes)):
             super().__init__(home)
         self.lanes: list[Lane] = []
+        self.keepers: list[Keeper] = []
         self._named: dict[str, Sender] = {}
 
     def named_sender(self, name: str) -> Sender:
@@ -53,7 +56,7 @@ class ChaosMarket(Exchange):
             devnet.fund(self.chain, network, account.address, wei=100 * ETH)
             facts = {"chain_id": network.chain_id, "genesis_hash": network.genesis_hash, "address": account.address}
             journal = TxJournal(self.home / f"tx-{name}.db", **facts)
-            self._named[name] = Sender(self.chain, account, journal, SenderConfig(poll=0.1))
+            self._named[name] = Sender(self.chain, account, journal, SenderConfig(poll=0.1, replace_after=3.0))
         return self._named[name]
 
     def lane(self, name: str, runtime: str = "wasm", *, turns: int = 1_000_000, alone: bool = True) -> Lane:
@@ -116,12 +119,13 @@ max_failures = 1000000
 listen = ""
 """
         )
-        return Keeper(self, home, key.address)
+        self.keepers.append(Keeper(self, home, key.address))
+        return self.keepers[-1]
 
     def close(self) -> None:
-        for lane in self.lanes:
-            if lane.process is not None and lane.process.poll() is None:
-                lane.kill()
+        for one in (*self.lanes, *self.keepers):
+            if one.process is not None and one.process.poll() is None:
+                one.kill()
         for sender in self._named.values():
             sender.journal.close()
         super().close()
@@ -149,6 +153,11 @@ class Lane(Scenario):
             return super().spec(**changes)
         command = ("sh", "-c", SCRIPT)
         return build.spec(name="chaos", runtime="docker", image=BUSYBOX, command=command, **changes)
+
+    def post(self, **changes: Any) -> JobId:
+        """Post a job; as every command of a user does, look first what became of earlier transactions."""
+        self.submitter.reconcile()
+        return super().post(**changes)
 
     def start(self, failpoint: str = "", **environ: str) -> None:
         """Start the worker as a process of its own, perhaps one that dies at a named point."""

@@ -14,6 +14,7 @@ from typing import Any
 
 from hearth.client import Client
 from hearth.config.settings import Settings
+from hearth.market.abi import codec
 from hearth.market.events import (
     Cancelled,
     Closed,
@@ -30,6 +31,7 @@ from hearth.market.events import (
     Submitted,
     decode_all,
 )
+from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import JobId, State, Terms, Unit
 from tests.kit.running import RunningMarket
@@ -49,6 +51,9 @@ class Sent:
     data: str
     ok: bool
     gas_price: int
+    block: int
+    job: JobId | None
+    """The job that it names first, None for none."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +74,21 @@ class Facts:
     """Sandboxes, containers and signed transactions that nobody looks after any more."""
     ready: tuple[float, ...] = ()
     """Seconds from the start of a process to the end of its first round."""
+    race_blocks: int = 0
+    """How old, in blocks, a daemon's newest block may have been when it sent: a call that another's call crossed within
+    so many blocks has lost a race, and is no fault."""
+    stale: frozenset[str] = frozenset()
+    """Accounts of daemons that were shown an old chain, or one that was undone: their reverts are counted, no more."""
 
 
-def gather(market: RunningMarket, *, left: Iterable[str] = (), ready: Iterable[float] = ()) -> Facts:
+def gather(
+    market: RunningMarket,
+    *,
+    left: Iterable[str] = (),
+    ready: Iterable[float] = (),
+    race_blocks: int = 0,
+    stale: Iterable[str] = (),
+) -> Facts:
     """Read everything from the chain, and the results from the market's folder store."""
     chain, network = market.chain, market.net.network
     head = chain.head()
@@ -85,7 +102,8 @@ def gather(market: RunningMarket, *, left: Iterable[str] = (), ready: Iterable[f
         for tx in block["transactions"]:
             receipt = chain.receipt(bytes.fromhex(tx["hash"][2:]))
             if receipt is not None and receipt.to in contracts:
-                sent.append(Sent(receipt.sender, receipt.to, tx["input"], receipt.ok, receipt.gas_price))
+                job = _job_of(market.market, receipt.to, tx["input"])
+                sent.append(Sent(receipt.sender, receipt.to, tx["input"], receipt.ok, receipt.gas_price, number, job))
     posts = [market.market.posted_in(event.log) for event in events if isinstance(event, JobPosted)]
     posted = {one.job_id: one.terms for one in posts if one is not None}
     client = Client(Settings(home=market.home, network=str(market.net.network_file)))
@@ -102,7 +120,22 @@ def gather(market: RunningMarket, *, left: Iterable[str] = (), ready: Iterable[f
         verification=dict(client.net.verify()),
         left=tuple(left),
         ready=tuple(ready),
+        race_blocks=race_blocks,
+        stale=frozenset(stale),
     )
+
+
+def _job_of(market: Market, to: str, data: str) -> JobId | None:
+    """Return the job that a call of the job registry names first."""
+    if to != market.network.jobs:
+        return None
+    decoded = codec("JobRegistry").decode_input(bytes.fromhex(data[2:]))
+    arguments = decoded[1] if decoded is not None else {}
+    if "items" in arguments:
+        return market.job_id(arguments["items"][0][0])
+    if "terms" in arguments:
+        return market.job_id(arguments["terms"])
+    return JobId(arguments["job_id"]) if "job_id" in arguments else None
 
 
 def judge(facts: Facts) -> list[str]:
@@ -225,7 +258,7 @@ def _spend(facts: Facts) -> Iterator[str]:
     """Nobody paid twice for one effect, for a revert, or above the cap of his settings."""
     effects: Counter[tuple[str, str, str]] = Counter()
     for one in facts.sent:
-        if not one.ok:
+        if not one.ok and not lost_race(facts, one):
             yield f"{one.sender} paid for a call of {one.to} that reverted: {one.data[:10]}"
         if one.gas_price > MAX_GAS_PRICE:
             yield f"{one.sender} paid {one.gas_price} wei per gas"
@@ -234,6 +267,16 @@ def _spend(facts: Facts) -> Iterator[str]:
     for (sender, _, data), count in effects.items():
         if count > 1:
             yield f"{sender} paid {count} times for one call: {data[:10]}"
+
+
+def lost_race(facts: Facts, one: Sent) -> bool:
+    """Say whether somebody else's call of the same job was mined while this one was on its way, or its sender was shown
+    another chain."""
+    return one.sender in facts.stale or any(
+        other.ok and other.job is not None and other.job == one.job and other.sender != one.sender
+        for other in facts.sent
+        if one.block - facts.race_blocks <= other.block <= one.block
+    )
 
 
 def _left(facts: Facts) -> Iterator[str]:

@@ -89,6 +89,9 @@ class Proxy(Liar):
 # ---- faults beside those of tests.kit.liars ----
 
 
+LAG_BLOCKS = 3
+
+
 def refuses_for_now(asked: Asked) -> None:
     """429, and a time to wait that is over at once."""
     asked.body(b"slow down", "429 Too Many Requests", "Retry-After: 0")
@@ -105,7 +108,7 @@ def lags(asked: Asked) -> None:
     if where is None or asked.method not in ("eth_getBlockByNumber", "eth_call", "eth_getTransactionCount"):
         raise Honest
     newest = Asked("eth_blockNumber", [], asked.id, asked.upstream, asked.peer, asked.ended).truth()
-    asked.params[where] = hex(max(0, int(newest, 16) - 3))
+    asked.params[where] = hex(max(0, int(newest, 16) - LAG_BLOCKS))
     asked.forward()
 
 
@@ -171,6 +174,7 @@ BROKEN: dict[str, tuple[Lie, float]] = {
 """What is no answer: one provider, or two of three, may do it at any time."""
 ALONE: dict[str, tuple[Lie, float]] = {**BROKEN, "lags": (lags, 40.0), "takes_and_forgets": (takes_and_forgets, 40.0)}
 """What a provider may do that is believed since there is no other, without a loss but of time."""
+LAGGING: dict[str, tuple[Lie, float]] = {"lags": (lags, 1.0)}
 LYING: dict[str, tuple[Lie, float]] = {
     **BROKEN,
     **{

@@ -1,7 +1,7 @@
 """A market whose daemons hear false answers from their providers for some time, while jobs are posted and must end.
 
-Three workers and three keepers: one pair each with one provider that fails, of three one that lies, of three two that
-fail. In the end every provider is honest again, and every job must have ended well.
+A worker and a keeper each with one provider that fails, with one that lags, with three of which one lies, and with
+three of which two fail. In the end every provider is honest again, and every job must have ended well.
 """
 
 from __future__ import annotations
@@ -13,10 +13,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from tests.chaos.market import ChaosMarket, Keeper, Lane
-from tests.chaos.proxy import ALONE, BROKEN, LYING, Proxy, Usage, between
+from tests.chaos.proxy import ALONE, BROKEN, LAGGING, LYING, Proxy, Usage, between
 from tests.kit.running import wait
 
-SETUPS = {"one, failing": [ALONE], "one of three lies": [LYING, {}, {}], "two of three fail": [BROKEN, BROKEN, {}]}
+SETUPS = {
+    "one that fails": ([ALONE], 0.35),
+    "one that lags": ([LAGGING], 1.0),
+    "one of three lies": ([LYING, {}, {}], 0.35),
+    "two of three fail": ([BROKEN, BROKEN, {}], 0.35),
+}
+"""The faults of each provider, and the share of requests that are answered falsely where a fault fits."""
 END_SECONDS = 240.0
 
 
@@ -31,16 +37,14 @@ class Pair:
     proxies: list[Proxy]
 
 
-def run_rpc(
-    market: ChaosMarket, *, seconds: float, seed: int, rate: float = 0.35, poll: float = 0.1
-) -> tuple[list[Pair], list[str]]:
+def run_rpc(market: ChaosMarket, *, seconds: float, seed: int, poll: float = 0.1) -> tuple[list[Pair], list[str]]:
     """Let every daemon hear false answers for `seconds`; return what was told and used, and what went wrong.
 
-    `rate` is the share of requests that are answered falsely where a fault fits, `poll` the keepers' own, in seconds.
+    `poll` is how often keepers look for a new block, in seconds.
     """
     wrong: list[str] = []
     with ExitStack() as stack:
-        pairs = [_pair(market, stack, number, setup, seed, rate=rate, poll=poll) for number, setup in enumerate(SETUPS)]
+        pairs = [_pair(market, stack, number, setup, seed, poll=poll) for number, setup in enumerate(SETUPS)]
         end = time.monotonic() + seconds
         with ThreadPoolExecutor(len(pairs)) as pool:
             list(pool.map(partial(_feed, end=end), pairs))
@@ -61,13 +65,11 @@ def run_rpc(
     return pairs, wrong
 
 
-def _pair(
-    market: ChaosMarket, stack: ExitStack, number: int, setup: str, seed: int, *, rate: float, poll: float
-) -> Pair:
+def _pair(market: ChaosMarket, stack: ExitStack, number: int, setup: str, seed: int, *, poll: float) -> Pair:
     usages, proxies, urls = {}, [], {}
     for place, who in enumerate(("worker", "keeper")):
         usages[who] = Usage()
-        faults = SETUPS[setup]
+        faults, rate = SETUPS[setup]
         made = stack.enter_context(
             between(market.url, faults, usages[who], rate=0.0, seed=seed + 100 * number + 10 * place)
         )

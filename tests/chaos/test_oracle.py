@@ -114,6 +114,10 @@ PLANTED: dict[str, tuple[str, Callable[[Facts], Facts]]] = {
     "a slash": ("slashes", slashed),
     "a revert": ("spend", lambda facts: sent(facts, ok=False)),
     "a call that was mined twice": ("spend", sent),
+    "a race that nobody else was in": (
+        "spend",
+        lambda facts: replace(sent(facts, ok=False, sender="0x" + "77" * 20, block=10**6), race_blocks=9),
+    ),
     "a price of gas above the cap": ("spend", lambda facts: sent(facts, data="0x00", gas_price=10**12)),
     "a sandbox that is left": ("left", lambda facts: replace(facts, left=("a sandbox",))),
     "a slow start": ("ready", lambda facts: replace(facts, ready=(31.0,))),
@@ -125,6 +129,10 @@ def test_judge__planted_fault__its_rule_says_so(run: Run, planted: str) -> None:
     rule, plant = PLANTED[planted]
     said = oracle.judge(plant(run.facts))
     assert said and any(one.startswith(f"{rule}: ") for one in said), said
+
+
+def test_judge__revert_beside_anothers_call_of_the_job__is_a_lost_race(run: Run) -> None:
+    assert oracle.judge(sent(run.facts, ok=False, sender="0x" + "77" * 20)) == []
 
 
 def test_rules__each_has_a_control() -> None:

@@ -1,0 +1,182 @@
+"""A market under a fault every 20 seconds, whose daemons must neither grow nor lose a job.
+
+Of two workers and keepers one pair is killed as well; what the other uses of memory, descriptors, threads and disk is
+sampled, and must be flat: the last third of the samples beside the second, since a process fills its caches first.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from tests.chaos.faults import FAULTS, GENTLE, Fault, Scene, set_scene
+from tests.chaos.market import ChaosMarket
+from tests.chaos.reorgs import MAX_DEPTH, _all_over
+from tests.kit.running import Process, wait
+
+EVERY_SECONDS = 20.0
+SAMPLE_SECONDS = 1.0
+MIB = 1 << 20
+GROWTH: dict[str, tuple[float, float]] = {
+    "memory": (1.05, 4 * MIB),
+    "descriptors": (1.0, 4),
+    "threads": (1.0, 4),
+}
+"""What may be used in the end: so many times what was used before, and so much more."""
+DISK_PER_JOB = 256 << 10
+"""Bytes of journals and results that a job may leave, kept for a week."""
+
+Samples = dict[str, list[float]]
+
+
+@dataclass
+class Soak:
+    """What a soak came to: faults with their evidence, samples by daemon and quantity, and what went wrong."""
+
+    committed: list[tuple[float, str, str, str]] = field(default_factory=list)
+    samples: dict[str, Samples] = field(default_factory=dict)
+    jobs: int = 0
+    wrong: list[str] = field(default_factory=list)
+
+
+def run_soak(market: ChaosMarket, *, seconds: float, seed: int, every: float = EVERY_SECONDS) -> Soak:
+    """Run the market for `seconds` with a fault `every` so many; needs root, for the workers' small disks."""
+    soak, rng, stop = Soak(), random.Random(seed), threading.Event()
+    began = time.monotonic()
+    with ExitStack() as stack:
+        scenes = {name: set_scene(market, stack, name, rng) for name in ("steady", "killed")}
+        market.chain.rpc("anvil_mine", hex(MAX_DEPTH + 4))
+        steady = scenes["steady"]
+        watched = {"worker": steady.lane.process, "keeper": steady.keeper.process}
+        for name in watched:
+            soak.samples[name] = defaultdict(list)
+        threads = [threading.Thread(target=_sample, args=(soak, watched, steady.lane.home / "state", stop))]
+        threads += [threading.Thread(target=_feed, args=(scene, stop)) for scene in scenes.values()]
+        for thread in threads:
+            thread.start()
+        try:
+            _commit(soak, scenes, rng, began, seconds, every)
+        finally:
+            stop.set()
+            for thread in threads:
+                thread.join()
+        for name, scene in scenes.items():
+            end(soak, name, scene)
+        soak.wrong += [f"{name}: {wrong}" for name, of in soak.samples.items() for wrong in swollen(of)]
+        disk = soak.samples["worker"]["disk"]
+        left = disk[-1] - disk[0] if disk else 0.0
+        if left > DISK_PER_JOB * max(1, len(steady.lane.jobs)):
+            soak.wrong.append(f"{len(steady.lane.jobs)} jobs left {left / MIB:.1f} MiB on the worker's disk")
+    return soak
+
+
+def swollen(samples: Samples) -> list[str]:
+    """Return a sentence for each quantity whose last third lies above its second by more than may be."""
+    found = []
+    for what, (factor, more) in GROWTH.items():
+        values = samples.get(what, [])
+        third = len(values) // 3
+        if third < 3:
+            continue
+        before, after = statistics.median(values[third : 2 * third]), statistics.median(values[2 * third :])
+        if after > before * factor + more:
+            found.append(f"{what} grew from {before:.0f} to {after:.0f}")
+    return found
+
+
+def used_by(pid: int) -> dict[str, float]:
+    """Return what a process uses: bytes of memory, descriptors, threads."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    fields = dict(line.split(":", 1) for line in status.splitlines() if ":" in line)
+    return {
+        "memory": int(fields["VmRSS"].split()[0]) * 1024.0,
+        "threads": float(fields["Threads"]),
+        "descriptors": float(len(os.listdir(f"/proc/{pid}/fd"))),
+    }
+
+
+def _commit(
+    soak: Soak, scenes: dict[str, Scene], rng: random.Random, began: float, seconds: float, every: float
+) -> None:
+    """Commit one fault after the other, each kind before any comes again."""
+    kinds: list[tuple[str, Fault]] = []
+    while time.monotonic() - began < seconds:
+        if not kinds:
+            kinds = [("steady", fault) for fault in GENTLE] + [("killed", fault) for fault in FAULTS]
+            rng.shuffle(kinds)
+        name, fault = kinds.pop()
+        at = time.monotonic()
+        try:
+            evidence = fault(scenes[name])
+        except AssertionError as error:
+            soak.wrong.append(f"{fault.__name__} of {name}: {error}")
+            evidence = ""
+        soak.committed.append((at - began, name, fault.__name__, evidence))
+        time.sleep(max(0.0, every - (time.monotonic() - at)))
+
+
+def _feed(scene: Scene, stop: threading.Event) -> None:
+    """Post one job after the other."""
+    while not stop.is_set():
+        _with_patience(lambda: scene.lane.post(match_window=4 if len(scene.lane.jobs) % 2 else 0), stop)
+        while not stop.is_set() and not _all_over([(scene.lane, scene.lane.jobs[-1])]):
+            stop.wait(1.0)
+
+
+def _with_patience(step: Callable[[], object], stop: threading.Event) -> None:
+    """Do a step of the submitter again until the chain lets it: its own outages are no fault of a daemon."""
+    from hearth.base.errors import HearthError
+
+    while not stop.is_set():
+        with suppress(HearthError):
+            step()
+            return
+        stop.wait(1.0)
+
+
+def _sample(soak: Soak, watched: dict[str, Process | None], disk: Path, stop: threading.Event) -> None:
+    while not stop.wait(SAMPLE_SECONDS):
+        for name, process in watched.items():
+            assert process is not None
+            with suppress(OSError):
+                for what, value in used_by(process.pid).items():
+                    soak.samples[name][what].append(value)
+        with suppress(OSError):
+            files = os.statvfs(disk)
+            filled = (disk / "filled").exists()
+            if not filled:
+                soak.samples["worker"]["disk"].append(float((files.f_blocks - files.f_bfree) * files.f_frsize))
+
+
+def end(soak: Soak, name: str, scene: Scene) -> None:
+    """Let every job end, and both daemons stop."""
+    jobs = [(scene.lane, job) for job in scene.lane.jobs]
+    soak.jobs += len(jobs)
+    try:
+        wait(partial(_all_over, jobs), f"every job of {name} ends", 240)
+    except AssertionError as error:
+        soak.wrong.append(f"{error}: {scene.lane.log()[-800:]} {scene.keeper.log()[-800:]}")
+    for what, process in (("worker", scene.lane.process), ("keeper", scene.keeper.process)):
+        assert process is not None
+        if process.poll() is not None:
+            soak.wrong.append(f"the {what} of {name} ended with {process.poll()}")
+            continue
+        process.terminate()
+        process.wait(60)
+
+
+def figures(samples: Sequence[float]) -> tuple[float, float]:
+    """Return the medians of the second and the last third."""
+    third = len(samples) // 3
+    if not third:
+        return 0.0, 0.0
+    return statistics.median(samples[third : 2 * third]), statistics.median(samples[2 * third :])

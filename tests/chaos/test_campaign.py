@@ -1,0 +1,139 @@
+"""The campaigns in small: each gentle fault once on one market; and what plans them and counts."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import time
+import urllib.request
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from hearth.base.errors import ChainError
+from hearth.chain.rpc import Web3Chain
+from tests.chaos import faults, kills, oracle, proxy, reorgs, soak
+from tests.chaos.market import chaos_market
+from tests.chaos.proxy import Honest, Usage, between
+from tests.kit.anvil import bare_chain, need_anvil
+from tests.kit.liars import Asked
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+
+def test_gentle_faults__each_once__nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    need_anvil()
+    rng = random.Random(7)
+    monkeypatch.setattr(rng, "uniform", lambda low, high: low)
+    said: dict[str, str] = {}
+    with chaos_market(tmp_path / "market", dead_after=reorgs.DEAD_AFTER) as market, ExitStack() as stack:
+        scene = faults.set_scene(market, stack, "one", rng)
+        market.chain.rpc("anvil_mine", hex(reorgs.MAX_DEPTH + 4))
+        for fault in faults.GENTLE:
+            scene.lane.post()
+            said[fault.__name__] = fault(scene)
+        soak.end(soaked := soak.Soak(), "one", scene)
+        facts = oracle.gather(market, stale=[scene.lane.operator, scene.keeper.address])
+        assert oracle.judge(facts) == []
+    assert soaked.wrong == [] and soaked.jobs == len(faults.GENTLE)
+    assert all(said.values()), said
+
+
+def test_worker_jobs__rounds__every_point_as_often_and_in_the_order_of_life() -> None:
+    jobs = kills.worker_jobs(random.Random(1), 5)
+    met = Counter(point for job in jobs for point in job)
+    assert met == dict.fromkeys((*kills.WORKER_LIFE, *kills.WORKER_FINAL), 5)
+    for job in jobs:
+        life = kills.WORKER_LIFE if job[0] in kills.WORKER_LIFE else kills.WORKER_FINAL
+        assert list(job) == sorted(job, key=life.index)
+        assert len(kills.RUN & set(job)) <= 2
+
+
+def test_depths__64_runs__each_depth_once() -> None:
+    assert sorted(reorgs.depths(random.Random(1), 64)) == list(range(1, 65))
+
+
+@pytest.mark.parametrize("what", soak.GROWTH)
+def test_swollen__a_leak__is_seen(what: str) -> None:
+    level = 50.0 * soak.MIB if what == "memory" else 40.0
+    flat = [level + random.Random(1).random() for _ in range(90)]
+    leak = [value + at * (level / 150 if what == "memory" else 0.5) for at, value in enumerate(flat)]
+    warm = [level / 2] * 30 + [level] * 60
+    assert soak.swollen({what: flat}) == soak.swollen({what: warm}) == []
+    assert soak.swollen({what: leak})[0].startswith(what)
+
+
+def test_used_by__a_process_that_takes_memory_and_descriptors__is_measured() -> None:
+    code = (
+        "import time; kept = bytearray(64 << 20); files = [open('/dev/null') for _ in range(50)]\n"
+        "print(flush=True); time.sleep(60)"
+    )
+    plain = subprocess.Popen(["sleep", "60"])
+    greedy = subprocess.Popen(["python3", "-c", code], stdout=subprocess.PIPE)
+    try:
+        assert greedy.stdout is not None and greedy.stdout.readline()
+        less, more = soak.used_by(plain.pid), soak.used_by(greedy.pid)
+        assert more["memory"] > less["memory"] + (60 << 20)
+        assert more["descriptors"] >= less["descriptors"] + 45
+    finally:
+        for process in (plain, greedy):
+            process.kill()
+            process.wait()
+
+
+def test_proxy__answer_that_nobody_came_back_after__is_told_and_not_used() -> None:
+    need_anvil()
+    usage = Usage()
+    with bare_chain() as url, between(url, [{"breaks": (proxy.breaks, 1.0)}], usage, rate=1.0, seed=1) as (one,):
+        chain = Web3Chain([one.url], attempts=2, sleep=lambda seconds: None)
+        with pytest.raises(ChainError):
+            chain.head()
+        assert (usage.told["breaks"], usage.used["breaks"]) == (2, 1)
+        one.rate = 0.0
+        assert chain.head().number == 0
+        assert (usage.told["breaks"], usage.used["breaks"]) == (2, 2)
+
+
+def test_proxy__lie_with_nothing_to_falsify__is_the_truth_and_not_counted() -> None:
+    need_anvil()
+    usage = Usage()
+    with bare_chain() as url, between(url, [{"drops": (proxy.drops_a_log, 1.0)}], usage, rate=1.0, seed=1) as (one,):
+        assert Web3Chain([one.url]).head().number == 0
+    assert not usage.told
+
+
+@pytest.mark.parametrize("name", sorted(set(proxy.LYING) - set(proxy.BROKEN) - {"lags"}))
+def test_lies__method_that_they_are_not_about__are_honest(name: str) -> None:
+    asked = Asked("eth_chainId", [], 1, "http://127.0.0.1:9", None, None)  # type: ignore[arg-type]
+    with pytest.raises(Honest):
+        proxy.LYING[name][0](asked)
+
+
+def test_lags__newest_block__is_three_blocks_old() -> None:
+    need_anvil()
+    with bare_chain() as url, between(url, [proxy.LAGGING], usage := Usage(), rate=1.0, seed=1) as (one,):
+        Web3Chain([url]).rpc("anvil_mine", "0xa")
+        assert Web3Chain([one.url]).head().number == 10 - proxy.LAG_BLOCKS
+        assert usage.told["lags"]
+
+
+def test_proxy__what_never_ends__is_counted_when_the_daemon_hangs_up() -> None:
+    need_anvil()
+    usage = Usage()
+    with (
+        bare_chain() as url,
+        between(url, [{"drips": proxy.BROKEN["drips_a_body"]}], usage, rate=1.0, seed=1) as (one,),
+    ):
+        with pytest.raises(ChainError):
+            Web3Chain([one.url], 0.3, attempts=1).head()
+        end = time.monotonic() + 10
+        while not usage.told and time.monotonic() < end:
+            time.sleep(0.05)
+        assert usage.told["drips"] == 1
+        one.rate = 0.0
+        urllib.request.urlopen(
+            urllib.request.Request(one.url, b'{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}'), timeout=10
+        ).read()
+        assert usage.used["drips"] == 1
