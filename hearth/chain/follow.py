@@ -185,7 +185,8 @@ class Cursor:
         stale: list[Mark] = []
         for mark in self._shown.values():
             found = head if mark.number == head.number else self._port.block(mark.number)
-            if found is None or found.hash != mark.hash:
+            # A node that crashed still serves by number what lay above its head.
+            if found is None or found.hash != mark.hash or mark.number > head.number:
                 stale.append(mark)
         return sorted(stale, key=lambda mark: -mark.number)
 

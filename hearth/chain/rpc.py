@@ -245,7 +245,13 @@ class Web3Chain:
                 raise ValueError("the receipt of another transaction")
             return found
 
-        return self._providers.agreed("eth_getTransactionReceipt", [hex_of(tx_hash)], parse)
+        try:
+            return self._providers.agreed("eth_getTransactionReceipt", [hex_of(tx_hash)], parse)
+        except ChainError as error:
+            # A geth that crashed names a block for the transaction, above its head, and then does not find it.
+            if error.code == "BLOCK_UNKNOWN":
+                return None
+            raise
 
     def transaction(self, tx_hash: bytes) -> Transaction | None:
         """Return a transaction that a node knows, or None."""

@@ -632,6 +632,9 @@ class Sender:
         """Move a mined intent to final, or back to pending where a reorg took it out; return 1 for the latter."""
         receipt = self._receipt_of(intent)
         newest = head or self.port.head()
+        if receipt is not None and receipt.block_number > newest.number:
+            # Mined since the caller looked; or what a node that crashed still serves of its chain above its head.
+            receipt = receipt if receipt.block_number <= self.port.head().number else None
         if receipt is None:
             if self._may_stand(intent, newest, lags=head is None):
                 return 0

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import ChainError, NoWorkerError, WaitTimeout
+from hearth.base.errors import ChainError, NotFoundError, NoWorkerError, WaitTimeout
 from hearth.client.facts import job_facts
 from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.views import JobView, event_facts, job_hex, moment
@@ -15,12 +15,16 @@ from hearth.protocol.types import State
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
     from hearth.client.reports import EventFacts, JobFacts
+    from hearth.client.session import Tell
+    from hearth.protocol.types import JobId
 
 POLL_SECONDS: Final = 0.5
 LOOK_SECONDS: Final = 5
 """How often a waiting job's chances are looked at, chain seconds."""
 PATIENCE_SECONDS: Final = 30
 """How long nobody may be able to take a waiting job before waiting for it ends: a restart of a worker is shorter."""
+GONE_SECONDS: Final = 30.0
+"""How long a chain that went back may be without the job before waiting ends: a pool posts it again within blocks."""
 
 
 def follow(
@@ -29,7 +33,7 @@ def follow(
     """Yield a job's events as they come, from its posting to its end; `look` sees the job after each block.
 
     A chain that does not answer is asked again. Raises WaitTimeout after `timeout` seconds (by default the settings');
-    the job is alive then.
+    the job is alive then. Raises ChainError REORG where the chain has gone back before the job's posting, and stays so.
     """
     session = reads.session
     job_id = session.job_id(job)
@@ -39,6 +43,7 @@ def follow(
     end = time.monotonic() + limit
     first = posted.log.block_number
     silent = ""
+    gone_since: float | None = None
     while True:
         try:
             head = market.port.head()
@@ -51,7 +56,9 @@ def follow(
                     return
                 if look is not None:
                     look(view)
-            silent = ""
+            silent, gone_since = "", None
+        except NotFoundError:
+            gone_since = _gone(job_id, gone_since, session.tell)
         except ChainError as error:
             if not error.retryable:
                 raise
@@ -66,6 +73,23 @@ def follow(
                 job=job_hex(job_id),
             )
         time.sleep(POLL_SECONDS)
+
+
+def _gone(job_id: JobId, since: float | None, tell: Tell) -> float:
+    """Return since when a job that had been posted is not on the chain. Raises ChainError REORG after GONE_SECONDS."""
+    now = time.monotonic()
+    if since is None:
+        tell("note", {"text": f"the chain has gone back before job {job_hex(job_id)[:14]} was posted; waiting for it"})
+        return now
+    if now - since >= GONE_SECONDS:
+        raise ChainError(
+            f"the chain has gone back before job {job_hex(job_id)} was posted, and has not got it again: nothing is "
+            "locked for it",
+            code="REORG",
+            hint="the same hearth submit again posts the same job, once",
+            job=job_hex(job_id),
+        )
+    return since
 
 
 def wait(reads: JobReader, job: str, *, timeout: float | None = None, anyway: bool = False) -> JobFacts:

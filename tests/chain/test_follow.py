@@ -190,6 +190,21 @@ def test_cursor__crash_between_read_and_advance__shows_the_logs_again(tmp_path: 
     assert reader.open().read().logs == shown != ()
 
 
+def test_read__shown_block_lies_above_the_head_of_a_node_that_crashed__is_orphaned() -> None:
+    """It serves the block by number still; it is no part of its chain."""
+    chain = FakeChain()
+    chain.mine([event(1)])
+    reader = Reader(chain)
+    reader.run()
+    chain.mine([event(2)])
+    (shown,) = reader.cursor.read().marks
+    dead = chain.block(shown.number)
+    chain.reorg(1, remine=[])
+    alive = chain.block
+    chain.block = lambda at: dead if at == shown.number else alive(at)  # type: ignore[method-assign, assignment]
+    assert chain.head().number < shown.number and shown in reader.cursor.read().orphaned
+
+
 def test_cursor__damaged_file__starts_over(tmp_path: Path) -> None:
     chain = FakeChain()
     for n in range(5):

@@ -686,6 +686,14 @@ def test_receipt__unknown__is_none(provider: Provider) -> None:
     assert chain(provider).receipt(b"\1" * 32) is None and chain(provider).transaction(b"\1" * 32) is None
 
 
+def test_receipt__of_a_block_that_a_crash_took_away__is_none(provider: Provider) -> None:
+    def answer(_: Any) -> Any:
+        raise Rpc(-32000, f"receipt not found, 140, {'c0' * 32}, 0")
+
+    provider.on("eth_getTransactionReceipt", answer)
+    assert chain(provider).receipt(b"\1" * 32) is None
+
+
 @pytest.mark.parametrize(
     ("reason", "label", "hint"),
     [

@@ -494,6 +494,24 @@ def test_reconcile__chain_now_shorter__is_gone_back_only_where_the_caller_knows_
     assert found.reorged == knows_head and rig.state("k") is (TxState.BROADCAST if knows_head else TxState.FINAL)
 
 
+def test_reconcile__receipt_above_the_head__is_of_a_chain_that_the_node_lost(rig: Rig) -> None:
+    """A geth that was killed goes back, and serves what lay above its head until its new chain is as long."""
+    rig.chain.mine(count=3)
+    first = rig.sender.send(CALL, key="k")
+    dead = rig.chain.receipt(first.tx_hash or b"")
+    rig.chain.reorg(1, remine=[])
+    rig.chain.drop_pool()
+    rig.chain.receipt = lambda tx_hash: dead  # type: ignore[method-assign]
+    assert dead is not None and dead.block_number > rig.chain.head().number
+    assert rig.sender.reconcile(rig.chain.head()).reorged == 1 and rig.state("k") is TxState.BROADCAST
+
+
+def test_reconcile__mined_since_the_caller_looked__stays_mined(rig: Rig) -> None:
+    before = rig.chain.head()
+    rig.sender.send(CALL, key="k")
+    assert rig.sender.reconcile(before).reorged == 0 and rig.state("k") is TxState.MINED
+
+
 def test_start__final_key_that_the_chain_forgot__is_sent_again(rig: Rig) -> None:
     """Whoever decides by the chain asks for the effect once more; the journal must not answer that it is done."""
     rig.chain.mine(count=3)

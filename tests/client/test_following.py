@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hearth.base.errors import ChainError, NoWorkerError, WaitTimeout
+from hearth.base.errors import ChainError, NotFoundError, NoWorkerError, WaitTimeout
 from hearth.client import following
 from hearth.protocol.types import Gate, State, Unit
 
@@ -32,7 +32,7 @@ class Reads:
         self._block = 1
 
     def _head(self) -> Any:
-        if isinstance(self.answers[0], Exception):
+        if isinstance(self.answers[0], ChainError):
             raise self.answers.pop(0)
         self._block += 1
         return SimpleNamespace(number=self._block)
@@ -41,7 +41,10 @@ class Reads:
         return []
 
     def view(self, posted: Any, head: Any) -> Any:
-        return self.answers.pop(0)
+        answer = self.answers.pop(0)
+        if isinstance(answer, NotFoundError):
+            raise answer
+        return answer
 
 
 def view(now: int, *units: Unit, untouched: int = 0, finished: bool = False) -> Any:
@@ -62,6 +65,23 @@ def test_follow__chain_falls_silent__asks_again_and_says_once_that_the_job_lives
     reads: Any = Reads([view(1), *silent, view(2, finished=True)])
     assert list(following.follow(reads, "0x07")) == []
     assert reads.told == ["the chain does not answer (refused); the job is alive, its money in Escrow"]
+
+
+def test_follow__chain_goes_back_before_the_posting_for_a_moment__waits_for_the_job() -> None:
+    gone = NotFoundError("there is no job")
+    reads: Any = Reads([view(1), gone, gone, view(2, finished=True)])
+    assert list(following.follow(reads, "0x07")) == []
+    assert reads.told == ["the chain has gone back before job 0x070707070707 was posted; waiting for it"]
+
+
+def test_follow__chain_goes_back_and_stays_so__says_what_is_locked_and_how_to_post_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(following, "GONE_SECONDS", 0.0)
+    reads: Any = Reads([view(1), NotFoundError("there is no job"), NotFoundError("there is no job")])
+    with pytest.raises(ChainError, match="nothing is locked for it") as caught:
+        list(following.follow(reads, "0x07"))
+    assert caught.value.code == "REORG" and "the same hearth submit again" in caught.value.hint
 
 
 def test_follow__silent_to_the_end__says_where_the_money_is_and_what_attaches_again() -> None:
