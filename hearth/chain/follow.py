@@ -3,8 +3,9 @@
 A cursor keeps a ring of (number, hash, parent hash). `read` returns what changed since the last `advance`: blocks
 that left the chain, and the logs of blocks that joined it. Until `advance` the same logs are shown again, also after a
 crash, so handlers are keyed by (block hash, transaction hash, log index); a block that was shown and then left the
-chain is reported as orphaned, advanced or not. The ring is a cache: a damaged, foreign or outrun one is dropped and
-the market is read from its first block.
+chain is reported as orphaned, advanced or not. Of a range only the last block is known by its hash: where that leaves
+the chain, the market is read from its first block, as it is where a reorg outran the ring. The ring is a cache: a
+damaged or foreign one is dropped, and the market is read anew as well.
 Source: SPEC section "Threats".
 """
 
@@ -152,8 +153,12 @@ class Cursor:
         head = self._port.agreed_head()
         ring = list(self._ring)
         orphaned = self._walk_back(ring, head)
-        reset = self._fresh or (bool(orphaned) and not ring)
-        orphaned = self._stale_shown(head) + orphaned
+        stale = self._stale_shown(head)
+        torn = any(self._ends_range(mark) for mark in stale + orphaned)
+        if torn:
+            ring.clear()  # which logs of a range are gone is not known, so nothing stands
+        reset = self._fresh or torn or (bool(orphaned) and not ring)
+        orphaned = stale + orphaned
         base = ring[-1] if ring else None
         first = base.number + 1 if base else self._start
         stable = head.number - self._depth
@@ -168,9 +173,12 @@ class Cursor:
     def advance(self, tick: Tick) -> None:
         """Write that a tick was handled."""
         gone = {mark.hash for mark in tick.orphaned}
-        ring = [mark for mark in self._ring if mark.hash not in gone] + list(tick.marks)
+        stay = [] if tick.reset else [mark for mark in self._ring if mark.hash not in gone]
+        ring = stay + list(tick.marks)
         ring = ring[-2 * self._depth :]
-        done = gone | {mark.hash for mark in tick.marks}
+        passed = ring[-1].number if ring else self._start - 1
+        # What was shown up to here either stands, and was shown again by this tick, or is among its orphans.
+        done = gone | {digest for digest, mark in self._shown.items() if mark.number <= passed}
         self._db.execute("BEGIN IMMEDIATE")
         self._db.executemany("DELETE FROM shown WHERE hash = ?", [(digest,) for digest in done])
         self._db.execute("DELETE FROM ring")
@@ -179,6 +187,10 @@ class Cursor:
         self._ring = ring
         self._shown = {digest: mark for digest, mark in self._shown.items() if digest not in done}
         self._fresh = False
+
+    def _ends_range(self, mark: Mark) -> bool:
+        """Say whether a mark stands for more blocks than its own, since what came before it is no mark."""
+        return mark.parent not in self._shown and all(mark.parent != one.hash for one in self._ring)
 
     def _stale_shown(self, head: Block) -> list[Mark]:
         """Return what was shown but never advanced past, and has left the chain since; newest first."""
@@ -233,12 +245,16 @@ class Cursor:
         return now - self._behind_since < LAG_SECONDS
 
     def _catch_up(self, base: Mark | None, first: int, last: int) -> tuple[list[Log], list[Mark]]:
-        """Read a range below the reorg depth; the blocks at both its ends must stand before and after."""
+        """Read a range below the reorg depth; the blocks at both its ends must stand before and after.
+
+        A provider that goes to and fro between chains which differ below that depth may still mix them.
+        """
         end = self._block(last)
         logs = self._port.logs(self._addresses, from_block=first, to_block=last)
         again = self._block(last)
         before = self._block(base.number) if base else None
-        if again.hash != end.hash or (base and before and before.hash != base.hash):
+        strange = any(log.block_hash != end.hash for log in logs if log.block_number == last)
+        if strange or again.hash != end.hash or (base and before and before.hash != base.hash):
             raise ChainError("a reorg deeper than expected happened while reading", code="REORG", hint="hearth doctor")
         return logs, [Mark(end.number, end.hash, end.parent_hash)]
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import resource
+import socket
 import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 
 import pytest
 
@@ -18,6 +21,7 @@ from hearth.chain.endpoint import Endpoint
 from hearth.chain.rpc import Web3Chain
 from tests.chain.test_rpc import Provider, block_json, serving
 from tests.kit import liars
+from tests.kit.http import answering, certified, send
 from tests.kit.liars import Asked, Liar, lying
 
 # What is not bounded would wait for ever.
@@ -84,6 +88,30 @@ def test_ask__resolver_that_hangs__is_the_providers_failure_in_time(monkeypatch:
         open_endpoint("http://rpc.example.org").ask("eth_chainId", [], answers.quantity)
     assert caught.value.timeout and time.monotonic() - began < SECONDS + 1.5
     over.set()
+
+
+def test_ask__https__the_certificate_is_that_of_the_name_or_the_provider_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tls, authority = certified(tmp_path, "rpc.example.org")
+    hosts: list[str | None] = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        asked = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
+        hosts.append(handler.headers.get("Host"))
+        send(handler, 200, json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": "0x7a69"}).encode())
+
+    with answering(answer, tls) as port:
+        place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
+        monkeypatch.setattr(peer.socket, "getaddrinfo", lambda *_, **__: [place])
+        with pytest.raises(ProviderFailed, match="its certificate does not hold: self-signed"):
+            open_endpoint(f"https://rpc.example.org:{port}", 5).ask("eth_chainId", [], answers.quantity)
+        monkeypatch.setenv("SSL_CERT_FILE", str(authority))
+        found = open_endpoint(f"https://rpc.example.org:{port}", 5)
+        assert [found.ask("eth_chainId", [], answers.quantity) for _ in range(2)] == [31337, 31337]
+        with pytest.raises(ProviderFailed, match=r"its certificate does not hold: .*mismatch"):
+            open_endpoint(f"https://other.example.org:{port}", 5).ask("eth_chainId", [], answers.quantity)
+    assert hosts == [f"rpc.example.org:{port}"] * 2
 
 
 def test_ask__redirect__takes_no_request_elsewhere(honest: Provider) -> None:

@@ -86,6 +86,19 @@ def test_read__without_advance__repeats_itself() -> None:
     assert cursor.read() == cursor.read()
 
 
+def test_read__ranges_shown_and_never_advanced__are_asked_for_no_more(tmp_path: Path) -> None:
+    chain = FakeChain()
+    chain.mine([event(1)], count=40)
+    reader = Reader(chain, tmp_path / "cursor.db", depth=8)
+    for _ in range(5):
+        reader.cursor.read()
+        chain.mine()
+    reader.run()
+    before = chain.counts["block"]
+    reader.run()
+    assert chain.counts["block"] == before and reader.rows == reader.expected()
+
+
 def test_read__first_block_of_the_market__starts_there() -> None:
     chain = FakeChain()
     for n in range(10):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import http.client
 import os
 import socket
-import ssl
 import subprocess
 import sys
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,6 +27,7 @@ from hearth.storage.stores import Chain, FolderStore, GatewayStore, MemoryStore,
 from hearth.storage.stores import gateway_server as server_module
 from hearth.storage.stores.gateway import Floor
 from hearth.storage.stores.gateway_server import GatewayServer
+from tests.kit.http import Answer, answering, certified, send
 
 pytestmark = pytest.mark.net
 ROOT = Path(__file__).parents[2]
@@ -45,37 +45,10 @@ def served(store: MemoryStore | FolderStore) -> Iterator[GatewayStore]:
 
 
 @contextmanager
-def hostile(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
+def hostile(answer: Answer) -> Iterator[str]:
     """Run an HTTP server that answers every GET by `answer`; yield its base URL."""
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def do_GET(self) -> None:
-            answer(self)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    class Quiet(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            pass
-
-    with Quiet(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
-
-
-def send(handler: BaseHTTPRequestHandler, status: int, body: bytes = b"", **headers: str) -> None:
-    handler.send_response(status)
-    for name, value in {"Content_Length": str(len(body)), **headers}.items():
-        handler.send_header(name.replace("_", "-"), value)
-    handler.end_headers()
-    handler.wfile.write(body)
+    with answering(answer) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 # ---------------------------------------------------------------- our client with our server
@@ -459,47 +432,18 @@ def test_gateway__resolver_that_hangs_or_a_name_that_is_none__typed(monkeypatch:
     over.set()
 
 
-@contextmanager
-def encrypted(folder: Path, name: str) -> Iterator[tuple[int, list[str | None], Path]]:
-    """Serve BLOCK by TLS under a name; yield the port, the names that clients asked for, and the authority's file."""
-    certificate = folder / "certificate.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-        + ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-keyout", str(folder / "key.pem")]
-        + ["-out", str(certificate)],
-        check=True,
-        capture_output=True,
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, folder / "key.pem")
-    names: list[str | None] = []
-    context.sni_callback = lambda wire, asked, _: names.append(asked)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            names.append(self.headers.get("Host"))
-            send(self, 200, BLOCK)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    class Quiet(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            pass
-
-    with Quiet(("127.0.0.1", 0), Handler) as server:
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        yield server.server_address[1], names, certificate
-        server.shutdown()
-
-
 def test_gateway__https__the_name_is_in_tls_and_host_and_the_certificate_counts(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with encrypted(tmp_path, "gateway.example.com") as (port, names, authority):
+    tls, authority = certified(tmp_path, "gateway.example.com")
+    names: list[str | None] = []
+    tls.sni_callback = lambda wire, asked, _: names.append(asked)
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        names.append(handler.headers.get("Host"))
+        send(handler, 200, BLOCK)
+
+    with answering(answer, tls) as port:
         leads(monkeypatch, gateway_example_com="127.0.0.1", other_example_com="127.0.0.1")
         with pytest.raises(StoreDown, match=r"(?i)certificate"):
             GatewayStore(f"https://gateway.example.com:{port}").get_block(CID)

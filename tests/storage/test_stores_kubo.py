@@ -8,9 +8,9 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -20,6 +20,8 @@ from hearth.base.errors import BlockCorrupt, BlockMissing, StorageError, StoreDo
 from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.stores import Chain, FolderStore, GatewayStore, KuboStore, MemoryStore, kubo, open_store
+from tests.kit import http
+from tests.kit.http import Answer, answering, pour
 from tests.kit.require import require
 from tests.storage.unixfs_cases import Case, kubo_add, kubo_api, kubo_with_profile, post
 
@@ -202,37 +204,19 @@ def test_spec__its_kubo_command__names_a_folder_as_we_do(tmp_path: Path) -> None
 
 
 @contextmanager
-def impostor(answer: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[KuboStore]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+def impostor(answer: Answer) -> Iterator[KuboStore]:
+    def once(handler: BaseHTTPRequestHandler) -> None:
+        handler.close_connection = True
+        answer(handler)
 
-        def do_POST(self) -> None:
-            self.close_connection = True
-            answer(self)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    class Quiet(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: object, client_address: object) -> None:
-            pass
-
-    with Quiet(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-        store = KuboStore("127.0.0.1", server.server_address[1], pin_seconds=0.2)
+    with answering(once) as port:
+        store = KuboStore("127.0.0.1", port, pin_seconds=0.2)
         yield store
         store.close()
-        server.shutdown()
 
 
 def send(handler: BaseHTTPRequestHandler, status: int, body: bytes) -> None:
-    handler.send_response(status)
-    handler.send_header("Content-Length", str(len(body)))
-    handler.send_header("Connection", "close")
-    handler.end_headers()
-    handler.wfile.write(body)
+    http.send(handler, status, body, Connection="close")
 
 
 def drain(handler: BaseHTTPRequestHandler) -> None:
@@ -251,14 +235,7 @@ def test_kubo__other_bytes__block_corrupt() -> None:
 def test_kubo__endless_bytes__too_large() -> None:
     written: list[int] = []
 
-    def endless(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(200)
-        handler.send_header("Transfer-Encoding", "chunked")
-        handler.end_headers()
-        for _ in range(1000):
-            written.append(handler.wfile.write(b"%x\r\n%s\r\n" % (2**20, bytes(2**20))))
-
-    with impostor(endless) as store, pytest.raises(TooLarge):
+    with impostor(lambda handler: pour(handler, b"\0", written)) as store, pytest.raises(TooLarge):
         store.get_block(CID)
     assert sum(written) < 100 * 2**20
 
@@ -359,13 +336,6 @@ def test_kubo__answers_that_are_not_its_own__typed(body: bytes, status: int) -> 
 def test_kubo__endless_or_packed_answer__not_held() -> None:
     written: list[int] = []
 
-    def endless(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(200)
-        handler.send_header("Transfer-Encoding", "chunked")
-        handler.end_headers()
-        for _ in range(1000):
-            written.append(handler.wfile.write(b"%x\r\n%s\r\n" % (2**20, b" " * 2**20)))
-
     def packed(handler: BaseHTTPRequestHandler) -> None:
         body = zlib.compress(bytes(2**24))
         handler.send_response(200)
@@ -374,7 +344,7 @@ def test_kubo__endless_or_packed_answer__not_held() -> None:
         handler.end_headers()
         handler.wfile.write(body)
 
-    with impostor(endless) as store, pytest.raises(StoreDown, match="more than"):
+    with impostor(lambda handler: pour(handler, b" ", written)) as store, pytest.raises(StoreDown, match="more than"):
         store.pin(CID)
     assert sum(written) < 50 * 2**20
     with impostor(packed) as store, pytest.raises(StoreDown, match="packed"):
