@@ -29,6 +29,11 @@ def engine_name(version: Mapping[str, Any], runtime: str) -> str:
     return f"docker {version['Version']} {runtime} {version['Os']}/{version['Arch']}"
 
 
+def runtime_of(name: str) -> str:
+    """Return the OCI runtime in an engine's name."""
+    return name.split()[2]
+
+
 def runtime_in(info: Mapping[str, Any], wished: str) -> str:
     """Return the OCI runtime that containers have: the one of the settings, else the engine's default."""
     return wished or str(info.get("DefaultRuntime") or "runc")
