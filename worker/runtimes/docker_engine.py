@@ -70,6 +70,14 @@ def judge_engine(
         _security_row(security, "seccomp", Level.FAIL, "start the engine with its default seccomp profile"),
         _security_row(security, "apparmor", Level.WARN, "enable AppArmor in the kernel"),
         _row(
+            "control groups v2",
+            str(info.get("CgroupVersion")) == "2",
+            "honoured",
+            Level.WARN,
+            "version 1, which kernels and engines are giving up: limits are kept by the old rules",
+            "boot with systemd.unified_cgroup_hierarchy=1",
+        ),
+        _row(
             "user namespace",
             remapped,
             "root in a container is nobody outside",
