@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,7 +17,7 @@ from worker.manage import Provider, selftest
 from worker.scaffold import write_settings
 
 if TYPE_CHECKING:
-    from hearth.client.reports import Diagnosis, OwnerAction
+    from hearth.client.reports import Diagnosis, OwnerAction, Wall
     from worker.reports import Selftest, WorkerMode
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -54,12 +54,21 @@ def worker() -> None:
     """Earn with this machine."""
 
 
-def _show_checks(run: Run, report: Diagnosis | Selftest) -> int:
-    rows = [
-        (row["level"], row["name"], row["detail"] + (f"  fix: {row['fix']}" if row["fix"] else ""))
-        for row in report["checks"]
+_STATES: Final = {"stands": "stands", "missing": "missing", "unseen": "cannot be seen"}
+
+
+def _then(text: str, fix: str, word: str) -> str:
+    return f"{text}  {word}: {fix}" if fix else text
+
+
+def _show_checks(run: Run, report: Diagnosis | Selftest, walls: Sequence[Wall] = ()) -> int:
+    rows = [(row["level"], row["name"], _then(row["detail"], row["fix"], "fix")) for row in report["checks"]]
+    stand = [
+        (f"{wall['runtime']} {wall['name']}", _STATES[wall["state"]], _then(wall["detail"], wall["fix"], "next"))
+        for wall in walls
     ]
-    run.out.emit(report, lambda: table(("", "what", "found"), rows), [report["result"]])
+    shown = [*table(("", "what", "found"), rows), *([""] if stand else []), *table(("wall", "", "that is"), stand)]
+    run.out.emit(report, lambda: shown, [report["result"]])
     return 3 if report["result"] == "FAIL" else 0
 
 
@@ -79,7 +88,8 @@ def _show_action(run: Run, report: OwnerAction, line: str) -> None:
 @_CONFIG
 def worker_doctor(run: Run, config: Path) -> int:
     """Check everything that a worker needs, with the fix for what is missing."""
-    return _show_checks(run, Provider(run.client, config).doctor())
+    report = Provider(run.client, config).doctor()
+    return _show_checks(run, report, report.get("walls", ()))
 
 
 @worker.command("selftest", cls=Leaf)

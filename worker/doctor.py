@@ -33,6 +33,7 @@ from worker import gpu
 from worker.machine import others, overbooked, room_of, share_of
 from worker.runtimes import walls
 from worker.runtimes.base import Check, Level
+from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, standing
 from worker.runtimes.wasm import WasmRuntime
 from worker.settings import (
     Accept,
@@ -53,6 +54,7 @@ UNSAFE: Final = ("runc", "nvidia-container-toolkit")
 """The rows whose FAIL refuses a registration."""
 SLOW_SECONDS: Final = 2.0
 """How long a provider may take for a block."""
+OWN_DISK: Final = Rule("disk", "filling this machine's disk", "a file system for /out", "mounts", row="volumes")
 RANGE: Final = 2_000
 """Blocks of logs that a provider should give at once."""
 
@@ -85,6 +87,20 @@ def diagnose(settings: Settings, network: Network, port: ChainPort, user_home: P
         except HearthError as error:
             rows.append(Check(name, Level.FAIL, error.message, error.hint))
     return rows
+
+
+def walls_of(settings: Settings, rows: Sequence[Check]) -> list[Wall]:
+    """Say of each wall round what strangers run here whether it stands, by the rows of `diagnose`."""
+    wished = settings.offer.runtimes
+    walls: list[Wall] = []
+    if wished is None or WASM.name in wished:
+        walls += standing(WASM.name, WASM_PROFILE, rows)
+    if wished is None or DOCKER.name in wished:
+        # Where no GPU is offered there is no row on how one is given, and nothing that has to stand.
+        given = any(row.name == "GPU by CDI" for row in rows)
+        rules = [rule for rule in DOCKER_PROFILE if given or rule.name != "gpus"]
+        walls += standing(DOCKER.name, [*rules, OWN_DISK], rows)
+    return walls
 
 
 def look_at_keys(settings: Settings) -> list[Check]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hearth.client import Client
     from hearth.client.reports import Check as CheckRow
     from hearth.client.reports import Diagnosis, OwnerAction
+    from hearth.client.reports import Wall as WallRow
     from hearth.client.workers import Workers
     from hearth.protocol.types import Node, Offer
     from worker.reports import (
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         WorkerWhy,
     )
     from worker.runtimes.base import Check
+    from worker.runtimes.profiles import Wall
     from worker.settings import Settings
 
 
@@ -88,12 +90,13 @@ class Provider:
     def doctor(self) -> Diagnosis:
         """Look at everything that a worker needs; PASS, WARN or FAIL, with the fix."""
         from hearth.client.doctor import worst
-        from worker.doctor import diagnose
+        from worker.doctor import diagnose, walls_of
 
         session = self.session
         found = diagnose(self.settings, session.network, session.unchecked_market.port, session.settings.home)
         rows = [_row(check) for check in found]
-        return {"schema": "hearth.doctor/1", "result": worst(rows), "checks": rows}
+        walls = [_wall(wall) for wall in walls_of(self.settings, found)]
+        return {"schema": "hearth.doctor/1", "result": worst(rows), "checks": rows, "walls": walls}
 
     # ---- the owner's actions ----
 
@@ -388,6 +391,16 @@ def selftest(config: Path | None = None) -> Selftest:
     # A runtime that this machine does not have is a warning, and no failure of those that it has.
     failed = any(row["level"] == "FAIL" for row in rows)
     return {"schema": "hearth.selftest/1", "result": "FAIL" if failed else "PASS", "checks": rows}
+
+
+def _wall(wall: Wall) -> WallRow:
+    return {
+        "runtime": wall.runtime,
+        "name": wall.name,
+        "state": wall.state.value,
+        "detail": wall.detail,
+        "fix": wall.fix,
+    }
 
 
 def _row(check: Check) -> CheckRow:

@@ -21,6 +21,9 @@ from typing import Final
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from worker.runtimes.base import Check, Level, OutputRule, RunRequest, RunResult, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
+from worker.runtimes.docker_engine import runtime_of
+from worker.runtimes.docker_request import GUEST_UID
+from worker.runtimes.profiles import is_gvisor
 from worker.runtimes.wasm import WasmRuntime
 
 WORDS: Final = b"hearth selftest\n"
@@ -33,13 +36,18 @@ MODULE: Final = """
   (func (export "_start")
     (if (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)) (then unreachable))))
 """
-# open("/out/said", O_CREAT|O_WRONLY, 0644), write the words to it and to stdout, exit(0): Linux calls of x86-64.
+# open("/out/said", O_CREAT|O_WRONLY, 0644), write the words to it and to stdout, then what /proc/self/status says, too;
+# exit(0): Linux calls of x86-64.
 _MACHINE_CODE: Final = bytes.fromhex(
-    "488d3d3b000000 be41000000 baa4010000 b802000000 0f05"  # open
-    "89c7 488d352b000000 ba10000000 b801000000 0f05"  # write, to the file
+    "488d3d6e000000 be41000000 baa4010000 b802000000 0f05"  # open
+    "89c7 488d3570000000 ba10000000 b801000000 0f05"  # write, to the file
     "bf01000000 b801000000 0f05"  # write, to stdout
+    "488d3d3f000000 31f6 b802000000 0f05"  # open the status
+    "89c7 4881ec00200000 4889e6 ba00200000 31c0 0f05"  # read it
+    "89c2 bf01000000 b801000000 0f05"  # write, to stdout
     "31ff b83c000000 0f05"  # exit
     "2f6f75742f7361696400"  # "/out/said"
+    "2f70726f632f73656c662f73746174757300"  # "/proc/self/status"
 )
 _LOADED_AT: Final = 0x400000
 _LIMITS: Final = SandboxLimits(wall_seconds=30, memory_bytes=64 << 20, out_bytes=1 << 20, fuel=10**9)
@@ -79,7 +87,26 @@ def _docker(runtime: DockerRuntime) -> Check:
         request = _request(home, command=("/selftest",), outputs=(OutputRule("/out/said"),))
         return runtime.run_archive(_archive(), request)
 
-    return _judged("docker", run, fix="hearth worker doctor")
+    return _judged("docker", run, _walls_inside, fix="hearth worker doctor")
+
+
+def _walls_inside(result: RunResult) -> tuple[list[str], list[str]]:
+    """Return the rules of the profile that stand and those that are missing, by what the program saw of itself.
+
+    A rule that its kernel says nothing of is neither: gVisor's has no line on new privileges, and no filter inside.
+    """
+    lines = result.stdout.removeprefix(WORDS).decode(errors="replace").splitlines()
+    found = {name: value.split() for name, _, value in (line.partition(":") for line in lines)}
+    rights = [value for name, value in found.items() if name.startswith("Cap")]
+    looks = {
+        "user": set(found.get("Uid", ["0"])) == {str(GUEST_UID)},
+        "capabilities": bool(rights) and all(value == ["0" * 16] for value in rights),
+    }
+    if "NoNewPrivs" in found:
+        looks["no new privileges"] = found["NoNewPrivs"] == ["1"]
+    if not is_gvisor(runtime_of(result.engine)):
+        looks["system calls"] = found.get("Seccomp") == ["2"]
+    return [name for name, stands in looks.items() if stands], [name for name, stands in looks.items() if not stands]
 
 
 def _request(
@@ -100,8 +127,14 @@ def _request(
     )
 
 
-def _judged(name: str, run: Callable[[Path], RunResult], *, fix: str) -> Check:
-    """Run in a folder of its own, and say whether the program said its words."""
+def _judged(
+    name: str,
+    run: Callable[[Path], RunResult],
+    look: Callable[[RunResult], tuple[list[str], list[str]]] | None = None,
+    *,
+    fix: str,
+) -> Check:
+    """Run in a folder of its own, and say whether the program said its words and which walls it saw."""
     with tempfile.TemporaryDirectory(prefix="hearth-selftest-") as scratch:
         result = run(Path(scratch))
         written = WORDS
@@ -109,9 +142,14 @@ def _judged(name: str, run: Callable[[Path], RunResult], *, fix: str) -> Check:
             written = (Path(scratch) / "out" / "said").read_bytes()
     if not result.ok:
         return Check(name, Level.FAIL, f"{result.status.value}: {result.detail}", fix)
-    if (result.stdout, written) != (WORDS, WORDS):
+    stand, missing = look(result) if look is not None else ([], [])
+    if (result.stdout[: len(WORDS)], written) != (WORDS, WORDS):
         return Check(name, Level.FAIL, f"the program said {result.stdout[:80]!r} and wrote {written[:80]!r}", fix)
-    return Check(name, Level.PASS, f"ran a program with {result.engine}")
+    if missing:
+        text = f"ran a program with {result.engine}, and walls are missing round it: {', '.join(missing)}"
+        return Check(name, Level.FAIL, text, fix)
+    seen = f"; it saw round itself: {', '.join(stand)}" if stand else ""
+    return Check(name, Level.PASS, f"ran a program with {result.engine}{seen}")
 
 
 def _archive() -> bytes:

@@ -848,12 +848,29 @@ class Check(TypedDict):
     fix: str
 
 
+class Wall(TypedDict):
+    """One wall round what strangers run in a runtime: whether it stands, what that means, what to do ("" for nothing).
+
+    `state` is "stands", "missing", or "unseen" where only a program inside could say.
+    """
+
+    runtime: str
+    name: str
+    state: Literal["stands", "missing", "unseen"]
+    detail: str
+    fix: str
+
+
 class Diagnosis(TypedDict):
-    """What a machine needs to submit jobs, or to work; `result` is the worst of the levels."""
+    """What a machine needs to submit jobs, or to work; `result` is the worst of the levels.
+
+    `walls` are a worker's: those that a machine may lack.
+    """
 
     schema: Literal["hearth.doctor/1"]
     result: Level
     checks: list[Check]
+    walls: NotRequired[list[Wall]]
 
 
 class ProjectFiles(TypedDict):

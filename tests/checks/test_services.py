@@ -76,6 +76,14 @@ def test_down__running_service__stops_it_and_forgets() -> None:
     assert saved() == []
 
 
+def test_down__engine_of_another_instance__keeps_its_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The state of the engine with user namespaces lies outside of the cache folder."""
+    ours = engine.state_folder("userns")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+    assert engine.state_folder("userns") != ours
+    assert engine.state_folder("docker") != ours
+
+
 def test_run__failing_command__raises_with_its_output() -> None:
     with pytest.raises(ServiceError, match=r"(?s)exit 3.*broken"):
         base.run([sys.executable, "-c", "print('broken'); raise SystemExit(3)"], what="it")

@@ -19,11 +19,14 @@ from hearth.protocol.units import GIB, Asset, amount_at_least
 from tests.kit import build
 from tests.kit.exchange import PASSWORD
 from tests.worker.runtimes.engines import need
+from tests.worker.runtimes.test_docker_request import GOOD_INFO, GOOD_VERSION
 from tests.worker.test_settings import changed
 from worker import doctor, gpu, settings
 from worker.build import sandboxes_of
 from worker.gpu import GpuInfo, GpuProbe
 from worker.runtimes.base import Check, Level
+from worker.runtimes.docker_engine import judge_engine
+from worker.runtimes.profiles import DOCKER_PROFILE, SELFTEST, WASM_PROFILE, State
 from worker.settings import (
     Machine,
     chosen_gpus,
@@ -347,3 +350,69 @@ def test_look_at_docker__runtime_that_the_engine_has_not__fails_and_a_worker_doe
         assert (caught.value.code, caught.value.exit_code) == ("NO_OCI_RUNTIME", 3)
     refuse_unknown_runtime(told(tmp_path, docker__runtime="runsc-nowhere", offer__runtimes=["wasm"]))
     refuse_unknown_runtime(told(tmp_path, docker__host="unix:///nowhere.sock", docker__runtime="runsc"))
+
+
+# ---- walls ----
+
+
+def states(rows: list[Check], tmp_path: Path, **changes: Any) -> dict[str, str]:
+    walls = doctor.walls_of(told(tmp_path, **changes), rows)
+    assert all(bool(wall.fix) is (wall.state is not State.STANDS) and wall.detail for wall in walls)
+    return {f"{wall.runtime} {wall.name}": wall.state.value for wall in walls}
+
+
+WASM_ROWS = [Check(name, Level.PASS, "there") for name in ("wasm", "wasm files", "wasm system calls")]
+
+
+def engine_rows(**changes: Any) -> list[Check]:
+    return judge_engine(GOOD_VERSION, {**GOOD_INFO, **changes}, 1, wished="runsc")
+
+
+def test_walls_of__engine_and_kernel_that_have_all__stand_but_for_what_shows_inside_only(tmp_path: Path) -> None:
+    found = states([*WASM_ROWS, *engine_rows(), Check("volumes", Level.PASS, "2 for 2 slots")], tmp_path)
+    assert {name for name, state in found.items() if state == "unseen"} == {
+        "docker user",
+        "docker capabilities",
+        "docker no new privileges",
+    }
+    assert "missing" not in found.values() and len(found) > 15
+    assert "docker gpus" not in found  # none is offered
+
+
+@pytest.mark.parametrize(
+    ("change", "wall"),
+    [
+        ({"SecurityOptions": ["name=apparmor", "name=seccomp,profile=builtin"]}, "docker user namespace"),
+        ({"SecurityOptions": ["name=seccomp,profile=builtin", "name=rootless"]}, "docker apparmor"),
+        ({"SecurityOptions": ["name=apparmor", "name=userns"]}, "docker system calls"),
+        ({"SwapLimit": False}, "docker swap"),
+        ({"PidsLimit": False}, "docker processes"),
+        ({"Plugins": {"Log": []}}, "docker logs"),
+    ],
+)
+def test_walls_of__engine_that_lacks_one__only_that_is_missing(
+    tmp_path: Path, change: dict[str, Any], wall: str
+) -> None:
+    found = states([*WASM_ROWS, *engine_rows(**change), Check("volumes", Level.PASS, "2 for 2 slots")], tmp_path)
+    assert [name for name, state in found.items() if state == "missing"] == [wall]
+
+
+def test_walls_of__no_engine_and_no_landlock__unseen_and_missing(tmp_path: Path) -> None:
+    rows = [
+        *(Check(name, Level.WARN, "not in this kernel", "boot another") for name in ("wasm files",)),
+        Check("docker", Level.WARN, "no Docker engine answers", "start Docker to take containers"),
+    ]
+    found = states(rows, tmp_path)
+    assert found["wasm files"] == "missing" and found["wasm network"] == "unseen"
+    assert {state for name, state in found.items() if name.startswith("docker")} == {"unseen"}
+    walls = {wall.name: wall for wall in doctor.walls_of(told(tmp_path), rows) if wall.runtime == "docker"}
+    assert walls["user"].fix == walls["user namespace"].fix == "start Docker to take containers"
+    assert not any(name.startswith("docker") for name in states(rows, tmp_path, offer__runtimes=["wasm"]))
+
+
+def test_profiles__rows_that_see_a_rule__are_the_doctors(tmp_path: Path) -> None:
+    """A row that was renamed would leave its wall unseen on every machine."""
+    rows = {row.name for row in [*judge_engine(GOOD_VERSION, GOOD_INFO, 1, gpus=1), *doctor.look_at_wasm()]}
+    wanted = {rule.row for rule in (*DOCKER_PROFILE, *WASM_PROFILE)} - {"", SELFTEST}
+    assert wanted <= rows
+    assert doctor.OWN_DISK.row in {row.name for row in doctor.look_at_volumes(told(tmp_path))}

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.kit.require import require
+from tests.worker.runtimes.engines import need
 from tools import schemas
 from worker import manage
 from worker import selftest as subject
+from worker.runtimes import docker as docker_runtime
 from worker.runtimes.base import Level
 from worker.runtimes.docker import DockerRuntime
 
 HOST = os.environ.get("HEARTH_DOCKER_HOST") or os.environ.get("DOCKER_HOST")
+UNCONFINED = "seccomp=unconfined"
 NOWHERE = DockerRuntime("unix:///nowhere.sock")
 
 
@@ -72,3 +77,50 @@ def test_selftest__real_engine__runs_a_container_and_leaves_no_image(monkeypatch
         row = subject.selftest(runtime)[1]
         assert row.level is Level.FAIL and "/out/said is missing" in row.detail, row
         assert {image["Id"] for image in api.images()} == before
+
+
+@pytest.mark.docker
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the container's program is for x86-64")
+@pytest.mark.parametrize(
+    ("kind", "seen"),
+    [
+        ("runc", "user, capabilities, no new privileges, system calls"),
+        ("userns", "user, capabilities, no new privileges, system calls"),
+        ("runsc", "user, capabilities"),
+    ],
+)
+def test_selftest__each_kind_of_engine__claims_the_walls_that_a_program_saw(kind: str, seen: str) -> None:
+    engine = need(kind)
+    row = subject.selftest(DockerRuntime(engine.host, runtime=engine.runtime))[1]
+    assert (row.level, row.detail.partition("itself: ")[2]) == (Level.PASS, seen), row
+
+
+Request = dict[str, Any]
+
+
+@pytest.mark.docker
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the container's program is for x86-64")
+@pytest.mark.parametrize(
+    ("missing", "forget"),
+    [
+        ("user", lambda asked: asked.update(User="0:0")),
+        ("capabilities", lambda asked: asked["HostConfig"].update(CapDrop=[], CapAdd=["CHOWN"])),
+        ("no new privileges", lambda asked: asked["HostConfig"]["SecurityOpt"].remove("no-new-privileges")),
+        ("system calls", lambda asked: asked["HostConfig"].update(SecurityOpt=["no-new-privileges", UNCONFINED])),
+    ],
+)
+def test_selftest__wall_that_does_not_stand__fails_by_its_name(
+    monkeypatch: pytest.MonkeyPatch, missing: str, forget: Callable[[Request], None]
+) -> None:
+    """An engine that takes a flag and does not honour it, such as another program that speaks Docker's language."""
+    plain = docker_runtime.container_config
+
+    def asked(*args: Any, **kwargs: Any) -> Request:
+        config = plain(*args, **kwargs)
+        forget(config)
+        return config
+
+    monkeypatch.setattr(docker_runtime, "container_config", asked)
+    row = subject.selftest(DockerRuntime(need("runc").host))[1]
+    assert (row.level, row.detail.partition("round it: ")[2]) == (Level.FAIL, missing), row
+    assert row.fix == "hearth worker doctor"

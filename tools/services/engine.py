@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -76,9 +77,11 @@ def _gvisor(built: Callable[[], Path]) -> dict[str, object]:
 
 def state_folder(name: str) -> Path:
     """Return the folder of an engine's own state; the one with user namespaces must reach its own as nobody."""
+    here = instance_folder()
     if name == "userns":
-        return Path("/var/lib/hearth-services") / instance_folder().name
-    return instance_folder() / name
+        # Named by the whole path: another cache folder is another instance of the same clone.
+        return Path("/var/lib/hearth-services") / hashlib.sha256(str(here).encode()).hexdigest()[:8]
+    return here / name
 
 
 def _start(name: str, dockerd: str, driver: str, registry: str, config: dict[str, object]) -> tuple[Process, str]:

@@ -29,6 +29,11 @@ def engine_name(version: Mapping[str, Any], runtime: str) -> str:
     return f"docker {version['Version']} {runtime} {version['Os']}/{version['Arch']}"
 
 
+def runtime_of(name: str) -> str:
+    """Return the OCI runtime in an engine's name."""
+    return name.split()[2]
+
+
 def runtime_in(info: Mapping[str, Any], wished: str) -> str:
     """Return the OCI runtime that containers have: the one of the settings, else the engine's default."""
     return wished or str(info.get("DefaultRuntime") or "runc")
@@ -64,6 +69,14 @@ def judge_engine(
         *_limit_rows(info),
         _security_row(security, "seccomp", Level.FAIL, "start the engine with its default seccomp profile"),
         _security_row(security, "apparmor", Level.WARN, "enable AppArmor in the kernel"),
+        _row(
+            "control groups v2",
+            str(info.get("CgroupVersion")) == "2",
+            "honoured",
+            Level.WARN,
+            "version 1, which kernels and engines are giving up: limits are kept by the old rules",
+            "boot with systemd.unified_cgroup_hierarchy=1",
+        ),
         _row(
             "user namespace",
             remapped,

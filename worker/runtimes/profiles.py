@@ -7,17 +7,25 @@ and a key of the engine's create call that belongs to no rule is refused.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
 from typing import Final, NamedTuple
+
+from worker.runtimes.base import Check, Level
 
 GVISOR: Final = "runsc"
 """The name of gVisor's program; a runtime registered as this, or as this and more after a hyphen, is taken for it."""
+
+
+SELFTEST: Final = "selftest"
 
 
 class Rule(NamedTuple):
     """Hold one rule: its name, what it denies, how it is asked for, and how it shows inside.
 
     `keys` are the keys of the engine's create call by which it is asked, those of HostConfig with a dot before them;
-    `gvisor` says what is otherwise under gVisor, "" where nothing is.
+    `gvisor` says what is otherwise under gVisor, "" where nothing is. `row` is the row of `hearth worker doctor` that
+    sees whether this machine has it: SELFTEST where only a program inside can, "" where every machine has it.
     """
 
     name: str
@@ -26,6 +34,7 @@ class Rule(NamedTuple):
     inside: str
     keys: tuple[str, ...] = ()
     gvisor: str = ""
+    row: str = ""
 
 
 JOB_KEYS: Final = frozenset({"Image", "Cmd", "WorkingDir", "Labels"})
@@ -38,6 +47,7 @@ DOCKER_PROFILE: Final = (
         "`User` 65534:65534, whatever the image says",
         "`Uid` and `Gid` of /proc/self/status",
         ("User",),
+        row=SELFTEST,
     ),
     Rule(
         "capabilities",
@@ -46,6 +56,7 @@ DOCKER_PROFILE: Final = (
         "five empty sets in /proc/self/status",
         (".CapDrop", ".Privileged"),
         "four sets: it has no ambient ones",
+        row=SELFTEST,
     ),
     Rule(
         "no new privileges",
@@ -53,6 +64,7 @@ DOCKER_PROFILE: Final = (
         "`SecurityOpt` no-new-privileges",
         "`prctl` says 1",
         (".SecurityOpt",),
+        row=SELFTEST,
     ),
     Rule(
         "system calls",
@@ -61,6 +73,7 @@ DOCKER_PROFILE: Final = (
         "`Seccomp` is 2; io_uring, mount, ptrace and new namespaces are refused",
         (".SecurityOpt",),
         "every call is gVisor's own, whose process on the host has a filter of its own (`Seccomp` is 2 there)",
+        row="seccomp",
     ),
     Rule(
         "apparmor",
@@ -69,6 +82,7 @@ DOCKER_PROFILE: Final = (
         "/proc/self/attr/current, where the kernel has AppArmor",
         (),
         "gVisor has none",
+        row="apparmor",
     ),
     Rule(
         "network",
@@ -114,6 +128,7 @@ DOCKER_PROFILE: Final = (
         "no /dev/nvidia*",
         (".DeviceRequests",),
         "none is given: a job with GPUs is refused",
+        row="GPU by CDI",
     ),
     Rule(
         "processes",
@@ -122,6 +137,7 @@ DOCKER_PROFILE: Final = (
         "pids.max of its control group; one more cannot be made",
         (".PidsLimit",),
         "twice as many and 64, since the sandbox's own threads count; beyond them the sandbox ends",
+        row="process limit",
     ),
     Rule(
         "memory",
@@ -130,14 +146,23 @@ DOCKER_PROFILE: Final = (
         "memory limit of its control group; a program beyond it is killed",
         (".Memory",),
         "64 MiB more, since the sandbox's own memory counts",
+        row="memory limit",
     ),
-    Rule("swap", "swapping", "`MemorySwap`, equal to `Memory`", "as seen from outside", (".MemorySwap",)),
+    Rule(
+        "swap",
+        "swapping",
+        "`MemorySwap`, equal to `Memory`",
+        "as seen from outside",
+        (".MemorySwap",),
+        row="swap limit",
+    ),
     Rule(
         "cpu time",
         "more cores than the job has",
         "`NanoCpus`",
         "cpu quota of its control group",
         (".NanoCpus",),
+        row="cpu limit",
     ),
     Rule(
         "open files",
@@ -198,6 +223,7 @@ DOCKER_PROFILE: Final = (
         "/proc/self/uid_map",
         (),
         "/proc/self/uid_map is gVisor's own",
+        row="user namespace",
     ),
     Rule(
         "kernel",
@@ -205,6 +231,7 @@ DOCKER_PROFILE: Final = (
         "`Runtime`, as `docker.runtime` of worker.toml says: runsc, or the engine's own",
         "the kernel names itself gVisor",
         (".Runtime",),
+        row="gVisor (runsc)",
     ),
     Rule(
         "environment",
@@ -233,6 +260,7 @@ DOCKER_PROFILE: Final = (
         "`LogConfig` local, two files of 10 MB",
         "as seen from outside",
         (".LogConfig",),
+        row="log driver local",
     ),
     Rule(
         "end",
@@ -249,17 +277,35 @@ WASM_PROFILE: Final = (
         "anything but what WASI gives: no pointer leaves its memory",
         "wasmtime, of one version and configuration",
         "an access beyond its memory is a trap",
+        row="wasm",
     ),
-    Rule("files", "every file but its unit's", "Landlock, Linux 5.19 or newer", "the worker's key cannot be opened"),
+    Rule(
+        "files",
+        "every file but its unit's",
+        "Landlock, Linux 5.19 or newer",
+        "the worker's key cannot be opened",
+        row="wasm files",
+    ),
     Rule(
         "system calls",
         "all but the few that a run takes",
         "a seccomp filter",
         "`Seccomp` is 2; `ptrace` and `mount` are absent",
+        row="wasm system calls",
     ),
-    Rule("network", "every socket", "the seccomp filter, and Landlock 4 or newer", "no socket can be made"),
     Rule(
-        "programs", "another program, another process", "the seccomp filter, and Landlock", "`fork` and `execve` fail"
+        "network",
+        "every socket",
+        "the seccomp filter, and Landlock 4 or newer",
+        "no socket can be made",
+        row="wasm system calls",
+    ),
+    Rule(
+        "programs",
+        "another program, another process",
+        "the seccomp filter, and Landlock",
+        "`fork` and `execve` fail",
+        row="wasm system calls",
     ),
     Rule("no new privileges", "gaining rights by starting a program", "`PR_SET_NO_NEW_PRIVS`", "`NoNewPrivs` is 1"),
     Rule(
@@ -292,3 +338,45 @@ WASM_PROFILE: Final = (
 def is_gvisor(runtime: str) -> bool:
     """Say whether an OCI runtime, by the name that it is registered under, is gVisor."""
     return runtime == GVISOR or runtime.startswith(f"{GVISOR}-")
+
+
+class State(StrEnum):
+    """Say whether a wall stands; UNSEEN where that shows only inside a guest, or whoever knows does not answer."""
+
+    STANDS = "stands"
+    MISSING = "missing"
+    UNSEEN = "unseen"
+
+
+class Wall(NamedTuple):
+    """Report one wall round a runtime's guests: whether it stands, what that means, and what to do about it."""
+
+    runtime: str
+    name: str
+    state: State
+    detail: str
+    fix: str = ""
+
+
+def standing(runtime: str, profile: Iterable[Rule], rows: Sequence[Check]) -> list[Wall]:
+    """Return the walls of a runtime that a machine may lack, by the rows of `hearth worker doctor`.
+
+    Where a runtime does not answer, its own row says why, and nothing is said of its walls.
+    """
+    return [_wall(runtime, rule, rows) for rule in profile if rule.row]
+
+
+def _wall(runtime: str, rule: Rule, rows: Sequence[Check]) -> Wall:
+    """Return a wall that stands where the rows that see it pass, and is unseen where there is none."""
+    seen = [row for row in rows if row.name == rule.row]
+    bad = next((row for row in seen if row.level is not Level.PASS), None)
+    silent = next((row for row in rows if row.name == runtime and row.level is not Level.PASS), None)
+    if bad is not None:
+        return Wall(runtime, rule.name, State.MISSING, bad.detail, bad.fix)
+    if seen:
+        return Wall(runtime, rule.name, State.STANDS, f"denies {rule.denies}")
+    if silent is not None:
+        return Wall(runtime, rule.name, State.UNSEEN, silent.detail, silent.fix)
+    return Wall(
+        runtime, rule.name, State.UNSEEN, f"only a program inside could say: {rule.inside}", "hearth worker selftest"
+    )

@@ -57,6 +57,7 @@ def check(done: subprocess.CompletedProcess[str], least: int) -> None:
         ("userns", ("test_docker.py", "test_docker_disk.py"), OF_OWNERS, 8),
         ("runsc", ("test_docker.py",), OF_KERNELS, 6),
     ],
+    ids=["userns", "runsc"],
 )
 def test_docker__engine_of_another_kind__does_what_the_first_does(
     name: str, files: Sequence[str], words: Sequence[str], least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -73,6 +74,7 @@ def test_docker__engine_of_another_kind__does_what_the_first_does(
         ("runc", f"not ({' or '.join(NOT_OF_USERS)})", 12),
         ("userns", "reads_input or cannot_be_taken_back", 2),
     ],
+    ids=["runc", "userns"],
 )
 def test_docker__plain_user_in_the_engines_group__every_output_is_its_own(
     name: str, words: str, least: int, monkeypatch: pytest.MonkeyPatch
