@@ -255,11 +255,6 @@ def program_of_tmp() -> None:
     os.execv("/tmp/run", ["sh", "-c", f"sleep {STAY_SECONDS}; true", TOKEN])
 
 
-def last_to_die() -> None:
-    Path("/proc/self/oom_score_adj").write_text("0")
-    stay()
-
-
 if __name__ == "__main__":
     try:
         globals()[sys.argv[1]]()

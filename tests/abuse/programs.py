@@ -194,12 +194,6 @@ def runs_from_tmp(sight: Sight) -> bool:
     return any(os.readlink(f"/proc/{pid}/exe").endswith("/tmp/run") for pid in sight.pids)
 
 
-def spared(sight: Sight) -> bool:
-    """Say whether a process of it, one that has not ended, would be killed no sooner than others."""
-    found = [(Path(f"/proc/{pid}/oom_score_adj").read_text(), Path(f"/proc/{pid}/cmdline")) for pid in sight.pids]
-    return any(int(value) < 500 and words.read_bytes() for value, words in found)
-
-
 def planted(sight: Sight) -> bool:
     assert sight.scene is not None
     return (sight.scene.key.parent / f"planted-{sight.token}").exists()
@@ -370,8 +364,6 @@ DOCKER = [
         ("output_missing",), after=leads_to_the_secret, words=("key",), patch=no_check),
     Row("program of /tmp", "program_of_tmp", "a program that no image holds", "`noexec`", ("exit",),
         during=runs_from_tmp, remove=(host(Tmpfs={"/tmp": "rw,exec,size=64m,mode=1777"}),)),
-    Row("last to die", "last_to_die", "memory before the worker's, when it is short", "`OomScoreAdj`", ("exit",),
-        during=spared, remove=(host(OomScoreAdj=None),)),
 ]  # fmt: skip
 
 # ---- WebAssembly ----

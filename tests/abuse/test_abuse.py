@@ -46,7 +46,7 @@ from worker.shell import read_status
 
 pytestmark = [pytest.mark.docker, pytest.mark.e2e, pytest.mark.slow]
 
-SLOTS = 6
+SLOTS = 8
 AT_ONCE = 4
 GUEST = Path(__file__).parent / "guest.py"
 SET_USER_ID = 'cp "$(readlink -f "$(command -v python3)")" /set-user-id; chmod 4755 /set-user-id'
@@ -267,7 +267,9 @@ class Market:
     def read(self, sight: Sight, event: Any) -> None:
         """Take up what the worker published of a run."""
         store = self.exchange.store
-        if isinstance(event, Declined):
+        if isinstance(event, Declined) and not any(event.report):
+            sight.status = "broken"  # nobody declines without a report but for trouble of the machine
+        elif isinstance(event, Declined):
             refusal = store.get_json(event.report)
             sight.status, sight.detail = refusal["outcome"], refusal["detail"]
         elif isinstance(event, Submitted):

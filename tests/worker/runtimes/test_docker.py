@@ -449,6 +449,19 @@ def test_run__folders_nested_thousands_deep__over_cap_and_removed(bench: Bench) 
     assert list(request.out_dir.iterdir()) == []
 
 
+def test_run__more_files_than_a_program_takes_as_arguments__over_cap_and_removed(bench: Bench) -> None:
+    """What a cheat gains: nothing. Names that no `rm` can be given at once are no trouble of the machine."""
+    name = "x" * 200
+    script = f"cd /out; i=0; while [ $i -lt 170 ]; do echo $i-{name}-; i=$((i+1)); done > /tmp/names; i=0; " + (
+        'while [ $i -lt 100 ]; do sed "s/$/$i/" /tmp/names | xargs touch; i=$((i+1)); done'
+    )
+    request = bench.request(script, {"memory_bytes": 256 * MIB})
+    result = bench.runtime.run(request, threading.Event())
+    assert result.status is RunStatus.OUTPUT_OVER_CAP, result
+    assert "entries" in result.detail and list(request.out_dir.iterdir()) == []
+    assert (request.out_dir.stat().st_uid, request.out_dir.stat().st_mode & 0o777) == (os.geteuid(), 0o700)
+
+
 def test_run__required_output_missing__not_a_success(bench: Bench) -> None:
     result = bench.run("true", outputs=(OutputRule("/out"),))
     assert (result.status, result.exit_code) == (RunStatus.OUTPUT_MISSING, 0)
