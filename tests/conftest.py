@@ -34,6 +34,7 @@ LONGEST = (
     "e2e/test_wheel.py",
     "worker/test_shell.py",
     "e2e/test_readme.py",
+    "chaos/test_geth.py",
     "e2e/test_market.py",
     "worker/test_take.py",
 )

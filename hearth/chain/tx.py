@@ -472,10 +472,17 @@ class Sender:
         return self._why(intent.call, receipt) or "it reverted after its simulation passed"
 
     def _receipt_of(self, intent: Intent) -> Receipt | None:
+        """Return the receipt of what was mined for an intent whose nonce is used, None for none.
+
+        A geth that crashed serves receipts of blocks that its chain lost, for ever: what is no block of the chain is
+        no receipt.
+        """
         for attempt in reversed(self.journal.attempts(intent)):
             receipt = self.port.receipt(attempt.hash)
             if receipt is not None:
-                return receipt
+                block = self.port.block(receipt.block_number)
+                if block is not None and block.hash == receipt.block_hash:
+                    return receipt
         return None
 
     def _search(self, intent: Intent) -> Intent | None:
@@ -630,11 +637,10 @@ class Sender:
 
     def _recheck(self, intent: Intent, head: Block | None = None) -> int:
         """Move a mined intent to final, or back to pending where a reorg took it out; return 1 for the latter."""
-        receipt = self._receipt_of(intent)
         newest = head or self.port.head()
-        if receipt is not None and receipt.block_number > newest.number:
-            # Mined since the caller looked; or what a node that crashed still serves of its chain above its head.
-            receipt = receipt if receipt.block_number <= self.port.head().number else None
+        if intent.block_number is not None and intent.block_number > newest.number:
+            newest = self.port.head()  # it may have been mined since the caller looked
+        receipt = self._receipt_of(intent) if self._nonce_is_used(intent) else None
         if receipt is None:
             if self._may_stand(intent, newest, lags=head is None):
                 return 0

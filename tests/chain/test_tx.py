@@ -494,16 +494,21 @@ def test_reconcile__chain_now_shorter__is_gone_back_only_where_the_caller_knows_
     assert found.reorged == knows_head and rig.state("k") is (TxState.BROADCAST if knows_head else TxState.FINAL)
 
 
-def test_reconcile__receipt_above_the_head__is_of_a_chain_that_the_node_lost(rig: Rig) -> None:
-    """A geth that was killed goes back, and serves what lay above its head until its new chain is as long."""
+@pytest.mark.parametrize("blocks", [0, 5], ids=["its-chain-is-shorter", "its-chain-is-longer"])
+def test_reconcile__receipt_of_a_chain_that_the_node_lost__is_none(rig: Rig, blocks: int) -> None:
+    """A geth that was killed goes back, and serves the receipts of what it lost, however long its new chain is."""
     rig.chain.mine(count=3)
     first = rig.sender.send(CALL, key="k")
     dead = rig.chain.receipt(first.tx_hash or b"")
     rig.chain.reorg(1, remine=[])
     rig.chain.drop_pool()
-    rig.chain.receipt = lambda tx_hash: dead  # type: ignore[method-assign]
-    assert dead is not None and dead.block_number > rig.chain.head().number
+    for _ in range(blocks):
+        rig.chain.mine()
+    alive = rig.chain.receipt
+    rig.chain.receipt = lambda tx_hash: alive(tx_hash) or dead  # type: ignore[method-assign]
     assert rig.sender.reconcile(rig.chain.head()).reorged == 1 and rig.state("k") is TxState.BROADCAST
+    again = rig.sender.send(CALL, key="k")
+    assert again.tx_hash == first.tx_hash and again.block_hash != first.block_hash and len(rig.mined()) == 1
 
 
 def test_reconcile__mined_since_the_caller_looked__stays_mined(rig: Rig) -> None:

@@ -11,10 +11,13 @@ Contracts in this process, on revm
 A real chain
     anvil     `AnvilEvm`, an `Evm` that is an anvil, so that a `World` lives on a node; `bare_chain` has no market;
               `need_anvil` skips, or fails where CI says so
+    geth      `Geth`, a process that can be stopped and killed; `shared_chain`, the one that runs for every test
     live      `LiveMarket`, a `World` on anvil whose clock the test sets, and keepers in this process
     running   `RunningMarket`, a devnet in real time with senders and processes, as users start it
     town      `Town`, a running market used through the command line
     exchange  `Exchange`, a running market of workers with jobs of their own, killed and started again
+    own_market  `OwnMarket`, a market deployed on a geth by the README's commands, with a worker and a keeper
+    readme    the README's commands, run as a user runs them
 
 No chain
     build     terms, nodes, specs and networks: a test names what it is about

@@ -23,7 +23,7 @@ from eth_utils import keccak, to_checksum_address
 
 from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.rpc import Web3Chain
-from hearth.local.devnet import find_anvil, free_port
+from hearth.local.devnet import HARDFORK, find_anvil, free_port
 from tests.kit.evm import BLOCK_GAS, CHAIN_ID, START, Contract, Evm, Function, Receipt, Reverted, _plain
 from tests.kit.require import require
 
@@ -44,11 +44,11 @@ def need_anvil() -> Path:
 class Anvil:
     """An anvil process on loopback, at `url` once it is made; `close` ends it, and so does the end of the tests."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, hardfork: str = HARDFORK) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._process = subprocess.Popen(
-            [find_anvil(), "--port", str(self.port), "--hardfork", "cancun", "--silent", *arguments],
+            [find_anvil(), "--port", str(self.port), "--hardfork", hardfork, "--silent", *arguments],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             stdin=subprocess.DEVNULL,

@@ -61,17 +61,19 @@ def initialise(program: Path, folder: Path) -> None:
 def command(program: Path, folder: Path, port: int) -> list[str]:
     """Return the command that runs the chain in `folder`, its JSON-RPC on a loopback port, nothing else listening.
 
-    Local transactions are kept nowhere on disk: as with a provider, what a crash took out of the chain is gone.
+    Killed, the chain goes back to its last clean stop; a snapshot, which any but a full sync brings, would take it back
+    further. Local transactions are kept nowhere on disk: as with a provider, what a crash took out of it is gone.
     """
     return [
-        *(str(program), "--dev", "--dev.period", "1", *_storage(folder), "--cache", "64"),
+        *(str(program), "--dev", "--dev.period", "1", "--syncmode", "full", "--snapshot=false", "--cache", "64"),
         *("--http", "--http.addr", "127.0.0.1", "--http.port", str(port), "--http.api", "eth,net,web3,txpool"),
+        *_storage(folder),
         *("--ipcdisable", "--txpool.nolocals", "--txpool.journal", ""),
     ]
 
 
 def _storage(folder: Path) -> Sequence[str]:
-    """Name the folder, and the state as a trie by hash: after a kill the chain is that of the last clean stop."""
+    """Name the folder, and how the state lies in it: a trie by hash, in memory until a clean stop."""
     return ("--datadir", str(folder), "--state.scheme", "hash")
 
 
