@@ -155,7 +155,7 @@ class _Decision:
         if expired:
             yield expired
             return
-        last = min(header.touched + self.config.burst, job.terms.leases)
+        last = min(header.touched + self.burst(job), job.terms.leases)
         for index in range(header.touched, last):
             fresh = UnitRow(index, Unit(state=State.OPEN, started=max(header.opened, job.since)))
             name = unit_id(job.id, index)
@@ -165,6 +165,18 @@ class _Decision:
                     yield said
                 return
             yield said
+
+    def burst(self, job: JobRow) -> int:
+        """Return how many of an array's leases are proposed for at once: one, until a node has taken one of them.
+
+        A stranger with an array and a node that never acks would else cost this keeper a burst of gas for one post,
+        which only one that may lose so much takes the risk of.
+        """
+        assert job.header is not None
+        taken = job.header.touched > len(job.units) or any(row.unit.attempts for row in job.units)
+        gas = self.config.burst * self.config.gas.propose_next
+        risk = self.config.cost_of(gas, self.snapshot.gas_price)
+        return self.config.burst if taken or self.config.max_loss >= risk else 1
 
     def proposal(
         self, job: JobRow, row: UnitRow, name: str, stopped: str, *, follows: bool, untouched: bool = False

@@ -297,6 +297,29 @@ def test_decide__array__proposes_no_more_leases_than_the_fleet_has_slots() -> No
     assert [one.follows for one in said if isinstance(one, Propose)] == [False, True, True]
 
 
+def test_decide__array_of_which_nobody_has_taken_a_lease__costs_one_proposal_at_a_time() -> None:
+    """The profit test: a stranger posts an array whose tip looks good, and his own node never acks."""
+    careful, nodes = replace(FREE, max_loss=0, coin_price=1), (node(1, slots=9),)
+
+    def proposed(snapshot: Snapshot, config: Config) -> list[int]:
+        said = decide(replace(snapshot, gas_price=1), config, NOW)
+        return [one.index for one in actions_of(said) if isinstance(one, Propose)]
+
+    fresh = one_job(header=Header(touched=0, opened=NOW - 500), units=1 << 20, nodes=nodes)
+    assert proposed(fresh, careful) == [0]
+    assert len(proposed(fresh, replace(careful, max_loss=1))) == careful.burst, "who may lose a burst takes the risk"
+    waits = open_unit(mark=NOW + 5)
+    lured = one_job(
+        replace(waits, best=Best(payee=OTHER, node=NodeId(1), key=1 << 90)),
+        header=Header(touched=1, opened=NOW - 500),
+        units=1 << 20,
+        nodes=nodes,
+    )
+    assert len(proposed(lured, careful)) <= 1
+    trusted = one_job(header=Header(touched=1, opened=NOW - 500), units=1 << 20, nodes=nodes)
+    assert len(proposed(trusted, careful)) == careful.burst
+
+
 def test_decide__slot_taken_by_a_live_proposal__proposes_the_other_node() -> None:
     waiting = replace(open_unit(mark=NOW - 5), best=Best(payee=OTHER, node=NodeId(1), key=200 << 40))
     nodes = (node(1, slots=1, ask=1), node(2, slots=1))

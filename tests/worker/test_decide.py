@@ -906,11 +906,12 @@ def test_decide__silent_chain__is_asked_by_one_beat() -> None:
     """A chain that mines on demand answers with a block; its second is known then."""
     silent = replace(CONFIG, hold=Reason.CHAIN_SILENT)
     fresh = replace(NODE, state=replace(NODE.state, beat=NOW - 1))
-    assert decide(snapshot_of(node=fresh), silent, NOW) == [Beat(ME, NOW - 1)]
-    assert decide(snapshot_of(node=fresh, flights=(Flight(Kind.BEAT),)), silent, NOW) == []
+    assert decide(snapshot_of(node=fresh), silent, NOW + 29) == [], "blocks that come need no asking, and cost no gas"
+    assert decide(snapshot_of(node=fresh), silent, NOW + 30) == [Beat(ME, NOW - 1)]
+    assert decide(snapshot_of(node=fresh, flights=(Flight(Kind.BEAT),)), silent, NOW + 30) == []
     told = replace(NODE, state=replace(NODE.state, beat=NOW))
     assert decide(snapshot_of(node=told), silent, NOW + 40) == []
-    assert decide(snapshot_of(node=fresh), CONFIG, NOW) == []
+    assert decide(snapshot_of(node=fresh), CONFIG, NOW + 30) == []
 
 
 def test_ceiling__what_saves_stake_or_pay__may_cost_all_of_the_cap() -> None:

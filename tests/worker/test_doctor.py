@@ -292,6 +292,53 @@ def test_look_at_gas__some_days_worth__says_how_long_it_lasts_and_sends_the_rest
     assert row.fix == (f'hearth wallet send {address} "{missing}"' if lasts else "")
 
 
+@pytest.mark.parametrize(
+    ("base_fee", "changes", "level", "says"),
+    [
+        (1, {}, "PASS", "at most 200 gwei"),
+        (101, {}, "WARN", "nothing new is taken"),
+        (201, {}, "FAIL", "beats and submits wait"),
+        (1, {"gas": settings.Gas(max_per_day="0.000001")}, "FAIL", "a day of beats costs"),
+    ],
+)
+def test_look_at_gas_limits__what_keeps_beats_back__is_said_with_its_key(
+    keyed: settings.Settings, base_fee: int, changes: dict[str, Any], level: str, says: str
+) -> None:
+    chain = FakeChain()
+    chain.base_fee = base_fee * 10**9
+    chain.mine()
+    (row,) = doctor.look_at_gas_limits(keyed.model_copy(update=changes), Market(chain, build.network(chain)))
+    assert row.level.value == level and says in row.detail
+    assert ("hearth worker reload" in row.fix) == (level != "PASS")
+
+
+def test_look_at_gas_limits__token_whose_price_nobody_said__warns(keyed: settings.Settings) -> None:
+    chain = FakeChain()
+    market = Market(chain, build.network(chain, asset=build.TOKEN))
+    (row,) = doctor.look_at_gas_limits(keyed, market)
+    assert (row.level.value, row.fix) == ("WARN", "set gas.coin, then hearth worker reload")
+    priced = keyed.model_copy(update={"gas": settings.Gas(coin="2650.40")})
+    assert [one.level.value for one in doctor.look_at_gas_limits(priced, market)] == ["PASS"]
+
+
+def test_look_at_clock__old_head_of_a_chain_that_mines_on_demand__is_no_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chain = FakeChain()
+    chain.mine(count=9)
+    market = Market(chain, build.network(chain))
+    head = chain.head()
+    monkeypatch.setattr("hearth.market.network.LOCAL_CHAIN_ID", 1)
+    monkeypatch.setattr(doctor.time, "time", lambda: head.timestamp + 4_000)
+    assert doctor.look_at_clock(market, head).level is Level.FAIL
+    monkeypatch.setattr(
+        chain, "block", lambda at: replace(head, number=at, timestamp=head.timestamp - 100 * (head.number - at))
+    )
+    assert doctor.look_at_clock(market, head).level is Level.WARN
+    monkeypatch.setattr(doctor.time, "time", lambda: head.timestamp - 4_000)
+    assert doctor.look_at_clock(market, head).level is Level.FAIL, "a clock that is behind is no idle chain"
+
+
 # ---- on a chain ----
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,12 @@ def test_reload__running_worker__takes_up_the_whole_file_or_nothing(scenario: Sc
     early = command(scenario, "reload")
     assert (early.code, early.error["code"]) == (3, "NOT_RUNNING")
     scenario.start()
+    process = scenario.process
+    assert process is not None
+    # Asked before the worker is ready, it ends nothing and is done later.
+    wait(lambda: signal_is_caught(process.pid, signal.SIGHUP), "it listens")
+    os.kill(process.pid, signal.SIGHUP)
+    wait(lambda: "settings read" in scenario.log(), "it reads its settings once it works")
     wait(lambda: reasons(scenario, job) == ["unprofitable"], "no unit of this test pays for its gas")
 
     # What the command itself refuses never reaches the process; what only the process meets is refused there.
@@ -45,8 +52,8 @@ def test_reload__running_worker__takes_up_the_whole_file_or_nothing(scenario: Sc
     config.write_text(dear[:-5])
     said = command(scenario, "reload")
     assert (said.code, said.error["code"]) == (3, "BAD_CONFIG") and "cannot be read" in said.error["message"]
-    assert scenario.process is not None and "settings refused" not in scenario.log()
-    os.kill(scenario.process.pid, signal.SIGHUP)
+    assert "settings refused" not in scenario.log()
+    os.kill(process.pid, signal.SIGHUP)
     wait(lambda: "settings refused" in scenario.log(), "the process refuses it too")
     config.write_text(dear.replace(scenario.exchange.url, "http://127.0.0.1:9"))
     said = command(scenario, "reload")
@@ -60,7 +67,7 @@ def test_reload__running_worker__takes_up_the_whole_file_or_nothing(scenario: Sc
     assert said.code == 0, said.out + said.err
     assert (said.json["applied"], said.json["restart"]) == (["gas.max_loss"], ["offer.country"])
     scenario.settled(job)
-    assert scenario.process.poll() is None
+    assert process.poll() is None
     scenario.stop()
     scenario.assert_once(job)
 
@@ -156,10 +163,12 @@ def test_drain__a_lease_runs__beats_and_submits_it_and_the_next_process_goes_on(
         "alive": True,
         "dry_run": False,
     }
-    beat = exchange.market.node(scenario.node).state.beat
     stopped = scenario.post()
     assert first.wait(120) == 0, scenario.log()[-3000:]
-    assert exchange.market.node(scenario.node).state.beat > beat, "it beat while it drained"
+    lasts = sorted(int(key.rpartition("/")[2]) for key in scenario.transactions() if key.startswith("beat/"))
+    beats = [*(last for last in lasts if last), exchange.market.node(scenario.node).state.beat]
+    dead_after = exchange.net.network.node_parameters.dead_after
+    assert max(after - before for before, after in pairwise([*beats, beats[-1]])) < dead_after, "it beat all the time"
     assert scenario.state(stopped) is State.OPEN and scenario.state(drained) is State.SETTLED
     scenario.start()
     wait(lambda: (status(scenario.home) or {}).get("attempts"), "the next process works")
@@ -170,15 +179,6 @@ def test_drain__a_lease_runs__beats_and_submits_it_and_the_next_process_goes_on(
     scenario.stop()
     for one in (drained, stopped):
         scenario.assert_once(one)
-
-
-def test_reload__asked_before_the_worker_is_ready__ends_nothing_and_is_done_later(scenario: Scenario) -> None:
-    scenario.start()
-    assert scenario.process is not None
-    wait(lambda: signal_is_caught(scenario.process.pid, signal.SIGHUP), "it listens")  # type: ignore[union-attr]
-    os.kill(scenario.process.pid, signal.SIGHUP)
-    wait(lambda: "settings read" in scenario.log(), "it reads its settings once it works")
-    scenario.stop()
 
 
 def signal_is_caught(pid: int, number: int) -> bool:

@@ -16,7 +16,7 @@ from hearth.protocol.types import Header, JobId, NodeId, Outcome, State, Terms, 
 from tests.kit.build import ADDRESSES
 from tests.kit.scripted import ScriptedMarket
 from tests.worker import test_decide as decided
-from worker.watch import KEEP, Watcher
+from worker.watch import KEEP, PAID, Watcher
 
 JOBS, NODES = ADDRESSES["JobRegistry"], ADDRESSES["NodeRegistry"]
 ME = decided.ME
@@ -217,6 +217,31 @@ def test_read__array_lease_whose_settlement_is_rolled_back__is_read_again(world:
     world.units[job, 0] = words.pack_unit(submitted)
     world.chain.reorg(1)
     assert [lease.index for lease in world.read()[job].leases] == [0]
+
+
+def test_refresh__own_units_of_a_job_are_settled__says_what_they_brought_until_that_is_rolled_back(
+    world: Scripted,
+) -> None:
+    """What the next unit is expected to bring; another node's units say nothing about it."""
+    terms = replace(decided.TERMS, units=1 << 20)
+    job, posted = world.post(terms)
+    world.words[job] = words.pack_header(Header(touched=3, opened=decided.NOW))
+    world.chain.mine([posted])
+    unit = Unit(state=State.SETTLED, outcome=Outcome.OK, node=ME, rate=1, attempts=1)
+    other = replace(unit, node=NodeId(ME + 1))
+    world.chain.mine([world.event(Settled, job, unit, 100, 5, 1, index=0)])
+    world.chain.mine([world.event(Settled, job, other, 900, 5, 1, index=1)])
+    world.chain.mine([world.event(Settled, job, unit, 50, 2, 1, index=2)])
+
+    def paid() -> tuple[int, ...]:
+        (found,) = world.watcher.refresh(world.read().values())
+        return tuple(found.paid)
+
+    assert paid() == (95, 48)
+    world.chain.reorg(1)
+    assert paid() == (95,)
+    world.chain.mine([world.event(Settled, job, unit, 10, 0, 1, index=index) for index in range(PAID)])
+    assert paid() == (10,) * PAID, "only the last ones count"
 
 
 def test_read__job_posted_again_after_its_post_was_rolled_back__is_followed(world: Scripted) -> None:

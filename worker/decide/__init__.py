@@ -96,6 +96,8 @@ __all__ = [
     "own_leases",
 ]
 
+ASK_SECONDS: Final = 30
+"""How long no block must have come before a beat asks whether the chain mines."""
 ON_ITS_WAY: Final = frozenset({Reason.TX_PENDING, Reason.LEADING})
 """The reasons to leave a target alone that end by themselves, with the unit taken or another reason."""
 
@@ -173,6 +175,6 @@ def _beat_due(snapshot: Snapshot, config: Config, now: int) -> bool:
         return False
     if config.hold is not None and config.hold not in BEATS_ON and node.state.busy == 0:
         return False
-    if config.hold is Reason.CHAIN_SILENT and node.state.beat < snapshot.timestamp:
+    if config.hold is Reason.CHAIN_SILENT and node.state.beat < snapshot.timestamp <= now - ASK_SECONDS:
         return True
     return now >= node.state.beat + config.beat_every
