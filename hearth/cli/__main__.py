@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(code or 0)
     except HearthError as error:
         error.hint = error.hint or NEXT.get(error.component, "hearth doctor")
+        run = context.meta.get("hearth.run")
+        plain.carry = run.out.carry if isinstance(run, Run) else str
         plain.fail(error)
         return error.exit_code
     except click.exceptions.Exit as stop:

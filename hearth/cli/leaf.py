@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -111,6 +113,59 @@ class Run:
             self.client.close()
 
 
+_MENTION: Final = re.compile(r"\bhearth((?: [a-z][a-z-]*)+)")
+_NO_MARKET: Final = ("devnet", "demo", "init", "convert", "completion")
+"""Commands that make or need no market's file."""
+_ARGUMENTS: Final = re.compile(r"""(?: (?:[A-Z]{2,}|--[a-z-]+|0x[0-9a-f]+|\d[^\s;,]*|"[^"]*"))*""")
+"""What follows a command's words in a hint and is still the command's: NAMES, options, ids, numbers, quoted texts."""
+
+
+def _carried_by(ctx: click.Context, run: Run) -> dict[str, str]:
+    """Return the options by which this command was pointed at something else than it is by default."""
+    found = {}
+    if run.given["network"]:
+        found["--network"] = str(run.given["network"])
+    default = next((param.default for param in ctx.command.params if param.name == "config"), None)
+    config = ctx.params.get("config")
+    if config is not None and config != default:
+        found["--config"] = str(config)
+    return found
+
+
+def _leaf_of(root: click.Context, words: list[str]) -> tuple[click.Command | None, int]:
+    """Return the command that words begin with, and how many of them name it; None where they name none."""
+    command: click.Command | None = root.command
+    for taken, word in enumerate(words):
+        if not isinstance(command, click.Group):
+            return command, taken
+        try:
+            command = command.get_command(root, word)
+        except ConfigError:  # another program's command that cannot be had
+            return None, 0
+    return (None, 0) if isinstance(command, click.Group) else (command, len(words))
+
+
+def carried(root: click.Context, options: Mapping[str, str], text: str) -> str:
+    """Return a hint whose commands of ours carry the options that they take: they are run as they are read.
+
+    `hearth worker start` is another worker's where this one was asked about by `--config second.toml`.
+    """
+
+    parts, at = [], 0
+    for found in _MENTION.finditer(text) if options else ():
+        leaf, taken = _leaf_of(root, words := found[1].split())
+        if leaf is None or found.start() < at or words[0] in _NO_MARKET:
+            continue
+        end = found.start() + len(" ".join(("hearth", *words[:taken])))
+        end += len(_ARGUMENTS.match(text, end)[0])  # type: ignore[index]
+        known = {name for param in leaf.params for name in param.opts}
+        said = text[found.start() : end]
+        new = [f" {name} {shlex.quote(value)}" for name, value in options.items() if name in known and name not in said]
+        parts += [text[at:end], *new]
+        at = end
+    return "".join((*parts, text[at:]))
+
+
 class Leaf(click.Command):
     """A command whose function is called with a `Run` first and its own parameters after."""
 
@@ -125,6 +180,7 @@ class Leaf(click.Command):
         given = {name: own[name] or outer.get(name) for name in GLOBALS}
         run = Run(given)
         ctx.find_root().meta["hearth.run"] = run
+        run.out.carry = partial(carried, ctx.find_root(), _carried_by(ctx, run))
         assert self.callback is not None
         try:
             return self.callback(run, **ctx.params)

@@ -6,12 +6,13 @@ import json
 
 import click
 
-from hearth.base.errors import StorageError
+from hearth.base.errors import HearthError, StorageError, WaitTimeout
 from hearth.cli.jobs import in_quarantine, show_jobs
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
 from hearth.client.views import moment
+from hearth.protocol.units import format_duration
 
 
 @click.group(cls=Group)
@@ -96,13 +97,21 @@ def net_events(run: Run, first: int | None, limit: int) -> None:
 def net_verify(run: Run) -> int:
     """Replay all events: every credit, lock, unit and result must be what the contracts and stores hold."""
     report = run.client.net.verify()
-    error = None
-    if "unread" in report:
+    error: HearthError | None = None
+    if "unverified" in report:
+        count, limit = report["unverified"], run.client.session.settings.timeout
+        error = WaitTimeout(
+            f"{count} results are not verified: {limit} s were too short; the books are verified",
+            hint=f"hearth net verify --timeout {format_duration(10 * limit)}",
+            component="net",
+        )
+    elif "unread" in report:
         error = StorageError(
             f"results cannot be read, the first of {report['unread'][0]}",
             hint="hearth doctor",
             code="RESULTS_INCOMPLETE",
         )
+    if error is not None:
         report = {**report, **error.as_dict()}
     run.out.emit(report, lambda: [json.dumps(report)])
     status = run.out.after(error)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from hearth.base.errors import HearthError
 
 Lines = Iterable[str]
+_INTRODUCES: Final = re.compile(r": hearth |next: |fix: ")
+"""What stands before a command that a line tells its reader to run."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069]")
 """What moves a terminal's cursor, hides or reorders text: a job's words are a stranger's."""
 
@@ -27,6 +29,8 @@ class Output:
         self.as_json = as_json
         self.quiet = quiet
         self.fancy = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and not quiet and not as_json
+        self.carry: Callable[[str], str] = str
+        """What writes the options that this command was called with into the commands that a hint names."""
         self._began = time.monotonic()
         self._bars: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
@@ -44,7 +48,7 @@ class Output:
                 self._write(str(one))
         else:
             for line in text():
-                self._write(printable(line))
+                self._write(printable(self.carry(line) if _INTRODUCES.search(line) else line))
 
     def line(self, facts: Mapping[str, Any], text: str) -> None:
         """Print one element of a stream: a JSON line, or text."""
@@ -55,6 +59,7 @@ class Output:
         """Print an error: what happened, why, and the next command; with --json as an object on stdout."""
         self.close()
         if self.as_json:
+            error.hint = self.carry(error.hint)
             self._write(json.dumps(error.as_dict()))
             return
         self.say_error(error)
@@ -63,7 +68,7 @@ class Output:
         """Write an error as text to stderr."""
         self._say(f"error: {error.message}")
         if error.hint:
-            self._say(f"  next: {error.hint}")
+            self._say(f"  next: {self.carry(error.hint)}")
 
     def after(self, error: HearthError | None) -> int:
         """Say what was wrong with a result that was printed, where its JSON does not; return the exit status."""

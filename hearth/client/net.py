@@ -153,6 +153,7 @@ class Net:
 
         Recomputes every lock and credit, every unit's word, what each job's lock must hold, and re-reads and re-hashes
         every result with its outputs. `solvent` says whether all of the books agree, `faults` what does not, `unread`
-        which results are missing, altered or no results of their units.
+        which results are missing, altered or no results of their units. The settings' `timeout` is for all of it:
+        results for which it was too short are `unverified`. Raises WaitTimeout where it was for the books themselves.
         """
         return Verifier(self._reads).verify()

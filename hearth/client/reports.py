@@ -807,8 +807,8 @@ class NetVerification(TypedDict):
     """What replaying a market's whole history found.
 
     `solvent` says whether the books agree in every part; `faults`, the first 20, say what does not. `unread`, the first
-    20 too, are results that could not be had: their workers' fault, and none of the books'. `seconds` runs from the
-    first posting to the newest block.
+    20 too, are results that could not be had: their workers' fault, and none of the books'. `unverified` counts results
+    that were not looked at, since the time was over. `seconds` runs from the first posting to the newest block.
     """
 
     schema: Literal["hearth.verify/1"]
@@ -822,6 +822,7 @@ class NetVerification(TypedDict):
     seconds: int
     faults: NotRequired[list[str]]
     unread: NotRequired[list[str]]
+    unverified: NotRequired[int]
     error: NotRequired[ErrorFacts]
 
 

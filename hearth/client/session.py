@@ -289,14 +289,15 @@ class Session:
             if have < asset_units:
                 raise self._short(address, self.asset, have, asset_units, what)
         if coin < need_coin:
-            what = f"{what} and its gas" if native or coin_units else f"gas of {what}"
-            raise self._short(address, NATIVE, coin, need_coin, what)
+            beside = native or coin_units
+            what, verb = (f"{what} and its gas", "take") if beside else (f"the gas of {what}", "takes")
+            raise self._short(address, NATIVE, coin, need_coin, what, verb)
         return {"asset": str(asset_units), "gas": str(gas_cost)}
 
-    def _short(self, address: str, asset: Asset, have: int, need: int, what: str) -> FundsError:
+    def _short(self, address: str, asset: Asset, have: int, need: int, what: str, verb: str = "takes") -> FundsError:
         short = need - have
         return FundsError(
-            f"{address} holds {show_amount(have, asset)} on {self.network.name}, and {what} takes "
+            f"{address} holds {show_amount(have, asset)} on {self.network.name}, and {what} {verb} "
             f"{amount_at_least(need, asset)}: short by {amount_at_least(short, asset)}",
             hint=f"send {asset.symbol} to {address}, then hearth wallet balance",
             address=address,

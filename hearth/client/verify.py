@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import StorageError
+from hearth.base.errors import StorageError, WaitTimeout
 from hearth.client.reading import JobReader
 from hearth.client.results import FETCH_SECONDS, check_result, output_limits
 from hearth.client.views import job_hex
+from hearth.protocol.units import format_duration
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block
@@ -67,9 +69,12 @@ class Verifier:
         """Read nothing yet."""
         self.session = reads.session
         self._reads = reads
+        self._end = 0.0
 
     def verify(self) -> NetVerification:
         """Return the report of `client.net.verify`."""
+        limit = float(self.session.settings.timeout)
+        self._end = time.monotonic() + limit
         from hearth.market.events import Reclaimed, Submitted, decode_all
 
         market = self.session.market
@@ -81,6 +86,7 @@ class Verifier:
         contracts = [self.session.network.escrow, self.session.network.jobs]
         posted: list[Posted] = []
         for event in decode_all(self._reads.logs(contracts, self.session.network.deploy_block, head.number)):
+            self._in_time("its events")
             books.apply(event)
             one = market.posted_in(event.log) if type(event).__name__ == "JobPosted" else None
             if one is not None:
@@ -97,14 +103,20 @@ class Verifier:
             locked = books.locks[self.session.network.nodes, int(node.id).to_bytes(32, "big")]
             if locked != node.stake:
                 faults.append(f"node {node.id} has a stake of {node.stake}, and {locked} is locked for it")
-        settled = failed = units = checked = 0
+        settled = failed = units = checked = unverified = 0
         unread: list[str] = []
+        results: list[tuple[Posted, list[int]]] = []
+        # The books first, whole or not at all; then as many results as there is time for.
         for one in posted:
+            self._in_time(f"its jobs, {len(posted)} in all")
             told = self._verify_job(one, head, words_of, faults)
             units += one.terms.leases
             settled += told.settled
             failed += told.failed
-            checked += self._verify_results(one, told.results, submitted, faults, unread)
+            results.append((one, told.results))
+        for one, indices in results:
+            read, left = self._verify_results(one, indices, submitted, faults, unread)
+            checked, unverified = checked + read, unverified + left
         first = market.port.block(posted[0].log.block_hash) if posted else None
         report: NetVerification = {
             "schema": "hearth.verify/1",
@@ -117,22 +129,35 @@ class Verifier:
             "solvent": not faults,
             "seconds": head.timestamp - first.timestamp if first else 0,
         }
-        if faults:
-            report["faults"] = faults[:MAX_FAULTS]
-        if unread:
-            report["unread"] = unread[:MAX_FAULTS]
-        return report
+        return _with_findings(report, faults, unread, unverified)
 
     # ---- inside ----
+
+    @property
+    def _left(self) -> float:
+        """Return the seconds that are left, a moment at least: no store is asked for longer."""
+        return max(0.001, self._end - time.monotonic())
+
+    def _in_time(self, what: str) -> None:
+        """Give up once the time for all is over: of books that were read in part nothing can be said."""
+        if time.monotonic() >= self._end:
+            limit = self.session.settings.timeout
+            raise WaitTimeout(
+                f"the market's books are not verified: {limit} s were too short for {what}",
+                hint=f"hearth net verify --timeout {format_duration(10 * limit)}",
+                component="net",
+            )
 
     def _compare_books(self, books: Books, head: Block) -> list[str]:
         """Compare every lock and credit that the events tell with storage, and their sum with what Escrow holds."""
         market, faults = self.session.market, []
         for (controller, key), amount in books.locks.items():
+            self._in_time(f"its {len(books.locks)} locks")
             stored = market.locked(controller, key, head.hash)
             if stored != amount:
                 faults.append(f"lock {key.hex()[:16]} of {controller}: events say {amount}, storage {stored}")
         for account, amount in books.credits.items():
+            self._in_time(f"its {len(books.credits)} credits")
             stored = market.credit(account, head.hash)
             if stored != amount:
                 faults.append(f"credit of {account}: events say {amount}, storage {stored}")
@@ -190,10 +215,15 @@ class Verifier:
         submitted: dict[tuple[bytes, int], Submitted],
         faults: list[str],
         unread: list[str],
-    ) -> int:
-        """Read the results of a job's units; return how many could be read, and name the others."""
+    ) -> tuple[int, int]:
+        """Read the results of a job's units; return how many could be read, and for how many no time was left.
+
+        The others are named.
+        """
         checked = 0
-        for index in indices:
+        for looked, index in enumerate(indices):
+            if time.monotonic() >= self._end:
+                return checked, len(indices) - looked
             name = f"unit {index} of {job_hex(posted.job_id)[:14]}"
             event = submitted.get((posted.job_id, index))
             if event is None:
@@ -203,22 +233,37 @@ class Verifier:
                 self._verify_result(posted, index, event)
                 checked += 1
             except StorageError as error:
+                if time.monotonic() >= self._end:
+                    # Cut short: that says nothing of whoever stores it.
+                    return checked, len(indices) - looked
                 unread.append(f"{name}: {error.message}")
-        return checked
+        return checked, 0
 
     def _verify_result(self, posted: Posted, index: int, event: Submitted) -> None:
         """Read a unit's result by the digest on chain, and every block of its outputs. Raises StorageError."""
         from hearth.storage import cid, unixfs
-        from hearth.storage.stores import Timed
+        from hearth.storage.stores import BLOCK_TIMEOUT_SECONDS, Timed
 
         store = self.session.store
         unit = self.session.market.unit(posted.job_id, index).unit
-        document = store.get_json(event.result)
+        document = store.get_json(event.result, min(self._left, BLOCK_TIMEOUT_SECONDS))
         check_result(document, posted.terms.spec, index, unit.outcome)
         if document["outputs"] is None:
             return
         limits = output_limits(self.session, posted.terms)
         # Here the blocks themselves are counted, inner nodes too.
         limits = replace(limits, max_bytes=limits.max_bytes + limits.max_node_bytes)
-        for _ in unixfs.blocks_of(cid.parse(document["outputs"]["cid"]), Timed(store, FETCH_SECONDS), limits):
+        timed = Timed(store, min(self._left, FETCH_SECONDS))
+        for _ in unixfs.blocks_of(cid.parse(document["outputs"]["cid"]), timed, limits):
             pass
+
+
+def _with_findings(report: NetVerification, faults: list[str], unread: list[str], unverified: int) -> NetVerification:
+    """Return a report with what was found besides its counts, where anything was."""
+    if faults:
+        report["faults"] = faults[:MAX_FAULTS]
+    if unread:
+        report["unread"] = unread[:MAX_FAULTS]
+    if unverified:
+        report["unverified"] = unverified
+    return report

@@ -383,7 +383,9 @@ class Workers:
         session = self.session
 
         def check() -> None:
-            session.require_funds(prepared.sender, asset_units=prepared.paid, gas=OWNER_GAS, what=prepared.action)
+            session.require_funds(
+                prepared.sender, asset_units=prepared.paid, gas=OWNER_GAS, what=f'"{prepared.action}"'
+            )
 
         held = None if self._holder is None or session.dry_run else self._holder.send(prepared, check)
         if held is None and once is not None:

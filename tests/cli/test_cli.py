@@ -21,6 +21,7 @@ import pytest
 from hearth import Client
 from hearth.base.errors import UsageError
 from hearth.cli.__main__ import main
+from hearth.cli.leaf import carried
 from hearth.cli.output import Output
 from hearth.cli.root import COMMANDS, EXTENSIONS, extensions, root
 from hearth.client import Client as Real
@@ -469,3 +470,48 @@ def test_output__control_characters__are_shown_and_not_obeyed(capsys: pytest.Cap
     Output(as_json=True, quiet=False).emit({"text": text}, list)
     told = capsys.readouterr().out
     assert json.loads(told)["text"] == text and "\x1b" not in told
+
+
+@pytest.mark.parametrize(
+    ("options", "hint", "wanted"),
+    [
+        ({"--config": "b.toml"}, "hearth worker doctor", "hearth worker doctor --config b.toml"),
+        (
+            {"--config": "a b.toml"},
+            "hearth worker take 0xab later",
+            "hearth worker take 0xab --config 'a b.toml' later",
+        ),
+        ({"--config": "b.toml"}, "hearth worker stake AMOUNT, or", "hearth worker stake AMOUNT --config b.toml, or"),
+        (
+            {"--config": "b.toml"},
+            "hearth worker volumes --size 2GiB",
+            "hearth worker volumes --size 2GiB --config b.toml",
+        ),
+        ({"--network": "n.json"}, "hearth devnet up", None),
+        (
+            {"--config": "b.toml", "--network": "n.json"},
+            "hearth worker drain ends it; hearth wallet list",
+            "hearth worker drain --config b.toml --network n.json ends it; hearth wallet list --network n.json",
+        ),
+        ({"--config": "b.toml"}, "hearth worker start --config c.toml", "hearth worker start --config c.toml"),
+        ({"--config": "b.toml"}, "hearth net params names it, or see hearth worker", None),
+        ({"--config": "b.toml"}, "no command at all: earth worker", None),
+        ({}, "hearth worker doctor", None),
+    ],
+)
+def test_carried__hint_of_a_command_that_was_pointed_elsewhere__points_there_too(
+    options: dict[str, str], hint: str, wanted: str | None
+) -> None:
+    context = root.make_context("hearth", [], resilient_parsing=True)
+    assert carried(context, options, hint) == (hint if wanted is None else wanted)
+
+
+def test_command__with_another_config_and_network__its_hints_carry_both(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for command in (["worker", "status"], ["worker", "status", "--json"]):
+        assert main([*command, "--config", "second.toml", "--network", "other"]) == 3
+        out, err = capsys.readouterr()
+        assert "hearth worker init --network other --config second.toml" in out + err
+    assert main(["worker", "status"]) == 3
+    assert "next: hearth worker init\n" in capsys.readouterr().err

@@ -7,6 +7,7 @@ of the others is one attack. Everything is read by the command line, from a real
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from hearth.chain.port import Call
 from hearth.client import results
 from hearth.local import devnet
 from hearth.market.events import NodeRegistered, decode_all
+from hearth.market.reads import Market
 from hearth.protocol.types import SENTINEL, Billing, Needs, Offer, Outcome, Runtime, Terms, TermsFlag
 from hearth.spec import Blob, needs_of, spec_digest
 from hearth.spec.resolved import ResolvedOutput
@@ -308,6 +310,42 @@ def test_net_verify__results_that_are_traps__are_named_and_leave_the_books_alone
     assert (told.code, told.json["solvent"], told.error["code"]) == (9, True, "RESULTS_INCOMPLETE")
     assert told.json["results_checked"] + len(told.json["unread"]) == len(TRAPS)
     assert any(line.startswith("unit 8 of ") and "not this unit's" in line for line in told.json["unread"])
+
+
+def test_net_verify__stores_that_stall__ends_in_time_and_counts_what_it_did_not_see(
+    place: Town, job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cheat gains: nothing. Each result has a deadline, and so have all of them together."""
+    get_block = FolderStore.get_block
+
+    def slowly(self: FolderStore, cid: Cid, timeout: float = 30.0) -> bytes:
+        time.sleep(min(timeout, 0.7))
+        return get_block(self, cid, timeout)
+
+    monkeypatch.setattr(FolderStore, "get_block", slowly)
+    began = time.monotonic()
+    told = place.hearth("net", "verify", "--timeout", "4s", "--json")
+    assert time.monotonic() - began < 8
+    assert (told.code, told.error["code"], told.json["solvent"]) == (10, "WAIT_TIMEOUT", True), told.out
+    report = told.json
+    assert report["unverified"] >= len(TRAPS) - 6
+    assert report["results_checked"] + len(report.get("unread", ())) + report["unverified"] == len(TRAPS)
+    assert "not verified: 4 s were too short" in told.error["message"] and "--timeout 40s" in told.error["hint"]
+
+
+def test_net_verify__no_time_for_the_books__says_nothing_of_them(
+    place: Town, job: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locked = Market.locked
+
+    def slowly(self: Market, *given: Any) -> int:
+        time.sleep(0.5)
+        return locked(self, *given)
+
+    monkeypatch.setattr(Market, "locked", slowly)
+    told = place.hearth("net", "verify", "--timeout", "1s", "--json")
+    assert (told.code, told.error["code"]) == (10, "WAIT_TIMEOUT") and "solvent" not in told.json
+    assert "books are not verified" in told.error["message"]
 
 
 def test_job_wait__single_unit_without_a_document__ends_with_9_and_its_id(

@@ -171,7 +171,13 @@ DOCKER_PROFILE: Final = (
         "RLIMIT_NOFILE",
         (".Ulimits",),
     ),
-    Rule("core files", "core files", "`Ulimits` core 0", "RLIMIT_CORE", (".Ulimits",)),
+    Rule(
+        "core files",
+        "core files, and dumps to a program that collects them",
+        "`Ulimits` core 1",
+        "RLIMIT_CORE",
+        (".Ulimits",),
+    ),
     Rule(
         "file size",
         "one file far above the output's cap",

@@ -88,7 +88,7 @@ class Sources:
     def _too_many(self, field: str) -> SpecError:
         return self._loaded.located(
             SpecError(
-                f"{field}: with it the job brings more than {MAX_INPUT_ENTRIES:,} files and folders",
+                f"{field}: the job brings more than {MAX_INPUT_ENTRIES:,} files and folders, more than a worker takes",
                 hint="pack them into an archive, or leave some out of the workdir: .hearthignore",
                 code="TOO_MANY_FILES",
                 field=field,
