@@ -9,11 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import signal
+import statistics
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -130,42 +131,77 @@ def soak_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[s
 def summary(paths: Sequence[Path]) -> str:
     """Return the tables of the records in some files."""
     records = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    of: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for record in records:
+        of[record["kind"]].append(record)
+    parts = (_kills(of["kill"]), _heard(of["rpc"]), _reorgs(of["reorg"]), _soaked(of["fault"], of["flat"]))
+    return "\n".join([line for part in parts for line in part] + [_verdict(one) for one in of["verdict"]])
+
+
+def _kills(records: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield how many kills count, by daemon and runtime, and how soon the next process was ready."""
     cells: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for record in records:
-        if record["kind"] == "kill" and record["counts"]:
-            cells[record["who"], record["point"]][record["runtime"]] += 1
-    lines = ["| Who | Point | wasm | docker |", "|---|---|---:|---:|"]
-    lines += [f"| {who} | `{point}` | {of['wasm']} | {of['docker']} |" for (who, point), of in cells.items()]
-    told = [record for record in records if record["kind"] == "kill"]
+    ready: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+    for one in records:
+        cells[one["who"], one["runtime"]][one["point"]] += one["counts"]
+        if one["ready"] is not None:
+            ready[one["who"], one["runtime"]].append(one["ready"])
+    yield from (
+        "| Killed | Runtime | Points | Kills that count | Fewest a point | Ready again, median and worst |",
+        _rule(6),
+    )
+    for (who, runtime), points in cells.items():
+        seconds = sorted(ready[who, runtime])
+        times = f"{statistics.median(seconds):.0f} s, {seconds[-1]:.0f} s" if seconds else "-"
+        yield f"| {who} | {runtime} | {len(points)} | {points.total()} | {min(points.values())} | {times} |"
+    yield f"\n{sum(one['counts'] for one in records)} of {len(records)} kills count.\n"
+
+
+def _heard(records: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield how many false answers each daemon used."""
     heard: defaultdict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-    for record in records:
-        if record["kind"] == "rpc":
-            heard[record["setup"], record["who"]].update(record["used"])
-    lines += ["", f"{sum(of.total() for of in cells.values())} kills count of {len(told)}."]
-    turned = [record for record in records if record["kind"] == "reorg"]
-    states: Counter[str] = Counter()
-    for record in turned:
-        states.update(record["states"])
-    lines += ["", f"{len(turned)} reorgs of {len({record['depth'] for record in turned})} depths, under {dict(states)}"]
-    lines += ["", "| Providers | Who | Used | The most frequent |", "|---|---|---:|---|"]
+    for one in records:
+        heard[one["setup"], one["who"]].update(one["used"])
+    yield from ("| Providers | Who | False answers used | The most frequent |", _rule(4))
     for (setup, who), used in heard.items():
         most = ", ".join(f"{name} {count}" for name, count in used.most_common(5))
-        lines.append(f"| {setup} | {who} | {used.total():,} | {most} |")
-    faults: defaultdict[str, Counter[bool]] = defaultdict(Counter)
-    for record in records:
-        if record["kind"] == "fault":
-            faults[record["fault"]][bool(record["evidence"])] += 1
-    lines += ["", *(f"- {name}: {count[True]} with evidence, {count[False]} without" for name, count in faults.items())]
-    lines += [f"- {one['who']}: {one['samples']} samples, {one['medians']}" for one in records if one["kind"] == "flat"]
-    lines += ["", f"{sum(used.total() for used in heard.values()):,} false answers were used.", ""]
-    for record in records:
-        if record["kind"] == "verdict":
-            lines.append(
-                f"{record['campaign']}, seed {record['seed']}: {record['jobs']} jobs, ends {record['ends']}, "
-                f"{record['transactions']} transactions, {record.get('races', 0)} lost races, ready again within "
-                f"{record['slowest_ready']} s, {record['seconds']} s; wrong: {record['wrong'] or 'nothing'}"
-            )
-    return "\n".join(lines)
+        yield f"| {setup} | {who} | {used.total():,} | {most} |"
+    yield f"\n{sum(used.total() for used in heard.values()):,} false answers were used.\n"
+
+
+def _reorgs(records: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield how many reorgs there were, and what they met."""
+    states: Counter[str] = Counter()
+    for one in records:
+        states.update(one["states"])
+    depths = sorted({one["depth"] for one in records})
+    if depths:
+        span = f"{len(depths)} depths, {depths[0]} to {depths[-1]}"
+        yield f"{len(records)} reorgs of {span}, under units {dict(states)}.\n"
+
+
+def _soaked(faults: Sequence[dict[str, Any]], flats: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield the faults of soaks, and what the daemons used: medians of the second and the last third."""
+    counts: defaultdict[str, Counter[bool]] = defaultdict(Counter)
+    for one in faults:
+        counts[one["fault"]][bool(one["evidence"])] += 1
+    for name, count in counts.items():
+        yield f"- {name}: {count[True]} with evidence, {count[False]} without"
+    for one in flats:
+        yield f"- {one['who']}: {one['samples']} samples, {one['medians']}"
+
+
+def _verdict(one: dict[str, Any]) -> str:
+    ends = ", ".join(f"{count} {name}" for name, count in one["ends"].items())
+    wrong = Counter(said.partition(":")[0] for said in one["wrong"])
+    return (
+        f"{one['campaign']}, seed {one['seed']}: {one['jobs']} jobs, {ends}; {one['transactions']} transactions, "
+        f"{one.get('races', 0)} lost races; {one['seconds']} s; wrong: {dict(wrong) or 'nothing'}"
+    )
+
+
+def _rule(columns: int) -> str:
+    return "|" + "---|" * columns
 
 
 CAMPAIGNS = {"kill": kill_campaign, "rpc": rpc_campaign, "reorg": reorg_campaign, "soak": soak_campaign}

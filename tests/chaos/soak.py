@@ -12,12 +12,13 @@ import statistics
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from hearth.base.errors import HearthError
 from tests.chaos.faults import FAULTS, GENTLE, Fault, Scene, set_scene
 from tests.chaos.market import ChaosMarket
 from tests.chaos.reorgs import MAX_DEPTH, _all_over
@@ -125,21 +126,11 @@ def _commit(
 
 
 def _feed(scene: Scene, stop: threading.Event) -> None:
-    """Post one job after the other."""
-    while not stop.is_set():
-        _with_patience(lambda: scene.lane.post(match_window=4 if len(scene.lane.jobs) % 2 else 0), stop)
-        while not stop.is_set() and not _all_over([(scene.lane, scene.lane.jobs[-1])]):
-            stop.wait(1.0)
-
-
-def _with_patience(step: Callable[[], object], stop: threading.Event) -> None:
-    """Do a step of the submitter again until the chain lets it: its own outages are no fault of a daemon."""
-    from hearth.base.errors import HearthError
-
+    """Post one job after the other; where the chain does not answer, the submitter tries again, as a person does."""
     while not stop.is_set():
         with suppress(HearthError):
-            step()
-            return
+            if not scene.lane.jobs or _all_over([(scene.lane, scene.lane.jobs[-1])]):
+                scene.lane.post(match_window=4 if len(scene.lane.jobs) % 2 else 0)
         stop.wait(1.0)
 
 
