@@ -8,6 +8,9 @@ A patch file starts with header lines, then a unified diff with paths from the p
 
 A bug counts as caught only where the named tests pass without it and fail with it (pytest's exit status 1): a patch
 that does not apply, does not compile into a run of tests, or names no tests is an error, not a catch.
+
+Two are tried at a time, each in a copy of its own: many tests wait more than they compute. Those whose tests share an
+engine or a Kubo (tests/conftest.py) are tried one after the other.
 """
 
 from __future__ import annotations
@@ -18,6 +21,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +42,10 @@ COMPILE = (
 )
 # Tests that compile the contracts from source; all others read hearth/market/artifacts, which are built anew for them.
 COMPILING = ("tests/attacks", "tests/contracts", "tests/stateful")
+# Tests that share services bear one of these marks; two runs of pytest know nothing of each other's groups.
+SHARING = ("mark.docker", "mark.kubo")
+# Held while a copy is made of what is compiled, or something is added to it.
+_COPYING = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -76,6 +87,13 @@ def copy_project(target: Path) -> None:
     # Not a link: entries of a broken library would displace the good ones.
     if (ROOT / COMPILED).exists():
         shutil.copytree(ROOT / COMPILED, target / COMPILED)
+
+
+def shares_services(tests: tuple[str, ...], root: Path = ROOT) -> bool:
+    """Say whether a file that pytest's arguments name, or that lies in a folder that they name, has such tests."""
+    named = [root / argument.partition("::")[0] for argument in tests if argument.startswith("tests")]
+    files = [file for path in named for file in (path.rglob("*.py") if path.is_dir() else [path]) if file.exists()]
+    return not named or any(mark in file.read_text(encoding="utf-8") for file in files for mark in SHARING)
 
 
 def touches_contracts(bug: Bug) -> bool:
@@ -125,7 +143,8 @@ def run_tests(folder: Path, tests: tuple[str, ...]) -> subprocess.CompletedProce
 def control(tests: tuple[str, ...]) -> str:
     """Return "" where the tests pass without any bug, else why a red run would prove nothing."""
     with tempfile.TemporaryDirectory(prefix="hearth-mutant-") as name:
-        copy_project(Path(name))
+        with _COPYING:
+            copy_project(Path(name))
         clean = run_tests(Path(name), tests)
     return (
         "" if clean.returncode == 0 else f"its tests fail without it (exit {clean.returncode}):\n{clean.stdout[-2000:]}"
@@ -136,7 +155,8 @@ def plant(bug: Bug) -> str:
     """Return "" where the bug turns its tests red, else why it does not."""
     with tempfile.TemporaryDirectory(prefix="hearth-mutant-") as name:
         folder = Path(name)
-        copy_project(folder)
+        with _COPYING:
+            copy_project(folder)
         applied = subprocess.run(
             ["git", "apply", "--whitespace=nowarn", "-"],
             cwd=folder,
@@ -151,10 +171,29 @@ def plant(bug: Bug) -> str:
         if touches_contracts(bug) and (broken := build(folder, artifacts=needs_artifacts(bug))):
             return broken
         seen = run_tests(folder, bug.tests)
-        keep_compiled(folder)
+        with _COPYING:
+            keep_compiled(folder)
         if seen.returncode != TESTS_FAILED:
             return f"the tests did not turn red (exit {seen.returncode}):\n{seen.stdout[-2000:]}"
     return ""
+
+
+def judge(bugs: list[Bug], jobs: int, *, without_control: bool = False) -> Iterator[tuple[Bug, str]]:
+    """Yield each bug in its order, with "" where it is caught, else why it is not."""
+    # Many bugs name the same tests: each set runs once without a bug.
+    controls: dict[tuple[str, ...], str] = {}
+    turns = {bug.tests: threading.Lock() for bug in bugs}
+    services = threading.Lock()
+
+    def one(bug: Bug) -> str:
+        with services if shares_services(bug.tests) else nullcontext():
+            with turns[bug.tests]:
+                if bug.tests not in controls:
+                    controls[bug.tests] = "" if without_control else control(bug.tests)
+            return controls[bug.tests] or plant(bug)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        yield from zip(bugs, pool.map(one, bugs), strict=True)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -162,18 +201,14 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tools.mutants", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", help="file names in tests/mutants; all of them by default")
     parser.add_argument("--no-control", action="store_true", help="do not run the tests without the bug first")
+    parser.add_argument("--jobs", type=int, default=2, help="bugs that are tried at a time (default 2)")
     args = parser.parse_args(argv)
     paths = sorted(MUTANTS.glob("*.patch"))
     if args.names:
         paths = [path for path in paths if path.name in args.names or path.stem in args.names]
+    bugs = [parse(path.name, path.read_text(encoding="utf-8")) for path in paths]
     missed = 0
-    # Many bugs name the same tests: each set runs once without a bug.
-    controls: dict[tuple[str, ...], str] = {}
-    for path in paths:
-        bug = parse(path.name, path.read_text(encoding="utf-8"))
-        if bug.tests not in controls:
-            controls[bug.tests] = "" if args.no_control else control(bug.tests)
-        why = controls[bug.tests] or plant(bug)
+    for bug, why in judge(bugs, args.jobs, without_control=args.no_control):
         missed += bool(why)
         print(f"{'MISSED' if why else 'caught'}  {bug.name}: {bug.what}{': ' + why if why else ''}", flush=True)
     print(f"mutants: {len(paths)} bugs, {len(paths) - missed} caught, {missed} missed")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tools import mutants
-from tools.mutants import Bug, control, needs_artifacts, parse, plant
+from tools.mutants import Bug, control, judge, needs_artifacts, parse, plant, shares_services
 
 PATCH = "Bug: fee paid twice\nTests: tests/x -k fee\n\n--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-a\n+b\n"
 
@@ -66,6 +66,41 @@ def test_plant__no_red_test__says_why(diff: str, tests: str, why: str) -> None:
 def test_control__tests_red_without_any_bug__says_so() -> None:
     assert control(("test_fee.py::test_pinned",)) == ""
     assert "fail without it" in control(("test_fee.py::test_red",))
+
+
+@pytest.mark.usefixtures("project")
+def test_judge__two_at_a_time__each_bug_in_its_order_and_each_control_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, ...]] = []
+
+    def once(tests: tuple[str, ...]) -> str:
+        asked.append(tests)
+        return control(tests)
+
+    monkeypatch.setattr(mutants, "control", once)
+    pinned, blind, red = ("test_fee.py::test_pinned", "test_fee.py::test_blind", "test_fee.py::test_red")
+    bugs = [_bug(DIFF.format(fee=fee), test) for fee, test in ((2, pinned), (3, blind), (4, pinned), (5, red))]
+    found = list(judge(bugs, 2))
+    assert [bug for bug, _ in found] == bugs
+    assert [why[:12] for _, why in found] == ["", "the tests di", "", "its tests fa"]
+    assert sorted(asked) == sorted({bug.tests for bug in bugs})
+
+
+@pytest.mark.parametrize(
+    ("tests", "shares"),
+    [
+        (("tests/plain.py", "-k", "x"), False),
+        (("tests/plain.py::test_a",), False),
+        (("tests/engine.py::test_a",), True),
+        (("tests/plain.py", "tests/room"), True),
+        (("-k", "x"), True),
+    ],
+)
+def test_shares_services__marked_files_and_folders__do(tmp_path: Path, tests: tuple[str, ...], shares: bool) -> None:
+    (tmp_path / "tests" / "room").mkdir(parents=True)
+    (tmp_path / "tests" / "plain.py").write_text("import pytest\n")
+    (tmp_path / "tests" / "engine.py").write_text("pytestmark = [pytest.mark.docker]\n")
+    (tmp_path / "tests" / "room" / "test_b.py").write_text("@pytest.mark.kubo\n")
+    assert shares_services(tests, tmp_path) is shares
 
 
 @pytest.mark.parametrize(

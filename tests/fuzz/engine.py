@@ -34,12 +34,15 @@ def main() -> None:
 
     def mutate(data: bytes, most: int, seed: int) -> bytes:
         draw = random.Random(seed)
-        if draw.randrange(4) == 0:
+        if draw.randrange(4) < (1 if target.kind in ("json", "text") else 3):
             return bytes(atheris.Mutate(data, most))
-        return MUTATE[target.kind](data, draw, seeds)[:most]
+        # Most of what libFuzzer keeps is refused early: from a valid input, more of the parser is reached.
+        base = draw.choice(seeds) if draw.randrange(2) else data
+        return MUTATE[target.kind](base, draw, seeds)[:most]
 
-    structured = target.kind in ("json", "text")
-    atheris.Setup(sys.argv[1:], one, **({"custom_mutator": mutate} if structured else {}))
+    # libFuzzer starts itself again to merge inputs, by what it believes to be its program's name.
+    again = f"{sys.executable} -m tests.fuzz.engine {target.name}"
+    atheris.Setup([again, *sys.argv[2:]], one, custom_mutator=mutate)
     with quiet():
         atheris.Fuzz()
 

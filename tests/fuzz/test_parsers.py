@@ -54,6 +54,16 @@ def test_corpus__in_git__is_of_a_parser_each_and_small() -> None:
     assert {target.kind for target in TARGETS.values()} == set(AIMS) == set(MUTATIONS)
 
 
+def test_record__in_git__is_what_assurance_says() -> None:
+    """The page claims what was run and no more: every row of the table is one of the record."""
+    record = json.loads((corpus.FOLDER.parent / "record.json").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "ASSURANCE.md").read_text(encoding="utf-8")
+    table = page.partition("<!-- fuzz -->")[2].partition("<!-- /fuzz -->")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
+    claimed = {row[0].strip("`"): row[2] for row in rows}
+    assert claimed == {name: f"{record[name]['executions']:,}" if name in record else "none" for name in TARGETS}
+
+
 def test_dag_pb__what_we_take__another_reader_takes_as_the_same() -> None:
     """@ipld/dag-pb, which shares no code with ours, reads every node that ours does, links and data alike."""
     node = shutil.which("node")

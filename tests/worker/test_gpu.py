@@ -193,7 +193,7 @@ def test_vram_gib__what_drivers_report__what_cards_are_sold_as(mib: int, gib: in
 # -- versions ------------------------------------------------
 
 
-@pytest.mark.parametrize("text", ["1" * 65_536, "1." * 32_768, "1.2." + "3" * 65_000, "9" * 65_000 + ".1.1"])
+@pytest.mark.parametrize("text", ["1" * 16_384, "1." * 8_192, "1.2." + "3" * 16_384, "9" * 16_384 + ".1.1"])
 def test_parse_version__long_text__takes_no_longer_than_to_read_it(text: str) -> None:
     began = time.thread_time()
     for _ in range(3):

@@ -24,6 +24,7 @@ import structlog
 from hearth.base import peer
 from hearth.base.addresses import is_public
 from hearth.base.files import replace_text
+from hearth.base.strangers import read_json
 from hearth.base.text import brief, plain
 from hearth.protocol.units import GIB, format_size
 from worker import registries
@@ -318,7 +319,7 @@ class Pull:
                     return
                 for line in response.iter_lines():
                     if line:
-                        self._lines.put(json.loads(line))
+                        self._lines.put(_line_of(line))
             self._lines.put(None)
         except (RequestException, ValueError, OSError) as failed:
             self._lines.put({"error": f"no answer of the engine: {failed}"})
@@ -332,6 +333,16 @@ class Pull:
             # Where the engine ends at this very moment, there is no socket any more.
             with suppress(OSError, AttributeError):
                 CancellableStream(iter(()), self._response).close()
+
+
+def _line_of(raw: bytes) -> dict[str, Any]:
+    """Return a line of an engine's report of a pull. Raises ValueError for one that no engine writes."""
+    line = read_json(raw)
+    detail = (line.get("progressDetail") or {}) if isinstance(line, dict) else None
+    if not isinstance(detail, dict) or not all(isinstance(detail.get(key) or 0, int) for key in ("total", "current")):
+        raise ValueError("a line of another form")
+    found: dict[str, Any] = line
+    return found
 
 
 _FAULTS: Final[tuple[tuple[tuple[str, ...], RunStatus, str], ...]] = (

@@ -232,7 +232,7 @@ def sees_open_files(it: Guest) -> None:
 
 
 def sees_core_files(it: Guest) -> None:
-    assert it.limit("CORE") == 0
+    assert it.limit("CORE") == 1
 
 
 def sees_file_size(it: Guest) -> None:
