@@ -63,7 +63,7 @@ def judge_engine(
     security = [str(option) for option in info.get("SecurityOptions") or []]
     remapped = any("userns" in option or "rootless" in option for option in security)
     runtime = runtime_in(info, wished)
-    rows = [
+    return [
         Check("docker engine", Level.PASS, engine_name(version, runtime)),
         check_runc(_runc_of(version), chain_id, patched),
         *_limit_rows(info),
@@ -100,19 +100,19 @@ def judge_engine(
             "a watcher kills the unit once /out is over its cap; a burst may pass the cap for a moment",
             "keep the worker's folder on a file system of its own",
         ),
+        *([_gpu_row(version)] if gpus else []),
     ]
-    if gpus:
-        rows.append(
-            _row(
-                "GPU by CDI",
-                engine_major(version) >= CDI_ENGINE_MAJOR,
-                "the engine takes CDI device requests",
-                Level.FAIL,
-                no_cdi(version),
-                f"upgrade Docker to {CDI_ENGINE_MAJOR} or newer",
-            )
-        )
-    return rows
+
+
+def _gpu_row(version: Mapping[str, Any]) -> Check:
+    return _row(
+        "GPU by CDI",
+        engine_major(version) >= CDI_ENGINE_MAJOR,
+        "the engine takes CDI device requests",
+        Level.FAIL,
+        no_cdi(version),
+        f"upgrade Docker to {CDI_ENGINE_MAJOR} or newer",
+    )
 
 
 def _gvisor_row(info: Mapping[str, Any], runtime: str) -> Check:
