@@ -19,7 +19,7 @@ from hearth.chain.port import hex_of
 from hearth.chain.rpc import Web3Chain
 from tests.kit.anvil import bare_chain, need_anvil
 
-pytestmark = [pytest.mark.net, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
 
 LOGGER: Final = bytes.fromhex("600980600c6000396000f3" + "00" + "60003560006000a100")
 """Creation code of a contract that logs its first word of input as a topic."""
