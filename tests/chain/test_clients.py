@@ -123,15 +123,17 @@ def refusal(do: Callable[[], object]) -> HearthError:
 
 
 def test_send_raw__the_pool_knows_its_nonce__says_which_case(client: Client) -> None:
-    chain, raw = client.chain, client.sign()
+    """Behind a gap, so that no block takes them meanwhile."""
+    chain, raw = client.chain, client.sign(nonce=1)
     assert chain.send_raw(raw) == keccak(raw)
     assert refusal(lambda: chain.send_raw(raw)).code == "ALREADY_KNOWN"
-    rival = client.sign(nonce=0, value=2)
+    rival = client.sign(nonce=1, value=2)
     assert refusal(lambda: chain.send_raw(rival)).code == "UNDERPRICED"
-    only_the_tip = client.sign(nonce=0, value=2, maxPriorityFeePerGas=2 * GWEI)
+    only_the_tip = client.sign(nonce=1, value=2, maxPriorityFeePerGas=2 * GWEI)
     assert refusal(lambda: chain.send_raw(only_the_tip)).code == "UNDERPRICED"
-    assert chain.nonce(client.account.address, pending=True) == 1
-    assert client.mined(client.sign(nonce=0, value=2, maxFeePerGas=12 * GWEI, maxPriorityFeePerGas=2 * GWEI))
+    chain.send_raw(client.sign(nonce=1, value=2, maxFeePerGas=12 * GWEI, maxPriorityFeePerGas=2 * GWEI))
+    assert client.mined(client.sign(nonce=0))
+    wait(lambda: chain.nonce(client.account.address) == 2, "both are mined", 30)
     for used in (raw, rival):
         assert refusal(lambda used=used: chain.send_raw(used)).code == "NONCE_TOO_LOW"  # type: ignore[misc]
 

@@ -511,6 +511,36 @@ def test_reconcile__receipt_of_a_chain_that_the_node_lost__is_none(rig: Rig, blo
     assert again.tx_hash == first.tx_hash and again.block_hash != first.block_hash and len(rig.mined()) == 1
 
 
+def test_finish__receipt_of_a_block_that_left_the_chain__another_transaction_used_the_nonce(rig: Rig) -> None:
+    rig.chain.mine(count=3)
+    first = rig.sender.send(CALL, key="k")
+    dead = rig.chain.receipt(first.tx_hash or b"")
+    rig.chain.reorg(1, remine=[])
+    rig.chain.drop_pool()
+    rig.sender.reconcile(rig.chain.head())
+    rig.chain.drop_pool()
+    foreign = ACCOUNT.sign_transaction(
+        {
+            "type": 2,
+            "chainId": rig.chain.chain_id(),
+            "nonce": 0,
+            "gas": 21_000,
+            "to": "0x" + "66" * 20,
+            "value": 1,
+            "data": b"",
+            "maxFeePerGas": 10**11,
+            "maxPriorityFeePerGas": 10**10,
+        }
+    )
+    rig.chain.send_raw(bytes(foreign.raw_transaction))
+    rig.chain.mine()
+    alive = rig.chain.receipt
+    rig.chain.receipt = lambda tx_hash: alive(tx_hash) or dead  # type: ignore[method-assign]
+    with pytest.raises(ChainError) as caught:
+        rig.sender.send(CALL, key="k")
+    assert caught.value.code == "NONCE_TAKEN"
+
+
 def test_reconcile__mined_since_the_caller_looked__stays_mined(rig: Rig) -> None:
     before = rig.chain.head()
     rig.sender.send(CALL, key="k")
