@@ -39,7 +39,7 @@ LEDGER_FILE: Final = "ledger.json"
 MAX_PAUSE: Final = 60.0
 """The longest pause after failed cycles, in seconds."""
 SURVIVABLE: Final = (ChainError, FundsError)
-"""Errors that a later cycle may not meet; a ChainError only where it says that it is retryable."""
+"""Errors that a later cycle may not meet; before the first good one a ChainError only where it says so itself."""
 
 if TYPE_CHECKING:
     from keeper.reports import KeeperStatus
@@ -120,7 +120,8 @@ class Keeper:
     def run(self, cycles: int | None = None) -> None:
         """Run cycles until `stop`, or `cycles` of them.
 
-        Raises what is not survivable at once, and the last of `max_failures` survivable errors in a row.
+        Raises what is not survivable at once, and the last of `max_failures` survivable errors in a row. What no retry
+        helps is survivable after a good cycle: a provider that answers otherwise than it did is to blame for it.
         """
         backoff = Backoff(base=self.settings.poll, cap=MAX_PAUSE)
         done = 0
@@ -133,7 +134,8 @@ class Keeper:
                 if done != cycles:
                     self._wait_for_block()
             except SURVIVABLE as error:
-                if not (error.retryable or isinstance(error, FundsError)):
+                # Once a cycle has ended well, no single answer of a provider ends the process; many in a row do.
+                if not (error.retryable or isinstance(error, FundsError) or self._cycles):
                     raise
                 backoff.failed()
                 self.metrics.failures.labels(error.code).inc()

@@ -25,6 +25,7 @@ from keeper.shell import Keeper
 from keeper.status import Cycle, read_status
 from tests.kit.anvil import need_anvil
 from tests.kit.evm import CHAIN_ID
+from tests.kit.liars import Asked, lying
 from tests.kit.live import LiveMarket
 from tests.kit.world import ETHER
 from tools import schemas
@@ -386,6 +387,43 @@ def test_run__error_that_no_retry_helps__ends_at_once(market: LiveMarket) -> Non
     with pytest.raises(ChainError):
         keeper.run()
     assert slept == []
+
+
+def test_run__error_that_no_retry_helps_after_a_good_cycle__is_survived_until_it_lasts(market: LiveMarket) -> None:
+    keeper, _ = flaky(market, 0, lasting=True)
+    keeper.run(cycles=1)
+    port = keeper.port
+    assert isinstance(port, Flaky)
+    port.down = 3
+    keeper.run(cycles=1)
+    assert count(keeper, "hearth_keeper_cycles_total") == 2
+    port.down = 100
+    with pytest.raises(ChainError):
+        keeper.run()
+    assert count(keeper, "hearth_keeper_cycle_failures_total", error="RPC_UNAVAILABLE") == 3 + 4
+
+
+def test_run__provider_answers_with_words_of_no_contract__the_keeper_outlives_it(market: LiveMarket) -> None:
+    """Read as an ABI, they look like contracts of another version: an error that no retry helps."""
+    garbage: list[str] = []
+
+    def lie(asked: Asked) -> None:
+        if asked.method == "eth_call" and garbage:
+            asked.say("0x" + garbage.pop())
+        else:
+            asked.forward()
+
+    with lying(market.url, lie) as liar:
+        port = Web3Chain([liar.url], chain_id=CHAIN_ID)
+        keeper = market.keeper(dry=True, port=port, limits={"max_lag": "0s", "compare_every": 1})
+        keeper._sleep = lambda seconds: market.evm.rpc("evm_mine")
+        keeper.run(cycles=1)
+        garbage.append("ff" * 32 * 7)
+        market.evm.rpc("evm_mine")
+        keeper.run(cycles=1)
+    assert not garbage
+    assert count(keeper, "hearth_keeper_cycle_failures_total", error="WRONG_CONTRACTS") == 1
+    assert count(keeper, "hearth_keeper_cycles_total") == 2
 
 
 class Broken(Web3Chain):
