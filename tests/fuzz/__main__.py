@@ -2,7 +2,7 @@
 
     python -m tests.fuzz --runs N            N inputs for each parser of bytes, a tenth of JSON, a hundredth of text
     python -m tests.fuzz --record            go on with every parser whose recorded executions are below its aim
-    python -m tests.fuzz --keep              minimise what was found into tests/fuzz/corpus
+    python -m tests.fuzz --keep              put what reaches a line of its own into tests/fuzz/corpus
     python -m tests.fuzz --table             write the record's table into docs/ASSURANCE.md
 
 Each takes names of parsers. A parser runs in a process of its own, in slices; with --record tests/fuzz/record.json is
@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from hearth.base.files import replace_text
-from tests.fuzz import corpus
-from tests.fuzz.target import AIMS, Target
+from tests.fuzz import corpus, lines
+from tests.fuzz.target import AIMS, Target, quiet
 from tests.fuzz.targets import TARGETS
 
 ROOT: Final = Path(__file__).parents[2]
@@ -113,22 +113,19 @@ def campaign(names: list[str], aims: dict[str, int], seed: int | None, length: i
 
 
 def keep(names: list[str]) -> None:
-    """Minimise each parser's inputs to those that reach something, and write them to tests/fuzz/corpus."""
+    """Keep in git, the shortest first, each parser's inputs that reach a line which no other does."""
     for name in names:
-        target, small = TARGETS[name], WORK / f"{name}.small"
+        target = TARGETS[name]
         corpus.unpack(target, WORK / name)
-        small.mkdir(parents=True, exist_ok=True)
-        for old in small.iterdir():
-            old.unlink()
-        subprocess.run(
-            [sys.executable, "-m", "tests.fuzz.engine", name, "-merge=1", str(small), str(WORK / name)],
-            cwd=ROOT,
-            env=os.environ | {"HEARTH_FUZZ_TAKEN": str(WORK / f"{name}.taken")},
-            capture_output=True,
-            check=True,
-        )
-        count = corpus.keep(target, [path.read_bytes() for path in small.iterdir()])
-        print(f"{name}: {count} inputs kept", flush=True)
+        inputs = sorted((path.read_bytes() for path in (WORK / name).iterdir()), key=lambda one: (len(one), one))
+        chosen: list[bytes] = []
+        seen: set[lines.Line] = set()
+        with quiet():
+            for data in [*target.seeds(), *inputs]:
+                new = lines.reached(target, data) - seen
+                seen |= new
+                chosen += [data] if new else []
+        print(f"{name}: {corpus.keep(target, chosen)} inputs kept", flush=True)
 
 
 def main() -> int:
@@ -139,7 +136,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="to repeat a run; it is in the record, and printed by make")
     parser.add_argument("--record", action="store_true", help="go on with the recorded campaign")
     parser.add_argument("--slice", type=int, default=300, help="seconds of one process")
-    parser.add_argument("--keep", action="store_true", help="minimise what was found into tests/fuzz/corpus")
+    parser.add_argument("--keep", action="store_true", help="put what reaches a line of its own into tests/fuzz/corpus")
     parser.add_argument("--table", action="store_true", help="write the record's table into docs/ASSURANCE.md")
     args = parser.parse_args()
     names = args.names or list(TARGETS)

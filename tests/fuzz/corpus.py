@@ -31,7 +31,11 @@ def keep(target: Target, inputs: list[bytes]) -> int:
         if size > KEPT_BYTES:
             break
         lines.append(line)
-    (FOLDER / f"{target.name}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    path = FOLDER / f"{target.name}.txt"
+    if lines:
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="ascii")
+    else:
+        path.unlink(missing_ok=True)
     return len(lines)
 
 

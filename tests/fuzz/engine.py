@@ -40,9 +40,7 @@ def main() -> None:
         base = draw.choice(seeds) if draw.randrange(2) else data
         return MUTATE[target.kind](base, draw, seeds)[:most]
 
-    # libFuzzer starts itself again to merge inputs, by what it believes to be its program's name.
-    again = f"{sys.executable} -m tests.fuzz.engine {target.name}"
-    atheris.Setup([again, *sys.argv[2:]], one, custom_mutator=mutate)
+    atheris.Setup(sys.argv[1:], one, custom_mutator=mutate)
     with quiet():
         atheris.Fuzz()
 

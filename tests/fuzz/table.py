@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
-from types import CodeType, FrameType
 from typing import Any, Final
 
-from tests.fuzz import corpus
-from tests.fuzz.target import AIMS, Target, check, quiet
+from tests.fuzz import corpus, lines
+from tests.fuzz.target import AIMS, Target, quiet
 from tests.fuzz.targets import TARGETS
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "ASSURANCE.md"
 _MARKS: Final = ("<!-- fuzz -->\n", "<!-- /fuzz -->\n")
-_ROOMS: Final = tuple(f"{ROOT}/{room}/" for room in ("hearth", "keeper", "worker"))
 
 
 def lines_reached(target: Target) -> tuple[int, int]:
     """Return how many lines of Hearth's functions the kept inputs reach, of all lines of the functions entered."""
-    reached: set[tuple[CodeType, int]] = set()
-    entered: set[CodeType] = set()
-
-    def trace(frame: FrameType, event: str, argument: Any) -> Any:
-        code = frame.f_code
-        if not code.co_filename.startswith(_ROOMS) or code.co_name in ("<module>", "<lambda>"):
-            return None
-        entered.add(code)
-        reached.add((code, frame.f_lineno))
-        return trace
-
     with quiet():
-        sys.settrace(trace)
-        try:
-            for data in corpus.kept(target):
-                check(target, data)
-        finally:
-            sys.settrace(None)
-    every = {(code, line) for code in entered for _, _, line in code.co_lines() if line and line > code.co_firstlineno}
-    return len(reached & every), len(every)
+        found = set[lines.Line]().union(*(lines.reached(target, data) for data in corpus.kept(target)))
+    return len(found), len(lines.of_functions({code for code, _ in found}))
 
 
 def rows(record: Mapping[str, Any]) -> list[str]:
