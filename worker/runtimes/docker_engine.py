@@ -69,14 +69,7 @@ def judge_engine(
         *_limit_rows(info),
         _security_row(security, "seccomp", Level.FAIL, "start the engine with its default seccomp profile"),
         _security_row(security, "apparmor", Level.WARN, "enable AppArmor in the kernel"),
-        _row(
-            "control groups v2",
-            str(info.get("CgroupVersion")) == "2",
-            "honoured",
-            Level.WARN,
-            "version 1, which kernels and engines are giving up: limits are kept by the old rules",
-            "boot with systemd.unified_cgroup_hierarchy=1",
-        ),
+        _groups_row(info),
         _row(
             "user namespace",
             remapped,
@@ -113,6 +106,17 @@ def judge_engine(
             )
         )
     return rows
+
+
+def _groups_row(info: Mapping[str, Any]) -> Check:
+    return _row(
+        "control groups v2",
+        str(info.get("CgroupVersion")) == "2",
+        "honoured",
+        Level.WARN,
+        "version 1, which kernels and engines are giving up: limits are kept by the old rules",
+        "boot with systemd.unified_cgroup_hierarchy=1",
+    )
 
 
 def _gvisor_row(info: Mapping[str, Any], runtime: str) -> Check:
