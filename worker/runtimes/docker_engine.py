@@ -69,14 +69,7 @@ def judge_engine(
         *_limit_rows(info),
         _security_row(security, "seccomp", Level.FAIL, "start the engine with its default seccomp profile"),
         _security_row(security, "apparmor", Level.WARN, "enable AppArmor in the kernel"),
-        _row(
-            "control groups v2",
-            str(info.get("CgroupVersion")) == "2",
-            "honoured",
-            Level.WARN,
-            "version 1, which kernels and engines are giving up: limits are kept by the old rules",
-            "boot with systemd.unified_cgroup_hierarchy=1",
-        ),
+        _groups_row(info),
         _row(
             "user namespace",
             remapped,
@@ -112,6 +105,17 @@ def _gpu_row(version: Mapping[str, Any]) -> Check:
         Level.FAIL,
         no_cdi(version),
         f"upgrade Docker to {CDI_ENGINE_MAJOR} or newer",
+    )
+
+
+def _groups_row(info: Mapping[str, Any]) -> Check:
+    return _row(
+        "control groups v2",
+        str(info.get("CgroupVersion")) == "2",
+        "honoured",
+        Level.WARN,
+        "version 1, which kernels and engines are giving up: limits are kept by the old rules",
+        "boot with systemd.unified_cgroup_hierarchy=1",
     )
 
 
