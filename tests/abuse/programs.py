@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,7 +95,13 @@ def disk(most: int) -> Predicate:
 
 
 def entries(most: int) -> Predicate:
-    return lambda sight: any(len(os.listdir(found)) > most for found in sight.inside("/out"))
+    """Say whether so many files stand for three seconds: a burst may pass the cap for a moment."""
+
+    def stand(sight: Sight) -> bool:
+        found = [(len(os.listdir(out)), out.stat().st_mtime) for out in sight.inside("/out")]
+        return any(count > most and time.time() - since > 3 for count, since in found)
+
+    return stand
 
 
 def longest(most: int) -> Predicate:
