@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 from hearth.base.errors import ConfigError
 from hearth.base.strangers import read_json
-from hearth.base.text import secrets_of_url
+from hearth.base.urls import secrets_of_url
 from hearth.chain.answers import MALFORMED, ProviderFailed, TooMuch, failure_of, retry_after
 
 if TYPE_CHECKING:

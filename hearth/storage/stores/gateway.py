@@ -20,7 +20,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from hearth.base.errors import BlockMissing, StorageError, StoreDown, TooLarge
-from hearth.base.text import redact_url
+from hearth.base.urls import redact_url
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores import peer
