@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from hearth.base.errors import ConfigError, HearthError
 from hearth.base.files import check_private
-from hearth.base.text import redact_url
+from hearth.base.urls import redact_url
 from hearth.protocol.units import Asset, parse_duration
 
 if TYPE_CHECKING:

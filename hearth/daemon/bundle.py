@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from hearth import __version__
 from hearth.base.errors import HearthError, StorageError
-from hearth.base.text import redact_url, secrets_of_url
+from hearth.base.urls import redact_url, secrets_of_url
 from hearth.config.settings import load_settings, open_network
 
 HIDDEN: Final = "[hidden]"

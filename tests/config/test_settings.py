@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import check_private, make_private
-from hearth.base.text import redact_url
+from hearth.base.urls import redact_url
 from hearth.config.settings import (
     DEFAULT_TIMEOUT,
     Settings,

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from hearth.base.errors import ConfigError
-from hearth.base.text import secrets_of_url
+from hearth.base.urls import secrets_of_url
 from hearth.daemon import bundle
 from hearth.daemon.bundle import Sieve
 

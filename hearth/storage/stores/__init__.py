@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hearth.base.errors import ConfigError
-from hearth.base.text import redact_url
+from hearth.base.urls import redact_url
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, Store, StoreBase, StoreStatus, Timed
 from hearth.storage.stores.chain import Chain, StoreFault
 from hearth.storage.stores.folder import FolderStore

@@ -18,7 +18,7 @@ from hearth.base import peer
 from hearth.base.addresses import is_local_name
 from hearth.base.errors import BlockMissing, StorageError, StoreDown, TooLarge
 from hearth.base.http import Host, pieces
-from hearth.base.text import redact_url
+from hearth.base.urls import redact_url
 from hearth.storage import cid as cids
 from hearth.storage.cid import Cid
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, StoreBase, StoreStatus
