@@ -115,13 +115,13 @@ def test_table__rows__are_whole_and_differ() -> None:
 def test_table__program_of_each_runtime__is_a_field_with_accepted_patterns(kind: object) -> None:
     program = kind.program  # type: ignore[attr-defined]
     assert program in JobSpec.model_fields and program in ResolvedSpec.model_fields
-    assert f"{program}s" in Accept.model_fields
-    assert Config(beat_every=1).patterns(program) == ("*",)
+    assert {f"{program}s", f"refuse_{program}s"} <= set(Accept.model_fields)
+    assert Config(beat_every=1).programs(program) == (("*",), ())
 
 
-def test_patterns__program_of_another_kind__is_a_fault() -> None:
+def test_programs__program_of_another_kind__is_a_fault() -> None:
     with pytest.raises(KeyError):
-        Config(beat_every=1).patterns("bundle")
+        Config(beat_every=1).programs("bundle")
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from hearth.base import abi
 from hearth.base.errors import ChainError, HearthError
 from hearth.chain import answers, endpoint
 from hearth.chain.answers import MALFORMED, ProviderFailed, TooMuch
-from hearth.chain.endpoint import Endpoint, TokenBucket
+from hearth.chain.endpoint import Endpoint
 from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call, Log, revert_reason
 from hearth.market import events
@@ -419,7 +419,7 @@ class Wire:
         return io.BufferedReader(io.BytesIO(self.data))  # type: ignore[arg-type]
 
 
-_ENDPOINT: Final = Endpoint("http://127.0.0.1:1", 5, TokenBucket(1e9, 1e9, time.monotonic, time.sleep))
+_ENDPOINT: Final = Endpoint("http://127.0.0.1:1", 5)
 _MAX_ANSWER: Final = 8192
 
 

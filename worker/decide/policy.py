@@ -77,11 +77,12 @@ def refuse_spec(spec: SpecFacts, config: Config) -> Refusal | None:
 
 def _refuse_program(spec: SpecFacts, config: Config) -> str:
     """Return why a program is not run here, empty where it may be. What is refused is refused by any of its names."""
-    if RUNTIMES[spec.runtime].program == "module":
-        return _listed((spec.target,), spec.target, "modules", config.modules, config.modules_refused)
-    names = registries.spellings(spec.target)
-    listed = _listed(names, spec.target, "images", config.images, config.images_refused)
-    return listed or registries.refuse(spec.target, config.registries)
+    program = RUNTIMES[spec.runtime].program
+    is_image = program == "image"
+    names = registries.spellings(spec.target) if is_image else (spec.target,)
+    allowed, refused = config.programs(program)
+    why = _listed(names, spec.target, f"{program}s", allowed, refused)
+    return why or (registries.refuse(spec.target, config.registries) if is_image else "")
 
 
 def _listed(names: Iterable[str], target: str, rule: str, allowed: Iterable[str], refused: Iterable[str]) -> str:

@@ -248,3 +248,11 @@ class Config:
     gas_price: int = 0
     coin_price: int = 0
     asset: Asset = NATIVE
+
+    def programs(self, program: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return which programs are accepted and which refused, of the field of a job that names them. Raises KeyError
+        for another."""
+        return {
+            "image": (self.images, self.images_refused),
+            "module": (self.modules, self.modules_refused),
+        }[program]
