@@ -9,6 +9,7 @@ import pytest
 from tests.kit import world as w
 from tests.kit.evm import ROOT, Evm
 from tests.kit.gas import CEILINGS, POST_10000_EXTRA, measure
+from worker.decide import worth
 
 SNAPSHOT = ROOT / "bench" / "results" / "gas.json"
 CROWD = 10_000
@@ -31,6 +32,13 @@ def test_gas__every_call__within_snapshot(figures: dict[str, int]) -> None:
     assert set(CEILINGS) <= set(snapshot), "run make bench-gas"
     risen = {key: (snapshot[key], gas) for key, gas in figures.items() if gas > snapshot[key] * 1.01}
     assert not risen, "gas rose by more than 1 %; if that is meant, run make bench-gas and commit its result"
+
+
+def test_gas__what_a_worker_reckons_with__is_the_ceiling_of_the_dearer_kind() -> None:
+    assert worth.CLAIM_GAS == CEILINGS["array_claim"] and worth.SUBMIT_GAS == CEILINGS["array_submit"]
+    assert worth.ACK_GAS == CEILINGS["ack"]
+    # No array is measured here: it costs a proposal what it costs a claim more.
+    assert worth.PROPOSE_GAS >= CEILINGS["propose"] + CEILINGS["array_claim"] - CEILINGS["claim"]
 
 
 @pytest.mark.slow

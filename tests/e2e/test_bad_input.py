@@ -315,6 +315,7 @@ def test_worker_register__engine_with_known_holes__refused_but_on_a_local_chain(
     assert place.hearth(*command).code == 0
     known = file.read_text()
     file.write_text(known + 'runtime = "runsc-nowhere"\n')
+    before = _state(place)
     refused = place.hearth(*command)
     assert (refused.code, refused.error["code"]) == (3, "NO_OCI_RUNTIME"), refused.out
     assert "hearth worker doctor" in refused.error["hint"] and _state(place) == before

@@ -568,7 +568,8 @@ def test_run__stake_below_the_minimum__says_how_much_is_missing_and_the_command_
         assert (line["log_level"], line["short"]) == ("warning", "0.00001 ETH")
         shown = hearth("status").out
         assert "pending" in shown and "waiting" in shown and "working" not in shown
-        assert "  stake 0.00001 ETH short: hearth worker stake 0.00001\n" in shown
+        same = f"--network {exchange.net.network_file} --config {scenario.home / 'worker.toml'}"
+        assert f"  stake 0.00001 ETH short: hearth worker stake 0.00001 {same}\n" in shown
         doctor = hearth("doctor", "--json")
         row = next(row for row in doctor.json["checks"] if row["name"] == "stake")
         assert doctor.code == 3 and row["level"] == "FAIL" and "0.00001 ETH short" in row["detail"]
