@@ -44,5 +44,8 @@ def stop_on_signals(stop: Callable[[], None]) -> None:
 
 def harden() -> None:
     """Keep the key out of core dumps and out of the reach of other processes of this user."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+    # 1 is too little for a core file, and unlike 0 it gives none to a program that collects them either: core(5).
+    least = 0 if hard == 0 else 1
+    resource.setrlimit(resource.RLIMIT_CORE, (least, least))
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -59,4 +59,4 @@ def test_harden__process__leaves_no_core_and_is_not_dumpable() -> None:
         "print(resource.getrlimit(resource.RLIMIT_CORE), ctypes.CDLL(None).prctl(3, 0, 0, 0, 0))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "(0, 0) 0"  # 3 is PR_GET_DUMPABLE
+    assert done.stdout.strip() == "(1, 1) 0"  # 3 is PR_GET_DUMPABLE

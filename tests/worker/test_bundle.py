@@ -58,7 +58,7 @@ def test_bundle__worker_at_work__helps_and_no_secret_is_in_it_or_anywhere(
     assert scenario.process is not None
     outside: dict[str, bytes] = {}
     wait(lambda: outside.update(seen_outside(scenario.process.pid)) or len(family(scenario.process.pid)) > 1, "it runs")  # type: ignore[union-attr]
-    assert core_limit(scenario.process.pid) == ["0", "0"]
+    assert core_limit(scenario.process.pid) == ["1", "1"]
     scenario.settled(job)
     wait(lambda: (status(scenario.home) or {}).get("reasons", {}).get(bad.hex()), "the reason is told")
 
@@ -134,7 +134,7 @@ def test_keeper_and_submitter__at_work__no_secret_is_seen_from_outside_or_lies_a
         wait(lambda: b"posted" in (tmp_path / "submit.log").read_bytes(), "the job is posted", 40)
         for process in running.values():
             outside |= seen_outside(process.pid)
-            assert core_limit(process.pid) == ["0", "0"]
+            assert core_limit(process.pid) == ["1", "1"]
             assert dies_without_a_core(process.pid)
     finally:
         for process in running.values():

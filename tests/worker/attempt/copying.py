@@ -20,7 +20,9 @@ from hearth.spec.resolved import ResolvedInput, ResolvedOutput, ResolvedResource
 from hearth.storage.stores import FolderStore
 from tests.worker import wasm_tools
 from tests.worker.attempt.jobs import KEY, Jobs
+from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
+from worker.attempt.folder import folders_in
 from worker.attempt.task import Bounds, Task
 from worker.journal import AttemptJournal
 from worker.runtimes.wasm import WasmRuntime
@@ -82,10 +84,10 @@ def copy(folder: Path) -> dict[str, Any]:
     scratch = folder / "scratch"
     scratch.mkdir()
     journal = AttemptJournal(folder / "home" / "work.db")
-    executor = Executor(
+    means = Means(
         journal=journal,
         store=jobs.store,
-        home=folder / "home",
+        folders=folders_in(folder / "home"),
         runtimes={"wasm": WasmRuntime(scratch)},
         node=NodeId(3),
         label=f"copying-{os.getpid()}-",
@@ -93,6 +95,7 @@ def copy(folder: Path) -> dict[str, Any]:
         bounds=Bounds(),
         keep_seconds=3_600,
     )
+    executor = Executor(means)
     began = time.monotonic()
     executor.start(Task(KEY, jobs.terms(spec), SECONDS, 10.0))
     while executor.active():

@@ -244,9 +244,9 @@ def test_data__store_that_drips__is_given_up_after_a_window_of_too_little(jobs: 
 
         return answer
 
-    # 8 blocks in a window are asked for; they come at 3 a second.
-    pace = Pace(window=1.0, floor=8 * supply.BLOCK_WORTH)
-    with hostile(slowly(0.3)) as url:
+    # 8 blocks in a window are asked for; they come at 5 a second.
+    pace = Pace(window=0.4, floor=8 * supply.BLOCK_WORTH)
+    with hostile(slowly(0.2)) as url:
         began = time.monotonic()
         with pytest.raises(Refused, match=r"/in/tree .*comes too slowly: a gateway of its own gave less than 128 ?KiB"):
             fetching(GatewayStore(url), 60, Bounds(pace=pace)).data(spec, folder)
