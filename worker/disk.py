@@ -1,4 +1,4 @@
-"""The disk under a worker's home: how much of it is free, and what that still allows.
+"""The disk under a worker's home: how much of it is free, in bytes and in files, and what that still allows.
 
 Below the reserve nothing new is taken. Below the floor, a quarter of it, attempts are stopped, so that beats, submits
 and journals go on; what these need on a disk that is full at once is in a spare file (`hearth.base.files.Spare`).
@@ -9,12 +9,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from hearth.base.files import Spare, free_bytes
+from hearth.base.files import Spare, free_bytes, free_entries
+from hearth.protocol.runtimes import MAX_INPUT_ENTRIES, MAX_OUTPUT_ENTRIES
 from hearth.protocol.units import format_size
 
 SPARE_FILE: Final = "spare"
 FLOOR_SHARE: Final = 4
 """The floor is the reserve divided by this."""
+ENTRIES: Final = MAX_INPUT_ENTRIES + MAX_OUTPUT_ENTRIES
+"""Files that one job may bring and leave: the reserve of a file system's files, where it has many more."""
+ENTRIES_SHARE: Final = 8
+"""A small file system keeps one file in this many."""
 
 
 class Disk:
@@ -38,20 +43,28 @@ class Disk:
     @property
     def short(self) -> bool:
         """Say whether nothing new may be taken."""
-        return self.free < self.reserve
+        return self.free < self.reserve or self._lacks_entries(1)
 
     @property
     def full(self) -> bool:
         """Say whether attempts must make room."""
-        return self.free < self.floor
+        return self.free < self.floor or self._lacks_entries(FLOOR_SHARE)
 
     def has(self, size: int) -> bool:
         """Say whether `size` bytes can be written without passing the floor."""
-        return self.free - size >= self.floor
+        return self.free - size >= self.floor and not self._lacks_entries(FLOOR_SHARE)
 
     def in_words(self) -> str:
         """Return how much is free, and of which reserve."""
+        if self._lacks_entries(1):
+            left, most = free_entries(self.home)
+            return f"{left:,} of the {most:,} files that this file system can hold are free"
         return f"{size_in_words(self.free)} of disk are free, and {size_in_words(self.reserve)} are the reserve"
+
+    def _lacks_entries(self, share: int) -> bool:
+        """Say whether fewer files can be made than the reserve of files divided by `share`."""
+        left, most = free_entries(self.home)
+        return self.reserve > 0 and left < min(ENTRIES, most // ENTRIES_SHARE) // share
 
 
 def size_in_words(size: int) -> str:

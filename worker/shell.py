@@ -620,8 +620,10 @@ class Worker:
         """Read a job's spec in a thread: a slow store must not hold up a beat."""
         if job in self._reading or len(self._reading) >= MAX_READERS:
             return
-        self._reading.add(job)
-        threading.Thread(target=self._read_one, args=(job,), name=f"spec {job.hex()[:12]}", daemon=True).start()
+        reader = threading.Thread(target=self._read_one, args=(job,), name=f"spec {job.hex()[:12]}", daemon=True)
+        with suppress(RuntimeError):  # the machine gives no thread now: the next round asks again
+            reader.start()
+            self._reading.add(job)
 
     def _read_one(self, job: JobId) -> None:
         answer: SpecFacts | str = "the job is followed no more"

@@ -89,11 +89,24 @@ def delete_tree(*paths: Path) -> None:
 
 def free_bytes(path: Path) -> int:
     """Return the bytes that an unprivileged process can still write under `path` (or its nearest existing parent)."""
+    found = _file_system(path)
+    return found.f_bavail * found.f_frsize
+
+
+def free_entries(path: Path) -> tuple[int, int]:
+    """Return how many files can still be made under `path` (or its nearest existing parent), and how many in all.
+
+    Both are 0 where the file system counts none, as btrfs.
+    """
+    found = _file_system(path)
+    return (found.f_favail, found.f_files) if found.f_files else (0, 0)
+
+
+def _file_system(path: Path) -> os.statvfs_result:
     here = path
     while not here.exists():
         here = here.parent
-    found = os.statvfs(here)
-    return found.f_bavail * found.f_frsize
+    return os.statvfs(here)
 
 
 class Spare:

@@ -21,7 +21,7 @@ from hearth.base.errors import (
     StorageError,
     TooLarge,
 )
-from hearth.base.text import one_line
+from hearth.base.text import brief, one_line
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
 from hearth.protocol.types import Outcome, State
 
@@ -481,7 +481,7 @@ def check_result(document: Any, spec: bytes, index: int, outcome: Outcome) -> No
         if not isinstance(document, dict) or document.get(name) != value:
             found = document.get(name) if isinstance(document, dict) else document
             raise BadDocument(
-                f"the result's {name} is {found!r}, and the chain says {value!r}: it is not this unit's",
+                f"the result's {name} is {brief(repr(found))}, and the chain says {value!r}: it is not this unit's",
                 hint="hearth job show JOB",
             )
     outputs = document.get("outputs")

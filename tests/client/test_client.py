@@ -250,6 +250,12 @@ def test_check_result__the_units_own__passes() -> None:
     check_result(_document(exit_code=None), bytes([5]) * 32, 2, Outcome.OK)
 
 
+def test_check_result__a_value_of_a_mebibyte__is_told_in_a_line() -> None:
+    with pytest.raises(BadDocument) as refused:
+        check_result(_document(index="x" * (1 << 20)), bytes([5]) * 32, 2, Outcome.OK)
+    assert len(refused.value.message) < 200
+
+
 @pytest.mark.parametrize(
     "document",
     [

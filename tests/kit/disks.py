@@ -21,11 +21,11 @@ def need_mounts() -> None:
 
 
 @contextmanager
-def small_disk(path: Path, size: int) -> Iterator[Path]:
-    """Mount a file system in memory of `size` bytes at `path`, private to its owner."""
+def small_disk(path: Path, size: int, *, files: int = 0) -> Iterator[Path]:
+    """Mount a file system in memory of `size` bytes and so many `files` (0: any) at `path`, private to its owner."""
     need_mounts()
     path.mkdir(parents=True, exist_ok=True)
-    options = f"size={size},mode=0700,nosuid,nodev"
+    options = f"size={size},nr_inodes={files},mode=0700,nosuid,nodev"
     subprocess.run(["mount", "-t", "tmpfs", "-o", options, "hearth-test", str(path)], check=True)
     try:
         yield path

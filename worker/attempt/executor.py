@@ -96,7 +96,11 @@ class Executor:
             raise
         # A daemon: nothing of a worker outlives it, and a stuck download cannot keep it alive.
         work.thread = threading.Thread(target=self._run, args=(task, work), name=f"attempt {task.key}", daemon=True)
-        work.thread.start()
+        try:
+            work.thread.start()
+        except RuntimeError as error:  # the machine gives no thread now
+            self._underway.leave(task.key)
+            self._journal.finish(task.key, Phase.BROKEN, detail=str(error))
 
     def stop(self, key: LeaseKey, why: str) -> None:
         """Stop an attempt whose lease is gone; one that no thread carries out is simply over."""

@@ -17,6 +17,7 @@ import math
 import os
 import threading
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -84,13 +85,14 @@ class Folder:
     @property
     def taken(self) -> int:
         """Return the bytes that the attempt takes on the disk of the home; what lies on a volume is not there."""
-        total = 0
-        for here, folders, files in os.walk(self.path):
-            for name in (*folders, *files):
-                try:
-                    total += os.lstat(os.path.join(here, name)).st_blocks * 512
-                except OSError:  # gone since it was listed
-                    continue
+        total, folders = 0, [str(self.path)]
+        while folders:  # and not os.walk, which recurses: a stranger's tree may have thousands of levels
+            with suppress(OSError), os.scandir(folders.pop()) as entries:  # gone since, or its path is too long
+                for entry in entries:
+                    with suppress(OSError):
+                        total += entry.stat(follow_symlinks=False).st_blocks * 512
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append(entry.path)
         return total
 
     @property

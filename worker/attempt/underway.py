@@ -93,8 +93,8 @@ class Underway:
             try:
                 if self._disk.full:
                     self._relieve()
-            except OSError as error:  # a disk that fails is what it looks at
-                log.warning("the disk cannot be looked at", why=str(error))
+            except Exception:  # the top of a thread: every later attempt would miss a guard that has ended
+                log.exception("the disk cannot be looked at")
             time.sleep(GUARD_SECONDS)
 
     def _relieve(self) -> None:

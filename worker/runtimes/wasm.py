@@ -9,7 +9,6 @@ import json
 import math
 import os
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hearth.base.errors import HearthError
+from hearth.base.files import delete_tree
 from hearth.base.strangers import read_json
 from hearth.base.text import brief
 from hearth.protocol.wasi import MAX_MEMORY_BYTES
@@ -103,7 +103,7 @@ class WasmRuntime:
                     os.kill(pid, signal.SIGKILL)
                     killed += 1
         for left in self._scratch.glob(f"{TMP_PREFIX}{prefix}*"):
-            shutil.rmtree(left, ignore_errors=True)
+            delete_tree(left)
         return killed
 
     def _run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None) -> RunResult:
@@ -137,7 +137,7 @@ class WasmRuntime:
         try:
             return self._supervise(message, request, cancel, on_log)
         finally:
-            shutil.rmtree(tmp, ignore_errors=True)
+            delete_tree(Path(tmp))
 
     def _supervise(
         self, message: dict[str, Any], request: RunRequest, cancel: threading.Event, on_log: LogSink | None

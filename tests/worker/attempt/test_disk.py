@@ -23,7 +23,7 @@ from tests.worker.attempt.jobs import KEY, Jobs
 from tests.worker.attempt.test_executor import wait
 from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
-from worker.attempt.folder import Folder, folders_in
+from worker.attempt.folder import Folder, Folders, folders_in
 from worker.attempt.task import Bounds, Task
 from worker.decide import LeaseKey
 from worker.disk import Disk
@@ -380,3 +380,86 @@ def test_start__outputs_of_holes__are_given_back_in_time_and_stop_is_heard(made:
     entry = rig.journal.entry(KEY)
     assert entry is not None and (entry.phase, entry.outcome) == (Phase.REFUSED, Outcome.BAD_INPUT)
     assert "too large to be hashed" in entry.detail
+
+
+# ---- files, and trees of many levels ----
+
+
+def test_disk__files_run_out_before_bytes__is_short_then_full_and_says_so(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "home", 64 * MIB, files=4_000) as home:
+        disk = Disk(home, 4 * MIB)
+        assert not disk.short and disk.has(MIB)
+        for number in range(3_600):
+            (home / str(number)).touch()
+        assert disk.free > 60 * MIB
+        assert disk.short and not disk.full and disk.has(MIB), "an eighth of the files are the reserve"
+        for number in range(3_600, 3_900):
+            (home / str(number)).touch()
+        assert disk.full and not disk.has(1)
+        assert disk.in_words().endswith("of the 4,000 files that this file system can hold are free")
+        assert not Disk(home, 0).short, "a disk without a reserve is not looked at"
+
+
+def deep_tree(root: Path, levels: int = 3_000) -> None:
+    """Make folders in folders, deeper than Python recurses and than any path can name."""
+    root.mkdir()
+    here = os.open(root, os.O_DIRECTORY)
+    for _ in range(levels):
+        os.mkdir("d", dir_fd=here)
+        inner = os.open("d", os.O_DIRECTORY, dir_fd=here)
+        os.close(here)
+        here = inner
+    os.close(here)
+
+
+def test_sweep__tmp_of_thousands_of_levels__is_deleted_and_ends_nothing(tmp_path: Path) -> None:
+    left = tmp_path / "hearth-wasm-31337-job"
+    deep_tree(left)
+    WasmRuntime(tmp_path).sweep("31337-")
+    assert not left.exists()
+
+
+def test_taken__tree_of_thousands_of_levels__is_counted_as_far_as_it_can_be_named(tmp_path: Path) -> None:
+    (tmp_path / "attempt").mkdir()
+    deep_tree(tmp_path / "attempt" / "out")
+    (tmp_path / "attempt" / "out" / "file").write_bytes(bytes(MIB))
+    assert Folder(tmp_path / "attempt").taken >= MIB
+
+
+def test_guard__fault_of_its_own__is_logged_and_it_looks_again(
+    made: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = made(reserve=32 * MIB)
+    looks: list[int] = []
+
+    def fault(folders: Folders, busy: object = ()) -> list[str]:
+        looks.append(1)
+        raise RuntimeError("a fault of the worker")
+
+    monkeypatch.setattr(Folders, "free_dead", fault)
+
+    def program(out: Path) -> None:
+        fill(out / "filler")
+        wait(lambda: len(looks) > 2)
+        (out / "filler").unlink()
+
+    rig.runtime.program = program
+    rig.run(rig.task(cap=1 << 30))
+    assert len(looks) > 2
+
+
+def test_start__machine_that_gives_no_thread__is_a_broken_attempt_and_the_next_one_runs(
+    made: Callable[..., Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = made()
+    start = threading.Thread.start
+
+    def refused(thread: threading.Thread) -> None:
+        if thread.name.startswith("attempt"):
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refused)
+        assert rig.run(rig.task()).phase is Phase.BROKEN
+    assert rig.run(rig.task(tries=2)).phase is Phase.DONE
