@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import StorageError
-from hearth.base.files import free_bytes
+from hearth.base.files import delete_tree, free_bytes
 from hearth.protocol.types import NodeId, Outcome
 from hearth.spec.resolved import ResolvedOutput
 from hearth.storage import cid as cids
@@ -400,9 +400,16 @@ def test_disk__files_run_out_before_bytes__is_short_then_full_and_says_so(tmp_pa
         assert not Disk(home, 0).short, "a disk without a reserve is not looked at"
 
 
+@pytest.fixture
+def deep(tmp_path: Path) -> Iterator[Path]:
+    """A place for a deep tree, which pytest itself could not delete."""
+    yield tmp_path / "deep"
+    delete_tree(tmp_path / "deep")
+
+
 def deep_tree(root: Path, levels: int = 3_000) -> None:
     """Make folders in folders, deeper than Python recurses and than any path can name."""
-    root.mkdir()
+    root.mkdir(parents=True)
     here = os.open(root, os.O_DIRECTORY)
     for _ in range(levels):
         os.mkdir("d", dir_fd=here)
@@ -412,18 +419,17 @@ def deep_tree(root: Path, levels: int = 3_000) -> None:
     os.close(here)
 
 
-def test_sweep__tmp_of_thousands_of_levels__is_deleted_and_ends_nothing(tmp_path: Path) -> None:
-    left = tmp_path / "hearth-wasm-31337-job"
+def test_sweep__tmp_of_thousands_of_levels__is_deleted_and_ends_nothing(deep: Path) -> None:
+    left = deep / "hearth-wasm-31337-job"
     deep_tree(left)
-    WasmRuntime(tmp_path).sweep("31337-")
+    WasmRuntime(deep).sweep("31337-")
     assert not left.exists()
 
 
-def test_taken__tree_of_thousands_of_levels__is_counted_as_far_as_it_can_be_named(tmp_path: Path) -> None:
-    (tmp_path / "attempt").mkdir()
-    deep_tree(tmp_path / "attempt" / "out")
-    (tmp_path / "attempt" / "out" / "file").write_bytes(bytes(MIB))
-    assert Folder(tmp_path / "attempt").taken >= MIB
+def test_taken__tree_of_thousands_of_levels__is_counted_as_far_as_it_can_be_named(deep: Path) -> None:
+    deep_tree(deep / "out")
+    (deep / "out" / "file").write_bytes(bytes(MIB))
+    assert Folder(deep).taken >= MIB
 
 
 def test_guard__fault_of_its_own__is_logged_and_it_looks_again(
