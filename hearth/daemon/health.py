@@ -7,18 +7,16 @@ while the program cannot do its work, and says why. Alert rules: docs/alerts.yml
 from __future__ import annotations
 
 import json
-import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
 
+from hearth.base.crowd import CrowdServer, Limits
 from hearth.base.errors import ConfigError
 
 Pages = Mapping[str, Callable[[], Any]]
@@ -60,70 +58,12 @@ class Health:
         return (alive and not self.unready, (self.unready or "ready") if alive else why)
 
 
-class _Crowd(ThreadingHTTPServer):
-    """Give each of at most MAX_CONNECTIONS a thread and MAX_SECONDS.
+class _Probes(CrowdServer):
+    """Answer probes and scrapers; who has not asked and taken the answer within MAX_SECONDS is ended."""
 
-    Where there is no room, the one that has waited longest without a request makes it, so that idle clients keep no
-    probe out; where all are being answered, the new one is closed.
-    """
-
-    daemon_threads = True
-    request_queue_size = 128
-
-    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        # When each came, and whether it has asked; in the order in which they came.
-        self._came: dict[socket.socket, float] = {}
-        self._asked: set[socket.socket] = set()
-        self._guard = threading.Lock()
-        super().__init__(address, handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for a connection, if there is room or room can be made."""
-        with self._guard:
-            if len(self._came) >= MAX_CONNECTIONS:
-                self._end(next((wire for wire in self._came if wire not in self._asked), None))
-            room = len(self._came) < MAX_CONNECTIONS
-            if room:
-                self._came[request] = time.monotonic()
-        if room:
-            super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
-
-    def service_actions(self) -> None:
-        """End every connection whose time is over; the loop calls this several times a second."""
-        now = time.monotonic()
-        with self._guard:
-            for wire in [wire for wire, came in self._came.items() if now - came >= MAX_SECONDS]:
-                self._end(wire)
-
-    def asked(self, wire: socket.socket) -> None:
-        """Note that a connection has asked: it is being answered."""
-        with self._guard:
-            if wire in self._came:
-                self._asked.add(wire)
-
-    def _end(self, wire: socket.socket | None) -> None:
-        """End a connection: its thread sees that it is closed, and goes."""
-        if wire is not None:
-            self._came.pop(wire, None)
-            self._asked.discard(wire)
-            with suppress(OSError):  # closed already
-                wire.shutdown(socket.SHUT_RDWR)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection to its end."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            with self._guard:
-                self._came.pop(request, None)
-                self._asked.discard(request)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report an error, unless it is a client that hung up."""
-        if not isinstance(sys.exception(), OSError):
-            super().handle_error(request, client_address)
+    def limits(self) -> Limits:
+        """Return what holds for a connection that comes now."""
+        return Limits(MAX_CONNECTIONS, MAX_CONNECTIONS, MAX_SECONDS)
 
 
 class Server:
@@ -144,10 +84,10 @@ class Server:
         more = pages or {}
 
         class Handler(BaseHTTPRequestHandler):
-            server: _Crowd
+            server: _Probes
 
             def do_GET(self) -> None:
-                self.server.asked(self.connection)
+                self.server.expect(self.connection, None, served=True)
                 code, kind, body = _answer(self.path.partition("?")[0], registry, health, more)
                 self.send_response(code)
                 self.send_header("Content-Type", kind)
@@ -160,7 +100,7 @@ class Server:
 
         host, port = address
         try:
-            self._server = _Crowd(address, Handler)
+            self._server = _Probes(address, Handler)
         except OSError as error:
             raise ConfigError(
                 f"metrics.listen: {host}:{port} cannot be had: {error.strerror}",

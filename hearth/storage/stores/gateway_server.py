@@ -10,18 +10,14 @@ from __future__ import annotations
 import argparse
 import http.client
 import io
-import ipaddress
 import socket
-import sys
 import threading
-import time
-from contextlib import suppress
-from dataclasses import dataclass
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Final, Self
 from urllib.parse import parse_qs, urlsplit
 
+from hearth.base.crowd import CrowdServer, Limits
 from hearth.base.errors import BadCid, BlockMissing, StorageError
 from hearth.storage import cid as cids
 from hearth.storage.stores import open_store
@@ -42,33 +38,15 @@ HEAD_BYTES: Final = 16 * 1024
 _FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
-@dataclass(slots=True)
-class _Guest:
-    """A connection: whose it is, since when and until when it may be as it is, and whether an answer is under way."""
-
-    wire: socket.socket
-    client: str
-    since: float
-    until: float
-    served: bool = False
-
-
-class GatewayServer(ThreadingHTTPServer):
+class GatewayServer(CrowdServer):
     """Serve `store` on `host`:`port` (0 picks a free one) while the context is open.
 
-    At MAX_CONNECTIONS, or at MAX_PER_CLIENT of one address, the connection that has waited longest without a request
-    makes room for a new one, so that idle clients keep nobody out; where all are being served, the new one gets a 503.
-    Every connection has a time by which it must have asked, or have taken its answer.
+    Where all of MAX_CONNECTIONS, or of MAX_PER_CLIENT of one address, are being served, a new one gets a 503.
     """
-
-    daemon_threads = True
-    request_queue_size = 128
 
     def __init__(self, store: Store, host: str = "127.0.0.1", port: int = 0) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self.store = store
-        self._guests: dict[socket.socket, _Guest] = {}
-        self._lock = threading.Lock()
         super().__init__((host, port), _Handler)
 
     @property
@@ -86,79 +64,9 @@ class GatewayServer(ThreadingHTTPServer):
         self.shutdown()
         self.server_close()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Start a thread for a connection, if there is room or room can be made."""
-        client, now = _client_of(client_address[0]), time.monotonic()
-        with self._lock:
-            room = self._make_room(client)
-            if room:
-                self._guests[request] = _Guest(request, client, now, now + WAIT_SECONDS)
-        if room:
-            super().process_request(request, client_address)
-            return
-        with suppress(OSError):  # the buffer of a new connection holds it, and a client that is gone needs none
-            request.settimeout(0.0)
-            request.send(_FULL)
-        self.shutdown_request(request)
-
-    def _make_room(self, client: str) -> bool:
-        """Say whether a client may have one more connection, perhaps after one that waits was ended."""
-        mine = [guest for guest in self._guests.values() if guest.client == client]
-        if len(mine) >= MAX_PER_CLIENT:
-            crowd = mine
-        elif len(self._guests) >= MAX_CONNECTIONS:
-            crowd = list(self._guests.values())
-        else:
-            return True
-        waiting = [guest for guest in crowd if not guest.served]
-        if not waiting:
-            return False
-        self._end(min(waiting, key=lambda guest: guest.since))
-        return True
-
-    def _end(self, guest: _Guest) -> None:
-        """End a connection: its thread sees that it is closed, and goes."""
-        self._guests.pop(guest.wire, None)
-        with suppress(OSError):  # closed already
-            guest.wire.shutdown(socket.SHUT_RDWR)
-
-    def service_actions(self) -> None:
-        """End every connection whose time is over; the loop calls this several times a second."""
-        now = time.monotonic()
-        with self._lock:
-            for guest in [guest for guest in self._guests.values() if now >= guest.until]:
-                self._end(guest)
-
-    def expect(self, wire: socket.socket, seconds: float, *, served: bool) -> None:
-        """Note what a connection does from now on, an answer (`served`) or wait, and how long it may."""
-        now = time.monotonic()
-        with self._lock:
-            guest = self._guests.get(wire)
-            if guest is not None:
-                guest.since, guest.until, guest.served = now, now + seconds, served
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve a connection to its end."""
-        try:
-            super().process_request_thread(request, client_address)
-        finally:
-            with self._lock:
-                self._guests.pop(request, None)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Report an error, unless it is a client that hung up."""
-        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
-            super().handle_error(request, client_address)
-
-
-def _client_of(address: str) -> str:
-    """Return whose connection it is: an IPv4 address, or the /64 of an IPv6 one."""
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return str(found.ipv4_mapped)
-        return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
-    return str(found)
+    def limits(self) -> Limits:
+        """Return what holds for a connection that comes now."""
+        return Limits(MAX_CONNECTIONS, MAX_PER_CLIENT, WAIT_SECONDS, _FULL)
 
 
 class _Head(io.BufferedIOBase):

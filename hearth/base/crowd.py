@@ -1,0 +1,135 @@
+"""A threaded HTTP server that idle clients cannot fill."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+
+class Limits(NamedTuple):
+    """How many connections there may be at once, in all and of one client, how long one may stay without a whole
+    request, in seconds, and what one gets that there is no room for.
+
+    A client is an address; of IPv6 a /64, which is what a household gets.
+    """
+
+    most: int
+    per_client: int
+    wait_seconds: float
+    full: bytes = b""
+
+
+@dataclass(slots=True)
+class Guest:
+    """A connection: whose it is, since when and until when it may be as it is, and whether an answer is under way."""
+
+    wire: socket.socket
+    client: str
+    since: float
+    until: float
+    served: bool = False
+
+
+class CrowdServer(ThreadingHTTPServer):
+    """Give each connection a thread, within `limits`.
+
+    At the limit, the connection that has waited longest without a request makes room for a new one, so that idle
+    clients keep nobody out; where all are being served, the new one is turned away. Every connection has a time by
+    which it must have asked, or have taken its answer.
+    """
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self.guests: dict[socket.socket, Guest] = {}
+        self._lock = threading.Lock()
+        super().__init__(address, handler)
+
+    def limits(self) -> Limits:
+        """Return what holds for a connection that comes now."""
+        raise NotImplementedError
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Start a thread for a connection, if there is room or room can be made."""
+        client, now, limits = _client_of(client_address[0]), time.monotonic(), self.limits()
+        with self._lock:
+            room = self._make_room(client, limits)
+            if room:
+                self.guests[request] = Guest(request, client, now, now + limits.wait_seconds)
+        if room:
+            super().process_request(request, client_address)
+            return
+        with suppress(OSError):  # the buffer of a new connection holds it, and a client that is gone needs none
+            request.settimeout(0.0)
+            request.send(limits.full)
+        self.shutdown_request(request)
+
+    def _make_room(self, client: str, limits: Limits) -> bool:
+        """Say whether a client may have one more connection, perhaps after one that waits was ended."""
+        mine = [guest for guest in self.guests.values() if guest.client == client]
+        if len(mine) >= limits.per_client:
+            crowd = mine
+        elif len(self.guests) >= limits.most:
+            crowd = list(self.guests.values())
+        else:
+            return True
+        waiting = [guest for guest in crowd if not guest.served]
+        if not waiting:
+            return False
+        self._end(min(waiting, key=lambda guest: guest.since))
+        return True
+
+    def _end(self, guest: Guest) -> None:
+        """End a connection: its thread sees that it is closed, and goes."""
+        self.guests.pop(guest.wire, None)
+        with suppress(OSError):  # closed already
+            guest.wire.shutdown(socket.SHUT_RDWR)
+
+    def service_actions(self) -> None:
+        """End every connection whose time is over; the loop calls this several times a second."""
+        now = time.monotonic()
+        with self._lock:
+            for guest in [guest for guest in self.guests.values() if now >= guest.until]:
+                self._end(guest)
+
+    def expect(self, wire: socket.socket, seconds: float | None, *, served: bool) -> None:
+        """Note what a connection does from now on, an answer (`served`) or wait, and how long it may; None leaves its
+        time as it is."""
+        now = time.monotonic()
+        with self._lock:
+            guest = self.guests.get(wire)
+            if guest is not None:
+                guest.served = served
+                if seconds is not None:
+                    guest.since, guest.until = now, now + seconds
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Serve a connection to its end."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            with self._lock:
+                self.guests.pop(request, None)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Report an error, unless it is a client that hung up."""
+        if not isinstance(sys.exception(), (ConnectionError, TimeoutError)):
+            super().handle_error(request, client_address)
+
+
+def _client_of(address: str) -> str:
+    """Return whose connection it is: an IPv4 address, or the /64 of an IPv6 one."""
+    found = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(found, ipaddress.IPv6Address):
+        if found.ipv4_mapped is not None:
+            return str(found.ipv4_mapped)
+        return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
+    return str(found)
