@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from tests.abuse.stage import GRACE_SECONDS, Sight
+from tests.worker.runtimes.engines import Mutation, as_root, host
 from tests.worker.wasm_tools import command
 from worker.runtimes import base, docker, walls, wasm
 from worker.runtimes.base import used_bytes
@@ -27,7 +28,6 @@ MIB = 1 << 20
 OUT_BYTES = 8 * MIB
 KEY_BYTES = 13_337
 Predicate = Callable[[Sight], bool]
-Mutation = Callable[[dict[str, Any]], None]
 Patch = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -228,23 +228,6 @@ def blames_the_worker(sight: Sight) -> bool:
 
 
 # ---- what is removed ----
-
-
-def host(**values: Any) -> Mutation:
-    """Return a change of HostConfig; None removes a key."""
-
-    def apply(config: dict[str, Any]) -> None:
-        for key, value in values.items():
-            if value is None:
-                config["HostConfig"].pop(key)
-            else:
-                config["HostConfig"][key] = value
-
-    return apply
-
-
-def as_root(config: dict[str, Any]) -> None:
-    config["User"] = "0:0"
 
 
 def limit(name: str, value: int | None) -> Mutation:

@@ -218,8 +218,9 @@ def test_begin_cycle__a_provider_that_recovered__is_preferred_again(provider: Pr
     assert provider.counts["eth_chainId"] == 2
 
 
-def test_request__throttled__waits_what_retry_after_asks(provider: Provider) -> None:
-    answers = iter([Http(429, {"Retry-After": "7"}), None])
+def fails_once(provider: Provider, failure: Http) -> None:
+    """Let a provider fail its first answer, and serve the second."""
+    answers = iter([failure, None])
 
     def answer() -> Any:
         failed = next(answers)
@@ -228,6 +229,10 @@ def test_request__throttled__waits_what_retry_after_asks(provider: Provider) -> 
         return "0x1"
 
     provider.on("eth_chainId", answer)
+
+
+def test_request__throttled__waits_what_retry_after_asks(provider: Provider) -> None:
+    fails_once(provider, Http(429, {"Retry-After": "7"}))
     clock = Clock()
     assert chain(provider, clock=clock).chain_id() == 1
     assert clock.slept == [7.0]
@@ -246,15 +251,7 @@ def test_request__throttled_for_an_hour__gives_up_instead_of_hanging(provider: P
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_request__throttled_until_a_date__waits_for_it(provider: Provider, status: int) -> None:
-    answers = iter([Http(status, {"Retry-After": formatdate(time.time() + 20, usegmt=True)}), None])
-
-    def answer() -> Any:
-        failed = next(answers)
-        if failed:
-            raise failed
-        return "0x1"
-
-    provider.on("eth_chainId", answer)
+    fails_once(provider, Http(status, {"Retry-After": formatdate(time.time() + 20, usegmt=True)}))
     clock = Clock()
     assert chain(provider, clock=clock).chain_id() == 1
     assert clock.slept == [pytest.approx(19, abs=1.1)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from tests.kit.require import require
@@ -82,3 +83,25 @@ def fresh(api: Any) -> str:
     image = published(api, ["LABEL fresh=" + uuid.uuid4().hex])
     api.remove_image(api.inspect_image(image)["Id"], force=True)
     return image
+
+
+# ---- changes of the body of a create call, for controls without a rule ----
+
+Mutation = Callable[[dict[str, Any]], None]
+
+
+def host(**values: Any) -> Mutation:
+    """Return a mutation that sets or, with None, removes keys of HostConfig."""
+
+    def apply(config: dict[str, Any]) -> None:
+        for key, value in values.items():
+            if value is None:
+                config["HostConfig"].pop(key)
+            else:
+                config["HostConfig"][key] = value
+
+    return apply
+
+
+def as_root(config: dict[str, Any]) -> None:
+    config["User"] = "0:0"

@@ -26,7 +26,19 @@ import pytest
 from hearth.protocol.runtimes import DOCKER
 from hearth.storage import canonical
 from tests.kit.require import require
-from tests.worker.runtimes.engines import BUSYBOX, CHOSEN, HOST, MIB, NUMPY, published, rules, runtime_of
+from tests.worker.runtimes.engines import (
+    BUSYBOX,
+    CHOSEN,
+    HOST,
+    MIB,
+    NUMPY,
+    Mutation,
+    as_root,
+    host,
+    published,
+    rules,
+    runtime_of,
+)
 from worker.runtimes import docker as subject
 from worker.runtimes import docker_engine, docker_images, docker_request
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
@@ -36,7 +48,6 @@ pytestmark = [pytest.mark.docker, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[3]
 NO_OUTPUT = (OutputRule("/out", required=False),)
 IN_GVISOR = CHOSEN.gvisor
-Mutation = Callable[[dict[str, Any]], None]
 
 
 @pytest.fixture(scope="module")
@@ -109,23 +120,6 @@ def bench(runtime: subject.DockerRuntime, api: Any, tmp_path: Path, monkeypatch:
 def labelled(api: Any, label: str) -> list[str]:
     found = api.containers(all=True, filters={"label": f"{docker_request.LABEL}={label}"})
     return [container["Id"] for container in found]
-
-
-def host(**values: Any) -> Mutation:
-    """Return a mutation that sets or, with None, removes keys of HostConfig."""
-
-    def apply(config: dict[str, Any]) -> None:
-        for key, value in values.items():
-            if value is None:
-                config["HostConfig"].pop(key)
-            else:
-                config["HostConfig"][key] = value
-
-    return apply
-
-
-def as_root(config: dict[str, Any]) -> None:
-    config["User"] = "0:0"
 
 
 def without_limit(name: str) -> Mutation:
