@@ -6,11 +6,9 @@ function of such a record, so that recorded machines are tests. A value that a G
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from hearth.protocol.gpu_tiers import NO_GPU, slug_of, tier_of, vram_gib
@@ -84,18 +82,6 @@ class DriverNvml:
             "power_limit_mw": ask(lambda: pynvml.nvmlDeviceGetEnforcedPowerLimit(handle)),
             "processes": [{"pid": process.pid, "memory": process.usedGpuMemory} for process in processes],
         }
-
-
-class RecordedNvml:
-    """Replay a record from a file: a test, or a machine described by its owner."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def read(self) -> dict[str, Any]:
-        """Return the record."""
-        record: dict[str, Any] = json.loads(self._path.read_text())
-        return record
 
 
 @dataclass(frozen=True)

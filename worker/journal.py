@@ -49,11 +49,6 @@ class Moment(StrEnum):
     RESULT = "m5.result"
     PINNED = "m6.pinned"
 
-    @property
-    def number(self) -> int:
-        """Return the moment's place, 1 to 6."""
-        return int(self.value[1:].partition(".")[0])
-
 
 class Phase(StrEnum):
     """Say what a journal row is: wanted but not held yet, one of the stages of an execution, or over."""

@@ -10,11 +10,11 @@ from eth_account import Account
 from eth_utils.address import to_checksum_address
 
 from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
-from hearth.chain.fake import Event, FakeChain, Fault, bloom_of, decode_raw
 from hearth.chain.port import Block, Call, ChainPort, refused
 from hearth.chain.rpc import Web3Chain
 from hearth.local import devnet
 from tests.kit.anvil import bare_chain, need_anvil
+from tests.kit.fake_chain import Event, FakeChain, Fault, bloom_of, decode_raw
 
 ACCOUNT = devnet.account(0)
 ADDRESS = ACCOUNT.address.lower()

@@ -10,9 +10,9 @@ import pytest
 from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError
-from hearth.chain.fake import Event, FakeChain, Fault
 from hearth.chain.follow import LAG_SECONDS, Cursor, Tick
 from hearth.chain.port import Block, Log
+from tests.kit.fake_chain import Event, FakeChain, Fault
 
 ADDRESS = "0x" + "ab" * 20
 OTHER = "0x" + "cd" * 20

@@ -13,11 +13,11 @@ from eth_account import Account
 
 from hearth.base.errors import ChainError, FundsError, RefusedError, StorageError
 from hearth.chain import tx_journal
-from hearth.chain.fake import Effect, FakeChain, Fault, decode_raw
 from hearth.chain.fees import Bid
 from hearth.chain.port import Block, Call, Receipt, Transaction, hex_of, refused
 from hearth.chain.tx import GWEI, MAX_GAP, Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
+from tests.kit.fake_chain import Effect, FakeChain, Fault, decode_raw
 
 ACCOUNT = Account.from_key(b"\x11" * 32)
 ADDRESS = ACCOUNT.address.lower()

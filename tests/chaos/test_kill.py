@@ -138,7 +138,7 @@ def evidence(scenario: Scenario, point: str) -> str:
     if name in set(Moment):
         (entry,) = scenario.entries()
         assert entry.moment == Moment(name)
-        assert entry.phase is (Phase.INTENT if entry.moment.number < 3 else Phase.WORKING)
+        assert entry.phase is (Phase.INTENT if entry.moment in (Moment.SEEN, Moment.INTENT) else Phase.WORKING)
         return f"{entry.key} {entry.phase} {entry.moment}"
     kind, states = {
         "m7.signed": ("submit", {"signed"}),

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from hearth.base.errors import ConfigError, StorageError
-from hearth.chain.fake import FakeChain
 from hearth.local.devnet import free_port
 from hearth.market.network import save_network
 from hearth.storage import cid as cids
 from hearth.storage.stores import open_store
 from tests.kit import build
 from tests.kit.canary import TOKENS, with_tokens
+from tests.kit.fake_chain import FakeChain
 from tests.kit.liars import Asked, lying
 from tests.kit.town import hearth
 

@@ -12,7 +12,6 @@ import pytest
 from eth_abi.abi import encode
 
 from hearth.base.errors import RefusedError
-from hearth.chain.fake import FakeChain
 from hearth.client.posting.post import Posting
 from hearth.client.reading import JobReader
 from hearth.client.session import Session
@@ -20,6 +19,7 @@ from hearth.config.settings import Settings
 from hearth.market.abi import codec
 from hearth.protocol.types import Gate
 from tests.kit import build
+from tests.kit.fake_chain import FakeChain
 
 JOB = {"version": 1, "image": "x.wasm", "price": {"max_total": "1 ETH"}}
 

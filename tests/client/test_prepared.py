@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import RefusedError, UsageError
-from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call
 from hearth.client.prepared import Prepared, read_prepared
 from hearth.client.reports import OwnerAction
@@ -21,6 +20,7 @@ from hearth.market.calls import Calls
 from hearth.protocol.types import NodeId
 from tests.kit import build
 from tests.kit.build import NATIVE, TOKEN
+from tests.kit.fake_chain import FakeChain
 
 SENDER = "0x" + "11" * 20
 NETWORK = build.network(FakeChain(), asset=NATIVE)

@@ -13,7 +13,6 @@ from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError, RefusedError, UsageError
 from hearth.chain import keys
-from hearth.chain.fake import FakeChain
 from hearth.chain.port import Block, BlockRef, Call
 from hearth.client.money import recipient, sent_asset
 from hearth.client.paying import Payment, pay_once
@@ -22,6 +21,7 @@ from hearth.client.wallet import Wallet
 from hearth.config.settings import Settings
 from hearth.protocol.units import Asset
 from tests.kit import build
+from tests.kit.fake_chain import FakeChain
 
 TOKEN = Asset("USDX", 6, "0x" + "70" * 20)
 FRIEND = "0x" + "fe" * 20

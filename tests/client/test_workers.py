@@ -9,13 +9,13 @@ import pytest
 
 from hearth.base.errors import ConfigError, RefusedError, UsageError
 from hearth.chain import keys
-from hearth.chain.fake import FakeChain
 from hearth.client.reading import JobReader
 from hearth.client.session import Session
 from hearth.client.workers import Workers
 from hearth.config.settings import Settings
 from hearth.market.reads import Market
 from tests.kit import build
+from tests.kit.fake_chain import FakeChain
 
 
 @pytest.fixture

@@ -13,13 +13,13 @@ import pytest
 from eth_account import Account
 
 from hearth.base.errors import ConfigError
-from hearth.chain.fake import FakeChain
 from hearth.chain.keys import KeyFile, SignerLock, create_key
 from hearth.chain.port import Call
 from hearth.chain.tx_journal import TxState
 from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config
 from hearth.protocol.types import LOCAL_CHAIN_ID
 from tests.kit import build
+from tests.kit.fake_chain import FakeChain
 
 NOBODY = 65_534
 SECRET = b"\x11" * 32

@@ -20,7 +20,6 @@ from hearth.base.errors import ChainError, HearthError
 from hearth.chain import answers, endpoint
 from hearth.chain.answers import MALFORMED, ProviderFailed, TooMuch
 from hearth.chain.endpoint import Endpoint
-from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call, Log, revert_reason
 from hearth.market import events
 from hearth.market.abi import codec, type_of
@@ -32,6 +31,7 @@ from keeper.fleet import Fleet, decode_node, encode_node
 from keeper.index import Index
 from tests.fuzz.target import Finding, Target, same
 from tests.kit import build
+from tests.kit.fake_chain import FakeChain
 from worker.flights import read_call
 
 NETWORK: Final = build.network(FakeChain())
@@ -500,5 +500,6 @@ TARGETS: Final = (
         lambda: [bytes.fromhex(_REVERT[2:]), bytes.fromhex("4e487b71") + bytes(31) + b"\x11"],
         (),
         _check_reason,
+        bool,
     ),
 )

@@ -26,7 +26,7 @@ from tests.fuzz.chain_targets import Wire
 from tests.fuzz.target import Finding, Target, same
 from worker import gpu, registries
 from worker.runtimes import docker_images, docker_request, wasm
-from worker.runtimes.base import RunRequest, RunResult, SandboxLimits
+from worker.runtimes.base import RunRequest, RunResult, RunStatus, SandboxLimits
 
 ROOT: Final = Path(__file__).parents[2]
 
@@ -212,7 +212,7 @@ def _child(data: bytes) -> RunResult:
 
 
 def _child_answers() -> Iterator[bytes]:
-    start = b'{"running": true}\n'
+    start = json.dumps(wasm.STARTED).encode() + b"\n"
     yield start + json.dumps({"status": "ok", "detail": "", "exit_code": 0, "fuel_used": 7}).encode() + b"\n"
     yield start + json.dumps({"status": "trap", "detail": "unreachable", "exit_code": None, "fuel_used": 9}).encode()
     yield json.dumps({"status": "bad_input", "detail": "no module"}).encode() + b"\n"
@@ -263,12 +263,25 @@ class _Answer(SimpleNamespace):
 
 _DISK: Final = docker_images.Disk("/nowhere")
 _RULES: Final = docker_images.ImageRules()
+PULLED: Final = "pulled"
+FIT: Final = "fit"
 
 
 def _pull(data: bytes) -> RunResult | str:
     """Read an engine's report of a pull."""
     pull = docker_images.Pull(_Engine(data), "docker.io/a", "sha256:" + "0" * 64, _RULES, _DISK)
-    return pull.to_end(float("inf"), threading.Event()) or "there"
+    return pull.to_end(float("inf"), threading.Event()) or PULLED
+
+
+def _check_pull(data: bytes, found: RunResult | str) -> None:
+    """A report that names an error is no image, and neither is one of more bytes than are allowed."""
+    for line in data.splitlines():
+        try:
+            said = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(said, dict) and said.get("error") and found == PULLED:
+            raise Finding("engine-pull: the engine named an error, and the image counts as there")
 
 
 def _pulls() -> Iterator[bytes]:
@@ -286,7 +299,15 @@ def _image(data: bytes) -> RunResult | str:
     lines = data.decode("utf-8", "replace").split("\n")
     env = [line[1:] for line in lines if line[:1] == "E"]
     volumes = {line[1:]: {} for line in lines if line[:1] == "V"}
-    return docker_images.refuse_image({"Config": {"Env": env or None, "Volumes": volumes or None}}) or "taken"
+    return docker_images.refuse_image({"Config": {"Env": env or None, "Volumes": volumes or None}}) or FIT
+
+
+def _check_image(data: bytes, found: RunResult | str) -> None:
+    """No image that is fit names what the loader or a shell obeys, or a volume outside the guest's own folders."""
+    lines = data.decode("utf-8", "replace").split("\n")
+    for line in lines if found == FIT else ():
+        if line.startswith(("ELD_PRELOAD=", "ELD_LIBRARY_PATH=")) or line in ("V", "V/", "V/proc", "V/dev"):
+            raise Finding(f"image-config: an image with {line!r:.100} is fit")
 
 
 def _reference(data: bytes) -> tuple[str, str] | None:
@@ -331,10 +352,37 @@ def _version_texts() -> Iterator[bytes]:
 TARGETS: Final = (
     Target("wasm-module", "bytes", "a WebAssembly module", _read_module, _modules, (SpecError,), _check_module),
     Target("gateway-answer", "bytes", "the HTTP answer of a gateway", _gateway, _gateway_answers, (StorageError,)),
-    Target("gateway-request", "bytes", "an HTTP request to a worker", _serve, _requests, (), _check_served),
+    Target(
+        "gateway-request",
+        "bytes",
+        "an HTTP request to a worker",
+        _serve,
+        _requests,
+        (),
+        _check_served,
+        lambda sent: sent.startswith(b"HTTP/1.1 200"),
+    ),
     Target("kubo-answer", "json", "an answer of Kubo's", _kubo, _kubo_answers, (StorageError,)),
-    Target("wasm-child", "bytes", "the answer of a sandbox process", _child, _child_answers, (), _check_child),
-    Target("engine-pull", "bytes", "an engine's report of a pull", _pull, _pulls, ()),
+    Target(
+        "wasm-child",
+        "bytes",
+        "the answer of a sandbox process",
+        _child,
+        _child_answers,
+        (),
+        _check_child,
+        lambda result: result.status is RunStatus.OK,
+    ),
+    Target(
+        "engine-pull",
+        "bytes",
+        "an engine's report of a pull",
+        _pull,
+        _pulls,
+        (),
+        _check_pull,
+        lambda found: found == PULLED,
+    ),
     Target(
         "image-config",
         "bytes",
@@ -342,6 +390,8 @@ TARGETS: Final = (
         _image,
         lambda: [b"EPATH=/usr/bin\nV/data", b"ELD_PRELOAD=x", b"V/proc\nV/a/../b"],
         (),
+        _check_image,
+        lambda found: found == FIT,
     ),
     Target("image-reference", "bytes", "an image's name", _reference, _references, (), _check_reference),
     Target("version-text", "bytes", "versions and names in an engine's words", _versions, _version_texts, ()),

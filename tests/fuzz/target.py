@@ -32,7 +32,8 @@ class Finding(AssertionError):
 class Target:
     """A parser under test.
 
-    `parse` is the real parser on bytes; None, or an error of `refuses`, which its callers expect, is a refusal.
+    `parse` is the real parser on bytes; None, or an error of `refuses`, which its callers expect, is a refusal, and so
+    is a value that `takes` denies, where a parser names in its answer what it did not take.
     `oracle` looks at what came out and raises Finding; nothing that it raises counts as a refusal. `seeds` are inputs
     of the form, some of which are taken.
     """
@@ -44,6 +45,7 @@ class Target:
     seeds: Callable[[], Iterable[bytes]]
     refuses: tuple[type[BaseException], ...] = (HearthError,)
     oracle: Callable[[bytes, Any], object] | None = None
+    takes: Callable[[Any], bool] = lambda value: value is not None
 
 
 def check(target: Target, data: bytes) -> bool:
@@ -53,16 +55,16 @@ def check(target: Target, data: bytes) -> bool:
     try:
         value = target.parse(data)
     except target.refuses:
-        taken = False
+        value, taken = None, False
     else:
-        taken = value is not None
+        taken = target.takes(value)
     seconds = time.thread_time() - began
     growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak
     if seconds > MAX_SECONDS:
         raise Finding(f"{target.name}: {len(data)} bytes took {seconds:.2f} s")
     if growth > MAX_GROWTH_KIB:
         raise Finding(f"{target.name}: {len(data)} bytes took {growth >> 10} MiB")
-    if taken and target.oracle is not None:
+    if value is not None and target.oracle is not None:
         target.oracle(data, value)
     return taken
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from hearth.base.errors import ConfigError, HearthError, StorageError
 from hearth.base.strangers import MAX_DEPTH, read_json
-from hearth.chain.fake import FakeChain
 from hearth.client import prepared
 from hearth.client.results import Results, check_result
 from hearth.config import settings as client_settings
@@ -30,6 +29,7 @@ from hearth.storage import cid as cids
 from keeper import settings as keeper_settings
 from tests.fuzz.target import Finding, Target, same
 from tests.kit import build
+from tests.kit.fake_chain import FakeChain
 from worker import settings as worker_settings
 from worker.attempt.results import report_document, result_document
 from worker.runtimes.base import RunResult, RunStatus

@@ -1,4 +1,4 @@
-"""A market on the scripted chain of `hearth.chain.fake`: its contracts answer what a test lets them."""
+"""A market on the scripted chain of `tests.kit.fake_chain`: its contracts answer what a test lets them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 from eth_abi.abi import encode
 
-from hearth.chain.fake import Event, FakeChain
 from hearth.chain.port import Block, Call
 from hearth.market.abi import codec
 from hearth.market.events import JobPosted, topic_of
@@ -16,6 +15,7 @@ from hearth.protocol import formulas, words
 from hearth.protocol.types import JobId, Terms
 from hearth.protocol.units import Asset
 from tests.kit import build
+from tests.kit.fake_chain import Event, FakeChain
 
 
 class ScriptedMarket:

@@ -13,7 +13,6 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError, ConfigError
-from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
@@ -35,6 +34,7 @@ from hearth.market.network import load_network, network_of, save_network
 from hearth.market.profiles import DEVNET, PROFILES, PUBLIC
 from hearth.protocol import words
 from hearth.protocol.units import Asset
+from tests.kit.fake_chain import FakeChain
 
 DEPLOYER = "0x" + "de" * 20
 TREASURY = "0x" + "77" * 20

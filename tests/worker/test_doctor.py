@@ -11,13 +11,13 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.chain import keys
-from hearth.chain.fake import FakeChain
 from hearth.market.reads import Market
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Node, Runtime
 from hearth.protocol.units import GIB, Asset, amount_at_least
 from tests.kit import build
 from tests.kit.exchange import PASSWORD
+from tests.kit.fake_chain import FakeChain
 from tests.worker.runtimes.engines import need
 from tests.worker.runtimes.test_docker_request import GOOD_INFO, GOOD_VERSION
 from tests.worker.test_settings import changed

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -18,8 +20,20 @@ DATA = Path(__file__).resolve().parents[1] / "data"
 GIB = 1 << 30
 
 
+class RecordedNvml:
+    """What NVML said on a real machine."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> dict[str, Any]:
+        """Return the record."""
+        record: dict[str, Any] = json.loads(self._path.read_text())
+        return record
+
+
 def recorded(name: str) -> gpu.GpuProbe:
-    return gpu.probe(gpu.RecordedNvml(DATA / f"nvml_{name}.json"))
+    return gpu.probe(RecordedNvml(DATA / f"nvml_{name}.json"))
 
 
 # -- probe ------------------------------------------------

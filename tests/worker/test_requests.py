@@ -16,7 +16,6 @@ import pytest
 from eth_account import Account
 
 from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError
-from hearth.chain.fake import FakeChain
 from hearth.chain.port import Call
 from hearth.chain.tx import Sender, SenderConfig, Sent
 from hearth.chain.tx_journal import TxJournal
@@ -25,6 +24,7 @@ from hearth.market.abi import codec
 from hearth.market.reads import Market
 from hearth.protocol.types import NodeId
 from tests.kit import build
+from tests.kit.fake_chain import FakeChain
 from worker.home import hold
 from worker.requests import KEEP_SECONDS, MAX_TAKEN, VALID_SECONDS, Desk, RunningWorker
 

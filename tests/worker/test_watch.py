@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import ChainError
-from hearth.chain.fake import Event
 from hearth.market.events import Settled, Slashed, Started, topic_of
 from hearth.protocol import words
 from hearth.protocol.types import Header, JobId, NodeId, Outcome, State, Terms, Unit
 from tests.kit.build import ADDRESSES
+from tests.kit.fake_chain import Event
 from tests.kit.scripted import ScriptedMarket
 from tests.worker import test_decide as decided
 from worker.watch import KEEP, PAID, Watcher

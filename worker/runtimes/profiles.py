@@ -37,9 +37,6 @@ class Rule(NamedTuple):
     row: str = ""
 
 
-JOB_KEYS: Final = frozenset({"Image", "Cmd", "WorkingDir", "Labels"})
-"""The keys of the create call that say what is run, and deny nothing."""
-
 DOCKER_PROFILE: Final = (
     Rule(
         "user",

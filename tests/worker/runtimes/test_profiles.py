@@ -26,7 +26,7 @@ from worker.runtimes import docker as docker_runtime
 from worker.runtimes import docker_engine, docker_request, walls, wasm, wasm_child
 from worker.runtimes.base import Level, OutputRule, RunRequest, RunStatus, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
-from worker.runtimes.profiles import DOCKER_PROFILE, JOB_KEYS, WASM_PROFILE
+from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE
 
 LIMITS = SandboxLimits(wall_seconds=60, memory_bytes=256 * MIB, pids=40, out_bytes=8 * MIB, tmp_bytes=4 * MIB)
 HARMLESS = {
@@ -34,6 +34,8 @@ HARMLESS = {
     *("tty", "urandom", "zero"),
 }
 OF_OURS = {"HEARTH_UNIT", "HEARTH_UNITS", "NVIDIA_VISIBLE_DEVICES", "PATH", "HOME", "HOSTNAME", "LC_CTYPE"}
+JOB_KEYS = {"Image", "Cmd", "WorkingDir", "Labels"}
+"""The keys of the create call that say what is run, and deny nothing."""
 GROUPS = {
     "memory": ("memory/{}/memory.limit_in_bytes", "{}/memory.max"),
     "pids": ("pids/{}/pids.max", "{}/pids.max"),

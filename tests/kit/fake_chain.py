@@ -1,4 +1,4 @@
-"""A scripted chain: the port's second real implementation, for tests of everything above it without an EVM.
+"""A scripted chain: the port's second implementation, for unit tests of what lies above it, without an EVM.
 
 Blocks are mined by hand (`mine`), calls are answered by handlers keyed by (address, selector), transactions are real
 signed ones that wait in a pool and run scripted effects when mined. `reorg` replaces blocks and returns their
