@@ -32,6 +32,8 @@ _REVERT = re.compile(rf"revert|vm execution error|invalid ?(fe)? ?opcode|{_OUT_O
 _LOGS_LIMIT: Final = -32005
 _LIMITED: Final = (429, _LOGS_LIMIT, -32007, -32029)
 """Codes of errors that mean "slow down": EIP-1474's limit, which for logs is one of results, and providers' own."""
+_UNSERVED: Final = (-32601, -32004)
+"""Codes of a method that is not there: JSON-RPC's, and EIP-1474's of one that is not supported."""
 _RATE = re.compile(
     r"rate.?limit|too many requests|requests? (per|rate|limit|count)|\brps\b|throughput|compute units|capacity", re.I
 )
@@ -233,7 +235,7 @@ def failure_of(error: Any, method: str, wait: float = 0.0) -> Exception:
     if code == 3 or _REVERT.search(text):
         raw = _revert_data(error.get("data"))
         return refused_by_contract(plain(revert_reason(raw)[:_TEXT]) or _reason_in_text(text), data=raw)
-    if code == -32601:
+    if code in _UNSERVED:
         return ChainError(
             f"the provider does not serve {method}", code="RPC_UNSUPPORTED", hint="hearth doctor", retryable=False
         )

@@ -667,14 +667,18 @@ def test_send_raw__the_pool_refuses__names_which_case(
     assert provider.counts["eth_sendRawTransaction"] == 1
 
 
-def test_fees__no_priority_method__falls_back(provider: Provider) -> None:
+@pytest.mark.parametrize("code", [-32601, -32004])
+@pytest.mark.parametrize(("base", "tip"), [(5, 10**6), (10**7, 10**7), (10**9, 10**9), (10**11, 10**9)])
+def test_fees__no_priority_method__falls_back(provider: Provider, base: int, tip: int, code: int) -> None:
+    """As much as the base fee, so that it at most doubles a price; never less than clients take by default."""
+
     def answer(*_: Any) -> Any:
-        raise Rpc(-32601, "the method does not exist")
+        raise Rpc(code, "the method does not exist")
 
     provider.on("eth_maxPriorityFeePerGas", answer)
-    provider.on("eth_getBlockByNumber", lambda *_: block_json(4))
+    provider.on("eth_getBlockByNumber", lambda *_: {**block_json(4), "baseFeePerGas": hex(base)})
     fees = chain(provider).fees()
-    assert (fees.base_fee, fees.priority_fee) == (5, 10**9)
+    assert (fees.base_fee, fees.priority_fee) == (base, tip)
 
 
 def test_receipt__unknown__is_none(provider: Provider) -> None:
