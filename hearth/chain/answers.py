@@ -49,7 +49,12 @@ _UNKNOWN_BLOCK = re.compile(
 _KNOWN = re.compile(r"already known|known transaction|already imported|already in (the )?(mem)?pool|alreadyknown", re.I)
 _NONCE_LOW = re.compile(r"nonce (is )?too low|old ?nonce|nonce.*already (been )?used", re.I)
 _UNDERPRICED = re.compile(
-    r"underpriced|fee too low|less than block base fee|feecaptoolow|below (the )?base fee|gas price below minimum", re.I
+    r"underpriced|fee ?too ?low|less than block base fee|feecaptoolow|below (the )?base fee|gas price below minimum",
+    re.I,
+)
+_POOL_FULL = re.compile(
+    r"\b(tx|transaction |sub-)pool (is )?full|due to pool size constraints|too many transactions in the (queue|pool)",
+    re.I,
 )
 _FUNDS = re.compile(r"insufficient (funds|balance)|doesn't have enough funds|not enough funds", re.I)
 _NEVER = re.compile(
@@ -286,6 +291,8 @@ def _pool_refusal(text: str) -> HearthError | None:
         return ChainError("the nonce is used already", code="NONCE_TOO_LOW", hint="hearth doctor")
     if _UNDERPRICED.search(text):
         return ChainError(f"the fees are too low: {text}", code="UNDERPRICED", hint="hearth doctor")
+    if _POOL_FULL.search(text):
+        return ChainError(f"the transaction pool has no room now: {text}", code="POOL_FULL", hint="hearth doctor")
     if _NEVER.search(text):
         return RefusedError(
             f"the RPC never takes this transaction: {text}", code="TX_REFUSED", hint="use another --rpc"
