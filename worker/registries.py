@@ -14,7 +14,9 @@ from typing import Final
 from hearth.base.addresses import is_local_name
 
 DOCKER_HUB: Final = "docker.io"
-_DOCKER_HUB_ALIAS: Final = "index.docker.io"
+_DOCKER_HUB_HOSTS: Final = frozenset({DOCKER_HUB, "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com"})
+"""The names of Docker Hub: an engine reads the second as the first, and finds the same images at those after it."""
+_HTTPS: Final = "443"
 _OFFICIAL: Final = "library/"
 """Where Docker Hub keeps the images whose name is one word."""
 DEFAULT_REGISTRIES: Final = (
@@ -30,8 +32,20 @@ DEFAULT_REGISTRIES: Final = (
 """Registries that anybody can publish at and that somebody known runs: a provider's list unless it has its own."""
 
 
+def canonical(registry: str) -> str:
+    """Return a registry, host[:port], in the one form that stands for all ways to write it.
+
+    Lower case, no final dot, no port where it is that of https, no zeros before another, and Docker Hub by its name.
+    """
+    host, _, port = registry.lower().partition(":")
+    host, port = host.rstrip("."), port.lstrip("0") or port
+    if port not in ("", _HTTPS):
+        return f"{host}:{port}"
+    return DOCKER_HUB if host in _DOCKER_HUB_HOSTS else host
+
+
 def registry_of(image: str) -> str:
-    """Return the registry of an image's reference, host[:port] in lower case, as an engine reads it.
+    """Return the registry of an image's reference, in its canonical form, as an engine reads it.
 
     The part before the first slash is a host where it could be no user's name at Docker Hub.
     """
@@ -46,12 +60,26 @@ def spellings(image: str) -> tuple[str, ...]:
     """
     name, _, digest = image.partition("@")
     registry, path = _split(name)
-    names = [f"{registry}/{path}"]
+    paths, bare = [path], []
     if registry == DOCKER_HUB:
         path = path if "/" in path else f"{_OFFICIAL}{path}"
-        short = path.removeprefix(_OFFICIAL)
-        names = list(dict.fromkeys((f"{DOCKER_HUB}/{path}", f"{DOCKER_HUB}/{short}", path, short)))
+        paths = bare = list(dict.fromkeys((path, path.removeprefix(_OFFICIAL))))
+    names = [*(f"{host}/{each}" for host in _forms(registry) for each in paths), *bare]
     return (*names, *(f"{each}@{digest}" for each in names), digest)
+
+
+def fits(image: str, pattern: str) -> bool:
+    """Say whether an image's reference fits a shell pattern of images, whatever the spelling of either."""
+    host, slash, rest = pattern.lower().partition("/")
+    wanted = f"{_plain(host)}/{rest}" if slash else host
+    return any(fnmatchcase(name, wanted) for name in spellings(image))
+
+
+def fits_at_any_port(image: str, pattern: str) -> bool:
+    """Say whether an image fits a pattern, its registry's port left out or not: one host serves what it serves at all
+    of its ports, and plain http has another one."""
+    registry, path = _split(image)
+    return fits(image, pattern) or fits(f"{registry.partition(':')[0]}/{path}", pattern)
 
 
 def refuse(image: str, allowed: Iterable[str]) -> str:
@@ -60,17 +88,17 @@ def refuse(image: str, allowed: Iterable[str]) -> str:
     `allowed` are hosts and shell patterns of hosts. One that is written out may lie in a private network; a pattern
     holds for public hosts only, since whoever writes a job's spec chooses the host.
     """
-    registry, patterns = registry_of(image), tuple(allowed)
+    registry, patterns = registry_of(image), tuple(map(_plain, allowed))
     if registry in patterns:
         return ""
-    if not any(fnmatchcase(registry, pattern) for pattern in patterns):
+    if not any(fnmatchcase(form, pattern) for form in _forms(registry) for pattern in patterns):
         return f"this worker fetches no images from {registry} (docker.registries)"
     return not_public(registry) if is_local_name(host_and_port(registry)[0]) else ""
 
 
 def is_named(image: str, allowed: Iterable[str]) -> bool:
     """Say whether an image's registry is written out in a list, not only matched by a pattern."""
-    return registry_of(image) in tuple(allowed)
+    return registry_of(image) in map(_plain, allowed)
 
 
 def not_public(registry: str) -> str:
@@ -89,5 +117,14 @@ def _split(image: str) -> tuple[str, str]:
     first, slash, rest = image.partition("/")
     if not slash or (first.islower() and first != "localhost" and not set(first) & set(".:")):
         return DOCKER_HUB, image
-    host = first.lower()
-    return DOCKER_HUB if host == _DOCKER_HUB_ALIAS else host, rest
+    return canonical(first), rest
+
+
+def _forms(registry: str) -> tuple[str, ...]:
+    """Return a canonical registry without the port of https, and with it."""
+    return (registry,) if ":" in registry else (registry, f"{registry}:{_HTTPS}")
+
+
+def _plain(pattern: str) -> str:
+    """Return a pattern of hosts in lower case; one that is written out stands for all ways to write it."""
+    return pattern.lower() if set(pattern) & set("*?[") else canonical(pattern)

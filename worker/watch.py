@@ -62,15 +62,15 @@ HEARD: Final = (JobPosted, Proposed, Started, Submitted, Declined, Settled, Clos
 MAX_READ: Final = 256
 """Touched leases of one array that are read per block; own ones are read in any case."""
 PAID: Final = 64
-"""Own settled units of a job whose pay is remembered."""
+"""Own attempts of a job whose pay is remembered."""
 
 
 @dataclass(slots=True)
 class Row:
     """A job that may concern this node. `leases` are indices worth reading, `own` those of them that its last event
     gives to this node, `seen` those that ever were, `since` first sights of own attempts, `unread` tries to read its
-    spec that came to nothing, `given_back` units that this machine could not run, `paid` the block and the pay less the
-    fee of own units that were settled, the last PAID of them."""
+    spec that came to nothing, `given_back` units that this machine could not run, `paid` the block of an own attempt's
+    end and what it brought, the last PAID of them."""
 
     id: JobId
     terms: Terms
@@ -79,7 +79,7 @@ class Row:
     leases: set[int] = field(default_factory=set)
     own: set[int] = field(default_factory=set)
     seen: set[int] = field(default_factory=set)
-    paid: dict[int, tuple[int, int]] = field(default_factory=dict)
+    paid: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     since: dict[tuple[int, int], int] = field(default_factory=dict)
     spec: SpecFacts | None = None
     unread: int = 0
@@ -213,7 +213,7 @@ class Watcher:
         self._payments = {key: line for key, line in self._payments.items() if key[0] not in gone}
         for row in self.rows.values():
             row.since = {attempt: block for attempt, block in row.since.items() if block < fork}
-            row.paid = {index: line for index, line in row.paid.items() if line[0] < fork}
+            row.paid = {attempt: line for attempt, line in row.paid.items() if line[0] < fork}
             row.leases |= row.seen
             if row.ended is not None and row.ended >= fork:
                 row.ended = None
@@ -228,11 +228,9 @@ class Watcher:
                 self._account(event)
                 if row is None:
                     return
-                if isinstance(event, Settled) and event.node == self._node:
-                    row.paid[event.index] = (entry.block_number, event.pay - event.fee)
-                    for index in list(row.paid)[:-PAID]:
-                        del row.paid[index]
                 unit = words.unpack_unit(event.word)
+                if event.node == self._node:
+                    self._learn(row, event, unit.attempts)
                 own = self._is_own(unit)
                 if unit.state == State.OPEN or own:
                     row.leases.add(event.index)
@@ -259,6 +257,15 @@ class Watcher:
         elif posted is not None:
             policy = words.unpack_policy(posted.terms.policy)
             self.rows[posted.job_id] = Row(posted.job_id, posted.terms, policy, entry.block_number)
+
+    def _learn(self, row: Row, event: NodeUnitEvent, attempt: int) -> None:
+        """Note what an own attempt brought: what was given back, or cancelled before it ran, brought nothing."""
+        if isinstance(event, Settled | Closed):
+            row.paid[event.index, attempt] = (event.log.block_number, event.pay - event.fee)
+        elif isinstance(event, Declined):
+            row.paid[event.index, attempt] = (event.log.block_number, 0)
+        for oldest in list(row.paid)[:-PAID]:
+            del row.paid[oldest]
 
     def _account(self, event: NodeUnitEvent) -> None:
         """Enter into the books what an event says about a lease of this node."""

@@ -32,6 +32,8 @@ _REVERT = re.compile(rf"revert|vm execution error|invalid ?(fe)? ?opcode|{_OUT_O
 _LOGS_LIMIT: Final = -32005
 _LIMITED: Final = (429, _LOGS_LIMIT, -32007, -32029)
 """Codes of errors that mean "slow down": EIP-1474's limit, which for logs is one of results, and providers' own."""
+_UNSERVED: Final = (-32601, -32004)
+"""Codes of a method that is not there: JSON-RPC's, and EIP-1474's of one that is not supported."""
 _RATE = re.compile(
     r"rate.?limit|too many requests|requests? (per|rate|limit|count)|\brps\b|throughput|compute units|capacity", re.I
 )
@@ -47,7 +49,12 @@ _UNKNOWN_BLOCK = re.compile(
 _KNOWN = re.compile(r"already known|known transaction|already imported|already in (the )?(mem)?pool|alreadyknown", re.I)
 _NONCE_LOW = re.compile(r"nonce (is )?too low|old ?nonce|nonce.*already (been )?used", re.I)
 _UNDERPRICED = re.compile(
-    r"underpriced|fee too low|less than block base fee|feecaptoolow|below (the )?base fee|gas price below minimum", re.I
+    r"underpriced|fee ?too ?low|less than block base fee|feecaptoolow|below (the )?base fee|gas price below minimum",
+    re.I,
+)
+_POOL_FULL = re.compile(
+    r"\b(tx|transaction |sub-)pool (is )?full|due to pool size constraints|too many transactions in the (queue|pool)",
+    re.I,
 )
 _FUNDS = re.compile(r"insufficient (funds|balance)|doesn't have enough funds|not enough funds", re.I)
 _NEVER = re.compile(
@@ -233,7 +240,7 @@ def failure_of(error: Any, method: str, wait: float = 0.0) -> Exception:
     if code == 3 or _REVERT.search(text):
         raw = _revert_data(error.get("data"))
         return refused_by_contract(plain(revert_reason(raw)[:_TEXT]) or _reason_in_text(text), data=raw)
-    if code == -32601:
+    if code in _UNSERVED:
         return ChainError(
             f"the provider does not serve {method}", code="RPC_UNSUPPORTED", hint="hearth doctor", retryable=False
         )
@@ -284,6 +291,8 @@ def _pool_refusal(text: str) -> HearthError | None:
         return ChainError("the nonce is used already", code="NONCE_TOO_LOW", hint="hearth doctor")
     if _UNDERPRICED.search(text):
         return ChainError(f"the fees are too low: {text}", code="UNDERPRICED", hint="hearth doctor")
+    if _POOL_FULL.search(text):
+        return ChainError(f"the transaction pool has no room now: {text}", code="POOL_FULL", hint="hearth doctor")
     if _NEVER.search(text):
         return RefusedError(
             f"the RPC never takes this transaction: {text}", code="TX_REFUSED", hint="use another --rpc"

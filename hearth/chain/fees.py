@@ -1,4 +1,6 @@
-"""What a transaction bids per gas, pure: its first bid, and what replaces it. Fees are wei per gas.
+"""What a transaction bids per gas, pure: a tip where nobody names one, the first bid, and what replaces it.
+
+Fees are wei per gas.
 
 A node takes a replacement only where both fees are higher: geth and anvil by a tenth, reth by more than a tenth. An
 eighth, rounded up, is enough for all of them. Neither fee of any bid is above `most`.
@@ -7,8 +9,13 @@ eighth, rounded up, is enough for all of them. Neither fee of any bid is above `
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from hearth.chain.port import Fees
+
+LEAST_TIP: Final = 10**6
+MOST_TIP: Final = 10**9
+"""The least tip that geth takes by default, and the one that it took at least for years."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +24,11 @@ class Bid:
 
     max_fee: int
     priority_fee: int
+
+
+def usual_tip(base_fee: int) -> int:
+    """Return a tip that clients take by default, and that at most doubles the price where gas is not nearly free."""
+    return min(MOST_TIP, max(LEAST_TIP, base_fee))
 
 
 def opening(fees: Fees, most: int) -> Bid | None:

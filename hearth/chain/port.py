@@ -152,8 +152,8 @@ class ChainPort(Protocol):
     def send_raw(self, raw: bytes) -> bytes:
         """Broadcast a signed transaction and return its hash.
 
-        Raises ChainError with code ALREADY_KNOWN, NONCE_TOO_LOW or UNDERPRICED, FundsError where the balance is
-        short, RefusedError where the pool refuses it for good.
+        Raises ChainError with code ALREADY_KNOWN, NONCE_TOO_LOW, UNDERPRICED or POOL_FULL, FundsError where the balance
+        is short, RefusedError where the pool refuses it for good.
         """
 
     def receipt(self, tx_hash: bytes) -> Receipt | None:

@@ -174,14 +174,15 @@ class Providers:
             self._pause(attempt, refused)
         raise self._nobody(method)
 
-    def numbers(self, method: str, params: list[Any]) -> list[int]:
+    def numbers(self, method: str, params: list[Any], *, instead: int | None = None) -> list[int]:
         """Return what each provider that answers says, in rising order: for what honest ones need not agree on.
 
-        Raises the refusal where all of them refuse.
+        `instead` is the word of one that does not serve the method. Raises the refusal where all of them refuse.
         """
         for attempt in range(self._attempts):
             found = list(self._round(method, params, answers.quantity))
-            values = sorted(said.value for said in found if said.value is not None)
+            words = [instead if _unserved(said.refusal) else said.value for said in found]
+            values = sorted(word for word in words if word is not None)
             if values:
                 return values
             if found:
@@ -451,6 +452,10 @@ class Providers:
             retryable=not self._serve_another_chain(),
             hint="hearth doctor",
         )
+
+
+def _unserved(refusal: HearthError | None) -> bool:
+    return refusal is not None and refusal.code == "RPC_UNSUPPORTED"
 
 
 def optional_block(raw: Any) -> Block | None:

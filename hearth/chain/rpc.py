@@ -15,6 +15,7 @@ from typing import Any, Final
 from hearth.base.errors import ChainError, RefusedError
 from hearth.chain import answers
 from hearth.chain.answers import TooMuch
+from hearth.chain.fees import usual_tip
 from hearth.chain.port import (
     Block,
     BlockRef,
@@ -211,14 +212,13 @@ class Web3Chain:
         return found[len(found) // 2]
 
     def fees(self) -> Fees:
-        """Suggest fees: the newest block's base fee, and the providers' priority fee, of two the smaller."""
+        """Suggest fees: the newest block's base fee, and the providers' priority fee, of two the smaller.
+
+        One that does not serve the question counts for the usual tip: else the word of the only one that does would be
+        nobody's to outvote.
+        """
         base_fee = self._providers.recent().base_fee
-        try:
-            found = self._providers.numbers("eth_maxPriorityFeePerGas", [])
-        except ChainError as error:
-            if error.code != "RPC_UNSUPPORTED":
-                raise
-            found = [10**9]
+        found = self._providers.numbers("eth_maxPriorityFeePerGas", [], instead=usual_tip(base_fee))
         return Fees(base_fee, found[(len(found) - 1) // 2])
 
     # ---- writes ----

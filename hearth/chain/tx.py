@@ -429,6 +429,9 @@ class Sender:
                 # Mined already (a rebroadcast), or used by another transaction: `finish` finds out which.
                 pending.intent = self.journal.broadcast(pending.intent)
                 return
+            if error.code == "POOL_FULL":
+                # In no pool: the same bytes again at the next look, and with higher fees once they have waited.
+                return
             if error.code != "ALREADY_KNOWN":
                 raise
         except HearthError as error:

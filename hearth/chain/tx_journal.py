@@ -346,8 +346,10 @@ class TxJournal(JournalFile):
         return self._move(intent, TxState.REPLACED, note)
 
     def _move(self, intent: Intent, state: TxState, note: str = "") -> Intent:
+        # What is mined keeps the second at which its gas was spent.
         self._change(
-            "UPDATE intents SET state = ?, note = ?, at = ? WHERE id = ?", (state, note, time.time(), intent.id)
+            "UPDATE intents SET state = ?, note = ?, at = CASE WHEN tx_hash IS NULL THEN ? ELSE at END WHERE id = ?",
+            (state, note, time.time(), intent.id),
         )
         return self._get(intent.id)
 

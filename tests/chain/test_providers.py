@@ -150,6 +150,37 @@ def test_call__the_newest_block__is_the_one_that_all_know_by_its_hash(three: lis
     assert seen == [{"blockHash": block_json(HEAD)["hash"], "requireCanonical": True}]
 
 
+def says_nothing_of_tips(*_: Any) -> Any:
+    raise Rpc(-32601, "the method eth_maxPriorityFeePerGas does not exist/is not available")
+
+
+@pytest.mark.parametrize("tip", [0, 10**18])
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_fees__one_lies_and_two_do_not_serve_the_question__the_usual_tip(
+    three: list[Provider], tip: int, first: int
+) -> None:
+    """The profit test: a builder's provider would name the tip that the builder gets; silence is no consent."""
+    for one in three:
+        one.on("eth_maxPriorityFeePerGas", says_nothing_of_tips)
+
+    def names_a_tip(asked: Any) -> None:
+        asked.say(hex(tip)) if asked.method == "eth_maxPriorityFeePerGas" else asked.forward()
+
+    with lying(three[first].url, names_a_tip) as liar:
+        urls = [one.url for one in three]
+        urls[first] = liar.url
+        port = Web3Chain(urls, timeout=2.0)
+        assert port.fees().priority_fee == 10**6 and liar.counts["eth_maxPriorityFeePerGas"] == 1
+        assert Web3Chain([liar.url], timeout=2.0).fees().priority_fee == tip, "alone it is believed"
+
+
+def test_fees__one_of_two_does_not_serve_the_question__the_smaller_tip(three: list[Provider]) -> None:
+    three[0].on("eth_maxPriorityFeePerGas", says_nothing_of_tips)
+    three[1].on("eth_maxPriorityFeePerGas", lambda *_: hex(10**18))
+    assert chain(*three[:2]).fees().priority_fee == 10**6
+    assert chain(*three[1:]).fees().priority_fee == 3
+
+
 def test_receipt__one_hides_it__the_others_have_it(three: list[Provider]) -> None:
     tx_hash = b"\7" * 32
     for one in three[1:]:

@@ -651,6 +651,16 @@ def test_call__an_orphaned_block__is_a_retryable_error(provider: Provider) -> No
         ("nonce too low: next nonce 5, tx nonce 3", ChainError, "NONCE_TOO_LOW"),
         ("replacement transaction underpriced", ChainError, "UNDERPRICED"),
         ("max fee per gas less than block base fee", ChainError, "UNDERPRICED"),
+        ("FeeTooLow", ChainError, "UNDERPRICED"),
+        ("FeeTooLowToCompete", ChainError, "UNDERPRICED"),
+        ("txpool is full", ChainError, "POOL_FULL"),
+        ("transaction pool is full", ChainError, "POOL_FULL"),
+        ("Failed imported to deferred pool: Transaction Pool is full", ChainError, "POOL_FULL"),
+        ("pending sub-pool is full", ChainError, "POOL_FULL"),
+        ("baseFee sub-pool is full", ChainError, "POOL_FULL"),
+        ("queued sub-pool is full", ChainError, "POOL_FULL"),
+        ("transaction discarded outright due to pool size constraints", ChainError, "POOL_FULL"),
+        ("There are too many transactions in the queue. Try increasing the fee.", ChainError, "POOL_FULL"),
         ("Insufficient funds for gas * price + value", FundsError, "FUNDS_SHORT"),
     ],
 )
@@ -667,14 +677,18 @@ def test_send_raw__the_pool_refuses__names_which_case(
     assert provider.counts["eth_sendRawTransaction"] == 1
 
 
-def test_fees__no_priority_method__falls_back(provider: Provider) -> None:
+@pytest.mark.parametrize("code", [-32601, -32004])
+@pytest.mark.parametrize(("base", "tip"), [(5, 10**6), (10**7, 10**7), (10**9, 10**9), (10**11, 10**9)])
+def test_fees__no_priority_method__falls_back(provider: Provider, base: int, tip: int, code: int) -> None:
+    """As much as the base fee, so that it at most doubles a price; never less than clients take by default."""
+
     def answer(*_: Any) -> Any:
-        raise Rpc(-32601, "the method does not exist")
+        raise Rpc(code, "the method does not exist")
 
     provider.on("eth_maxPriorityFeePerGas", answer)
-    provider.on("eth_getBlockByNumber", lambda *_: block_json(4))
+    provider.on("eth_getBlockByNumber", lambda *_: {**block_json(4), "baseFeePerGas": hex(base)})
     fees = chain(provider).fees()
-    assert (fees.base_fee, fees.priority_fee) == (5, 10**9)
+    assert (fees.base_fee, fees.priority_fee) == (base, tip)
 
 
 def test_receipt__unknown__is_none(provider: Provider) -> None:

@@ -809,6 +809,28 @@ def test_start__days_budget__is_kept_with_what_waits_and_the_last_quarter_is_for
     rig.journal.close()
 
 
+def test_start__pools_are_full__the_same_bytes_again_at_the_same_fee_and_no_error(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody gains a higher fee by saying that a pool is full: it rises when the transaction has waited, as any."""
+    real, said = rig.chain.send_raw, []
+
+    def full(raw: bytes) -> bytes:
+        said.append(raw)
+        if len(said) < 4:
+            raise ChainError("the transaction pool has no room now", code="POOL_FULL", hint="hearth doctor")
+        return real(raw)
+
+    monkeypatch.setattr(rig.chain, "send_raw", full)
+    rig.sender.start(CALL, key="k")
+    for _ in range(2):
+        assert rig.state("k") is TxState.SIGNED
+        rig.sleep(1)
+        rig.sender.reconcile()
+    assert rig.sender.send(CALL, key="k").tx_hash == decode_raw(said[0]).hash
+    assert len(said) == 4 and len(set(said)) == 1
+
+
 def test_reconcile__budget_leaves_no_room__nothing_dearer_is_signed(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     gas = rig.chain.gas_estimate * 12 // 10

@@ -105,6 +105,18 @@ def test_remark__final__keeps_it(tmp_path: Path) -> None:
     journal.close()
 
 
+def test_spent__yesterdays_gas_becomes_final_today__is_not_todays(tmp_path: Path) -> None:
+    """Half an hour after it was mined a transaction is final: that moment is not when its gas was spent."""
+    journal = open_journal(tmp_path)
+    mined = journal.mined(journal.signed(journal.intend("k", CALL), 0, ATTEMPT), receipt())
+    assert journal.spent() == 50_000 * 3
+    journal._db.execute("UPDATE intents SET at = at - 86401")
+    assert journal.spent() == 0
+    journal.final(journal.remark(mined, "seen"))
+    assert journal.spent() == 0
+    journal.close()
+
+
 def test_next_nonce__given_back_only_where_never_sent(tmp_path: Path) -> None:
     journal = open_journal(tmp_path)
     assert journal.next_nonce() == 0

@@ -22,6 +22,18 @@ DIGEST = "@sha256:" + "ab" * 32
         ("intranet/x", "docker.io"),
         ("Intranet/x", "intranet"),
         ("GHCR.io/me/x", "ghcr.io"),
+        ("ghcr.io:443/me/x", "ghcr.io"),
+        ("ghcr.io:00443/me/x", "ghcr.io"),
+        ("ghcr.io./me/x", "ghcr.io"),
+        ("ghcr.io:80/me/x", "ghcr.io:80"),
+        ("ghcr.io:0/me/x", "ghcr.io:0"),
+        ("ghcr.io:05000/me/x", "ghcr.io:5000"),
+        ("docker.io:443/python", "docker.io"),
+        ("docker.io:5000/python", "docker.io:5000"),
+        ("registry-1.docker.io/library/python", "docker.io"),
+        ("registry.hub.docker.com/library/python", "docker.io"),
+        ("evil-docker.io/python", "evil-docker.io"),
+        ("index.docker.io.evil.example/python", "index.docker.io.evil.example"),
         ("127.0.0.1:5000/hearth/x", "127.0.0.1:5000"),
         ("evil.example/docker.io/x", "evil.example"),
     ],
@@ -40,9 +52,9 @@ PRIVATE = (
 @pytest.mark.parametrize("host", PRIVATE)
 def test_refuse__private_host__not_by_default_nor_by_a_pattern_but_by_its_name(host: str) -> None:
     image = f"{host}/x{DIGEST}"
-    assert subject.registry_of(image) == host
+    assert subject.registry_of(image) == host.rstrip(".")
     assert "docker.registries" in subject.refuse(image, subject.DEFAULT_REGISTRIES)
-    assert subject.refuse(image, ("*",)) == subject.not_public(host)
+    assert subject.refuse(image, ("*",)) == subject.not_public(host.rstrip("."))
     assert subject.refuse(image, ("ghcr.io", host)) == "" and subject.is_named(image, (host,))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hearth.base.errors import ChainError
-from hearth.market.events import Settled, Slashed, Started, topic_of
+from hearth.market.events import Closed, Declined, Settled, Slashed, Started, topic_of
 from hearth.protocol import words
 from hearth.protocol.types import Header, JobId, NodeId, Outcome, State, Terms, Unit
 from tests.kit.build import ADDRESSES
@@ -222,7 +222,10 @@ def test_read__array_lease_whose_settlement_is_rolled_back__is_read_again(world:
 def test_refresh__own_units_of_a_job_are_settled__says_what_they_brought_until_that_is_rolled_back(
     world: Scripted,
 ) -> None:
-    """What the next unit is expected to bring; another node's units say nothing about it."""
+    """What the next unit is expected to bring; another node's units say nothing about it.
+
+    The submitter chooses how a unit ends: one that is cancelled brings what it ran, one that is given back nothing.
+    """
     terms = replace(decided.TERMS, units=1 << 20)
     job, posted = world.post(terms)
     world.words[job] = words.pack_header(Header(touched=3, opened=decided.NOW))
@@ -242,6 +245,10 @@ def test_refresh__own_units_of_a_job_are_settled__says_what_they_brought_until_t
     assert paid() == (95,)
     world.chain.mine([world.event(Settled, job, unit, 10, 0, 1, index=index) for index in range(PAID)])
     assert paid() == (10,) * PAID, "only the last ones count"
+    again = replace(unit, attempts=2)
+    world.chain.mine([world.event(Declined, job, again, 6, index=3), world.event(Closed, job, again, 7, 2, 1, index=4)])
+    world.chain.mine([world.event(Declined, job, replace(unit, attempts=3), 6, index=3)])
+    assert paid() == (10,) * (PAID - 3) + (0, 5, 0), "each attempt at a unit counts"
 
 
 def test_read__job_posted_again_after_its_post_was_rolled_back__is_followed(world: Scripted) -> None:

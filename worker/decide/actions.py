@@ -108,7 +108,19 @@ class Beat(ChainAction):
 
 
 @dataclass(frozen=True, slots=True)
-class _OnLease(ChainAction):
+class _ForPay(ChainAction):
+    """A transaction that is sent for what it brings; `worth` is the most wei per gas that it then pays for, None for
+    any."""
+
+    worth: int | None = field(default=None, compare=False, kw_only=True)
+
+    def ceiling(self, cap: int) -> int:
+        """Return half of the cap, or what it is worth where that is less."""
+        return cap // 2 if self.worth is None else min(cap // 2, self.worth)
+
+
+@dataclass(frozen=True, slots=True)
+class _OnLease(_ForPay):
     """A transaction about one lease."""
 
     job: JobId
@@ -121,18 +133,7 @@ class _OnLease(ChainAction):
 
 
 @dataclass(frozen=True, slots=True)
-class _Takes(_OnLease):
-    """A transaction by which the node comes to hold a lease; `worth` is the most wei per gas that it then pays for."""
-
-    worth: int | None = field(default=None, compare=False, kw_only=True)
-
-    def ceiling(self, cap: int) -> int:
-        """Return half of the cap, or what the lease is worth where that is less."""
-        return cap // 2 if self.worth is None else min(cap // 2, self.worth)
-
-
-@dataclass(frozen=True, slots=True)
-class Propose(_Takes):
+class Propose(_OnLease):
     """Propose this node for a lease: its key wins. `lapses` tells a second proposal for one attempt from the first."""
 
     kind = Kind.PROPOSE
@@ -149,7 +150,7 @@ class Propose(_Takes):
 
 
 @dataclass(frozen=True, slots=True)
-class Ack(_Takes):
+class Ack(_OnLease):
     """Take a lease whose window this node won."""
 
     kind = Kind.ACK
@@ -171,7 +172,7 @@ class Ack(_Takes):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim(_Takes):
+class Claim(_OnLease):
     """Take an open lease, first come. `call_index` is NEXT for an array's next lease, which no rival can take away."""
 
     kind = Kind.CLAIM
@@ -263,7 +264,7 @@ class Decline(_EndsAttempt):
 
 
 @dataclass(frozen=True, slots=True)
-class Settle(ChainAction):
+class Settle(_ForPay):
     """Settle own submitted leases, at most 64: (job, index) each."""
 
     kind = Kind.SETTLE

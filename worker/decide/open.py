@@ -16,11 +16,22 @@ from hearth.protocol.types import (
     Status,
     Unit,
 )
+from hearth.protocol.units import show_amount
 from worker.decide.actions import Ack, Action, ChainAction, Claim, Propose, ReadSpec, Skip
 from worker.decide.policy import refuse_spec, refuse_terms
 from worker.decide.room import Room
 from worker.decide.snapshot import Config, Job, Lease, Reason, Snapshot, Target
-from worker.decide.worth import ACK_GAS, CLAIM_GAS, COIN, PROPOSE_GAS, SUBMIT_GAS, expected_pay, gas_worth
+from worker.decide.worth import (
+    ACK_GAS,
+    CLAIM_GAS,
+    PROPOSE_GAS,
+    SETTLE_GAS,
+    SUBMIT_GAS,
+    ceiling,
+    cost,
+    expected_pay,
+    is_worth,
+)
 
 _MASK64: Final = (1 << 64) - 1
 
@@ -153,7 +164,7 @@ def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, ro
     bond = formulas.bond(job.terms, on.policy)
     if on.leading and now < unit.window_end:
         # The slot that an ack will need is kept free: nothing else may promise it meanwhile.
-        room.engage(bond)
+        room.engage(bond, job.id)
         return Skip(*where, Reason.LEADING, f"the window ends at {unit.window_end}")
     claim = not on.leading and formulas.claimable(job.terms, on.policy, unit, now)
     if job.header is not None and job.header.closed and not on.leading:
@@ -168,30 +179,22 @@ def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, ro
         return Skip(*where, Reason.AWAITS_ACK if on.live else Reason.AWAITS_OPEN_CLAIM)
     if job.spec is None:
         return ReadSpec(job.id)
-    gas = SUBMIT_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_GAS + ACK_GAS)
-    worth = _worth(snapshot, config, now, on, gas)
-    if worth is not None and worth < config.gas_price:
-        cost = -(-gas * config.gas_price * config.coin_price // COIN)
-        detail = f"a unit is expected to bring {_pay(snapshot, now, on)}, and its gas costs {cost}"
-        return Skip(*where, Reason.UNPROFITABLE, detail)
+    gas = SUBMIT_GAS + SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_GAS + ACK_GAS)
+    unpaid = room.unpaid[job.id]
+    pay = expected_pay(job, on.policy, snapshot.node.id, formulas.ask_in_force(snapshot.node, now), unpaid)
+    worth = ceiling(pay, gas, config)
+    if not is_worth(worth, config):
+        paid, costs = show_amount(pay, config.asset), show_amount(cost(gas, config), config.asset)
+        detail = f"a unit is expected to bring {paid}, and its gas costs {costs}"
+        runs = f"; {unpaid} of the job's units run here and have not paid yet" if unpaid else ""
+        return Skip(*where, Reason.UNPROFITABLE, detail + runs)
     if not (on.leading or claim):
         return _propose(snapshot, config, now, on, room, worth)
-    room.engage(bond)
+    room.engage(bond, job.id)
     if on.leading:
         return Ack(*where, unit.attempts, bond, worth=worth)
     # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.
     return Claim(*where, unit.attempts, bond, SENTINEL if on.untouched else lease.index, worth=worth)
-
-
-def _pay(snapshot: Snapshot, now: int, on: _Candidate) -> int:
-    return expected_pay(on.job, on.policy, snapshot.node.id, formulas.ask_in_force(snapshot.node, now))
-
-
-def _worth(snapshot: Snapshot, config: Config, now: int, on: _Candidate, gas: int) -> int | None:
-    """Return the most wei per gas at which a lease is worth its gas; None where the provider does not ask."""
-    if config.max_loss is None or not config.coin_price:
-        return None
-    return gas_worth(_pay(snapshot, now, on), config.max_loss, gas, config.coin_price)
 
 
 def _propose(
@@ -209,5 +212,5 @@ def _propose(
     key = formulas.key(score, formulas.seed(*where, unit.attempts), node.id)
     if on.live and key <= best.key:
         return Skip(*where, Reason.OUTBID, f"node {best.node} leads")
-    room.engage(formulas.bond(terms, on.policy))
+    room.engage(formulas.bond(terms, on.policy), on.job.id)
     return Propose(*where, unit.attempts, unit.lapses, worth=worth)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from hearth.protocol.types import JobId, Outcome, State, Unit
+from hearth.protocol import formulas, words
+from hearth.protocol.types import Outcome, State, Unit
+from hearth.protocol.units import show_amount
 from worker.decide.actions import (
     MAX_BATCH,
     Abort,
@@ -16,9 +20,33 @@ from worker.decide.actions import (
     Skip,
     StartRun,
     SubmitResult,
+    Where,
 )
 from worker.decide.room import Room
 from worker.decide.snapshot import Config, Execution, Job, Lease, LeaseKey, Reason, Snapshot, Stage
+from worker.decide.worth import (
+    BATCH_GAS,
+    BATCH_ITEM_GAS,
+    CLOSE_GAS,
+    SETTLE_GAS,
+    ceiling,
+    close_pay,
+    cost,
+    is_worth,
+    settle_pay,
+)
+
+MAX_BOUND: Final = 4
+"""What is not worth settling may bind a share of one in so many of the node's stake."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Due:
+    """A unit that can be settled: what that pays, and the bond that it frees, base units."""
+
+    where: Where
+    pay: int
+    bond: int
 
 
 def finish(
@@ -31,23 +59,53 @@ def finish(
 ) -> list[Action | Skip]:
     """Bring own leases forward, the earliest deadline first; settlements go out together."""
     actions: list[Action | Skip] = []
-    due: list[tuple[JobId, int]] = []
+    due: list[_Due] = []
     for key, (job, lease) in sorted(own.items(), key=lambda item: (_due_at(item[1][1].unit), item[0])):
         room.taken.add((key.job, key.index))
         if (key.job, key.index) in room.flying:
             actions.append(Skip(key.job, key.index, Reason.TX_PENDING))
         elif lease.unit.state == State.SUBMITTED:
             if now >= lease.unit.submitted_at + job.terms.challenge_window + config.settle_after:
-                due.append((key.job, key.index))
+                policy = words.unpack_policy(job.terms.policy)
+                pay = settle_pay(job.terms, policy, lease.unit, now)
+                due.append(_Due((key.job, key.index), pay, formulas.bond(job.terms, policy)))
             else:
                 actions.append(Skip(key.job, key.index, Reason.AWAITS_WINDOW))
         elif (key.job, key.index) in room.stopping:
             actions.append(Skip(key.job, key.index, Reason.STOPPING, "an earlier attempt is still being stopped"))
         else:
-            actions.append(_advance(snapshot, config, now, key, lease, executions.get(key)))
-    for first in range(0, len(due), MAX_BATCH):
-        actions.append(Settle(tuple(due[first : first + MAX_BATCH])))
-    return actions
+            actions.append(_advance(snapshot, config, now, key, job, lease, executions.get(key)))
+    return actions + _settle(snapshot, config, due)
+
+
+def _settle(snapshot: Snapshot, config: Config, due: Sequence[_Due]) -> list[Action | Skip]:
+    """Settle what pays for the gas of it; what does not is left to keepers, or to a day of cheaper gas.
+
+    Not for ever: where such units fill a batch, bind too much stake, or the node leaves or drains, all are settled.
+    """
+    batches: list[Settle] = []
+    poor: list[_Due] = []
+    paying: list[_Due] = []
+    for one in due:
+        (paying if is_worth(ceiling(one.pay, BATCH_ITEM_GAS, config), config) else poor).append(one)
+    for part in _batches(paying):
+        worth = ceiling(sum(one.pay for one in part), _settle_gas(part), config)
+        if is_worth(worth, config):
+            batches.append(Settle(tuple(one.where for one in part), worth=worth))
+        else:
+            poor += part
+    bound = sum(one.bond for one in poor)
+    if len(poor) >= MAX_BATCH or bound * MAX_BOUND > snapshot.node.stake or _leaves(snapshot, config):
+        return [*batches, *(Settle(tuple(one.where for one in part)) for part in _batches(poor))]
+    return [*batches, *(_left_to_keepers(one.where, "settling", one.pay, SETTLE_GAS, config) for one in poor)]
+
+
+def _batches(due: Sequence[_Due]) -> list[Sequence[_Due]]:
+    return [due[first : first + MAX_BATCH] for first in range(0, len(due), MAX_BATCH)]
+
+
+def _settle_gas(part: Sequence[_Due]) -> int:
+    return SETTLE_GAS if len(part) == 1 else BATCH_GAS + BATCH_ITEM_GAS * len(part)
 
 
 def _due_at(unit: Unit) -> int:
@@ -55,8 +113,13 @@ def _due_at(unit: Unit) -> int:
     return unit.deadline_at or unit.submitted_at
 
 
+def _leaves(snapshot: Snapshot, config: Config) -> bool:
+    """Say whether the node is to have nothing left on the market, whatever that costs."""
+    return snapshot.node.exit_at != 0 or config.hold is Reason.DRAINING
+
+
 def _advance(
-    snapshot: Snapshot, config: Config, now: int, key: LeaseKey, lease: Lease, execution: Execution | None
+    snapshot: Snapshot, config: Config, now: int, key: LeaseKey, job: Job, lease: Lease, execution: Execution | None
 ) -> Action | Skip:
     """Decide about one RUNNING or CLOSING lease of this node."""
     unit = lease.unit
@@ -64,7 +127,7 @@ def _advance(
         if execution is not None and execution.stage == Stage.WORKING:
             return Abort(key, "the time to submit is over")
         if unit.state == State.CLOSING:
-            return Close(key.job, key.index)
+            return _close(snapshot, config, now, job, lease)
         return Skip(key.job, key.index, Reason.LEASE_OVER)
     if execution is None:
         return _start(snapshot, config, key, lease, 1)
@@ -80,6 +143,20 @@ def _advance(
         case _:
             # The machine cannot run it: giving it back now serves everybody better than a reclaim later.
             return Decline(key, execution.report, Outcome.IMAGE_MISSING)
+
+
+def _close(snapshot: Snapshot, config: Config, now: int, job: Job, lease: Lease) -> Action | Skip:
+    """End a lease whose notice is over, once that pays for its gas, the time of its slot counted."""
+    pay = close_pay(job.terms, words.unpack_policy(job.terms.policy), lease.unit, now)
+    worth = None if _leaves(snapshot, config) else ceiling(pay, CLOSE_GAS, config)
+    if is_worth(worth, config):
+        return Close(job.id, lease.index, worth=worth)
+    return _left_to_keepers((job.id, lease.index), "closing", pay, CLOSE_GAS, config)
+
+
+def _left_to_keepers(where: Where, what: str, pay: int, gas: int, config: Config) -> Skip:
+    pays, costs = show_amount(pay, config.asset), show_amount(cost(gas, config), config.asset)
+    return Skip(*where, Reason.AWAITS_KEEPER, f"{what} it brings {pays} and costs {costs}: it waits for cheaper gas")
 
 
 def _start(snapshot: Snapshot, config: Config, key: LeaseKey, lease: Lease, tries: int) -> Action | Skip:

@@ -7,7 +7,6 @@ then. Source: docs/decisions/0035-what-a-provider-refuses.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from hearth.protocol import formulas
@@ -78,21 +77,14 @@ def refuse_spec(spec: SpecFacts, config: Config) -> Refusal | None:
 def _refuse_program(spec: SpecFacts, config: Config) -> str:
     """Return why a program is not run here, empty where it may be. What is refused is refused by any of its names."""
     program = RUNTIMES[spec.runtime].program
-    is_image = program == "image"
-    names = registries.spellings(spec.target) if is_image else (spec.target,)
+    is_image, target = program == "image", spec.target
     allowed, refused = config.programs(program)
-    why = _listed(names, spec.target, f"{program}s", allowed, refused)
-    return why or (registries.refuse(spec.target, config.registries) if is_image else "")
-
-
-def _listed(names: Iterable[str], target: str, rule: str, allowed: Iterable[str], refused: Iterable[str]) -> str:
-    names = tuple(names)
     for pattern in refused:
-        if any(fnmatchcase(name, pattern) for name in names):
-            return f'{target}: accept.refuse_{rule} has "{pattern}"'
-    if any(fnmatchcase(name, pattern) for name in names for pattern in allowed):
-        return ""
-    return f"{target}: no pattern of accept.{rule} fits"
+        if (registries.fits_at_any_port if is_image else fnmatchcase)(target, pattern):
+            return f'{target}: accept.refuse_{program}s has "{pattern}"'
+    if not any((registries.fits if is_image else fnmatchcase)(target, pattern) for pattern in allowed):
+        return f"{target}: no pattern of accept.{program}s fits"
+    return registries.refuse(target, config.registries) if is_image else ""
 
 
 def _unsupported(terms: Terms) -> str:

@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from hearth.protocol.types import SENTINEL, JobId, Node
-from worker.decide.snapshot import ENGAGING, HELD, OURS, Config, Execution, Job, Lease, LeaseKey, Snapshot, Stage
+from worker.decide.snapshot import (
+    ENGAGING,
+    HELD,
+    OURS,
+    TAKING,
+    Config,
+    Execution,
+    Job,
+    Lease,
+    LeaseKey,
+    Snapshot,
+    Stage,
+)
 
 
 @dataclass(slots=True)
@@ -20,9 +33,13 @@ class Room:
     # (job, index) of leases that another rule has spoken for, and of those whose old execution is being stopped.
     taken: set[tuple[JobId, int]] = field(default_factory=set)
     stopping: set[tuple[JobId, int]] = field(default_factory=set)
+    # Units of each job that are being taken or run: they have cost gas and brought nothing yet.
+    unpaid: Counter[JobId] = field(default_factory=Counter)
 
-    def engage(self, bond: int) -> None:
-        """Count one more lease."""
+    def engage(self, bond: int, job: JobId | None = None) -> None:
+        """Count one more lease, of a job where it is not counted as unpaid yet."""
+        if job is not None:
+            self.unpaid[job] += 1
         state = self.node.state
         # The lane has 6 bits; what exceeds it cannot be engaged anyway.
         self.node = replace(self.node, state=replace(state, busy=min(63, state.busy + 1), bond=state.bond + bond))
@@ -57,7 +74,9 @@ def project(
         free=slots - busy - strays,
         flying=frozenset((f.job, f.index) for f in snapshot.flights if f.job is not None),
         flying_jobs=frozenset(f.job for f in snapshot.flights if f.job and f.index == SENTINEL),
+        unpaid=Counter(key.job for key, (_, lease) in own.items() if lease.unit.state in HELD),
     )
+    room.unpaid.update(f.job for f in snapshot.flights if f.job is not None and f.kind in TAKING)
     for flight in snapshot.flights:
         if flight.kind in ENGAGING:
             room.engage(flight.bond)

@@ -91,6 +91,7 @@ class Kind(StrEnum):
 
 
 ENGAGING: Final = frozenset({Kind.ACK, Kind.CLAIM})
+TAKING: Final = ENGAGING | {Kind.PROPOSE}
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -136,8 +137,8 @@ class Job:
     """A job that the worker watches: terms, header (arrays only) and the touched leases that are not ended.
 
     `retry_at` is a chain second before which nothing new is tried on the job (a lost race, a refusal, a store that is
-    down); 0 = any time. `retry_why` says what stands against it until then. `paid` is what units of the job that this
-    node has run were settled for, less the fee.
+    down); 0 = any time. `retry_why` says what stands against it until then. `paid` is what units of the job brought
+    this node when they were settled or closed, less the fee, and 0 for each that it gave back.
     """
 
     id: JobId
@@ -215,8 +216,8 @@ class Config:
     docker.registries. `submitters` None takes anybody's jobs. `min_pay` is the least that a unit's whole time must pay.
     `withdraw_at` 0 never withdraws. `asset` is what reasons are worded in.
 
-    A unit may lose `max_loss` by the gas of taking and submitting it, None for any loss; `gas_price` is wei per gas
-    now, `coin_price` base units for one native coin (10**18 wei), 0 where nobody said.
+    A unit may lose `max_loss` by the gas of taking, submitting and settling it, None for any loss; `gas_price` is wei
+    per gas now, `coin_price` base units for one native coin (10**18 wei), 0 where nobody said.
     """
 
     beat_every: int

@@ -1,8 +1,10 @@
-"""Whether a unit brings its gas back, pure: what it may be expected to pay, and what taking and submitting it costs.
+"""Whether a unit brings its gas back, pure: what it may be expected to pay, and what each of its transactions costs.
 
-A submitter chooses how long a unit bills. One that ends at once pays next to nothing where its time or its fuel is
-billed, and an array can hold a million of those: so the first units of a job show what the next ones are worth.
-Figures of gas are the ceilings of docs/GAS.md.
+A submitter chooses how long a unit bills, and may cancel it. One that ends at once pays next to nothing, and an array
+can hold a million of those: so the first unit of a job shows what the next ones are worth, and what still runs has
+brought nothing yet. Whatever the submitter does, a job's units have then cost the node at most what they brought and
+one unit's gas. Figures of gas are the ceilings of docs/GAS.md.
+Source: docs/decisions/0041-what-runs-has-paid-nothing.md.
 """
 
 from __future__ import annotations
@@ -10,8 +12,8 @@ from __future__ import annotations
 from typing import Final
 
 from hearth.protocol import formulas
-from hearth.protocol.types import RATE_SCALE, Billing, NodeId, Policy, State
-from worker.decide.snapshot import Job
+from hearth.protocol.types import RATE_SCALE, NodeId, Policy, State, Terms, Unit
+from worker.decide.snapshot import Config, Job
 
 COIN: Final = 10**18
 """Wei in one native coin."""
@@ -19,26 +21,58 @@ ACK_GAS: Final = 75_000
 CLAIM_GAS: Final = 78_000
 PROPOSE_GAS: Final = 103_000
 SUBMIT_GAS: Final = 44_000
-"""Each as for a unit of an array, which is the dearer kind."""
+SETTLE_GAS: Final = 92_000
+CLOSE_GAS: Final = 79_000
+"""Each as for the dearest kind of unit."""
+BATCH_GAS: Final = 35_000
+BATCH_ITEM_GAS: Final = 45_000
+"""Of a batch of settlements, and of each unit in it."""
 
 
-def expected_pay(job: Job, policy: Policy, node: NodeId, rate: int) -> int:
+def expected_pay(job: Job, policy: Policy, node: NodeId, rate: int, unpaid: int) -> int:
     """Return what one more unit of a job is expected to pay the node's owner, base units, less the fee.
 
-    `rate` is the node's ask. It is what the node's units of that job paid, or will, on average; the most that a unit
-    can pay where there is none, and where every unit bills its full time.
+    `rate` is the node's ask. It is what the node's units of that job paid, or will, on average, where each of the
+    `unpaid` ones, which are being taken or run, counts as one that brought nothing; the most that a unit can pay where
+    the node has had none.
     """
     terms = job.terms
     most = min(formulas.price(terms), rate * formulas.lease_seconds(terms) // RATE_SCALE)
     most -= formulas.fee_of(most, policy)
-    if terms.billing is Billing.FIXED:
-        return most
     waiting = [lease.unit for lease in job.leases if lease.unit.state is State.SUBMITTED and lease.unit.node == node]
     pays = [formulas.pay_at_settle(terms, policy, unit) for unit in waiting]
     seen = [*job.paid, *(pay - formulas.fee_of(pay, policy) for pay in pays)]
-    return min(most, sum(seen) // len(seen)) if seen else most
+    count = len(seen) + unpaid
+    return min(most, sum(seen) // count) if count else most
 
 
-def gas_worth(pay: int, max_loss: int, gas: int, coin_price: int) -> int:
-    """Return the most wei per gas at which `gas` costs no more than a pay and the loss that is allowed."""
-    return (pay + max_loss) * COIN // (gas * coin_price)
+def settle_pay(terms: Terms, policy: Policy, unit: Unit, now: int) -> int:
+    """Return what settling a SUBMITTED unit brings its node: the pay less the fee, and the settler's reward."""
+    pay = formulas.pay_at_settle(terms, policy, unit)
+    overdue = max(0, now - unit.submitted_at - terms.challenge_window)
+    return pay - formulas.fee_of(pay, policy) + formulas.settle_reward(terms, overdue)
+
+
+def close_pay(terms: Terms, policy: Policy, unit: Unit, now: int) -> int:
+    """Return what closing a CLOSING unit brings its node: as at a settlement, and what its slot could earn by now."""
+    pay, overdue = formulas.pay_at_close(terms, policy, unit), max(0, now - unit.deadline_at)
+    idle = unit.rate * overdue // RATE_SCALE
+    return pay - formulas.fee_of(pay, policy) + formulas.settle_reward(terms, overdue) + idle
+
+
+def ceiling(pay: int, gas: int, config: Config) -> int | None:
+    """Return the most wei per gas at which `gas` costs no more than a pay and the loss that is allowed; None for any,
+    where the provider does not ask."""
+    if config.max_loss is None or not config.coin_price:
+        return None
+    return (pay + config.max_loss) * COIN // (gas * config.coin_price)
+
+
+def is_worth(ceiling: int | None, config: Config) -> bool:
+    """Say whether a ceiling allows today's gas price."""
+    return ceiling is None or ceiling >= config.gas_price
+
+
+def cost(gas: int, config: Config) -> int:
+    """Return what gas costs at today's price, base units, rounded up."""
+    return formulas.ceil_div(gas * config.gas_price * config.coin_price, COIN)
