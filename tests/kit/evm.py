@@ -391,8 +391,10 @@ class Evm:
         self.now = now
         self.block = 1
         self._machine = self._fresh_machine()
-        # State below the machine's journal: slots by account, as they were when the machine was last rebuilt.
+        # State below the machine's journal: slots by account, as they were when the journal last ended.
         self._settled: dict[str, dict[int, int]] = {}
+        # Where that journal began, if the machine below it is this block's own to change.
+        self._ground: Any = None
         self._contracts: dict[str, Contract] = {}
         self._events: dict[bytes, Event] = {}
         self._names: dict[str, str] = {}
@@ -568,14 +570,15 @@ class Evm:
     @contextmanager
     def isolated(self) -> Iterator[None]:
         """Undo, at the end of the block, all that happened in it: state, time, block number, contracts."""
-        machine, settled = self._machine, self._settled
+        machine, settled, ground = self._machine, self._settled, self._ground
         saved = (self.now, self.block, dict(self._contracts), dict(self._names))
         point = machine.snapshot()
+        self._ground = None
         try:
             yield
         finally:
             machine.revert(point)
-            self._machine, self._settled = machine, settled
+            self._machine, self._settled, self._ground = machine, settled, ground
             self.now, self.block, self._contracts, self._names = saved
 
     def state(self) -> dict[str, tuple[int, int, str, dict[int, int]]]:
@@ -593,33 +596,50 @@ class Evm:
         return _digest(repr(self.state()).encode())
 
     def _journal(self) -> dict[str, tuple[int, int, str, dict[int, int]]]:
-        """Read balances, nonces, code hashes and storage words; the journal's own text is the only way to them."""
+        """Read balances, nonces, code hashes and storage words of the whole state."""
         state = {}
         for address in self._settled:
             info = self._machine.basic(address)
             state[address] = (int(info.balance), int(info.nonce), info.code_hash.hex(), dict(self._settled[address]))
-        text = self._machine.journal_str
-        for found in _ACCOUNT.finditer(text, 0, text.index(", transient_storage: {")):
-            address = to_checksum_address(found[1])
-            slots = dict(self._settled.get(address, {}))
-            slots.update((int(slot), int(word)) for slot, word in _SLOT.findall(found[5]))
-            state[address] = (int(found[2]), int(found[3]), found[4][2:], slots)
+        for address, (balance, nonce, code_hash, slots) in self._touched():
+            state[address] = (balance, nonce, code_hash, {**self._settled.get(address, {}), **slots})
         return state
 
+    def _touched(self) -> Iterator[tuple[str, tuple[int, int, str, dict[int, int]]]]:
+        """Yield the accounts of the running journal and their words in it; its own text is the only way to them."""
+        text = self._machine.journal_str
+        for found in _ACCOUNT.finditer(text, 0, text.index(", transient_storage: {")):
+            slots = {int(slot): int(word) for slot, word in _SLOT.findall(found[5])}
+            yield to_checksum_address(found[1]), (int(found[2]), int(found[3]), found[4][2:], slots)
+
     def settle(self) -> None:
-        """End the running journal: build a new machine from the state, in which every account and slot is cold."""
-        machine = self._fresh_machine()
-        settled = {}
-        for address, (_, _, _, slots) in self._journal().items():
-            machine.insert_account_info(address, self._machine.basic(address))
-            settled[address] = {slot: word for slot, word in slots.items() if word}
-            for slot, word in settled[address].items():
+        """End the running journal: every account and slot is cold after it, and holds what it held.
+
+        What the journal changed goes to the database below it. Where that is not ours to change, the first time and in
+        a block that will be undone, a new machine is built from the whole state.
+        """
+        machine, ground = self._machine, self._ground
+        if ground is None:
+            changed = {address: slots for address, (_, _, _, slots) in self._journal().items()}
+            self._machine, self._settled = self._fresh_machine(), {}
+        else:
+            changed = {address: slots for address, (_, _, _, slots) in self._touched()}
+        infos = {address: machine.basic(address) for address in changed}
+        if ground is not None:
+            machine.revert(ground)
+        for address, slots in changed.items():
+            self._machine.insert_account_info(address, infos[address])
+            settled = self._settled.setdefault(address, {})
+            for slot, word in slots.items():
+                if word == settled.get(slot, 0):
+                    continue
+                settled[slot] = word
                 # The word goes to the database, and loads the account into the journal, where a next word would be
                 # warm; the revert unloads it.
-                point = machine.snapshot()
-                machine.insert_account_storage(address, slot, word)
-                machine.revert(point)
-        self._machine, self._settled = machine, settled
+                point = self._machine.snapshot()
+                self._machine.insert_account_storage(address, slot, word)
+                self._machine.revert(point)
+        self._ground = self._machine.snapshot()
 
     @staticmethod
     def _fresh_machine() -> Any:
