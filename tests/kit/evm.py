@@ -277,21 +277,40 @@ def _nice(item: Mapping[str, Any], value: Any) -> Any:
     return to_checksum_address(value) if kind == "address" else value
 
 
+# Calldata and answers of views that are kept, per process and per function.
+_KEPT = 2**14
+
+
+@lru_cache(maxsize=_KEPT)
+def _encode_once(takes: tuple[str, ...], args: tuple[Any, ...], told: str) -> bytes:
+    return encode(takes, args)
+
+
+def _encode_again(takes: tuple[str, ...], args: tuple[Any, ...]) -> bytes:
+    """Encode arguments that came before. Their text is part of the key: True and 1 are equal, and not the same."""
+    return _encode_once(takes, args, repr(args))
+
+
 class Function:
     """One ABI entry: how to encode its arguments and decode its answer."""
 
     def __init__(self, entry: Mapping[str, Any]) -> None:
         self.entry = entry
         self.name = str(entry["name"])
-        self.takes = [_type(item) for item in entry["inputs"]]
-        self.gives = [_type(item) for item in entry["outputs"]]
+        self.takes = tuple(_type(item) for item in entry["inputs"])
+        self.gives = tuple(_type(item) for item in entry["outputs"])
         self.signature = f"{self.name}({','.join(self.takes)})"
         self.selector = keccak(self.signature.encode())[:4]
         self.is_view = entry["stateMutability"] in ("view", "pure")
+        # Invariants ask the same views with the same arguments after every step, and mostly get the same answers:
+        # to encode and decode them anew takes many times what revm takes. Lists could be changed by who gets them.
+        if self.is_view and not any("[" in kind for kind in self.gives):
+            self.decode = lru_cache(maxsize=_KEPT)(self.decode)
 
     def encode(self, args: Sequence[Any]) -> bytes:
         """Return the calldata."""
-        return self.selector + encode(self.takes, _plain(args))
+        to_bytes = _encode_again if self.is_view else encode
+        return self.selector + to_bytes(self.takes, _plain(args))
 
     def decode(self, data: bytes) -> Any:
         """Return nothing, the one value, or a tuple of values."""
