@@ -12,8 +12,8 @@ import sys
 from multiprocessing import get_context
 from pathlib import Path
 
-from tests.kit.evm import ROOT
-
+# Not from tests.kit: each child imports this module, and would import the compiler with it.
+ROOT = Path(__file__).resolve().parents[2]
 _server = get_context("forkserver")
 _server.set_forkserver_preload(["tests.chaos.programs"])
 

@@ -38,6 +38,7 @@ from vyper.compiler.settings import OptimizationLevel, Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = ROOT / "contracts"
+ARTIFACTS = ROOT / "hearth" / "market" / "artifacts"
 CACHE = ROOT / ".build" / "evm"
 COMPILER = "vyper 0.4.3 -O gas"
 
@@ -100,6 +101,9 @@ class Artifact:
 def compile_contract(name: str) -> Artifact:
     """Compile contracts/`name`.vy (or .vyi, which gives an ABI and no code); the cache lies in .build/evm.
 
+    Where the committed artifact was made of these very sources by this compiler, that is taken: what is deployed is
+    what is tested. `make check` builds it anew and compares (`tools.build_artifacts --check`).
+
     `name` may be a path below contracts ("mocks/Token") or a whole source text, which is told by its line ends.
     """
     if "\n" in name:
@@ -119,9 +123,26 @@ def _digest(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
+def _committed(path: Path, text: str) -> Artifact | None:
+    """Return the artifact in hearth/market/artifacts if its sources are those on disk, and this text among them."""
+    stored = ARTIFACTS / f"{path.stem}.json"
+    if path.suffix != ".vy" or path.parent != CONTRACTS or not stored.is_file():
+        return None
+    found = json.loads(stored.read_text(encoding="utf-8"))
+    sources = {p: (ROOT / p).read_bytes() for p in found["sources"] if (ROOT / p).is_file()}
+    sources[_below_root(path)] = text.encode()
+    if f"vyper {found['compiler']} -O {found['optimise']}" != COMPILER:
+        return None
+    if {p: _digest(content) for p, content in sources.items()} != found["sources"]:
+        return None
+    return Artifact(path.stem, found["abi"], bytes.fromhex(found["bytecode"][2:]), found["runtime_size"])
+
+
 # Kept per text, so a test that plants a bug in a source sees the change; the files that it imports are read once.
 @cache
 def _compile(name: str, path: Path | None, text: str) -> Artifact:
+    if path and (committed := _committed(path, text)):
+        return committed
     key = _digest(f"{COMPILER}\0{path.relative_to(CONTRACTS) if path else ''}\0{text}".encode())
     stored = CACHE / f"{name}-{key[:32]}.json"
     if stored.is_file():
@@ -277,21 +298,40 @@ def _nice(item: Mapping[str, Any], value: Any) -> Any:
     return to_checksum_address(value) if kind == "address" else value
 
 
+# Calldata and answers of views that are kept, per process and per function.
+_KEPT = 2**14
+
+
+@lru_cache(maxsize=_KEPT)
+def _encode_once(takes: tuple[str, ...], args: tuple[Any, ...], told: str) -> bytes:
+    return encode(takes, args)
+
+
+def _encode_again(takes: tuple[str, ...], args: tuple[Any, ...]) -> bytes:
+    """Encode arguments that came before. Their text is part of the key: True and 1 are equal, and not the same."""
+    return _encode_once(takes, args, repr(args))
+
+
 class Function:
     """One ABI entry: how to encode its arguments and decode its answer."""
 
     def __init__(self, entry: Mapping[str, Any]) -> None:
         self.entry = entry
         self.name = str(entry["name"])
-        self.takes = [_type(item) for item in entry["inputs"]]
-        self.gives = [_type(item) for item in entry["outputs"]]
+        self.takes = tuple(_type(item) for item in entry["inputs"])
+        self.gives = tuple(_type(item) for item in entry["outputs"])
         self.signature = f"{self.name}({','.join(self.takes)})"
         self.selector = keccak(self.signature.encode())[:4]
         self.is_view = entry["stateMutability"] in ("view", "pure")
+        # Invariants ask the same views with the same arguments after every step, and mostly get the same answers:
+        # to encode and decode them anew takes many times what revm takes. Lists could be changed by who gets them.
+        if self.is_view and not any("[" in kind for kind in self.gives):
+            self.decode = lru_cache(maxsize=_KEPT)(self.decode)
 
     def encode(self, args: Sequence[Any]) -> bytes:
         """Return the calldata."""
-        return self.selector + encode(self.takes, _plain(args))
+        to_bytes = _encode_again if self.is_view else encode
+        return self.selector + to_bytes(self.takes, _plain(args))
 
     def decode(self, data: bytes) -> Any:
         """Return nothing, the one value, or a tuple of values."""
@@ -391,8 +431,10 @@ class Evm:
         self.now = now
         self.block = 1
         self._machine = self._fresh_machine()
-        # State below the machine's journal: slots by account, as they were when the machine was last rebuilt.
+        # State below the machine's journal: slots by account, as they were when the journal last ended.
         self._settled: dict[str, dict[int, int]] = {}
+        # Where that journal began, if the machine below it is this block's own to change.
+        self._ground: Any = None
         self._contracts: dict[str, Contract] = {}
         self._events: dict[bytes, Event] = {}
         self._names: dict[str, str] = {}
@@ -568,14 +610,15 @@ class Evm:
     @contextmanager
     def isolated(self) -> Iterator[None]:
         """Undo, at the end of the block, all that happened in it: state, time, block number, contracts."""
-        machine, settled = self._machine, self._settled
+        machine, settled, ground = self._machine, self._settled, self._ground
         saved = (self.now, self.block, dict(self._contracts), dict(self._names))
         point = machine.snapshot()
+        self._ground = None
         try:
             yield
         finally:
             machine.revert(point)
-            self._machine, self._settled = machine, settled
+            self._machine, self._settled, self._ground = machine, settled, ground
             self.now, self.block, self._contracts, self._names = saved
 
     def state(self) -> dict[str, tuple[int, int, str, dict[int, int]]]:
@@ -593,33 +636,50 @@ class Evm:
         return _digest(repr(self.state()).encode())
 
     def _journal(self) -> dict[str, tuple[int, int, str, dict[int, int]]]:
-        """Read balances, nonces, code hashes and storage words; the journal's own text is the only way to them."""
+        """Read balances, nonces, code hashes and storage words of the whole state."""
         state = {}
         for address in self._settled:
             info = self._machine.basic(address)
             state[address] = (int(info.balance), int(info.nonce), info.code_hash.hex(), dict(self._settled[address]))
-        text = self._machine.journal_str
-        for found in _ACCOUNT.finditer(text, 0, text.index(", transient_storage: {")):
-            address = to_checksum_address(found[1])
-            slots = dict(self._settled.get(address, {}))
-            slots.update((int(slot), int(word)) for slot, word in _SLOT.findall(found[5]))
-            state[address] = (int(found[2]), int(found[3]), found[4][2:], slots)
+        for address, (balance, nonce, code_hash, slots) in self._touched():
+            state[address] = (balance, nonce, code_hash, {**self._settled.get(address, {}), **slots})
         return state
 
+    def _touched(self) -> Iterator[tuple[str, tuple[int, int, str, dict[int, int]]]]:
+        """Yield the accounts of the running journal and their words in it; its own text is the only way to them."""
+        text = self._machine.journal_str
+        for found in _ACCOUNT.finditer(text, 0, text.index(", transient_storage: {")):
+            slots = {int(slot): int(word) for slot, word in _SLOT.findall(found[5])}
+            yield to_checksum_address(found[1]), (int(found[2]), int(found[3]), found[4][2:], slots)
+
     def settle(self) -> None:
-        """End the running journal: build a new machine from the state, in which every account and slot is cold."""
-        machine = self._fresh_machine()
-        settled = {}
-        for address, (_, _, _, slots) in self._journal().items():
-            machine.insert_account_info(address, self._machine.basic(address))
-            settled[address] = {slot: word for slot, word in slots.items() if word}
-            for slot, word in settled[address].items():
+        """End the running journal: every account and slot is cold after it, and holds what it held.
+
+        What the journal changed goes to the database below it. Where that is not ours to change, the first time and in
+        a block that will be undone, a new machine is built from the whole state.
+        """
+        machine, ground = self._machine, self._ground
+        if ground is None:
+            changed = {address: slots for address, (_, _, _, slots) in self._journal().items()}
+            self._machine, self._settled = self._fresh_machine(), {}
+        else:
+            changed = {address: slots for address, (_, _, _, slots) in self._touched()}
+        infos = {address: machine.basic(address) for address in changed}
+        if ground is not None:
+            machine.revert(ground)
+        for address, slots in changed.items():
+            self._machine.insert_account_info(address, infos[address])
+            settled = self._settled.setdefault(address, {})
+            for slot, word in slots.items():
+                if word == settled.get(slot, 0):
+                    continue
+                settled[slot] = word
                 # The word goes to the database, and loads the account into the journal, where a next word would be
                 # warm; the revert unloads it.
-                point = machine.snapshot()
-                machine.insert_account_storage(address, slot, word)
-                machine.revert(point)
-        self._machine, self._settled = machine, settled
+                point = self._machine.snapshot()
+                self._machine.insert_account_storage(address, slot, word)
+                self._machine.revert(point)
+        self._ground = self._machine.snapshot()
 
     @staticmethod
     def _fresh_machine() -> Any:

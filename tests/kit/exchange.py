@@ -29,6 +29,7 @@ from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore
+from tests.chaos.processes import Child
 from tests.kit import build
 from tests.kit.running import Process, RunningMarket, start_python, wait
 from worker.journal import AttemptJournal, AttemptRow
@@ -255,11 +256,18 @@ class Scenario:
 
     # ---- the worker ----
 
-    def start(self, failpoint: str = "") -> None:
-        """Start the worker as a process of its own, perhaps one that dies at a named point."""
+    def start(self, failpoint: str = "", *, fresh: bool = False) -> None:
+        """Start the worker as a process of its own, perhaps one that dies at a named point.
+
+        It is forked from a server with its imports done, or with `fresh` a new interpreter, as a provider starts it:
+        for what is read of a process from outside, and is not the worker's.
+        """
         environ = {"HEARTH_HOME": str(self.exchange.user_home), "HEARTH_FAILPOINT": failpoint}
-        config = str(self.home / "worker.toml")
-        self.process = start_python(self.home / "log", "-m", "worker", "--json", "--config", config, **environ)
+        log, arguments = self.home / "log", ("--json", "--config", str(self.home / "worker.toml"))
+        if fresh:
+            self.process = start_python(log, "-m", "worker", *arguments, **environ)
+        else:
+            self.process = Child(log, "worker", *arguments, **environ)
 
     def log(self) -> str:
         """Return what the worker's processes wrote."""

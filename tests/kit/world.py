@@ -7,6 +7,7 @@ library's types (`hearth.protocol.types`) and packs them for the contracts, so t
 from __future__ import annotations
 
 from dataclasses import astuple, replace
+from functools import lru_cache
 from typing import Any
 
 from eth_utils import to_checksum_address
@@ -70,6 +71,10 @@ RESULT = bytes.fromhex("11" * 32)
 REPORT = bytes.fromhex("22" * 32)
 SPEC = bytes.fromhex("33" * 32)
 SESSION = bytes.fromhex("44" * 32)
+
+
+# Invariants read the same jobs after every step.
+_job_id = lru_cache(maxsize=2**14)(formulas.job_id)
 
 
 class World:
@@ -185,7 +190,7 @@ class World:
 
     def id_of(self, terms: Terms) -> JobId:
         """Return a job's id."""
-        return formulas.job_id(CHAIN_ID, self.jobs.address, terms)
+        return _job_id(CHAIN_ID, self.jobs.address, terms)
 
     def post(self, terms: Terms | None = None, *, amount: int | None = None, **overrides: Any) -> Terms:
         """Post a job, funded exactly unless `amount` says otherwise, and return its terms."""

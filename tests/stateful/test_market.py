@@ -618,11 +618,11 @@ class MarketMachine(RuleBasedStateMachine):
             for at, unit in list(job.units.items())[-1:]:
                 if job.header is not None and job.header.closed:
                     continue
-                best = job.best.get(at, Best())
+                best, packed = job.best.get(at, Best()), words.pack_terms(job.terms)
                 for node in list(self.m.nodes.values())[:2]:
                     for claim in (False, True):
                         gate = formulas.fit(job.terms, w.POLICY, unit, best, node, now, w.MARKET, claim=claim)
-                        assert self.w.lens.call.fit(words.pack_terms(job.terms), at, node.id, claim) == gate
+                        assert self.w.lens.call.fit(packed, at, node.id, claim) == gate
 
     # ---- the end ----
 

@@ -51,7 +51,7 @@ def test_bundle__worker_at_work__helps_and_no_secret_is_in_it_or_anywhere(
     rpc = f'"{with_tokens(f"http://127.0.0.1:{free_port()}")}", "{with_tokens(exchange.url, path=False)}"'
     text = config.read_text().replace(f'"{exchange.url}"', rpc).replace('listen = ""', f'listen = "127.0.0.1:{port}"')
     config.write_text(text)
-    scenario.start()
+    scenario.start(fresh=True)
     scenario.working()
     gone = ResolvedInput(cid=str(cids.of(b"gone")), dst="/in/data", size=4)
     bad, job = scenario.post(inputs=(gone,)), scenario.post()
