@@ -82,8 +82,8 @@ def _never_late(meter: wasm_child.Meter, until: float | None) -> None:
 
 
 def _no_fuel(meter: wasm_child.Meter, *values: Any, plain: Callable[..., None] = wasm_child.Meter.__init__) -> None:
-    engine, store, _, seconds = values
-    plain(meter, engine, store, None, seconds)
+    clock, store, _, seconds = values
+    plain(meter, clock, store, None, seconds)
 
 
 def _limits(name: str) -> Callable[[], None]:

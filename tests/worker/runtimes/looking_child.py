@@ -81,10 +81,12 @@ def main() -> None:
         if not plain:
             confine(request)
 
-    def then(**paths: list[str]) -> None:
+    def then(*, threads: Callable[[], None], **paths: list[str]) -> None:
         look_before()
-        if not plain:
-            raise_walls(**paths)
+        if plain:
+            threads()
+        else:
+            raise_walls(threads=threads, **paths)
 
     wasm_child.confine = keep
     walls.raise_walls = then  # type: ignore[assignment]

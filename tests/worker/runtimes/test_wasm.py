@@ -150,8 +150,12 @@ def run_in_process(box: Box, request: RunRequest) -> str:
     read, write = os.dup(1), os.open(captured, os.O_CREAT | os.O_WRONLY)
     os.dup2(write, 1)
     try:
+        engine = wasm_child.make_engine()
+        clock = wasm_child.Clock(engine)
+        clock.start()
         wasm_child.run(
-            wasm_child.make_engine(),
+            engine,
+            clock,
             {
                 "module": str(request.module),
                 "until": None,
