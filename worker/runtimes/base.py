@@ -322,7 +322,7 @@ def measure(folder: Path, volume: Path | None = None) -> Tree:
                     total += info.st_size
                     if info.st_nlink > 1:
                         offence = offence or f"{name} is a hard link"
-                if any("\udc80" <= character <= "\udcff" for character in entry.name):
+                if not entry.name.isascii() and any("\udc80" <= character <= "\udcff" for character in entry.name):
                     offence = offence or f"{os.fsencode(name)!r} is not UTF-8"
 
     top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

@@ -91,7 +91,11 @@ def thread() -> None:
 
 def hidden(out: Path) -> Path:
     """Make a folder that takes files and that nobody but root can list."""
-    os.mkdir(out / "hidden", 0o300, dir_fd=os.open(out, os.O_RDONLY))
+    here = os.open(out, os.O_RDONLY)
+    try:
+        os.mkdir("hidden", 0o300, dir_fd=here)
+    finally:
+        os.close(here)
     return out / "hidden"
 
 
