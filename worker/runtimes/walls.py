@@ -2,8 +2,9 @@
 
 The engine is the first wall. A hole in it gives a stranger this process, which has the worker's user; so before it sees
 a byte of a module it gives up, for good, every file but its unit's (Landlock) and every system call but the few that
-running a unit takes (seccomp): no other file, so no key; no socket, no program, no other process or thread, no mount, no
-memory that its limits do not count. Each wall stands where the kernel has it; `look` says which, for `hearth worker doctor`.
+running a unit takes (seccomp): no other file, so no key; no socket, no program, no other process or thread, no mount,
+no memory that its limits do not count. Each wall stands where the kernel has it; `look` says which, for `hearth worker
+doctor`.
 Sources: https://docs.kernel.org/userspace-api/landlock.html, https://man7.org/linux/man-pages/man2/seccomp.2.html.
 """
 
@@ -183,7 +184,9 @@ def look() -> list[Check]:
         )
     if has_filters():
         calls = Check(
-            "wasm system calls", Level.PASS, f"seccomp: a module's process has {len(CALLS)} calls, none to a network or for a thread"
+            "wasm system calls",
+            Level.PASS,
+            f"seccomp: a module's process has {len(CALLS)} calls, none to a network or for a thread",
         )
     else:
         calls = Check(
