@@ -283,7 +283,7 @@ def measure(case: Case, mounts: list[Mount], sink: int) -> tuple[float, float]:
     found: list[tuple[float, float]] = []
     while len(found) < ROUNDS:
         store = wasmtime.Store(engine)
-        meter = wasm_child.Meter(engine, store, None, 600)
+        meter = wasm_child.Meter(wasm_child.Clock(engine), store, None, 600)
         host = wasi.Wasi(
             args=["argument"] * case.args,
             env={f"NAME{place}": "value" for place in range(case.args)},
@@ -370,7 +370,7 @@ WALLS: Final = """
 import time
 from worker.runtimes import walls
 began = time.process_time()
-walls.raise_walls(["/usr"], ["/tmp"])
+walls.raise_walls(["/usr"], ["/tmp"], lambda: None)
 print(1000 * (time.process_time() - began))
 """
 

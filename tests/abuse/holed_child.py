@@ -6,11 +6,15 @@ The label ends in -without-NAME for each defence that is left out, see WITHOUT: 
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import json
+import mmap
 import os
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +24,11 @@ from worker.runtimes import walls, wasi, wasi_files, wasm_child
 
 HOLE = b"\x04hole"
 PARENT = os.getppid()
+STAY_SECONDS = 10
+THREADS = 100
+FILES = 17_000
+SHARED_BYTES = 400 << 20
+HOARD_BYTES, BATCH_BYTES = 800 << 20, 100 << 20
 REQUEST: dict[str, Any] = {}
 
 
@@ -48,6 +57,46 @@ def start_process() -> None:
         time.sleep(3)
         os._exit(0)
     time.sleep(3)
+
+
+def start_threads() -> None:
+    threading.stack_size(64 << 10)  # many times the usual 8 MiB would be more than its memory
+    try:
+        for _ in range(THREADS):
+            threading.Thread(target=time.sleep, args=(STAY_SECONDS,), daemon=True).start()
+    except RuntimeError as refused:
+        raise OSError(errno.EAGAIN, str(refused)) from None
+    time.sleep(STAY_SECONDS)
+
+
+def share_memory() -> None:
+    """Write to memory that RLIMIT_DATA does not count, less than what the worker would see as too much."""
+    held = mmap.mmap(-1, SHARED_BYTES, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS)
+    for page in range(0, SHARED_BYTES, mmap.PAGESIZE):
+        held[page] = 1
+    time.sleep(STAY_SECONDS)
+
+
+def hoard_memory() -> None:
+    """Write to memory, and make it read-only so that RLIMIT_DATA forgets it."""
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    protect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    held = []
+    for _ in range(HOARD_BYTES // BATCH_BYTES):
+        held.append(mmap.mmap(-1, BATCH_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+        for page in range(0, BATCH_BYTES, mmap.PAGESIZE):
+            held[-1][page] = 1
+        if protect(ctypes.addressof(ctypes.c_char.from_buffer(held[-1])), BATCH_BYTES, mmap.PROT_READ):
+            raise OSError(ctypes.get_errno(), "not made read-only")
+    time.sleep(STAY_SECONDS)
+
+
+def fill_tmp() -> None:
+    """Make empty files in /tmp, with that open so that the host can tell where they are."""
+    tmp = os.open(REQUEST["tmp_dir"], os.O_RDONLY)
+    for number in range(FILES):
+        os.close(os.open(str(number), os.O_CREAT | os.O_WRONLY, dir_fd=tmp))
+    time.sleep(STAY_SECONDS)
 
 
 def signal_worker() -> None:
@@ -82,8 +131,8 @@ def _never_late(meter: wasm_child.Meter, until: float | None) -> None:
 
 
 def _no_fuel(meter: wasm_child.Meter, *values: Any, plain: Callable[..., None] = wasm_child.Meter.__init__) -> None:
-    engine, store, _, seconds = values
-    plain(meter, engine, store, None, seconds)
+    clock, store, _, seconds = values
+    plain(meter, clock, store, None, seconds)
 
 
 def _limits(name: str) -> Callable[[], None]:
@@ -106,6 +155,7 @@ WITHOUT: dict[str, Callable[[], None]] = {
     "memory": _limits("memory_size"),
     "table": _limits("table_elements"),
     "stack": lambda: wasm_child.ENGINE_CONFIG.update(max_wasm_stack=1 << 30),
+    "watch": lambda: None,  # the worker's, see test_abuse.ChildWatch
     "descriptors": lambda: setattr(wasi_files, "MAX_FDS", 1 << 20),
 }
 

@@ -71,6 +71,30 @@ def memory(most: int) -> Predicate:
     return lambda sight: sight.memory() > most
 
 
+def threads(most: int) -> Predicate:
+    return lambda sight: any(len(os.listdir(f"/proc/{pid}/task")) > most for pid in sight.pids)
+
+
+def lasting(seen: Predicate) -> Predicate:
+    """Say whether something is to be seen for GRACE_SECONDS on end: a burst may pass a bound for a moment."""
+    since: dict[str, float] = {}
+
+    def stand(sight: Sight) -> bool:
+        if not seen(sight):
+            since.pop(sight.token, None)
+            return False
+        return time.monotonic() - since.setdefault(sight.token, time.monotonic()) > GRACE_SECONDS
+
+    return stand
+
+
+def tmp_entries(most: int) -> Predicate:
+    """Say whether a module's /tmp, which its process has open, holds so many files."""
+    return lambda sight: any(
+        len(os.listdir(found)) > most for found in sight.links() if Path(found).name.startswith(wasm.TMP_PREFIX)
+    )
+
+
 def link(kind: str) -> Predicate:
     return lambda sight: any(kind in found for found in sight.links())
 
@@ -405,7 +429,7 @@ WASM = [
     Row("way up", CLIMB, "a file above its folders, by `..`", "the paths of WASI", ("exit",), runtime="wasm",
         after=told, loosen=("files",), remove=("paths",)),
     Row("outputs without end", "fill /out/x 25165824", "24 MiB in outputs of 8 MiB", "the quota of /out",
-        ("output_over_cap",), runtime="wasm", after=disk(20 * MIB), remove=("quota",)),
+        ("output_over_cap",), runtime="wasm", after=disk(20 * MIB), loosen=("watch",), remove=("quota",)),
     Row("files without end", "fds stay", "more descriptors than 256", "the cap of descriptors", ("exit",),
         runtime="wasm", during=open_over(300), remove=("descriptors",)),
     Row("words without end", "flood", "4 MB of the worker's memory", "the buffer of logs", ("ok",), runtime="wasm",
@@ -422,6 +446,14 @@ WASM = [
         during=processes(1), remove=("calls",)),
     Row("hole: signal", "signal_worker", "a signal to the worker", "seccomp", ("bad_input",), runtime="wasm",
         during=signalled, after=signalled, loosen=("files",), remove=("calls",)),
+    Row("hole: threads", "start_threads", "100 threads", "seccomp", ("bad_input",), runtime="wasm",
+        during=threads(90), remove=("calls",)),
+    Row("hole: shared memory", "share_memory", "400 MiB in a job of 64 MiB", "seccomp: `mmap` is private",
+        ("bad_input",), runtime="wasm", during=memory(390 * MIB), remove=("calls",), memory=64),
+    Row("hole: hoarded memory", "hoard_memory", "800 MiB in a job of 64 MiB", "the watch of its memory", ("bad_input",),
+        runtime="wasm", during=lasting(memory(700 * MIB)), remove=("watch",), memory=64),
+    Row("hole: files", "fill_tmp", "17,000 files in /tmp", "the watch of its folders", ("bad_input",), runtime="wasm",
+        during=lasting(tmp_entries(16_900)), remove=("watch",)),
     Row("hole: answer", "false_answer", "a fault of the worker's that is none", "the reading of answers", ("trap",),
         runtime="wasm", after=blames_the_worker, patch=believing),
 ]  # fmt: skip

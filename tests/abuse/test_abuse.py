@@ -347,6 +347,18 @@ class Pair:
     beside: Sight | None
 
 
+class ChildWatch(wasm.Watch):
+    """The worker's look at a child, but at one whose label says that it has none."""
+
+    def __init__(self, pid: int, request: RunRequest, tmp: Path) -> None:
+        super().__init__(pid, request, tmp)
+        self.blind = "watch" in request.unit.split("-without-")
+
+    def excess(self) -> str:
+        """Return what it holds too much of."""
+        return "" if self.blind else super().excess()
+
+
 class Bench:
     """Run programs by their runtimes, with what is asked of the engine and of the children changed, run by run."""
 
@@ -356,6 +368,7 @@ class Bench:
         self.ground = ground
         self.changes: dict[str, list[Mutation]] = {}
         patch.setattr(wasm, "CHILD", "tests.abuse.holed_child")
+        patch.setattr(wasm, "Watch", ChildWatch)
         plain = docker.APIClient.create_container_from_config
 
         def create(api: Any, config: dict[str, Any], *values: Any, **named: Any) -> Any:

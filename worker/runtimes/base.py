@@ -273,12 +273,14 @@ def measure(folder: Path, volume: Path | None = None) -> Tree:
 
     Sizes are of contents, so that a sparse file counts in full. Blocks are what the disk lacks, room that is taken
     ahead of a file's end included; where the folder has a `volume` to itself, its file system says how many, with
-    those of files that have no name any more. A name that vanishes under the walk counts as nothing. Links, devices and
-    names that are not UTF-8 are offences: they mean something else at a reader. The walk ends at one entry more than
-    MAX_OUTPUT_ENTRIES, which is too many whatever the others are.
+    those of files that have no name any more. A name that vanishes under the walk counts as nothing, and one file or
+    folder that is moved under it counts once. Links, devices and names that are not UTF-8 are offences: they mean
+    something else at a reader. The walk ends at one entry more than MAX_OUTPUT_ENTRIES, which is too many whatever the
+    others are.
     """
     total = entries = blocks = 0
     offence, too_deep = "", False
+    met: set[int] = set()
 
     def scan(fd: int, depth: int, where: str) -> None:
         nonlocal total, entries, blocks, offence, too_deep
@@ -293,6 +295,11 @@ def measure(folder: Path, volume: Path | None = None) -> Tree:
                 name = plain(path)
                 try:
                     info = entry.stat(follow_symlinks=False)
+                    if stat.S_ISDIR(info.st_mode) or info.st_nlink == 1:
+                        if info.st_ino in met:
+                            entries -= 1
+                            continue
+                        met.add(info.st_ino)
                     blocks += info.st_blocks * 512
                     if stat.S_ISDIR(info.st_mode):
                         if depth == MAX_OUTPUT_DEPTH or len(os.fsencode(path)) > MAX_OUTPUT_PATH:
@@ -315,7 +322,7 @@ def measure(folder: Path, volume: Path | None = None) -> Tree:
                     total += info.st_size
                     if info.st_nlink > 1:
                         offence = offence or f"{name} is a hard link"
-                if any("\udc80" <= character <= "\udcff" for character in entry.name):
+                if not entry.name.isascii() and any("\udc80" <= character <= "\udcff" for character in entry.name):
                     offence = offence or f"{os.fsencode(name)!r} is not UTF-8"
 
     top = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -332,14 +339,14 @@ def used_bytes(volume: Path) -> int:
     return (found.f_blocks - found.f_bfree) * found.f_frsize
 
 
-def over_cap(tree: Tree, cap: int) -> str:
+def over_cap(tree: Tree, cap: int, name: str = "/out") -> str:
     """Return the sentence on what a folder has too much of, empty if it keeps within bounds."""
     if tree.size > cap:
-        return f"/out holds {tree.size} bytes, more than the cap of {cap}"
+        return f"{name} holds {tree.size} bytes, more than the cap of {cap}"
     if tree.entries > MAX_OUTPUT_ENTRIES:
-        return f"/out holds more than {MAX_OUTPUT_ENTRIES} entries"
+        return f"{name} holds more than {MAX_OUTPUT_ENTRIES} entries"
     if tree.blocks > 2 * cap + BLOCKS_SLACK_BYTES:
-        return f"/out takes {tree.blocks} bytes of disk, which is far beyond the cap of {cap}"
+        return f"{name} takes {tree.blocks} bytes of disk, which is far beyond the cap of {cap}"
     return tree.offence if tree.too_deep else ""
 
 

@@ -2,17 +2,19 @@
 
 The engine is the first wall. A hole in it gives a stranger this process, which has the worker's user; so before it sees
 a byte of a module it gives up, for good, every file but its unit's (Landlock) and every system call but the few that
-running a unit takes (seccomp): no other file, so no key; no socket, no program, no other process, no mount. Each wall
-stands where the kernel has it; `look` says which, for `hearth worker doctor`.
+running a unit takes (seccomp): no other file, so no key; no socket, no program, no other process or thread, no mount,
+no memory that its limits do not count. Each wall stands where the kernel has it; `look` says which, for `hearth worker
+doctor`.
 Sources: https://docs.kernel.org/userspace-api/landlock.html, https://man7.org/linux/man-pages/man2/seccomp.2.html.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from worker.runtimes.base import Check, Level
@@ -42,8 +44,8 @@ _SCOPES: Final = 0b11
 
 # ---- seccomp: linux/seccomp.h, linux/filter.h, linux/audit.h ----
 
-PR_SET_SECCOMP, MODE_FILTER = 22, 2
-GET_ACTION_AVAIL = 2
+SET_MODE_FILTER, GET_ACTION_AVAIL = 1, 2
+ALL_THREADS = 1
 KILL_PROCESS, ERRNO, ALLOW = 0x8000_0000, 0x0005_0000, 0x7FFF_0000
 _LOAD, _AND, _IF_EQUAL, _RETURN = 0x20, 0x54, 0x15, 0x06
 _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16
@@ -97,11 +99,8 @@ CALLS: Final[Mapping[str, tuple[int | None, int | None]]] = {
     "munmap": (11, 215),
     "madvise": (28, 233),
     "membarrier": (324, 283),
-    # the threads of this process, and its end
-    "clone": (56, 220),
+    # what threads share, and the end of this process
     "futex": (202, 98),
-    "set_robust_list": (273, 99),
-    "rseq": (334, 293),
     "sched_yield": (24, 124),
     "sched_getaffinity": (204, 123),
     "getpid": (39, 172),
@@ -136,31 +135,37 @@ class Only(NamedTuple):
     values: tuple[int, ...]
 
 
-_CLONE_THREAD = 0x0001_0000
-_CLONE_NAMESPACES = 0x7E02_0080
+_MAP_PRIVATE = 0x02
+_MAP_TYPE, _MAP_GROWSDOWN, _MAP_HUGETLB = 0x0F, 0x0100, 0x0004_0000
 _F_GETFD, _F_SETFD, _F_GETFL, _F_DUPFD_CLOEXEC = 1, 2, 3, 1030
 _FIOCLEX = 0x5451
 
 
 def conditions(pid: int) -> Mapping[str, Only]:
-    """Return the calls of CALLS that are left in part: a thread and no process, a signal to itself and to no other."""
+    """Return the calls of CALLS that are left in part: memory that is counted, folders that their owner can read and
+    delete, signals to itself."""
     whole = 0xFFFF_FFFF
     return {
-        "clone": Only(0, _CLONE_THREAD | _CLONE_NAMESPACES, (_CLONE_THREAD,)),
+        # It counts neither what is shared nor what grows like a stack; huge pages are the machine's own few.
+        "mmap": Only(3, _MAP_TYPE | _MAP_GROWSDOWN | _MAP_HUGETLB, (_MAP_PRIVATE,)),
+        "mkdirat": Only(2, 0o700, (0o700,)),
         "fcntl": Only(1, whole, (_F_GETFD, _F_SETFD, _F_GETFL, _F_DUPFD_CLOEXEC)),
         "ioctl": Only(1, whole, (_FIOCLEX,)),
         "tgkill": Only(0, whole, (pid,)),
     }
 
 
-def raise_walls(read: Iterable[str], write: Iterable[str]) -> None:
-    """Shut this thread, and all that it starts, in: from now on it opens only what is at or below these paths.
+def raise_walls(read: Iterable[str], write: Iterable[str], threads: Callable[[], None]) -> None:
+    """Shut this process, of one thread, in: from now on it opens only what is at or below these paths.
 
+    `threads` starts those that it needs beside: between the walls, since a thread has the wall of files of the one that
+    starts it, and that of calls is put round all at once and lets no other be started.
     Walls that this kernel does not have are left out. Raises OSError where it has one and it cannot be raised.
     """
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
     if landlock_version() >= LEAST_VERSION:
         shut_files(read, write)
+    threads()
     if has_filters():
         shut_calls()
 
@@ -179,7 +184,9 @@ def look() -> list[Check]:
         )
     if has_filters():
         calls = Check(
-            "wasm system calls", Level.PASS, f"seccomp: a module's process has {len(CALLS)} calls, none to a network"
+            "wasm system calls",
+            Level.PASS,
+            f"seccomp: a module's process has {len(CALLS)} calls, none to a network or for a thread",
         )
     else:
         calls = Check(
@@ -234,11 +241,14 @@ def has_filters() -> bool:
 
 
 def shut_calls() -> None:
-    """Refuse this thread, and those that it starts, every call that is not in CALLS."""
-    code = program(MACHINES[os.uname().machine], os.getpid())
+    """Refuse every thread of this process each call that is not in CALLS."""
+    machine = MACHINES[os.uname().machine]
+    code = program(machine, os.getpid())
     buffer = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // _INSTRUCTION.size, ctypes.addressof(buffer))
-    _prctl(PR_SET_SECCOMP, MODE_FILTER, header)
+    left_out = _checked(_syscall(machine.seccomp, SET_MODE_FILTER, ALL_THREADS, header))
+    if left_out:
+        raise OSError(errno.EBUSY, f"thread {left_out} has a filter of its own")
 
 
 _INSTRUCTION: Final = struct.Struct("<HBBI")

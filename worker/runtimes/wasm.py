@@ -37,6 +37,8 @@ from worker.runtimes.base import (
     SandboxLimits,
     check_outputs,
     guest_env,
+    measure,
+    over_cap,
     wasm_late,
     wasm_no_room,
 )
@@ -51,6 +53,8 @@ KILL_AFTER_SECONDS = 5
 # One that is not over when its lease needs the answer is killed this much later: the decline must still be mined.
 LATE_SECONDS = 0.5
 POLL_SECONDS = 0.1
+WALK_SHARE = 4
+"""A walk through what a child wrote is followed by four times the processor's time that it took without one."""
 MAX_RESULT_BYTES = 64 * 1024
 STARTED = {"phase": "run"}
 """What a child says when its guest starts."""
@@ -142,13 +146,15 @@ class WasmRuntime:
     def _supervise(
         self, message: dict[str, Any], request: RunRequest, cancel: threading.Event, on_log: LogSink | None
     ) -> RunResult:
-        """Start the child, follow its three pipes, kill it on cancel or past its time, and name the end."""
+        """Start the child, follow its three pipes, kill it on cancel, past its time or its bounds, and name the end."""
         begun = time.monotonic()
         child, result_fd = _start(request.unit)
+        watch = Watch(child.pid, request, Path(message["tmp_dir"]))
         assert child.stdin and child.stdout and child.stderr
         said = _Said(request.limits, on_log)
         deadline = min(begun + COMPILE_SECONDS, request.until)
         killed: RunStatus | None = None
+        excess = ""
         with child, selectors.DefaultSelector() as pipes:
             pipes.register(child.stdout, selectors.EVENT_READ, "stdout")
             pipes.register(child.stderr, selectors.EVENT_READ, "stderr")
@@ -160,6 +166,9 @@ class WasmRuntime:
                 while pipes.get_map():
                     if killed is None and (cancel.is_set() or time.monotonic() > deadline):
                         killed = RunStatus.CANCELLED if cancel.is_set() else RunStatus.TIMEOUT
+                        child.kill()
+                    elif killed is None and (excess := watch.excess()):
+                        killed = RunStatus.TRAP
                         child.kill()
                     for key, _ in pipes.select(POLL_SECONDS):
                         chunk = os.read(key.fd, 1 << 16)
@@ -174,9 +183,10 @@ class WasmRuntime:
                         deadline = min(end, request.until + LATE_SECONDS)
             finally:
                 child.kill()
+                watch.close()
                 os.close(result_fd)
         wall = time.monotonic() - (said.running_since or begun)
-        result = _name_end(said, child.returncode, killed, request)
+        result = _name_end(said, child.returncode, killed, request, excess)
         return replace(
             result,
             wall_seconds=wall,
@@ -209,6 +219,56 @@ def _start(unit: str) -> tuple[subprocess.Popen[bytes], int]:
     finally:
         os.close(write_fd)
     return child, read_fd
+
+
+class Watch:
+    """Look at what a child holds of memory, /out and /tmp.
+
+    An engine without a hole stays within these bounds whatever its module does: what passes them broke out of it. No
+    limit of the kernel's holds there: RLIMIT_DATA forgets memory that is written and then made read-only, and none
+    counts files.
+    """
+
+    def __init__(self, pid: int, request: RunRequest, tmp: Path) -> None:
+        # Opened before the child hides from other programs of its user.
+        self._status = os.open(f"/proc/{pid}/status", os.O_RDONLY)
+        # RLIMIT_DATA, and compiled code, which it does not count, within the engine's own.
+        self._memory = _memory_of(request) + 2 * ENGINE_BYTES
+        self._folders = (
+            ("/out", request.out_dir, request.volume, request.limits.out_bytes),
+            ("/tmp", tmp, None, request.limits.tmp_bytes),
+        )
+        self._next_look = self._next_walk = 0.0
+
+    def close(self) -> None:
+        """Look no more."""
+        os.close(self._status)
+
+    def excess(self) -> str:
+        """Return what the child holds too much of, where it is time to look; "" where there is nothing."""
+        now = time.monotonic()
+        if now < self._next_look:
+            return ""
+        self._next_look = now + POLL_SECONDS
+        held = memory_of(os.pread(self._status, 1 << 13, 0))
+        if held > self._memory:
+            return f"it holds {held} bytes of memory, more than the {self._memory} that its limits leave"
+        if now >= self._next_walk:
+            begun = time.thread_time()
+            for name, folder, volume, cap in self._folders:
+                if excess := over_cap(measure(folder, volume), cap, name):
+                    return excess
+            self._next_walk = time.monotonic() + WALK_SHARE * (time.thread_time() - begun)
+        return ""
+
+
+def memory_of(status: bytes) -> int:
+    """Return the bytes of memory that are a process's own, swapped ones included, from its /proc/PID/status."""
+    return sum(
+        int(line.split()[1]) << 10
+        for line in status.splitlines()
+        if line.startswith((b"RssAnon:", b"RssShmem:", b"VmSwap:"))
+    )
 
 
 class _Said:
@@ -271,16 +331,18 @@ def _no_module(path: Path | None) -> RunResult:
     return RunResult(RunStatus.BAD_INPUT, f"the module file {path} does not exist")
 
 
-def _name_end(said: _Said, code: int, killed: RunStatus | None, request: RunRequest) -> RunResult:
-    """Name the end of a child: by its own answer, unless it was cancelled or gave none."""
+def _name_end(said: _Said, code: int, killed: RunStatus | None, request: RunRequest, excess: str = "") -> RunResult:
+    """Name the end of a child: by its own answer, unless it was cancelled, held too much or gave none."""
     if killed is RunStatus.CANCELLED:
         return RunResult(RunStatus.CANCELLED, "cancelled")
     try:
         answer = said.last_answer()
     except ValueError as nonsense:
+        excess = excess or f"it answered as none of ours does ({nonsense})"
+    if excess:
         return RunResult(
             RunStatus.BAD_INPUT if said.running_since is None else RunStatus.TRAP,
-            f"the sandbox process answered as none of ours does ({nonsense}): its module broke out of the engine",
+            f"the module broke out of the engine: {excess}",
         )
     if answer is None:
         return _name_death(said, code, killed, request)

@@ -66,7 +66,9 @@ MAX_TABLE_ELEMENTS = 1_000_000
 NO_LIMIT_FUEL = (1 << 63) - 1
 # The engine reserves 4 GiB of addresses for a linear memory so that it needs no bounds checks; only what is written
 # counts as data.
-ADDRESS_SLACK = 12 << 30
+ADDRESS_SLACK = 6 << 30
+# As far as a container goes ahead of the worker where the machine has no memory left.
+OOM_SCORE = 500
 MAX_DETAIL = 1000  # characters: a module may name what it imports as long as it likes
 # A trap while the memory is this close to its cap is named out of memory: guests that fail to grow abort.
 NEARLY_FULL_BYTES = 1 << 20
@@ -165,16 +167,43 @@ def write_all(fd: int, data: bytes) -> None:
         data = data[os.write(fd, data) :]
 
 
+class Clock(threading.Thread):
+    """End a guest at its time: the one thread beside the guest's, started before the walls let no other be."""
+
+    def __init__(self, engine: wasmtime.Engine) -> None:
+        super().__init__(daemon=True)
+        self._engine = engine
+        self._seconds = 0.0
+        self._wound = threading.Event()
+        self._stopped = threading.Event()
+        self.rang = threading.Event()
+
+    def wind(self, seconds: float) -> None:
+        """Let the guest have so many seconds from now on."""
+        self._seconds = seconds
+        self._wound.set()
+
+    def stop(self) -> None:
+        """End nothing any more."""
+        self._stopped.set()
+        self._wound.set()
+
+    def run(self) -> None:
+        """Wait for the time, and for the end of it."""
+        self._wound.wait()
+        if not self._stopped.wait(self._seconds):
+            self.rang.set()
+            self._engine.increment_epoch()
+
+
 class Meter:
     """Bound one run: `fuel` (None: not metered) for the guest's instructions and for host calls, and its wall time."""
 
-    def __init__(self, engine: wasmtime.Engine, store: wasmtime.Store, fuel: int | None, wall_seconds: int) -> None:
+    def __init__(self, clock: Clock, store: wasmtime.Store, fuel: int | None, wall_seconds: int) -> None:
         self.limit = fuel if fuel is not None else NO_LIMIT_FUEL
-        self._engine = engine
+        self._clock = clock
         self._store = store
-        self._expired = threading.Event()
         self._wall_seconds = wall_seconds
-        self._timer: threading.Timer | None = None
         store.set_fuel(self.limit)
         store.set_epoch_deadline(1)
 
@@ -184,23 +213,12 @@ class Meter:
         Returns the seconds that are left, where they are fewer than the wall seconds; None where they are not.
         """
         left = self._wall_seconds if until is None else max(0.0, until - time.monotonic())
-        self._timer = threading.Timer(min(left, self._wall_seconds), self._expire)
-        self._timer.daemon = True
-        self._timer.start()
+        self._clock.wind(min(left, self._wall_seconds))
         return left if left < self._wall_seconds else None
-
-    def stop(self) -> None:
-        """Stop the wall clock."""
-        if self._timer is not None:
-            self._timer.cancel()
-
-    def _expire(self) -> None:
-        self._expired.set()
-        self._engine.increment_epoch()
 
     def charge(self, amount: int) -> None:
         """Take the fuel of a host call. Raises OutOfFuel, TimeUp."""
-        if self._expired.is_set():
+        if self._clock.rang.is_set():
             raise wasi.TimeUp
         left = self._store.get_fuel()
         if left < amount:
@@ -279,9 +297,9 @@ def end_of(guest: Callable[[], None], host: wasi.Wasi, limit: int, request: dict
 
 
 def run(
-    engine: wasmtime.Engine, request: dict[str, Any], started: Callable[[], None], held: Callable[[], int]
+    engine: wasmtime.Engine, clock: Clock, request: dict[str, Any], started: Callable[[], None], held: Callable[[], int]
 ) -> dict[str, Any]:
-    """Compile and run one unit; return {status, detail, exit_code, fuel_used}.
+    """Compile and run one unit by a `clock` of the `engine`; return {status, detail, exit_code, fuel_used}.
 
     `started()` is called when the guest's first instruction is next, and starts the wall clock; `held()` are the bytes
     that this process holds. Raises MemoryError where it met its cap.
@@ -300,7 +318,7 @@ def run(
     store.set_limits(
         memory_size=request["memory_bytes"], table_elements=MAX_TABLE_ELEMENTS, instances=1, tables=64, memories=1
     )
-    meter = Meter(engine, store, request["fuel"], request["wall_seconds"])
+    meter = Meter(clock, store, request["fuel"], request["wall_seconds"])
     host = wasi.Wasi(
         args=request["command"],
         env=request["env"],
@@ -314,7 +332,7 @@ def run(
     started()
     late = meter.start(request["until"])
     answer = end_of(lambda: enter(linker, store, module, host), host, meter.limit, request)
-    meter.stop()
+    clock.stop()
     if late is not None and answer["status"] == "timeout":
         return {"status": "bad_input", "detail": wasm_late(late, request["wall_seconds"])}
     # At the deadline the count of the running loop is in a register and lost; a time is not reproducible anyway.
@@ -360,13 +378,25 @@ def confine(request: dict[str, Any]) -> None:
         _, hard = resource.getrlimit(kind)
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (value, value))
+    offer_memory()
     ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
     os.umask(0o077)
 
 
+def offer_memory() -> None:
+    """Let this process be killed before the worker where the machine has no memory left."""
+    path = Path("/proc/self/oom_score_adj")
+    if int(path.read_text()) < OOM_SCORE:  # nobody but root may lower what the worker has
+        path.write_text(str(OOM_SCORE))
+
+
 def held_bytes(statm: int) -> int:
-    """Return the bytes that count for this process's cap, from its open /proc/self/statm."""
-    return int(os.pread(statm, 256, 0).split()[5]) * resource.getpagesize()
+    """Return the bytes that count for this process's cap, from its open /proc/self/statm.
+
+    RLIMIT_DATA counts what can be written, and what is resident counts the compiled code too, which cannot.
+    """
+    _, resident, shared, _, _, data, _ = map(int, os.pread(statm, 256, 0).split())
+    return max(data, resident - shared) * resource.getpagesize()
 
 
 def die_with_parent() -> None:
@@ -384,17 +414,19 @@ def main() -> None:
     request = json.loads(sys.stdin.buffer.read())
     confine(request)
     statm = os.open("/proc/self/statm", os.O_RDONLY)
-    engine = make_engine()  # loads the engine's library, whose file is out of reach from the next line on
+    engine = make_engine()  # loads the engine's library, whose file is out of reach behind the walls
+    clock = Clock(engine)
     walls.raise_walls(
         read=[request[name] for name in ("module", "in_dir", "job_dir")],
         write=[request[name] for name in ("out_dir", "tmp_dir")],
+        threads=clock.start,
     )
 
     def say(message: dict[str, Any]) -> None:
         write_all(result_fd, json.dumps(message).encode() + b"\n")
 
     try:
-        answer = run(engine, request, lambda: say({"phase": "run"}), lambda: held_bytes(statm))
+        answer = run(engine, clock, request, lambda: say({"phase": "run"}), lambda: held_bytes(statm))
     except MemoryError:
         answer = {"status": "bad_input", "detail": wasm_no_room(request["memory_bytes"], request["engine_bytes"])}
     say({**answer, "detail": brief(answer["detail"], MAX_DETAIL)})

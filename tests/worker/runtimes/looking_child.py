@@ -1,5 +1,6 @@
 """A sandbox child that says what it sees of the rules it lives under, for test_profiles.py: the real one, but where it
-would compile the module it prints one line of JSON and stays for a moment, to be looked at from outside.
+would compile the module it prints one line of JSON, stays for a moment, to be looked at from outside, and then
+holds too much.
 
 The unit's argument is the path of the worker's key. A label that ends in -plain leaves all rules out: the control.
 """
@@ -8,10 +9,12 @@ from __future__ import annotations
 
 import ctypes
 import json
+import mmap
 import os
 import resource
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -59,16 +62,42 @@ def call(name: str) -> None:
         raise OSError(38, "the kernel does not have it")
 
 
+def hold_too_much() -> None:
+    """Put more into /tmp than its cap, and wait for what comes of it."""
+    file = os.open(f"{REQUEST['tmp_dir']}/file", os.O_CREAT | os.O_RDWR)
+    os.ftruncate(file, REQUEST["tmp_bytes"] + 1)
+    time.sleep(0 if sys.argv[1].endswith("-plain") else 10)
+
+
+def start_thread() -> None:
+    try:
+        threading.Thread(target=lambda: None).start()
+    except RuntimeError as refused:
+        raise OSError(str(refused)) from None
+
+
+def make_hidden() -> None:
+    out = os.open(REQUEST["out_dir"], os.O_RDONLY)
+    try:
+        os.mkdir("hidden", 0o300, dir_fd=out)
+    finally:
+        os.close(out)
+
+
 def look(_engine: object, _path: str, _memory: int) -> None:
     key = REQUEST["command"][1]
     SEEN["works"] = {
         "key": works(lambda: os.close(os.open(key, os.O_RDONLY))),
         "socket": works(lambda: socket.socket(socket.AF_UNIX).close()),
         "fork": works(fork),
+        "thread": works(start_thread),
+        "shared": works(lambda: mmap.mmap(-1, 4096, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS).close()),
+        "hidden": works(make_hidden),
         **{name: works(lambda name=name: call(name)) for name in ("ptrace", "mount")},  # type: ignore[misc]
     }
     os.write(1, json.dumps(SEEN).encode() + b"\n")
     time.sleep(0.5)
+    hold_too_much()
     raise wasm_child.ModuleRefused("looked")
 
 
@@ -81,10 +110,12 @@ def main() -> None:
         if not plain:
             confine(request)
 
-    def then(**paths: list[str]) -> None:
+    def then(*, threads: Callable[[], None], **paths: list[str]) -> None:
         look_before()
-        if not plain:
-            raise_walls(**paths)
+        if plain:
+            threads()
+        else:
+            raise_walls(threads=threads, **paths)
 
     wasm_child.confine = keep
     walls.raise_walls = then  # type: ignore[assignment]

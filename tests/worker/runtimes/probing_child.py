@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import json
+import mmap
 import os
 import resource
 import signal
@@ -24,6 +25,7 @@ from typing import Any
 from worker.runtimes import walls, wasm_child
 
 PARENT = os.getppid()
+MAP_GROWSDOWN = 0x100
 REQUEST: dict[str, Any] = {}
 
 # name -> number on x86-64 and arm64, arguments with which the call works or fails by what it is given, not at the door
@@ -80,8 +82,25 @@ def say_hello(port: int) -> None:
 
 def thread() -> None:
     done = threading.Event()
-    threading.Thread(target=done.set).start()
+    try:
+        threading.Thread(target=done.set).start()
+    except RuntimeError as refused:
+        raise OSError(str(refused)) from None
     assert done.wait(10)
+
+
+def hidden(out: Path) -> Path:
+    """Make a folder that takes files and that nobody but root can list."""
+    here = os.open(out, os.O_RDONLY)
+    try:
+        os.mkdir("hidden", 0o300, dir_fd=here)
+    finally:
+        os.close(here)
+    return out / "hidden"
+
+
+def take_memory(flags: int) -> None:
+    mmap.mmap(-1, 1 << 20, flags | mmap.MAP_ANONYMOUS).close()
 
 
 def make_and_move(folder: Path) -> None:
@@ -120,12 +139,16 @@ def attempts(request: dict[str, Any], key: Path, port: int) -> dict[str, Callabl
         "open a socket": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close(),
         "open a local socket": lambda: socket.socket(socket.AF_UNIX).close(),
         "call the worker's port": lambda: say_hello(port),
+        "start a thread": thread,
+        "hold memory that is shared": lambda: take_memory(mmap.MAP_SHARED),
+        "hold memory that grows like a stack": lambda: take_memory(mmap.MAP_PRIVATE | MAP_GROWSDOWN),
+        "hide files from their owner": lambda: os.rmdir(hidden(out)),
     }
     wanted: dict[str, Callable[[], object]] = {
         "unit: read its inputs": (Path(request["in_dir"]) / "data.txt").read_bytes,
         "unit: read its module": Path(request["module"]).read_bytes,
         "unit: use its outputs": lambda: make_and_move(out),
-        "unit: start a thread": thread,
+        "unit: hold memory of its own": lambda: take_memory(mmap.MAP_PRIVATE),
         "unit: sleep": lambda: time.sleep(0.001),
     }
     return theft | {name: lambda name=name: kernel_takes(name) for name in CALLS} | wanted  # type: ignore[misc]

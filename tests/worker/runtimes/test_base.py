@@ -119,6 +119,27 @@ def test_measure__sparse_file__counts_in_full(out: Path) -> None:
     assert base.measure(out).size == 10**12
 
 
+def test_measure__file_that_is_moved_under_the_walk__counts_once(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that writes a file and then gives it its name must not look as if it held two."""
+    for name in ("a", "b"):
+        (out / name).mkdir()
+    opened: list[str] = []
+    plain = os.open
+
+    def opening(path: Any, *values: Any, **named: Any) -> int:
+        if path in ("a", "b"):
+            if opened:
+                os.rename(out / opened[0] / "file", out / path / "file")
+            else:
+                (out / path / "file").write_text("text")
+            opened.append(path)
+        return plain(path, *values, **named)
+
+    monkeypatch.setattr(os, "open", opening)
+    tree = base.measure(out)
+    assert len(opened) == 2 and (tree.size, tree.entries) == (4, 3)
+
+
 def preallocate(path: Path, size: int) -> None:
     """Give a file blocks beyond its end, which its size does not show."""
     with path.open("wb") as file:

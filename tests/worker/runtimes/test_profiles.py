@@ -24,7 +24,7 @@ from tests.worker.runtimes.engines import ENGINES, MIB, NUMPY, Kind, rules
 from tests.worker.wasm_tools import command, from_text
 from worker.runtimes import docker as docker_runtime
 from worker.runtimes import docker_engine, docker_request, walls, wasm, wasm_child
-from worker.runtimes.base import Level, OutputRule, RunRequest, RunStatus, SandboxLimits
+from worker.runtimes.base import Level, OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
 from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE
 
@@ -437,9 +437,12 @@ class Child:
     environ: set[str]
     files: list[str]
     own_session: bool
+    oom: int
+    filters: set[str]
+    end: RunResult | None = None
 
 
-def look_into_child(folder: Path, label: str) -> Child:
+def look_into_child(folder: Path, label: str, *, plain: bool = False) -> Child:
     for name in ("in", "job", "out", "scratch"):
         (folder / name).mkdir()
     (folder / "key.json").write_text("secret")
@@ -459,6 +462,13 @@ def look_into_child(folder: Path, label: str) -> Child:
                 {item.partition(b"=")[0].decode() for item in variables if item},
                 [os.readlink(fd).partition(":")[0].replace(str(pid), "self") for fd in (here / "fd").iterdir()],
                 own_session=os.getsid(pid) == pid,
+                filters={
+                    line.split()[1]
+                    for task in (here / "task").iterdir()
+                    for line in (task / "status").read_text().splitlines()
+                    if line.startswith("Seccomp:")
+                },
+                oom=int((here / "oom_score_adj").read_text()),
             )
         )
 
@@ -473,8 +483,11 @@ def look_into_child(folder: Path, label: str) -> Child:
     )
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wasm, "CHILD", "tests.worker.runtimes.looking_child")
+        if plain:
+            patch.setattr(wasm.Watch, "excess", lambda _: "")
         result = wasm.WasmRuntime(folder / "scratch").run(request, threading.Event(), on_log)
     assert seen, result
+    seen[0].end = result
     return seen[0]
 
 
@@ -508,6 +521,11 @@ def sees_memory_of_child(it: Child) -> None:
     assert limit(it, "AS") == (64 << 20) + wasm_child.ADDRESS_SLACK
 
 
+def sees_watch(it: Child) -> None:
+    assert it.end is not None and it.end.status is RunStatus.BAD_INPUT
+    assert "/tmp holds 4194305 bytes" in it.end.detail
+
+
 def sees_descriptors(it: Child) -> None:
     assert sorted(it.files) == ["/proc/self/statm", "pipe", "pipe", "pipe", "pipe"], it.files
 
@@ -523,14 +541,17 @@ WASM_LOOKS: Mapping[str, Callable[[Child], None]] = {
     "module": sees_module,
     "files": truth(lambda it: not it.inside["works"]["key"]),
     "system calls": truth(
-        lambda it: (
-            it.status["Seccomp"].strip() == "2" and not it.inside["works"]["ptrace"] and not it.inside["works"]["mount"]
-        )
+        lambda it: it.filters == {"2"} and not it.inside["works"]["ptrace"] and not it.inside["works"]["mount"]
     ),
     "network": truth(lambda it: not it.inside["works"]["socket"]),
     "programs": truth(lambda it: not it.inside["works"]["fork"]),
+    "threads": truth(lambda it: it.status["Threads"].strip() == "2" and not it.inside["works"]["thread"]),
+    "uncounted memory": truth(lambda it: not it.inside["works"]["shared"]),
+    "listed folders": truth(lambda it: not it.inside["works"]["hidden"]),
     "no new privileges": truth(lambda it: it.status["NoNewPrivs"].strip() == "1"),
     "memory": sees_memory_of_child,
+    "watch": sees_watch,
+    "out of memory": truth(lambda it: it.oom == wasm_child.OOM_SCORE == 500),
     "cpu time": truth(lambda it: 60 < limit(it, "CPU") < 1000),
     "open files": truth(lambda it: limit(it, "NOFILE") == 2 * wasm_child.MAX_FDS),
     "file size": truth(lambda it: limit(it, "FSIZE") == 8 << 20),
@@ -556,7 +577,7 @@ def test_wasm_profile__rule__stands(rule: str, child: Child) -> None:
 @walled
 def test_wasm_profile__child_without_its_rules__every_look_fails(tmp_path: Path) -> None:
     """Control. What is passed to a child, and what its engine does, no child leaves out."""
-    it = look_into_child(tmp_path, f"look-{os.getpid()}-plain")
+    it = look_into_child(tmp_path, f"look-{os.getpid()}-plain", plain=True)
     stood = []
     for rule, look in WASM_LOOKS.items():
         try:

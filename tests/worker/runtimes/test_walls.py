@@ -43,9 +43,13 @@ STOPPED_BY: dict[str, set[str]] = {
     "open a socket": {SYSTEM_CALLS},
     "open a local socket": {SYSTEM_CALLS},
     "call the worker's port": {SYSTEM_CALLS} | ({FILES} if VERSION >= 4 else set()),
+    "start a thread": {SYSTEM_CALLS},
+    "hold memory that is shared": {SYSTEM_CALLS},
+    "hold memory that grows like a stack": {SYSTEM_CALLS},
+    "hide files from their owner": {SYSTEM_CALLS},
     **{name: {SYSTEM_CALLS} for name in CALLS},
 }
-NEEDED = ("read its inputs", "read its module", "use its outputs", "start a thread", "sleep")
+NEEDED = ("read its inputs", "read its module", "use its outputs", "hold memory of its own", "sleep")
 
 Probe = Callable[..., tuple[dict[str, str], bool]]
 
@@ -159,9 +163,14 @@ def test_program__every_number_of_a_machine__is_left_where_it_is_in_the_table(na
 @pytest.mark.parametrize(
     ("call", "arguments", "allowed"),
     [
-        ("clone", (0x3D0F00,), True),  # a thread, as the C library makes it
-        ("clone", (0x0120_0011,), False),  # a process, as fork makes it
-        ("clone", (0x3D0F00 | 0x4000_0000,), False),  # a thread with a network of its own
+        ("mmap", (0, 4096, 3, 0x22), True),  # as the C library asks for memory
+        ("mmap", (0, 4096, 0, 0x4022), True),  # as the engine reserves addresses
+        ("mmap", (0, 4096, 3, 0x21), False),  # shared
+        ("mmap", (0, 4096, 3, 0x23), False),  # shared, by its second name
+        ("mmap", (0, 4096, 3, 0x122), False),  # grows like a stack
+        ("mmap", (0, 4096, 3, 0x4_0022), False),  # huge pages
+        ("mkdirat", (3, 0, 0o755), True),
+        ("mkdirat", (3, 0, 0o300), False),  # one that cannot be listed
         ("fcntl", (3, 1030), True),
         ("fcntl", (3, 8), False),  # who is told by a signal
         ("ioctl", (0, 0x5451), True),
@@ -222,5 +231,5 @@ def test_raise_walls__kernel_without_them__runs_the_unit_all_the_same(
     monkeypatch.setattr(walls, "has_filters", lambda: False)
     monkeypatch.setattr(walls, "shut_files", lambda *_: raised.append("files"))
     monkeypatch.setattr(walls, "shut_calls", lambda: raised.append("calls"))
-    walls.raise_walls([str(tmp_path)], [])
-    assert raised == []
+    walls.raise_walls([str(tmp_path)], [], lambda: raised.append("threads"))
+    assert raised == ["threads"]

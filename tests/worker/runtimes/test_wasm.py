@@ -19,7 +19,7 @@ import pytest
 
 from hearth.protocol.wasi import CHARGES, MAX_MODULE_BYTES
 from tests.worker.wasm_tools import ROOT, command, from_c, from_text
-from worker.runtimes import walls, wasi_abi, wasi_files, wasm, wasm_child
+from worker.runtimes import base, walls, wasi_abi, wasi_files, wasm, wasm_child
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 
 MIB = 1 << 20
@@ -150,8 +150,12 @@ def run_in_process(box: Box, request: RunRequest) -> str:
     read, write = os.dup(1), os.open(captured, os.O_CREAT | os.O_WRONLY)
     os.dup2(write, 1)
     try:
+        engine = wasm_child.make_engine()
+        clock = wasm_child.Clock(engine)
+        clock.start()
         wasm_child.run(
-            wasm_child.make_engine(),
+            engine,
+            clock,
             {
                 "module": str(request.module),
                 "until": None,
@@ -707,6 +711,67 @@ def test_name_end__answer_that_no_child_of_ours_gives__is_the_modules_doing(box:
         said.running_since = since
         ended = wasm._name_end(said, 1, None, request)
         assert (ended.status, "broke out of the engine" in ended.detail) == (status, True), ended
+
+
+# ---- what a child holds ----
+
+HOARD = """
+import ctypes, mmap, sys
+held = mmap.mmap(-1, 40 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+held.write(bytes(40 << 20))
+at = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(held)))
+assert ctypes.CDLL(None).mprotect(at, ctypes.c_size_t(40 << 20), mmap.PROT_READ) == 0
+print("held", flush=True)
+sys.stdin.read()
+"""
+"""Hold memory that RLIMIT_DATA forgets: it was written, and is read-only now."""
+
+
+@pytest.fixture
+def hoarder() -> Iterator[int]:
+    with subprocess.Popen([sys.executable, "-c", HOARD], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"held\n"
+        yield process.pid
+        process.kill()
+
+
+def excess_of(pid: int, box: Box, memory_bytes: int) -> str:
+    """Look once at what a process holds."""
+    watch = wasm.Watch(pid, box.request(Path("module"), limits={"memory_bytes": memory_bytes}), box.root / "scratch")
+    try:
+        return watch.excess()
+    finally:
+        watch.close()
+
+
+def test_watch__memory_that_was_made_read_only__is_too_much(
+    hoarder: int, box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The profit would be the machine's memory for the pay of a small job, at the cost of the other jobs."""
+    monkeypatch.setattr(wasm, "ENGINE_BYTES", 0)
+    assert "bytes of memory, more than the 33554432" in excess_of(hoarder, box, 32 * MIB)
+    assert excess_of(hoarder, box, 128 * MIB) == ""
+
+
+def test_held_bytes__memory_that_was_made_read_only__counts(hoarder: int) -> None:
+    """The engine's code is such memory: compiled, it must leave the job its own."""
+    statm = os.open(f"/proc/{hoarder}/statm", os.O_RDONLY)
+    try:
+        assert wasm_child.held_bytes(statm) > 40 * MIB
+    finally:
+        os.close(statm)
+
+
+@pytest.mark.parametrize("name", ["/out", "/tmp"])
+def test_watch__many_small_files__are_too_much(name: str, box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The profit would be every file that the disk can hold, for a few bytes of the caps."""
+    monkeypatch.setattr(base, "MAX_OUTPUT_ENTRIES", 10)
+    folder = box.root / {"/out": "out", "/tmp": "scratch"}[name]
+    for number in range(10):
+        (folder / str(number)).touch()
+    assert excess_of(os.getpid(), box, 1 << 32) == ""
+    (folder / "10").touch()
+    assert excess_of(os.getpid(), box, 1 << 32) == f"{name} holds more than 10 entries"
 
 
 def test_name_end__answer_that_was_cut_off__is_none(box: Box) -> None:
