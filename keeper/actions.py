@@ -47,6 +47,11 @@ class Skip:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Rest(Skip):
+    """Say that nothing is proposed for a node, or for a unit's whole job, for a while, since proposals were lost."""
+
+
 # ---- what is sent ----
 
 

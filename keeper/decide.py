@@ -4,12 +4,14 @@ Every unit that has not ended, the next untouched lease of every array and every
 action or a `Skip` with its reason, so that a user can see why nothing happens. An action is emitted only where the
 contracts' guards hold at `now` (and, for a guard that ends, still after `latency`), where its reward is worth its
 gas, and once this keeper's share of the jitter has passed: two keepers hash the same thing to different delays, so
-that each takes part of the work first and the other all that is left. Source: SPEC sections "Units" and "Keeper".
+that each takes part of the work first and the other all that is left. What proposals may be lost to a job or a node is
+bounded by `keeper.trust`. Source: SPEC sections "Units" and "Keeper".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +28,7 @@ from keeper.actions import (
     Expire,
     Propose,
     Reclaim,
+    Rest,
     Settle,
     Skip,
     node_id,
@@ -34,6 +37,7 @@ from keeper.actions import (
 from keeper.config import Config
 from keeper.match import Bucket, Winner, best_bucket, draw
 from keeper.snapshot import JobRow, Snapshot, UnitRow
+from keeper.trust import JOB_PATIENCE, NODE_PATIENCE, Record
 
 MAX_SETTLE: Final = 64
 MAX_LIVENESS: Final = 128
@@ -67,29 +71,34 @@ class _Decision:
         self.buckets: dict[tuple[Ask, str, frozenset[int]], Bucket | None] = {}
         self.due: list[_Due] = []
         self.known: dict[NodeId, Node] = {}
+        self.payee = config.payee.lower()
+        self.nodes = dict(snapshot.records)
+        self.jobs = {job.id: job.record for job in snapshot.jobs}
+        self.waiting: Counter[NodeId | JobId] = Counter()
+        """This keeper's proposals that may still be acked, by node and by job."""
+        self.resting: dict[NodeId, int] = {}
 
     def run(self) -> Iterator[Action | Skip]:
         jobs = sorted(self.snapshot.jobs, key=lambda job: (-formulas.tip(job.terms), job.id))
         for job in jobs:
             for row in job.units:
-                if formulas.has_live_proposal(row.unit, job.policy, self.now):
-                    self.reserve(row.best.node, formulas.bond(job.terms, job.policy))
+                self.take_stock(job, row)
+        yield from self.rests()
         for job in jobs:
-            stopped = self.lapsed_twice(job)
             for row in sorted(job.units, key=lambda row: row.index):
-                yield from self.unit(job, row, stopped)
-            yield from self.rest(job, stopped)
+                yield from self.unit(job, row)
+            yield from self.rest(job)
         yield from self.settlements()
         yield from self.liveness()
 
     # ---- units ----
 
-    def unit(self, job: JobRow, row: UnitRow, stopped: str) -> Iterator[Action | Skip]:
+    def unit(self, job: JobRow, row: UnitRow) -> Iterator[Action | Skip]:
         name, unit = unit_id(job.id, row.index), row.unit
         if unit.state.terminal or unit.state == State.NONE:
             return
         if unit.state in (State.OPEN, State.BLOCKED):
-            yield self.open(job, row, name, stopped)
+            yield self.open(job, row, name)
         elif unit.state == State.RUNNING:
             yield self.running(job, row, name)
         elif unit.state == State.CLOSING:
@@ -104,13 +113,13 @@ class _Decision:
         else:
             yield Skip(name, "in dispute")
 
-    def open(self, job: JobRow, row: UnitRow, name: str, stopped: str) -> Action | Skip:
+    def open(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         expired = self.expired(job, row.index, name)
         if expired:
             return expired
         if row.unit.state == State.BLOCKED:
             return Skip(name, "waits for its parents")
-        return self.proposal(job, row, name, stopped, follows=False)
+        return self.proposal(job, row, name, follows=False)
 
     def expired(self, job: JobRow, index: int, name: str) -> Action | Skip | None:
         since = formulas.expirable_from(job.terms, job.policy)
@@ -145,7 +154,7 @@ class _Decision:
 
     # ---- matching ----
 
-    def rest(self, job: JobRow, stopped: str) -> Iterator[Action | Skip]:
+    def rest(self, job: JobRow) -> Iterator[Action | Skip]:
         """Yield what to do about the leases of an array that nobody has touched."""
         header = job.header
         if header is None or header.closed or header.touched >= job.terms.leases:
@@ -155,58 +164,49 @@ class _Decision:
         if expired:
             yield expired
             return
-        last = min(header.touched + self.burst(job), job.terms.leases)
+        last = min(header.touched + self.config.burst, job.terms.leases)
         for index in range(header.touched, last):
             fresh = UnitRow(index, Unit(state=State.OPEN, started=max(header.opened, job.since)))
             name = unit_id(job.id, index)
-            said = self.proposal(job, fresh, name, stopped, follows=index > header.touched, untouched=True)
+            said = self.proposal(job, fresh, name, follows=index > header.touched, untouched=True)
             if isinstance(said, Skip):
                 if index == header.touched:
                     yield said
                 return
             yield said
 
-    def burst(self, job: JobRow) -> int:
-        """Return how many of an array's leases are proposed for at once: one, until a node has taken one of them.
-
-        A stranger with an array and a node that never acks would else cost this keeper a burst of gas for one post,
-        which only one that may lose so much takes the risk of.
-        """
-        assert job.header is not None
-        taken = job.header.touched > len(job.units) or any(row.unit.attempts for row in job.units)
-        gas = self.config.burst * self.config.gas.propose_next
-        risk = self.config.cost_of(gas, self.snapshot.gas_price)
-        return self.config.burst if taken or self.config.max_loss >= risk else 1
-
     def proposal(
-        self, job: JobRow, row: UnitRow, name: str, stopped: str, *, follows: bool, untouched: bool = False
+        self, job: JobRow, row: UnitRow, name: str, *, follows: bool, untouched: bool = False
     ) -> Action | Skip:
         terms, policy, now, config = job.terms, job.policy, self.now, self.config
         read = formulas.with_lapse(row.unit, row.best, policy, now)
         live = formulas.has_live_proposal(row.unit, policy, now)
-        refusal = self.no_proposal(job, read, live, stopped)
+        own = live and self.is_own(row)
+        refusal = self.no_proposal(job, read, live)
         if refusal:
             return Skip(name, refusal)
+        refused = self.distrusts(job, name, own)
+        if refused:
+            return refused
         lapsed = row.unit.window_end + policy.ack_time if row.unit.window_end and not live else 0
         wait = None if follows else self.waits(name, max(read.started, lapsed), "")
         if wait:
             return wait
         match = self.match(job, row, read)
         if match is None:
-            excluded = f"; node {read.node} is excluded, since it had the unit last" if read.node else ""
-            return Skip(name, f"no node can take it now{excluded}")
+            return self.unmatched(job, row, read, name)
         if live and (match.key <= row.best.key or match.node == row.best.node):
             return Skip(name, f"node {row.best.node} is the best proposal until {read.window_end}")
         gas = config.gas.improve if live else config.gas.propose_next if untouched else config.gas.propose
-        own = live and row.best.payee.lower() == config.payee.lower()
         reward = 0 if own else formulas.tip(terms) * config.ack_bps // BPS
         refused = self.worth(name, reward, gas)
         if refused:
             return refused
         self.reserve(match.node, formulas.bond(terms, policy))
+        self.waiting.update((job.id, match.node))
         return Propose(job.id, row.index, match.node, match.key, live, follows, reward=reward, gas=gas)
 
-    def no_proposal(self, job: JobRow, read: Unit, live: bool, stopped: str) -> str:
+    def no_proposal(self, job: JobRow, read: Unit, live: bool) -> str:
         """Return why a unit (its lapse applied) takes no proposal of ours now, "" where it does."""
         terms, policy, soon = job.terms, job.policy, self.now + self.config.latency
         if terms.match_window == 0:
@@ -215,37 +215,105 @@ class _Decision:
             return "its job is closed"
         if read.lapses >= formulas.MAX_LAPSES:
             return "two nodes let it lapse: claims only"
-        if stopped:
-            return stopped
         if live and self.now >= read.window_end:
             return f"its node may ack until {read.window_end + policy.ack_time}"
         if live and soon >= read.window_end:
             return f"its window closes at {read.window_end}, too soon to improve"
-        if not formulas.has_time(terms, policy, soon):
+        answered_by = (read.window_end if live else soon + terms.match_window) + policy.ack_time
+        if not formulas.has_time(terms, policy, answered_by):
             return (
-                f"no time is left before its deadline; it can be expired from {formulas.expirable_from(terms, policy)}"
+                "no time is left for an ack before its deadline; "
+                f"it can be expired from {formulas.expirable_from(terms, policy)}"
             )
         return ""
 
-    def lapsed_twice(self, job: JobRow) -> str:
-        """Return why the job is no longer proposed for: two different nodes let its units lapse. "" otherwise."""
-        silent: set[int] = set()
-        for row in job.units:
-            read = formulas.with_lapse(row.unit, row.best, job.policy, self.now)
-            if read.state == State.OPEN and read.lapses:
-                silent.add(read.node)
-                if read.lapses > 1:  # the node of the first lapse was barred from the second proposal
-                    silent.add(0)
-        return "two nodes let this job lapse" if len(silent) > 1 else ""
-
     def match(self, job: JobRow, row: UnitRow, read: Unit) -> Winner | None:
+        """Return the node to propose: of a job that has lost proposals, one that owes none where one fits."""
+        shut = {*self.resting, *self.busy_nodes(), *self.full(formulas.ask_of(job.terms, job.policy)), int(read.node)}
+        if self.jobs[job.id].score < 0:
+            owing = {number for number, record in self.nodes.items() if record.score < 0}
+            found = self.winner(job, row, shut | owing)
+            if found is not None:
+                return found
+        return self.winner(job, row, shut)
+
+    def winner(self, job: JobRow, row: UnitRow, barred: Iterable[int]) -> Winner | None:
         ask = formulas.ask_of(job.terms, job.policy)
-        barred = frozenset({int(read.node), *self.full(ask)})
-        key = (ask, job.terms.submitter, barred)
+        key = (ask, job.terms.submitter, frozenset(barred))
         if key not in self.buckets:
-            self.buckets[key] = best_bucket(self.snapshot.nodes, ask, job.terms.submitter, sorted(barred))
+            self.buckets[key] = best_bucket(self.snapshot.nodes, ask, job.terms.submitter, sorted(key[2]))
         bucket = self.buckets[key]
         return None if bucket is None else draw(bucket, formulas.seed(job.id, row.index, row.unit.attempts))
+
+    def unmatched(self, job: JobRow, row: UnitRow, read: Unit, name: str) -> Skip:
+        """Say why no node is proposed, and of one that fits but is not trusted now, until when."""
+        excluded = f"; node {read.node} is excluded, since it had the unit last" if read.node else ""
+        why = f"no node can take it now{excluded}"
+        fits = self.winner(job, row, {*self.full(formulas.ask_of(job.terms, job.policy)), int(read.node)})
+        if fits is None:
+            return Skip(name, why)
+        if fits.node in self.resting:
+            return Skip(name, f"{why}; {self.rest_of(fits.node)}")
+        return Skip(name, f"{why}; node {fits.node} has {self.waiting[fits.node]} proposals of ours to answer first")
+
+    # ---- trust ----
+
+    def is_own(self, row: UnitRow) -> bool:
+        return row.best.payee.lower() == self.payee
+
+    def take_stock(self, job: JobRow, row: UnitRow) -> None:
+        """Count a unit's proposal: as a slot that it will take, and, where it is ours, as waiting or lapsed."""
+        if row.unit.state != State.OPEN or not row.unit.window_end:
+            return
+        node, until = row.best.node, row.unit.window_end + job.policy.ack_time
+        live = self.now < until
+        if live:
+            self.reserve(node, formulas.bond(job.terms, job.policy))
+        if self.is_own(row) and live:
+            self.waiting.update((job.id, node))
+        elif self.is_own(row):
+            self.jobs[job.id] = self.jobs[job.id].lost(until)
+            self.nodes[node] = self.nodes.get(node, Record()).lost(until)
+
+    def rests(self) -> Iterator[Skip]:
+        """Yield the ready nodes that are left out, and remember them."""
+        for number, record in sorted(self.nodes.items()):
+            until = record.rests_until(NODE_PATIENCE)
+            if self.now < until:
+                self.resting[number] = until
+        for number in self.snapshot.nodes.ids[np.isin(self.snapshot.nodes.ids, list(self.resting))]:
+            yield Rest(node_id(NodeId(int(number))), self.rest_of(NodeId(int(number))))
+
+    def rest_of(self, node: NodeId) -> str:
+        more, until = -self.nodes[node].score, self.resting[node]
+        return f"node {node} let {more} more of our proposals lapse than it acked: none until {until}"
+
+    def room(self, record: Record) -> int:
+        """Return how many proposals of one job, or of one node, may wait at once.
+
+        Who may lose a burst of gas takes that risk with all of whom nothing bad is known.
+        """
+        gas = self.config.burst * self.config.gas.propose_next
+        risk = self.config.cost_of(gas, self.snapshot.gas_price)
+        if record.score >= 0 and self.config.max_loss >= risk:
+            return max(self.config.burst, record.room)
+        return record.room
+
+    def distrusts(self, job: JobRow, name: str, own: bool) -> Skip | None:
+        """Return why no proposal is risked on a job now; `own`: it would replace one of ours."""
+        record, waiting = self.jobs[job.id], self.waiting[job.id] - own
+        until = record.rests_until(JOB_PATIENCE)
+        if self.now < until:
+            return Rest(name, f"its job lost {-record.score} more of our proposals than it acked: none until {until}")
+        if waiting >= self.room(record):
+            return Skip(name, f"{waiting} proposals of ours for its job are to be acked first")
+        return None
+
+    def busy_nodes(self) -> Iterator[NodeId]:
+        """Yield the nodes that have as many proposals of ours to answer as they are trusted with."""
+        for number in self.reserved:
+            if self.waiting[number] >= self.room(self.nodes.get(number, Record())):
+                yield number
 
     def reserve(self, node: NodeId, bond: int) -> None:
         held = self.reserved.setdefault(node, [0, 0])

@@ -57,6 +57,12 @@ class KeeperMetrics:
         self.units = Gauge("hearth_keeper_units", "Touched units that have not ended, by state", ["state"], registry=r)
         self.nodes = Gauge("hearth_keeper_nodes", "Registered nodes", registry=r)
         self.ready_nodes = Gauge("hearth_keeper_ready_nodes", "Nodes that can take a lease", registry=r)
+        self.resting = Gauge(
+            "hearth_keeper_resting",
+            "Nodes and jobs for which nothing is proposed for a while, since proposals were lost",
+            ["what"],
+            registry=r,
+        )
         self.ready = Gauge("hearth_keeper_ready", "1 while the keeper can do its work", registry=r)
         self.gas_capped = Gauge(
             "hearth_keeper_gas_capped", "1 while the limits on gas keep everything back", registry=r

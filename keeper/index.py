@@ -3,8 +3,9 @@
 Nodes: pages of `Lens.nodes`, written into the columns of `keeper.fleet.Fleet` at every block (beats emit no event).
 Units: every JobRegistry event after JobPosted carries the unit's new word, so a page of logs is decoded by copying
 32 bytes per log into a column of words. A row is kept per unit that has been touched and has not ended; an array of
-2**20 units is one entry with its header, plus its touched units. Nothing here is truth: a reorg, a lost file or a
-mismatch with the chain (`compare`) costs a rebuild and nothing else.
+2**20 units is one entry with its header, plus its touched units. What became of this keeper's own proposals, known by
+their payee, is kept by job and by node. Nothing here is truth: a reorg, a lost file or a mismatch with the chain
+(`compare`) costs a rebuild and nothing else.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError
 from hearth.chain.port import Log
-from hearth.market.events import EVENTS, JobPosted, Proposed, Split, UnitEvent, topic_of
+from hearth.market.events import EVENTS, JobPosted, Proposed, Split, Started, UnitEvent, topic_of
 from hearth.protocol import words
-from hearth.protocol.types import SENTINEL, Best, Header, JobId, Policy, State, Terms, Unit
+from hearth.protocol.types import SENTINEL, Best, Header, JobId, NodeId, Policy, State, Terms, Unit
 from hearth.protocol.words import TermsWords
 from keeper.columns import U64, lane_of, limbs_of
 from keeper.fleet import Fleet
 from keeper.snapshot import JobRow, UnitRow
+from keeper.trust import Record
 
 TERMS_BYTES: Final = 9 * 32
 _ZERO_INDEX: Final = bytes(32)
@@ -50,6 +52,16 @@ class _Job:
     view: JobRow | None = None
     terms: Terms | None = None
     policy: Policy | None = None
+    record: Record = Record()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A proposal of the payee's that its unit holds: its node, until when it may be acked, and the lapses before it."""
+
+    node: NodeId
+    until: int
+    lapses: int
 
 
 class Index:
@@ -61,6 +73,8 @@ class Index:
         """Logs read since the rebuild."""
         self.credited = 0
         """Base units that Escrow has credited to the payee, from the first block read."""
+        self.records: dict[NodeId, Record] = {}
+        """What became of the payee's proposals of each node, but for those that a unit still holds."""
         self._prefix = chain_id.to_bytes(32, "big") + bytes(12) + bytes.fromhex(registry[2:])
         self._payee = bytes.fromhex(payee.removeprefix("0x"))
         self._jobs: dict[bytes, _Job] = {}
@@ -71,6 +85,8 @@ class Index:
         self._seconds: U64 = np.zeros((capacity, 4), np.uint64)
         self._unread: set[bytes] = set()
         self._posted, self._proposed, self._split = topic_of(JobPosted), topic_of(Proposed), topic_of(Split)
+        self._started = topic_of(Started)
+        self._sent: dict[int, _Sent] = {}
         self._moves = _moves()
 
     def __len__(self) -> int:
@@ -88,7 +104,7 @@ class Index:
         data: list[bytes] = []
         best_rows: list[int] = []
         best: list[bytes] = []
-        known, moves, proposed = self._rows, self._moves, self._proposed
+        known, moves, proposed, sent = self._rows, self._moves, self._proposed, self._sent
         for log in logs:
             topics = log.topics
             kind = topics[0] if topics else b""
@@ -102,6 +118,10 @@ class Index:
                         continue
                 rows.append(row)
                 data.append(log.data[:32])
+                if row in sent:
+                    self._answer(row, kind, log.data)
+                if kind == proposed and log.data[44:64] == self._payee:
+                    self._remember(row, log.data)
                 if kind == proposed:
                     best_rows.append(row)
                     best.append(log.data[32:64])
@@ -187,6 +207,29 @@ class Index:
         header = words.unpack_header(word)
         entry.closed, entry.opened, entry.view = header.closed, header.opened, None
 
+    def _remember(self, row: int, data: bytes) -> None:
+        """Keep a proposal of the payee's until something else becomes of its unit; `data` is its event's."""
+        _, policy = self._read(self._jobs[self._keys[row][:32]])
+        unit = words.unpack_unit(int.from_bytes(data[:32], "big"))
+        best = words.unpack_best(int.from_bytes(data[32:64], "big"))
+        self._sent[row] = _Sent(best.node, unit.window_end + policy.ack_time, unit.lapses)
+
+    def _answer(self, row: int, kind: bytes, data: bytes) -> None:
+        """Record what became of the payee's proposal of a unit, by the unit's next event.
+
+        A unit that holds a live proposal takes no claim and no cancel, so a start before it lapses is its ack, and
+        what is neither that nor a better proposal comes after it lapsed.
+        """
+        entry, sent = self._jobs[self._keys[row][:32]], self._sent.pop(row)
+        unit = words.unpack_unit(int.from_bytes(data[:32], "big"))
+        node = self.records.get(sent.node, Record())
+        if kind == self._started and unit.started < sent.until:
+            entry.record, self.records[sent.node] = entry.record.acked(), node.acked().capped()
+            return
+        entry.record = entry.record.lost(sent.until)
+        if kind != self._proposed or unit.lapses > sent.lapses:
+            self.records[sent.node] = node.lost(sent.until)
+
     def _credit(self, log: Log) -> None:
         for start in range(0, 128, 32):
             share = log.data[start : start + 32]
@@ -246,7 +289,8 @@ class Index:
         counts = np.bincount(lane_of(self._words[rows], words.UNIT, "state"), minlength=16)
         return {state: int(counts[state]) for state in State if counts[state]}
 
-    def _view(self, entry: _Job) -> JobRow:
+    def _read(self, entry: _Job) -> tuple[Terms, Policy]:
+        """Return a job's terms and policy. Raises ChainError (RPC_LIES) where they are not those of its id."""
         if entry.terms is None or entry.policy is None:
             if keccak(self._prefix + entry.raw) != entry.id:
                 raise ChainError(
@@ -256,11 +300,15 @@ class Index:
                 )
             entry.terms = words.unpack_terms(_terms_words(entry.raw))
             entry.policy = words.unpack_policy(entry.terms.policy)
+        return entry.terms, entry.policy
+
+    def _view(self, entry: _Job) -> JobRow:
+        terms, policy = self._read(entry)
         units = tuple(self._unit(index, row) for index, row in entry.rows.items())
         header = None
         if entry.leases > 1:
             header = Header(closed=entry.closed, touched=entry.touched, opened=entry.opened)
-        entry.view = JobRow(entry.id, entry.terms, entry.policy, units, header, entry.since)
+        entry.view = JobRow(entry.id, terms, policy, units, header, entry.since, entry.record)
         return entry.view
 
     def _unit(self, index: int, row: int) -> UnitRow:

@@ -109,4 +109,5 @@ class Reader:
         view = self.index.fleet.at(head.timestamp, Immutables(parameters.dead_after, parameters.minimum_stake))
         fees = self._port.fees()
         price = fees.base_fee + fees.priority_fee
-        return Snapshot(head.number, head.timestamp, view, self._rows, parameters.liveness_fee, price)
+        fee, records = parameters.liveness_fee, dict(self.index.records)
+        return Snapshot(head.number, head.timestamp, view, self._rows, fee, price, records)

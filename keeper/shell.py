@@ -26,7 +26,7 @@ from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import units
 from hearth.protocol.types import ZERO_ADDRESS
-from keeper.actions import Action, Skip
+from keeper.actions import Action, Rest, Skip
 from keeper.config import Config
 from keeper.decide import decide
 from keeper.health import KeeperHealth
@@ -384,6 +384,10 @@ class Keeper:
             metrics.units.labels(state.name.lower()).set(count)
         metrics.nodes.set(len(self.reader.index.fleet))
         metrics.ready_nodes.set(len(cycle.snapshot.nodes.ids))
+        resting = {one.id.split("/")[0] for one in cycle.said if isinstance(one, Rest)}
+        nodes = sum(name.startswith("node ") for name in resting)
+        metrics.resting.labels("node").set(nodes)
+        metrics.resting.labels("job").set(len(resting) - nodes)
         rewards = self.ledger.rewards(self.reader.index.credited)
         metrics.rewards.set(rewards)
         metrics.profit.set(rewards - self.ledger.coin_cost)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from hearth.protocol.types import Best, Header, JobId, Policy, Terms, Unit
+from hearth.protocol.types import Best, Header, JobId, NodeId, Policy, Terms, Unit
 from keeper.fleet import Nodes
+from keeper.trust import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,8 @@ class JobRow:
     """A job with its units that have been touched and have not ended; a one-lease job has exactly one.
 
     `header` is None for a one-lease job. `since` is the chain second from which an array's next lease is untouched
-    and first in line.
+    and first in line. `record` tells of this keeper's own proposals that have been answered; those of the units that
+    still hold one are not in it.
     """
 
     id: JobId
@@ -31,11 +34,15 @@ class JobRow:
     units: tuple[UnitRow, ...]
     header: Header | None = None
     since: int = 0
+    record: Record = Record()
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The market at one block. `liveness_fee` is base units, `gas_price` wei per gas."""
+    """The market at one block. `liveness_fee` is base units, `gas_price` wei per gas.
+
+    `records` tells of this keeper's own proposals by node, as a job's record does.
+    """
 
     block: int
     time: int
@@ -43,3 +50,4 @@ class Snapshot:
     jobs: tuple[JobRow, ...]
     liveness_fee: int
     gas_price: int
+    records: Mapping[NodeId, Record] = field(default_factory=dict)

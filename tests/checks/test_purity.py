@@ -55,6 +55,7 @@ PROMISED = (
     "worker/decide",
     "hearth/spec/plan.py",
     "keeper/decide.py",
+    "keeper/trust.py",
     "keeper/tie_break.py",
     "keeper/match.py",
 )

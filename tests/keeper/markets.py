@@ -25,6 +25,7 @@ from hearth.protocol.types import (
 )
 from keeper.fleet import Fleet, encode_node
 from keeper.snapshot import JobRow, Snapshot, UnitRow
+from keeper.trust import Record
 from tests.kit import build
 
 NOW = 1_700_000_000
@@ -48,9 +49,16 @@ def write_fleet(nodes: tuple[Node, ...]) -> Fleet:
     return fleet
 
 
-def case_of(nodes: tuple[Node, ...], jobs: tuple[JobRow, ...], *, gas_price: int = 0, fee: int = 5) -> Case:
+def case_of(
+    nodes: tuple[Node, ...],
+    jobs: tuple[JobRow, ...],
+    *,
+    gas_price: int = 0,
+    fee: int = 5,
+    records: dict[NodeId, Record] | None = None,
+) -> Case:
     view = write_fleet(nodes).at(NOW, IMMUTABLES)
-    return Case(Snapshot(100, NOW, view, jobs, liveness_fee=fee, gas_price=gas_price), nodes)
+    return Case(Snapshot(100, NOW, view, jobs, fee, gas_price, records or {}), nodes)
 
 
 def node(number: int, **changes: object) -> Node:
@@ -167,7 +175,13 @@ def some_job(draw: st.DrawFn, number: int) -> JobRow:
         header = Header(closed=draw(st.integers(0, 4)) == 0, touched=len(rows), opened=NOW - 500)
     else:
         rows = (draw(some_unit(0)),)
-    return JobRow(JobId(number.to_bytes(32, "big")), base, policy, rows, header, NOW - draw(st.integers(0, 500)))
+    since = NOW - draw(st.integers(0, 500))
+    return JobRow(JobId(number.to_bytes(32, "big")), base, policy, rows, header, since, draw(some_record))
+
+
+some_record = st.builds(
+    Record, st.sampled_from([-3, -2, -1, 0, 0, 0, 1, 5]), st.sampled_from([0, NOW - 300, NOW - 59, NOW + 12])
+)
 
 
 @st.composite
@@ -175,4 +189,5 @@ def cases(draw: st.DrawFn) -> Case:
     nodes = draw(some_nodes())
     jobs = tuple(draw(some_job(i)) for i in range(1, draw(st.integers(1, 4)) + 1))
     price = draw(st.sampled_from([0, 0, 1, 50]))
-    return case_of(nodes, jobs, gas_price=price, fee=draw(st.sampled_from([0, 5, 10**6])))
+    known = draw(st.dictionaries(st.sampled_from([node.id for node in nodes]), some_record))
+    return case_of(nodes, jobs, gas_price=price, fee=draw(st.sampled_from([0, 5, 10**6])), records=known)

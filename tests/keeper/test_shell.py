@@ -110,6 +110,36 @@ def test_cycle__array__proposes_one_lease_per_free_slot_in_one_block(market: Liv
         assert world.best(terms, action.index).key == action.key
 
 
+def test_cycle__array_of_a_node_that_lets_lapse__costs_one_proposal_and_then_rests(market: LiveMarket) -> None:
+    """The profit test: a submitter and a node in league, who pay nothing for a lapse, draw proposals from a keeper."""
+    world = market.world
+    node = world.register()
+    terms = post(market, units=1 << 20, keeper_fee=10**16)
+    work: dict[str, Any] = {"jitter": "0s", "latency": "0s", "max_loss": "0"}
+    keeper, proposed = market.keeper(work=work), 0
+    for _ in range(8):
+        proposed += len([one for one in outcomes(keeper.cycle()) if one == ("propose", "mined")])
+        market.warp(10)
+    assert proposed == 1, "whatever else could be proposed while nobody has acked one"
+    last = keeper.cycle()
+    until = world.unit(terms).window_end + world.policy.ack_time + 60
+    why = f"node {node} let 1 more of our proposals lapse than it acked: none until {until}"
+    assert {"id": f"node {node}", "why": why} in keeper.status()["skips"]
+    assert (count(keeper, "hearth_keeper_resting", what="node"), outcomes(last)) == (1, [])
+    assert count(keeper, "hearth_keeper_resting", what="job") == 0
+
+    market.evm.catch_up()
+    market.warp(until - market.evm.now)
+    other = market.keeper(work=work, dry=True, home="restarted")
+    assert len(other.cycle().said) == 2, "what it lost is known to a keeper that has just started, as is its payee"
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+    market.warp(13)
+    world.ack(terms, 1)
+    ready = keeper.cycle()
+    assert count(keeper, "hearth_keeper_resting", what="node") == 0
+    assert outcomes(ready) == [("propose", "mined")], "an ack ends it"
+
+
 def test_cycle__silent_node__is_reclaimed_and_recorded(market: LiveMarket) -> None:
     world = market.world
     node = world.register()
