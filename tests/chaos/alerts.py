@@ -7,6 +7,7 @@ The rules are evaluated by the real program. In a soak, where an hour has to sho
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 import socket
@@ -200,7 +201,8 @@ def need_prometheus() -> None:
 
 def quiet_port() -> int:
     """Return a free port that no outgoing connection takes."""
-    for port in PORTS:
+    # By chance: campaigns and tests that run side by side must not all begin with the same one.
+    for port in random.SystemRandom().sample(PORTS, len(PORTS)):
         with socket.socket() as probe, suppress(OSError):
             probe.bind(("127.0.0.1", port))
             if port not in _given:
