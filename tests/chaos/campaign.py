@@ -132,8 +132,10 @@ def soak_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[s
             )
 
         soaked = soak.Soak(options.factor, fault, used)
+        whole = False
         try:
             soak.run_soak(market, soaked, seconds=60 * options.minutes, seed=options.seed)
+            whole = True
         finally:
             for one in soaked.firings:
                 lasted = round(one.ended - one.began, 1)
@@ -142,7 +144,7 @@ def soak_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[s
                 flat = {what: [round(value) for value in soak.figures(values)] for what, values in samples.items()}
                 book.write("flat", who=name, samples=len(samples.get("memory", ())), medians=flat)
             seconds = round(time.monotonic() - began)
-            book.write("soak", seconds=seconds, factor=options.factor, wrong=soaked.wrong)
+            book.write("soak", seconds=seconds, factor=options.factor, whole=whole, wrong=soaked.wrong)
         stale = [one for lane in market.lanes for one in (lane.operator, *lane.former)]
         facts = oracle.gather(market, stale=[*stale, *(one.address for one in market.keepers)])
         return book.verdict(facts, soaked.wrong, time.monotonic() - began)
@@ -231,7 +233,8 @@ def _soaked(of: Mapping[str, Sequence[dict[str, Any]]]) -> Iterator[str]:
             yield f"| {one['who']} | {one['samples']} | {what} | {before:,}, {after:,} |"
     for one in of["soak"]:
         wrong = "; ".join(one["wrong"]) or "nothing"
-        yield f"\nA soak of {one['seconds']} s, rules {one['factor']:g} times as fast; wrong: {wrong}.\n"
+        run = "A soak" if one["whole"] else "A soak that was stopped early, and not judged whole,"
+        yield f"\n{run} of {one['seconds']} s, rules {one['factor']:g} times as fast; wrong: {wrong}.\n"
 
 
 def _verdict(one: dict[str, Any]) -> str:
