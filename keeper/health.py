@@ -16,6 +16,8 @@ from hearth.daemon.health import Health, Server
 if TYPE_CHECKING:
     from keeper.reports import KeeperStatus
 
+REBUILD_CAUSES: Final = ("reorg", "mismatch", "rpc_broken", "rpc_lies")
+"""Why an index is rebuilt."""
 _CYCLE_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
@@ -44,6 +46,8 @@ class KeeperMetrics:
         self.rebuilds = Counter(
             "hearth_keeper_rebuilds_total", "Rebuilds of the index, by cause", ["cause"], registry=r
         )
+        for cause in REBUILD_CAUSES:  # a series that begins with its first event shows no increase
+            self.rebuilds.labels(cause)
         self.logs = Counter("hearth_keeper_logs_total", "Logs read", registry=r)
         self.gas_paid = Counter("hearth_keeper_gas_paid_wei_total", "Wei paid for gas since the start", registry=r)
         self.rewards = Gauge(
@@ -52,7 +56,11 @@ class KeeperMetrics:
         self.profit = Gauge("hearth_keeper_profit_base_units", "Rewards less gas since the ledger began", registry=r)
         self.balance = Gauge("hearth_keeper_balance_wei", "The account's coin for gas", registry=r)
         self.block = Gauge("hearth_keeper_block", "The block of the last cycle", registry=r)
-        self.lag = Gauge("hearth_keeper_head_lag_seconds", "Age of the newest block when it was read", registry=r)
+        self.lag = Gauge(
+            "hearth_keeper_head_lag_seconds",
+            "Age of the newest block",
+            registry=r,
+        )
         self.jobs = Gauge("hearth_keeper_jobs", "Jobs that have not ended", registry=r)
         self.units = Gauge("hearth_keeper_units", "Touched units that have not ended, by state", ["state"], registry=r)
         self.nodes = Gauge("hearth_keeper_nodes", "Registered nodes", registry=r)

@@ -420,6 +420,7 @@ class Keeper:
     def _still_alive(self) -> None:
         """Between blocks the loop turns: the probe must not take a quiet chain for a hanging keeper."""
         lag = int(self._wall()) - (self.reader.head.timestamp if self.reader.head is not None else 0)
+        self.metrics.lag.set(max(0, lag))
         late = f"the newest block is {lag} s old" if self._max_lag and lag > self._max_lag else ""
         self.health.wait(late)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,8 @@ from worker.home import hold
 from worker.journal import AttemptJournal
 from worker.machine import announce, others, overbooked, room_of, share_of
 from worker.metrics import WorkerMetrics
-from worker.runtimes.base import Runtime
+from worker.runtimes import walls
+from worker.runtimes.base import Level, Runtime
 from worker.settings import Settings, chosen_gpus, refuse_unknown_runtime, runtimes_of
 from worker.shell import Told, Worker
 from worker.volumes import mounted, size_of, volumes_of
@@ -92,8 +93,7 @@ def build(
     sender = stack.enter_context(
         open_sender(market.port, network, key, account, home=home, config=paying, lock=lock, spare=spare)
     )
-    store = open_stores(settings)
-    stack.callback(store.close)
+    store = stack.enter_context(closing(open_stores(settings)))
     gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
     journal = journal_in(home, spare)
     stack.callback(journal.close)
@@ -117,9 +117,15 @@ def build(
     port_for = partial(port_of, network=network, rpc_timeout=changes.get("rpc_timeout", 10.0), on_fault=on_fault)
     worker.adopt = partial(_adopt, worker, changes, config_for, port_for)
     if settings.metrics.address is not None and not dry_run:
+        metrics.walls_down.set(_walls_down(runtimes))
         server = Server(settings.metrics.address, metrics.registry, metrics.health, component="worker")
         stack.callback(server.close)
     return worker
+
+
+def _walls_down(runtimes: Mapping[str, Runtime]) -> int:
+    """Count the walls that this kernel does not put around a module; 0 where no module is run."""
+    return sum(row.level is not Level.PASS for row in walls.look()) if "wasm" in runtimes else 0
 
 
 def _adopt(

@@ -27,9 +27,13 @@ class WorkerMetrics:
             return Counter(f"hearth_worker_{name}", text, labels, registry=self.registry)
 
         self.head = gauge("head_block", "Number of the block last read")
-        self.head_age = gauge("head_age_seconds", "Local time less the time of the block last read")
+        self.head_age = gauge("head_age_seconds", "Age of the newest block, also while none can be read")
         self.beat_age = gauge("beat_age_seconds", "Chain time since the node's last beat")
         self.busy = gauge("busy_slots", "Slots that the chain counts as taken")
+        self.funds_short = gauge("funds_short", "1 since a send lacked coin for its gas, until one had it")
+        self.slots_lost = gauge("slots_lost", "Slots of the offer that this machine has no GPU or volume for")
+        self.runtimes_lost = gauge("runtimes_lost", "Runtimes of the offer that did not work when the process began")
+        self.walls_down = gauge("walls_down", "Walls around WebAssembly that this kernel does not have")
         self.stake_short = gauge("stake_short", "Stake that the node lacks to be active, in base units")
         self.clock_skew = gauge("clock_skew_seconds", "Local time less the chain's, as its blocks came")
         self.gas_capped = Gauge(
@@ -43,6 +47,7 @@ class WorkerMetrics:
         self.disk_short = gauge("disk_short", "1 while less is free than storage.reserve, and nothing new is taken")
         self.starved = gauge("starved", "Attempts that were stopped because the disk was full")
         self.attempts_running = gauge("attempts_running", "Attempts under way on this machine")
+        self.broken = gauge("broken", "Attempts that failed by this machine, its engine or its stores")
         self.faults = gauge("faults", "Attempts ended by an exception that no rule foresees")
         self.reorgs = gauge("reorgs", "Reorganisations met")
         self.books = Gauge(

@@ -44,6 +44,7 @@ from hearth.daemon.loop import Backoff
 from hearth.daemon.reload import STILL_SECONDS, Reloader
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
+from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS, Gate, JobId, Node, NodeId, Status, Unit
 from hearth.protocol.units import format_amount
 from hearth.storage.stores import FolderStore, Store
@@ -243,6 +244,9 @@ class Worker:
         self._disk_short = False
         self._capped = ""
         self._desk = Desk(self._home, market, sender, told.node)
+        # Asked by whoever scrapes: a loop that can read no block must not leave the ages as they were.
+        metrics.head_age.set_function(self._head_age)
+        metrics.beat_age.set_function(self._beat_age)
 
     def take_up(self, told: Told, paying: SenderConfig, bounds: Bounds, port: Web3Chain | None) -> None:
         """Work by other settings from now on; `port` knows other providers of the same chain, None for the same."""
@@ -572,11 +576,13 @@ class Worker:
             self._back_off(key)
         except FundsError as error:
             self._funds_short_until = time.monotonic() + FUNDS_SECONDS
+            self.metrics.funds_short.set(1)
             self.metrics.failures.labels(error.code).inc()
             log.error("gas money is short", why=error.message, hint=error.hint)
             self._back_off(key)
         else:
             self._failed.pop(key, None)
+            self.metrics.funds_short.set(0)
             # Done already: mined in a block that is newer than the one that this cycle reads.
             if not pending.intent.state.done:
                 log.info("sent", key=_short(key))
@@ -711,19 +717,36 @@ class Worker:
         metrics.turn()
         metrics.ready = status is Status.ACTIVE and self._hold is None
         metrics.head.set(snapshot.block)
-        metrics.head_age.set(max(0.0, self._wall() - snapshot.timestamp))
         metrics.clock_skew.set(0.0 if self._is_local else self._clock.skew)
-        metrics.beat_age.set(max(0, now - node.state.beat))
         metrics.busy.set(node.state.busy)
         metrics.stake_short.set(self._tell_stake(node))
         metrics.attempts_running.set(len(self._executor.active()))
+        metrics.slots_lost.set(max(0, node.offer.slots - self.told.config.max_slots))
+        metrics.runtimes_lost.set(
+            sum(
+                bool(node.offer.runtimes & kind.flag)
+                for name, kind in RUNTIMES.items()
+                if name not in self.told.config.runtimes
+            )
+        )
         metrics.faults.set(self._executor.faults)
+        metrics.broken.set(self._executor.broken)
         metrics.starved.set(self._executor.starved)
         metrics.reorgs.set(self._watcher.reorgs)
         for name, value in asdict(earnings).items():
             metrics.books.labels(name).set(value)
         working = metrics.ready or bool(self._executor.active())
         self._write_status("working" if working else "waiting", snapshot, now, status)
+
+    def _head_age(self) -> float:
+        """Return how old the newest block is, by the wall clock, and at least for how long no other has come."""
+        head = self._head
+        return 0.0 if head is None else max(0.0, self._wall() - head.timestamp, self._clock.silent)
+
+    def _beat_age(self) -> float:
+        """Return the chain's seconds since the node's last beat, as far as this process knows of it."""
+        chain = self._chain
+        return 0.0 if chain is None else max(0.0, float(self._clock.now - chain.node.state.beat))
 
     def _tell_stake(self, node: Node) -> int:
         """Return how much stake the node lacks, in base units; the log hears of each change."""

@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import signal
 import statistics
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import kills, oracle, reorgs, rpc, soak
+from tests.chaos import alerts, kills, oracle, reorgs, rpc, soak
 from tests.chaos.kills import Kill, Result
 from tests.chaos.market import chaos_market
 
@@ -114,18 +115,45 @@ def reorg_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[
 
 
 def soak_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
-    """Run a market under a fault every 20 s for `--minutes`."""
+    """Run a market under a fault every 20 s for `--minutes`; a run that is told to end writes what it has."""
+    need_program()
     began = time.monotonic()
-    with chaos_market(home, dead_after=reorgs.DEAD_AFTER) as market:
-        soaked = soak.run_soak(market, seconds=60 * options.minutes, seed=options.seed)
-        for at, name, fault, evidence in soaked.committed:
-            book.write("fault", at=round(at, 1), of=name, fault=fault, evidence=evidence)
-        for name, samples in soaked.samples.items():
-            flat = {what: [round(value) for value in soak.figures(values)] for what, values in samples.items()}
-            book.write("flat", who=name, samples=len(samples.get("memory", ())), medians=flat)
-        stale = [lane.operator for lane in market.lanes] + [one.address for one in market.keepers]
-        facts = oracle.gather(market, stale=stale)
+    with chaos_market(home, dead_after=reorgs.DEAD_AFTER, metrics=True) as market:
+        since = time.time()
+
+        def fault(one: soak.Committed) -> None:
+            window, lasted = one.window, round(one.window.ended - one.window.began, 1)
+            facts = {"of": window.of, "fault": window.fault, "evidence": one.evidence}
+            book.write("fault", at=round(window.began - since, 1), lasted=lasted, **facts)
+
+        def used(name: str, facts: Mapping[str, float]) -> None:
+            book.write(
+                "used", at=round(time.time() - since), who=name, **{what: round(one) for what, one in facts.items()}
+            )
+
+        soaked = soak.Soak(options.factor, fault, used)
+        whole = False
+        try:
+            soak.run_soak(market, soaked, seconds=60 * options.minutes, seed=options.seed)
+            whole = True
+        finally:
+            for one in soaked.firings:
+                lasted = round(one.ended - one.began, 1)
+                book.write("alert", alert=one.alert, of=one.of, at=round(one.began - since, 1), lasted=lasted)
+            for name, samples in soaked.samples.items():
+                flat = {what: [round(value) for value in soak.figures(values)] for what, values in samples.items()}
+                book.write("flat", who=name, samples=len(samples.get("memory", ())), medians=flat)
+            seconds = round(time.monotonic() - began)
+            book.write("soak", seconds=seconds, factor=options.factor, whole=whole, wrong=soaked.wrong)
+        stale = [one for lane in market.lanes for one in (lane.operator, *lane.former)]
+        facts = oracle.gather(market, stale=[*stale, *(one.address for one in market.keepers)])
         return book.verdict(facts, soaked.wrong, time.monotonic() - began)
+
+
+def need_program() -> None:
+    """Refuse a run without Prometheus before an hour has gone by. Raises SystemExit."""
+    if shutil.which("prometheus") is None:
+        sys.exit("a soak needs prometheus on the PATH (Debian: apt-get install prometheus)")
 
 
 def summary(paths: Sequence[Path]) -> str:
@@ -134,7 +162,7 @@ def summary(paths: Sequence[Path]) -> str:
     of: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for record in records:
         of[record["kind"]].append(record)
-    parts = (_kills(of["kill"]), _heard(of["rpc"]), _reorgs(of["reorg"]), _soaked(of["fault"], of["flat"]))
+    parts = (_kills(of["kill"]), _heard(of["rpc"]), _reorgs(of["reorg"]), _soaked(of))
     return "\n".join([line for part in parts for line in part] + [_verdict(one) for one in of["verdict"]])
 
 
@@ -180,15 +208,33 @@ def _reorgs(records: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"{len(records)} reorgs of {span}, under units {dict(states)}.\n"
 
 
-def _soaked(faults: Sequence[dict[str, Any]], flats: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield the faults of soaks, and what the daemons used: medians of the second and the last third."""
-    counts: defaultdict[str, Counter[bool]] = defaultdict(Counter)
-    for one in faults:
-        counts[one["fault"]][bool(one["evidence"])] += 1
-    for name, count in counts.items():
-        yield f"- {name}: {count[True]} with evidence, {count[False]} without"
-    for one in flats:
-        yield f"- {one['who']}: {one['samples']} samples, {one['medians']}"
+def _soaked(of: Mapping[str, Sequence[dict[str, Any]]]) -> Iterator[str]:
+    """Yield the faults of soaks, what fired, and what the daemons used: medians of the second and the last third."""
+    if not of["fault"]:
+        return
+    faults: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for one in of["fault"]:
+        faults[one["fault"]].append(one)
+    yield from ("| Fault | Times, with evidence | Longest | Alerts that it calls for once it lasts |", _rule(4))
+    for name, each in sorted(faults.items()):
+        longest = max(one["lasted"] for one in each)
+        called = ", ".join(alerts.TABLE[name].alerts) or "none"
+        yield f"| {name} | {len(each)}, {sum(bool(one['evidence']) for one in each)} | {longest:.0f} s | {called} |"
+    yield from ("", "| Alert | Fired | At | Longest |", _rule(4))
+    fired: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+    for one in of["alert"]:
+        fired[one["alert"]].append(one)
+    for name, each in sorted(fired.items()):
+        pairs = ", ".join(sorted({one["of"] for one in each}))
+        yield f"| {name} | {len(each)} | {pairs} | {max(one['lasted'] for one in each):.0f} s |"
+    yield from ("", "| Daemon that lived through it | Samples | What | Second third, last third |", _rule(4))
+    for one in of["flat"]:
+        for what, (before, after) in one["medians"].items():
+            yield f"| {one['who']} | {one['samples']} | {what} | {before:,}, {after:,} |"
+    for one in of["soak"]:
+        wrong = "; ".join(one["wrong"]) or "nothing"
+        run = "A soak" if one["whole"] else "A soak that was stopped early, and not judged whole,"
+        yield f"\n{run} of {one['seconds']} s, rules {one['factor']:g} times as fast; wrong: {wrong}.\n"
 
 
 def _verdict(one: dict[str, Any]) -> str:
@@ -222,6 +268,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     turned.add_argument("--lanes", type=int, default=3, help="workers at the same time")
     soaks = commands.add_parser("soak", help="a fault every 20 seconds, and flat memory, descriptors, threads and disk")
     soaks.add_argument("--minutes", type=float, default=10.0)
+    soaks.add_argument("--factor", type=float, default=4.0, help="how many times as fast the alert rules run")
     for command in (kill, heard, turned, soaks):
         command.add_argument("--seed", type=int, default=1)
         command.add_argument("--out", type=Path, default=Path(".build/chaos.jsonl"))

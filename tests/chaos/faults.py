@@ -6,7 +6,7 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,7 @@ from tests.chaos.processes import Child
 from tests.chaos.proxy import ALONE, Proxy, Usage, between
 from tests.chaos.reorgs import MAX_DEPTH, _state, go_back
 from tests.kit.disks import MIB, fill, small_disk
+from tests.kit.liars import Lie
 from tests.kit.running import Process, wait
 
 READY_SECONDS = 60.0
@@ -41,10 +42,16 @@ class Scene:
         return _state(self.lane, self.lane.jobs[-1]).name if self.lane.jobs else "NONE"
 
 
-def set_scene(market: ChaosMarket, stack: ExitStack, name: str, rng: random.Random) -> Scene:
+def set_scene(
+    market: ChaosMarket,
+    stack: ExitStack,
+    name: str,
+    rng: random.Random,
+    lies: Mapping[str, tuple[Lie, float]] = ALONE,
+) -> Scene:
     """Start a worker on a small disk of its own (which needs root) and a keeper, behind providers that can fail."""
     usage = Usage()
-    proxies = stack.enter_context(between(market.url, [ALONE], usage, rate=0.0, seed=rng.randrange(1 << 30)))
+    proxies = stack.enter_context(between(market.url, [lies], usage, rate=0.0, seed=rng.randrange(1 << 30)))
     lane = market.lane(name, alone=False)
     lane.use_rpc(proxies[0].url)
     # More than the spare file, which the journals give up first: what is still short then is told.

@@ -24,6 +24,7 @@ from hearth.local import devnet
 from hearth.market.profiles import DEVNET
 from hearth.protocol.types import JobId, Runtime
 from hearth.spec import ResolvedSpec
+from tests.chaos.alerts import quiet_port
 from tests.chaos.processes import Child
 from tests.kit import build
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario, status
@@ -37,7 +38,8 @@ SCRIPT = "printf ok > /out/result"
 class ChaosMarket(Exchange):
     """A running market with lanes."""
 
-    def __init__(self, home: Path, *, dead_after: int = DEAD_AFTER) -> None:
+    def __init__(self, home: Path, *, dead_after: int = DEAD_AFTER, metrics: bool = False) -> None:
+        """Start its chain; with `metrics` each daemon serves its own, at `ports`."""
         home.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)
         nodes = replace(DEVNET.node_parameters, dead_after=dead_after)
@@ -45,7 +47,17 @@ class ChaosMarket(Exchange):
             super().__init__(home)
         self.lanes: list[Lane] = []
         self.keepers: list[Keeper] = []
+        self.ports: dict[str, int] = {}
+        """Where metrics are served on loopback, by NAME-worker and NAME-keeper."""
+        self._metrics = metrics
         self._named: dict[str, Sender] = {}
+
+    def _listen(self, daemon: str) -> str:
+        """Return where a daemon serves its metrics, as its settings have it."""
+        if not self._metrics:
+            return ""
+        self.ports[daemon] = quiet_port()
+        return f"127.0.0.1:{self.ports[daemon]}"
 
     def named_sender(self, name: str) -> Sender:
         """Return the sender of a new key with coin, made at its first use."""
@@ -65,7 +77,7 @@ class ChaosMarket(Exchange):
         made = self.scenario(name, turns=turns, runtime=flag)
         lane = Lane(**vars(made), runtime=runtime)
         config = lane.config
-        text = config.read_text()
+        text = config.read_text().replace('listen = ""', f'listen = "{self._listen(f"{name}-worker")}"')
         if not alone:
             text = text.replace("[accept]\n", '[accept]\nsettle_after = "1h"\npropose = false\n')
         if runtime == "docker":
@@ -94,7 +106,7 @@ class ChaosMarket(Exchange):
         devnet.fund(self.chain, self.net.network, key.address, wei=10 * ETH)
         (home / "password").write_text(PASSWORD)
         (home / "password").chmod(0o600)
-        config = home / "keeper.toml"
+        config, listen = home / "keeper.toml", self._listen(f"{name.removeprefix('keeper-')}-keeper")
         config.write_text(
             f"""
 network = "{self.net.network_file}"
@@ -116,7 +128,7 @@ compare_every = 1
 max_failures = 1000000
 
 [metrics]
-listen = ""
+listen = "{listen}"
 """
         )
         self.keepers.append(Keeper(self, home, key.address))
@@ -137,6 +149,8 @@ class Lane(Scenario):
     def __init__(self, *, runtime: str, **fields: Any) -> None:
         super().__init__(**fields)
         self.runtime = runtime
+        self.former: list[str] = []
+        """Operators that the node had before."""
 
     @property
     def config(self) -> Path:
@@ -255,9 +269,9 @@ def of_job(states: dict[str, str], kind: str, job: JobId) -> dict[str, str]:
 
 
 @contextmanager
-def chaos_market(home: Path, *, dead_after: int = DEAD_AFTER) -> Iterator[ChaosMarket]:
+def chaos_market(home: Path, *, dead_after: int = DEAD_AFTER, metrics: bool = False) -> Iterator[ChaosMarket]:
     """Run a market while the context is open."""
-    made = ChaosMarket(home, dead_after=dead_after)
+    made = ChaosMarket(home, dead_after=dead_after, metrics=metrics)
     try:
         yield made
     finally:

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from hearth.base.errors import ChainError, ConfigError, HearthError, RefusedError, StoreDown
+from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError, StoreDown
 from hearth.base.files import free_bytes
 from hearth.chain import keys
 from hearth.chain.tx_journal import TxState
@@ -166,6 +166,28 @@ def test_look__block_that_was_not_read_whole__is_read_again(fault: Exception) ->
             worker.look()
         assert caught.value.retryable
     assert read == ["a", "a"]
+
+
+def test_send__key_without_coin_that_gets_some__is_told_from_the_first_send_to_the_next() -> None:
+    worker = Worker.__new__(Worker)
+    answers = iter((FundsError("no coin"), SimpleNamespace(intent=SimpleNamespace(state=TxState.MINED))))
+
+    def start(*arguments: Any, **named: Any) -> Any:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    worker.metrics, worker._failed = WorkerMetrics(), {}
+    worker._caller = worker._journal = SimpleNamespace()  # type: ignore[assignment]
+    worker.sender = SimpleNamespace(start=start, config=SimpleNamespace(max_fee=1))  # type: ignore[assignment]
+    beat = SimpleNamespace(key=lambda: "beat/1", begins=None, ceiling=lambda fee: None, call=lambda caller: None)
+    told = []
+    for _ in range(2):
+        worker._send(beat)  # type: ignore[arg-type]
+        told.append(worker.metrics.registry.get_sample_value("hearth_worker_funds_short"))
+        worker._failed.clear()
+    assert told == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,8 @@ class Executor:
         self._given_back: dict[JobId, str] = {}
         self.faults = 0
         """Attempts that ended by an exception that no rule foresees, for the metrics."""
+        self.broken = 0
+        """Attempts that failed by this machine, its engine or its stores, for the metrics."""
 
     @property
     def starved(self) -> int:
@@ -182,6 +184,7 @@ class Executor:
         except Refused as refused:
             self._refuse(task, refused)
         except (Broken, HearthError, OSError) as error:
+            self.broken += 1
             self._break(task, work, str(error))
         except Exception as error:  # the top of a thread: a fault here must not stop other attempts
             self.faults += 1
