@@ -530,7 +530,9 @@ def test_send__chain_stays_shorter_than_where_it_was_mined__says_so(rig: Rig) ->
     rig.sender.send(CALL, key="k")
     rig.chain.reorg(4, remine=[])
     rig.mining = False
-    with pytest.raises(ChainError, match=r"mined in block 10, .* newest block is 6: it lags, or .* went back") as caught:
+    with pytest.raises(
+        ChainError, match=r"mined in block 10, .* newest block is 6: it lags, or .* went back"
+    ) as caught:
         rig.sender.send(CALL, key="k")
     assert caught.value.code == "RPC_LAGS" and caught.value.retryable
     assert rig.config.timeout <= rig.now <= rig.config.timeout + 2

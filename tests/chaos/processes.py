@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.kit.evm import ROOT
 
 _server = get_context("forkserver")
-_server.set_forkserver_preload(["tests.chaos.programs"])
+_server.set_forkserver_preload(["tests.chaos.preload", "tests.chaos.programs"])
 
 
 class Child:
