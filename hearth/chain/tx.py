@@ -202,9 +202,11 @@ class Sender:
         """Wait until a started call is mined, replacing it with higher fees within the cap."""
         if pending.sent is not None:
             return pending.sent
+        end = self._clock() + self.config.timeout
+        if pending.intent.state.done:
+            self._await_its_block(pending, end)
         if pending.intent.state.done:
             return self._repeated(pending.intent)
-        end = self._clock() + self.config.timeout
         sent_at = self._clock()
         missed = 0
         while True:
@@ -293,6 +295,39 @@ class Sender:
         )
 
     # ---- steps ----
+
+    def _await_its_block(self, pending: Pending, end: float) -> None:
+        """Wait until the chain is as long as where a call was mined, or has it earlier: before, nobody knows it there.
+
+        Below that block a provider that lags and a chain that went back look alike. The same bytes are right for both,
+        and make a chain go on that mines on demand. Raises ChainError RPC_LAGS at a time `end` of this sender's clock.
+        """
+        intent = pending.intent
+        last = self.journal.attempts(intent)[-1]
+        is_sent = False
+        while (newest := self.port.head().number) < (intent.block_number or 0):
+            if self._nonce_is_used(intent) and self._receipt_of(intent) is not None:
+                break
+            if not is_sent:
+                with suppress(HearthError):
+                    self.port.send_raw(last.raw)
+                is_sent = True
+            if self._clock() >= end:
+                raise ChainError(
+                    f"{intent.call.label or 'the transaction'} was mined in block {intent.block_number}, and after "
+                    f"{self.config.timeout:.0f} s this RPC's newest block is {newest}: it lags, or its chain went back",
+                    code="RPC_LAGS",
+                    hint="wait, or use another --rpc; then the same command again",
+                    retryable=True,
+                    key=intent.key,
+                )
+            self._sleep(self.config.poll)
+            intent = self.journal.current(intent)
+        with self._lock:
+            self._recheck(intent)
+            pending.intent = self.journal.current(intent)
+            if pending.intent.state.live:
+                self._broadcast(pending, last)
 
     def _free_nonce(self) -> int:
         """Return the nonce to sign for next. Raises ChainError RPC_LIES where the provider names one beyond reason."""

@@ -494,6 +494,50 @@ def test_reconcile__chain_now_shorter__is_gone_back_only_where_the_caller_knows_
     assert found.reorged == knows_head and rig.state("k") is (TxState.BROADCAST if knows_head else TxState.FINAL)
 
 
+@pytest.mark.parametrize("depth", [1, 5, 101])
+def test_send__chain_now_shorter_than_where_it_was_mined__says_nothing_before_it_is_as_long(
+    rig: Rig, depth: int
+) -> None:
+    """Below that block a provider that lags and a chain that went back look alike: "mined" may be wrong."""
+    rig.chain.mine(count=100)
+    first = rig.sender.send(CALL, key="k")
+    rig.chain.reorg(depth, remine=[])
+    rig.chain.drop_pool()
+    again = rig.sender.send(CALL, key="k")
+    assert again.tx_hash == first.tx_hash and again.block_hash != first.block_hash
+    block = rig.chain.block(again.block_number or 0)
+    assert block is not None and block.hash == again.block_hash
+    assert len(rig.mined()) == 1
+
+
+def test_send__provider_lags_behind_where_it_was_mined__waits_and_believes_the_journal(rig: Rig) -> None:
+    first = rig.sender.send(CALL, key="k")
+    newest = rig.chain._blocks.pop()
+    rig.mining = False
+
+    def catches_up(seconds: float) -> None:
+        rig.now += seconds
+        if rig.now == 5:
+            rig.chain._blocks.append(newest)
+
+    rig.sender._sleep = catches_up
+    again = rig.sender.send(CALL, key="k")
+    assert again.repeated and again.block_hash == first.block_hash and rig.now == 5 and len(set(rig.chain.sent)) == 1
+
+
+def test_send__chain_stays_shorter_than_where_it_was_mined__says_so(rig: Rig) -> None:
+    rig.chain.mine(count=9)
+    rig.sender.send(CALL, key="k")
+    rig.chain.reorg(4, remine=[])
+    rig.mining = False
+    with pytest.raises(
+        ChainError, match=r"mined in block 10, .* newest block is 6: it lags, or .* went back"
+    ) as caught:
+        rig.sender.send(CALL, key="k")
+    assert caught.value.code == "RPC_LAGS" and caught.value.retryable
+    assert rig.config.timeout <= rig.now <= rig.config.timeout + 2
+
+
 @pytest.mark.parametrize("blocks", [0, 5], ids=["its-chain-is-shorter", "its-chain-is-longer"])
 def test_reconcile__receipt_of_a_chain_that_the_node_lost__is_none(rig: Rig, blocks: int) -> None:
     """A geth that was killed goes back, and serves the receipts of what it lost, however long its new chain is."""

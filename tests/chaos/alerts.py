@@ -56,6 +56,7 @@ class Row:
 
 _NO_RPC = ("HearthWorkerHeadOld", "HearthKeeperFailing")
 _SLOW = ("HearthKeeperNotReady", "HearthWorkerFailing", "HearthWorkerRpcFaults", "HearthKeeperStuckTransactions")
+_NO_DATA = ("HearthWorkerBroken", "HearthWorkerFailing")
 TABLE: Mapping[str, Row] = {
     # What heals by itself calls for nobody unless it lasts. A process that was started answers before it is ready.
     "kill_worker": Row((), ("HearthWorkerDown",)),
@@ -67,6 +68,10 @@ TABLE: Mapping[str, Row] = {
     "providers_fail": Row(_NO_RPC, _SLOW),
     "reorg": Row((), ("HearthKeeperReverts",), everywhere=True),
     "disk_full": Row(("HearthWorkerDiskFull",), ("HearthWorkerStarved",)),
+    "gateways_stall": Row((), _NO_DATA),
+    "gateways_drip": Row((), _NO_DATA),
+    "gateways_lie": Row((), _NO_DATA),
+    "clock_jumps": Row((), ("HearthWorkerClockWrong", "HearthKeeperHeadOld", "HearthKeeperNotReady")),
     "upgrade": Row((), ("HearthWorkerDown",)),
     "change_key": Row((), ("HearthWorkerDown",)),
     # What lasts until somebody acts.

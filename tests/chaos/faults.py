@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,21 +15,26 @@ from functools import partial
 from pathlib import Path
 
 from hearth.local import devnet
+from tests.chaos.gateways import HOW, Gateway, Larder, larder
 from tests.chaos.market import ChaosMarket, Keeper, Lane
 from tests.chaos.processes import Child
 from tests.chaos.proxy import ALONE, Proxy, Usage, between
 from tests.chaos.reorgs import MAX_DEPTH, _state, go_back
+from tests.chaos.wall import Clock
 from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.liars import Lie
 from tests.kit.running import Process, wait
 
 READY_SECONDS = 60.0
 DISK = 96 * MIB
+HOUR = 3600
+JUMPS = (2 * HOUR, -2 * HOUR, 24 * HOUR)
+LIE_SECONDS = 20.0
 
 
 @dataclass
 class Scene:
-    """One worker with its keeper, the providers of both, and chance."""
+    """One worker with its keeper, the providers of both, the gateways with its jobs' data, their clock, and chance."""
 
     market: ChaosMarket
     lane: Lane
@@ -35,6 +42,8 @@ class Scene:
     proxies: list[Proxy]
     usage: Usage
     rng: random.Random
+    larder: Larder
+    clock: Clock
 
     @property
     def unit(self) -> str:
@@ -49,7 +58,10 @@ def set_scene(
     rng: random.Random,
     lies: Mapping[str, tuple[Lie, float]] = ALONE,
 ) -> Scene:
-    """Start a worker on a small disk of its own (which needs root) and a keeper, behind providers that can fail."""
+    """Start a worker on a small disk of its own (which needs root) and a keeper, behind providers that can fail.
+
+    Its jobs' data is at gateways that can lie. Both have one clock, which can jump.
+    """
     usage = Usage()
     proxies = stack.enter_context(between(market.url, [lies], usage, rate=0.0, seed=rng.randrange(1 << 30)))
     lane = market.lane(name, alone=False)
@@ -57,11 +69,14 @@ def set_scene(
     # More than the spare file, which the journals give up first: what is still short then is told.
     lane.config.write_text(lane.config.read_text().replace('reserve = "1MiB"', 'reserve = "16MiB"'))
     stack.enter_context(small_disk(lane.home / "state", DISK))
+    food = stack.enter_context(larder(market.home / f"larder-{name}"))
+    lane.use_larder(food)
     keeper = market.keeper(f"keeper-{name}", rpc=(proxies[0].url,), jitter="4s")
+    lane.clock = keeper.clock = clock = Clock(lane.home / "clock")
     lane.start()
     keeper.start()
     wait(lambda: lane.ready and keeper.ready, "both daemons work")
-    return Scene(market, lane, keeper, proxies, usage, rng)
+    return Scene(market, lane, keeper, proxies, usage, rng, food, clock)
 
 
 def kill_worker(scene: Scene) -> str:
@@ -160,12 +175,90 @@ def disk_full(scene: Scene) -> str:
     return f"told with its unit {scene.unit}"
 
 
+def gateways_stall(scene: Scene) -> str:
+    """Every gateway takes connections and says nothing, for some seconds."""
+    seconds, waiting = scene.rng.uniform(3, 8), 0
+    for one in scene.larder.gateways:
+        os.kill(one.pid, signal.SIGSTOP)
+    try:
+        end = time.monotonic() + LIE_SECONDS
+        while not waiting and time.monotonic() < end:
+            time.sleep(0.1)
+            waiting = sum(one.waiting for one in scene.larder.gateways)
+        time.sleep(seconds)
+    finally:
+        for one in scene.larder.gateways:
+            os.kill(one.pid, signal.SIGCONT)
+    return f"a request of {waiting} bytes was left unread for {seconds:.0f} s" if waiting else ""
+
+
+def gateways_drip(scene: Scene) -> str:
+    """Every gateway sends a byte, and soon another, until one of them was given up."""
+    return _lied(scene, scene.larder.gateways, "drips", 1, "drips were given up")
+
+
+def gateways_lie(scene: Scene) -> str:
+    """All gateways but the last serve false blocks, floods, bombs, wrong lengths and redirects inside."""
+    evidence = _lied(scene, scene.larder.gateways[:-1], "lies", 5, "false answers")
+    assert not scene.larder.told()["trapped"], "a worker followed a redirect"
+    return evidence
+
+
+def _lied(scene: Scene, gateways: list[Gateway], how: str, enough: int, what: str) -> str:
+    """Let gateways lie until `enough` of it was met, and then for as long as the unit is at it; count what was met."""
+    before, wanted = scene.larder.told(), set(HOW)
+    for one in gateways:
+        one.says(how)
+    try:
+        end = time.monotonic() + LIE_SECONDS
+        while time.monotonic() < end and _met(scene.larder.told() - before, wanted) < enough:
+            time.sleep(0.1)
+    finally:
+        for one in gateways:
+            one.says("truth")
+    met = scene.larder.told() - before
+    count = _met(met, wanted)
+    return f"{count} {what} of {len(wanted & set(met))} kinds" if count else ""
+
+
+def _met(told: Counter[str], wanted: set[str]) -> int:
+    return sum(told[name] for name in wanted)
+
+
+def clock_jumps(scene: Scene) -> str:
+    """The wall clock of worker and keeper is two hours or a day off, for some seconds, and comes back."""
+    seen = []
+    for jump in scene.rng.sample(JUMPS, 2):
+        scene.clock.set(jump)
+        try:
+            wait(
+                partial(_dates, scene, jump), f"both daemons go on with a clock that is {jump:+d} s off", READY_SECONDS
+            )
+            time.sleep(scene.rng.uniform(1, 4))
+        finally:
+            scene.clock.set(0)
+        seen.append(f"{jump:+d} s")
+    return f"both daemons went on with a clock {' and '.join(seen)} off, with the unit {scene.unit}"
+
+
+def _dates(scene: Scene, jump: int) -> bool:
+    """Say whether both daemons' newest status has the false date."""
+    dates = ((scene.lane, "updated"), (scene.keeper, "at"))
+    said = [json.loads((one.home / "state" / "status.json").read_text())[name] for one, name in dates]
+    return all(abs(date - time.time() - jump) < HOUR / 2 for date in said)
+
+
 def _tells(lane: Lane, before: int) -> bool:
     return lane.log().count("the disk is full") > before
 
 
 Fault = Callable[[Scene], str]
 KILLS: tuple[Fault, ...] = (kill_worker, kill_keeper)
-GENTLE: tuple[Fault, ...] = (stop_worker, stop_keeper, chain_stalls, second_copy, providers_fail, reorg, disk_full)
+STRANGERS: tuple[Fault, ...] = (gateways_stall, gateways_drip, gateways_lie, clock_jumps)
+"""What gateways and clocks do."""
+GENTLE: tuple[Fault, ...] = (
+    *(stop_worker, stop_keeper, chain_stalls, second_copy, providers_fail, reorg, disk_full),
+    *STRANGERS,
+)
 """What a process lives through."""
 FAULTS: tuple[Fault, ...] = (*KILLS, *GENTLE)

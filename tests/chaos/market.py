@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,9 @@ from hearth.market.profiles import DEVNET
 from hearth.protocol.types import JobId, Runtime
 from hearth.spec import ResolvedSpec
 from tests.chaos.alerts import quiet_port
+from tests.chaos.gateways import Larder
 from tests.chaos.processes import Child
+from tests.chaos.wall import Clock
 from tests.kit import build
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario, status
 from tests.kit.running import wait
@@ -85,6 +87,8 @@ class ChaosMarket(Exchange):
             text += f'\n[docker]\nhost = "{HOST}"\nregistries = ["{BUSYBOX.partition("/")[0]}"]\n'
         config.write_text(text)
         self.lanes.append(lane)
+        # His coin lies as deep as his node: a reorg that takes it away would leave him with nothing to send again by.
+        self.named_sender(f"submitter-{name}")
         self._divide()
         return lane
 
@@ -151,6 +155,10 @@ class Lane(Scenario):
         self.runtime = runtime
         self.former: list[str] = []
         """Operators that the node had before."""
+        self.clock: Clock | None = None
+        """The wall clock of its processes, None for the machine's."""
+        self.larder: Larder | None = None
+        """Where the data of its jobs is; without one they bring none."""
 
     @property
     def config(self) -> Path:
@@ -171,11 +179,14 @@ class Lane(Scenario):
     def post(self, **changes: Any) -> JobId:
         """Post a job; as every command of a user does, look first what became of earlier transactions."""
         self.submitter.reconcile()
+        if self.larder is not None:
+            changes.setdefault("inputs", (self.larder.input(),))
         return super().post(**changes)
 
     def start(self, failpoint: str = "", **environ: str) -> None:
         """Start the worker as a process of its own, perhaps one that dies at a named point."""
         environ |= {"HEARTH_HOME": str(self.exchange.user_home), "HEARTH_FAILPOINT": failpoint}
+        environ |= self.clock.environ if self.clock is not None else {}
         self.process = Child(self.home / "log", "worker", "--json", "--config", str(self.config), **environ)
 
     @property
@@ -185,8 +196,16 @@ class Lane(Scenario):
 
     def use_rpc(self, *urls: str) -> None:
         """Name other providers in the settings."""
-        lines = [line for line in self.config.read_text().splitlines() if not line.startswith("rpc = ")]
-        lines.insert(2, f"rpc = {json.dumps(urls)}")
+        self._use("rpc", urls)
+
+    def use_larder(self, larder: Larder) -> None:
+        """Let its jobs bring data, which its worker finds at gateways alone."""
+        self.larder = larder
+        self._use("stores", (self.exchange.store.url, *larder.urls))
+
+    def _use(self, name: str, urls: Sequence[str]) -> None:
+        lines = [line for line in self.config.read_text().splitlines() if not line.startswith(f"{name} = ")]
+        lines.insert(2, f"{name} = {json.dumps(urls)}")
         self.config.write_text("\n".join(lines) + "\n")
 
     def journal_states(self) -> dict[str, str]:
@@ -217,10 +236,12 @@ class Keeper:
     def __init__(self, market: ChaosMarket, home: Path, address: str) -> None:
         self.market, self.home, self.address = market, home, address
         self.process: Child | None = None
+        self.clock: Clock | None = None
 
     def start(self, failpoint: str = "") -> None:
         """Start it, perhaps to die at a named point."""
         environ = {"HEARTH_HOME": str(self.market.user_home), "HEARTH_FAILPOINT": failpoint}
+        environ |= self.clock.environ if self.clock is not None else {}
         self.process = Child(
             self.home / "log", "keeper", "--json", "--config", str(self.home / "keeper.toml"), **environ
         )

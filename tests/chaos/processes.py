@@ -15,7 +15,7 @@ from pathlib import Path
 # Not from tests.kit: each child imports this module, and would import the compiler with it.
 ROOT = Path(__file__).resolve().parents[2]
 _server = get_context("forkserver")
-_server.set_forkserver_preload(["tests.chaos.programs"])
+_server.set_forkserver_preload(["tests.chaos.preload", "tests.chaos.programs"])
 
 
 class Child:

@@ -1,4 +1,4 @@
-"""The three programs, imported once for all the processes that a campaign forks."""
+"""The three programs and a gateway, imported once for all the processes that a campaign forks."""
 
 from __future__ import annotations
 
@@ -25,8 +25,15 @@ def _worker(arguments: Sequence[str]) -> int:
     return int(worker.__main__.main(list(arguments), prog_name="worker", standalone_mode=True) or 0)
 
 
+def _gateway(arguments: Sequence[str]) -> int:
+    from tests.chaos import gateways
+
+    return gateways.main(arguments)
+
+
 PROGRAMS: dict[str, Callable[[Sequence[str]], int]] = {
     "worker": _worker,
     "keeper": keeper.__main__.main,
     "hearth": hearth.cli.__main__.main,
+    "gateway": _gateway,
 }

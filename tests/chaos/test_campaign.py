@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
+import sys
+import time
 import urllib.request
 from collections import Counter
 from contextlib import ExitStack
@@ -12,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from hearth.base.errors import ChainError
+from hearth.base.errors import ChainError, StorageError
 from hearth.chain.rpc import Web3Chain
-from tests.chaos import faults, kills, oracle, proxy, reorgs, soak
+from hearth.storage import cid as cids
+from hearth.storage.stores import GatewayStore
+from tests.chaos import faults, gateways, kills, oracle, proxy, reorgs, soak, wall
 from tests.chaos.market import chaos_market
 from tests.chaos.proxy import Honest, Usage, between
 from tests.kit.anvil import bare_chain, need_anvil
@@ -25,22 +30,63 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
 @pytest.mark.skipif(os.environ.get("HEARTH_CHAOS") != "full", reason="a part of make chaos")
-def test_gentle_faults__each_once__nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["machines", "strangers"])
+def test_gentle_faults__each_once__nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     need_anvil()
+    committed = [one for one in faults.GENTLE if (one in faults.STRANGERS) == (kind == "strangers")]
     rng = random.Random(7)
     monkeypatch.setattr(rng, "uniform", lambda low, high: low)
     said: dict[str, str] = {}
     with chaos_market(tmp_path / "market", dead_after=reorgs.DEAD_AFTER) as market, ExitStack() as stack:
         scene = faults.set_scene(market, stack, "one", rng)
         market.chain.rpc("anvil_mine", hex(reorgs.MAX_DEPTH + 4))
-        for fault in faults.GENTLE:
+        for fault in committed:
             scene.lane.post()
             said[fault.__name__] = fault(scene)
         soak.end(soaked := soak.Soak(), "one", scene)
         facts = oracle.gather(market, stale=[scene.lane.operator, scene.keeper.address])
         assert oracle.judge(facts) == []
-    assert soaked.wrong == [] and soaked.jobs == len(faults.GENTLE)
+    assert soaked.wrong == [] and soaked.jobs == len(committed)
     assert all(said.values()), said
+
+
+def test_gateway__each_lie__is_no_block_and_is_on_record_and_nobody_follows(tmp_path: Path) -> None:
+    with gateways.larder(tmp_path, gateways=1) as larder:
+        (one,), wanted = larder.gateways, cids.parse(larder.input().cid)
+        store = GatewayStore(one.url.removeprefix("gateway+"))
+        for lie in gateways.LIES:
+            one.says(lie)
+            with pytest.raises(StorageError):
+                store.get_block(wanted, 10)
+            wait(lambda lie=lie: one.told[lie], f"{lie} is on record", 10)  # type: ignore[misc]
+        one.says("truth")
+        assert store.get_block(wanted, 10)
+        store.close()
+        assert one.told == Counter([*gateways.LIES, "truth"])
+
+
+def test_gateway__stopped__what_nobody_read_is_seen(tmp_path: Path) -> None:
+    with gateways.larder(tmp_path, gateways=1) as larder:
+        (one,), wanted = larder.gateways, cids.parse(larder.input().cid)
+        os.kill(one.pid, signal.SIGSTOP)
+        assert not one.waiting
+        with pytest.raises(StorageError, match="deadline"):
+            GatewayStore(one.url.removeprefix("gateway+")).get_block(wanted, 0.5)
+        assert one.waiting
+        os.kill(one.pid, signal.SIGCONT)
+
+
+def test_clock__moved__a_programs_wall_clock_changes_and_no_other(tmp_path: Path) -> None:
+    clock = wall.Clock(tmp_path / "clock")
+    clock.set(-7200)
+    code = (
+        "import time; true = time.time; from tests.chaos import preload\nprint(time.time() - true(), time.monotonic())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **clock.environ}, capture_output=True, text=True, check=True
+    )
+    shift, monotonic = map(float, done.stdout.split())
+    assert round(shift) == -7200 and 0 <= time.monotonic() - monotonic < 60
 
 
 def test_worker_jobs__rounds__every_point_as_often_and_in_the_order_of_life() -> None:
