@@ -65,7 +65,9 @@ from worker.decide import (
     Skip,
     Snapshot,
     SpecFacts,
+    Target,
     decide,
+    due_beat,
 )
 from worker.disk import Disk
 from worker.flights import GAP, read_call
@@ -172,7 +174,11 @@ class Look:
 
 
 class Errand(Protocol):
-    """What a worker is sent for, where it does not work for the market at large."""
+    """What a worker is sent for, where it does not work for the market at large; `wanted` is read at every block."""
+
+    @property
+    def wanted(self) -> Target:
+        """Return the unit that it is sent for."""
 
     def narrow(self, snapshot: Snapshot, config: Config) -> Config:
         """Return what is allowed of what the provider's settings allow."""
@@ -235,7 +241,10 @@ class Worker:
         self._pauses = Backoff(base=told.poll, cap=MAX_PAUSE)
         self._funds_short_until = 0.0
         self._housekeeping_at = 0.0
+        self._uncollected = False
+        self._collector: threading.Thread | None = None
         self._look: Look | None = None
+        self._begun = False
         self._left = False
         self._ended = False
         self._last: list[Action | Skip] = []
@@ -285,6 +294,7 @@ class Worker:
             while steps and self._survive(steps[0]):
                 del steps[0]
             if not steps:
+                self._begun = True
                 return
             self._pause()
             self._reload()
@@ -392,7 +402,31 @@ class Worker:
     # ---- reading ----
 
     def _read_chain(self, head: Block) -> Snapshot:
-        """Read everything that a decision needs, at one block. Raises NodeLeftError after the end of an exit."""
+        """Read everything that a decision needs, at one block, and beat before what strangers make long.
+
+        Raises NodeLeftError after the end of an exit.
+        """
+        node = self._read_node(head)
+        self._beat(head, node)
+        credit = self._market.credit(self.sender.address, head.hash)
+        if self.told.config.max_loss is not None:
+            fees = self._market.port.fees()
+            self._gas_price = fees.base_fee + fees.priority_fee
+        target = None if self.errand is None else self.errand.wanted
+        jobs = self._watcher.read(head, node, target)
+        return Snapshot(head.number, head.timestamp, node, self._watcher.immutables, jobs, credit=credit)
+
+    def _beat(self, head: Block, node: Node) -> None:
+        """Send the beat that is due, where the loop has begun. One that fails is decided again with all the rest."""
+        snapshot = Snapshot(head.number, head.timestamp, node, self._watcher.immutables, flights=self._flights())
+        config = replace(self.told.config, hold=self._why_hold(head))
+        beat = due_beat(snapshot, config, self._clock.now) if self._begun else None
+        if beat is not None:
+            with suppress(ChainError, StorageError):
+                self._send(beat)
+
+    def _read_node(self, head: Block) -> Node:
+        """Read this worker's node. Raises NodeLeftError after the end of an exit."""
         try:
             node = self._market.node(self.told.node, head.hash)
         except NotFoundError as error:
@@ -412,12 +446,7 @@ class Worker:
                 code="NOT_OPERATOR",
                 component="worker",
             )
-        credit = self._market.credit(self.sender.address, head.hash)
-        if self.told.config.max_loss is not None:
-            fees = self._market.port.fees()
-            self._gas_price = fees.base_fee + fees.priority_fee
-        jobs = self._watcher.read(head, node)
-        return Snapshot(head.number, head.timestamp, node, self._watcher.immutables, jobs, credit=credit)
+        return node
 
     def _watch_clock(self, head: Block) -> None:
         """Compare the clock with a block, at the first one with those before it too; a local chain has its own time."""
@@ -701,11 +730,29 @@ class Worker:
         for entry in self._journal.entries(Phase.INTENT):
             if entry.changed < hour_ago:
                 self._journal.end(entry.key, "never became this node's")
-        if self._executor.sweep(time.time() - self.told.settings.keep_seconds) and isinstance(self._store, FolderStore):
-            with suppress(StorageError):
-                self._store.collect()
+        if self._executor.sweep(time.time() - self.told.settings.keep_seconds):
+            self._uncollected = True
+        self._collect()
         self._desk.sweep()
         self._failed = {key: held for key, held in self._failed.items() if held[0] > time.monotonic()}
+
+    def _collect(self) -> None:
+        """Let a folder store drop what was let go, in a thread: a beat must not wait for its disk. One at a time."""
+        store, running = self._store, self._collector
+        if not self._uncollected or not isinstance(store, FolderStore) or (running is not None and running.is_alive()):
+            return
+
+        def collect() -> None:
+            try:
+                log.info("the store was cleared", freed=store.collect())
+            except StorageError as error:
+                log.warning("the store could not be cleared", why=error.message)
+
+        # A daemon, as an attempt is: a stop does not wait for it, and what it has not done the next one does.
+        thread = threading.Thread(target=collect, name="collector", daemon=True)
+        with suppress(RuntimeError):  # the machine gives no thread now: the next turn asks again
+            thread.start()
+            self._collector, self._uncollected = thread, False
 
     def _record(self, snapshot: Snapshot, now: int) -> None:
         """Tell the metrics and the status file how things stand."""
@@ -792,6 +839,10 @@ class Worker:
         for job, gate in self._watcher.never_read().items():
             if len(reasons) < STATUS_REASONS:
                 reasons.setdefault(job.hex(), []).append(_gate_line(gate))
+        for job in self._watcher.waiting():
+            if job.hex() not in reasons and len(reasons) < STATUS_REASONS:
+                late = "more units are open than are read at one block; this job's are read at a later one"
+                reasons[job.hex()] = [{"index": None, "reason": Reason.AWAITS_TURN.value, "detail": late}]
         return {
             "status": status.name.lower(),
             "hold": None if self._hold is None else self._hold.value,

@@ -115,7 +115,7 @@ class Take:
     def __init__(self, session: Session, worker: Worker, terms: Terms, job: JobId, index: int | None = None) -> None:
         """Read nothing yet. A one-lease job has one unit, 0; of an array, None is any."""
         self._session, self._worker, self._terms = session, worker, terms
-        self._wanted = Target(job, 0 if terms.leases == 1 else index)
+        self.wanted = Target(job, 0 if terms.leases == 1 else index)
         self._node = NodeId(0)
         self._attempt: LeaseKey | None = None
         self._unit: Unit | None = None
@@ -131,7 +131,7 @@ class Take:
         """Refuse what can be refused now; the spec is read for that. Raises HearthError."""
         look = self._worker.look()
         if self._attempt is None and isinstance(self._outlook(look), ReadSpec):
-            self._worker.learn_spec(self._wanted.job)
+            self._worker.learn_spec(self.wanted.job)
             look = self._worker.look()
         self._judge(look)
         if self._failed is not None:
@@ -141,7 +141,7 @@ class Take:
             self._session.require_funds(operator, asset_units=0, gas=BEAT_GAS + LEASE_GAS, what="taking a job")
 
     def _outlook(self, look: Look) -> ReadSpec | Skip | None:
-        return outlook(look.snapshot, look.config, self._wanted, look.now)
+        return outlook(look.snapshot, look.config, self.wanted, look.now)
 
     # ---- the errand ----
 
@@ -154,12 +154,12 @@ class Take:
         """Allow the one unit: that which the node holds already, else what was asked for."""
         self._node = snapshot.node.id
         if self._attempt is None:
-            held = [key for key in _held(snapshot) if self._wanted.names(key.job, key.index)]
+            held = [key for key in _held(snapshot) if self.wanted.names(key.job, key.index)]
             if held:
                 self._attempt = held[0]
                 until = moment(own_leases(snapshot)[held[0]][1].unit.deadline_at)
                 self._say(f"node {self._node} holds unit {held[0].index}, to be submitted until {until}")
-        target = self._wanted if self._attempt is None else Target(self._wanted.job, self._attempt.index, taken=True)
+        target = self.wanted if self._attempt is None else Target(self.wanted.job, self._attempt.index, taken=True)
         # Whoever names a job leaves nothing of it to keepers.
         return replace(config, target=target, propose=True, propose_after=0)
 
@@ -182,7 +182,7 @@ class Take:
             raise KeyboardInterrupt
         attempt, unit, entry = self._attempt, self._unit, self._entry
         state: Literal["submitted", "takeable"] = "submitted" if self.submitted else "takeable"
-        job = job_hex(self._wanted.job)
+        job = job_hex(self.wanted.job)
         following = f"hearth worker take {job[:14]}"
         if unit is not None and unit.state is State.SETTLED:
             following = "hearth worker earnings"
@@ -192,7 +192,7 @@ class Take:
         return {
             "schema": "hearth.worker.take/1",
             "job": job,
-            "unit": self._wanted.index if attempt is None else attempt.index,
+            "unit": self.wanted.index if attempt is None else attempt.index,
             "node": self._node,
             "attempt": None if attempt is None else attempt.attempts,
             "state": state,
@@ -220,7 +220,7 @@ class Take:
 
     def _submitted_before(self) -> LeaseKey | None:
         """Return the node's attempt at the one unit that is meant, where it was submitted before this process began."""
-        job, index = self._wanted.job, self._wanted.index
+        job, index = self.wanted.job, self.wanted.index
         if index is None:
             return None
         unit = self._worker.unit(job, index)
@@ -263,11 +263,11 @@ class Take:
 
     def _refusal(self, skip: Skip) -> RefusedError:
         """Return why the unit is not taken, and what could be done about it."""
-        gate = self._worker.never_fits(self._wanted.job)
+        gate = self._worker.never_fits(self.wanted.job)
         if gate is not Gate.FITS:
             # The worker does not follow such a job, which is no news to whoever asks for it.
-            skip = Skip(self._wanted.job, self._wanted.index, gate)
-        job, reason = job_hex(self._wanted.job)[:14], skip.reason
+            skip = Skip(self.wanted.job, self.wanted.index, gate)
+        job, reason = job_hex(self.wanted.job)[:14], skip.reason
         words = WORDS.get(reason, reason.name.lower())
         if skip.detail:
             words += f" ({skip.detail})"
@@ -315,7 +315,7 @@ class Take:
         )
 
     def _interrupted(self) -> str:
-        again = f"hearth worker take {job_hex(self._wanted.job)[:14]} goes on"
+        again = f"hearth worker take {job_hex(self.wanted.job)[:14]} goes on"
         if self._attempt is None or self._unit is None:
             return f"stopped before the node held the unit; what was sent may still be mined: {again}"
         until = moment(self._unit.deadline_at)
@@ -324,7 +324,7 @@ class Take:
     def _say(self, text: str) -> None:
         if text != self._said:
             self._said = text
-            self._session.tell("step", {"text": f"job {job_hex(self._wanted.job)[:14]}: {text}"})
+            self._session.tell("step", {"text": f"job {job_hex(self.wanted.job)[:14]}: {text}"})
 
 
 def _held(snapshot: Snapshot) -> list[LeaseKey]:

@@ -8,7 +8,7 @@ Source: SPEC sections "Worker" and "Events".
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -33,23 +33,20 @@ from hearth.market.events import (
     decode,
     topic_of,
 )
-from hearth.market.reads import Market, UnitView
+from hearth.market.reads import Market
 from hearth.protocol import words
-from hearth.protocol.formulas import Ask, Immutables, ask_of, node_gate
+from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import (
     Gate,
-    Header,
     JobId,
     Node,
-    NodeFlag,
     NodeId,
     Outcome,
-    Policy,
     State,
-    Terms,
     Unit,
 )
-from worker.decide import OURS, Job, Lease, SpecFacts
+from worker.decide import Job, Target
+from worker.rows import Row, RowReader, never_fits
 
 log = structlog.get_logger("worker.watch")
 
@@ -59,35 +56,8 @@ NEW_OPERATOR: Final = "if you named a new operator, set account.keystore in work
 """What whoever holds a key that operates the node no more can do."""
 HEARD: Final = (JobPosted, Proposed, Started, Submitted, Declined, Settled, Closing, Closed, Reclaimed, Slashed)
 """The events whose absence from a block that announces them would hide work or money."""
-MAX_READ: Final = 256
-"""Touched leases of one array that are read per block; own ones are read in any case."""
 PAID: Final = 64
 """Own attempts of a job whose pay is remembered."""
-
-
-@dataclass(slots=True)
-class Row:
-    """A job that may concern this node. `leases` are indices worth reading, `own` those of them that its last event
-    gives to this node, `seen` those that ever were, `since` first sights of own attempts, `unread` tries to read its
-    spec that came to nothing, `given_back` units that this machine could not run, `paid` the block of an own attempt's
-    end and what it brought, the last PAID of them."""
-
-    id: JobId
-    terms: Terms
-    policy: Policy
-    posted: int
-    leases: set[int] = field(default_factory=set)
-    own: set[int] = field(default_factory=set)
-    seen: set[int] = field(default_factory=set)
-    paid: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
-    since: dict[tuple[int, int], int] = field(default_factory=dict)
-    spec: SpecFacts | None = None
-    unread: int = 0
-    given_back: int = 0
-    retry_at: int = 0
-    retry_why: str = ""
-    ended: int | None = None
-    gate: Gate = Gate.FITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +121,7 @@ class Watcher:
         self.logs = 0
         self._market = market
         self._node = node
+        self._reader = RowReader(market, node)
         self._payments: dict[tuple[bytes, bytes, int], Payment] = {}
         parameters = market.network.node_parameters
         self.immutables = Immutables(parameters.dead_after, parameters.minimum_stake)
@@ -212,11 +183,7 @@ class Watcher:
         """Take back what was learnt from the block `fork` on, and read again what ended there."""
         self._payments = {key: line for key, line in self._payments.items() if key[0] not in gone}
         for row in self.rows.values():
-            row.since = {attempt: block for attempt, block in row.since.items() if block < fork}
-            row.paid = {attempt: line for attempt, line in row.paid.items() if line[0] < fork}
-            row.leases |= row.seen
-            if row.ended is not None and row.ended >= fork:
-                row.ended = None
+            row.step_back(fork)
 
     def _apply(self, entry: Log) -> None:
         event = decode(entry)
@@ -231,13 +198,7 @@ class Watcher:
                 unit = words.unpack_unit(event.word)
                 if event.node == self._node:
                     self._learn(row, event, unit.attempts)
-                own = self._is_own(unit)
-                if unit.state == State.OPEN or own:
-                    row.leases.add(event.index)
-                    row.seen.add(event.index)
-                    row.ended = None
-                if own:
-                    row.own.add(event.index)
+                self._touch(row, event, unit)
             return
         if isinstance(event, Slashed | NodeLapsed):
             if event.node == self._node:
@@ -267,6 +228,23 @@ class Watcher:
         for oldest in list(row.paid)[:-PAID]:
             del row.paid[oldest]
 
+    def _touch(self, row: Row, event: NodeUnitEvent, unit: Unit) -> None:
+        """Learn from a unit's newest word whether it is worth reading."""
+        index = event.index
+        own = self._reader.is_own(unit)
+        if unit.state == State.OPEN or own:
+            row.leases.add(index)
+            row.seen.add(index)
+            row.ended = None
+        if own:
+            row.hold(index)
+        elif not self._followed:
+            # While history is read, its last word counts: else a start would read every lease that the node ever had.
+            row.lose(index, event.log.block_number)
+        row.led.pop(index, None)
+        if isinstance(event, Proposed) and event.node == self._node:
+            row.led[index] = unit.window_end + row.policy.ack_time
+
     def _account(self, event: NodeUnitEvent) -> None:
         """Enter into the books what an event says about a lease of this node."""
         if event.node != self._node:
@@ -291,74 +269,24 @@ class Watcher:
 
     # ---- state ----
 
-    def read(self, head: Block, node: Node) -> tuple[Job, ...]:
-        """Return the jobs that may concern the node, read at `head`; those that never fit are not read."""
+    def read(self, head: Block, node: Node, target: Target | None = None) -> tuple[Job, ...]:
+        """Return jobs that may concern the node, read at `head`: all with leases of its own and the target's, and as
+        many others as one block has room for. Of a job that never fits, own leases alone are read."""
         self._forget(head.number)
         wanted: list[Row] = []
         for row in self.rows.values():
             row.gate = never_fits(row.terms, row.policy, node, self.immutables)
-            if row.ended is None and (row.gate is Gate.FITS or row.leases):
+            if row.ended is None and (row.gate is Gate.FITS or row.own):
                 wanted.append(row)
-        found = self._market.job_words([row.id for row in wanted], head.hash)
-        return tuple(self._job(row, word, head) for row, word in zip(wanted, found, strict=True))
-
-    def _job(self, row: Row, word: int, head: Block) -> Job:
-        header: Header | None = None
-        leases: tuple[Lease, ...] = ()
-        if word == 0:
-            # Posted in a block that is gone; its log will be read again if it comes back.
-            row.ended = head.number
-        elif words.is_header(word):
-            header = words.unpack_header(word)
-            leases = self._array(row, head)
-            over = header.closed or header.touched >= row.terms.leases
-            row.ended = head.number if over and not leases else None
-        else:
-            unit = words.unpack_unit(word)
-            leases = self._single(row, unit, head)
-            row.ended = head.number if unit.state.terminal else None
-        return Job(row.id, row.terms, leases, header, row.spec, row.retry_at, row.retry_why)
-
-    def _single(self, row: Row, unit: Unit, head: Block) -> tuple[Lease, ...]:
-        if unit.window_end:
-            return (self._lease(row, 0, self._market.unit(row.id, 0, head.hash), head),)
-        if unit.state == State.OPEN or self._is_own(unit):
-            return (self._lease(row, 0, UnitView(unit, 0, 0), head),)
-        row.leases.discard(0)
-        row.own.discard(0)
-        return ()
-
-    def _array(self, row: Row, head: Block) -> tuple[Lease, ...]:
-        leases: list[Lease] = []
-        # An own lease that is not read would look lost, so no number of open ones may crowd it out.
-        others = sorted(row.leases - row.own)[: max(0, MAX_READ - len(row.own))]
-        for index in sorted(row.own) + others:
-            view = self._market.unit(row.id, index, head.hash)
-            own = self._is_own(view.unit)
-            if not own:
-                row.own.discard(index)
-            if own or view.unit.state == State.OPEN:
-                leases.append(self._lease(row, index, view, head))
-            else:
-                row.leases.discard(index)
-        return tuple(leases)
-
-    def _lease(self, row: Row, index: int, view: UnitView, head: Block) -> Lease:
-        since = 0
-        if self._is_own(view.unit):
-            row.leases.add(index)
-            row.own.add(index)
-            row.seen.add(index)
-            since = row.since.setdefault((index, view.unit.attempts), head.number)
-        return Lease(index, view.unit, view.best, since)
-
-    def _is_own(self, unit: Unit) -> bool:
-        return unit.state in OURS and unit.node == self._node
+        return self._reader.read(wanted, head, target)
 
     def _forget(self, number: int) -> None:
-        """Drop jobs that ended so long ago that no reorganisation brings them back."""
+        """Drop what ended so long ago that no reorganisation brings it back."""
         for job in [row.id for row in self.rows.values() if row.ended is not None and number > row.ended + KEEP]:
             del self.rows[job]
+        for row in self.rows.values():
+            if row.lost:
+                row.lost = {index: block for index, block in row.lost.items() if number <= block + KEEP}
 
     def refresh(self, jobs: Iterable[Job]) -> tuple[Job, ...]:
         """Return jobs with what this process has learnt since they were read: specs and pauses."""
@@ -375,19 +303,13 @@ class Watcher:
             for job in jobs
         )
 
+    def waiting(self) -> set[JobId]:
+        """Return the jobs of which something worth reading was not read at the last block, and is at a later one."""
+        return self._reader.waiting
+
     def never_read(self) -> Mapping[JobId, Gate]:
         """Return the open jobs that are not read because the node's offer can never serve them, with the gate."""
         return {row.id: row.gate for row in self.rows.values() if row.ended is None and row.gate is not Gate.FITS}
-
-
-def never_fits(terms: Terms, policy: Policy, node: Node, immutables: Immutables) -> Gate:
-    """Return the gate that the node's offer fails whatever its state: sizes, runtimes, zone or price; else FITS."""
-    ask: Ask = ask_of(terms, policy)._replace(bond=0, probation=0)
-    state = replace(node.state, beat=1, busy=0, bond=0, quarantine=0, status=NodeFlag(0))
-    # A price that is pending may fit later, so the lower of the two asks counts.
-    offer = replace(node.offer, pending=False, ask=min(node.offer.ask, node.next_ask or node.offer.ask))
-    able = replace(node, state=state, offer=offer, stake=max(node.stake, immutables.minimum_stake))
-    return node_gate(able, ask, 1, immutables.dead_after, immutables.minimum_stake)
 
 
 def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef) -> Node | None:

@@ -219,9 +219,12 @@ class Market:
             return UnitView(words.unpack_unit(job), second, accused)
         return _lease(words.unpack_header(job), index, unit, second, accused)
 
-    def units(self, job_id: JobId, first: int, count: int, block: BlockRef = "latest") -> list[UnitView]:
-        """Return `count` leases of an array from `first` on, in pages through Lens."""
-        header = self.header(job_id, block)
+    def units(
+        self, job_id: JobId, first: int, count: int, block: BlockRef = "latest", header: Header | None = None
+    ) -> list[UnitView]:
+        """Return `count` leases of an array from `first` on, in pages through Lens. `header` spares a call: the
+        array's, of the same block."""
+        header = header or self.header(job_id, block)
         if header is None:
             return [self.unit(job_id, 0, block)]
         found: list[UnitView] = []

@@ -456,6 +456,70 @@ def test_collect__pinned_root_lost__the_rest_of_the_pins_kept(tmp_path: Path) ->
     assert folder.has(kept.cid)
 
 
+def small_portions(folder: FolderStore, monkeypatch: pytest.MonkeyPatch, between: Callable[[], object]) -> None:
+    """Collect in portions of one file, and do something between the first, which is empty, and the others."""
+    monkeypatch.setattr("hearth.storage.stores.folder.PORTION", 1)
+    portions = folder._portions
+
+    def first_wait() -> Iterator[list[Path]]:
+        yield []
+        between()
+        yield from portions()
+
+    monkeypatch.setattr(folder, "_portions", first_wait)
+
+
+def test_collect__others_write_and_pin_between_two_portions__nothing_of_theirs_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process writes while the collector is under way: it neither waits for it nor loses a block to it."""
+    folder, other = FolderStore(tmp_path), FolderStore(tmp_path)
+    folder.add_bytes(b"pinned before")
+    again = folder.put_block(b"put again")
+    entry = unixfs.import_file(io.BytesIO(bytes(range(90))), folder, chunk_bytes=30)
+    gone = [folder.put_block(bytes([number]) * 7) for number in range(5)]
+    age(folder, 10_000)
+
+    def between() -> None:
+        other.put_block(b"put again")
+        other.pin(entry.cid)
+
+    small_portions(folder, monkeypatch, between)
+    assert folder.collect() == 5 * 7
+    assert not any(folder.has(cid) for cid in gone)
+    assert folder.has(again)
+    assert all(folder.has(cid) for cid, _ in unixfs.blocks_of(entry.cid, folder))
+
+
+def test_collect__killed_between_two_portions__what_is_pinned_is_whole_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    script = """
+import os, sys
+from pathlib import Path
+from hearth.storage.stores import FolderStore, folder
+folder.PORTION = 1
+drop, dropped = folder._drop, []
+def dies(path, before):
+    dropped.append(drop(path, before))
+    if sum(map(bool, dropped)) == 2:
+        os.kill(os.getpid(), 9)
+    return dropped[-1]
+folder._drop = dies
+FolderStore(Path(sys.argv[1])).collect()
+"""
+    folder = FolderStore(tmp_path / "store")
+    kept = folder.add_path(make_tree(tmp_path / "kept"))
+    for number in range(5):
+        folder.put_block(bytes([number]) * 7)
+    age(folder, 10_000)
+    done = subprocess.run(
+        [sys.executable, "-c", script, folder.root], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False
+    )
+    assert done.returncode == -9
+    assert folder.collect() == 3 * 7
+    folder.fetch(kept.cid, tmp_path / "dest")
+    assert contents(tmp_path / "dest") == contents(tmp_path / "kept")
+
+
 # ---------------------------------------------------------------- chain
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -37,7 +38,7 @@ from tests.worker import test_decide as decided
 from tools import schemas
 from worker import settings
 from worker.build import build
-from worker.decide import Claim, Kind, LeaseKey
+from worker.decide import Claim, Config, Kind, LeaseKey
 from worker.decide.actions import Skip
 from worker.decide.snapshot import Reason
 from worker.home import hold
@@ -45,8 +46,9 @@ from worker.machine import others
 from worker.manage import Provider
 from worker.metrics import WorkerMetrics
 from worker.requests import Desk
+from worker.rows import never_fits
 from worker.shell import Worker, read_mode, read_status, set_mode
-from worker.watch import Payment, earnings_of, never_fits
+from worker.watch import Payment, earnings_of
 
 # ---- without a chain ----
 
@@ -96,7 +98,7 @@ def test_mode__status_file_that_cannot_be_read__the_worker_is_told_all_the_same(
 def test_facts_of__reason_that_quotes_a_stranger__is_read_back(tmp_path: Path) -> None:
     worker = Worker.__new__(Worker)
     worker._last = [Skip(decided.ID, 0, Reason.SPEC_BAD, "the key \ud800 is odd")]
-    worker._watcher = SimpleNamespace(never_read=dict)  # type: ignore[assignment]
+    worker._watcher = SimpleNamespace(never_read=dict, waiting=set)  # type: ignore[assignment]
     worker._executor = SimpleNamespace(active=list)  # type: ignore[assignment]
     worker.sender = SimpleNamespace(journal=SimpleNamespace(intents=lambda *_: ()))  # type: ignore[assignment]
     worker._hold, worker._stake_short, worker._capped = None, 0, ""
@@ -188,6 +190,26 @@ def test_send__key_without_coin_that_gets_some__is_told_from_the_first_send_to_t
         told.append(worker.metrics.registry.get_sample_value("hearth_worker_funds_short"))
         worker._failed.clear()
     assert told == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("begun", [True, False])
+def test_read_chain__beat_that_is_due__is_sent_before_any_job_is_read(begun: bool) -> None:
+    """However much strangers posted; a worker that only looks sends nothing."""
+    order: list[str] = []
+    worker = Worker.__new__(Worker)
+    worker._begun, worker.errand = begun, None
+    worker.told = SimpleNamespace(config=Config(beat_every=2))  # type: ignore[assignment]
+    worker.sender = SimpleNamespace(address=decided.NODE.operator)  # type: ignore[assignment]
+    worker._market = SimpleNamespace(credit=lambda *_: 0)  # type: ignore[assignment]
+    worker._clock = SimpleNamespace(now=decided.NODE.state.beat + 9)  # type: ignore[assignment]
+    worker._read_node = lambda head: decided.NODE  # type: ignore[method-assign]
+    worker._why_hold = lambda head: None  # type: ignore[method-assign]
+    worker._flights = tuple  # type: ignore[method-assign,assignment]
+    worker._send = lambda action: order.append(action.kind.value)  # type: ignore[method-assign]
+    read = lambda *_: order.append("jobs") or ()  # type: ignore[func-returns-value]  # noqa: E731
+    worker._watcher = SimpleNamespace(immutables=decided.MARKET, read=read)  # type: ignore[assignment]
+    worker._read_chain(SimpleNamespace(number=7, timestamp=decided.NOW, hash=bytes(32)))  # type: ignore[arg-type]
+    assert order == (["beat", "jobs"] if begun else ["jobs"])
 
 
 @pytest.mark.parametrize(
@@ -302,6 +324,31 @@ def test_metrics__loop_silent_for_a_minute__neither() -> None:
 
 
 # ---- on a chain ----
+
+
+@pytest.mark.e2e
+def test_run__store_that_is_long_in_clearing__beats_go_on_and_a_stop_does_not_wait(
+    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder's lock is held, as a disk of many files would keep the collector busy."""
+    monkeypatch.setattr("worker.shell.HOUSEKEEPING_SECONDS", 0.1)
+    monkeypatch.setattr("worker.attempt.executor.Executor.sweep", lambda self, before: 1)
+    store = exchange.store
+    gone = store.put_block(scenario.name.encode())
+    path = store.root / "blocks" / gone.digest.hex()[:2] / gone.digest.hex()
+    os.utime(path, (1, 1))
+    with open(store.root / "lock", "ab") as lock, ExitStack() as stack:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        running = stack.enter_context(working(scenario))
+        collector = wait(lambda: running.worker._collector, "the store is being cleared", 30)
+        begun = exchange.market.node(scenario.node).state.beat
+        wait(lambda: exchange.market.node(scenario.node).state.beat >= begun + 4, "two more beats")
+        assert collector.is_alive() and running.worker._collector is collector, "one at a time"
+        assert path.exists()
+        stack.close()  # joins the loop
+        assert collector.is_alive()
+    collector.join(30)
+    assert not path.exists()
 
 
 @dataclass
@@ -479,8 +526,9 @@ def test_run__sends_fail_for_a_while__runs_what_it_holds_and_submits_later(
     spike = threading.Event()
 
     def dear(self: Worker, action: Any) -> None:
-        assert self._chain is not None
-        if not isinstance(action, Claim) and self._chain.node.state.busy and spike.is_set():
+        # The first beat goes out before the chain was read whole.
+        busy = self._chain is not None and self._chain.node.state.busy
+        if not isinstance(action, Claim) and busy and spike.is_set():
             raise ChainError("the base fee is above the cap", code="FEE_CAP", hint="hearth doctor")
         send(self, action)
 

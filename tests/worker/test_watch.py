@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from hearth.base.errors import ChainError
-from hearth.market.events import Closed, Declined, Settled, Slashed, Started, topic_of
+from hearth.market.events import Closed, Declined, Proposed, Settled, Slashed, Started, topic_of
 from hearth.protocol import words
-from hearth.protocol.types import Header, JobId, NodeId, Outcome, State, Terms, Unit
+from hearth.protocol.types import Best, Header, JobId, NodeId, Outcome, State, Terms, Unit
 from tests.kit.build import ADDRESSES
 from tests.kit.fake_chain import Event
 from tests.kit.scripted import ScriptedMarket
 from tests.worker import test_decide as decided
+from worker.decide import Target
+from worker.rows import PAGES
 from worker.watch import KEEP, PAID, Watcher
 
 JOBS, NODES = ADDRESSES["JobRegistry"], ADDRESSES["NodeRegistry"]
@@ -31,20 +33,35 @@ class Scripted(ScriptedMarket):
 
     def __init__(self) -> None:
         super().__init__()
+        self.posts = 0
         self.words: dict[bytes, int] = {}
         self.units: dict[tuple[bytes, int], int] = {}
         self.on("Lens", "jobs", self._jobs)
         self.on("JobRegistry", "load", self._load)
+        self.on("Lens", "units", self._page)
+        self.seconds: dict[tuple[bytes, int], int] = {}
+        self.calls: list[tuple[str, bytes]] = []
+        """What was asked of the contracts since the last read: a view, and the job for one."""
         self.watcher = Watcher(self.market, ME)
 
     def _jobs(self, call: Any, block: Any) -> bytes:
         count = int.from_bytes(call.data[36:68], "big")
+        self.calls.append(("jobs", b""))
         ids = [call.data[68 + 32 * i : 100 + 32 * i] for i in range(count)]
         return word(32) + word(count) + b"".join(word(self.words.get(job, 0)) for job in ids)
 
     def _load(self, call: Any, block: Any) -> bytes:
         job, index = call.data[4:36], int.from_bytes(call.data[36:68], "big")
-        return word(self.words.get(job, 0)) + word(self.units.get((job, index), 0)) + word(0) + word(0)
+        self.calls.append(("load", job))
+        return word(self.words.get(job, 0)) + self._unit(job, index)
+
+    def _page(self, call: Any, block: Any) -> bytes:
+        job, first, count = call.data[4:36], *(int.from_bytes(call.data[at : at + 32], "big") for at in (36, 68))
+        self.calls.append(("units", job))
+        return word(32) + word(count) + b"".join(self._unit(job, first + i) for i in range(count))
+
+    def _unit(self, job: bytes, index: int) -> bytes:
+        return word(self.units.get((job, index), 0)) + word(self.seconds.get((job, index), 0)) + word(0)
 
     def post(self, terms: Terms) -> tuple[JobId, Event]:
         return self.market.job_id(terms), self.posted(terms)
@@ -53,9 +70,30 @@ class Scripted(ScriptedMarket):
         topics = (topic_of(kind), job, word(index), word(unit.node))
         return Event(JOBS, topics, word(words.pack_unit(unit)) + b"".join(map(word, rest)))
 
-    def read(self) -> dict[JobId, Any]:
+    def read(self, target: Target | None = None) -> dict[JobId, Any]:
         head = self.watcher.sync()
-        return {job.id: job for job in self.watcher.read(head, decided.NODE)}
+        self.calls.clear()
+        return {job.id: job for job in self.watcher.read(head, decided.NODE, target)}
+
+    def array(self, units: Sequence[Unit], *, size: int = 1 << 20, closed: bool = False, **changes: Any) -> JobId:
+        """Post an array of which these units were touched, each told by an event, and mine it."""
+        self.posts += 1
+        job, posted = self.post(replace(decided.TERMS, units=size, salt=self.posts, **changes))
+        self.words[job] = words.pack_header(Header(touched=len(units), opened=decided.NOW, closed=closed))
+        self.units |= {(job, index): words.pack_unit(unit) for index, unit in enumerate(units)}
+        self.chain.mine([posted] + [self.event(Started, job, unit, 0, index=i) for i, unit in enumerate(units)])
+        return job
+
+    def propose(self, job: JobId, index: int, node: NodeId) -> None:
+        """Propose a node for a touched unit, for a window that is open."""
+        unit = replace(decided.OPEN, mark=self.chain.head().timestamp + 1000)
+        best = words.pack_best(Best(node=node, key=1))
+        self.units[job, index], self.seconds[job, index] = words.pack_unit(unit), best
+        topics = (topic_of(Proposed), job, word(index), word(node))
+        self.chain.mine([Event(JOBS, topics, word(words.pack_unit(unit)) + word(best))])
+
+    def asked(self, view: str) -> int:
+        return sum(name == view for name, _ in self.calls)
 
 
 @pytest.fixture
@@ -109,22 +147,218 @@ def test_read__array__shows_reopened_and_own_leases_only(world: Scripted) -> Non
     assert found.leases[0].since == world.chain.head().number
 
 
-def test_read__more_open_leases_than_are_read__own_ones_are_still_there(
+def test_read__more_open_leases_than_are_read__own_ones_are_still_there_and_the_others_take_turns(
     world: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.watch.MAX_READ", 3)
-    job, posted = world.post(replace(decided.TERMS, units=10))
-    world.words[job] = words.pack_header(Header(touched=8, opened=decided.NOW))
-    units = [decided.OPEN] * 6 + [decided.RUNNING] * 2
-    world.units |= {(job, index): words.pack_unit(unit) for index, unit in enumerate(units)}
-    world.chain.mine([posted] + [world.event(Started, job, unit, 0, index=i) for i, unit in enumerate(units)])
-    assert [lease.index for lease in world.read()[job].leases] == [6, 7, 0]
+    monkeypatch.setattr("worker.rows.PAGE", 3)
+    monkeypatch.setattr("worker.rows.PAGES", 1)
+    job = world.array([decided.OPEN] * 6 + [decided.RUNNING] * 2, size=10)
+    assert [lease.index for lease in world.read()[job].leases] == [0, 1, 2, 6, 7]
+    assert world.watcher.waiting() == {job}
     world.units[job, 6] = words.pack_unit(decided.OPEN)
     world.chain.mine()
-    # It gives way to the others from the next block on.
-    assert [lease.index for lease in world.read()[job].leases] == [6, 7, 0]
+    assert [lease.index for lease in world.read()[job].leases] == [3, 4, 5, 6, 7]
     world.chain.mine()
-    assert [lease.index for lease in world.read()[job].leases] == [7, 0, 1]
+    # It takes its turn with the others from the next block on.
+    assert [lease.index for lease in world.read()[job].leases] == [6, 7]
+    world.chain.mine()
+    assert [lease.index for lease in world.read()[job].leases] == [0, 1, 2, 7]
+
+
+PAGE: Final = 8
+HOSTILE: Final = 40
+"""Arrays of a submitter who wants every node to read."""
+
+
+@pytest.fixture
+def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages of 8 units: an array of 16 is two calls, as one of 512 is else."""
+    monkeypatch.setattr("worker.rows.PAGE", PAGE)
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_read__arrays_that_never_fit__cost_no_call_and_own_leases_in_them_are_read(world: Scripted) -> None:
+    """Profit: who posts arrays at the least price, for nodes other than this one, takes nothing of its time."""
+    for _ in range(HOSTILE):
+        world.array([decided.OPEN] * PAGE, ceiling=1)
+    assert world.read() == {}
+    assert (world.asked("jobs"), world.asked("units"), world.asked("load")) == (0, 0, 0)
+    # Taken while the node's offer still served it: also a process that knows nothing else must find it.
+    mine = world.array([decided.OPEN] * 20 + [decided.RUNNING] + [decided.OPEN] * 20, ceiling=1)
+    world.watcher = Watcher(world.market, ME)
+    found = world.read()
+    assert {job: [lease.index for lease in row.leases] for job, row in found.items()} == {mine: [20]}
+    assert (world.asked("jobs"), world.asked("units"), world.asked("load")) == (1, 1, 0)
+    assert found[mine].leases[0].unit == decided.RUNNING
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_read__arrays_that_fit__share_one_bound_and_every_unit_has_its_turn(world: Scripted) -> None:
+    """Profit: no array, however many and large, keeps an ack or another job's units unread for long."""
+    hostile = [world.array([decided.OPEN] * 2 * PAGE) for _ in range(HOSTILE)]
+    honest, wanted = world.array([decided.OPEN]), world.array([decided.OPEN])
+    own = world.array([decided.RUNNING])
+    single, posted = world.post(decided.TERMS)
+    world.words[single] = words.pack_unit(decided.OPEN)
+    world.chain.mine([posted])
+    world.propose(wanted, 0, ME)
+    rounds = -(-(2 * HOSTILE + 1) // (PAGES - 1)) + 1
+    seen: dict[JobId, set[int]] = {}
+    for turn in range(rounds):
+        found = world.read()
+        assert world.asked("units") <= PAGES + 1 and world.asked("load") == 0 and world.asked("jobs") == 1
+        # What must not wait does not: own leases, the lease to be acked, and what the job's word alone says.
+        assert all([lease.index for lease in found[job].leases] == [0] for job in (own, wanted, single)), turn
+        for job, row in found.items():
+            seen.setdefault(job, set()).update(lease.index for lease in row.leases)
+        world.chain.mine()
+    assert seen[honest] == {0}
+    assert all(seen[job] == set(range(2 * PAGE)) for job in hostile)
+    assert not {own, wanted, single} & world.watcher.waiting()
+
+
+def test_read__new_arrays_in_every_block__those_before_keep_their_turn(
+    world: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Profit: nobody gets ahead by posting anew."""
+    monkeypatch.setattr("worker.rows.PAGES", 2)
+    old = [world.array([decided.OPEN]) for _ in range(6)]
+    seen: set[JobId] = set()
+    for _ in range(5):
+        for _ in range(3):
+            world.array([decided.OPEN])
+        seen |= {job for job, row in world.read().items() if row.leases}
+    assert set(old) <= seen
+
+
+def test_read__proposed_for_more_leases_than_are_read__others_have_their_turn_all_the_same(
+    world: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Profit: who has a node proposed without end keeps it neither from others' units nor from its own acks."""
+    monkeypatch.setattr("worker.rows.PAGES", 4)
+    monkeypatch.setattr("worker.rows.PAGES_LED", 3)
+    led = [world.array([decided.OPEN]) for _ in range(9)]
+    other = world.array([decided.OPEN])
+    for job in led:
+        world.propose(job, 0, ME)
+    seen: set[JobId] = set()
+    for _ in range(3):
+        found = world.read()
+        assert world.asked("units") == 4
+        seen |= {job for job, row in found.items() if row.leases}
+        world.chain.mine()
+    assert seen == {*led, other}
+    # Another node leads by now, or the time for the ack is over: no reason to hurry.
+    world.propose(led[0], 0, decided.OTHER)
+    world.read()
+    assert world.watcher.rows[led[0]].led == {}
+    world.chain.mine(timestamp=world.chain.head().timestamp + 5_000)
+    world.read()
+    assert not any(world.watcher.rows[job].led for job in led)
+
+
+def test_read__one_lease_jobs_with_windows__share_the_bound(world: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best proposal is a call of its own."""
+    monkeypatch.setattr("worker.rows.PAGES", 2)
+    jobs: list[JobId] = []
+    for salt in range(5):
+        job, posted = world.post(replace(decided.TERMS, salt=salt))
+        world.words[job] = words.pack_unit(replace(decided.OPEN, mark=decided.NOW + 9))
+        world.chain.mine([posted])
+        jobs.append(job)
+    seen: set[JobId] = set()
+    for _ in range(3):
+        seen |= {job for job, row in world.read().items() if row.leases}
+        assert world.asked("load") == 2
+        world.chain.mine()
+    assert seen == set(jobs)
+
+
+def test_read__more_jobs_than_are_read__take_turns_the_newest_first_and_own_ones_always(
+    world: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.rows.JOBS", 2)
+    jobs: list[JobId] = []
+    for salt in range(5):
+        job, posted = world.post(replace(decided.TERMS, salt=salt))
+        world.words[job] = words.pack_unit(decided.OPEN)
+        world.chain.mine([posted])
+        jobs.append(job)
+    world.words[jobs[0]] = words.pack_unit(decided.RUNNING)
+    world.chain.mine([world.event(Started, jobs[0], decided.RUNNING, 0)])
+    turns = []
+    for _ in range(3):
+        turns.append(sorted(map(jobs.index, world.read())))
+        world.chain.mine()
+    assert turns == [[0, 3, 4], [0, 1, 2], [0, 3, 4]]
+    # Who is sent for a unit does not wait for a turn.
+    assert sorted(map(jobs.index, world.read(Target(jobs[3], 0)))) == [0, 1, 2, 3]
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_read__unit_that_the_worker_is_sent_for__is_read_at_every_block(
+    world: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.rows.PAGES", 1)
+    for _ in range(3):
+        world.array([decided.OPEN])
+    job = world.array([decided.OPEN] * 3 * PAGE)
+    for _ in range(3):
+        assert 2 * PAGE + 1 in [lease.index for lease in world.read(Target(job, 2 * PAGE + 1))[job].leases]
+        assert world.asked("units") == 1
+        world.chain.mine()
+
+
+@pytest.mark.usefixtures("small_pages")
+def test_read__array_that_is_over_with_leases_unread__is_followed_until_all_were_read(
+    world: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("worker.rows.PAGES", 1)
+    job = world.array([decided.OPEN] * 2 * PAGE, size=2 * PAGE, closed=True)
+    for index in range(2 * PAGE):
+        world.units[job, index] = words.pack_unit(replace(decided.OPEN, state=State.CANCELLED))
+    # The last one was claimed, and the provider held that event back.
+    world.units[job, 2 * PAGE - 1] = words.pack_unit(decided.RUNNING)
+    assert world.read()[job].leases == ()
+    assert world.watcher.rows[job].ended is None
+    world.chain.mine()
+    assert [lease.index for lease in world.read()[job].leases] == [2 * PAGE - 1]
+    world.units[job, 2 * PAGE - 1] = words.pack_unit(replace(decided.RUNNING, state=State.SETTLED))
+    world.chain.mine()
+    assert world.read()[job].leases == ()
+    assert world.watcher.rows[job].ended == world.chain.head().number
+
+
+def test_read__own_lease_of_a_job_that_never_fits_is_settled_and_rolled_back__is_read_again(world: Scripted) -> None:
+    submitted = replace(decided.RUNNING, state=State.SUBMITTED)
+    job = world.array([submitted], ceiling=1)
+    assert [lease.index for lease in world.read()[job].leases] == [0]
+    settled = replace(submitted, state=State.SETTLED, outcome=Outcome.OK)
+    world.units[job, 0] = words.pack_unit(settled)
+    world.chain.mine([world.event(Settled, job, settled, 100, 5, index=0)])
+    assert world.read()[job].leases == ()
+    world.chain.mine()
+    assert world.read() == {}
+    world.units[job, 0] = words.pack_unit(submitted)
+    world.chain.reorg(2)
+    assert [lease.index for lease in world.read()[job].leases] == [0]
+
+
+def test_read__history_of_own_leases_at_start__only_what_is_held_is_read_at_once(world: Scripted) -> None:
+    """A node that has run a hundred thousand units must not read each of them before it beats again."""
+    settled = replace(decided.RUNNING, state=State.SETTLED, outcome=Outcome.OK)
+    job = world.array([decided.RUNNING] * 3, ceiling=1)
+    for index in range(2):
+        world.units[job, index] = words.pack_unit(settled)
+        world.chain.mine([world.event(Settled, job, settled, 100, 5, index=index)])
+    world.watcher = Watcher(world.market, ME)
+    world.watcher.sync()
+    assert world.watcher.rows[job].own == {2}
+    # A claim that only a rollback takes away is still there for it.
+    assert world.watcher.rows[job].lost.keys() == {0, 1}
+    world.chain.mine(count=KEEP + 2)
+    world.read()
+    assert world.watcher.rows[job].lost == {}
 
 
 def test_read__ended_job__is_kept_for_a_while_then_forgotten(world: Scripted) -> None:

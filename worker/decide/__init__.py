@@ -91,6 +91,7 @@ __all__ = [
     "Target",
     "Withdraw",
     "decide",
+    "due_beat",
     "explain",
     "outlook",
     "own_leases",
@@ -109,8 +110,9 @@ def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
     leases are taken as slots are free. Nothing is ever submitted at or after a lease's deadline.
     """
     actions: list[Action | Skip] = []
-    if _beat_due(snapshot, config, now):
-        actions.append(Beat(snapshot.node.id, snapshot.node.state.beat))
+    beat = due_beat(snapshot, config, now)
+    if beat is not None:
+        actions.append(beat)
     own = own_leases(snapshot)
     executions = {e.key: e for e in snapshot.executions}
     room = project(snapshot, config, own, executions)
@@ -162,6 +164,12 @@ def outlook(snapshot: Snapshot, config: Config, target: Target, now: int) -> Rea
 
 def _flying(snapshot: Snapshot, kind: Kind) -> bool:
     return any(f.kind == kind for f in snapshot.flights)
+
+
+def due_beat(snapshot: Snapshot, config: Config, now: int) -> Beat | None:
+    """Return the beat that is due, None where none is. No job is looked at, so that it can be sent before they are."""
+    due = _beat_due(snapshot, config, now)
+    return Beat(snapshot.node.id, snapshot.node.state.beat) if due else None
 
 
 def _beat_due(snapshot: Snapshot, config: Config, now: int) -> bool:

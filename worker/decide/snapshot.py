@@ -61,6 +61,7 @@ class Reason(StrEnum):
     NOT_NEXT = "not_next"
     RETRY_LATER = "retry_later"
     NOT_WATCHED = "not_watched"
+    AWAITS_TURN = "awaits_turn"
 
 
 BEATS_ON: Final = frozenset({Reason.DISK_FULL, Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED})
@@ -134,7 +135,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that the worker watches: terms, header (arrays only) and the touched leases that are not ended.
+    """A job that the worker watches: terms, header (arrays only) and the touched leases that were read and not ended.
 
     `retry_at` is a chain second before which nothing new is tried on the job (a lost race, a refusal, a store that is
     down); 0 = any time. `retry_why` says what stands against it until then. `paid` is what units of the job brought

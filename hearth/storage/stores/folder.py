@@ -9,7 +9,7 @@ import fcntl
 import os
 import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -24,6 +24,8 @@ from hearth.storage.unixfs import ReadLimits
 
 COLLECT_GRACE_SECONDS: Final = 3600.0
 """Blocks put within this time are never collected: they may belong to an import that has not pinned its root yet."""
+PORTION: Final = 256
+"""Files that a collection goes through before it lets go of the lock."""
 _UNBOUNDED: Final = ReadLimits(max_bytes=2**63, max_entries=2**63, max_blocks=2**63)
 """For walks over our own pins: what is here already has been accepted before."""
 
@@ -111,10 +113,11 @@ class FolderStore(StoreBase):
 
     def pin(self, cid: Cid) -> None:
         """Keep a DAG through collections, after checking that all of it is here."""
-        for _ in unixfs.blocks_of(cid, _Present(self), _UNBOUNDED):
-            pass
         try:
             with self._locked(fcntl.LOCK_SH):
+                # Under the lock, so that no collection comes between the look and the pin.
+                for _ in unixfs.blocks_of(cid, _Present(self), _UNBOUNDED):
+                    pass
                 self._make(self.root / "pins")
                 self._place(self._pin_path(cid), b"")
         except OSError as error:
@@ -133,34 +136,50 @@ class FolderStore(StoreBase):
         return [cids.parse(path.name) for path in sorted(folder.iterdir())] if folder.is_dir() else []
 
     def collect(self, grace_seconds: float = COLLECT_GRACE_SECONDS) -> int:
-        """Remove blocks that no pin reaches and that are older than the grace; return the bytes freed."""
+        """Remove blocks that no pin reaches and that are older than the grace; return the bytes freed.
+
+        Others write between two portions. A block is looked at once more under the lock, where nobody writes, and what
+        was pinned meanwhile is walked before anything else goes. Killed half way, it has removed some of what nobody
+        refers to.
+        """
         freed = 0
+        keep: set[Cid] = set()
+        names: set[str] = set()
         try:
-            with self._locked(fcntl.LOCK_EX):
-                keep = {cid.digest.hex() for cid in self._reachable()}
-                before = time.time() - grace_seconds
-                for path in [*(self.root / "blocks").glob("??/*"), *(self.root / "tmp").iterdir()]:
-                    found = path.stat()
-                    if found.st_mtime < before and path.name not in keep:
-                        path.unlink()
-                        freed += found.st_size
+            if not self.root.is_dir():
+                return 0
+            before = time.time() - grace_seconds
+            for portion in self._portions():
+                while True:
+                    pins = self.pins()
+                    self._reach(pins, keep, names)
+                    with self._locked(fcntl.LOCK_EX):
+                        if set(self.pins()) <= keep:
+                            freed += sum(_drop(path, before) for path in portion if path.name not in names)
+                            break
         except OSError as error:
             raise self._down(f"collecting: {error.strerror}") from error
         return freed
 
-    def _reachable(self) -> set[Cid]:
-        """Return what the pins reach; a block that is lost or spoilt counts as one without children."""
-        keep: set[Cid] = set()
-        stack = self.pins()
+    def _portions(self) -> Iterator[list[Path]]:
+        """Yield the files of blocks, and those that were never renamed to one, in lists that are soon gone through."""
+        for folder in [*sorted((self.root / "blocks").glob("??")), self.root / "tmp"]:
+            files = list(folder.iterdir()) if folder.is_dir() else []
+            for first in range(0, len(files), PORTION):
+                yield files[first : first + PORTION]
+
+    def _reach(self, pins: Iterable[Cid], keep: set[Cid], names: set[str]) -> None:
+        """Add what the pins reach; a block that is lost or spoilt counts as one without children."""
+        stack = [cid for cid in pins if cid not in keep]
         while stack:
             cid = stack.pop()
             if cid in keep:
                 continue
             keep.add(cid)
+            names.add(cid.digest.hex())
             if cid.codec == cids.DAG_PB:
                 with suppress(BlockMissing, BlockCorrupt):
                     stack.extend(unixfs.links_of(cid, self.get_block(cid)))
-        return keep
 
     def status(self) -> StoreStatus:
         """Return how much is stored, and whether the folder can be written."""
@@ -174,6 +193,18 @@ class FolderStore(StoreBase):
         writable = os.access(here, os.W_OK | os.X_OK)
         detail = f"{len(sizes)} blocks, {sum(sizes)} bytes" if writable else f"{here} cannot be written"
         return StoreStatus(self.url, os.access(here, os.R_OK), writable, detail)
+
+
+def _drop(path: Path, before: float) -> int:
+    """Remove a file that was not written since; return its bytes, 0 where it stays or is gone."""
+    try:
+        found = path.stat()
+        if found.st_mtime >= before:
+            return 0
+        path.unlink()
+    except FileNotFoundError:  # another collection of the same folder
+        return 0
+    return found.st_size
 
 
 class _Present:
