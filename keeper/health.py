@@ -43,9 +43,7 @@ class KeeperMetrics:
         self.lost_races = Counter(
             "hearth_keeper_lost_races_total", "Actions that somebody else did first", ["action"], registry=r
         )
-        self.rebuilds = Counter(
-            "hearth_keeper_rebuilds_total", "Rebuilds of the index, by cause", ["cause"], registry=r
-        )
+        self.rebuilds = Counter("hearth_keeper_rebuilds_total", "Rebuilds, by cause", ["cause"], registry=r)
         for cause in REBUILD_CAUSES:  # a series that begins with its first event shows no increase
             self.rebuilds.labels(cause)
         self.logs = Counter("hearth_keeper_logs_total", "Logs read", registry=r)
@@ -56,11 +54,7 @@ class KeeperMetrics:
         self.profit = Gauge("hearth_keeper_profit_base_units", "Rewards less gas since the ledger began", registry=r)
         self.balance = Gauge("hearth_keeper_balance_wei", "The account's coin for gas", registry=r)
         self.block = Gauge("hearth_keeper_block", "The block of the last cycle", registry=r)
-        self.lag = Gauge(
-            "hearth_keeper_head_lag_seconds",
-            "Age of the newest block",
-            registry=r,
-        )
+        self.lag = Gauge("hearth_keeper_head_lag_seconds", "Age of the newest block", registry=r)
         self.jobs = Gauge("hearth_keeper_jobs", "Jobs that have not ended", registry=r)
         self.units = Gauge("hearth_keeper_units", "Touched units that have not ended, by state", ["state"], registry=r)
         self.nodes = Gauge("hearth_keeper_nodes", "Registered nodes", registry=r)

@@ -42,8 +42,7 @@ from worker.home import hold
 from worker.journal import AttemptJournal
 from worker.machine import announce, others, overbooked, room_of, share_of
 from worker.metrics import WorkerMetrics
-from worker.runtimes import walls
-from worker.runtimes.base import Level, Runtime
+from worker.runtimes.base import Runtime
 from worker.settings import Settings, chosen_gpus, refuse_unknown_runtime, runtimes_of
 from worker.shell import Told, Worker
 from worker.volumes import mounted, size_of, volumes_of
@@ -117,15 +116,10 @@ def build(
     port_for = partial(port_of, network=network, rpc_timeout=changes.get("rpc_timeout", 10.0), on_fault=on_fault)
     worker.adopt = partial(_adopt, worker, changes, config_for, port_for)
     if settings.metrics.address is not None and not dry_run:
-        metrics.walls_down.set(_walls_down(runtimes))
+        metrics.walls_down.set(sum(runtime.walls_down() for runtime in runtimes.values()))
         server = Server(settings.metrics.address, metrics.registry, metrics.health, component="worker")
         stack.callback(server.close)
     return worker
-
-
-def _walls_down(runtimes: Mapping[str, Runtime]) -> int:
-    """Count the walls that this kernel does not put around a module; 0 where no module is run."""
-    return sum(row.level is not Level.PASS for row in walls.look()) if "wasm" in runtimes else 0
 
 
 def _adopt(

@@ -96,6 +96,8 @@ def go_back(chain: Web3Chain, depth: int, *, replaced: bool) -> None:
     Not anvil_reorg: where blocks come by time, anvil 1.7.1 loses the whole state with it.
     """
     chain.rpc("anvil_rollback", depth)
+    # Rolled back, its clock goes on from the older block's second: each reorg would leave the chain later.
+    chain.rpc("evm_setTime", int(time.time()))
     if replaced:
         chain.rpc("anvil_mine", hex(depth + 1))
 

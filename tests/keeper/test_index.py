@@ -161,12 +161,12 @@ class History:
         self.world.evm.warp(self.draw.choice([1, 5, 13, 61, 400, 901]))
 
 
-@pytest.mark.parametrize("seed", [0, 2, 4, 5])
+@pytest.mark.parametrize("seed", [0, 1, 3, 6])
 def test_index__random_history__follows_the_contracts_and_its_actions_are_taken(seed: int) -> None:
     world = World(LoggingEvm())
     history, follower = History(world, seed), Follower(world, world.keeper)
     sent: set[str] = set()
-    for _ in range(60):
+    for _ in range(80):
         for _ in range(4):
             history.step()
         assert follower.follow() == []

@@ -169,6 +169,9 @@ class Runtime(Protocol):
     def sweep(self, prefix: str = "") -> int:
         """Kill what an earlier process of this worker left running, by label; return how many."""
 
+    def walls_down(self) -> int:
+        """Count the walls that this machine does not put around a run, as far as that is seen without one."""
+
 
 def wasm_no_room(memory_bytes: int, engine_bytes: int) -> str:
     """Return why a wasm run whose engine met its cap, or left too little of the job's own memory, is given back."""

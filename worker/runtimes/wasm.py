@@ -28,7 +28,9 @@ from hearth.base.strangers import read_json
 from hearth.base.text import brief
 from hearth.protocol.wasi import MAX_MEMORY_BYTES
 from hearth.storage.canonical import MAX_INTEGER
+from worker.runtimes import walls
 from worker.runtimes.base import (
+    Level,
     LogBuffer,
     LogSink,
     RunRequest,
@@ -94,6 +96,10 @@ class WasmRuntime:
             status, detail = check_outputs(request.out_dir, request.outputs, request.limits.out_bytes)
             result = replace(result, status=status, detail=detail)
         return result
+
+    def walls_down(self) -> int:
+        """Count the walls that this kernel does not put around a module."""
+        return sum(row.level is not Level.PASS for row in walls.look())
 
     def sweep(self, prefix: str = "") -> int:
         """Kill children whose unit label starts with `prefix` and remove their /tmp; return how many were killed.
