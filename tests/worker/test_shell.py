@@ -42,6 +42,7 @@ from worker.decide import Claim, Config, Kind, LeaseKey
 from worker.decide.actions import Skip
 from worker.decide.snapshot import Reason
 from worker.home import hold
+from worker.journal import Moment
 from worker.machine import others
 from worker.manage import Provider
 from worker.metrics import WorkerMetrics
@@ -496,11 +497,11 @@ def test_run__reorganisation_takes_the_claim_away__runs_on_and_settles_once(
         assert scenario.state(job) is State.OPEN
         scenario.settled(job)
         assert running.worker._watcher.reorgs >= 1
-        moments = [m.number for m, _ in running.worker._journal.moments(LeaseKey(job, 0, 1))]
+        moments = [moment for moment, _ in running.worker._journal.moments(LeaseKey(job, 0, 1))]
     scenario.assert_once(job)
     # The same claim came back, and the run that it paid for was never given up.
     assert events_of(exchange, job, Started)[0].log.tx_hash == started.log.tx_hash
-    assert moments.count(4) == 1
+    assert moments.count(Moment.STARTED) == 1
 
 
 @pytest.mark.e2e
