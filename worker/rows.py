@@ -122,7 +122,8 @@ class RowReader:
         found = self._market.job_words([row.id for row in chosen], head.hash)
         sights = [self._sight(row, word) for row, word in zip(chosen, found, strict=True)]
         for sight in sights:
-            for first, count in _pages(sight.row.own - sight.views.keys()):
+            # A job whose post left the chain has no units, though this node held some of them.
+            for first, count in _pages(sight.row.own - sight.views.keys()) if sight.word else ():
                 self._look(sight, first, count, head)
         self._share(sights, head, target)
         read = {sight.row.id for sight in sights if sight.whole}

@@ -500,6 +500,29 @@ def test_read__job_posted_again_after_its_post_was_rolled_back__is_followed(worl
     assert list(world.read()) == [job]
 
 
+@pytest.mark.parametrize("units", [0, 9])
+def test_read__own_lease_of_a_job_whose_post_is_rolled_back__is_no_fault_and_comes_back(
+    world: Scripted, units: int
+) -> None:
+    """A worker that runs a unit while the chain forgets its job works on, and has the lease again with the post."""
+    if units:
+        job = world.array([replace(decided.RUNNING, attempts=1)], size=units)
+    else:
+        job, posted = world.post(decided.TERMS)
+        world.words[job] = words.pack_unit(decided.RUNNING)
+        world.chain.mine([posted, world.event(Started, job, decided.RUNNING, 0)])
+    kept, log = world.words[job], list(world.chain.logs([JOBS], from_block=0, to_block=world.chain.head().number))
+    assert [lease.unit.node for lease in world.read()[job].leases] == [ME]
+    world.words[job] = 0
+    world.chain.reorg(1)
+    world.chain.mine([])
+    assert world.read()[job].leases == ()
+    assert world.read() == {}
+    world.words[job] = kept
+    world.chain.mine([Event(one.address, one.topics, one.data) for one in log])
+    assert [lease.unit.node for lease in world.read()[job].leases] == [ME]
+
+
 def test_sync__logs_held_back_at_first__is_an_error_and_later_is_not(
     world: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
