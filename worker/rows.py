@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block
 from hearth.market.reads import PAGE, Market, UnitView
 from hearth.protocol import words
@@ -192,7 +193,14 @@ class RowReader:
         """Read units with one call, and keep those of them that are worth it."""
         header, row = sight.header, sight.row
         if header is None:
-            sight.views[0] = self._market.unit(row.id, 0, head.hash)
+            try:
+                sight.views[0] = self._market.unit(row.id, 0, head.hash)
+            except NotFoundError as error:
+                raise ChainError(
+                    f"the RPC shows job {row.id.hex()[:12]} and denies it, at one block",
+                    code="RPC_LIES",
+                    hint="hearth worker doctor",
+                ) from error
             return
         for index, view in enumerate(self._market.units(row.id, first, count, head.hash, header), start=first):
             if index in row.leases or index in row.own:

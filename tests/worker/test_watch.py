@@ -523,6 +523,19 @@ def test_read__own_lease_of_a_job_whose_post_is_rolled_back__is_no_fault_and_com
     assert [lease.unit.node for lease in world.read()[job].leases] == [ME]
 
 
+def test_read__unit_denied_of_a_job_that_is_shown__is_the_providers_fault(world: Scripted) -> None:
+    """One that lies may delay a worker, and not end it."""
+    job, posted = world.post(decided.TERMS)
+    world.words[job] = words.pack_unit(decided.RUNNING)
+    world.chain.mine([posted, world.event(Started, job, decided.RUNNING, 0)])
+    head = world.watcher.sync()
+    world.words[job] = words.pack_unit(replace(decided.OPEN, mark=decided.NOW))
+    world.on("JobRegistry", "load", lambda call, block: bytes(128))
+    with pytest.raises(ChainError) as said:
+        world.watcher.read(head, decided.NODE)
+    assert (said.value.code, said.value.retryable) == ("RPC_LIES", True)
+
+
 def test_sync__logs_held_back_at_first__is_an_error_and_later_is_not(
     world: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
