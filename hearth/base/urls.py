@@ -1,11 +1,18 @@
-"""Addresses that may hold a key: what of them may be shown, and what must stand nowhere."""
+"""Addresses that may hold a key: what of them may be shown, what must stand nowhere, and how it is hidden."""
 
 from __future__ import annotations
 
 import re
-from typing import Final
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+MIN_SECRET: Final = 5
+"""Characters below which nothing is hidden: it would stand in half of all words. Providers' keys have 20 and more; what
+is nearly as short is a password that somebody made up."""
+_WORDS: Final = frozenset({"mainnet", "testnet", "sepolia", "holesky", "hoodi", "jsonrpc", "public"})
+"""What stands in providers' addresses beside their keys, long enough to be taken for one."""
 _HOST: Final = re.compile(r"[\w.:%?\[\]-]+")
 
 
@@ -32,5 +39,35 @@ def secrets_of_url(url: str) -> list[str]:
     except ValueError:
         return [url]
     found += [value for _, value in parse_qsl(parts.query)]
-    # A word such as "mainnet" or "v3" is no key.
-    return [one for raw in found for one in {raw, unquote(raw)} if len(one) >= 8 or raw == parts.password]
+    return [
+        one
+        for raw in found
+        for one in {raw, unquote(raw)}
+        if (len(one) >= MIN_SECRET and one.lower() not in _WORDS) or raw == parts.password
+    ]
+
+
+class Secrets:
+    """What must stand nowhere; `instead` stands in its place."""
+
+    def __init__(self, secrets: Iterable[str], instead: str) -> None:
+        # The longest first: one may be a part of another.
+        self._secrets = sorted({one for one in secrets if len(one) >= MIN_SECRET}, key=len, reverse=True)
+        self._instead = instead
+
+    def hide(self, text: str) -> str:
+        """Return a text without them."""
+        for secret in self._secrets:
+            text = text.replace(secret, self._instead)
+        return text
+
+
+def each_text(value: Any, change: Callable[[str], str]) -> Any:
+    """Return JSON-ready facts with every text of them changed, keys and paths included."""
+    if isinstance(value, dict):
+        return {change(str(name)): each_text(inner, change) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [each_text(inner, change) for inner in value]
+    if isinstance(value, str | Path):
+        return change(str(value))
+    return value

@@ -26,7 +26,8 @@ _TEXT: Final = 500
 
 _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
-# What clients say of one and the same case: tests/chain/test_clients.py asks anvil and geth. Others' words are beside.
+# What clients say of one and the same case. Whose words an alternative is, and what they come to, is a row of
+# tests/chain/test_answers.py; tests/chain/test_clients.py brings the cases about on anvil and geth.
 _OUT_OF_GAS = re.compile(r"out ?of ?gas|gas required exceeds", re.I)
 _REVERT = re.compile(rf"revert|vm execution error|invalid ?(fe)? ?opcode|{_OUT_OF_GAS.pattern}", re.I)
 _LOGS_LIMIT: Final = -32005
@@ -34,29 +35,37 @@ _LIMITED: Final = (429, _LOGS_LIMIT, -32007, -32029)
 """Codes of errors that mean "slow down": EIP-1474's limit, which for logs is one of results, and providers' own."""
 _UNSERVED: Final = (-32601, -32004)
 """Codes of a method that is not there: JSON-RPC's, and EIP-1474's of one that is not supported."""
-_RATE = re.compile(
-    r"rate.?limit|too many requests|requests? (per|rate|limit|count)|\brps\b|throughput|compute units|capacity", re.I
-)
-_TOO_MUCH = re.compile(
-    r"too many|more than|exceed|limit|range|too large|too big|size|query returned|timed? ?out|timeout|narrow", re.I
-)
-_BEYOND_HEAD = re.compile(r"beyond current head|out ?of ?range", re.I)
-_UNKNOWN_BLOCK = re.compile(
-    r"header not found|unknown block|block not found|could not find block|missing trie|not found|"
-    rf"not currently canonical|historical state|{_BEYOND_HEAD.pattern}",
+_NO_METHOD = re.compile(
+    r"\bmethod\b.{0,60} not (found|supported|available|enabled|whitelisted)|\bmethod\b.{0,60} does not exist|"
+    r"unsupported method",
     re.I,
 )
-_KNOWN = re.compile(r"already known|known transaction|already imported|already in (the )?(mem)?pool|alreadyknown", re.I)
-_NONCE_LOW = re.compile(r"nonce (is )?too low|old ?nonce|nonce.*already (been )?used", re.I)
+_RATE = re.compile(
+    r"rate.?limit|too many requests|requests? (rate|limit|count|capacity)|\brps\b|throughput limit|compute units",
+    re.I,
+)
+_TOO_WIDE = re.compile(r"\brange\b|query returned|response size|too large|too big", re.I)
+_TOO_MUCH = re.compile(r"exceed|limit|time(d )?out", re.I)
+_BEYOND_HEAD = re.compile(r"beyond current head|out ?of ?range", re.I)
+# No bare "not found": a project, a key and a method are not found either, and say nothing of the chain.
+_UNKNOWN_BLOCK = re.compile(
+    r"\b(block|header|receipt|transaction)( (for|with|hash|number|(0x)?[0-9a-f]+))* not found|resource not found|"
+    rf"unknown block|missing trie node|historical state|world state unavailable|not currently canonical|"
+    rf"{_BEYOND_HEAD.pattern}",
+    re.I,
+)
+_KNOWN = re.compile(r"already ?known|known transaction|already imported|already in mempool", re.I)
+_NONCE_LOW = re.compile(r"nonce (is )?too low|old ?nonce", re.I)
 _UNDERPRICED = re.compile(
-    r"underpriced|fee ?too ?low|less than block base fee|feecaptoolow|below (the )?base fee|gas price below minimum",
+    r"underpriced|fee ?too ?low|less than block base fee|below current base fee|gas price below (configured )?minimum",
     re.I,
 )
 _POOL_FULL = re.compile(
-    r"\b(tx|transaction |sub-)pool (is )?full|due to pool size constraints|too many transactions in the (queue|pool)",
-    re.I,
+    r"\b(tx|transaction |sub-)pool (is )?full|due to pool size constraints|too many transactions in the queue", re.I
 )
-_FUNDS = re.compile(r"insufficient (funds|balance)|doesn't have enough funds|not enough funds", re.I)
+_FUNDS = re.compile(
+    r"insufficient (funds|balance)|doesn't have enough funds|lack of funds|upfront cost exceeds account balance", re.I
+)
 _NEVER = re.compile(
     r"intrinsic gas|gas limit too high|exceeds block gas limit|priority fee per gas higher|configured cap|"
     r"invalid sender|chain id for signer|oversized data|initcode size|transaction type not supported|failed to decode",
@@ -219,33 +228,53 @@ def transaction(raw: Any) -> Transaction:
 def failure_of(error: Any, method: str, wait: float = 0.0) -> Exception:
     """Turn a JSON-RPC error object into the exception that says what to do about it.
 
-    `wait` is the seconds that the answer asks to be left alone.
+    `wait` is the seconds that the answer asks to be left alone. A message may hold the words of several cases, and a
+    code mean another thing to each client, so the order counts:
+
+    1. a pool's words, of what was sent only: Besu gives them the codes of a limit and of a method that is not there;
+    2. a contract's words, which may be any: "rate limit", "insufficient balance";
+    3. of logs, that the range is too wide: what says so often names a limit of requests as well;
+    4. that it is asked too often, by words and codes that mean nothing else;
+    5. of logs, anything else that sounds like too much, since a smaller question costs little;
+    6. funds, before the code that Besu has for them;
+    7. a block that is not known, before methods, which are as well "not found";
+    8. a method that is not there. Whatever is left is a failure of this provider, as a key that it does not know.
     """
     if not isinstance(error, dict):
         return ProviderFailed(str(error)[:200])
     code = error.get("code")
     text = plain(str(error.get("message", ""))[:_TEXT])
-    is_logs = method == "eth_getLogs"
-    limited = code in _LIMITED and not (is_logs and code == _LOGS_LIMIT)
-    if (limited or _RATE.search(text)) and not _REVERT.search(text):
-        return ProviderFailed(f"it is asked too often: {text}", wait, throttled=True)
-    if is_logs and (code == _LOGS_LIMIT or _TOO_MUCH.search(text)) and not _BEYOND_HEAD.search(text):
-        return TooMuch(text)
-    if method == "eth_sendRawTransaction":
-        sent = _pool_refusal(text)
-        if sent is not None:
-            return sent
-    if _FUNDS.search(text):
-        return FundsError(f"the account cannot pay for this call: {text}", hint="hearth wallet balance")
+    sent = _pool_refusal(text) if method == "eth_sendRawTransaction" else None
+    if sent is not None:
+        return sent
     if code == 3 or _REVERT.search(text):
         raw = _revert_data(error.get("data"))
         return refused_by_contract(plain(revert_reason(raw)[:_TEXT]) or _reason_in_text(text), data=raw)
-    if code in _UNSERVED:
+    return _limit(code, text, method, wait) or _other_failure(code, text, method)
+
+
+def _limit(code: Any, text: str, method: str, wait: float) -> Exception | None:
+    """Say whether too much is asked for, in one request or in all of them."""
+    logs_asked = method == "eth_getLogs" and not _BEYOND_HEAD.search(text)
+    if logs_asked and _TOO_WIDE.search(text):
+        return TooMuch(text)
+    limited = code in _LIMITED and not (code == _LOGS_LIMIT and method == "eth_getLogs")
+    if limited or _RATE.search(text):
+        return ProviderFailed(f"it is asked too often: {text}", wait, throttled=True)
+    if logs_asked and (code == _LOGS_LIMIT or _TOO_MUCH.search(text)):
+        return TooMuch(text)
+    return None
+
+
+def _other_failure(code: Any, text: str, method: str) -> Exception:
+    if _FUNDS.search(text):
+        return FundsError(f"the account cannot pay for this call: {text}", hint="hearth wallet balance")
+    if _UNKNOWN_BLOCK.search(text):
+        return ChainError(f"the provider does not know that block: {text}", code="BLOCK_UNKNOWN", hint="hearth doctor")
+    if code in _UNSERVED or _NO_METHOD.search(text):
         return ChainError(
             f"the provider does not serve {method}", code="RPC_UNSUPPORTED", hint="hearth doctor", retryable=False
         )
-    if _UNKNOWN_BLOCK.search(text):
-        return ChainError(f"the provider does not know that block: {text}", code="BLOCK_UNKNOWN", hint="hearth doctor")
     return ProviderFailed(f"{method}: {text}")
 
 

@@ -22,7 +22,7 @@ from urllib.parse import unquote, urlsplit
 from hearth.base.errors import ConfigError
 from hearth.base.http import CutOff, Host, pieces
 from hearth.base.strangers import read_json
-from hearth.base.urls import secrets_of_url
+from hearth.base.urls import Secrets, each_text, secrets_of_url
 from hearth.chain.answers import MALFORMED, ProviderFailed, TooMuch, failure_of, retry_after
 
 MAX_ANSWER: Final = 4 << 20
@@ -31,8 +31,6 @@ MAX_LOGS: Final = 8 << 20
 """Bytes of the logs of one range; a range with more is asked for in halves."""
 BYTES_A_VALUE: Final = 16
 """An honest answer's values have more on average: hashes and addresses do, and the names of fields."""
-MIN_SECRET: Final = 5
-"""Characters below which a part of a URL is not looked for in a provider's words."""
 
 _LATE: Final = (408, 504, 524)
 """HTTP statuses by which a gateway says that the node behind it took too long: for logs, that they are too many."""
@@ -77,7 +75,8 @@ class Endpoint:
         if parts.username:
             user = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             self._headers["Authorization"] = "Basic " + base64.b64encode(user.encode()).decode()
-        self._secrets = [one for one in secrets_of_url(url) if len(one) >= MIN_SECRET]
+        # "unknown project 1f2e..." is what some say, with the key in their own URL.
+        self._secrets = Secrets(secrets_of_url(url), "...")
         self._ids = itertools.count(1)
 
     def ask(self, method: str, params: list[Any], parse: Callable[[Any], Parsed]) -> Parsed:
@@ -99,7 +98,7 @@ class Endpoint:
         try:
             return parse(result)
         except MALFORMED as error:
-            why = f"its answer to {method} is malformed: {self._hide(str(error))[:200]}"
+            why = f"its answer to {method} is malformed: {self._secrets.hide(str(error))[:200]}"
             raise ProviderFailed(why, code="RPC_BROKEN") from error
 
     def _result_of(self, found: _Http, method: str, number: int, limit: int) -> Any:
@@ -120,18 +119,12 @@ class Endpoint:
             raise ProviderFailed(f"it sent a broken answer: {str(error)[:200]}", code="RPC_BROKEN") from error
         # Some providers wrap ordinary JSON-RPC errors in HTTP 400; what could not be read has no id.
         if isinstance(answer, dict) and answer.get("error") is not None and answer.get("id") in (number, None):
-            raise failure_of(json.loads(self._hide(json.dumps(answer["error"]))), method, wait)
+            raise failure_of(each_text(answer["error"], self._secrets.hide), method, wait)
         if found.status >= 400:
             raise ProviderFailed(f"HTTP status {found.status}", wait, timeout=late)
         if not isinstance(answer, dict) or answer.get("id") != number or "result" not in answer:
             raise ProviderFailed("it sent no answer to this request", code="RPC_BROKEN")
         return answer["result"]
-
-    def _hide(self, text: str) -> str:
-        """Return a provider's words without the key in its own URL: "unknown project 1f2e..." is what some say."""
-        for secret in self._secrets:
-            text = text.replace(secret, "...")
-        return text
 
     # ---- HTTP ----
 

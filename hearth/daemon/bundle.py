@@ -19,12 +19,10 @@ from typing import Any, Final
 
 from hearth import __version__
 from hearth.base.errors import HearthError, StorageError
-from hearth.base.urls import redact_url, secrets_of_url
+from hearth.base.urls import Secrets, each_text, redact_url, secrets_of_url
 from hearth.config.settings import load_settings, open_network
 
 HIDDEN: Final = "[hidden]"
-MIN_SECRET: Final = 5
-"""Characters below which a known secret is not looked for: it would stand in half of all words."""
 MAX_LOG_BYTES: Final = 1 << 20
 LOG_LINES: Final = 300
 LAST: Final = 30
@@ -44,15 +42,12 @@ class Sieve:
     """Take secrets out of texts. `secrets` are hidden wherever they stand, of `ids` the first digits are kept."""
 
     def __init__(self, secrets: Iterable[str], ids: Iterable[str] = ()) -> None:
-        # The longest first: one may be a part of another.
-        self._secrets = sorted({one for one in secrets if len(one) >= MIN_SECRET}, key=len, reverse=True)
+        self._secrets = Secrets(secrets, HIDDEN)
         self._ids = {one.removeprefix("0x").lower() for one in ids}
 
     def text(self, text: str) -> str:
         """Return a text without what is secret in it."""
-        text = _URL.sub(lambda found: _url(found[0]), text)
-        for secret in self._secrets:
-            text = text.replace(secret, HIDDEN)
+        text = self._secrets.hide(_URL.sub(lambda found: _url(found[0]), text))
         text = _NAMED.sub(lambda found: found[1] + HIDDEN, text)
         text = _HEX.sub(self._hex, text)
         return _HOME.sub(r"\1/USER", text)
@@ -63,13 +58,7 @@ class Sieve:
 
     def value(self, value: Any) -> Any:
         """Return JSON-ready facts without what is secret in them, keys included."""
-        if isinstance(value, dict):
-            return {self.text(str(name)): self.value(inner) for name, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [self.value(inner) for inner in value]
-        if isinstance(value, str | Path):
-            return self.text(str(value))
-        return value
+        return each_text(value, self.text)
 
 
 def _url(url: str) -> str:

@@ -148,6 +148,7 @@ def _limits(name: str) -> Callable[[], None]:
 WITHOUT: dict[str, Callable[[], None]] = {
     "files": lambda: setattr(walls, "shut_files", lambda *_: None),
     "calls": lambda: setattr(walls, "shut_calls", lambda: None),
+    "rights": lambda: setattr(walls, "drop_capabilities", lambda: None),
     "paths": lambda: [setattr(module, "locate", _open_anything) for module in (wasi, wasi_files)] and None,
     "quota": lambda: setattr(wasm_child, "mounts_of", _no_quota),
     "clock": lambda: setattr(wasm_child.Meter, "start", _never_late),

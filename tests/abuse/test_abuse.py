@@ -320,6 +320,8 @@ def test_worker__abuse__achieves_nothing_and_is_named_as_the_jobs_doing(name: st
     row, sight = ROWS[name], worked.sights[name]
     if name.startswith("hole:") and (why := programs.lacking(name)):
         pytest.skip(why)
+    if row.during is not None:
+        assert sight.since, f"nobody looked: the host never saw a process with {sight.mark} in its arguments"
     assert not sight.won.is_set(), sight.told(row.achieves)
     assert sight.status in row.ends, (sight.status, sight.detail)
     assert worked.kinds[name] == ("Declined" if sight.status == "bad_input" else "Submitted")

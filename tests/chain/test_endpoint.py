@@ -7,9 +7,11 @@ import resource
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -19,7 +21,7 @@ from hearth.chain import answers, endpoint
 from hearth.chain.answers import ProviderFailed
 from hearth.chain.endpoint import Endpoint
 from hearth.chain.rpc import Web3Chain
-from tests.chain.test_rpc import Provider, block_json, serving
+from tests.chain.test_rpc import Provider, Rpc, block_json, serving
 from tests.kit import liars
 from tests.kit.http import answering, certified, send
 from tests.kit.liars import Asked, Liar, lying
@@ -162,6 +164,25 @@ def test_endpoint__secret_in_its_url__is_used_and_never_shown() -> None:
     assert found.name == "https://rpc.example.org"
     assert found._target == "/v2/KEY?x=KEY" and found._headers["Host"] == "rpc.example.org"
     assert found._headers["Authorization"] == "Basic bWU6cyBlY3JldA=="
+
+
+@pytest.mark.parametrize("password", ["32000", 'say "no"', "pässword"])
+def test_ask__the_refusal_repeats_the_password__is_hidden_whatever_it_is_made_of(
+    honest: Provider, password: str
+) -> None:
+    """A password that stands in JSON otherwise than in the URL; one that is as well the code of the error."""
+    honest.on("eth_chainId", refuses(password))
+    port = honest.url.rpartition(":")[2].partition("/")[0]
+    with pytest.raises(ProviderFailed) as caught:
+        open_endpoint(f"http://me:{quote(password)}@127.0.0.1:{port}/").ask("eth_chainId", [], answers.quantity)
+    assert caught.value.why == "eth_chainId: no such user: me with ..."
+
+
+def refuses(password: str) -> Callable[[], Any]:
+    def answer() -> Any:
+        raise Rpc(-32000, f"no such user: me with {password}")
+
+    return answer
 
 
 @pytest.mark.parametrize("url", ["http://host:99999", "http://host:x", "ws://host", "https://"])

@@ -69,11 +69,6 @@ def test_sieve__what_helps__stays(text: str, told: str) -> None:
     assert Sieve([PASSWORD, "ab"], [JOB]).text(text) == told
 
 
-def test_secrets_of_url__words_of_a_path__are_no_secrets() -> None:
-    assert secrets_of_url("https://rpc.example.com/v3/mainnet") == []
-    assert set(secrets_of_url("https://u:p%20w@h/")) == {"p%20w", "p w"}
-
-
 def test_last_lines__long_log__its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"\xff\n" + b"".join(b"line %d\n" % number for number in range(100_000)))

@@ -518,6 +518,20 @@ def test_decide__lease_lost__stops_the_run_and_puts_finished_ones_aside() -> Non
     assert isinstance(only(snapshot_of(lost, executions=(Execution(KEY, Stage.DONE),))), SetAside)
 
 
+@pytest.mark.parametrize(
+    ("jobs", "why"),
+    [
+        ((), "the lease is over: its unit is not among the open ones"),
+        ((job_of(OPEN),), "the lease was lost: its unit is open again"),
+        ((job_of(replace(RUNNING, node=OTHER)),), "the lease was lost: its unit is another node's anew"),
+        ((job_of(replace(RUNNING, attempts=2)),), "the lease was lost: its unit is this node's anew"),
+    ],
+)
+def test_decide__lease_gone__says_what_became_of_it(jobs: tuple[Job, ...], why: str) -> None:
+    found = decide(snapshot_of(*jobs, executions=(Execution(KEY, Stage.DONE),)), CONFIG, NOW)
+    assert [one.why for one in found if isinstance(one, SetAside)] == [why]
+
+
 def test_decide__claim_reorganised_away__keeps_running_while_its_transaction_is_on_its_way() -> None:
     flight = Flight(Kind.CLAIM, ID, 0, 1)
     snapshot = snapshot_of(job_of(OPEN), executions=(Execution(KEY, Stage.WORKING),), flights=(flight,))

@@ -116,7 +116,9 @@ def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
     own = own_leases(snapshot)
     executions = {e.key: e for e in snapshot.executions}
     room = project(snapshot, config, own, executions)
-    left = leftovers(own, executions, room)
+    # Asked first, since `finish` starts nothing in the place of what is still being stopped; listed after it, as less
+    # urgent: own leases have deadlines.
+    left = leftovers(snapshot, own, executions, room)
     actions += finish(snapshot, config, now, own, executions, room)
     actions += left
     if config.withdraw_at and snapshot.credit >= config.withdraw_at and not _flying(snapshot, Kind.WITHDRAW):

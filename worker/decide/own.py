@@ -23,7 +23,7 @@ from worker.decide.actions import (
     Where,
 )
 from worker.decide.room import Room
-from worker.decide.snapshot import Config, Execution, Job, Lease, LeaseKey, Reason, Snapshot, Stage
+from worker.decide.snapshot import OURS, Config, Execution, Job, Lease, LeaseKey, Reason, Snapshot, Stage
 from worker.decide.worth import (
     BATCH_GAS,
     BATCH_ITEM_GAS,
@@ -169,9 +169,15 @@ def _start(snapshot: Snapshot, config: Config, key: LeaseKey, lease: Lease, trie
 
 
 def leftovers(
-    own: Mapping[LeaseKey, tuple[Job, Lease]], executions: Mapping[LeaseKey, Execution], room: Room
+    snapshot: Snapshot,
+    own: Mapping[LeaseKey, tuple[Job, Lease]],
+    executions: Mapping[LeaseKey, Execution],
+    room: Room,
 ) -> list[Action | Skip]:
-    """Stop or put aside executions whose lease is gone (lost, ended, or taken away by a reorganisation)."""
+    """Stop or put aside executions whose lease is gone (lost, ended, or taken away by a reorganisation).
+
+    Notes in `room` what is being stopped and what nothing else may touch: `finish` goes by it.
+    """
     actions: list[Action | Skip] = []
     for key, execution in sorted(executions.items()):
         lease = (key.job, key.index)
@@ -188,5 +194,16 @@ def leftovers(
             room.taken.add(lease)
             actions.append(Abort(key, "the chain does not give this lease to this node any more"))
         else:
-            actions.append(SetAside(key, "the lease has ended or was lost"))
+            actions.append(SetAside(key, _how_gone(snapshot, key)))
     return actions
+
+
+def _how_gone(snapshot: Snapshot, key: LeaseKey) -> str:
+    """Say what became of a lease that is not this node's any more; units that have ended are not in a snapshot."""
+    leases = (lease for job in snapshot.jobs if job.id == key.job for lease in job.leases)
+    unit = next((lease.unit for lease in leases if lease.index == key.index), None)
+    if unit is None:
+        return "the lease is over: its unit is not among the open ones"
+    if unit.state not in OURS:
+        return f"the lease was lost: its unit is {unit.state.name.lower()} again"
+    return f"the lease was lost: its unit is {'this' if unit.node == snapshot.node.id else 'another'} node's anew"

@@ -331,7 +331,20 @@ WASM_PROFILE: Final = (
         "none can be made",
         row="wasm system calls",
     ),
+    Rule(
+        "memory advice",
+        "taking pages from the machine, or finding equal ones of others",
+        "the seccomp filter: `madvise` gives memory back",
+        "no other advice is taken",
+        row="wasm system calls",
+    ),
     Rule("no new privileges", "gaining rights by starting a program", "`PR_SET_NO_NEW_PRIVS`", "`NoNewPrivs` is 1"),
+    Rule(
+        "capabilities",
+        "what a worker that is root may do, within the calls that are left",
+        "`PR_CAPBSET_DROP` of all, `capset` to none",
+        "the five sets of /proc/self/status are 0",
+    ),
     Rule(
         "memory",
         "more than the job's and 256 MiB for the engine",

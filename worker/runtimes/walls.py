@@ -1,11 +1,12 @@
 """The second wall round a WebAssembly unit: what its process may still ask of the kernel once it has loaded the engine.
 
 The engine is the first wall. A hole in it gives a stranger this process, which has the worker's user; so before it sees
-a byte of a module it gives up, for good, every file but its unit's (Landlock) and every system call but the few that
-running a unit takes (seccomp): no other file, so no key; no socket, no program, no other process or thread, no mount,
-no memory that its limits do not count. Each wall stands where the kernel has it; `look` says which, for `hearth worker
-doctor`.
-Sources: https://docs.kernel.org/userspace-api/landlock.html, https://man7.org/linux/man-pages/man2/seccomp.2.html.
+a byte of a module it gives up, for good, the capabilities that a worker of root has, every file but its unit's
+(Landlock) and every system call but the few that running a unit takes (seccomp): no other file, so no key; no socket,
+no program, no other process or thread, no mount, no memory that its limits do not count. Each wall stands where the
+kernel has it; `look` says which, for `hearth worker doctor`.
+Sources: https://docs.kernel.org/userspace-api/landlock.html, https://man7.org/linux/man-pages/man2/seccomp.2.html,
+https://man7.org/linux/man-pages/man7/capabilities.7.html.
 """
 
 from __future__ import annotations
@@ -19,7 +20,13 @@ from typing import Final, NamedTuple
 
 from worker.runtimes.base import Check, Level
 
-PR_SET_NO_NEW_PRIVS = 38
+PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 24, 38
+
+# ---- capabilities: linux/capability.h ----
+
+CAPABILITY_VERSION = 0x2008_0522
+CAPABILITIES: Final = 64
+"""As many as the kernel's words hold; it has fewer, and says of the first that it does not have that it is invalid."""
 
 # ---- Landlock: linux/landlock.h; its three calls have the same numbers on every machine ----
 
@@ -139,6 +146,7 @@ _MAP_PRIVATE = 0x02
 _MAP_TYPE, _MAP_GROWSDOWN, _MAP_HUGETLB = 0x0F, 0x0100, 0x0004_0000
 _F_GETFD, _F_SETFD, _F_GETFL, _F_DUPFD_CLOEXEC = 1, 2, 3, 1030
 _FIOCLEX = 0x5451
+_MADV_DONTNEED, _MADV_FREE = 4, 8
 
 
 def conditions(pid: int) -> Mapping[str, Only]:
@@ -146,6 +154,8 @@ def conditions(pid: int) -> Mapping[str, Only]:
     delete, signals to itself."""
     whole = 0xFFFF_FFFF
     return {
+        # What an allocator asks for: not to take pages from the machine (of root), nor to find equal ones of others.
+        "madvise": Only(2, whole, (_MADV_DONTNEED, _MADV_FREE)),
         # It counts neither what is shared nor what grows like a stack; huge pages are the machine's own few.
         "mmap": Only(3, _MAP_TYPE | _MAP_GROWSDOWN | _MAP_HUGETLB, (_MAP_PRIVATE,)),
         "mkdirat": Only(2, 0o700, (0o700,)),
@@ -163,6 +173,7 @@ def raise_walls(read: Iterable[str], write: Iterable[str], threads: Callable[[],
     Walls that this kernel does not have are left out. Raises OSError where it has one and it cannot be raised.
     """
     _prctl(PR_SET_NO_NEW_PRIVS, 1)
+    drop_capabilities()
     if landlock_version() >= LEAST_VERSION:
         shut_files(read, write)
     threads()
@@ -196,6 +207,27 @@ def look() -> list[Check]:
             f"boot a kernel with seccomp filters, on one of {', '.join(MACHINES)}",
         )
     return [files, calls]
+
+
+# ---- capabilities ----
+
+
+def drop_capabilities() -> None:
+    """Give up what the kernel lets root do beside using its own files: what it may do, could do and could hand on.
+
+    A filter leaves calls, not what they do for root: `madvise` takes pages from the machine, `open` passes any mode.
+    """
+    for capability in range(CAPABILITIES):
+        try:
+            _prctl(PR_CAPBSET_DROP, capability)
+        except OSError as refused:
+            # The first that this kernel does not have; or whoever is not root, which has none to hand on.
+            if refused.errno not in (errno.EINVAL, errno.EPERM):
+                raise
+            break
+    # Effective, permitted, inheritable, of 32 bits, low and high; the kernel keeps what is ambient within these.
+    header = struct.pack("<Ii", CAPABILITY_VERSION, 0)
+    _checked(int(_libc().capset(header, bytes(24))))
 
 
 # ---- files ----

@@ -22,6 +22,7 @@ from typing import Any
 from worker.runtimes import walls, wasm_child
 
 PR_GET_PDEATHSIG, PR_GET_DUMPABLE = 2, 3
+MADV_DONTFORK = 10
 REQUEST: dict[str, Any] = {}
 SEEN: dict[str, Any] = {}
 
@@ -84,6 +85,13 @@ def make_hidden() -> None:
         os.close(out)
 
 
+def advise() -> None:
+    """Advise on no memory at all that a child is not to have it, which every kernel takes."""
+    ctypes.set_errno(0)
+    if ctypes.CDLL(None, use_errno=True).madvise(None, ctypes.c_size_t(0), MADV_DONTFORK):
+        raise OSError(ctypes.get_errno(), "not taken")
+
+
 def look(_engine: object, _path: str, _memory: int) -> None:
     key = REQUEST["command"][1]
     SEEN["works"] = {
@@ -93,6 +101,7 @@ def look(_engine: object, _path: str, _memory: int) -> None:
         "thread": works(start_thread),
         "shared": works(lambda: mmap.mmap(-1, 4096, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS).close()),
         "hidden": works(make_hidden),
+        "advice": works(advise),
         **{name: works(lambda name=name: call(name)) for name in ("ptrace", "mount")},  # type: ignore[misc]
     }
     os.write(1, json.dumps(SEEN).encode() + b"\n")

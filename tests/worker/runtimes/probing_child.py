@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import json
 import mmap
 import os
@@ -26,6 +27,9 @@ from worker.runtimes import walls, wasm_child
 
 PARENT = os.getppid()
 MAP_GROWSDOWN = 0x100
+MADV_HWPOISON = 100
+NO_PAGE = mmap.PAGESIZE
+"""An address that no program has, so that the advice finds nothing there."""
 REQUEST: dict[str, Any] = {}
 
 # name -> number on x86-64 and arm64, arguments with which the call works or fails by what it is given, not at the door
@@ -103,6 +107,29 @@ def take_memory(flags: int) -> None:
     mmap.mmap(-1, 1 << 20, flags | mmap.MAP_ANONYMOUS).close()
 
 
+def take_page() -> None:
+    """Ask the kernel to take a page from the machine for good (MADV_HWPOISON): one that is not there, so none is taken.
+
+    Who may not is refused before the kernel looks at the page.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.madvise.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    libc.madvise(NO_PAGE, mmap.PAGESIZE, MADV_HWPOISON)
+    if ctypes.get_errno() != errno.EFAULT:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def read_what_nobody_may(out: Path) -> None:
+    """Read a file whose mode lets nobody, as CAP_DAC_OVERRIDE does."""
+    here = os.open(out, os.O_RDONLY)
+    try:
+        os.close(os.open("closed", os.O_CREAT | os.O_WRONLY, 0o000, dir_fd=here))
+        os.close(os.open("closed", os.O_RDONLY, dir_fd=here))
+    finally:
+        os.unlink("closed", dir_fd=here)
+        os.close(here)
+
+
 def make_and_move(folder: Path) -> None:
     """Do what the host's side of WASI does, which names everything from an open folder."""
     here = os.open(folder, os.O_RDONLY)
@@ -143,6 +170,8 @@ def attempts(request: dict[str, Any], key: Path, port: int) -> dict[str, Callabl
         "hold memory that is shared": lambda: take_memory(mmap.MAP_SHARED),
         "hold memory that grows like a stack": lambda: take_memory(mmap.MAP_PRIVATE | MAP_GROWSDOWN),
         "hide files from their owner": lambda: os.rmdir(hidden(out)),
+        "take a page from the machine": take_page,
+        "read what nobody may": lambda: read_what_nobody_may(out),
     }
     wanted: dict[str, Callable[[], object]] = {
         "unit: read its inputs": (Path(request["in_dir"]) / "data.txt").read_bytes,
@@ -180,7 +209,9 @@ def main() -> None:
     wasm_child.confine = keep
     wasm_child.load_module = probe  # type: ignore[assignment]
     for wall in sys.argv[1].split("-without-")[1:]:
-        setattr(walls, {"files": "shut_files", "calls": "shut_calls"}[wall], lambda *_: None)
+        setattr(
+            walls, {"files": "shut_files", "calls": "shut_calls", "rights": "drop_capabilities"}[wall], lambda *_: None
+        )
     signal.alarm(60)
     wasm_child.main()
 

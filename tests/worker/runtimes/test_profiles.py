@@ -548,7 +548,11 @@ WASM_LOOKS: Mapping[str, Callable[[Child], None]] = {
     "threads": truth(lambda it: it.status["Threads"].strip() == "2" and not it.inside["works"]["thread"]),
     "uncounted memory": truth(lambda it: not it.inside["works"]["shared"]),
     "listed folders": truth(lambda it: not it.inside["works"]["hidden"]),
+    "memory advice": truth(lambda it: not it.inside["works"]["advice"]),
     "no new privileges": truth(lambda it: it.status["NoNewPrivs"].strip() == "1"),
+    "capabilities": truth(
+        lambda it: all(int(it.status[f"Cap{name}"], 16) == 0 for name in ("Inh", "Prm", "Eff", "Bnd", "Amb"))
+    ),
     "memory": sees_memory_of_child,
     "watch": sees_watch,
     "out of memory": truth(lambda it: it.oom == wasm_child.OOM_SCORE == 500),

@@ -21,7 +21,9 @@ from worker.runtimes.base import Level, RunRequest, SandboxLimits
 
 pytestmark = pytest.mark.net  # a stranger inside is to call this port, and not get through
 
-FILES, SYSTEM_CALLS = "files", "calls"
+FILES, SYSTEM_CALLS, RIGHTS = "files", "calls", "rights"
+WALLS = (FILES, SYSTEM_CALLS, RIGHTS)
+ROOT = os.geteuid() == 0
 VERSION = walls.landlock_version()
 HEADERS = {"x86_64": "x86_64-linux-gnu/asm/unistd_64.h", "aarch64": "asm-generic/unistd.h"}
 
@@ -31,7 +33,7 @@ STOPPED_BY: dict[str, set[str]] = {
     "write beside the key": {FILES},
     "delete a file beside the key": {FILES},
     "cut a file beside the key": {FILES},
-    "read the worker's environment": {FILES},
+    "read the worker's environment": {FILES} | ({RIGHTS} if ROOT else set()),
     "write into the job": {FILES},
     "open the key to everybody": {SYSTEM_CALLS},
     "link the key into the outputs": {FILES, SYSTEM_CALLS},
@@ -47,6 +49,8 @@ STOPPED_BY: dict[str, set[str]] = {
     "hold memory that is shared": {SYSTEM_CALLS},
     "hold memory that grows like a stack": {SYSTEM_CALLS},
     "hide files from their owner": {SYSTEM_CALLS},
+    "take a page from the machine": {SYSTEM_CALLS, RIGHTS},
+    "read what nobody may": {RIGHTS},
     **{name: {SYSTEM_CALLS} for name in CALLS},
 }
 NEEDED = ("read its inputs", "read its module", "use its outputs", "hold memory of its own", "sleep")
@@ -96,19 +100,20 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Probe]:
 @needs_walls
 @pytest.mark.parametrize("attempt", STOPPED_BY)
 def test_child__what_a_stranger_would_try_in_it__fails_and_works_without_the_wall(attempt: str, probe: Probe) -> None:
-    free = probe(FILES, SYSTEM_CALLS)[0][attempt]
-    if free != "worked" and attempt in CALLS:
+    free = probe(*WALLS)[0][attempt]
+    if free != "worked" and (attempt in CALLS or RIGHTS in STOPPED_BY[attempt]):
         pytest.skip(f"this machine refuses it anyway: {free}")
     assert free == "worked"
     assert probe()[0][attempt] != "worked"
-    for wall in (FILES, SYSTEM_CALLS):
-        (other,) = {FILES, SYSTEM_CALLS} - {wall}
-        assert (probe(other)[0][attempt] == "worked") is (wall not in STOPPED_BY[attempt]), wall
+    # What each call takes of root is the machine's to say.
+    for wall in (FILES, SYSTEM_CALLS) if attempt in CALLS else WALLS:
+        others = [one for one in WALLS if one != wall]
+        assert (probe(*others)[0][attempt] == "worked") is (wall not in STOPPED_BY[attempt]), wall
 
 
 @needs_walls
 def test_child__another_program_in_its_place__each_wall_refuses_it(probe: Probe) -> None:
-    ran = [probe(*without)[1] for without in ((), (FILES,), (SYSTEM_CALLS,), (FILES, SYSTEM_CALLS))]
+    ran = [probe(*without)[1] for without in ((), (FILES, RIGHTS), (SYSTEM_CALLS, RIGHTS), WALLS)]
     assert ran == [False, False, False, True]
 
 
@@ -169,6 +174,10 @@ def test_program__every_number_of_a_machine__is_left_where_it_is_in_the_table(na
         ("mmap", (0, 4096, 3, 0x23), False),  # shared, by its second name
         ("mmap", (0, 4096, 3, 0x122), False),  # grows like a stack
         ("mmap", (0, 4096, 3, 0x4_0022), False),  # huge pages
+        ("madvise", (0, 4096, 4), True),  # as the C library gives memory back
+        ("madvise", (0, 4096, 100), False),  # take the page from the machine
+        ("madvise", (0, 4096, 101), False),  # the same, its content kept
+        ("madvise", (0, 4096, 12), False),  # look for equal pages of others
         ("mkdirat", (3, 0, 0o755), True),
         ("mkdirat", (3, 0, 0o300), False),  # one that cannot be listed
         ("fcntl", (3, 1030), True),
@@ -227,9 +236,10 @@ def test_raise_walls__kernel_without_them__runs_the_unit_all_the_same(
 ) -> None:
     raised: list[str] = []
     monkeypatch.setattr(walls, "_prctl", lambda *_: None)
+    monkeypatch.setattr(walls, "drop_capabilities", lambda: raised.append("rights"))
     monkeypatch.setattr(walls, "landlock_version", lambda: 1)
     monkeypatch.setattr(walls, "has_filters", lambda: False)
     monkeypatch.setattr(walls, "shut_files", lambda *_: raised.append("files"))
     monkeypatch.setattr(walls, "shut_calls", lambda: raised.append("calls"))
     walls.raise_walls([str(tmp_path)], [], lambda: raised.append("threads"))
-    assert raised == ["threads"]
+    assert raised == ["rights", "threads"]
