@@ -69,6 +69,7 @@ from worker.decide import (
     decide,
     due_beat,
 )
+from worker.decide.room import own_leases
 from worker.disk import Disk
 from worker.flights import GAP, read_call
 from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
@@ -242,7 +243,7 @@ class Worker:
         self._funds_short_until = 0.0
         self._housekeeping_at = 0.0
         self._uncollected = False
-        self._collector: threading.Thread | None = None
+        self._clearing: threading.Thread | None = None
         self._look: Look | None = None
         self._begun = False
         self._left = False
@@ -719,7 +720,7 @@ class Worker:
             or self._desk.busy
             or self._flights()
             or self._journal.executions()
-            or any(lease.unit.node == self.told.node for job in snapshot.jobs for lease in job.leases)
+            or own_leases(snapshot)
         )
 
     def _housekeep(self) -> None:
@@ -730,29 +731,32 @@ class Worker:
         for entry in self._journal.entries(Phase.INTENT):
             if entry.changed < hour_ago:
                 self._journal.end(entry.key, "never became this node's")
-        if self._executor.sweep(time.time() - self.told.settings.keep_seconds):
-            self._uncollected = True
-        self._collect()
+        self._clear()
         self._desk.sweep()
         self._failed = {key: held for key, held in self._failed.items() if held[0] > time.monotonic()}
 
-    def _collect(self) -> None:
-        """Let a folder store drop what was let go, in a thread: a beat must not wait for its disk. One at a time."""
-        store, running = self._store, self._collector
-        if not self._uncollected or not isinstance(store, FolderStore) or (running is not None and running.is_alive()):
+    def _clear(self) -> None:
+        """Let old results go, and a folder store drop them, in a thread: a beat must not wait for a store. One at a
+        time."""
+        if self._clearing is not None and self._clearing.is_alive():
             return
+        before = time.time() - self.told.settings.keep_seconds
 
-        def collect() -> None:
+        def clear() -> None:
             try:
-                log.info("the store was cleared", freed=store.collect())
-            except StorageError as error:
-                log.warning("the store could not be cleared", why=error.message)
+                if self._executor.sweep(before):
+                    self._uncollected = True
+                if self._uncollected and isinstance(self._store, FolderStore):
+                    log.info("the store was cleared", freed=self._store.collect())
+                    self._uncollected = False
+            except (StorageError, OSError) as error:
+                log.warning("the store could not be cleared", why=str(error))
 
         # A daemon, as an attempt is: a stop does not wait for it, and what it has not done the next one does.
-        thread = threading.Thread(target=collect, name="collector", daemon=True)
+        thread = threading.Thread(target=clear, name="clearing", daemon=True)
         with suppress(RuntimeError):  # the machine gives no thread now: the next turn asks again
             thread.start()
-            self._collector, self._uncollected = thread, False
+            self._clearing = thread
 
     def _record(self, snapshot: Snapshot, now: int) -> None:
         """Tell the metrics and the status file how things stand."""

@@ -28,7 +28,8 @@ from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, Started
 from hearth.protocol.types import JobId, State, Status
-from hearth.storage.stores import MemoryStore
+from hearth.storage.cid import Cid
+from hearth.storage.stores import FolderStore, MemoryStore
 from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario
 from tests.kit.running import wait
@@ -37,12 +38,13 @@ from tests.kit.town import hearth as run_hearth
 from tests.worker import test_decide as decided
 from tools import schemas
 from worker import settings
+from worker.attempt.folder import folders_in
 from worker.build import build
 from worker.decide import Claim, Config, Kind, LeaseKey
 from worker.decide.actions import Skip
 from worker.decide.snapshot import Reason
 from worker.home import hold
-from worker.journal import Moment
+from worker.journal import AttemptJournal, Moment
 from worker.machine import others
 from worker.manage import Provider
 from worker.metrics import WorkerMetrics
@@ -139,7 +141,7 @@ def test_drained__owners_call_that_is_taken_up_and_not_sent__goes_on(tmp_path: P
     set_mode(tmp_path, "drain")
     nothing = SimpleNamespace(active=list, executions=dict, intents=lambda *_: [])
     worker = Worker.__new__(Worker)
-    worker._home, worker._chain = tmp_path, SimpleNamespace(jobs=())  # type: ignore[assignment]
+    worker._home, worker._chain = tmp_path, SimpleNamespace(jobs=(), node=decided.NODE)  # type: ignore[assignment]
     worker._executor = worker._journal = nothing  # type: ignore[assignment]
     worker.sender = SimpleNamespace(journal=nothing)  # type: ignore[assignment]
     worker._desk = Desk(tmp_path, None, worker.sender, decided.NODE.id)  # type: ignore[arg-type]
@@ -328,28 +330,43 @@ def test_metrics__loop_silent_for_a_minute__neither() -> None:
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize("slow", ["letting go", "collecting"])
 def test_run__store_that_is_long_in_clearing__beats_go_on_and_a_stop_does_not_wait(
-    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+    slow: str, exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder's lock is held, as a disk of many files would keep the collector busy."""
+    """Letting go a pin hangs, or the folder's lock is held, as a disk of many files would keep the collector busy."""
     monkeypatch.setattr("worker.shell.HOUSEKEEPING_SECONDS", 0.1)
-    monkeypatch.setattr("worker.attempt.executor.Executor.sweep", lambda self, before: 1)
-    store = exchange.store
-    gone = store.put_block(scenario.name.encode())
+    store, home, free, unpin = exchange.store, scenario.home / "state", threading.Event(), FolderStore.unpin
+    gone = store.put_block(f"{scenario.name} {slow}".encode())
     path = store.root / "blocks" / gone.digest.hex()[:2] / gone.digest.hex()
     os.utime(path, (1, 1))
+    store.pin(gone)
+    # What an earlier process has left: an attempt that ended long ago.
+    journal, key = AttemptJournal(home / "work.db"), LeaseKey(decided.ID, 0, 1)
+    journal.start(key, 1)
+    journal.end(key, "settled")
+    journal._change("UPDATE attempts SET changed = 1", ())
+    journal.close()
+    folders_in(home).of(key).write_pins([str(gone)])
+
+    def let_go(self: FolderStore, cid: Cid) -> None:
+        assert slow != "letting go" or free.wait(60)
+        unpin(self, cid)
+
+    monkeypatch.setattr(FolderStore, "unpin", let_go)
     with open(store.root / "lock", "ab") as lock, ExitStack() as stack:
         fcntl.flock(lock, fcntl.LOCK_SH)
         running = stack.enter_context(working(scenario))
-        collector = wait(lambda: running.worker._collector, "the store is being cleared", 30)
+        clearing = wait(lambda: running.worker._clearing, "the store is being cleared", 30)
         begun = exchange.market.node(scenario.node).state.beat
-        wait(lambda: exchange.market.node(scenario.node).state.beat >= begun + 4, "two more beats")
-        assert collector.is_alive() and running.worker._collector is collector, "one at a time"
-        assert path.exists()
+        wait(lambda: exchange.market.node(scenario.node).state.beat >= begun + 4, "two more beats", 30)
+        assert clearing.is_alive() and running.worker._clearing is clearing, "one at a time"
+        assert path.exists() and (gone in store.pins()) is (slow == "letting go")
         stack.close()  # joins the loop
-        assert collector.is_alive()
-    collector.join(30)
-    assert not path.exists()
+        assert clearing.is_alive()
+    free.set()
+    clearing.join(30)
+    assert gone not in store.pins() and path.exists() is (slow == "letting go")
 
 
 @dataclass
@@ -459,10 +476,15 @@ def test_run__drained__finishes_what_it_holds_and_ends(exchange: Exchange, scena
 def test_run__job_that_cannot_be_run__is_given_back_with_its_reason(exchange: Exchange, scenario: Scenario) -> None:
     data, _ = scenario.input_without_a_leaf(spoilt=True)
     job = scenario.post(inputs=(data,))
-    with working(scenario):
+    with working(scenario) as running:
         wait(lambda: events_of(exchange, job, Declined), "it is declined")
         wait(lambda: state_of(scenario)["earnings"]["declined"] == "1", "the books show it")
         wait(lambda: reasons(scenario, job) == ["retry_later"], "it does not take the job again")
+        # The unit is open and still names the node that declined it, which holds nothing.
+        assert scenario.unit(job).node == scenario.node
+        set_mode(scenario.home / "state", "drain")
+        running.thread.join(20)
+        assert state_of(scenario)["state"] == "drained"
     (declined,) = events_of(exchange, job, Declined)
     report = exchange.store.get_json(declined.report)
     assert report["outcome"] == "bad_input" and data.cid in report["detail"]

@@ -119,15 +119,19 @@ class Executor:
         self._folders.of(key).drop_data()
 
     def sweep(self, before: float) -> int:
-        """Forget attempts that ended before a local unix time, with their files and pins; return how many."""
-        forgotten = self._journal.forget(before)
-        for key in forgotten:
-            folder = self._folders.of(key)
+        """Forget attempts that ended before a local unix time, with their files and pins; return how many.
+
+        The journal forgets them last: where the process ends before, the next one lets go what is left.
+        """
+        for entry in self._journal.entries(Phase.ENDED):
+            if entry.changed >= before:
+                break
+            folder = self._folders.of(entry.key)
             for pin in folder.read_pins():
                 if not self._folders.pinned_elsewhere(pin, folder):
                     upload.release(pin, self._store)
             folder.remove()
-        return len(forgotten)
+        return len(self._journal.forget(before))
 
     def allow(self, bounds: Bounds, keep_seconds: int) -> None:
         """Let attempts that begin from now on bring and leave this much, and keep results that long."""

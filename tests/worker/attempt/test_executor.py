@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -583,6 +584,20 @@ def test_sweep__old_attempts__leave_the_disk_and_the_store(rig: Rig) -> None:
     assert outputs in rig.store.pins()
     rig.executor.set_aside(other, "settled")
     rig.executor.sweep(time.time() + 60)
+    assert outputs not in rig.store.pins()
+
+
+def test_sweep__cut_short__the_next_process_lets_go_what_is_left(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop does not wait for it; what no journal names any more would be kept for ever."""
+    outputs = cids.parse(rig.result(rig.run(rig.terms(rig.spec("env"))))["outputs"]["cid"])
+    rig.executor.set_aside(KEY, "settled")
+    with monkeypatch.context() as context, pytest.raises(KeyboardInterrupt):
+        context.setattr(rig.store, "unpin", Mock(side_effect=KeyboardInterrupt))
+        rig.executor.sweep(time.time() + 60)
+    rig.journal.close()
+    rig.open()
+    rig.executor.recover()
+    assert rig.executor.sweep(time.time() + 60) == 1
     assert outputs not in rig.store.pins()
 
 
