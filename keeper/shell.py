@@ -25,6 +25,7 @@ from hearth.daemon.reload import Reloader
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import units
+from hearth.protocol.gas import PROPOSE_NEXT_GAS, WITHDRAW_GAS
 from hearth.protocol.types import ZERO_ADDRESS
 from keeper.actions import Action, Rest, Skip
 from keeper.config import Config
@@ -212,7 +213,7 @@ class Keeper:
             self.metrics.pending.set(len(alive))
             if alive:
                 return f"{len(alive)} transactions wait to be mined" + self._unpark(alive, cycle)
-        capped = self.sender.why_capped(cycle.head.base_fee, ceiling=self.sender.config.max_fee)
+        capped = self.sender.why_capped(cycle.head.base_fee, WITHDRAW_GAS, self.sender.config.max_fee)
         self.metrics.gas_capped.set(bool(capped))
         return capped
 
@@ -232,7 +233,7 @@ class Keeper:
 
     def _unfunded(self, balance: int, gas_price: int) -> str:
         """Return what the account lacks for the gas of one action, "" where it can act."""
-        needed = gas_price * self.config.gas.propose_next
+        needed = gas_price * PROPOSE_NEXT_GAS
         if balance >= needed:
             return ""
         coin = units.Asset("coin", 18)
@@ -353,8 +354,8 @@ class Keeper:
         if self.sender is None or not threshold or self.config.payee != self.address:
             return
         credit = self.market.credit(self.address, head.hash)
-        if credit >= threshold and self.config.is_worth(credit, self.config.gas.withdraw, gas_price):
-            ceiling = self.config.worth_of(credit, self.config.gas.withdraw)
+        if credit >= threshold and self.config.is_worth(credit, WITHDRAW_GAS, gas_price):
+            ceiling = self.config.worth_of(credit, WITHDRAW_GAS)
             call = self.market.calls.withdraw(self.address, credit)
             try:
                 sent = self.sender.send(call, key=f"withdraw/{head.number}", ceiling=ceiling)

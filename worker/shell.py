@@ -44,6 +44,7 @@ from hearth.daemon.loop import Backoff
 from hearth.daemon.reload import STILL_SECONDS, Reloader
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
+from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS, Gate, JobId, Node, NodeId, Status, Unit
 from hearth.protocol.units import format_amount
@@ -104,8 +105,6 @@ HOUSEKEEPING_SECONDS: Final = 600.0
 STATUS_REASONS: Final = 500
 """Jobs whose reasons the status file names."""
 
-LEASE_GAS: Final = 177_000
-"""Claim, submit and settle, the ceilings of docs/GAS.md."""
 GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
 
 CONTROL_FILE: Final = "control.json"
@@ -525,7 +524,7 @@ class Worker:
     def _tell_gas(self, head: Block) -> bool:
         """Say whether gas is too dear to take new work; the log hears what is kept back, and since when no more."""
         half = self.sender.config.max_fee // 2
-        everything = self.sender.why_capped(head.base_fee)
+        everything = self.sender.why_capped(head.base_fee, BEAT_GAS)
         work = everything or self.sender.why_capped(head.base_fee, LEASE_GAS, half)
         self.metrics.gas_capped.labels("everything").set(bool(everything))
         self.metrics.gas_capped.labels("new work").set(bool(work))

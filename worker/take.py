@@ -16,12 +16,12 @@ from hearth.base.errors import ConfigError, HearthError, JobEnded, RefusedError,
 from hearth.client.gates import GATE_WORDS
 from hearth.client.views import job_hex, moment
 from hearth.daemon.loop import stop_on_signals
+from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.types import Gate, JobId, NodeId, Outcome, State, Unit
 from worker.build import build
 from worker.decide import HELD, Config, LeaseKey, ReadSpec, Reason, Skip, Snapshot, Target, outlook, own_leases
-from worker.doctor import BEAT_GAS
 from worker.journal import AttemptRow, Phase
-from worker.shell import LEASE_GAS, Look, Worker
+from worker.shell import Look, Worker
 
 if TYPE_CHECKING:
     from hearth.client.session import Session

@@ -36,8 +36,6 @@ TOO_DEAR: Final = frozenset({"FEE_CAP", "SPEND_CAP"})
 """The codes of what may not be paid now, and can be sent later."""
 CANCEL_GAS: Final = 21_000
 """What a transaction uses that only uses a nonce up."""
-_CALL_GAS: Final = 30_000
-"""A little more than the cheapest call of a worker takes, the beat."""
 _ANY: Final = 1 << 62
 """More wei per gas than anybody has."""
 
@@ -371,7 +369,7 @@ class Sender:
             raise self._short(call, balance, call.value, needed - call.value)
         return gas, fees, bid
 
-    def why_capped(self, base_fee: int, gas: int = _CALL_GAS, ceiling: int | None = None) -> str:
+    def why_capped(self, base_fee: int, gas: int, ceiling: int | None = None) -> str:
         """Say which limit keeps back a call of some gas and ceiling at a base fee in wei per gas, "" for none."""
         most = self._per_gas(ceiling)
         if base_fee > most:
