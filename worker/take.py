@@ -61,7 +61,10 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Reason.AWAITS_OPEN_CLAIM: "the unit takes no claims yet",
     Reason.ARRAY_CLOSED: "the submitter has closed the array",
     Reason.AWAITS_WINDOW: "its units are submitted and no other is open",
+    Reason.AWAITS_KEEPER: "its units wait to be settled until gas is cheaper, and no other is open",
     Reason.NOT_NEXT: "the units of an array are taken in their order",
+    Reason.NOT_CHOSEN: "it leads another unit of the job, and is sent for one",
+    Reason.RETRY_LATER: "a try at the job failed, and it leaves it alone for a while",
     Reason.ENDED: "no unit of the job is open",
     Reason.NOT_WATCHED: "no unit of the job is open",
 }
@@ -76,6 +79,7 @@ _LATER: Final = (
     *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
     *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.UNPROFITABLE),
     *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.NOT_NEXT),
+    Reason.RETRY_LATER,
 )
 """Reasons that may pass by themselves."""
 
