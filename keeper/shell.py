@@ -173,7 +173,7 @@ class Keeper:
         said = decide(snapshot, self.config, head.timestamp)
         self.metrics.decide_seconds.observe(time.monotonic() - thought)
         lag = max(0, int(self._wall()) - head.timestamp)
-        self.metrics.lag.set(lag)
+        self.metrics.head_age.set(lag)
         balance = 0 if self.sender is None else self.port.balance(self.address, head.hash)
         cycle = Cycle(head, snapshot, said, balance)
         actions = [one for one in said if not isinstance(one, Skip)]
@@ -214,7 +214,7 @@ class Keeper:
             if alive:
                 return f"{len(alive)} transactions wait to be mined" + self._unpark(alive, cycle)
         capped = self.sender.why_capped(cycle.head.base_fee, WITHDRAW_GAS, self.sender.config.max_fee)
-        self.metrics.gas_capped.set(bool(capped))
+        self.metrics.gas_capped.labels("everything").set(bool(capped))
         return capped
 
     def _unpark(self, alive: list[Intent], cycle: Cycle) -> str:
@@ -326,7 +326,7 @@ class Keeper:
     def _pay(self, wei: int) -> None:
         self.ledger.gas_paid += wei
         self.ledger.coin_cost += self.config.cost_of(wei, 1)
-        self.metrics.gas_paid.inc(wei)
+        self.metrics.gas_spent.inc(wei)
 
     def _pretend(self, actions: Iterable[Action], cycle: Cycle, head: Block) -> None:
         for action in actions:
@@ -378,7 +378,7 @@ class Keeper:
             self.ledger.credited_before = self.reader.index.credited
             self.ledger.save()
         metrics = self.metrics
-        metrics.block.set(cycle.head.number)
+        metrics.head.set(cycle.head.number)
         metrics.jobs.set(len(self.reader.index))
         metrics.units.clear()
         for state, count in self.reader.index.states().items():
@@ -421,7 +421,7 @@ class Keeper:
     def _still_alive(self) -> None:
         """Between blocks the loop turns: the probe must not take a quiet chain for a hanging keeper."""
         lag = int(self._wall()) - (self.reader.head.timestamp if self.reader.head is not None else 0)
-        self.metrics.lag.set(max(0, lag))
+        self.metrics.head_age.set(max(0, lag))
         late = f"the newest block is {lag} s old" if self._max_lag and lag > self._max_lag else ""
         self.health.wait(late)
 

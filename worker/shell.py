@@ -252,9 +252,18 @@ class Worker:
         self._disk_short = False
         self._capped = ""
         self._desk = Desk(self._home, market, sender, told.node)
-        # Asked by whoever scrapes: a loop that can read no block must not leave the ages as they were.
+        self._show(metrics)
+
+    def _show(self, metrics: WorkerMetrics) -> None:
+        """Export what is asked for at each scrape: a loop that can read no block must not leave the ages as they were,
+        and attempts count in threads of their own."""
         metrics.head_age.set_function(self._head_age)
         metrics.beat_age.set_function(self._beat_age)
+        executor, watcher = self._executor, self._watcher
+        metrics.counted("starved", "Attempts that were stopped because the disk was full", lambda: executor.starved)
+        metrics.counted("broken", "Attempts that failed by this machine or its stores", lambda: executor.broken)
+        metrics.counted("faults", "Attempts ended by an exception that no rule foresees", lambda: executor.faults)
+        metrics.counted("reorgs", "Reorganisations met", lambda: watcher.reorgs)
 
     def take_up(self, told: Told, paying: SenderConfig, bounds: Bounds, port: Web3Chain | None) -> None:
         """Work by other settings from now on; `port` knows other providers of the same chain, None for the same."""
@@ -775,10 +784,6 @@ class Worker:
                 if name not in self.told.config.runtimes
             )
         )
-        metrics.faults.set(self._executor.faults)
-        metrics.broken.set(self._executor.broken)
-        metrics.starved.set(self._executor.starved)
-        metrics.reorgs.set(self._watcher.reorgs)
         for name, value in asdict(earnings).items():
             metrics.books.labels(name).set(value)
         working = metrics.ready or bool(self._executor.active())
