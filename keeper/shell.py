@@ -414,7 +414,7 @@ class Keeper:
         while not self.stopping and self.reader.head is not None:
             self._sleep(self.settings.poll)
             self._reload()
-            if self.port.agreed_head().hash != self.reader.head.hash:
+            if self.port.head().hash != self.reader.head.hash:
                 return
             self._still_alive()
 

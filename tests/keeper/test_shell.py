@@ -374,11 +374,11 @@ class Flaky(Web3Chain):
     down = 0
     lasting = False
 
-    def agreed_head(self) -> Block:
+    def head(self) -> Block:
         if self.down:
             self.down -= 1
             raise ChainError("the RPC is down", retryable=not self.lasting)
-        return super().agreed_head()
+        return super().head()
 
 
 def flaky(market: LiveMarket, down: int, *, lasting: bool = False) -> tuple[Keeper, list[float]]:
@@ -503,8 +503,8 @@ def test_cycle__base_fee_above_the_cap__waits_out_of_readiness(market: LiveMarke
 class Dear(Broken):
     """A port whose blocks have the base fee that `fee` names."""
 
-    def agreed_head(self) -> Block:
-        return replace(super().agreed_head(), base_fee=self.fee)
+    def head(self) -> Block:
+        return replace(super().head(), base_fee=self.fee)
 
 
 def test_cycle__gas_rises_after_it_was_sent__pays_no_more_than_it_earns_and_makes_way_for_better_work(
