@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from eth_utils.crypto import keccak
@@ -11,24 +11,6 @@ from hearth.protocol import formulas
 
 COIN: Final = 10**18
 """Wei in one native coin."""
-
-
-@dataclass(frozen=True, slots=True)
-class Gas:
-    """What each action is expected to use, before it is estimated against the chain (docs/GAS.md)."""
-
-    propose: int = 77_000
-    propose_next: int = 103_000
-    improve: int = 60_000
-    reclaim: int = 95_000
-    expire: int = 53_000
-    close: int = 79_000
-    settle: int = 92_000
-    settle_batch: int = 35_000
-    settle_item: int = 45_000
-    liveness_batch: int = 35_000
-    liveness_item: int = 15_000
-    withdraw: int = 34_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +32,6 @@ class Config:
     max_loss: int = 0
     ack_bps: int = 9_000
     burst: int = 8
-    gas: Gas = field(default_factory=Gas)
 
     def delay_of(self, name: str) -> int:
         """Return how many seconds this keeper leaves `name` to others: 0..jitter, differing by keeper and by name."""

@@ -19,6 +19,19 @@ import numpy as np
 
 from hearth.protocol import formulas
 from hearth.protocol.formulas import Ask
+from hearth.protocol.gas import (
+    CLOSE_GAS,
+    EXPIRE_GAS,
+    IMPROVE_GAS,
+    LIVENESS_BATCH_GAS,
+    LIVENESS_ITEM_GAS,
+    PROPOSE_GAS,
+    PROPOSE_NEXT_GAS,
+    RECLAIM_GAS,
+    SETTLE_BATCH_GAS,
+    SETTLE_GAS,
+    SETTLE_ITEM_GAS,
+)
 from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, State, Unit
 from keeper.actions import (
     ALL,
@@ -128,9 +141,8 @@ class _Decision:
         waits = self.waits(name, since, "")
         if waits:
             return waits
-        gas = self.config.gas.expire
         reward = formulas.expire_reward(job.terms, self.now - since)
-        return self.worth(name, reward, gas) or Expire(job.id, index, reward=reward, gas=gas)
+        return self.worth(name, reward, EXPIRE_GAS) or Expire(job.id, index, reward=reward, gas=EXPIRE_GAS)
 
     def running(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         unit = row.unit
@@ -141,16 +153,18 @@ class _Decision:
         if waits:
             return waits
         slash = formulas.slash_of(formulas.bond(job.terms, job.policy))
-        reward, gas = formulas.reclaim_reward(job.terms, slash, self.now - since), self.config.gas.reclaim
-        return self.worth(name, reward, gas) or Reclaim(job.id, row.index, unit.node, reward=reward, gas=gas)
+        reward = formulas.reclaim_reward(job.terms, slash, self.now - since)
+        return self.worth(name, reward, RECLAIM_GAS) or Reclaim(
+            job.id, row.index, unit.node, reward=reward, gas=RECLAIM_GAS
+        )
 
     def closing(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         since = row.unit.deadline_at
         waits = self.waits(name, since, f"cancelled with notice until {since}")
         if waits:
             return waits
-        reward, gas = formulas.settle_reward(job.terms, self.now - since), self.config.gas.close
-        return self.worth(name, reward, gas) or Close(job.id, row.index, reward=reward, gas=gas)
+        reward = formulas.settle_reward(job.terms, self.now - since)
+        return self.worth(name, reward, CLOSE_GAS) or Close(job.id, row.index, reward=reward, gas=CLOSE_GAS)
 
     # ---- matching ----
 
@@ -197,7 +211,7 @@ class _Decision:
             return self.unmatched(job, row, read, name)
         if live and (match.key <= row.best.key or match.node == row.best.node):
             return Skip(name, f"node {row.best.node} is the best proposal until {read.window_end}")
-        gas = config.gas.improve if live else config.gas.propose_next if untouched else config.gas.propose
+        gas = IMPROVE_GAS if live else PROPOSE_NEXT_GAS if untouched else PROPOSE_GAS
         reward = 0 if own else formulas.tip(terms) * config.ack_bps // BPS
         refused = self.worth(name, reward, gas)
         if refused:
@@ -293,8 +307,7 @@ class _Decision:
 
         Who may lose a burst of gas takes that risk with all of whom nothing bad is known.
         """
-        gas = self.config.burst * self.config.gas.propose_next
-        risk = self.config.cost_of(gas, self.snapshot.gas_price)
+        risk = self.config.cost_of(self.config.burst * PROPOSE_NEXT_GAS, self.snapshot.gas_price)
         if record.score >= 0 and self.config.max_loss >= risk:
             return max(self.config.burst, record.room)
         return record.room
@@ -335,17 +348,17 @@ class _Decision:
     # ---- many at once ----
 
     def settlements(self) -> Iterator[Action | Skip]:
-        gas, price = self.config.gas, self.snapshot.gas_price
+        price = self.snapshot.gas_price
         due: list[_Due] = []
         for item in sorted(self.due, key=lambda item: (-item.reward, item.job, item.index)):
-            if self.config.is_worth(item.reward, gas.settle_item, price):
+            if self.config.is_worth(item.reward, SETTLE_ITEM_GAS, price):
                 due.append(item)
             else:
-                yield self.unworthy(unit_id(item.job, item.index), item.reward, gas.settle_item)
+                yield self.unworthy(unit_id(item.job, item.index), item.reward, SETTLE_ITEM_GAS)
         for start in range(0, len(due), MAX_SETTLE):
             part = due[start : start + MAX_SETTLE]
             reward = sum(item.reward for item in part)
-            need = gas.settle if len(part) == 1 else gas.settle_batch + gas.settle_item * len(part)
+            need = SETTLE_GAS if len(part) == 1 else SETTLE_BATCH_GAS + SETTLE_ITEM_GAS * len(part)
             if self.config.is_worth(reward, need, price):
                 yield Settle(tuple((item.job, item.index) for item in part), reward=reward, gas=need)
             else:
@@ -353,7 +366,7 @@ class _Decision:
                     yield self.unworthy(unit_id(item.job, item.index), reward, need)
 
     def liveness(self) -> Iterator[Action | Skip]:
-        gas, price, paid = self.config.gas, self.snapshot.gas_price, self.snapshot.liveness_fee
+        price, paid = self.snapshot.gas_price, self.snapshot.liveness_fee
         beat, status = self.fleet.column("beat"), self.fleet.column("status")
         silent = (beat != 0) & (self.now - beat >= self.immutables.dead_after) & (self.fleet.column("exited") == 0)
         silent &= status & (NodeFlag.LAPSED | NodeFlag.EXITING) == 0
@@ -366,14 +379,14 @@ class _Decision:
             fee = min(paid, node.stake - node.state.bond)
             if waits:
                 yield waits
-            elif self.config.is_worth(fee, gas.liveness_item, price):
+            elif self.config.is_worth(fee, LIVENESS_ITEM_GAS, price):
                 batch.append((fee, number))
             else:
-                yield self.unworthy(name, fee, gas.liveness_item)
+                yield self.unworthy(name, fee, LIVENESS_ITEM_GAS)
         for start in range(0, len(batch), MAX_LIVENESS):
             part = batch[start : start + MAX_LIVENESS]
             reward = sum(fee for fee, _ in part)
-            need = gas.liveness_batch + gas.liveness_item * len(part)
+            need = LIVENESS_BATCH_GAS + LIVENESS_ITEM_GAS * len(part)
             if self.config.is_worth(reward, need, price):
                 yield CheckLiveness(tuple(number for _, number in part), reward=reward, gas=need)
             else:

@@ -9,9 +9,10 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import Histogram
 
 from hearth.daemon.health import Health, Server
+from hearth.daemon.metrics import Metrics
 
 if TYPE_CHECKING:
     from keeper.reports import KeeperStatus
@@ -21,63 +22,41 @@ REBUILD_CAUSES: Final = ("reorg", "mismatch", "rpc_broken", "rpc_lies")
 _CYCLE_BUCKETS: Final = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
-class KeeperMetrics:
-    """Every metric of a keeper, in a registry of its own."""
+class KeeperMetrics(Metrics):
+    """Every metric of a keeper."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        r = self.registry
-        self.cycles = Counter("hearth_keeper_cycles_total", "Cycles that ended well", registry=r)
-        self.failures = Counter(
-            "hearth_keeper_cycle_failures_total", "Cycles that failed, by error", ["error"], registry=r
-        )
-        self.failures_in_row = Gauge(
-            "hearth_keeper_failures_in_row", "Failed cycles since the last good one", registry=r
-        )
-        self.actions = Counter(
-            "hearth_keeper_actions_total",
+        super().__init__("keeper")
+        gauge, counter = self.gauge, self.counter
+        self.cycles = counter("cycles", "Cycles that ended well")
+        self.failures_in_row = gauge("failures_in_row", "Failed cycles since the last good one")
+        self.actions = counter(
+            "actions",
             "Actions by what became of them: mined, refused, reverted, unworthy, pending, dry",
-            ["action", "outcome"],
-            registry=r,
+            *("action", "outcome"),
         )
-        self.lost_races = Counter(
-            "hearth_keeper_lost_races_total", "Actions that somebody else did first", ["action"], registry=r
-        )
-        self.rebuilds = Counter("hearth_keeper_rebuilds_total", "Rebuilds, by cause", ["cause"], registry=r)
+        self.lost_races = counter("lost_races", "Actions that somebody else did first", "action")
+        self.rebuilds = counter("rebuilds", "Rebuilds of the index, by cause", "cause")
         for cause in REBUILD_CAUSES:  # a series that begins with its first event shows no increase
             self.rebuilds.labels(cause)
-        self.logs = Counter("hearth_keeper_logs_total", "Logs read", registry=r)
-        self.gas_paid = Counter("hearth_keeper_gas_paid_wei_total", "Wei paid for gas since the start", registry=r)
-        self.rewards = Gauge(
-            "hearth_keeper_rewards_base_units", "Credited to the payee since its ledger began", registry=r
+        self.logs = counter("logs", "Logs read")
+        self.rewards = gauge("rewards_base_units", "Credited to the payee since its ledger began")
+        self.profit = gauge("profit_base_units", "Rewards less gas since the ledger began")
+        self.balance = gauge("balance_wei", "The account's coin for gas")
+        self.jobs = gauge("jobs", "Jobs that have not ended")
+        self.units = gauge("units", "Touched units that have not ended, by state", "state")
+        self.nodes = gauge("nodes", "Registered nodes")
+        self.ready_nodes = gauge("ready_nodes", "Nodes that can take a lease")
+        self.resting = gauge(
+            "resting", "Nodes and jobs for which nothing is proposed for a while, since proposals were lost", "what"
         )
-        self.profit = Gauge("hearth_keeper_profit_base_units", "Rewards less gas since the ledger began", registry=r)
-        self.balance = Gauge("hearth_keeper_balance_wei", "The account's coin for gas", registry=r)
-        self.block = Gauge("hearth_keeper_block", "The block of the last cycle", registry=r)
-        self.lag = Gauge("hearth_keeper_head_lag_seconds", "Age of the newest block", registry=r)
-        self.jobs = Gauge("hearth_keeper_jobs", "Jobs that have not ended", registry=r)
-        self.units = Gauge("hearth_keeper_units", "Touched units that have not ended, by state", ["state"], registry=r)
-        self.nodes = Gauge("hearth_keeper_nodes", "Registered nodes", registry=r)
-        self.ready_nodes = Gauge("hearth_keeper_ready_nodes", "Nodes that can take a lease", registry=r)
-        self.resting = Gauge(
-            "hearth_keeper_resting",
-            "Nodes and jobs for which nothing is proposed for a while, since proposals were lost",
-            ["what"],
-            registry=r,
-        )
-        self.ready = Gauge("hearth_keeper_ready", "1 while the keeper can do its work", registry=r)
-        self.gas_capped = Gauge(
-            "hearth_keeper_gas_capped", "1 while the limits on gas keep everything back", registry=r
-        )
-        self.settings_refused = Gauge(
-            "hearth_keeper_settings_refused", "1 since a reload whose keeper.toml was refused", registry=r
-        )
-        self.pending = Gauge("hearth_keeper_pending_transactions", "Transactions that wait to be mined", registry=r)
+        self.ready = gauge("ready", "1 while the keeper can do its work")
+        self.pending = gauge("pending_transactions", "Transactions that wait to be mined")
         self.cycle_seconds = Histogram(
-            "hearth_keeper_cycle_seconds", "Length of a cycle", buckets=_CYCLE_BUCKETS, registry=r
+            "hearth_keeper_cycle_seconds", "Length of a cycle", buckets=_CYCLE_BUCKETS, registry=self.registry
         )
         self.decide_seconds = Histogram(
-            "hearth_keeper_decide_seconds", "Length of the decision", buckets=_CYCLE_BUCKETS, registry=r
+            "hearth_keeper_decide_seconds", "Length of the decision", buckets=_CYCLE_BUCKETS, registry=self.registry
         )
 
 

@@ -25,6 +25,7 @@ from hearth.daemon.reload import Reloader
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import units
+from hearth.protocol.gas import PROPOSE_NEXT_GAS, WITHDRAW_GAS
 from hearth.protocol.types import ZERO_ADDRESS
 from keeper.actions import Action, Rest, Skip
 from keeper.config import Config
@@ -172,7 +173,7 @@ class Keeper:
         said = decide(snapshot, self.config, head.timestamp)
         self.metrics.decide_seconds.observe(time.monotonic() - thought)
         lag = max(0, int(self._wall()) - head.timestamp)
-        self.metrics.lag.set(lag)
+        self.metrics.head_age.set(lag)
         balance = 0 if self.sender is None else self.port.balance(self.address, head.hash)
         cycle = Cycle(head, snapshot, said, balance)
         actions = [one for one in said if not isinstance(one, Skip)]
@@ -212,8 +213,8 @@ class Keeper:
             self.metrics.pending.set(len(alive))
             if alive:
                 return f"{len(alive)} transactions wait to be mined" + self._unpark(alive, cycle)
-        capped = self.sender.why_capped(cycle.head.base_fee, ceiling=self.sender.config.max_fee)
-        self.metrics.gas_capped.set(bool(capped))
+        capped = self.sender.why_capped(cycle.head.base_fee, WITHDRAW_GAS, self.sender.config.max_fee)
+        self.metrics.gas_capped.labels("everything").set(bool(capped))
         return capped
 
     def _unpark(self, alive: list[Intent], cycle: Cycle) -> str:
@@ -232,7 +233,7 @@ class Keeper:
 
     def _unfunded(self, balance: int, gas_price: int) -> str:
         """Return what the account lacks for the gas of one action, "" where it can act."""
-        needed = gas_price * self.config.gas.propose_next
+        needed = gas_price * PROPOSE_NEXT_GAS
         if balance >= needed:
             return ""
         coin = units.Asset("coin", 18)
@@ -325,7 +326,7 @@ class Keeper:
     def _pay(self, wei: int) -> None:
         self.ledger.gas_paid += wei
         self.ledger.coin_cost += self.config.cost_of(wei, 1)
-        self.metrics.gas_paid.inc(wei)
+        self.metrics.gas_spent.inc(wei)
 
     def _pretend(self, actions: Iterable[Action], cycle: Cycle, head: Block) -> None:
         for action in actions:
@@ -353,8 +354,8 @@ class Keeper:
         if self.sender is None or not threshold or self.config.payee != self.address:
             return
         credit = self.market.credit(self.address, head.hash)
-        if credit >= threshold and self.config.is_worth(credit, self.config.gas.withdraw, gas_price):
-            ceiling = self.config.worth_of(credit, self.config.gas.withdraw)
+        if credit >= threshold and self.config.is_worth(credit, WITHDRAW_GAS, gas_price):
+            ceiling = self.config.worth_of(credit, WITHDRAW_GAS)
             call = self.market.calls.withdraw(self.address, credit)
             try:
                 sent = self.sender.send(call, key=f"withdraw/{head.number}", ceiling=ceiling)
@@ -377,7 +378,7 @@ class Keeper:
             self.ledger.credited_before = self.reader.index.credited
             self.ledger.save()
         metrics = self.metrics
-        metrics.block.set(cycle.head.number)
+        metrics.head.set(cycle.head.number)
         metrics.jobs.set(len(self.reader.index))
         metrics.units.clear()
         for state, count in self.reader.index.states().items():
@@ -413,14 +414,14 @@ class Keeper:
         while not self.stopping and self.reader.head is not None:
             self._sleep(self.settings.poll)
             self._reload()
-            if self.port.agreed_head().hash != self.reader.head.hash:
+            if self.port.head().hash != self.reader.head.hash:
                 return
             self._still_alive()
 
     def _still_alive(self) -> None:
         """Between blocks the loop turns: the probe must not take a quiet chain for a hanging keeper."""
         lag = int(self._wall()) - (self.reader.head.timestamp if self.reader.head is not None else 0)
-        self.metrics.lag.set(max(0, lag))
+        self.metrics.head_age.set(max(0, lag))
         late = f"the newest block is {lag} s old" if self._max_lag and lag > self._max_lag else ""
         self.health.wait(late)
 

@@ -17,6 +17,7 @@ import click
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import GWEI, SenderConfig, Sent
 from hearth.client.money import address_of
+from hearth.client.session import MAX_FEE
 from hearth.config.settings import load_settings
 from hearth.market.deploying import Deployment, Wish, find_deployed, finish, prepare
 from hearth.market.deployment import Step, TxDeployer
@@ -39,7 +40,13 @@ WAIT_SECONDS = 900.0
 @click.option("--explorer", help="Explorer to link transactions to.")
 @click.option("--rpc", multiple=True, help="RPC address for the network file; may be given several times.")
 @click.option("--confirmations", type=click.IntRange(0), help="Blocks to wait for; default: the network's own.")
-@click.option("--max-fee", type=click.IntRange(1), default=500, show_default=True, help="Cap of the fee, gwei per gas.")
+@click.option(
+    "--max-fee",
+    type=click.IntRange(1),
+    default=MAX_FEE // GWEI,
+    show_default=True,
+    help="Cap of the fee, gwei per gas.",
+)
 @click.option("--folder", type=click.Path(path_type=Path), default=NETWORKS, help="Where network files are.")
 @click.option("--force", is_flag=True, help="Replace a network file of this name; give up an unfinished deployment.")
 def cli(
@@ -73,7 +80,7 @@ def cli(
     settings = load_settings()
     signer = find_account(account, settings)
     coin = symbol if token is None else provider.network.ecosystem.fee_token_symbol
-    config = SenderConfig(timeout=WAIT_SECONDS, replace_after=20.0, max_fee=max_fee * GWEI, symbol=coin)
+    config = SenderConfig(max_fee * GWEI, timeout=WAIT_SECONDS, symbol=coin)
     deployment = prepare(wish, port, signer.address, path, config, anew=force)
     for line in plan_lines(deployment, coin):
         click.echo(line, err=True)

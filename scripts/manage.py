@@ -14,6 +14,7 @@ import click
 
 from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
+from hearth.client.session import MAX_FEE
 from hearth.config.settings import load_settings
 from hearth.daemon.signer import sender_config
 from hearth.market.network import load_network
@@ -38,7 +39,7 @@ def send(market: Market, call: Call, account: str, password_file: Path | None, y
     signer = find_account(account, settings)
     market.port.call(call, sender=signer.address)
     confirm(f"{call.label} of {market.network.name} as {signer.address}?", yes=yes, needed=False)
-    config = sender_config(market.network)
+    config = sender_config(market.network, MAX_FEE)
     with sending(market.port, market.network, signer, settings, config, password_file) as sender:
         nonce = market.port.nonce(sender.address, pending=True)
         sent = sender.send(call, key=f"manage/{call.label}/{nonce}", nonce=nonce)

@@ -88,7 +88,7 @@ def build(
         for note in make_room(folders_in(home), runtimes, label_of(network, node)):
             log.info("recovered", what=note)
     spare = Disk(home, 0).spare
-    paying = _changed(_paying(sender_config(network), settings), changes)
+    paying = _changed(_paying(sender_config(network, settings.max_gas_wei), settings), changes)
     sender = stack.enter_context(
         open_sender(market.port, network, key, account, home=home, config=paying, lock=lock, spare=spare)
     )

@@ -25,6 +25,7 @@ from hearth.config.settings import asset_of
 from hearth.daemon.chain_clock import GAPS, MAX_SKEW_SECONDS, ChainClock
 from hearth.market.network import Network
 from hearth.market.reads import Market
+from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
 from hearth.protocol.types import RATE_SCALE, Offer, Status
 from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount, show_rate
@@ -44,11 +45,9 @@ from worker.settings import (
     probe_offer,
     runtimes_of,
 )
-from worker.shell import LEASE_GAS
 from worker.volumes import size_of, volumes_of
 
 GAS_DAYS: Final = 30
-BEAT_GAS: Final = 27_200
 LEASES_A_DAY: Final = 24
 UNSAFE: Final = ("runc", "nvidia-container-toolkit")
 """The rows whose FAIL refuses a registration."""

@@ -17,13 +17,14 @@ from typing import Final
 
 from hearth.base.failpoints import fp
 from hearth.base.files import Spare
-from hearth.base.journal_file import JournalFile, disk_fails, unusable
+from hearth.base.journal_file import JournalFile, Schema, disk_fails, unusable
 from hearth.base.text import plain
 from hearth.protocol.types import JobId, Outcome
 from worker.decide import Execution, LeaseKey, Stage
 
-_SCHEMA: Final = 1
-_TABLES: Final = """
+SCHEMA: Final = Schema(
+    version=1,
+    tables="""
 CREATE TABLE attempts (
     job BLOB NOT NULL, idx INTEGER NOT NULL, attempts INTEGER NOT NULL,
     stage TEXT NOT NULL, moment TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
@@ -36,7 +37,8 @@ CREATE TABLE moments (
     moment TEXT NOT NULL, at REAL NOT NULL, note TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX moments_by_attempt ON moments (job, idx, attempts);
-"""
+""",
+)
 
 
 class Moment(StrEnum):
@@ -97,11 +99,12 @@ class AttemptJournal(JournalFile):
     """Remember attempts across crashes; methods raise StorageError JOURNAL where the disk refuses."""
 
     def __init__(self, path: Path, spare: Spare | None = None) -> None:
-        """Open or create the file. One that SQLite cannot read is put aside: the chain and the store know the rest."""
+        """Open or create the file. One that SQLite cannot read, or of a version from which no step leads here, is put
+        aside: the chain and the store know the rest."""
         self.put_aside: Path | None = None
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
-            super().__init__(path, _prepare, spare, "worker")
+            super().__init__(path, SCHEMA, _prepare, spare, "worker")
         except sqlite3.DatabaseError as error:
             if disk_fails(error) or isinstance(error, sqlite3.OperationalError):
                 raise unusable(path, error, "worker") from error
@@ -109,7 +112,7 @@ class AttemptJournal(JournalFile):
             path.rename(self.put_aside)
             for suffix in ("-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
-            super().__init__(path, _prepare, spare, "worker")
+            super().__init__(path, SCHEMA, _prepare, spare, "worker")
 
     # ---- writing ----
 
@@ -239,12 +242,7 @@ class AttemptJournal(JournalFile):
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    """Make the tables of a new file; refuse one of another version, or a damaged one."""
-    version = db.execute("PRAGMA user_version").fetchone()[0]
-    if version == 0:
-        db.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version={_SCHEMA}; COMMIT;")
-    elif version != _SCHEMA:
-        raise sqlite3.DatabaseError(f"schema {version}, this version writes {_SCHEMA}")
+    """Refuse a damaged file."""
     if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
         raise sqlite3.DatabaseError("the file is damaged")
 

@@ -44,6 +44,7 @@ from hearth.daemon.loop import Backoff
 from hearth.daemon.reload import STILL_SECONDS, Reloader
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
+from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS, Gate, JobId, Node, NodeId, Status, Unit
 from hearth.protocol.units import format_amount
@@ -105,8 +106,6 @@ HOUSEKEEPING_SECONDS: Final = 600.0
 STATUS_REASONS: Final = 500
 """Jobs whose reasons the status file names."""
 
-LEASE_GAS: Final = 177_000
-"""Claim, submit and settle, the ceilings of docs/GAS.md."""
 GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
 
 CONTROL_FILE: Final = "control.json"
@@ -254,9 +253,18 @@ class Worker:
         self._disk_short = False
         self._capped = ""
         self._desk = Desk(self._home, market, sender, told.node)
-        # Asked by whoever scrapes: a loop that can read no block must not leave the ages as they were.
+        self._show(metrics)
+
+    def _show(self, metrics: WorkerMetrics) -> None:
+        """Export what is asked for at each scrape: a loop that can read no block must not leave the ages as they were,
+        and attempts count in threads of their own."""
         metrics.head_age.set_function(self._head_age)
         metrics.beat_age.set_function(self._beat_age)
+        executor, watcher = self._executor, self._watcher
+        metrics.counted("starved", "Attempts that were stopped because the disk was full", lambda: executor.starved)
+        metrics.counted("broken", "Attempts that failed by this machine or its stores", lambda: executor.broken)
+        metrics.counted("faults", "Attempts ended by an exception that no rule foresees", lambda: executor.faults)
+        metrics.counted("reorgs", "Reorganisations met", lambda: watcher.reorgs)
 
     def take_up(self, told: Told, paying: SenderConfig, bounds: Bounds, port: Web3Chain | None) -> None:
         """Work by other settings from now on; `port` knows other providers of the same chain, None for the same."""
@@ -526,7 +534,7 @@ class Worker:
     def _tell_gas(self, head: Block) -> bool:
         """Say whether gas is too dear to take new work; the log hears what is kept back, and since when no more."""
         half = self.sender.config.max_fee // 2
-        everything = self.sender.why_capped(head.base_fee)
+        everything = self.sender.why_capped(head.base_fee, BEAT_GAS)
         work = everything or self.sender.why_capped(head.base_fee, LEASE_GAS, half)
         self.metrics.gas_capped.labels("everything").set(bool(everything))
         self.metrics.gas_capped.labels("new work").set(bool(work))
@@ -780,10 +788,6 @@ class Worker:
                 if name not in self.told.config.runtimes
             )
         )
-        metrics.faults.set(self._executor.faults)
-        metrics.broken.set(self._executor.broken)
-        metrics.starved.set(self._executor.starved)
-        metrics.reorgs.set(self._watcher.reorgs)
         for name, value in asdict(earnings).items():
             metrics.books.labels(name).set(value)
         working = metrics.ready or bool(self._executor.active())

@@ -16,12 +16,12 @@ from hearth.base.errors import ConfigError, HearthError, JobEnded, RefusedError,
 from hearth.client.gates import GATE_WORDS
 from hearth.client.views import job_hex, moment
 from hearth.daemon.loop import stop_on_signals
+from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.types import Gate, JobId, NodeId, Outcome, State, Unit
 from worker.build import build
 from worker.decide import HELD, Config, LeaseKey, ReadSpec, Reason, Skip, Snapshot, Target, outlook, own_leases
-from worker.doctor import BEAT_GAS
 from worker.journal import AttemptRow, Phase
-from worker.shell import LEASE_GAS, Look, Worker
+from worker.shell import Look, Worker
 
 if TYPE_CHECKING:
     from hearth.client.session import Session
@@ -61,7 +61,10 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Reason.AWAITS_OPEN_CLAIM: "the unit takes no claims yet",
     Reason.ARRAY_CLOSED: "the submitter has closed the array",
     Reason.AWAITS_WINDOW: "its units are submitted and no other is open",
+    Reason.AWAITS_KEEPER: "its units wait to be settled until gas is cheaper, and no other is open",
     Reason.NOT_NEXT: "the units of an array are taken in their order",
+    Reason.NOT_CHOSEN: "it leads another unit of the job, and is sent for one",
+    Reason.RETRY_LATER: "a try at the job failed, and it leaves it alone for a while",
     Reason.ENDED: "no unit of the job is open",
     Reason.NOT_WATCHED: "no unit of the job is open",
 }
@@ -76,6 +79,7 @@ _LATER: Final = (
     *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
     *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.UNPROFITABLE),
     *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.NOT_NEXT),
+    Reason.RETRY_LATER,
 )
 """Reasons that may pass by themselves."""
 

@@ -2,6 +2,7 @@
 
 WAL mode with `synchronous=FULL` and one BEGIN IMMEDIATE per transition: a commit outlives a power cut, half a
 transition is never seen. Where the disk takes no more, a `Spare` is given up and the transition is written in its room.
+A file of an earlier version is brought up to date as it is opened, whole or not at all.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -27,18 +29,59 @@ def disk_fails(error: sqlite3.Error) -> bool:
     return error.sqlite_errorcode & 0xFF in _DISK_FAILS if hasattr(error, "sqlite_errorcode") else False
 
 
+class VersionError(sqlite3.DatabaseError):
+    """A file whose tables are of a version from which no step leads to this one's: a newer one, or too old."""
+
+    def __init__(self, found: int, version: int) -> None:
+        super().__init__(f"its tables are of version {found}, and this program has {version}")
+        self.found, self.version = found, version
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The tables of a journal at one version, which the file names in PRAGMA user_version.
+
+    `tables` is the SQL that makes a new file's. Each of `steps` makes a version's tables of those of the version
+    before; the last one leads to `version`. No statement holds a semicolon but at its end.
+    """
+
+    version: int
+    tables: str
+    steps: tuple[str, ...] = ()
+
+    def apply(self, db: sqlite3.Connection) -> None:
+        """Make the tables of a new file, or take an earlier one through the steps that it lacks, in a transaction that
+        the caller ends. Raises VersionError."""
+        (found,) = db.execute("PRAGMA user_version").fetchone()
+        is_new = db.execute("SELECT 1 FROM sqlite_master").fetchone() is None
+        behind = self.version - found
+        if behind < 0 or (behind > len(self.steps) and not is_new):
+            raise VersionError(found, self.version)
+        for script in (self.tables,) if is_new else self.steps[len(self.steps) - behind :]:
+            for statement in script.split(";"):
+                db.execute(statement)
+        if behind:
+            db.execute(f"PRAGMA user_version={self.version}")
+
+
 class JournalFile:
     """One SQLite file. Safe to use from several threads; one process per file."""
 
     def __init__(
-        self, path: Path, prepare: Callable[[sqlite3.Connection], None], spare: Spare | None, component: str
+        self,
+        path: Path,
+        schema: Schema,
+        prepare: Callable[[sqlite3.Connection], None],
+        spare: Spare | None,
+        component: str,
     ) -> None:
-        """Open or make the file, for its owner only; `prepare` makes its tables or raises sqlite3.DatabaseError.
+        """Open or make the file, for its owner only; `prepare` looks at what is in its tables, in one transaction with
+        their making, and raises sqlite3.DatabaseError or whatever else refuses the file.
 
-        `component` is who refuses where the disk does. Raises sqlite3.Error.
+        `component` is who refuses where the disk does. Raises sqlite3.Error, VersionError.
         """
         self.path = path
-        self._prepare = prepare
+        self._schema, self._prepare = schema, prepare
         self._spare = spare
         self._component = component
         self._lock = threading.RLock()
@@ -51,7 +94,10 @@ class JournalFile:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("PRAGMA synchronous=FULL")
             db.execute("PRAGMA foreign_keys=ON")
+            db.execute("BEGIN IMMEDIATE")
+            self._schema.apply(db)
             self._prepare(db)
+            db.execute("COMMIT")
         except BaseException:
             db.close()
             raise

@@ -150,7 +150,7 @@ class Cursor:
 
         Raises ChainError where the provider fails; the next `read` starts over.
         """
-        head = self._port.agreed_head()
+        head = self._port.head()
         ring = list(self._ring)
         orphaned = self._walk_back(ring, head)
         stale = self._stale_shown(head)

@@ -103,7 +103,7 @@ class ChainPort(Protocol):
     """Read and write one chain. Every method may raise ChainError, retryable unless the chain is the wrong one."""
 
     def begin_cycle(self) -> None:
-        """Start a cycle: the reads until the next call go to one provider, while it answers."""
+        """Start a cycle: the head is asked for anew, and the most preferred provider before the others."""
 
     def chain_id(self) -> int:
         """Return the chain id."""
@@ -112,10 +112,7 @@ class ChainPort(Protocol):
         """Return the hash of block 0, which tells two chains of one id apart."""
 
     def head(self) -> Block:
-        """Return the newest block."""
-
-    def agreed_head(self) -> Block:
-        """Return the newest block that a majority of the providers knows by the same hash."""
+        """Return the newest block, of several providers the newest that more than half of those that answer know."""
 
     def block(self, at: BlockRef) -> Block | None:
         """Return a block, or None where the provider does not know it."""

@@ -116,7 +116,7 @@ class Providers:
         return len(self._all) == 1
 
     def begin_cycle(self) -> None:
-        """Go back to the most preferred provider that is not set aside."""
+        """Ask for the head anew, and the most preferred provider that is not set aside before the others."""
         now = self._clock()
         self._current = next((i for i, one in enumerate(self._all) if one.down_until <= now), self._current)
         self._agreed = None

@@ -86,7 +86,7 @@ class Web3Chain:
         return self._providers.counts
 
     def begin_cycle(self) -> None:
-        """Go back to the most preferred provider that is not set aside."""
+        """Ask for the head anew, and the most preferred provider that is not set aside before the others."""
         self._providers.begin_cycle()
 
     # ---- reads ----
@@ -108,11 +108,7 @@ class Web3Chain:
         self._providers.verify()
 
     def head(self) -> Block:
-        """Return the newest block, of several providers the newest on which they agree."""
-        return self._providers.newest()
-
-    def agreed_head(self) -> Block:
-        """Return the newest block that a majority of the answering providers knows by the same hash."""
+        """Return the newest block, of several providers the newest that more than half of those that answer know."""
         return self._providers.newest()
 
     def block(self, at: BlockRef) -> Block | None:

@@ -36,8 +36,6 @@ TOO_DEAR: Final = frozenset({"FEE_CAP", "SPEND_CAP"})
 """The codes of what may not be paid now, and can be sent later."""
 CANCEL_GAS: Final = 21_000
 """What a transaction uses that only uses a nonce up."""
-_CALL_GAS: Final = 30_000
-"""A little more than the cheapest call of a worker takes, the beat."""
 _ANY: Final = 1 << 62
 """More wei per gas than anybody has."""
 
@@ -57,15 +55,15 @@ class Signer(Protocol):
 class SenderConfig:
     """How transactions are paid and waited for: fees in wei per gas, times in seconds."""
 
-    max_fee: int = 500 * GWEI
-    """Hard cap of maxFeePerGas; no replacement goes above it."""
+    max_fee: int
+    """Hard cap of maxFeePerGas, which whoever sends has named; no replacement goes above it."""
     day_budget: int | None = None
     """Wei that the gas of 24 hours may cost, None for any. What has a ceiling leaves a quarter of it to the rest."""
     gas_margin_bps: int = 12_000
     """Gas limit as a share of the estimate."""
     timeout: float = 180.0
     """How long `send` waits until it reports TX_PENDING; the transaction stays alive."""
-    replace_after: float = 30.0
+    replace_after: float = 20.0
     """How long an attempt may be pending before it is replaced."""
     poll: float = 0.5
     finality: int = 64
@@ -124,7 +122,7 @@ class Sender:
         port: ChainPort,
         account: Signer,
         journal: TxJournal,
-        config: SenderConfig | None = None,
+        config: SenderConfig,
         *,
         chain_id: int | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -133,7 +131,7 @@ class Sender:
         self.port = port
         self.address: str = account.address.lower()
         self.journal = journal
-        self.config = config or SenderConfig()
+        self.config = config
         self._account = account
         self._chain_id = port.chain_id() if chain_id is None else chain_id
         self._clock, self._sleep = clock, sleep
@@ -371,7 +369,7 @@ class Sender:
             raise self._short(call, balance, call.value, needed - call.value)
         return gas, fees, bid
 
-    def why_capped(self, base_fee: int, gas: int = _CALL_GAS, ceiling: int | None = None) -> str:
+    def why_capped(self, base_fee: int, gas: int, ceiling: int | None = None) -> str:
         """Say which limit keeps back a call of some gas and ceiling at a base fee in wei per gas, "" for none."""
         most = self._per_gas(ceiling)
         if base_fee > most:

@@ -10,8 +10,6 @@ a newer version is refused. Source: SPEC section "Threats".
 
 from __future__ import annotations
 
-import fcntl
-import os
 import sqlite3
 import time
 from dataclasses import dataclass
@@ -21,19 +19,19 @@ from typing import Any, Final
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import Spare
-from hearth.base.journal_file import JournalFile, disk_fails, unusable
+from hearth.base.journal_file import JournalFile, Schema, VersionError, disk_fails, unusable
+from hearth.chain.keys import SignerLock
 from hearth.chain.port import Call, Receipt
 
 _KEEP: Final = 30 * 86_400
 """Seconds that finished intents stay in the journal."""
 
 _DAY: Final = 86_400
-_VERSION: Final = 1
-"""The version of the tables, PRAGMA user_version; 0 is that of hearth 0.1.0, which had no ceilings."""
-
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS intents (
+SCHEMA: Final = Schema(
+    version=1,
+    tables="""
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE intents (
     id INTEGER PRIMARY KEY,
     key TEXT NOT NULL,
     label TEXT NOT NULL,
@@ -51,9 +49,9 @@ CREATE TABLE IF NOT EXISTS intents (
     at REAL NOT NULL,
     ceiling INTEGER
 );
-CREATE UNIQUE INDEX IF NOT EXISTS one_live_intent ON intents (key) WHERE state NOT IN ('failed', 'replaced');
-CREATE INDEX IF NOT EXISTS by_state ON intents (state);
-CREATE TABLE IF NOT EXISTS attempts (
+CREATE UNIQUE INDEX one_live_intent ON intents (key) WHERE state NOT IN ('failed', 'replaced');
+CREATE INDEX by_state ON intents (state);
+CREATE TABLE attempts (
     hash BLOB PRIMARY KEY,
     intent INTEGER NOT NULL REFERENCES intents (id) ON DELETE CASCADE,
     raw BLOB NOT NULL,
@@ -63,8 +61,11 @@ CREATE TABLE IF NOT EXISTS attempts (
     cancels INTEGER NOT NULL,
     at REAL NOT NULL
 );
-CREATE INDEX IF NOT EXISTS by_intent ON attempts (intent);
-"""
+CREATE INDEX by_intent ON attempts (intent);
+""",
+    # hearth 0.1.0 wrote version 0, which had no ceilings.
+    steps=("ALTER TABLE intents ADD COLUMN ceiling INTEGER",),
+)
 
 
 class TxState(StrEnum):
@@ -142,12 +143,21 @@ class TxJournal(JournalFile):
         of hearth, and StorageError JOURNAL.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._lease = _take_lease(path.with_name(path.name + ".lock"))
+        self._held = SignerLock(path.with_name(path.name + ".lock"))
+        self._held.acquire()
         facts = {"chain_id": str(chain_id), "genesis": genesis_hash.hex(), "address": address.lower()}
         try:
-            super().__init__(path, lambda db: _prepare(db, path, facts), spare, "chain")
+            super().__init__(path, SCHEMA, lambda db: _prepare(db, path, facts), spare, "chain")
+        except VersionError as error:
+            self._held.release()
+            raise ConfigError(
+                f"a newer version of hearth-market wrote the journal {path} ({error.found}; this one reads up to "
+                f"{error.version})",
+                code="WRONG_JOURNAL",
+                hint="pip install --upgrade hearth-market",
+            ) from error
         except sqlite3.DatabaseError as error:
-            os.close(self._lease)
+            self._held.release()
             if disk_fails(error):
                 raise unusable(path, error, "chain") from error
             raise ConfigError(
@@ -156,13 +166,13 @@ class TxJournal(JournalFile):
                 hint="move the file away: it is rebuilt from the chain; then hearth doctor",
             ) from error
         except ConfigError:
-            os.close(self._lease)
+            self._held.release()
             raise
 
     def close(self) -> None:
-        """Close the file and give up the lease."""
+        """Close the file and give up its lock."""
         super().close()
-        os.close(self._lease)
+        self._held.release()
 
     def _change(self, sql: str, values: tuple[object, ...]) -> None:
         self._write(lambda db: db.execute(sql, values))
@@ -366,24 +376,8 @@ _COLUMNS: Final = (
 
 
 def _prepare(db: sqlite3.Connection, path: Path, facts: dict[str, str]) -> None:
-    """Make the tables or bring them up to date, write whose journal this is, and forget what is old.
-
-    Raises ConfigError WRONG_JOURNAL for one of another chain or key, or of a newer version.
-    """
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version > _VERSION:
-        raise ConfigError(
-            f"a newer version of hearth-market wrote the journal {path} ({version}; this one reads up to {_VERSION})",
-            code="WRONG_JOURNAL",
-            hint="pip install --upgrade hearth-market",
-        )
-    db.execute("BEGIN IMMEDIATE")
-    old = version < _VERSION and db.execute("SELECT 1 FROM sqlite_master WHERE name = 'intents'").fetchone()
-    if old:
-        db.execute("ALTER TABLE intents ADD COLUMN ceiling INTEGER")
-    for statement in _SCHEMA.split(";"):
-        db.execute(statement)
-    db.execute(f"PRAGMA user_version={_VERSION}")
+    """Write whose journal this is, and forget what is old. Raises ConfigError WRONG_JOURNAL for that of another chain
+    or key."""
     for name, value in facts.items():
         db.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, value))
         (found,) = db.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -394,13 +388,11 @@ def _prepare(db: sqlite3.Connection, path: Path, facts: dict[str, str]) -> None:
                 hint="use another state folder for each network and account",
             )
     db.execute("DELETE FROM intents WHERE state IN ('final', 'failed', 'replaced') AND at < ?", (time.time() - _KEEP,))
-    db.execute("COMMIT")
 
 
 def _intent(row: tuple[Any, ...]) -> Intent:
-    identity, key, target, data, value, label, state, nonce, note, block_number, block_hash, tx_hash, gas, price = row[
-        :-1
-    ]
+    identity, key, target, data, value, label, state, nonce, note, *mined, ceiling = row
+    block_number, block_hash, tx_hash, gas_used, gas_price = mined
     return Intent(
         id=identity,
         key=key,
@@ -411,22 +403,7 @@ def _intent(row: tuple[Any, ...]) -> Intent:
         block_number=block_number,
         block_hash=block_hash,
         tx_hash=tx_hash,
-        gas_used=gas,
-        gas_price=price,
-        ceiling=row[-1],
+        gas_used=gas_used,
+        gas_price=gas_price,
+        ceiling=ceiling,
     )
-
-
-def _take_lease(path: Path) -> int:
-    """Lock a file for this process's life. Raises ConfigError where another process holds it."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(handle)
-        raise ConfigError(
-            f"another process uses the journal {path.with_suffix('')}",
-            code="KEY_IN_USE",
-            hint="stop the other process; one key signs in one process",
-        ) from error
-    return handle

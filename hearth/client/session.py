@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 LOCK_SECONDS: Final = 20.0
 """How long a send waits for another process that signs with the same key."""
+MAX_FEE: Final = 500 * 10**9
+"""The most wei per gas that a person's own send ever pays, where nobody names another limit."""
 DEVNET_KEYS: Final = {"submitter": "dev", "operator": "worker", "owner": "provider", "keeper": "keeper"}
 """On a local chain: the key that `hearth devnet up` makes for each role, where no --account is given."""
 
@@ -227,7 +229,7 @@ class Session:
             return
         account = self.unlocked(key)
         home = make_private(self.settings.home) / "state"
-        config = sender_config(self.network, timeout=float(self.settings.timeout))
+        config = sender_config(self.network, MAX_FEE, timeout=float(self.settings.timeout))
         with open_sender(
             market.port, self.network, key, account, home=home, config=config, wait_seconds=LOCK_SECONDS
         ) as sender:

@@ -35,15 +35,16 @@ class OnChain(Protocol):
         """Return the hash of block 0."""
 
 
-def sender_config(network: Network, **changes: Any) -> SenderConfig:
-    """Return how transactions of a market are waited for; `changes` are fields of SenderConfig.
+def sender_config(network: Network, max_fee: int, **changes: Any) -> SenderConfig:
+    """Return how transactions of a market are paid, at most `max_fee` wei per gas, and waited for; `changes` are other
+    fields of SenderConfig.
 
-    A public chain is taken to have blocks of up to twelve seconds: what two of them left out is replaced by a dearer
-    transaction, and 64 of them are final. A local chain has blocks of a second and nobody to compete with.
+    Its own defaults are those of a public chain, taken to have blocks of up to twelve seconds: what two of them left
+    out is replaced by a dearer transaction, and 64 of them are final. A local chain has blocks of a second and nobody
+    to compete with.
     """
-    if network.local:
-        return SenderConfig(**{"replace_after": 5.0, "poll": 0.1, "finality": 4, **changes})
-    return SenderConfig(**{"replace_after": 20.0, "poll": 0.5, "finality": 64, **changes})
+    pace = {"replace_after": 5.0, "poll": 0.1, "finality": 4} if network.local else {}
+    return SenderConfig(max_fee, **{**pace, **changes})
 
 
 def read_account(keystore: Path, password_file: Path) -> tuple[KeyFile, LocalAccount]:

@@ -35,6 +35,7 @@ from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
+from hearth.client.session import MAX_FEE
 from hearth.config.settings import home_folder
 from hearth.market.deployment import TxDeployer, carry_out, make_plan
 from hearth.market.network import Network, load_network, save_network
@@ -525,7 +526,7 @@ def _deploy(home: Path, chain: Web3Chain, url: str, name: str, erc20: bool) -> N
         address=deployer.address,
     )
     try:
-        sender = Sender(chain, deployer, journal, SenderConfig(poll=0.1, timeout=60.0))
+        sender = Sender(chain, deployer, journal, SenderConfig(MAX_FEE, poll=0.1, timeout=60.0))
         sender.reconcile()
         asset = _deploy_token(chain, sender) if erc20 else NATIVE
         plan = make_plan(

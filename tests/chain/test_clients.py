@@ -21,6 +21,7 @@ from hearth.chain.port import Call, Fees
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import GWEI, Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
+from hearth.client.session import MAX_FEE
 from hearth.local import devnet
 from tests.kit.anvil import bare_chain, need_anvil
 from tests.kit.geth import CHAIN_ID, shared_chain
@@ -180,7 +181,9 @@ def test_send_raw__geths_own_limits__are_named(client: Client) -> None:
 def sender(client: Client, tmp_path: Path) -> Iterator[Sender]:
     facts = {"chain_id": CHAIN_ID, "genesis_hash": client.chain.genesis_hash(), "address": client.account.address}
     journal = TxJournal(tmp_path / "tx.db", **facts)
-    yield Sender(client.chain, client.account, journal, SenderConfig(poll=0.1, timeout=30.0, replace_after=1.5))
+    yield Sender(
+        client.chain, client.account, journal, SenderConfig(MAX_FEE, poll=0.1, timeout=30.0, replace_after=1.5)
+    )
     journal.close()
 
 

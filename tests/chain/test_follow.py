@@ -152,12 +152,12 @@ def test_read__reorg_while_stepping__stops_at_the_broken_link() -> None:
     def old_head() -> Block:
         return head
 
-    chain.agreed_head = old_head  # type: ignore[method-assign]
+    chain.head = old_head  # type: ignore[method-assign]
     tick = reader.cursor.read()
     assert [m.number for m in tick.marks] == list(range(10)), "block 10 of the old chain does not link to the new 9"
     reader.apply(tick)
     reader.cursor.advance(tick)
-    del chain.agreed_head  # type: ignore[method-assign]
+    del chain.head  # type: ignore[method-assign]
     reader.run()
     assert reader.rows == reader.expected()
 

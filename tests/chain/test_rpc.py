@@ -416,15 +416,13 @@ def test_verify__one_of_two_is_down__starts(provider: Provider, second: Provider
     assert caught.value.code == "RPC_UNAVAILABLE"
 
 
-def test_agreed_head__providers_at_different_heights__is_the_lower_one(provider: Provider, second: Provider) -> None:
+def test_head__providers_at_different_heights__is_the_lower_one(provider: Provider, second: Provider) -> None:
     provider.on("eth_getBlockByNumber", lambda at, _: block_json(10 if at == "latest" else int(at, 16)))
     second.on("eth_getBlockByNumber", lambda at, _: block_json(8 if at == "latest" else int(at, 16)))
-    assert chain(provider, second).agreed_head().number == 8
+    assert chain(provider, second).head().number == 8
 
 
-def test_agreed_head__the_newest_blocks_differ__walks_back_to_the_shared_one(
-    provider: Provider, second: Provider
-) -> None:
+def test_head__the_newest_blocks_differ__walks_back_to_the_shared_one(provider: Provider, second: Provider) -> None:
     provider.on("eth_getBlockByNumber", lambda at, _: block_json(10 if at == "latest" else int(at, 16)))
 
     def forked(at: str, _: bool) -> Any:
@@ -432,27 +430,27 @@ def test_agreed_head__the_newest_blocks_differ__walks_back_to_the_shared_one(
         return block_json(number, fork=1 if number > 7 else 0)
 
     second.on("eth_getBlockByNumber", forked)
-    assert chain(provider, second).agreed_head().number == 7
+    assert chain(provider, second).head().number == 7
 
 
-def test_agreed_head__providers_on_other_chains__is_no_quorum(provider: Provider, second: Provider) -> None:
+def test_head__providers_on_other_chains__is_no_quorum(provider: Provider, second: Provider) -> None:
     provider.on("eth_getBlockByNumber", lambda at, _: block_json(3 if at == "latest" else int(at, 16)))
     second.on("eth_getBlockByNumber", lambda at, _: block_json(3 if at == "latest" else int(at, 16), fork=1))
     with pytest.raises(ChainError) as caught:
-        chain(provider, second).agreed_head()
+        chain(provider, second).head()
     assert caught.value.code == "NO_QUORUM"
 
 
-def test_agreed_head__one_is_down_or_stalled__goes_by_the_others(provider: Provider, second: Provider) -> None:
+def test_head__one_is_down_or_stalled__goes_by_the_others(provider: Provider, second: Provider) -> None:
     provider.on("eth_getBlockByNumber", lambda at, _: block_json(500 if at == "latest" else int(at, 16)))
     second.on("eth_getBlockByNumber", lambda at, _: block_json(8 if at == "latest" else int(at, 16)))
-    assert chain(provider, second).agreed_head().number == 500
+    assert chain(provider, second).head().number == 500
 
     def down(*_: Any) -> Any:
         raise Http(500)
 
     second.on("eth_getBlockByNumber", down)
-    assert chain(provider, second).agreed_head().number == 500
+    assert chain(provider, second).head().number == 500
 
 
 # ---- logs ----

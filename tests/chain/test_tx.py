@@ -17,6 +17,7 @@ from hearth.chain.fees import Bid
 from hearth.chain.port import Block, Call, Receipt, Transaction, hex_of, refused
 from hearth.chain.tx import GWEI, MAX_GAP, Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
+from hearth.client.session import MAX_FEE
 from tests.kit.fake_chain import Effect, FakeChain, Fault, decode_raw
 
 ACCOUNT = Account.from_key(b"\x11" * 32)
@@ -36,7 +37,7 @@ class Rig:
         self.chain.on_call(TARGET, CALL.data[:4], lambda call, block: b"")
         self.now = 0.0
         self.mining = True
-        self.config = SenderConfig(timeout=100, replace_after=10, poll=1, **config)
+        self.config = SenderConfig(**{"max_fee": MAX_FEE, "timeout": 100, "replace_after": 10, "poll": 1, **config})
         self.open()
 
     def open(self) -> None:
@@ -744,7 +745,7 @@ def test_reconcile__a_real_chain_goes_back_by_1_to_64_blocks__everything_is_mine
         journal = TxJournal(
             tmp_path / "tx.db", chain_id=31337, genesis_hash=chain.genesis_hash(), address=account.address
         )
-        sender = Sender(chain, account, journal, SenderConfig(timeout=20, poll=0.02, finality=8))
+        sender = Sender(chain, account, journal, SenderConfig(MAX_FEE, timeout=20, poll=0.02, finality=8))
         keys: list[str] = []
         for depth in (1, 2, 7, 33, 64):
             keys.append(f"k/{depth}")
@@ -847,7 +848,7 @@ def test_start__days_budget__is_kept_with_what_waits_and_the_last_quarter_is_for
     fee = 50_000 * (rig.chain.base_fee + rig.chain.priority_fee)
     ceiled = sum(fee for tx in rig.mined() if tx.data == CALL.data)
     assert budget * 5 // 8 < ceiled <= budget * 3 // 4 < spent <= budget
-    assert rig.journal.spent() == spent and "budget" in rig.sender.why_capped(rig.chain.base_fee * 9)
+    assert rig.journal.spent() == spent and "budget" in rig.sender.why_capped(rig.chain.base_fee * 9, 30_000)
     rig.journal._db.execute("UPDATE intents SET at = at - 86401")
     rig.sender.send(CALL, key="tomorrow", ceiling=GWEI << 20)
     rig.journal.close()
@@ -923,7 +924,7 @@ def test_reconcile__base_fee_times_8_and_a_dropped_pool_on_anvil__all_is_mined_w
         chain, account = Web3Chain([url], timeout=10), devnet.account(0)
         address = account.address.lower()
         journal = TxJournal(tmp_path / "tx.db", chain_id=31337, genesis_hash=chain.genesis_hash(), address=address)
-        config = SenderConfig(timeout=20, poll=0.02, replace_after=0.0, finality=8, max_fee=cap)
+        config = SenderConfig(cap, timeout=20, poll=0.02, replace_after=0.0, finality=8)
         sender = Sender(chain, account, journal, config)
         before = chain.balance(address)
 

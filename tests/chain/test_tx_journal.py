@@ -13,7 +13,7 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.chain.port import Call, Receipt
-from hearth.chain.tx_journal import SignedTx, TxJournal, TxState
+from hearth.chain.tx_journal import SCHEMA, SignedTx, TxJournal, TxState
 from tests.kit.evm import ROOT
 
 ADDRESS = "0x" + "ab" * 20
@@ -259,6 +259,16 @@ def test_journal__file_of_the_version_before__keeps_every_intent_and_takes_new_o
     journal.close()
 
 
+def test_journal__file_of_the_version_before__has_the_tables_of_a_new_one(tmp_path: Path, old_journal: Path) -> None:
+    new, old = open_journal(tmp_path / "new"), TxJournal(old_journal, **OLD)  # type: ignore[arg-type]
+    for table in ("meta", "intents", "attempts"):
+        for look in ("table_info", "index_list", "foreign_key_list"):
+            assert old._read(f"PRAGMA {look}({table})") == new._read(f"PRAGMA {look}({table})")
+    assert old._read("PRAGMA user_version") == [(SCHEMA.version,)]
+    new.close()
+    old.close()
+
+
 def test_journal__killed_while_it_is_brought_up_to_date__is_as_it_was(old_journal: Path) -> None:
     """All of it is one transaction: the version and the column come together."""
     db = sqlite3.connect(old_journal, isolation_level=None)
@@ -274,7 +284,7 @@ def test_journal__killed_while_it_is_brought_up_to_date__is_as_it_was(old_journa
 
 def test_journal__file_of_a_newer_version__is_refused_and_left_alone(old_journal: Path) -> None:
     with sqlite3.connect(old_journal) as db:
-        db.execute("PRAGMA user_version=2")
+        db.execute(f"PRAGMA user_version={SCHEMA.version + 1}")
     before = old_journal.read_bytes()
     for _ in range(2):
         with pytest.raises(ConfigError, match="newer version") as caught:

@@ -37,7 +37,7 @@ FAILURES_SECONDS = {"HearthKeeperFailing": 60.0}
 """What three failed cycles take, each with its own tries; no factor makes them shorter."""
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _WINDOW = re.compile(r"\[(\d+)([smhd])\]")
-_AGE = re.compile(r"(head_(?:age|lag)_seconds > )(\d+)")
+_AGE = re.compile(r"(head_age_seconds > )(\d+)")
 PORTS = range(20_000, 30_000)
 """Below those of outgoing connections: a daemon that starts again must find its own free."""
 

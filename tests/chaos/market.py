@@ -20,6 +20,7 @@ from hearth.base.errors import StorageError
 from hearth.chain import keys
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
+from hearth.client.session import MAX_FEE
 from hearth.local import devnet
 from hearth.market.profiles import DEVNET
 from hearth.protocol.types import JobId, Runtime
@@ -70,7 +71,7 @@ class ChaosMarket(Exchange):
             devnet.fund(self.chain, network, account.address, wei=100 * ETH)
             facts = {"chain_id": network.chain_id, "genesis_hash": network.genesis_hash, "address": account.address}
             journal = TxJournal(self.home / f"tx-{name}.db", **facts)
-            self._named[name] = Sender(self.chain, account, journal, SenderConfig(poll=0.1, replace_after=3.0))
+            self._named[name] = Sender(self.chain, account, journal, SenderConfig(MAX_FEE, poll=0.1, replace_after=3.0))
         return self._named[name]
 
     def lane(self, name: str, runtime: str = "wasm", *, turns: int = 1_000_000, alone: bool = True) -> Lane:

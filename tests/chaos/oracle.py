@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import worker.settings
 from hearth.client import Client
+from hearth.config.sections import gas_price
 from hearth.config.settings import Settings
 from hearth.market.abi import codec
 from hearth.market.events import (
@@ -34,9 +36,12 @@ from hearth.market.events import (
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import JobId, State, Terms, Unit
+from keeper.settings import SpendingLimits
 from tests.kit.running import RunningMarket
 
-MAX_GAS_PRICE = 200 * 10**9
+MAX_GAS_PRICE = max(
+    SpendingLimits().max_gas_wei, gas_price(worker.settings.Settings.model_fields["max_gas_price"].default)
+)
 """The cap of worker.toml and keeper.toml where they name none, wei per gas."""
 PROPOSE = "0x" + codec("JobRegistry").selector("propose").hex()
 ENDS = (Settled, Closed, Cancelled, Expired, Reclaimed, Declined)

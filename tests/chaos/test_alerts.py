@@ -28,9 +28,9 @@ GAUGES: dict[str, tuple[str, float, float]] = {
     "HearthKeeperNotReady": (f"hearth_keeper_ready{KEEPER}", 1, 0),
     "HearthKeeperGasLow": (f"hearth_keeper_balance_wei{KEEPER}", 5e17, 1e16),
     "HearthKeeperFailing": (f"hearth_keeper_failures_in_row{KEEPER}", 2, 3),
-    "HearthKeeperHeadOld": (f"hearth_keeper_head_lag_seconds{KEEPER}", 100, 130),
+    "HearthKeeperHeadOld": (f"hearth_keeper_head_age_seconds{KEEPER}", 100, 130),
     "HearthKeeperStuckTransactions": (f"hearth_keeper_pending_transactions{KEEPER}", 0, 1),
-    "HearthKeeperGasCapped": (f"hearth_keeper_gas_capped{KEEPER}", 0, 1),
+    "HearthKeeperGasCapped": ('hearth_keeper_gas_capped{instance="k",job="hearth-keeper",what="everything"}', 0, 1),
     "HearthKeeperSettingsRefused": (f"hearth_keeper_settings_refused{KEEPER}", 0, 1),
     "HearthWorkerDown": (f"up{WORKER}", 1, 0),
     "HearthWorkerBeatLate": (f"hearth_worker_beat_age_seconds{WORKER}", 300, 700),
@@ -73,8 +73,8 @@ OTHERS: dict[str, tuple[Series, Series]] = {
         {f"hearth_keeper_jobs{KEEPER}": "1x9 0x2000", f"hearth_keeper_ready_nodes{KEEPER}": "0x2000"},
     ),
     "HearthWorkerStarved": (
-        {f"hearth_worker_starved{WORKER}": "0x9 1x2000"},
-        {f"hearth_worker_starved{WORKER}": "3x2000"},
+        {f"hearth_worker_starved_total{WORKER}": "0x9 1x2000"},
+        {f"hearth_worker_starved_total{WORKER}": "3x2000"},
     ),
     "HearthWorkerFailing": (
         {'hearth_worker_failures_total{instance="w",code="RPC_DOWN"}': "1x9 1+2x2000"},
@@ -85,12 +85,12 @@ OTHERS: dict[str, tuple[Series, Series]] = {
         {'hearth_worker_rpc_faults_total{instance="w",provider="b"}': "1x9 1+1x10 11x2000"},
     ),
     "HearthWorkerFaults": (
-        {f"hearth_worker_faults{WORKER}": "0x9 1x2000"},
-        {f"hearth_worker_faults{WORKER}": "1x2000"},
+        {f"hearth_worker_faults_total{WORKER}": "0x9 1x2000"},
+        {f"hearth_worker_faults_total{WORKER}": "1x2000"},
     ),
     "HearthWorkerBroken": (
-        {f"hearth_worker_broken{WORKER}": "0x9 0+1x2000"},
-        {f"hearth_worker_broken{WORKER}": "0x9 1x20 2x2000"},
+        {f"hearth_worker_broken_total{WORKER}": "0x9 0+1x2000"},
+        {f"hearth_worker_broken_total{WORKER}": "0x9 1x20 2x2000"},
     ),
     "HearthWorkerIdleSlotsBusyOnChain": (
         {f"hearth_worker_busy_slots{WORKER}": "1x2000", f"hearth_worker_attempts_running{WORKER}": "1x9 0x2000"},
@@ -236,6 +236,14 @@ def test_alerts__every_rule__says_what_to_do() -> None:
         text = (ROOT / "docs" / document).read_text(encoding="utf-8")
         table = text.partition("## Alerts\n")[2].partition("\n## ")[0]
         assert re.search(rf"^\| `{rule['alert']}` \| .+ \| .+ \|$", table, re.MULTILINE), f"{rule['alert']}: {document}"
+
+
+def test_alerts__rules_that_ask_for_an_increase__ask_it_of_counters() -> None:
+    """A gauge that falls at a restart shows an increase of nothing, or of all that was counted before."""
+    exprs = " ".join(rule["expr"] for rule in alerts.rules())
+    asked = re.findall(r"\b(?:increase|rate)\((\w+)", exprs)
+    assert asked.count("hearth_worker_broken_total") == 1
+    assert sorted(asked) == sorted(re.findall(r"\bhearth_\w+_total\b", exprs)), "a counter is asked for nothing else"
 
 
 def test_table__every_fault_of_a_soak__has_its_row_and_each_alert_is_a_rule() -> None:

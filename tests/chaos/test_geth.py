@@ -22,6 +22,7 @@ from hearth.chain.port import Block, Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
+from hearth.client.session import MAX_FEE
 from hearth.local import devnet
 from hearth.market.events import Reclaimed, Settled, Started, Submitted
 from hearth.protocol.types import State
@@ -57,7 +58,7 @@ def test_geth__killed__its_receipts_of_lost_blocks_are_not_believed(tmp_path: Pa
     facts = {"chain_id": CHAIN_ID, "genesis_hash": chain.genesis_hash(), "address": account.address}
     try:
         with closing(TxJournal(tmp_path / "tx.db", **facts)) as journal:
-            sender = Sender(chain, account, journal, SenderConfig(poll=0.1, timeout=60.0))
+            sender = Sender(chain, account, journal, SenderConfig(MAX_FEE, poll=0.1, timeout=60.0))
             calls = {f"pay/{number}": Call(NOBODY, b"", 10**number, "pay") for number in range(3)}
             before = {key: sender.send(call, key=key) for key, call in calls.items()}
             top = chain.head().number

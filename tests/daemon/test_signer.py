@@ -16,6 +16,7 @@ from hearth.base.errors import ConfigError
 from hearth.chain.keys import KeyFile, SignerLock, create_key
 from hearth.chain.port import Call
 from hearth.chain.tx_journal import TxState
+from hearth.client.session import MAX_FEE
 from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config
 from hearth.protocol.types import LOCAL_CHAIN_ID
 from tests.kit import build
@@ -69,11 +70,11 @@ def shared() -> Iterator[Path]:
 def test_sender_config__local_and_public_chain__one_pace_each(chain: FakeChain) -> None:
     local = build.network(chain)
     assert local.local and local.chain_id == LOCAL_CHAIN_ID
-    quick = sender_config(local, max_fee=7)
+    quick = sender_config(local, 7)
     assert (quick.replace_after, quick.poll, quick.finality, quick.max_fee) == (5.0, 0.1, 4, 7)
-    slow = sender_config(replace(local, chain_id=1), timeout=9.0)
+    slow = sender_config(replace(local, chain_id=1), 7, timeout=9.0)
     assert (slow.replace_after, slow.poll, slow.finality, slow.timeout) == (20.0, 0.5, 64, 9.0)
-    assert sender_config(local, poll=0.02).poll == 0.02
+    assert sender_config(local, 7, poll=0.02).poll == 0.02
 
 
 # ---- the lock ----
@@ -92,7 +93,7 @@ def test_open_sender__key_folder_read_only__locks_in_the_state_folder(chain: Fak
         os.chown(home, NOBODY, NOBODY)
     credentials.chmod(0o555)
     network = build.network(chain)
-    config = sender_config(network)
+    config = sender_config(network, MAX_FEE)
     try:
         with without_rights():
             with open_sender(chain, network, key, ACCOUNT, home=home, config=config) as sender:
@@ -116,7 +117,7 @@ def test_open_sender__key_held_elsewhere__waits_then_refuses(chain: FakeChain, k
                 key,
                 ACCOUNT,
                 home=tmp_path / "state",
-                config=sender_config(network),
+                config=sender_config(network, MAX_FEE),
                 wait_seconds=0.1,
             ):
                 pass
@@ -129,7 +130,7 @@ def test_open_sender__key_held_elsewhere__waits_then_refuses(chain: FakeChain, k
 
 def test_open_sender__again__knows_what_it_sent(chain: FakeChain, key: KeyFile, tmp_path: Path) -> None:
     network = build.network(chain)
-    config = sender_config(network)
+    config = sender_config(network, MAX_FEE)
     for _ in range(2):
         with open_sender(chain, network, key, ACCOUNT, home=tmp_path / "state", config=config) as sender:
             sender.reconcile()

@@ -23,6 +23,7 @@ from hearth.chain.keys import KeyFile, create_key
 from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import SenderConfig
+from hearth.client.session import MAX_FEE
 from hearth.config.settings import load_settings
 from hearth.daemon.signer import open_sender
 from hearth.local import devnet
@@ -39,7 +40,7 @@ from tests.kit.require import require
 pytestmark = pytest.mark.e2e
 
 CHAIN_ID = 4242
-CONFIG = SenderConfig(poll=0.05, timeout=60)
+CONFIG = SenderConfig(MAX_FEE, poll=0.05, timeout=60)
 TREASURY = "0x" + "77" * 20
 WISH = Wish("mine", PUBLIC, Asset("ETH", 18), TREASURY)
 

@@ -22,7 +22,7 @@ from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
-from hearth.client.session import Session
+from hearth.client.session import MAX_FEE, Session
 from hearth.config.settings import Settings
 from hearth.local import devnet
 from hearth.local.devnet import free_port
@@ -236,7 +236,7 @@ def test_send__an_empty_account__is_told_what_is_short(stage: RunningMarket) -> 
         address=poor.address,
     )
     with pytest.raises(FundsError) as caught:
-        Sender(stage.chain, poor, journal).send(Call(poor.address, b"", 5), key="x")
+        Sender(stage.chain, poor, journal, SenderConfig(MAX_FEE)).send(Call(poor.address, b"", 5), key="x")
     assert caught.value.details["short_by"] == "5"
     devnet.fund(stage.chain, stage.net.network, poor.address, wei=ETHER, tokens=7)
     assert stage.chain.balance(poor.address) == ETHER
@@ -316,7 +316,7 @@ def test_up__killed__says_which_blocks_it_lost_and_the_same_key_sends_again(tmp_
     genesis = first.network.genesis_hash
     journal = TxJournal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
     try:
-        sender = Sender(chain, account, journal, SenderConfig(poll=0.1, timeout=60))
+        sender = Sender(chain, account, journal, SenderConfig(MAX_FEE, poll=0.1, timeout=60))
         call = Call(devnet.account(2).address, b"", 1)
         kept = sender.send(call, key="kept").tx_hash
         assert kept is not None
@@ -453,13 +453,14 @@ from hearth.chain.port import Call
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx_journal import TxJournal
 from hearth.chain.tx import Sender, SenderConfig
+from hearth.client.session import MAX_FEE
 from hearth.protocol.types import LOCAL_CHAIN_ID
 url, folder, index = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
 chain = Web3Chain([url], timeout=10)
 account = devnet.account(index)
 genesis = chain.genesis_hash()
 journal = TxJournal(folder / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
-sender = Sender(chain, account, journal, SenderConfig(poll=0.1, timeout=60, finality=1))
+sender = Sender(chain, account, journal, SenderConfig(MAX_FEE, poll=0.1, timeout=60, finality=1))
 print(sender.reconcile())
 outcome = sender.send(Call("0x" + "fe" * 20, b"", 1, "test.pay"), key="pay")
 print(outcome.tx_hash.hex())
@@ -497,7 +498,7 @@ def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: P
         account = devnet.account(0)
         genesis = chain.genesis_hash()
         journal = TxJournal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
-        sender = Sender(chain, account, journal, SenderConfig(poll=0.02, timeout=20))
+        sender = Sender(chain, account, journal, SenderConfig(MAX_FEE, poll=0.02, timeout=20))
         cursor = Cursor(chain, ["0x" + "aa" * 20], 0, tmp_path / "cursor.db")
         chain.rpc("anvil_mine", "0x5")
         outcome = sender.send(Call("0x" + "fd" * 20, b"", 3, "test.pay"), key="pay")

@@ -433,10 +433,10 @@ def test_decide__70_submitted_units__settle_in_batches_best_paid_first() -> None
 def test_decide__settlement_below_its_gas__waits_until_the_ramp_pays() -> None:
     row = job(open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW), keeper_fee=800)
     snapshot = case_of((node(1),), (row,), gas_price=1).snapshot
-    config = replace(FREE, max_loss=0, coin_price=2_000_000_000_000_000)  # 92,000 gas cost 184
-    assert reason_for(decide(snapshot, config, NOW), NAME) == "not worth its gas: earns 100, costs 184"
-    later = NOW + 168  # ramp: 100 x (1000 + 5 x 168) / 1000 = 184
-    assert reason_for(decide(snapshot, config, later - 1), NAME) == "not worth its gas: earns 183, costs 184"
+    config = replace(FREE, max_loss=0, coin_price=1_800_000_000_000_000)  # 104,000 gas cost 188
+    assert reason_for(decide(snapshot, config, NOW), NAME) == "not worth its gas: earns 100, costs 188"
+    later = NOW + 176  # ramp: 100 x (1000 + 5 x 176) / 1000 = 188
+    assert reason_for(decide(snapshot, config, later - 1), NAME) == "not worth its gas: earns 187, costs 188"
     assert actions_of(decide(snapshot, config, later))
 
 

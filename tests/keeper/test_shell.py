@@ -374,11 +374,11 @@ class Flaky(Web3Chain):
     down = 0
     lasting = False
 
-    def agreed_head(self) -> Block:
+    def head(self) -> Block:
         if self.down:
             self.down -= 1
             raise ChainError("the RPC is down", retryable=not self.lasting)
-        return super().agreed_head()
+        return super().head()
 
 
 def flaky(market: LiveMarket, down: int, *, lasting: bool = False) -> tuple[Keeper, list[float]]:
@@ -399,7 +399,7 @@ def test_run__rpc_down_for_a_while__backs_off_and_goes_on(market: LiveMarket) ->
     keeper, slept = flaky(market, 3)
     keeper.run(cycles=2)
     assert slept[:3] == [0.1, 0.2, 0.4]
-    assert count(keeper, "hearth_keeper_cycle_failures_total", error="RPC_UNAVAILABLE") == 3
+    assert count(keeper, "hearth_keeper_failures_total", code="RPC_UNAVAILABLE") == 3
     assert count(keeper, "hearth_keeper_cycles_total") == 2
     assert count(keeper, "hearth_keeper_failures_in_row") == 0
 
@@ -409,7 +409,7 @@ def test_run__rpc_stays_down__halts_with_the_error(market: LiveMarket) -> None:
     with pytest.raises(ChainError) as caught:
         keeper.run()
     assert caught.value.exit_code == 4
-    assert count(keeper, "hearth_keeper_cycle_failures_total", error="RPC_UNAVAILABLE") == 4
+    assert count(keeper, "hearth_keeper_failures_total", code="RPC_UNAVAILABLE") == 4
 
 
 def test_run__error_that_no_retry_helps__ends_at_once(market: LiveMarket) -> None:
@@ -430,7 +430,7 @@ def test_run__error_that_no_retry_helps_after_a_good_cycle__is_survived_until_it
     port.down = 100
     with pytest.raises(ChainError):
         keeper.run()
-    assert count(keeper, "hearth_keeper_cycle_failures_total", error="RPC_UNAVAILABLE") == 3 + 4
+    assert count(keeper, "hearth_keeper_failures_total", code="RPC_UNAVAILABLE") == 3 + 4
 
 
 def test_run__provider_answers_with_words_of_no_contract__the_keeper_outlives_it(market: LiveMarket) -> None:
@@ -452,7 +452,7 @@ def test_run__provider_answers_with_words_of_no_contract__the_keeper_outlives_it
         market.evm.rpc("evm_mine")
         keeper.run(cycles=1)
     assert not garbage
-    assert count(keeper, "hearth_keeper_cycle_failures_total", error="WRONG_CONTRACTS") == 1
+    assert count(keeper, "hearth_keeper_failures_total", code="WRONG_CONTRACTS") == 1
     assert count(keeper, "hearth_keeper_cycles_total") == 2
 
 
@@ -503,8 +503,8 @@ def test_cycle__base_fee_above_the_cap__waits_out_of_readiness(market: LiveMarke
 class Dear(Broken):
     """A port whose blocks have the base fee that `fee` names."""
 
-    def agreed_head(self) -> Block:
-        return replace(super().agreed_head(), base_fee=self.fee)
+    def head(self) -> Block:
+        return replace(super().head(), base_fee=self.fee)
 
 
 def test_cycle__gas_rises_after_it_was_sent__pays_no_more_than_it_earns_and_makes_way_for_better_work(

@@ -243,10 +243,6 @@ class FakeChain:
         self._meet("head")
         return self._blocks[-1].block
 
-    def agreed_head(self) -> Block:
-        """Return the newest block."""
-        return self.head()
-
     def block(self, at: BlockRef) -> Block | None:
         """Return a block, or None where it is unknown or orphaned."""
         self._meet("block")

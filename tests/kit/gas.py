@@ -289,3 +289,102 @@ def measure(world: w.World, *, batch: bool = True) -> dict[str, int]:
     if batch:
         bench.batch()
     return bench.figures
+
+
+def measure_dearest(world: w.World) -> dict[str, int]:
+    """Return the gas of each call for the dearest kind of unit, by its name in hearth.protocol.gas.
+
+    That is a unit of an array, of other people each time in a batch; it is settled and reclaimed as what an earlier
+    holder gave back or the last attempt lost. What a batch costs is by `..._BATCH` and `..._ITEM` of two and of ten.
+    """
+    bench = Bench(world)
+    bench.life(False)
+    bench.matched(False)
+    bench.ends(False)
+    found: dict[str, int] = {}
+    _match_array(bench, found)
+    _settle_accused(bench, found)
+    _end_array(bench, found)
+    _settle_strangers(bench, found)
+    _check_silent(bench, found)
+    return found
+
+
+def _match_array(bench: Bench, found: dict[str, int]) -> None:
+    world, terms = bench.world, bench.terms(units=20, match_window=30)
+    world.post(terms)
+    low, high = bench._by_key(terms)
+    operator = world.operator if high == bench.node else bench.other_operator
+    for index in range(2):  # the first unit pays its tip to a new account
+        bench.beat()
+        found["PROPOSE_NEXT"] = world.propose(terms, low, SENTINEL).gas_used
+        found["IMPROVE"] = world.propose(terms, high, index, sender=world.stranger).gas_used
+        world.evm.warp(30)
+        bench.beat()
+        found["ACK"] = world.ack(terms, index, sender=operator).gas_used
+        found["SUBMIT"] = world.submit(terms, index, used=4, sender=operator).gas_used
+
+
+def _settle_accused(bench: Bench, found: dict[str, int]) -> None:
+    world, terms = bench.world, bench.terms(units=20)
+    world.post(terms)
+    for index in range(2):
+        bench.beat()
+        found["CLAIM"] = world.claim(terms, bench.node, SENTINEL).gas_used
+        world.decline(terms, index)
+        world.claim(terms, bench.other, index, sender=bench.other_operator)
+        world.submit(terms, index, used=4, sender=bench.other_operator)
+        world.evm.warp(1)
+        found["SETTLE"] = world.settle(terms, index).gas_used
+    world.evm.warp(2 * w.DAY)
+
+
+def _end_array(bench: Bench, found: dict[str, int]) -> None:
+    world, terms = bench.world, bench.terms(units=20, max_attempts=1)
+    world.post(terms)
+    for _ in range(2):
+        bench.beat()
+        world.claim(terms, bench.node, SENTINEL)
+    world.cancel(terms, 0)
+    world.evm.warp(w.POLICY.cancel_notice + 1)
+    found["CLOSE"] = world.close(terms, 0).gas_used
+    world.evm.warp(w.DEAD_AFTER)
+    found["RECLAIM"] = world.reclaim(terms, 1).gas_used
+    world.evm.at(formulas.expirable_from(terms, world.policy) + 1)
+    found["EXPIRE"] = world.expire(terms, SENTINEL).gas_used
+
+
+def _settle_strangers(bench: Bench, found: dict[str, int]) -> None:
+    """Settle the second units of arrays, all owners and submitters distinct, each credited before."""
+    world = bench.world
+    parties = []
+    for i in range(10):
+        owner, operator = world.evm.account(f"owner {i}"), world.evm.account(f"operator {i}")
+        parties.append((operator, world.evm.account(f"submitter {i}"), bench._register(owner, operator, bench.ask)))
+    for count in (10, 2, 10):
+        items = []
+        for operator, submitter, node in parties[:count]:
+            terms = bench.terms(submitter=submitter.lower(), units=20)
+            world.post(terms)
+            for index in range(2):
+                world.nodes.send.beat(node, sender=operator)
+                world.claim(terms, node, SENTINEL, sender=operator)
+                world.submit(terms, index, used=4, sender=operator)
+                if index == 0:
+                    world.evm.warp(1)
+                    world.settle(terms, index)
+            items.append((words.pack_terms(terms), 1))
+        world.evm.warp(1)
+        receipt = world.jobs.send.settle_batch(items, world.keeper, sender=world.keeper)
+        assert len(receipt.events("Settled")) == count
+        found[f"SETTLE of {count}"] = receipt.gas_used
+
+
+def _check_silent(bench: Bench, found: dict[str, int]) -> None:
+    world, farm = bench.world, bench.world.evm.account("silent farm")
+    ids = [world.register(owner=world.evm.account(f"silent {i}"), operator=farm, stake=w.ETHER) for i in range(10)]
+    for count in (10, 2, 10):
+        world.nodes.send.heartbeat(ids, sender=farm)
+        world.evm.warp(w.DEAD_AFTER + 1)
+        receipt = world.nodes.send.check_liveness(ids[:count], world.keeper, sender=world.keeper)
+        found[f"LIVENESS of {count}"] = receipt.gas_used

@@ -11,6 +11,7 @@ from eth_utils.crypto import keccak
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
+from hearth.client.session import MAX_FEE
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network
 from hearth.protocol import words
@@ -83,7 +84,9 @@ class LiveMarket:
             journal = TxJournal(
                 settings.home / "tx.db", chain_id=CHAIN_ID, genesis_hash=network.genesis_hash, address=self.address
             )
-            sender = Sender(chain, self.account, journal, SenderConfig(timeout=20.0, poll=0.05), chain_id=CHAIN_ID)
+            sender = Sender(
+                chain, self.account, journal, SenderConfig(MAX_FEE, timeout=20.0, poll=0.05), chain_id=CHAIN_ID
+            )
         return Keeper(settings, network, chain, sender, KeeperHealth(60.0))
 
     def warp(self, seconds: int) -> None:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from hearth.chain.rpc import Web3Chain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
+from hearth.client.session import MAX_FEE
 from hearth.local import devnet
 from hearth.market.reads import Market
 from tests.kit.evm import ROOT
@@ -87,7 +88,7 @@ class RunningMarket:
             network = self.net.network
             facts = {"chain_id": network.chain_id, "genesis_hash": network.genesis_hash, "address": account.address}
             journal = TxJournal(self.home / f"tx-{index}.db", **facts)
-            self._senders[index] = Sender(self.chain, account, journal, SenderConfig(poll=0.1))
+            self._senders[index] = Sender(self.chain, account, journal, SenderConfig(MAX_FEE, poll=0.1))
         return self._senders[index]
 
     def start(self, name: str, *arguments: str, failpoint: str = "") -> None:

@@ -16,6 +16,7 @@ from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.port import Call
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
+from hearth.client.session import MAX_FEE
 from hearth.market import deploying, deployment
 from hearth.market.abi import artifact, codec
 from hearth.market.contracts import CONTRACTS
@@ -177,7 +178,7 @@ def test_carry_out__the_nonce_moved__signs_nothing(planned: int, tmp_path: Path)
     chain.set_balance(account.address, 10**18)
     facts: dict[str, Any] = {"chain_id": chain.chain_id(), "genesis_hash": chain.genesis_hash()}
     journal = TxJournal(tmp_path / "tx.db", address=account.address, **facts)
-    sender = Sender(chain, account, journal, SenderConfig(timeout=2.0, poll=0.05))
+    sender = Sender(chain, account, journal, SenderConfig(MAX_FEE, timeout=2.0, poll=0.05))
     for number in range(5):
         pending = sender.start(Call(TREASURY, b"", 1, "test.pay"), key=f"pay/{number}")
         chain.mine()
@@ -327,7 +328,7 @@ def test_prepare__record_out_of_bounds__is_refused(tmp_path: Path, changes: Any)
     record_path(path).write_text(changes if isinstance(changes, str) else json.dumps({**good, **changes}))
     for wished in (wish, Wish("x", DEVNET, ETH, TREASURY)):
         with pytest.raises(ConfigError) as caught:
-            prepare(wished, FakeChain(), DEPLOYER, path, SenderConfig())
+            prepare(wished, FakeChain(), DEPLOYER, path, SenderConfig(MAX_FEE))
         assert caught.value.code == "DEPLOY_UNFINISHED" and caught.value.message.encode()
 
 

@@ -12,6 +12,7 @@ import pytest
 from hearth.base.errors import ConfigError
 from hearth.chain import keys
 from hearth.market.reads import Market
+from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Node, Runtime
 from hearth.protocol.units import GIB, Asset, amount_at_least
@@ -283,7 +284,7 @@ def test_look_at_gas__some_days_worth__says_how_long_it_lasts_and_sends_the_rest
     beats = 86_400 * 3 // market.network.node_parameters.dead_after
     price = chain.base_fee + chain.priority_fee
     assert price <= keyed.max_gas_wei
-    half_day = (beats * doctor.BEAT_GAS + doctor.LEASES_A_DAY * doctor.LEASE_GAS) * price // 2
+    half_day = (beats * BEAT_GAS + doctor.LEASES_A_DAY * LEASE_GAS) * price // 2
     chain.set_balance(address, half_day * half_days)
     (row,) = doctor.look_at_gas(keyed, market)
     assert row.level.value == level

@@ -16,7 +16,7 @@ import pytest
 from hearth.base.errors import StorageError
 from hearth.protocol.types import JobId, Outcome
 from worker.decide import Execution, LeaseKey, Stage
-from worker.journal import AttemptJournal, Moment, Phase
+from worker.journal import SCHEMA, AttemptJournal, Moment, Phase
 
 KEY = LeaseKey(JobId(b"\xaa" * 32), 5, 2)
 
@@ -95,7 +95,7 @@ def test_journal__unreadable_file__is_put_aside_and_started_anew(tmp_path: Path,
 def test_journal__newer_schema__is_put_aside(tmp_path: Path) -> None:
     path = tmp_path / "work.db"
     with sqlite3.connect(path) as db:
-        db.execute("PRAGMA user_version=99")
+        db.execute(f"PRAGMA user_version={SCHEMA.version + 1}")
     assert AttemptJournal(path).put_aside is not None
 
 

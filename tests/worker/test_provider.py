@@ -10,6 +10,7 @@ from hearth.base.errors import RefusedError
 from hearth.chain import keys
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
+from hearth.client.session import MAX_FEE
 from hearth.local import devnet
 from hearth.market.events import Declined, Settled, Started
 from hearth.protocol.types import Outcome, State
@@ -102,7 +103,7 @@ def test_worker_operator__key_stolen_while_a_lease_runs__the_owner_takes_the_nod
         genesis_hash=exchange.net.network.genesis_hash,
         address=thief.address,
     )
-    stolen = Sender(exchange.chain, thief, journal, SenderConfig(poll=0.1))
+    stolen = Sender(exchange.chain, thief, journal, SenderConfig(MAX_FEE, poll=0.1))
     terms = market.terms_of(job).packed
     calls = market.calls
     for name, call in {

@@ -20,6 +20,7 @@ from hearth.chain.port import Call
 from hearth.chain.tx import Sender, SenderConfig, Sent
 from hearth.chain.tx_journal import TxJournal
 from hearth.client.prepared import Prepared
+from hearth.client.session import MAX_FEE
 from hearth.market.abi import codec
 from hearth.market.reads import Market
 from hearth.protocol.types import NodeId
@@ -92,7 +93,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
     market = Market(chain, network)
     facts = {"chain_id": network.chain_id, "genesis_hash": network.genesis_hash, "address": MINE}
     with closing(TxJournal(tmp_path / "tx.db", **facts)) as journal:
-        sender = Sender(chain, ACCOUNT, journal, SenderConfig(poll=0.01))
+        sender = Sender(chain, ACCOUNT, journal, SenderConfig(MAX_FEE, poll=0.01))
         session = SimpleNamespace(network=network, tell=lambda *_: None, settings=SimpleNamespace(timeout=0.3))
         command = RunningWorker(tmp_path, MINE, session, patience=0.3)  # type: ignore[arg-type]
         made = Rig(tmp_path, chain, market, Desk(tmp_path, market, sender, NODE), command, journal)

@@ -18,7 +18,7 @@ from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError,
 from hearth.client import Client
 from hearth.config.settings import load_settings
 from hearth.market.events import Declined, Submitted
-from hearth.protocol.types import JobId, State
+from hearth.protocol.types import Gate, JobId, State
 from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
 from tests.kit.evm import ROOT
@@ -28,8 +28,9 @@ from tests.worker.test_shell import events_of, working
 from tools import schemas
 from worker import settings
 from worker.build import build
+from worker.decide import ON_ITS_WAY, Reason
 from worker.shell import Look, read_mode, set_mode
-from worker.take import Take, take
+from worker.take import WORDS, Take, take
 
 pytestmark = pytest.mark.e2e
 
@@ -224,6 +225,20 @@ def test_take__job_that_cannot_be_run__is_given_back_with_exit_1(exchange: Excha
 
 
 # ---- refused, with nothing sent ----
+
+ENDS_NO_ERRAND = {
+    *(Reason.PAUSED, Reason.DRAINING, Reason.AWAITS_TURN),  # an errand asks no mode, and looks at one job
+    *(Reason.RUNNING, Reason.STOPPING, Reason.NOTICE, Reason.LEASE_OVER, Reason.AWAITS_CONFIRMATIONS),  # it has it
+    *(Reason.TX_PENDING, Reason.LEADING),  # on its way
+    Reason.SPEC_UNREAD,  # the errand reads it
+}
+"""Reasons that are never why a unit is not taken by hand."""
+
+
+def test_take__each_reason__has_words_for_a_person_or_ends_no_errand() -> None:
+    assert set(Reason) - WORDS.keys() == ENDS_NO_ERRAND
+    assert set(Gate) - WORDS.keys() == {Gate.FITS}
+    assert ENDS_NO_ERRAND >= ON_ITS_WAY
 
 
 def test_take__data_that_is_nowhere__is_named_and_nothing_is_sent(scenario: Scenario) -> None:

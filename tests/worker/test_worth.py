@@ -16,7 +16,7 @@ from tests.worker.test_decide import ID, ME, NODE, NOW, OPEN, PAYS, POLICY, RUNN
 from worker.decide import Ack, Claim, Close, Flight, Job, Kind, Lease, Propose, Reason, Settle, Skip, Snapshot, decide
 
 COIN = 10**18
-UNIT_GAS = 78_000 + 44_000 + 92_000
+UNIT_GAS = 78_000 + 44_000 + 104_000
 """Claim, submit and settle."""
 SLOTS = 8
 NET = PAYS - formulas.fee_of(PAYS, POLICY)
@@ -193,15 +193,15 @@ def brings(job: Job) -> int:
 def test_decide__settling_costs_more_than_it_brings__waits_and_says_for_what() -> None:
     job = dust(1, billing=Billing.METERED)
     pay = brings(job)
-    (paying,) = settled(job, costing(pay, 92_000))
-    assert isinstance(paying, Settle) and paying.ceiling(1 << 200) == costing(pay, 92_000)
-    (waits,) = settled(job, costing(pay, 92_000) + 1)
+    (paying,) = settled(job, costing(pay, 104_000))
+    assert isinstance(paying, Settle) and paying.ceiling(1 << 200) == costing(pay, 104_000)
+    (waits,) = settled(job, costing(pay, 104_000) + 1)
     assert isinstance(waits, Skip) and waits.reason is Reason.AWAITS_KEEPER
     assert waits.detail.startswith("settling it brings 0.00") and "it waits for cheaper gas" in waits.detail
-    (lost,) = settled(job, costing(pay, 92_000) + 1, max_loss=pay)
+    (lost,) = settled(job, costing(pay, 104_000) + 1, max_loss=pay)
     assert isinstance(lost, Settle)
     rewarded = replace(job, terms=replace(job.terms, keeper_fee=8 * pay))
-    (both,) = settled(rewarded, costing(2 * pay, 92_000))
+    (both,) = settled(rewarded, costing(2 * pay, 104_000))
     assert isinstance(both, Settle), "the settler's reward is this worker's too"
 
 
@@ -211,7 +211,7 @@ def test_decide__units_that_pay_for_a_batch__are_settled_in_one() -> None:
     assert [type(step) for step in settled(one, price)] == [Skip]
     (batch,) = settled(many, price)
     assert isinstance(batch, Settle) and len(batch.items) == 20
-    assert batch.ceiling(1 << 200) == brings(one) * 20 * COIN // (35_000 + 45_000 * 20)
+    assert batch.ceiling(1 << 200) == brings(one) * 20 * COIN // (40_000 + 53_000 * 20)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_decide__closing_costs_more_than_it_brings__waits_until_the_slot_is_wort
     job = replace(decided.job_of(closing), terms=replace(TERMS, keeper_fee=0))
     pay = formulas.pay_at_close(job.terms, POLICY, closing)
     per_second = closing.rate // 10**6
-    config = dear(costing(pay - formulas.fee_of(pay, POLICY) + 100 * per_second, 79_000))
+    config = dear(costing(pay - formulas.fee_of(pay, POLICY) + 100 * per_second, 89_000))
 
     def at(second: int) -> object:
         (step,) = decide(look(job), config, NOW + second)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hearth.protocol import formulas, words
+from hearth.protocol.gas import ACK_GAS, CLAIM_GAS, PROPOSE_NEXT_GAS, SETTLE_GAS, SUBMIT_GAS
 from hearth.protocol.types import (
     SENTINEL,
     JobId,
@@ -21,17 +22,7 @@ from worker.decide.actions import Ack, Action, ChainAction, Claim, Propose, Read
 from worker.decide.policy import refuse_spec, refuse_terms
 from worker.decide.room import Room
 from worker.decide.snapshot import Config, Job, Lease, Reason, Snapshot, Target
-from worker.decide.worth import (
-    ACK_GAS,
-    CLAIM_GAS,
-    PROPOSE_GAS,
-    SETTLE_GAS,
-    SUBMIT_GAS,
-    ceiling,
-    cost,
-    expected_pay,
-    is_worth,
-)
+from worker.decide.worth import ceiling, cost, expected_pay, is_worth
 
 _MASK64: Final = (1 << 64) - 1
 
@@ -179,7 +170,7 @@ def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, ro
         return Skip(*where, Reason.AWAITS_ACK if on.live else Reason.AWAITS_OPEN_CLAIM)
     if job.spec is None:
         return ReadSpec(job.id)
-    gas = SUBMIT_GAS + SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_GAS + ACK_GAS)
+    gas = SUBMIT_GAS + SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS)
     unpaid = room.unpaid[job.id]
     pay = expected_pay(job, on.policy, snapshot.node.id, formulas.ask_in_force(snapshot.node, now), unpaid)
     worth = ceiling(pay, gas, config)

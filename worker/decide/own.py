@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hearth.protocol import formulas, words
+from hearth.protocol.gas import CLOSE_GAS, SETTLE_BATCH_GAS, SETTLE_GAS, SETTLE_ITEM_GAS
 from hearth.protocol.types import Outcome, State, Unit
 from hearth.protocol.units import show_amount
 from worker.decide.actions import (
@@ -24,17 +25,7 @@ from worker.decide.actions import (
 )
 from worker.decide.room import Room
 from worker.decide.snapshot import OURS, Config, Execution, Job, Lease, LeaseKey, Reason, Snapshot, Stage
-from worker.decide.worth import (
-    BATCH_GAS,
-    BATCH_ITEM_GAS,
-    CLOSE_GAS,
-    SETTLE_GAS,
-    ceiling,
-    close_pay,
-    cost,
-    is_worth,
-    settle_pay,
-)
+from worker.decide.worth import ceiling, close_pay, cost, is_worth, settle_pay
 
 MAX_BOUND: Final = 4
 """What is not worth settling may bind a share of one in so many of the node's stake."""
@@ -87,7 +78,7 @@ def _settle(snapshot: Snapshot, config: Config, due: Sequence[_Due]) -> list[Act
     poor: list[_Due] = []
     paying: list[_Due] = []
     for one in due:
-        (paying if is_worth(ceiling(one.pay, BATCH_ITEM_GAS, config), config) else poor).append(one)
+        (paying if is_worth(ceiling(one.pay, SETTLE_ITEM_GAS, config), config) else poor).append(one)
     for part in _batches(paying):
         worth = ceiling(sum(one.pay for one in part), _settle_gas(part), config)
         if is_worth(worth, config):
@@ -105,7 +96,7 @@ def _batches(due: Sequence[_Due]) -> list[Sequence[_Due]]:
 
 
 def _settle_gas(part: Sequence[_Due]) -> int:
-    return SETTLE_GAS if len(part) == 1 else BATCH_GAS + BATCH_ITEM_GAS * len(part)
+    return SETTLE_GAS if len(part) == 1 else SETTLE_BATCH_GAS + SETTLE_ITEM_GAS * len(part)
 
 
 def _due_at(unit: Unit) -> int:

@@ -3,7 +3,7 @@
 A submitter chooses how long a unit bills, and may cancel it. One that ends at once pays next to nothing, and an array
 can hold a million of those: so the first unit of a job shows what the next ones are worth, and what still runs has
 brought nothing yet. Whatever the submitter does, a job's units have then cost the node at most what they brought and
-one unit's gas. Figures of gas are the ceilings of docs/GAS.md.
+one unit's gas. What gas each of its calls uses is in hearth.protocol.gas.
 Source: docs/decisions/0041-what-runs-has-paid-nothing.md.
 """
 
@@ -17,16 +17,6 @@ from worker.decide.snapshot import Config, Job
 
 COIN: Final = 10**18
 """Wei in one native coin."""
-ACK_GAS: Final = 75_000
-CLAIM_GAS: Final = 78_000
-PROPOSE_GAS: Final = 103_000
-SUBMIT_GAS: Final = 44_000
-SETTLE_GAS: Final = 92_000
-CLOSE_GAS: Final = 79_000
-"""Each as for the dearest kind of unit."""
-BATCH_GAS: Final = 35_000
-BATCH_ITEM_GAS: Final = 45_000
-"""Of a batch of settlements, and of each unit in it."""
 
 
 def expected_pay(job: Job, policy: Policy, node: NodeId, rate: int, unpaid: int) -> int:

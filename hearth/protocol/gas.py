@@ -1,0 +1,34 @@
+"""What gas each call of the contracts may use, pure: keepers and workers reckon with it before they ask the chain.
+
+Each figure is that of the dearest kind of unit, one of an array that an earlier holder gave back, and a few percent
+above what was measured: who reckons with less takes work that costs more than it brings. Of a batch each item may come
+from an array of another owner, and is accused by nobody: one that is costs 12,000 more. tests/contracts/test_gas.py
+measures them all; docs/GAS.md has the figures of single units.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+BEAT_GAS: Final = 27_200
+PROPOSE_GAS: Final = 77_000
+"""For a unit that was touched before, as that of every job without an array is."""
+PROPOSE_NEXT_GAS: Final = 103_000
+"""For the next untouched unit of an array."""
+IMPROVE_GAS: Final = 60_000
+ACK_GAS: Final = 75_000
+CLAIM_GAS: Final = 78_000
+SUBMIT_GAS: Final = 44_000
+SETTLE_GAS: Final = 104_000
+LEASE_GAS: Final = CLAIM_GAS + SUBMIT_GAS + SETTLE_GAS
+"""What a unit costs a worker that claims it and settles it itself."""
+SETTLE_BATCH_GAS: Final = 40_000
+SETTLE_ITEM_GAS: Final = 53_000
+"""Of a batch of settlements, and of each unit in it."""
+CLOSE_GAS: Final = 89_000
+RECLAIM_GAS: Final = 108_000
+EXPIRE_GAS: Final = 53_000
+LIVENESS_BATCH_GAS: Final = 35_000
+LIVENESS_ITEM_GAS: Final = 25_000
+"""Of a check of silent nodes, and of each node in it."""
+WITHDRAW_GAS: Final = 34_000

@@ -1,0 +1,83 @@
+"""docs/ARCHITECTURE.md, "Where a change goes": every file that it names is there, and every name in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.kit.evm import ROOT
+
+PAGE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+DEFINED = r"^\s*(?:async )?(?:def|class) {0}\b|^{0}\b.*="
+
+
+def rows(page: str) -> list[tuple[str, str]]:
+    """Return the rows of the table: a change, and the files that it takes."""
+    section = page.split("## Where a change goes\n")[1]
+    lines = [line.strip("|").split(" | ") for line in section.splitlines() if line.startswith("| ")]
+    return [(change.strip(), files.strip()) for change, files in lines[2:]]
+
+
+def faults(files: str) -> Iterator[str]:
+    """Yield what a row names that is not there."""
+    folder, text = ROOT, ""
+    for word in re.findall(r"`([^`]+)`", files):
+        if word.startswith("--"):
+            continue
+        if " " in word:
+            yield from _command_faults(word)
+            continue
+        path, _, name = word.partition(":")
+        if re.fullmatch(r"\w+", path):
+            path, name = "", path
+        if path:
+            places = [place / path for place in (folder, ROOT, ROOT / "hearth")]
+            found = next((place for place in places if place.exists()), None)
+            if found is None:
+                yield f"{path} is not there"
+                return
+            folder = found if found.is_dir() else found.parent
+            text = "" if found.is_dir() else found.read_text(encoding="utf-8")
+        if name and not re.search(DEFINED.format(re.escape(name)), text, re.MULTILINE):
+            yield f"{word}: nothing of that name"
+    prose = re.sub(r"`[^`]+`", "", files)
+    pages = {f"{word}.md" for word in re.findall(r"\b[A-Z]{3,}\b", prose)} | set(re.findall(r"\b[\w.]+\.md\b", prose))
+    yield from (f"docs/{name} is not there" for name in sorted(pages) if not (ROOT / "docs" / name).exists())
+
+
+def _command_faults(command: str) -> Iterator[str]:
+    """Yield what is wrong with a command: a module or a target of make that is not there."""
+    words = command.split()
+    if words[0] == "make":
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        if not re.search(rf"^{re.escape(words[1])}:", makefile, re.MULTILINE):
+            yield f"{command}: no such target"
+    elif words[:2] == ["python", "-m"]:
+        module = ROOT / words[2].replace(".", "/")
+        if not (module.with_suffix(".py").exists() or (module / "__main__.py").exists()):
+            yield f"{command}: no such module"
+    else:
+        yield f"{command}: neither make nor a module"
+
+
+@pytest.mark.parametrize(("change", "files"), rows(PAGE), ids=[change for change, _ in rows(PAGE)])
+def test_where_a_change_goes__what_a_row_names__is_there(change: str, files: str) -> None:
+    assert "`" in files and list(faults(files)) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        ("`worker/decide/configuration.py`", "worker/decide/configuration.py is not there"),
+        ("`worker/decide/policy.py:Config`", "worker/decide/policy.py:Config: nothing of that name"),
+        ("`worker/take.py:WORDS`, and there `_WORDS`", "_WORDS: nothing of that name"),
+        ("`worker/take.py`, `policy.py`", "policy.py is not there"),
+        ("`worker/take.py`, ROOMS", "docs/ROOMS.md is not there"),
+        ("`make artefacts`", "make artefacts: no such target"),
+        ("`python -m tools.lane`", "python -m tools.lane: no such module"),
+    ],
+)
+def test_faults__row_that_names_what_is_not_there__says_so(files: str, fault: str) -> None:
+    assert list(faults(files)) == [fault]
