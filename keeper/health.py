@@ -56,11 +56,7 @@ class KeeperMetrics:
         self.profit = Gauge("hearth_keeper_profit_base_units", "Rewards less gas since the ledger began", registry=r)
         self.balance = Gauge("hearth_keeper_balance_wei", "The account's coin for gas", registry=r)
         self.block = Gauge("hearth_keeper_block", "The block of the last cycle", registry=r)
-        self.lag = Gauge(
-            "hearth_keeper_head_lag_seconds",
-            "Age of the newest block",
-            registry=r,
-        )
+        self.lag = Gauge("hearth_keeper_head_lag_seconds", "Age of the newest block", registry=r)
         self.jobs = Gauge("hearth_keeper_jobs", "Jobs that have not ended", registry=r)
         self.units = Gauge("hearth_keeper_units", "Touched units that have not ended, by state", ["state"], registry=r)
         self.nodes = Gauge("hearth_keeper_nodes", "Registered nodes", registry=r)
