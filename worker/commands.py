@@ -283,7 +283,7 @@ def worker_reload(run: Run, config: Path) -> None:
 @worker.command("volumes", cls=Leaf)
 @_CONFIG
 @click.option("--slots", type=click.IntRange(1, 63), help="How many; by default the settings' slots.")
-@click.option("--size", metavar="SIZE", help="Of each, such as 20GiB; its blocks are allocated now.")
+@click.option("--size", metavar="SIZE", help="Of each, such as 20GiB: a job has 19.7GiB of it.")
 @click.option("--home", type=click.Path(file_okay=False, path_type=Path), help="By default the settings' home.")
 @click.option("--user", metavar="NAME", help="Who runs the worker; by default who owns its home.")
 @click.option("--remove", is_flag=True, help="Unmount and delete all of them.")

@@ -45,7 +45,7 @@ from worker.settings import (
     runtimes_of,
 )
 from worker.shell import LEASE_GAS
-from worker.volumes import size_of, volumes_of
+from worker.volumes import making, size_of, volumes_of
 
 GAS_DAYS: Final = 30
 BEAT_GAS: Final = 27_200
@@ -278,11 +278,10 @@ def look_at_volumes(settings: Settings) -> list[Check]:
     if wished is not None and DOCKER.name not in wished:
         return [Check("volumes", Level.PASS, "not needed: WebAssembly counts what a program writes")]
     there = volumes_of(settings.home)
-    command = f"sudo hearth worker volumes --home {settings.home} --slots {slots} --size SIZE"
     if not there:
         text = "there is none: a container can fill this disk until it is stopped, and jobs beside it fail with it"
-        return [Check("volumes", Level.WARN, text, command.replace("SIZE", "20GiB"))]
-    command = command.replace("SIZE", format_size(there[0].size))
+        return [Check("volumes", Level.WARN, text, making(settings.home, slots, "20GiB"))]
+    command = making(settings.home, slots, format_size(there[0].size))
     lent = [volume for volume in there if volume.mounted]
     rows = []
     if lent:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from worker.runtimes.docker import DockerRuntime
 
 HINT: Final = "hearth worker doctor"
-INIT: Final = "hearth worker init"
+INIT: Final = "hearth worker init --price RATE --country CODE"
 UNLIMITED: Final = "unlimited"
 _SPAN: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
 

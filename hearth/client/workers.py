@@ -20,7 +20,7 @@ from hearth.client.prepared import TAKES, Holder, Prepared, read_prepared
 from hearth.client.standing import START, waits_of
 from hearth.client.views import job_hex, moment
 from hearth.client.wallet import credit_to_withdraw
-from hearth.protocol.units import amount_at_least, parse_amount, parse_rate, show_rate
+from hearth.protocol.units import amount_at_least, format_amount, parse_amount, parse_rate, show_rate
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
@@ -35,7 +35,7 @@ COMMANDS: Final = {
     "register": "hearth worker register",
     "update_offer": "hearth worker update",
     "set_ask": "hearth worker price",
-    "set_operator": "hearth worker operator",
+    "set_operator": "hearth worker operator ADDRESS",
     "add_stake": "hearth worker stake",
     "withdraw": "hearth worker withdraw",
     "exit_start": "hearth worker exit",
@@ -238,7 +238,8 @@ class Workers:
         call = session.market.calls.add_stake(node.id, units)
         effect = f"stake/{session.network.nodes}/{node.id}/{units}/"
         text = f"stake of {session.amount(units)} for node {node.id}"
-        payment = Payment(call, effect, text, "hearth worker stake", lambda sender: True)
+        command = f'hearth worker stake "{format_amount(units, session.asset)}"'
+        payment = Payment(call, effect, text, command, lambda sender: True)
         once = (payment, again)
         key = f"stake/{node.id}/{units}"
         report = self._act("stake", call, key, node.owner, stake=units, print_tx=print_tx, once=once)

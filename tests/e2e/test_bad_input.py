@@ -25,6 +25,7 @@ from hearth.client.posting.sources import resolve_image
 from hearth.local import devnet
 from hearth.storage.stores import FolderStore
 from tests.e2e.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
+from tests.kit.hints import faults_in
 from tests.kit.require import require
 from tests.kit.town import ROOT, Said, Town, check_reports, town
 
@@ -162,6 +163,7 @@ def _expect(told: Said, row: Row) -> None:
     assert told.error["code"] == row.error, told.out
     assert row.hint in told.error["hint"], told.out
     assert told.error["message"] and told.error["hint"], told.out
+    assert faults_in(told.error["hint"]) == [], told.out
 
 
 @pytest.mark.parametrize("row", SPEC_ROWS, ids=lambda row: row.name.replace(" ", "-"))

@@ -107,7 +107,7 @@ def test_docker_of__settings__are_the_rules_for_images(tmp_path: Path) -> None:
 def test_load__no_file__names_the_next_command(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no .*absent\.toml") as caught:
         settings.load(tmp_path / "absent.toml")
-    assert (caught.value.code, caught.value.hint) == ("NO_CONFIG", "hearth worker init")
+    assert (caught.value.code, caught.value.hint) == ("NO_CONFIG", "hearth worker init --price RATE --country CODE")
 
 
 def test_load__broken_toml__names_the_line(tmp_path: Path) -> None:
