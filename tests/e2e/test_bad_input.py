@@ -124,6 +124,7 @@ def names(place: Town) -> dict[str, str]:
     second.write_text(running.read_text().replace("/workers/worker", "/workers/second"))
     idle = place.worker_file("worker2")
     poor = folder / "poor.toml"
+    (folder / "bad.toml").write_text('price = "0,60/h"\nnode = 0\n')
     address = keys.find_key(place.home / "keys", "poor").address
     poor.write_text(idle.read_text().replace(place.session.key("owner").address, address))
     return {
@@ -138,6 +139,7 @@ def names(place: Town) -> dict[str, str]:
         "running_worker": str(running),
         "second_worker": str(second),
         "gone": str(folder / "gone.toml"),
+        "bad_settings": str(folder / "bad.toml"),
         **{name: str(folder / name) for name in ("password", "wrong_password", "open_password", "weak_password")},
         **{name: str(folder / f"{name}.json") for name in ("other_chain", "other_code", "other_version")},
     }
