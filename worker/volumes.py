@@ -25,7 +25,7 @@ from typing import Final
 from hearth.base.errors import ConfigError
 from hearth.base.files import free_bytes
 from hearth.protocol.units import format_size
-from worker.home import hold
+from worker.home import is_running
 from worker.runtimes.base import BLOCKS_SLACK_BYTES
 
 FOLDER: Final = "volumes"
@@ -130,7 +130,7 @@ def make(home: Path, count: int, size: int, user: str | None = None) -> list[Vol
     if not home.is_dir():
         home.mkdir(mode=0o700, parents=True)
         os.chown(home, *owner)
-    hold(home).refuse_held()
+    refuse_running(home)
     folder = home / FOLDER
     folder.mkdir(mode=0o755, exist_ok=True)
     _need_own(folder)
@@ -164,7 +164,7 @@ def remove(home: Path) -> list[Volume]:
     Raises ConfigError NEEDS_ROOT, HOME_IN_USE, VOLUME_FAILED.
     """
     _need_root()
-    hold(home).refuse_held()
+    refuse_running(home)
     folder = home / FOLDER
     if not folder.is_dir():
         return []
@@ -177,6 +177,17 @@ def remove(home: Path) -> list[Volume]:
         volume.path.rmdir()
     folder.rmdir()
     return gone
+
+
+def refuse_running(home: Path) -> None:
+    """Refuse while a worker runs in a home: it lends the volumes to jobs. Raises ConfigError HOME_IN_USE."""
+    if is_running(home):
+        raise ConfigError(
+            f"a worker runs in {home}, and its volumes are lent to jobs",
+            hint="hearth worker drain, and once it has ended the same command again",
+            code="HOME_IN_USE",
+            component="worker",
+        )
 
 
 def _need_root() -> None:

@@ -367,11 +367,14 @@ class Workers:
 
         The contract takes stake from anyone. Whose key happens to be the only one here is not asked to pay for it.
         """
+        from hearth.chain.keys import list_keys
+
         mine = self.session.key("owner", of=owner)
         adds_stake = call.label == "nodes.add_stake"
         if mine.address == owner or (adds_stake and self.session.settings.account is not None):
             return mine.address
-        more = "--account NAME, whichever pays the stake" if adds_stake else "--account NAME"
+        name = next((key.name for key in list_keys(self.session.settings.keys_folder) if key.address == owner), "NAME")
+        more = f"--account {name}, whichever pays the stake" if adds_stake else f"--account {name}"
         raise ConfigError(
             f"{owner} owns this node, and the key {mine.name} is {mine.address}",
             hint=f"use {more}, or --print-tx here and --tx FILE on the owner's machine",

@@ -359,6 +359,7 @@ def test_hints__command_that_click_refuses__is_noticed(text: str, faults: list[s
         (["submit", "none.yaml"], 7, "NO_SPEC_FILE", "hearth init"),
         (["wallet", "new"], 3, "NO_PASSWORD", "--password-file"),
         (["jobs", "--timeout", "10"], 3, "BAD_CONFIG", "10s"),
+        (["jobs", "--rpc", "notaurl"], 3, "BAD_CONFIG", "use --rpc https://HOST"),
     ],
 )
 def test_main__refused__code_error_and_hint(

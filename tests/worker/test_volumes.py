@@ -172,7 +172,7 @@ def test_make_remove__worker_that_runs__is_not_disturbed(home: Path) -> None:
         for act in (lambda: volumes.make(home, 1, SIZE, "root"), lambda: volumes.remove(home)):
             with pytest.raises(ConfigError) as caught:
                 act()
-            assert caught.value.code == "HOME_IN_USE"
+            assert caught.value.code == "HOME_IN_USE" and caught.value.hint.startswith("hearth worker drain")
 
 
 def test_make__not_root__says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
