@@ -64,7 +64,7 @@ class Keeping:
         if self._config is None:
             raise ConfigError(
                 "this keeper has no settings file to read again",
-                hint="hearth keeper reload --config keeper.toml",
+                hint="hearth keeper reload --config FILE, of which it was started; one without is started again",
                 code="NO_CONFIG",
                 component="keeper",
             )

@@ -12,13 +12,15 @@ from typing import Annotated, Any, Final
 from pydantic import Field, field_validator, model_validator
 
 from hearth.config import sections
-from hearth.config.sections import Address, Duration, GasPrice, LogLevel, Section
+from hearth.config.sections import Address, Amount, AmountOrUnlimited, Duration, GasPrice, LogLevel, Section
 from hearth.protocol import units
 from hearth.protocol.units import Asset
 from keeper.config import COIN, Config
 
-HINT: Final = "hearth keeper run --help"
-_EVERYTHING: Final = "unlimited"
+LIST: Final = "hearth keeper list"
+"""It reads the settings and the chain, and sends nothing."""
+HINT: Final = f"mend it in keeper.toml, then {LIST}"
+START: Final = "copy that of docs/KEEPER.md; without --config a keeper takes this account's own settings"
 
 
 class Account(Section):
@@ -34,7 +36,7 @@ class Work(Section):
 
     jitter: Duration = "12s"
     latency: Duration = "3s"
-    max_loss: str = "0"
+    max_loss: AmountOrUnlimited = "0"
     ack_share_bps: Annotated[int, Field(ge=0, le=10_000)] = 9_000
     burst: Annotated[int, Field(ge=1, le=64)] = 8
 
@@ -46,7 +48,7 @@ class CoinPrice(Section):
     every cycle.
     """
 
-    coin: str = ""
+    coin: Amount = ""
     coin_file: Path | None = None
 
 
@@ -102,7 +104,7 @@ class Settings(Section):
     price: CoinPrice = CoinPrice()
     limits: SpendingLimits = SpendingLimits()
     metrics: MetricsSettings = MetricsSettings()
-    withdraw_at: str = ""
+    withdraw_at: Amount = ""
     log_level: LogLevel = "info"
 
     @model_validator(mode="after")
@@ -113,7 +115,7 @@ class Settings(Section):
 
     def max_loss(self, asset: Asset) -> int:
         """Return what an action may lose, in base units; "unlimited" is more than any market holds."""
-        if self.work.max_loss == _EVERYTHING:
+        if self.work.max_loss == sections.UNLIMITED:
             return 1 << 128
         return sections.amount(self.work.max_loss, asset, "work.max_loss", hint=HINT)
 
@@ -155,13 +157,13 @@ class Settings(Section):
 
 def load(path: Path) -> Settings:
     """Read and check a keeper.toml. Raises ConfigError that names the file and every field at fault."""
-    return parse(sections.read_toml(path, hint=HINT), path)
+    return parse(sections.read_toml(path, start=START, then=LIST), path)
 
 
 def parse(data: dict[str, Any], path: Path) -> Settings:
     """Check the content of a keeper.toml that lies at `path`. Raises ConfigError."""
     folder = path.resolve().parent
-    settings = sections.check(Settings, data, path, hint=HINT)
+    settings = sections.check(Settings, data, path, then=LIST)
     changes: dict[str, Any] = {
         "network": sections.network_of(settings.network, folder),
         "home": sections.absolute(settings.home, folder),

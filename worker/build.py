@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import structlog
 
-from hearth.base.errors import ConfigError
+from hearth.base.errors import ChainError, ConfigError
 from hearth.base.files import Spare, make_private
 from hearth.chain.keys import SignerLock
 from hearth.chain.providers import OnFault
@@ -43,7 +43,7 @@ from worker.journal import AttemptJournal
 from worker.machine import announce, others, overbooked, room_of, share_of
 from worker.metrics import WorkerMetrics
 from worker.runtimes.base import Runtime
-from worker.settings import Settings, chosen_gpus, refuse_unknown_runtime, runtimes_of
+from worker.settings import DOCTOR, Settings, chosen_gpus, refuse_unknown_runtime, runtimes_of
 from worker.shell import Told, Worker
 from worker.volumes import mounted, size_of, volumes_of
 from worker.watch import find_node
@@ -150,7 +150,11 @@ def market_of(settings: Settings, network: Network, rpc_timeout: float, on_fault
     `rpc_timeout` is in seconds per answer, `on_fault` hears who is set aside. Raises ChainError, ConfigError.
     """
     market = Market(port_of(settings, network, rpc_timeout, on_fault), network)
-    market.check()
+    try:
+        market.check()
+    except ChainError as error:
+        error.hint = f"mend rpc in worker.toml, then {DOCTOR}"
+        raise
     return market
 
 

@@ -63,8 +63,14 @@ def _then(text: str, fix: str, word: str) -> str:
 
 def _show_checks(run: Run, report: Diagnosis | Selftest, walls: Sequence[Wall] = ()) -> int:
     rows = [(row["level"], row["name"], _then(row["detail"], row["fix"], "fix")) for row in report["checks"]]
+    # A wall that a row above tells of is not told again.
+    told = {row["detail"]: f"see {row['name']}" for row in report["checks"]}
     stand = [
-        (f"{wall['runtime']} {wall['name']}", _STATES[wall["state"]], _then(wall["detail"], wall["fix"], "next"))
+        (
+            f"{wall['runtime']} {wall['name']}",
+            _STATES[wall["state"]],
+            told.get(wall["detail"]) or _then(wall["detail"], wall["fix"], "next"),
+        )
         for wall in walls
     ]
     shown = [*table(("", "what", "found"), rows), *([""] if stand else []), *table(("wall", "", "that is"), stand)]
@@ -245,8 +251,12 @@ def worker_take(run: Run, job: str, config: Path, unit: int | None) -> None:
 
 
 def _show_mode(run: Run, report: WorkerMode) -> None:
-    state = "" if report["alive"] else " (no worker runs now: it will read this when it starts)"
-    run.out.emit(report, lambda: [f"mode {report['mode']}{state}"], [report["mode"]])
+    lines = [f"mode {report['mode']}"]
+    if not report["alive"] and report["mode"] == "drain":
+        lines = ["no worker runs here, so that there is nothing to end", "  next: hearth worker start takes work again"]
+    elif not report["alive"]:
+        lines = [f"mode {report['mode']} (no worker runs now: it will read this when it starts)"]
+    run.out.emit(report, lambda: lines, [report["mode"]])
 
 
 @worker.command("pause", cls=Leaf)
@@ -283,7 +293,7 @@ def worker_reload(run: Run, config: Path) -> None:
 @worker.command("volumes", cls=Leaf)
 @_CONFIG
 @click.option("--slots", type=click.IntRange(1, 63), help="How many; by default the settings' slots.")
-@click.option("--size", metavar="SIZE", help="Of each, such as 20GiB; its blocks are allocated now.")
+@click.option("--size", metavar="SIZE", help="Of each, such as 20GiB: a job has 19.7GiB of it.")
 @click.option("--home", type=click.Path(file_okay=False, path_type=Path), help="By default the settings' home.")
 @click.option("--user", metavar="NAME", help="Who runs the worker; by default who owns its home.")
 @click.option("--remove", is_flag=True, help="Unmount and delete all of them.")

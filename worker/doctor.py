@@ -11,12 +11,14 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import ChainError, ConfigError, HearthError
 from hearth.base.files import check_private, free_bytes
+from hearth.base.urls import redact_url
 from hearth.chain import keys
 from hearth.chain.port import Block, ChainPort
 from hearth.chain.rpc import Web3Chain
@@ -45,7 +47,7 @@ from worker.settings import (
     probe_offer,
     runtimes_of,
 )
-from worker.volumes import size_of, volumes_of
+from worker.volumes import making, size_of, volumes_of
 
 GAS_DAYS: Final = 30
 LEASES_A_DAY: Final = 24
@@ -54,6 +56,11 @@ UNSAFE: Final = ("runc", "nvidia-container-toolkit")
 SLOW_SECONDS: Final = 2.0
 """How long a provider may take for a block."""
 OWN_DISK: Final = Rule("disk", "filling this machine's disk", "a file system for /out", "mounts", row="volumes")
+NEEDS: Final = {
+    **dict.fromkeys(("offer", "accept", "machine"), DOCKER.name),
+    **dict.fromkeys(("gas", "gas limits", "node"), "rpc"),
+}
+"""The row without which nothing can be said in another one: its fault is told once."""
 RANGE: Final = 2_000
 """Blocks of logs that a provider should give at once."""
 
@@ -81,6 +88,10 @@ def diagnose(settings: Settings, network: Network, port: ChainPort, user_home: P
     )
     rows: list[Check] = []
     for name, look in looks:
+        first = NEEDS.get(name, name)
+        if any(row.name == first and row.level is Level.FAIL for row in rows):
+            rows.append(Check(name, Level.FAIL, f"see {first}", ""))
+            continue
         try:
             rows += look()
         except HearthError as error:
@@ -277,11 +288,10 @@ def look_at_volumes(settings: Settings) -> list[Check]:
     if wished is not None and DOCKER.name not in wished:
         return [Check("volumes", Level.PASS, "not needed: WebAssembly counts what a program writes")]
     there = volumes_of(settings.home)
-    command = f"sudo hearth worker volumes --home {settings.home} --slots {slots} --size SIZE"
     if not there:
         text = "there is none: a container can fill this disk until it is stopped, and jobs beside it fail with it"
-        return [Check("volumes", Level.WARN, text, command.replace("SIZE", "20GiB"))]
-    command = command.replace("SIZE", format_size(there[0].size))
+        return [Check("volumes", Level.WARN, text, making(settings.home, slots, "20GiB"))]
+    command = making(settings.home, slots, format_size(there[0].size))
     lent = [volume for volume in there if volume.mounted]
     rows = []
     if lent:
@@ -332,12 +342,16 @@ def _look_at_store(store: Store) -> Check:
 
 def look_at_rpc(settings: Settings, market: Market) -> list[Check]:
     """Check identity, lag, log range and the clock against the chain's."""
-    market.check()
-    port = market.port
-    rows = [
-        Check("rpc", Level.PASS, f"chain {market.network.chain_id}, the contracts are the network file's"),
-        *_look_at_providers(settings.rpc or market.network.rpc, market.network),
-    ]
+    urls, port = settings.rpc or market.network.rpc, market.port
+    asked = ", ".join(map(redact_url, urls))
+    whose = "rpc in worker.toml" if settings.rpc else "the network file's rpc"
+    try:
+        market.check()
+    except ChainError as error:
+        text = f"{error.message}: a worker asks {asked}, {whose}, and does not start"
+        return [Check("rpc", Level.FAIL, text, f"mend {whose}, then hearth worker doctor")]
+    text = f"chain {market.network.chain_id}, the contracts are the network file's; asked {asked}"
+    rows = [Check("rpc", Level.PASS, text), *_look_at_providers(urls, market.network)]
     began = time.monotonic()
     head = port.head()
     took = time.monotonic() - began
@@ -384,16 +398,36 @@ def _look_at_providers(urls: Sequence[str], network: Network) -> list[Check]:
     return rows
 
 
+@dataclass(frozen=True, slots=True)
+class GasOfADay:
+    """What the gas of a day costs in wei, by the price of now: of its beats, and of its beats and leases."""
+
+    price: int
+    beats: int
+    all: int
+
+    @property
+    def at(self) -> str:
+        """Return the price for people."""
+        return f"at {self.price / 10**9:.3g} gwei"
+
+
+def gas_of_a_day(settings: Settings, market: Market) -> GasOfADay:
+    """Return what a day takes at today's fees, the tip included, and never above max_gas_price."""
+    fees = market.port.fees()
+    price = min(settings.max_gas_wei, fees.base_fee + fees.priority_fee)
+    beats = 86_400 * 3 // market.network.node_parameters.dead_after * BEAT_GAS
+    return GasOfADay(price, beats * price, (beats + LEASES_A_DAY * LEASE_GAS) * price)
+
+
 def look_at_gas(settings: Settings, market: Market) -> list[Check]:
     """Check that the hot key can pay for beats and leases for a month, at today's fees."""
     address = keys.read_key(settings.account.keystore).address
-    fees = market.port.fees()
-    price = min(settings.max_gas_wei, fees.base_fee + fees.priority_fee)
-    beats = 86_400 * 3 // market.network.node_parameters.dead_after
-    need = GAS_DAYS * (beats * BEAT_GAS + LEASES_A_DAY * LEASE_GAS) * price
+    day = gas_of_a_day(settings, market)
+    need = GAS_DAYS * day.all
     have = market.port.balance(address)
     coin = NATIVE
-    text = f"{show_amount(have, coin)} for {GAS_DAYS} days, which take {show_amount(need, coin)}"
+    text = f"{show_amount(have, coin)} for {GAS_DAYS} days, which take {show_amount(need, coin)} {day.at}"
     if have >= need:
         return [Check("gas", Level.PASS, text)]
     seconds = have * GAS_DAYS * 86_400 // need
@@ -411,11 +445,14 @@ def look_at_gas_limits(settings: Settings, market: Market) -> list[Check]:
         what = "beats and submits wait" if level is Level.FAIL else "nothing new is taken"
         text = f"the base fee is {base_fee / 10**9:.3g} gwei, max_gas_price {settings.max_gas_price}: {what}"
         rows.append(Check("gas limits", level, text, "raise max_gas_price, then hearth worker reload"))
-    budget = settings.day_budget
-    beats = 86_400 * 3 // market.network.node_parameters.dead_after * BEAT_GAS * base_fee
-    if budget is not None and budget < beats:
-        text = f"gas.max_per_day is {settings.gas.max_per_day}, and a day of beats costs {show_amount(beats, NATIVE)}"
-        rows.append(Check("gas limits", Level.FAIL, text, "raise gas.max_per_day, then hearth worker reload"))
+    budget, day = settings.day_budget, gas_of_a_day(settings, market)
+    if budget is not None and budget < day.all:
+        level = Level.FAIL if budget < day.beats else Level.WARN
+        what = "a day of beats costs" if level is Level.FAIL else "a day of beats and leases costs"
+        cost = show_amount(day.beats if level is Level.FAIL else day.all, NATIVE)
+        lasts = _about(budget * 86_400 // day.all)
+        text = f"gas.max_per_day is {settings.gas.max_per_day}, and {what} {cost} {day.at}: it lasts {lasts} of 24h"
+        rows.append(Check("gas limits", level, text, "raise gas.max_per_day, then hearth worker reload"))
     if not settings.coin_price(asset):
         text = f"what a coin is worth in {asset.symbol} is not said: units are taken that cost more gas than they bring"
         rows.append(Check("gas limits", Level.WARN, text, "set gas.coin, then hearth worker reload"))

@@ -23,7 +23,7 @@ def hold(home: Path) -> FileLock:
     def busy(pid: int | None) -> ConfigError:
         return ConfigError(
             f"process {pid or '(starting)'} is a worker in {home}: two workers cannot share a home",
-            hint="set another home in worker.toml, which hearth worker init --home DIR writes",
+            hint="set another home in worker.toml: every worker has one of its own",
             code="HOME_IN_USE",
             component="worker",
             pid=pid,

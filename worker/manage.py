@@ -14,6 +14,7 @@ from hearth.base.errors import ConfigError, NotFoundError, RefusedError, UsageEr
 from hearth.protocol.types import NodeId
 
 if TYPE_CHECKING:
+    from hearth.chain.port import ChainPort
     from hearth.client import Client
     from hearth.client.reports import Check as CheckRow
     from hearth.client.reports import Diagnosis, OwnerAction
@@ -93,10 +94,20 @@ class Provider:
         from worker.doctor import diagnose, walls_of
 
         session = self.session
-        found = diagnose(self.settings, session.network, session.unchecked_market.port, session.settings.home)
+        found = diagnose(self.settings, session.network, self._port(), session.settings.home)
         rows = [_row(check) for check in found]
         walls = [_wall(wall) for wall in walls_of(self.settings, found)]
         return {"schema": "hearth.doctor/1", "result": worst(rows), "checks": rows, "walls": walls}
+
+    def _port(self) -> ChainPort:
+        """Return the port to the chain by those whom a worker of these settings asks, the client's where none is."""
+        from hearth.chain.rpc import Web3Chain
+
+        session, urls = self.session, self.settings.rpc
+        if not urls:
+            return session.unchecked_market.port
+        network, timeout = session.network, min(20.0, float(session.settings.timeout))
+        return Web3Chain(urls, timeout, chain_id=network.chain_id, genesis_hash=network.genesis_hash)
 
     # ---- the owner's actions ----
 
@@ -287,6 +298,8 @@ class Provider:
 
         where = (home or self.settings.home).resolve()
         dry_run = self.session.dry_run
+        if dry_run and (remove or size is not None):
+            volumes.refuse_running(where)
         if remove:
             found = volumes.volumes_of(where) if dry_run else volumes.remove(where)
         elif size is None:

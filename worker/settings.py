@@ -17,7 +17,18 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from hearth.base.errors import ConfigError, HearthError
 from hearth.config import sections
-from hearth.config.sections import Address, Duration, GasPrice, LogLevel, Section, Size
+from hearth.config.sections import (
+    Address,
+    Amount,
+    AmountOrUnlimited,
+    Duration,
+    GasPrice,
+    LogLevel,
+    Rate,
+    RateOrNone,
+    Section,
+    Size,
+)
 from hearth.protocol import units
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM, RuntimeName
 from hearth.protocol.types import Offer
@@ -33,9 +44,9 @@ if TYPE_CHECKING:
     from worker.runtimes.base import Runtime
     from worker.runtimes.docker import DockerRuntime
 
-HINT: Final = "hearth worker doctor"
-INIT: Final = "hearth worker init"
-UNLIMITED: Final = "unlimited"
+DOCTOR: Final = "hearth worker doctor"
+HINT: Final = f"mend it in worker.toml, then {DOCTOR}"
+INIT: Final = "hearth worker init --price RATE --country CODE"
 _SPAN: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
 
 
@@ -97,7 +108,7 @@ class Account(Section):
 class OfferSettings(Section):
     """What one slot costs and holds. Sizes left out are the machine's, divided by the slots."""
 
-    price: str
+    price: Rate
     slots: Annotated[int, Field(ge=1, le=63)] = 1
     gpus: Literal["all", "none"] | tuple[str, ...] = "all"
     gpus_per_slot: Annotated[int, Field(ge=0, le=63)] | None = None
@@ -149,8 +160,8 @@ class Accept(Section):
     refuse_modules: tuple[ModulePattern, ...] = ()
     verifiers: tuple[Address, ...] = ()
     gpu_only: bool = False
-    min_price: str = ""
-    min_pay: str = ""
+    min_price: RateOrNone = ""
+    min_pay: Amount = ""
     max_runtime: Duration = "30d"
     confirmations: Annotated[int, Field(ge=0, le=1000)] = 2
     propose: bool = True
@@ -192,8 +203,8 @@ class Gas(Section):
     """
 
     max_per_day: str = ""
-    max_loss: str = ""
-    coin: str = ""
+    max_loss: AmountOrUnlimited = ""
+    coin: Amount = ""
 
     @field_validator("max_per_day")
     @classmethod
@@ -227,7 +238,7 @@ class Settings(Section):
     gas: Gas = Gas()
     metrics: MetricsSettings = MetricsSettings()
     max_gas_price: GasPrice = "200 gwei"
-    withdraw_at: str = ""
+    withdraw_at: Amount = ""
     log_level: LogLevel = "info"
 
     @model_validator(mode="after")
@@ -312,8 +323,8 @@ class Settings(Section):
 
     def max_loss(self, asset: Asset, *, local: bool) -> int | None:
         """Return what a unit may lose by its gas, base units, None for any loss. Raises ConfigError."""
-        text = self.gas.max_loss or (UNLIMITED if local else "0")
-        return None if text == UNLIMITED else sections.amount(text, asset, "gas.max_loss", hint=HINT)
+        text = self.gas.max_loss or (sections.UNLIMITED if local else "0")
+        return None if text == sections.UNLIMITED else sections.amount(text, asset, "gas.max_loss", hint=HINT)
 
     def withdraw_threshold(self, asset: Asset) -> int:
         """Return the operator's credit in base units from which it is paid out, 0 for never. Raises ConfigError."""
@@ -322,13 +333,13 @@ class Settings(Section):
 
 def load(path: Path) -> Settings:
     """Read and check a worker.toml. Raises ConfigError that names the file and every field at fault."""
-    return parse(sections.read_toml(path, hint=INIT), path)
+    return parse(sections.read_toml(path, start=INIT, then=DOCTOR), path)
 
 
 def parse(data: dict[str, Any], path: Path) -> Settings:
     """Check the content of a worker.toml that lies at `path`. Raises ConfigError."""
     folder = path.resolve().parent
-    settings = sections.check(Settings, data, path, hint=INIT)
+    settings = sections.check(Settings, data, path, then=DOCTOR)
     home = sections.absolute(settings.home, folder)
     # All that a container can be given, and in gVisor that is none.
     gpus = "none" if is_gvisor(settings.docker.runtime) else settings.offer.gpus

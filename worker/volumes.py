@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import os
 import pwd
+import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +25,7 @@ from typing import Final
 from hearth.base.errors import ConfigError
 from hearth.base.files import free_bytes
 from hearth.protocol.units import format_size
-from worker.home import hold
+from worker.home import is_running
 from worker.runtimes.base import BLOCKS_SLACK_BYTES
 
 FOLDER: Final = "volumes"
@@ -95,6 +97,17 @@ def room_under(home: Path) -> int:
 # ---- what root does once ----
 
 
+def as_root(command: str) -> str:
+    """Return a command of ours as root runs it: sudo has a path of its own, without this program's environment."""
+    program = Path(sys.executable).with_name("hearth")
+    return f"sudo {shlex.quote(str(program)) + command.removeprefix('hearth') if program.is_file() else command}"
+
+
+def making(home: Path, count: int, size: str) -> str:
+    """Return the command that makes volumes of a size, such as "20GiB"."""
+    return as_root(f"hearth worker volumes --home {shlex.quote(str(home))} --slots {count} --size {size}")
+
+
 def plan(home: Path, count: int, size: int) -> list[Volume]:
     """Return what `make` would leave: the volumes that are there, and those that are missing."""
     there = volumes_of(home)
@@ -110,13 +123,14 @@ def make(home: Path, count: int, size: int, user: str | None = None) -> list[Vol
     HOME_IN_USE, NO_ROOM, VOLUME_FAILED.
     """
     if size < MIN_BYTES:
-        raise _failed(f"a volume of {format_size(size)} is too small", f"--size {format_size(MIN_BYTES)} or more")
+        text = f"a volume of {format_size(size)} is too small: what the file system needs is not a job's"
+        raise _failed(text, f"{making(home, count, format_size(MIN_BYTES))}, or more")
     owner = _owner(home, user)
     _need_root()
     if not home.is_dir():
         home.mkdir(mode=0o700, parents=True)
         os.chown(home, *owner)
-    hold(home).refuse_held()
+    refuse_running(home)
     folder = home / FOLDER
     folder.mkdir(mode=0o755, exist_ok=True)
     _need_own(folder)
@@ -150,7 +164,7 @@ def remove(home: Path) -> list[Volume]:
     Raises ConfigError NEEDS_ROOT, HOME_IN_USE, VOLUME_FAILED.
     """
     _need_root()
-    hold(home).refuse_held()
+    refuse_running(home)
     folder = home / FOLDER
     if not folder.is_dir():
         return []
@@ -165,11 +179,22 @@ def remove(home: Path) -> list[Volume]:
     return gone
 
 
+def refuse_running(home: Path) -> None:
+    """Refuse while a worker runs in a home: it lends the volumes to jobs. Raises ConfigError HOME_IN_USE."""
+    if is_running(home):
+        raise ConfigError(
+            f"a worker runs in {home}, and its volumes are lent to jobs",
+            hint="hearth worker drain, and once it has ended the same command again",
+            code="HOME_IN_USE",
+            component="worker",
+        )
+
+
 def _need_root() -> None:
     if os.geteuid() != 0:
         raise ConfigError(
             "only root can mount a file system",
-            hint="sudo hearth worker volumes --help",
+            hint=as_root("hearth worker volumes --help"),
             code="NEEDS_ROOT",
             component="worker",
         )

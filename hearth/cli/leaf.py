@@ -8,6 +8,7 @@ import shlex
 import sys
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -113,11 +114,9 @@ class Run:
             self.client.close()
 
 
-_MENTION: Final = re.compile(r"\bhearth((?: [a-z][a-z-]*)+)")
-_NO_MARKET: Final = ("devnet", "demo", "init", "convert", "completion")
+_MENTION: Final = re.compile(r"\bhearth((?: (?!hearth\b)[a-z][a-z-]*)+)")
+NO_MARKET: Final = ("devnet", "demo", "init", "convert", "completion")
 """Commands that make or need no market's file."""
-_ARGUMENTS: Final = re.compile(r"""(?: (?:[A-Z]{2,}|--[a-z-]+|0x[0-9a-f]+|\d[^\s;,]*|"[^"]*"))*""")
-"""What follows a command's words in a hint and is still the command's: NAMES, options, ids, numbers, quoted texts."""
 
 
 def _carried_by(ctx: click.Context, run: Run) -> dict[str, str]:
@@ -148,19 +147,23 @@ def _leaf_of(root: click.Context, words: list[str]) -> tuple[click.Command | Non
 def carried(root: click.Context, options: Mapping[str, str], text: str) -> str:
     """Return a hint whose commands of ours carry the options that they take: they are run as they are read.
 
-    `hearth worker start` is another worker's where this one was asked about by `--config second.toml`.
+    `hearth worker start` is another worker's where this one was asked about by `--config second.toml`. Options stand
+    right behind a command's own words, so that nobody has to know where in the text a command ends.
     """
-
     parts, at = [], 0
-    for found in _MENTION.finditer(text) if options else ():
+    mentions = list(_MENTION.finditer(text)) if options else []
+    for found, following in zip_longest(mentions, mentions[1:]):
         leaf, taken = _leaf_of(root, words := found[1].split())
-        if leaf is None or found.start() < at or words[0] in _NO_MARKET:
+        if leaf is None or words[0] in NO_MARKET:
             continue
         end = found.start() + len(" ".join(("hearth", *words[:taken])))
-        end += len(_ARGUMENTS.match(text, end)[0])  # type: ignore[index]
+        said = text[end : following.start() if following else None]
         known = {name for param in leaf.params for name in param.opts}
-        said = text[found.start() : end]
-        new = [f" {name} {shlex.quote(value)}" for name, value in options.items() if name in known and name not in said]
+        new = [
+            f" {name} {shlex.quote(value)}"
+            for name, value in options.items()
+            if name in known and f" {name} " not in said
+        ]
         parts += [text[at:end], *new]
         at = end
     return "".join((*parts, text[at:]))

@@ -86,7 +86,7 @@ def _gone(job_id: JobId, since: float | None, tell: Tell) -> float:
             f"the chain has gone back before job {job_hex(job_id)} was posted, and has not got it again: nothing is "
             "locked for it",
             code="REORG",
-            hint="the same hearth submit again posts the same job, once",
+            hint="the same command again posts the same job, once",
             job=job_hex(job_id),
         )
     return since

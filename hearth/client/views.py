@@ -173,7 +173,7 @@ def next_step(view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_a
             return f"node {unit.node} may still submit until {until(unit.deadline_at, now)}, then anyone may close it"
         return "the notice is over: anyone may close it"
     if unit.state is State.SUBMITTED:
-        return "anyone may settle it now (nobody can challenge this result); hearth job accept settles it at once"
+        return "anyone may settle it now (nobody can challenge this result); hearth job accept JOB settles it at once"
     return "waits for a ruling"
 
 

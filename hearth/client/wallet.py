@@ -167,7 +167,7 @@ class Wallet:
             call,
             f"send/{asset.address or 'coin'}/{target}/{units}/",
             f"send of {format_amount(units, asset)} to {target}",
-            "hearth wallet send",
+            f'hearth wallet send {target} "{format_amount(units, asset)}"',
             lambda sender: self._require_sendable(key, asset, units, call),
         )
         sent, already = pay_once(session, payment, again=again)

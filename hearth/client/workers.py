@@ -20,7 +20,7 @@ from hearth.client.prepared import TAKES, Holder, Prepared, read_prepared
 from hearth.client.standing import START, waits_of
 from hearth.client.views import job_hex, moment
 from hearth.client.wallet import credit_to_withdraw
-from hearth.protocol.units import amount_at_least, parse_amount, parse_rate, show_rate
+from hearth.protocol.units import amount_at_least, format_amount, parse_amount, parse_rate, show_rate
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
@@ -35,7 +35,7 @@ COMMANDS: Final = {
     "register": "hearth worker register",
     "update_offer": "hearth worker update",
     "set_ask": "hearth worker price",
-    "set_operator": "hearth worker operator",
+    "set_operator": "hearth worker operator ADDRESS",
     "add_stake": "hearth worker stake",
     "withdraw": "hearth worker withdraw",
     "exit_start": "hearth worker exit",
@@ -238,7 +238,8 @@ class Workers:
         call = session.market.calls.add_stake(node.id, units)
         effect = f"stake/{session.network.nodes}/{node.id}/{units}/"
         text = f"stake of {session.amount(units)} for node {node.id}"
-        payment = Payment(call, effect, text, "hearth worker stake", lambda sender: True)
+        command = f'hearth worker stake "{format_amount(units, session.asset)}"'
+        payment = Payment(call, effect, text, command, lambda sender: True)
         once = (payment, again)
         key = f"stake/{node.id}/{units}"
         report = self._act("stake", call, key, node.owner, stake=units, print_tx=print_tx, once=once)
@@ -366,11 +367,14 @@ class Workers:
 
         The contract takes stake from anyone. Whose key happens to be the only one here is not asked to pay for it.
         """
+        from hearth.chain.keys import list_keys
+
         mine = self.session.key("owner", of=owner)
         adds_stake = call.label == "nodes.add_stake"
         if mine.address == owner or (adds_stake and self.session.settings.account is not None):
             return mine.address
-        more = "--account NAME, whichever pays the stake" if adds_stake else "--account NAME"
+        name = next((key.name for key in list_keys(self.session.settings.keys_folder) if key.address == owner), "NAME")
+        more = f"--account {name}, whichever pays the stake" if adds_stake else f"--account {name}"
         raise ConfigError(
             f"{owner} owns this node, and the key {mine.name} is {mine.address}",
             hint=f"use {more}, or --print-tx here and --tx FILE on the owner's machine",

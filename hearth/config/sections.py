@@ -7,15 +7,18 @@ gas prices stay the text that the owner wrote until they are used.
 from __future__ import annotations
 
 import difflib
+import itertools
+import json
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.base.text import brief
 from hearth.protocol import units
 from hearth.protocol.units import Asset
 
@@ -31,6 +34,7 @@ class Section(BaseModel):
 
 
 S = TypeVar("S", bound=Section)
+UNLIMITED: Final = "unlimited"
 LogLevel = Literal["debug", "info", "warning", "error"]
 
 
@@ -61,7 +65,31 @@ def _address(text: str) -> str:
     return text.lower()
 
 
+def _amount(text: str) -> None:
+    if text:
+        units.split_amount(text)
+
+
+def _most(text: str) -> None:
+    if text != UNLIMITED:
+        _amount(text)
+
+
+def _rate(text: str) -> None:
+    units.split_amount(units.split_rate(text)[0])
+
+
+def _rate_or_none(text: str) -> None:
+    if text:
+        _rate(text)
+
+
 Address = Annotated[str, AfterValidator(_address)]
+Amount = Annotated[str, reads(_amount)]
+"""An amount by its form, or an empty text; which unit and how many decimals it may have, the market's asset says."""
+AmountOrUnlimited = Annotated[str, reads(_most)]
+Rate = Annotated[str, reads(_rate)]
+RateOrNone = Annotated[str, reads(_rate_or_none)]
 Duration = Annotated[str, reads(units.parse_duration)]
 Size = Annotated[str, reads(units.parse_size)]
 GasPrice = Annotated[str, reads(gas_price)]
@@ -126,32 +154,73 @@ def network_of(text: str, folder: Path) -> str:
     return str(absolute(Path(text), folder)) if "/" in text or text.endswith(".json") else text
 
 
-def read_toml(path: Path, *, hint: str) -> dict[str, Any]:
-    """Return a settings file as it stands. Raises ConfigError, NO_CONFIG where there is none."""
+def read_toml(path: Path, *, start: str, then: str) -> dict[str, Any]:
+    """Return a settings file as it stands. Raises ConfigError, NO_CONFIG where there is none.
+
+    `start` is the command that writes one, `then` the one that says whether it is right once it was mended.
+    """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise ConfigError(f"there is no {path}", hint=hint, code="NO_CONFIG") from error
+        raise ConfigError(f"there is no {path}", hint=start, code="NO_CONFIG") from error
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no TOML, no UTF-8, a number of 5,000 digits
-        raise ConfigError(f"{path} cannot be read: {error}", hint=hint) from error
+        raise ConfigError(f"{path} cannot be read: {error}", hint=f"mend {path}, then {then}") from error
 
 
-def check(model: type[S], data: dict[str, Any], path: Path, *, hint: str) -> S:
-    """Return the checked content of the settings file at `path`. Raises ConfigError with every field at fault."""
+def check(model: type[S], data: dict[str, Any], path: Path, *, then: str) -> S:
+    """Return the checked content of the settings file at `path`. Raises ConfigError with every field at fault.
+
+    `then` is the command that says whether the file is right once it was mended.
+    """
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        problems = [_problem(model, item) for item in error.errors(include_url=False)]
-        raise ConfigError(f"{path}: {'; '.join(problems)}", hint=hint, problems=problems) from error
+        problems = _problems(model, error.errors(include_url=False))
+        said, them = (problems[0], "it") if len(problems) == 1 else (f"{len(problems)} things are wrong", "them")
+        listed = "" if len(problems) == 1 else "".join(f"\n  {problem}" for problem in problems)
+        hint = f"mend {them} in {path}, then {then}"
+        raise ConfigError(f"{path}: {said}{listed}", hint=hint, problems=problems) from error
 
 
-def _problem(model: type[Section], item: Any) -> str:
-    """Say in one clause what is wrong with a field."""
-    where = ".".join(str(part) for part in item["loc"])
-    if item["type"] != "extra_forbidden":
-        return f"{where or 'the file'}: {item['msg'].removeprefix('Value error, ')}"
-    near = difflib.get_close_matches(str(item["loc"][-1]), _keys(model, item["loc"][:-1]), n=1)
-    return f"{where}: there is no such key" + (f", did you mean {near[0]}?" if near else "")
+def _problems(model: type[Section], items: Sequence[Any]) -> list[str]:
+    """Say in one clause a field what is wrong with it."""
+    found: dict[str, str] = {}
+    for item in items:
+        # A field that may be of two kinds has a fault for each, whose place ends in the kind: "tuple[str, ...]".
+        place = list(itertools.takewhile(lambda part: "[" not in str(part), item["loc"]))
+        where = ".".join(str(part) for part in place) or "the file"
+        if item["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(str(place[-1]), _keys(model, tuple(place[:-1])), n=1)
+            found[where] = "there is no such key" + (f", did you mean {near[0]}?" if near else "")
+        elif len(place) < len(item["loc"]):
+            found.setdefault(where, f"{_fault(item)}, and no list of texts")
+        else:
+            found[where] = _fault(item)
+    return [f"{where}: {why}" for where, why in found.items()]
+
+
+def _fault(item: Any) -> str:
+    """Say what is wrong with a value, in the words of who writes TOML."""
+    kind, given, limits = item["type"], item["input"], item.get("ctx", {})
+    shown = brief(json.dumps(given, default=str))
+    number = isinstance(given, int | float) and not isinstance(given, bool)
+    said = {
+        "missing": "it is missing",
+        "string_type": f'{shown} is no text: write "{shown}"' if number else f"{shown} is no text",
+        "path_type": f"{shown} is no path: write it in quotes",
+        "tuple_type": f"{shown} is no list: write [{shown}]",
+        "model_type": f"{shown} is no section: its keys stand below [{item['loc'][-1] if item['loc'] else ''}]",
+        "literal_error": f"{shown} is none of {limits.get('expected', '')}".replace("'", '"'),
+        "greater_than": f"{shown} is not above {limits.get('gt')}",
+        "greater_than_equal": f"{shown} is below {limits.get('ge')}",
+        "less_than": f"{shown} is not below {limits.get('lt')}",
+        "less_than_equal": f"{shown} is above {limits.get('le')}",
+    }
+    kinds = {"int": "no whole number", "float": "no number", "bool": "neither true nor false"}
+    said |= {f"{name}_{how}": f"{shown} is {why}" for name, why in kinds.items() for how in ("type", "parsing")}
+    said["int_from_float"] = said["int_type"]
+    told: str = said.get(kind) or item["msg"].removeprefix("Value error, ")
+    return told
 
 
 def _keys(model: Any, path: tuple[Any, ...]) -> list[str]:

@@ -320,9 +320,10 @@ def _check_url(url: str, schemes: tuple[str, ...], name: str, given: _Given) -> 
     except ValueError:
         valid = False
     if not valid or any(character.isspace() for character in url):
-        raise _refuse(
-            given, name, f"{redact_url(url)} is not a URL of {', '.join(schemes)}", f'{name} = ["https://..."]'
-        )
+        # What has no host has nothing to hide its token behind, so that none of it is shown.
+        shown = redact_url(url) if "://" in url else "this"
+        how = "use --rpc https://HOST" if given.origin == "--rpc" else f'write {name} = ["https://..."]'
+        raise _refuse(given, name, f"{shown} is not a URL of {', '.join(schemes)}", how)
 
 
 def _rpc_file(name: str, given: _Given) -> tuple[str, ...]:
@@ -374,7 +375,8 @@ _PARSERS: dict[str, Callable[[str, _Given], object]] = {
 
 
 def _refuse(given: _Given, name: str, why: str, hint: str) -> ConfigError:
-    return ConfigError(f"{given.origin}: {name}: {why}", hint=hint, setting=name)
+    where = given.origin if given.origin.startswith("--") else f"{given.origin}: {name}"
+    return ConfigError(f"{where}: {why}", hint=hint, setting=name)
 
 
 def _refuse_unknown(raw: object, known: object, source: str, where: str) -> None:

@@ -350,7 +350,7 @@ def _collect(stage: DemoStage) -> None:
         report = json.loads((stage.folder / f"{name}.json").read_text(encoding="utf-8") or "{}")
         if process.returncode != expected:
             raise HearthError(
-                f"hearth submit of {name} ended with {process.returncode}, not {expected}: "
+                f"the submit of {name} ended with {process.returncode}, not {expected}: "
                 f"{report.get('error', {}).get('message') or _last_words(stage, name)}",
                 code="DEMO_RESULT",
                 hint="hearth demo --keep",

@@ -51,10 +51,8 @@ def parse_amount(text: str, asset: Asset) -> int:
 
     Raises UsageError BAD_AMOUNT for a sign, an exponent, more decimals than the unit has, or another symbol.
     """
-    match = _AMOUNT.fullmatch(text.strip())
-    if match is None:
-        raise _bad_amount(text, "is not an amount", f'write it as "0.60" or "0.60 {asset.symbol}"')
-    whole, fraction, symbol = match[1], (match[2] or ""), match[3] or asset.symbol
+    whole, fraction, said = split_amount(text, asset.symbol)
+    symbol = said or asset.symbol
     decimals = _decimals_of(symbol, asset)
     if decimals is None:
         raise _bad_amount(
@@ -72,6 +70,17 @@ def parse_amount(text: str, asset: Asset) -> int:
         )
     scale: int = 10**decimals
     return int(whole) * scale + int(digits.ljust(decimals, "0") or "0")
+
+
+def split_amount(text: str, symbol: str = NATIVE.symbol) -> tuple[str, str, str]:
+    """Return the digits before and after the point and the unit, as far as they are written. Raises UsageError.
+
+    `symbol` is that of the example of how an amount is written.
+    """
+    match = _AMOUNT.fullmatch(text.strip())
+    if match is None:
+        raise _bad_amount(text, "is not an amount", f'write it as "0.60" or "0.60 {symbol}"')
+    return match[1], match[2] or "", match[3] or ""
 
 
 def _decimals_of(symbol: str, asset: Asset) -> int | None:

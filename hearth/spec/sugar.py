@@ -104,7 +104,7 @@ def _output_dest(spec: dict[str, Any], notes: list[str], problems: list[Problem]
         return
     spec["outputs"] = [{"path": "/out"}]
     if destination != "/out":
-        notes.append(f"output_dest {destination} is not used: the job writes to /out, and hearth job get fetches it")
+        notes.append(f"output_dest {destination} is not used: the job writes to /out; hearth job get JOB fetches it")
 
 
 def _quoted(text: str) -> str:

@@ -132,7 +132,10 @@ class _Builder:
             raise _refuse(self._name, None, f"is not YAML: {error}") from error
         if not isinstance(self._root, dict):
             raise _refuse(
-                self._name, None, "holds no job spec: its top level is not a mapping", "hearth run --dry-run -o yaml"
+                self._name,
+                None,
+                "holds no job spec: its top level is not a mapping",
+                "hearth init writes a job file to start from",
             )
         return self._root, Source(self._name, self._lines)
 

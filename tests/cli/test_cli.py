@@ -10,6 +10,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import pytest
 from hearth import Client
 from hearth.base.errors import UsageError
 from hearth.cli.__main__ import main
-from hearth.cli.leaf import carried
+from hearth.cli.leaf import NO_MARKET, carried
 from hearth.cli.output import Output
 from hearth.cli.root import COMMANDS, EXTENSIONS, extensions, root
 from hearth.client import Client as Real
@@ -36,6 +37,7 @@ from hearth.local.demo import run_demo
 from hearth.local.market import LocalMarket
 from hearth.local.project import convert_file, write_project
 from keeper.manage import Keeping
+from tests.kit.hints import commands_in, faults_in
 from tools import schemas
 from worker.manage import Provider, selftest
 from worker.scaffold import write_settings
@@ -237,8 +239,13 @@ def _texts(node: ast.expr) -> Iterator[str]:
             yield from _texts(value)
 
 
-def _hints() -> Iterator[tuple[str, str]]:
-    """Yield every hint in the sources, and every other text that names a command of ours."""
+@cache
+def _hints() -> list[tuple[str, str]]:
+    """Return every hint in the sources, and every other text that names a command of ours."""
+    return list(_read_hints())
+
+
+def _read_hints() -> Iterator[tuple[str, str]]:
     for folder in ("hearth", "keeper", "worker"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             tree = ast.parse(path.read_text())
@@ -280,7 +287,7 @@ def _unknown(text: str) -> list[str]:
 
 
 def test_hints__every_one_in_the_sources__names_a_command_that_exists() -> None:
-    hints = list(_hints())
+    hints = _hints()
     assert len(hints) > 100
     # What the self-test's programs say.
     faults = [(where, fault) for where, text in hints if where[:18] != "worker/selftest.py" for fault in _unknown(text)]
@@ -299,6 +306,45 @@ def test_hints__a_command_that_does_not_exist__is_noticed() -> None:
     assert _unknown("did you mean hearth job show?") == []
 
 
+def test_hints__every_command_in_the_sources__is_what_click_takes() -> None:
+    found = [(where, fault) for where, text in _hints() for fault in faults_in(text)]
+    assert found == []
+
+
+def test_hints__every_command_that_carries_options__is_what_click_takes_and_means_the_same() -> None:
+    context = root.make_context("hearth", [], resilient_parsing=True)
+    options, pointed = {"--config": "second.toml", "--network": "n.json"}, 0
+    for where, text in _hints():
+        led = carried(context, options, text)
+        assert faults_in(led) == [], where
+        for (path, command, tokens), (_, _, before) in zip(commands_in(led), commands_in(text), strict=True):
+            own = {name for param in command.params for name in param.opts}
+            takes = path.split()[1] not in NO_MARKET
+            added = [name for name in options if takes and name in own and name not in before]
+            assert sorted(tokens) == sorted([*before, *added, *(options[name] for name in added)]), where
+            pointed += bool(added)
+    assert pointed > 100
+
+
+@pytest.mark.parametrize(
+    ("text", "faults"),
+    [
+        ("hearth worker volumes --home --config w.toml /var/x --slots 2", ["unexpected w.toml /var/x"]),
+        ("hearth worker init", ["Missing option '--price'."]),
+        ("sudo hearth worker volumes --slots; or", ["Option '--slots' requires an argument."]),
+        ("hearth init --template none writes one", ["'none' is not one of"]),
+        ("hearth job show JOB; or hearth job get", ["Missing argument 'JOB'."]),
+        ("hearth job show JOB --nonsense", ["No such option: --nonsense"]),
+        ("hearth worker exit --finish in 5 s, hearth worker take JOB later", []),
+        ("hearth worker --help, see hearth worker", []),
+    ],
+)
+def test_hints__command_that_click_refuses__is_noticed(text: str, faults: list[str]) -> None:
+    told = faults_in(text)
+    assert len(told) == len(faults)
+    assert all(fault in one for one, fault in zip(told, faults, strict=True)), told
+
+
 # ---- errors ----
 
 
@@ -313,6 +359,7 @@ def test_hints__a_command_that_does_not_exist__is_noticed() -> None:
         (["submit", "none.yaml"], 7, "NO_SPEC_FILE", "hearth init"),
         (["wallet", "new"], 3, "NO_PASSWORD", "--password-file"),
         (["jobs", "--timeout", "10"], 3, "BAD_CONFIG", "10s"),
+        (["jobs", "--rpc", "notaurl"], 3, "BAD_CONFIG", "use --rpc https://HOST"),
     ],
 )
 def test_main__refused__code_error_and_hint(
@@ -479,13 +526,23 @@ def test_output__control_characters__are_shown_and_not_obeyed(capsys: pytest.Cap
         (
             {"--config": "a b.toml"},
             "hearth worker take 0xab later",
-            "hearth worker take 0xab --config 'a b.toml' later",
+            "hearth worker take --config 'a b.toml' 0xab later",
         ),
-        ({"--config": "b.toml"}, "hearth worker stake AMOUNT, or", "hearth worker stake AMOUNT --config b.toml, or"),
+        ({"--config": "b.toml"}, "hearth worker stake AMOUNT, or", "hearth worker stake --config b.toml AMOUNT, or"),
         (
             {"--config": "b.toml"},
             "hearth worker volumes --size 2GiB",
-            "hearth worker volumes --size 2GiB --config b.toml",
+            "hearth worker volumes --config b.toml --size 2GiB",
+        ),
+        (
+            {"--config": "b.toml"},
+            "sudo /opt/hearth/bin/hearth worker volumes --home /var/lib/hearth --slots 2 --size 20GiB",
+            "sudo /opt/hearth/bin/hearth worker volumes --config b.toml --home /var/lib/hearth --slots 2 --size 20GiB",
+        ),
+        (
+            {"--config": "b.toml"},
+            "hearth worker drain or hearth worker pause",
+            "hearth worker drain --config b.toml or hearth worker pause --config b.toml",
         ),
         ({"--network": "n.json"}, "hearth devnet up", None),
         (
@@ -514,4 +571,4 @@ def test_command__with_another_config_and_network__its_hints_carry_both(
         out, err = capsys.readouterr()
         assert "hearth worker init --network other --config second.toml" in out + err
     assert main(["worker", "status"]) == 3
-    assert "next: hearth worker init\n" in capsys.readouterr().err
+    assert "next: hearth worker init --price RATE --country CODE\n" in capsys.readouterr().err

@@ -81,7 +81,7 @@ def test_follow__chain_goes_back_and_stays_so__says_what_is_locked_and_how_to_po
     reads: Any = Reads([view(1), NotFoundError("there is no job"), NotFoundError("there is no job")])
     with pytest.raises(ChainError, match="nothing is locked for it") as caught:
         list(following.follow(reads, "0x07"))
-    assert caught.value.code == "REORG" and "the same hearth submit again" in caught.value.hint
+    assert caught.value.code == "REORG" and "the same command again" in caught.value.hint
 
 
 def test_follow__silent_to_the_end__says_where_the_money_is_and_what_attaches_again() -> None:

@@ -47,7 +47,7 @@ class Rig:
         self.fails = False
 
     def load(self, path: Path) -> Outer:
-        return sections.check(Outer, sections.read_toml(path, hint="look"), path, hint="look")
+        return sections.check(Outer, sections.read_toml(path, start="look", then="look"), path, then="look")
 
     def adopt(self, new: Outer) -> None:
         if self.fails:

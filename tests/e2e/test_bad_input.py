@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ from hearth.client.posting.sources import resolve_image
 from hearth.local import devnet
 from hearth.storage.stores import FolderStore
 from tests.e2e.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
+from tests.kit.hints import faults_in
 from tests.kit.require import require
 from tests.kit.town import ROOT, Said, Town, check_reports, town
 
@@ -123,6 +125,9 @@ def names(place: Town) -> dict[str, str]:
     second.write_text(running.read_text().replace("/workers/worker", "/workers/second"))
     idle = place.worker_file("worker2")
     poor = folder / "poor.toml"
+    deaf = re.sub(r"(?m)^rpc = .*$", 'rpc = ["http://127.0.0.1:9"]', idle.read_text())
+    (folder / "deaf.toml").write_text(deaf)
+    (folder / "bad.toml").write_text('price = "0,60/h"\nnode = 0\n')
     address = keys.find_key(place.home / "keys", "poor").address
     poor.write_text(idle.read_text().replace(place.session.key("owner").address, address))
     return {
@@ -137,6 +142,8 @@ def names(place: Town) -> dict[str, str]:
         "running_worker": str(running),
         "second_worker": str(second),
         "gone": str(folder / "gone.toml"),
+        "deaf_worker": str(folder / "deaf.toml"),
+        "bad_settings": str(folder / "bad.toml"),
         **{name: str(folder / name) for name in ("password", "wrong_password", "open_password", "weak_password")},
         **{name: str(folder / f"{name}.json") for name in ("other_chain", "other_code", "other_version")},
     }
@@ -162,6 +169,7 @@ def _expect(told: Said, row: Row) -> None:
     assert told.error["code"] == row.error, told.out
     assert row.hint in told.error["hint"], told.out
     assert told.error["message"] and told.error["hint"], told.out
+    assert faults_in(told.error["hint"]) == [], told.out
 
 
 @pytest.mark.parametrize("row", SPEC_ROWS, ids=lambda row: row.name.replace(" ", "-"))
@@ -181,7 +189,7 @@ def test_submit__bad_job_file__refused_and_nothing_lost(place: Town, names: dict
 def test_command__bad_place__refused_and_nothing_lost(place: Town, names: dict[str, str], row: Row) -> None:
     arguments = [part.format(**names) for part in row.command]
     before = _state(place)
-    if row.error == "KEY_IN_USE":
+    if row.error == "KEY_IN_USE" or arguments[:2] == ["worker", "start"]:
         # A worker hardens its process, so it gets one of its own.
         environ = {**os.environ, "HEARTH_HOME": str(place.home), "PYTHONPATH": str(ROOT)}
         done = subprocess.run(
@@ -343,6 +351,22 @@ def test_run__image_by_tag__resolved_to_its_digest_and_a_missing_one_refused(
     told = place.hearth(*command, environ=environ)
     assert (told.code, told.error["code"]) == (2, "NO_IMAGE"), told.out
     assert _state(place) == before
+
+
+def test_worker_doctor__rpc_of_its_file_is_dead__fails_as_the_start_does(place: Town, names: dict[str, str]) -> None:
+    """The network file's own provider answers all the while: it is not the one that the worker would ask."""
+    told = place.hearth("worker", "doctor", "--config", names["deaf_worker"], "--json")
+    rows = {row["name"]: row for row in told.json["checks"]}
+    assert told.code == 3 and rows["rpc"]["level"] == "FAIL", told.out
+    assert "asks http://127.0.0.1:9, rpc in worker.toml, and does not start" in rows["rpc"]["detail"]
+    assert rows["node"]["detail"] == "see rpc"
+
+
+def test_worker_drain__no_worker_runs__says_that_a_start_works_again(place: Town, names: dict[str, str]) -> None:
+    told = place.hearth("worker", "drain", "--config", names["idle_worker"])
+    assert told.code == 0 and told.out.startswith("no worker runs here, so that there is nothing to end\n  next: ")
+    assert "it will read this" in place.hearth("worker", "pause", "--config", names["idle_worker"]).out
+    assert place.hearth("worker", "resume", "--config", names["idle_worker"]).code == 0
 
 
 # ---- moments in the middle ----

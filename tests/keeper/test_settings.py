@@ -81,7 +81,7 @@ def test_parse__smallest_file__is_a_dry_run_at_no_loss() -> None:
         ({"work": {"burst": 0}}, "work.burst"),
         ({"work": {"ack_share_bps": 10_001}}, "work.ack_share_bps"),
         ({"account": {"keystore": "k", "password_file": "p", "payee": "0x12"}}, "account.payee"),
-        ({"account": {"keystore": "k"}}, "account.password_file: Field required"),
+        ({"account": {"keystore": "k"}}, "account.password_file: it is missing"),
         ({"limits": {"max_gas_price": "50"}}, 'write "200 gwei"'),
         ({"limits": {"max_failures": 0}}, "limits.max_failures"),
         ({"metrics": {"listen": "9465"}}, "is not HOST:PORT"),

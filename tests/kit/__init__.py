@@ -22,6 +22,7 @@ A real chain
 No chain
     build     terms, nodes, specs and networks: a test names what it is about
     scripted  `ScriptedMarket`, typed reads of contracts that answer what a test lets them
+    hints     the commands that a hint names, read as click reads them
     http      servers on loopback that answer as a test says, by TLS too
     liars     JSON-RPC providers that lie, break or stall
 

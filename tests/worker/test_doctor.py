@@ -11,11 +11,13 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.chain import keys
+from hearth.chain.rpc import Web3Chain
+from hearth.cli.leaf import GLOBALS, Run
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Node, Runtime
-from hearth.protocol.units import GIB, Asset, amount_at_least
+from hearth.protocol.units import GIB, Asset, amount_at_least, format_amount, show_amount
 from tests.kit import build
 from tests.kit.exchange import PASSWORD
 from tests.kit.fake_chain import FakeChain
@@ -24,7 +26,9 @@ from tests.worker.runtimes.test_docker_request import GOOD_INFO, GOOD_VERSION
 from tests.worker.test_settings import changed
 from worker import doctor, gpu, settings
 from worker.build import sandboxes_of
+from worker.commands import _show_checks
 from worker.gpu import GpuInfo, GpuProbe
+from worker.manage import _row, _wall
 from worker.runtimes.base import Check, Level
 from worker.runtimes.docker_engine import judge_engine
 from worker.runtimes.profiles import DOCKER_PROFILE, SELFTEST, WASM_PROFILE, State
@@ -300,6 +304,8 @@ def test_look_at_gas__some_days_worth__says_how_long_it_lasts_and_sends_the_rest
         (101, {}, "WARN", "nothing new is taken"),
         (201, {}, "FAIL", "beats and submits wait"),
         (1, {"gas": settings.Gas(max_per_day="0.000001")}, "FAIL", "a day of beats costs"),
+        # By the tip too, which is a tenth here: a day of beats and leases is 0.00047 and a tenth.
+        (1, {"gas": settings.Gas(max_per_day="0.00001")}, "FAIL", "at 1.1 gwei: it lasts "),
     ],
 )
 def test_look_at_gas_limits__what_keeps_beats_back__is_said_with_its_key(
@@ -311,6 +317,57 @@ def test_look_at_gas_limits__what_keeps_beats_back__is_said_with_its_key(
     (row,) = doctor.look_at_gas_limits(keyed.model_copy(update=changes), Market(chain, build.network(chain)))
     assert row.level.value == level and says in row.detail
     assert ("hearth worker reload" in row.fix) == (level != "PASS")
+
+
+def test_look_at_gas_limits__budget_between_beats_and_a_day__is_the_sum_of_the_row_above(
+    keyed: settings.Settings,
+) -> None:
+    chain = FakeChain()
+    market = Market(chain, build.network(chain))
+    day = doctor.gas_of_a_day(keyed, market)
+    assert day.price == chain.base_fee + chain.priority_fee and day.beats < day.all
+    (above,) = doctor.look_at_gas(keyed, market)
+    assert f"which take {show_amount(30 * day.all, ETH)} at 1.1 gwei" in above.detail
+    for wei, level in ((day.all, "PASS"), (day.all - 1, "WARN"), (day.beats, "WARN"), (day.beats - 1, "FAIL")):
+        limited = keyed.model_copy(update={"gas": settings.Gas(max_per_day=format_amount(wei, ETH))})
+        (row,) = doctor.look_at_gas_limits(limited, market)
+        assert row.level.value == level, wei
+        assert ("it lasts 23h of 24h" in row.detail) == (level != "PASS")
+
+
+@pytest.mark.net
+def test_diagnose__rpc_of_the_settings_is_dead__fails_once_and_names_who_was_asked(keyed: settings.Settings) -> None:
+    dead = keyed.model_copy(update={"rpc": ("http://127.0.0.1:1/v1/key",)})
+    chain = FakeChain()
+    network = build.network(chain)
+    port = Web3Chain(dead.rpc, chain_id=network.chain_id, genesis_hash=network.genesis_hash, attempts=1)
+    rows = {row.name: row for row in doctor.diagnose(dead, network, port, keyed.home)}
+    assert rows["rpc"].level is Level.FAIL and "asks http://127.0.0.1:1/..., rpc in worker.toml" in rows["rpc"].detail
+    assert rows["rpc"].fix == "mend rpc in worker.toml, then hearth worker doctor"
+    for name in ("gas", "gas limits", "node"):
+        assert (rows[name].level, rows[name].detail, rows[name].fix) == (Level.FAIL, "see rpc", "")
+
+
+def test_diagnose__runtime_that_the_engine_does_not_know__is_told_once(
+    keyed: settings.Settings, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    why = "the engine has no runtime kata"
+    monkeypatch.setattr(
+        doctor, "look_at_docker", lambda *_: [Check("docker", Level.FAIL, f"docker.runtime: {why}", "register it")]
+    )
+    chain = FakeChain()
+    found = doctor.diagnose(keyed, build.network(chain), chain, keyed.home)
+    rows = {row.name: row for row in found}
+    for name in ("offer", "accept", "machine"):
+        assert (rows[name].level, rows[name].detail) == (Level.FAIL, "see docker")
+    walls = [wall for wall in doctor.walls_of(keyed, found) if wall.runtime == "docker"]
+    _show_checks(
+        Run(dict.fromkeys(GLOBALS)),
+        {"schema": "hearth.doctor/1", "result": "FAIL", "checks": [_row(row) for row in found]},
+        [_wall(wall) for wall in walls],
+    )
+    shown = capsys.readouterr().out
+    assert shown.count(why) == 1 and shown.count("cannot be seen  see docker\n") > 5
 
 
 def test_look_at_gas_limits__token_whose_price_nobody_said__warns(keyed: settings.Settings) -> None:

@@ -51,7 +51,7 @@ def test_parse__patterns_of_images__are_read(pattern: str) -> None:
     assert found.accept.images == found.accept.refuse_images == (pattern,)
 
 
-@pytest.mark.parametrize("text", ["5", "0.01 BTC", "free"])
+@pytest.mark.parametrize("text", ["5", "0.01 BTC"])
 def test_min_pay__bad_amount__is_refused_once_the_asset_is_known(text: str) -> None:
     found = settings.parse(changed(accept__min_pay=text), Path("w"))
     if text == "5":
@@ -107,12 +107,13 @@ def test_docker_of__settings__are_the_rules_for_images(tmp_path: Path) -> None:
 def test_load__no_file__names_the_next_command(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"there is no .*absent\.toml") as caught:
         settings.load(tmp_path / "absent.toml")
-    assert (caught.value.code, caught.value.hint) == ("NO_CONFIG", "hearth worker init")
+    assert (caught.value.code, caught.value.hint) == ("NO_CONFIG", "hearth worker init --price RATE --country CODE")
 
 
 def test_load__broken_toml__names_the_line(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="line 2"):
+    with pytest.raises(ConfigError, match="line 2") as caught:
         read(tmp_path, "\nnode = = 3")
+    assert caught.value.hint == f"mend {tmp_path / 'worker.toml'}, then hearth worker doctor"
 
 
 @pytest.mark.parametrize("text", ["a = " + "[" * 5_000, "a = " + "9" * 5_000], ids=["deep", "digits"])
@@ -159,7 +160,25 @@ def test_load__toml_that_its_reader_cannot_hold__refused_by_name(tmp_path: Path,
         ({"metrics__listen": "9464"}, "is not HOST:PORT"),
         ({"metrics__listen": "localhost:70000"}, "is not HOST:PORT"),
         ({"max_gas_price": "5"}, 'write "200 gwei"'),
-        ({"node": 0}, "node"),
+        ({"node": 0}, "node: 0 is below 1"),
+        ({"accept__min_pay": "free"}, 'accept.min_pay: "free" is not an amount'),
+        ({"accept__min_price": "1.20"}, 'accept.min_price: "1.20" is not a rate: it names no time unit'),
+        ({"offer__price": "0,60/h"}, 'offer.price: "0,60" is not an amount (write it as "0.60"'),
+        ({"gas__max_loss": "any"}, 'gas.max_loss: "any" is not an amount'),
+        ({"gas__coin": "dear"}, 'gas.coin: "dear" is not an amount'),
+        ({"withdraw_at": "-1"}, 'withdraw_at: "-1" is not an amount'),
+        ({"accept__min_pay": 0.1}, 'accept.min_pay: 0.1 is no text: write "0.1"'),
+        ({"withdraw_at": True}, "withdraw_at: true is no text"),
+        ({"home": 5}, "home: 5 is no path: write it in quotes"),
+        ({"offer__slots": "x"}, 'offer.slots: "x" is no whole number'),
+        ({"offer__cores": 2.5}, "offer.cores: 2.5 is no whole number"),
+        ({"accept__confirmations": 5000}, "accept.confirmations: 5000 is above 1000"),
+        ({"accept__gpu_only": "maybe"}, 'accept.gpu_only: "maybe" is neither true nor false'),
+        ({"offer__runtimes": "docker"}, 'offer.runtimes: "docker" is no list: write ["docker"]'),
+        ({"log_level": "loud"}, 'log_level: "loud" is none of "debug", "info", "warning" or "error"'),
+        ({"account": 3}, "account: 3 is no section: its keys stand below [account]"),
+        ({"offer__gpus": 3}, 'offer.gpus: 3 is none of "all" or "none", and no list of texts'),
+        ({"accept__min_pay": "9" * 5_000 + "x"}, "accept.min_pay"),
     ],
 )
 def test_parse__bad_field__is_named_with_what_would_be_right(changes: dict[str, Any], message: str) -> None:
@@ -169,12 +188,27 @@ def test_parse__bad_field__is_named_with_what_would_be_right(changes: dict[str, 
     assert message in caught.value.message
     assert caught.value.message.startswith("worker.toml: ")
     assert caught.value.exit_code == 3
+    assert caught.value.hint == "mend it in worker.toml, then hearth worker doctor"
+    assert "Input should" not in caught.value.message
 
 
-def test_parse__several_faults__names_them_all() -> None:
+def test_parse__several_faults__names_them_all_a_line_each() -> None:
+    data = changed(node=0, offer__gpus=[3], offer__price="0,60/h", accept__min_pay=0.1)
+    del data["network"], data["account"]
     with pytest.raises(ConfigError) as caught:
-        settings.parse(changed(node=0, offer__slots=0), Path("worker.toml"))
-    assert len(caught.value.details["problems"]) == 2
+        settings.parse(data, Path("bad.toml"))
+    assert caught.value.details["problems"] == [
+        "network: it is missing",
+        "node: 0 is below 1",
+        "account: it is missing",
+        'offer.price: "0,60" is not an amount (write it as "0.60" or "0.60 ETH")',
+        'offer.gpus: [3] is none of "all" or "none", and no list of texts',
+        'accept.min_pay: 0.1 is no text: write "0.1"',
+    ]
+    first, *lines = caught.value.message.splitlines()
+    assert first == "bad.toml: 6 things are wrong"
+    assert lines == [f"  {problem}" for problem in caught.value.details["problems"]]
+    assert caught.value.hint == "mend them in bad.toml, then hearth worker doctor"
 
 
 @pytest.mark.parametrize("price", ["1.20", "free", "0/h", "-1/h", "0.0000000000000000001/h"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pwd
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +13,11 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import free_bytes
+from hearth.cli.leaf import carried
+from hearth.cli.root import root
 from hearth.protocol.types import JobId
 from tests.kit.disks import MIB, fill, need_mounts
+from tests.kit.hints import faults_in
 from tests.worker.test_doctor import levels, told
 from worker import doctor, volumes
 from worker.attempt.folder import Folders
@@ -112,7 +116,12 @@ def test_make__volume_that_lost_mount_and_blocks__is_mended(home: Path, tmp_path
     rows = doctor.look_at_volumes(told(tmp_path, home=str(home)))
     assert [row.level.value for row in rows] == ["WARN", "WARN"]
     assert "not mounted" in rows[0].detail and "not allocated" in rows[1].detail
-    assert rows[0].fix.startswith(f"sudo hearth worker volumes --home {home} --slots 1 --size 256MiB")
+    program = Path(sys.executable).with_name("hearth")  # sudo would not find it by its name
+    assert rows[0].fix.startswith(f"sudo {program} worker volumes --home {home} --slots 1 --size 256MiB")
+    context = root.make_context("hearth", [], resilient_parsing=True)
+    for row in rows:
+        led = carried(context, {"--config": "w.toml"}, row.fix)
+        assert "volumes --config w.toml --home" in led and faults_in(led) == []
     (mended,) = volumes.make(home, 1, SIZE, "root")
     assert mended.mounted and not mended.sparse
     assert levels(doctor.look_at_volumes(told(tmp_path, home=str(home)))) == {"volumes": "PASS"}
@@ -146,6 +155,8 @@ def test_make__what_cannot_be__is_refused_before_a_file_is_made(
         volumes.make(home, 1, size, user)
     assert caught.value.code == code
     assert volumes.volumes_of(home) == []
+    if size == MIB:
+        assert caught.value.hint.endswith(f"volumes --home {home} --slots 1 --size 256MiB, or more")
 
 
 def test_make__another_size__names_the_way(home: Path) -> None:
@@ -161,7 +172,7 @@ def test_make_remove__worker_that_runs__is_not_disturbed(home: Path) -> None:
         for act in (lambda: volumes.make(home, 1, SIZE, "root"), lambda: volumes.remove(home)):
             with pytest.raises(ConfigError) as caught:
                 act()
-            assert caught.value.code == "HOME_IN_USE"
+            assert caught.value.code == "HOME_IN_USE" and caught.value.hint.startswith("hearth worker drain")
 
 
 def test_make__not_root__says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
