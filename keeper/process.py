@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from hearth.base.files import make_private
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.config.settings import Settings as Outer
 from hearth.config.settings import open_network, rpc_urls
 from hearth.daemon.logs import set_level
@@ -27,10 +27,10 @@ STALL_SECONDS: Final = 180.0
 """Without the end of a cycle for this long, /healthz asks for a restart."""
 
 
-def port_of(settings: Settings, network: Network) -> Web3Chain:
+def port_of(settings: Settings, network: Network) -> RpcChain:
     """Return the port to the chain, which asks nobody yet."""
     outer = Outer(home=settings.home, network=settings.network, rpc=settings.rpc)
-    return Web3Chain(
+    return RpcChain(
         rpc_urls(outer, network),
         chain_id=network.chain_id,
         genesis_hash=network.genesis_hash,

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import GWEI, SenderConfig, Sent
 from hearth.client.money import address_of
 from hearth.client.session import MAX_FEE
@@ -69,7 +69,7 @@ def cli(
 ) -> None:
     """Deploy the market's contracts, read everything back, write the network file."""
     path = (folder / f"{name}.json").absolute()
-    port = Web3Chain([provider.http_uri], timeout=30.0)
+    port = RpcChain([provider.http_uri], timeout=30.0)
     asset = Asset(symbol, decimals, token and address_of(token))
     wish = Wish(name, PROFILES[profile], asset, address_of(treasury))
     if not force and find_deployed(wish, port, path) is not None:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from hearth.chain.port import Call
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.client.session import MAX_FEE
 from hearth.config.settings import load_settings
 from hearth.daemon.signer import sender_config
@@ -28,7 +28,7 @@ POLICY_FIELDS = tuple(f.name for f in fields(Policy) if f.name != "version")
 
 def open_market(provider: Any, folder: Path, name: str) -> Market:
     """Open the market of a network file on ape's provider. Raises ChainError for a wrong chain or other contracts."""
-    market = Market(Web3Chain([provider.http_uri], timeout=30.0), load_network(folder / f"{name}.json"))
+    market = Market(RpcChain([provider.http_uri], timeout=30.0), load_network(folder / f"{name}.json"))
     market.check()
     return market
 

@@ -17,7 +17,7 @@ from hearth.base.errors import ChainError, ConfigError
 from hearth.base.files import Spare, make_private
 from hearth.chain.keys import SignerLock
 from hearth.chain.providers import OnFault
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import SenderConfig
 from hearth.config.settings import asset_of, load_settings
 from hearth.config.settings import open_network as open_chosen
@@ -126,7 +126,7 @@ def _adopt(
     worker: Worker,
     changes: Mapping[str, Any],
     config_for: Callable[[Settings], Config],
-    port_for: Callable[[Settings], Web3Chain],
+    port_for: Callable[[Settings], RpcChain],
     new: Settings,
 ) -> None:
     """Take up the live keys of new settings. Raises HearthError, with nothing taken up."""
@@ -158,9 +158,9 @@ def market_of(settings: Settings, network: Network, rpc_timeout: float, on_fault
     return market
 
 
-def port_of(settings: Settings, network: Network, rpc_timeout: float, on_fault: OnFault) -> Web3Chain:
+def port_of(settings: Settings, network: Network, rpc_timeout: float, on_fault: OnFault) -> RpcChain:
     """Return the port to the chain, which asks nobody yet."""
-    return Web3Chain(
+    return RpcChain(
         settings.rpc or network.rpc,
         rpc_timeout,
         chain_id=network.chain_id,

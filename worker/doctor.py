@@ -21,7 +21,7 @@ from hearth.base.files import check_private, free_bytes
 from hearth.base.urls import redact_url
 from hearth.chain import keys
 from hearth.chain.port import Block, ChainPort
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.client.standing import waits_of
 from hearth.config.settings import asset_of
 from hearth.daemon.chain_clock import GAPS, MAX_SKEW_SECONDS, ChainClock
@@ -392,7 +392,7 @@ def _look_at_providers(urls: Sequence[str], network: Network) -> list[Check]:
         rows = [Check("rpc providers", Level.PASS, f"{len(urls)} are configured")]
     for url in urls:
         try:
-            Web3Chain([url], attempts=1, chain_id=network.chain_id, genesis_hash=network.genesis_hash).verify()
+            RpcChain([url], attempts=1, chain_id=network.chain_id, genesis_hash=network.genesis_hash).verify()
         except ChainError as error:
             rows.append(Check("rpc providers", Level.WARN, error.message, "take it out of rpc, or mend it"))
     return rows

@@ -101,13 +101,13 @@ class Provider:
 
     def _port(self) -> ChainPort:
         """Return the port to the chain by those whom a worker of these settings asks, the client's where none is."""
-        from hearth.chain.rpc import Web3Chain
+        from hearth.chain.rpc import RpcChain
 
         session, urls = self.session, self.settings.rpc
         if not urls:
             return session.unchecked_market.port
         network, timeout = session.network, min(20.0, float(session.settings.timeout))
-        return Web3Chain(urls, timeout, chain_id=network.chain_id, genesis_hash=network.genesis_hash)
+        return RpcChain(urls, timeout, chain_id=network.chain_id, genesis_hash=network.genesis_hash)
 
     # ---- the owner's actions ----
 

@@ -34,7 +34,7 @@ from hearth.base.failpoints import fp
 from hearth.base.files import NO_ROOM, replace_text
 from hearth.base.text import plain
 from hearth.chain.port import Block, reason_of
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import TOO_DEAR, Sender, SenderConfig
 from hearth.chain.tx_journal import TxState
 from hearth.client.standing import stake_command
@@ -266,10 +266,10 @@ class Worker:
         metrics.counted("faults", "Attempts ended by an exception that no rule foresees", lambda: executor.faults)
         metrics.counted("reorgs", "Reorganisations met", lambda: watcher.reorgs)
 
-    def take_up(self, told: Told, paying: SenderConfig, bounds: Bounds, port: Web3Chain | None) -> None:
+    def take_up(self, told: Told, paying: SenderConfig, bounds: Bounds, port: RpcChain | None) -> None:
         """Work by other settings from now on; `port` knows other providers of the same chain, None for the same."""
         if port is not None:
-            assert isinstance(self._market.port, Web3Chain)
+            assert isinstance(self._market.port, RpcChain)
             self._market.port.ask_instead(port)
         self.sender.config = paying
         told.disk.keep(told.settings.reserve_bytes)

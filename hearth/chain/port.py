@@ -1,7 +1,7 @@
 """The narrow port through which every part of Hearth reads and writes the chain.
 
 Addresses are lower-case hex strings with 0x, hashes are 32 bytes, amounts are base units, times chain seconds.
-`Web3Chain` (hearth.chain.rpc) talks JSON-RPC; unit tests of what lies above the port have a scripted chain.
+`RpcChain` (hearth.chain.rpc) talks JSON-RPC; unit tests of what lies above the port have a scripted chain.
 """
 
 from __future__ import annotations

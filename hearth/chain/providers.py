@@ -82,7 +82,7 @@ class Provider:
 
 
 class Providers:
-    """Ask `urls`, in order of preference. The parameters are those of `Web3Chain`."""
+    """Ask `urls`, in order of preference. The parameters are those of `RpcChain`."""
 
     def __init__(
         self,

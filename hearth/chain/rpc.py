@@ -37,7 +37,7 @@ MAX_SPAN: Final = 10_000
 _GROW_AFTER: Final = 8
 
 
-class Web3Chain:
+class RpcChain:
     """Read and write one chain through `urls`, in order of preference.
 
     `chain_id` and `genesis_hash` pin the chain: a provider that serves another one is set aside, and where none ever
@@ -75,7 +75,7 @@ class Web3Chain:
         self._max_span = self._span = max_span
         self._smooth = 0
 
-    def ask_instead(self, other: Web3Chain) -> None:
+    def ask_instead(self, other: RpcChain) -> None:
         """Ask from now on those that `other` asks, which must be of the same chain; what was learnt of the old goes."""
         self._providers = other._providers
         self._span, self._smooth = self._max_span, 0

@@ -16,7 +16,7 @@ from hearth.base.errors import ChainError, RefusedError
 if TYPE_CHECKING:
     from web3.types import RPCEndpoint, RPCError, RPCResponse
 
-    from hearth.chain.rpc import Web3Chain
+    from hearth.chain.rpc import RpcChain
 
 REVERTED: Final = 3
 """The JSON-RPC error code of a call that a contract refused."""
@@ -25,7 +25,7 @@ REVERTED: Final = 3
 class PortProvider(BaseProvider):
     """Send what web3 asks through a chain port. Its requests raise ChainError where no provider answers."""
 
-    def __init__(self, chain: Web3Chain) -> None:
+    def __init__(self, chain: RpcChain) -> None:
         super().__init__()
         self._chain = chain
 

@@ -73,11 +73,11 @@ class Client:
         """
         from web3 import Web3
 
-        from hearth.chain.rpc import Web3Chain
+        from hearth.chain.rpc import RpcChain
         from hearth.chain.web3_provider import PortProvider
 
         port = self.session.market.port
-        if not isinstance(port, Web3Chain):
+        if not isinstance(port, RpcChain):
             raise TypeError(f"{type(port).__name__} speaks no JSON-RPC")
         return Web3(PortProvider(port))
 

@@ -99,13 +99,13 @@ class Session:
 
     @cached_property
     def unchecked_market(self) -> Market:
-        from hearth.chain.rpc import Web3Chain
+        from hearth.chain.rpc import RpcChain
         from hearth.market.reads import Market
 
         network = self.network
         port = self._given_port
         if port is None:
-            port = Web3Chain(
+            port = RpcChain(
                 rpc_urls(self.settings, network),
                 chain_id=network.chain_id,
                 genesis_hash=network.genesis_hash,

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, Final
 from hearth.base.errors import ChainError, ConfigError, HearthError
 from hearth.base.files import replace_text
 from hearth.chain.port import Call
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
 from hearth.client.session import MAX_FEE
@@ -194,7 +194,7 @@ def up(
 
 def _up(home: Path, port: int, block_time: int, erc20: bool, host: str, name: str, timeout: float) -> Devnet:
     url = f"http://{host}:{port}"
-    chain = Web3Chain([url], timeout=10.0, attempts=2)
+    chain = RpcChain([url], timeout=10.0, attempts=2)
     process = _running(home)
     if process is not None and process.port != port:
         raise ConfigError(
@@ -262,13 +262,13 @@ def status(home: Path, *, host: str = "127.0.0.1") -> DevnetStatus:
     url = f"http://{host}:{process.port}"
     files = sorted((home / "networks").glob("*.json"))
     try:
-        head: int | None = Web3Chain([url], timeout=3.0, attempts=1).head().number
+        head: int | None = RpcChain([url], timeout=3.0, attempts=1).head().number
     except ChainError:
         head = None
     return DevnetStatus(True, process.pid, url, head, files[0] if files else None)
 
 
-def fund(chain: Web3Chain, network: Network, address: str, *, wei: int = 0, tokens: int = 0) -> list[str]:
+def fund(chain: RpcChain, network: Network, address: str, *, wei: int = 0, tokens: int = 0) -> list[str]:
     """Give an account native coin and, on an ERC-20 devnet, base units of the token; both are added.
 
     Returns the hashes of the mined transactions. Raises ChainError.
@@ -384,7 +384,7 @@ def _start(home: Path, host: str, port: int, block_time: int) -> _Process:
     return process
 
 
-def _wait_ready(home: Path, chain: Web3Chain, process: _Process, timeout: float) -> None:
+def _wait_ready(home: Path, chain: RpcChain, process: _Process, timeout: float) -> None:
     end = time.monotonic() + timeout
     while True:
         try:
@@ -403,7 +403,7 @@ def _wait_ready(home: Path, chain: Web3Chain, process: _Process, timeout: float)
         time.sleep(0.05)
 
 
-def _answers(home: Path, chain: Web3Chain, process: _Process, timeout: float) -> bool:
+def _answers(home: Path, chain: RpcChain, process: _Process, timeout: float) -> bool:
     """Wait until a chain that was found answers; False where it ended instead, as one that was just killed does."""
     try:
         _wait_ready(home, chain, process, timeout)
@@ -477,7 +477,7 @@ def _logged(home: Path) -> list[_Logged]:
     return blocks
 
 
-def _lost(logged: Sequence[_Logged], chain: Web3Chain) -> Lost | None:
+def _lost(logged: Sequence[_Logged], chain: RpcChain) -> Lost | None:
     """Compare what the log tells with what the chain holds; what is lost is always the newest part."""
 
     def gone(block: _Logged) -> bool:
@@ -493,7 +493,7 @@ def _lost(logged: Sequence[_Logged], chain: Web3Chain) -> Lost | None:
 # ---- the market on it ----
 
 
-def _existing(path: Path, chain: Web3Chain, erc20: bool) -> Network | None:
+def _existing(path: Path, chain: RpcChain, erc20: bool) -> Network | None:
     """Return the market that the network file names, None where this chain does not hold it.
 
     Raises ConfigError where it holds one of the other asset.
@@ -516,7 +516,7 @@ def _existing(path: Path, chain: Web3Chain, erc20: bool) -> Network | None:
     return network
 
 
-def _deploy(home: Path, chain: Web3Chain, url: str, name: str, erc20: bool) -> Network:
+def _deploy(home: Path, chain: RpcChain, url: str, name: str, erc20: bool) -> Network:
     deployer = account(DEPLOYER)
     genesis = chain.genesis_hash()
     journal = TxJournal(
@@ -549,7 +549,7 @@ def token_artifact() -> dict[str, Any]:
     return found
 
 
-def _deploy_token(chain: Web3Chain, sender: Sender) -> Asset:
+def _deploy_token(chain: RpcChain, sender: Sender) -> Asset:
     from hearth.base.abi import encode
 
     code = bytes.fromhex(token_artifact()["bytecode"][2:])
@@ -575,7 +575,7 @@ def _minting(token: str, to: str, amount: int) -> dict[str, str]:
     return {"from": account(FAUCET).address, "to": token, "data": "0x" + data.hex()}
 
 
-def _send_unlocked(chain: Web3Chain, requests: Sequence[Mapping[str, str]]) -> list[str]:
+def _send_unlocked(chain: RpcChain, requests: Sequence[Mapping[str, str]]) -> list[str]:
     """Send transactions of the faucet, which the local chain signs for, and wait until they are mined."""
     sent = [str(chain.rpc("eth_sendTransaction", request)) for request in requests]
     end = time.monotonic() + 30

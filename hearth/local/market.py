@@ -76,7 +76,7 @@ class LocalMarket:
         pays in a test token, FUND_TOKENS. Raises ConfigError NO_DEVNET, UsageError BAD_ADDRESS, BAD_AMOUNT.
         """
         from hearth.chain.keys import find_key
-        from hearth.chain.rpc import Web3Chain
+        from hearth.chain.rpc import RpcChain
         from hearth.client.money import recipient, sent_asset
         from hearth.local import devnet
         from hearth.protocol.units import NATIVE, format_amount, parse_amount
@@ -89,7 +89,7 @@ class LocalMarket:
                 hint="hearth devnet up",
                 code="NO_DEVNET",
             )
-        network, chain = session.network, Web3Chain([running.url])
+        network, chain = session.network, RpcChain([running.url])
         if network.genesis_hash != chain.genesis_hash():
             raise ConfigError(
                 f"{network.name} is not the local chain of {session.settings.home}: nobody gives its money away",

@@ -18,7 +18,7 @@ from eth_utils.crypto import keccak
 
 from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
 from hearth.chain.port import Call, Fees
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import GWEI, Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
 from hearth.client.session import MAX_FEE
@@ -54,7 +54,7 @@ class Client:
     """One client's chain, and an account on it that nobody else uses."""
 
     name: str
-    chain: Web3Chain
+    chain: RpcChain
     account: LocalAccount
 
     def sign(self, **changes: Any) -> bytes:
@@ -78,7 +78,7 @@ class Place:
     accounts: list[LocalAccount]
 
 
-def _accounts(chain: Web3Chain, count: int) -> list[LocalAccount]:
+def _accounts(chain: RpcChain, count: int) -> list[LocalAccount]:
     """Make accounts and give them coins, in one block."""
     made: list[LocalAccount] = [Account.create() for _ in range(count)]
     nonce = chain.nonce(FAUCET.address, pending=True)
@@ -96,19 +96,19 @@ ACCOUNTS = 40
 def anvil() -> Iterator[Place]:
     need_anvil()
     with bare_chain("--chain-id", str(CHAIN_ID), "--block-time", "1") as url:
-        yield Place("anvil", url, _accounts(Web3Chain([url]), ACCOUNTS))
+        yield Place("anvil", url, _accounts(RpcChain([url]), ACCOUNTS))
 
 
 @pytest.fixture(scope="module")
 def geth() -> Place:
     url = shared_chain()
-    return Place("geth", url, _accounts(Web3Chain([url]), ACCOUNTS))
+    return Place("geth", url, _accounts(RpcChain([url]), ACCOUNTS))
 
 
 @pytest.fixture(params=["anvil", "geth"])
 def client(request: pytest.FixtureRequest) -> Client:
     place: Place = request.getfixturevalue(request.param)
-    return Client(place.name, Web3Chain([place.url], attempts=1), place.accounts.pop())
+    return Client(place.name, RpcChain([place.url], attempts=1), place.accounts.pop())
 
 
 ON_GETH = pytest.mark.parametrize("client", ["geth"], indirect=True)

@@ -20,7 +20,7 @@ from hearth.base.errors import ChainError, ConfigError
 from hearth.chain import answers, endpoint
 from hearth.chain.answers import ProviderFailed
 from hearth.chain.endpoint import Endpoint
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from tests.chain.test_rpc import Provider, Rpc, block_json, serving
 from tests.kit import liars
 from tests.kit.http import answering, certified, send
@@ -64,7 +64,7 @@ def test_head__one_of_two_breaks_a_bound__the_other_answers_and_the_fault_is_nam
     liar: Liar, honest: Provider
 ) -> None:
     heard: list[tuple[str, str]] = []
-    chain = Web3Chain(
+    chain = RpcChain(
         [liar.url, honest.url], SECONDS, chain_id=31337, on_fault=lambda name, why: heard.append((name, why))
     )
     assert chain.head().number == 7
@@ -77,7 +77,7 @@ def test_head__one_of_two_breaks_a_bound__the_other_answers_and_the_fault_is_nam
 
 def test_chain_id__only_a_hostile_provider__is_an_error_that_may_pass_or_a_named_wrong_chain(liar: Liar) -> None:
     with pytest.raises(ChainError) as caught:
-        Web3Chain([liar.url], SECONDS, chain_id=31337, attempts=1).chain_id()
+        RpcChain([liar.url], SECONDS, chain_id=31337, attempts=1).chain_id()
     wrong = liar.lies == [liars.serves_another_chain]
     assert caught.value.retryable is not wrong and (caught.value.code == "WRONG_CHAIN") is wrong
 
@@ -154,7 +154,7 @@ def test_logs__more_than_an_answer_may_have__are_asked_for_in_halves(
 
     honest.on("eth_getLogs", lambda q: [log_json(n) for n in range(int(q["fromBlock"], 16), int(q["toBlock"], 16) + 1)])
     monkeypatch.setattr(endpoint, "MAX_LOGS", 2_000)
-    chain = Web3Chain([honest.url], 5)
+    chain = RpcChain([honest.url], 5)
     assert [log.block_number for log in chain.logs([ADDRESS], from_block=0, to_block=40)] == list(range(41))
     assert chain.counts["halved"] > 0
 

@@ -11,7 +11,7 @@ from eth_utils.address import to_checksum_address
 
 from hearth.base.errors import ChainError, FundsError, HearthError, RefusedError
 from hearth.chain.port import Block, Call, ChainPort, refused
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.local import devnet
 from tests.kit.anvil import bare_chain, need_anvil
 from tests.kit.fake_chain import Event, FakeChain, Fault, bloom_of, decode_raw
@@ -59,7 +59,7 @@ class Fake(Node):
 
 class Real(Node):
     def __init__(self, url: str) -> None:
-        self.web3 = Web3Chain([url], timeout=10, attempts=1)
+        self.web3 = RpcChain([url], timeout=10, attempts=1)
         self.port = self.web3
 
     def mine(self, count: int = 1) -> None:

@@ -16,7 +16,7 @@ from hearth.base.errors import ChainError
 from hearth.chain.endpoint import Endpoint
 from hearth.chain.follow import Cursor, Tick
 from hearth.chain.port import hex_of
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from tests.kit.anvil import bare_chain, need_anvil
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(120)]
@@ -50,7 +50,7 @@ class Forks(NamedTuple):
     address: str
 
 
-def mine(chain: Web3Chain, address: str | None, *events: int) -> list[bytes]:
+def mine(chain: RpcChain, address: str | None, *events: int) -> list[bytes]:
     """Mine one block with some events, or with the contract itself; return the transactions."""
     (sender,) = chain.rpc("eth_accounts")
     sent = []
@@ -72,7 +72,7 @@ def trunk() -> Iterator[Trunk]:
     """Mine the old chain."""
     need_anvil()
     with bare_chain(*COMMON) as url:
-        chain = Web3Chain([url])
+        chain = RpcChain([url])
         (made,) = mine(chain, None, 0)
         receipt = chain.receipt(made)
         assert receipt is not None and receipt.contract is not None
@@ -89,7 +89,7 @@ def forks(request: pytest.FixtureRequest, trunk: Trunk) -> Iterator[Forks]:
     """Mine a new chain that has all but some of the old one's blocks, and others after them."""
     back, again = request.param
     with bare_chain(*COMMON) as url:
-        chain = Web3Chain([url])
+        chain = RpcChain([url])
         chain.rpc("anvil_loadState", trunk.states[HEIGHT - back])
         for block in range(HEIGHT - back + 1, HEIGHT - back + 1 + again):
             mine(chain, trunk.address, *events_of(block, 1))
@@ -116,7 +116,7 @@ class Daemon:
 
     def __init__(self, forks: Forks) -> None:
         self.switch = Switch(forks)
-        port = Web3Chain([forks.old], sleep=lambda _: None)
+        port = RpcChain([forks.old], sleep=lambda _: None)
         port._providers._all[0].endpoint = self.switch  # type: ignore[assignment]
         self.now = 0.0
         self.cursor = Cursor(port, [forks.address], 0, depth=DEPTH, span=10, clock=lambda: self.now)
@@ -149,7 +149,7 @@ class Daemon:
 
 
 def truth(url: str, address: str) -> dict[Row, bytes]:
-    chain = Web3Chain([url])
+    chain = RpcChain([url])
     logs = chain.logs([address], from_block=0, to_block=chain.head().number)
     return {(log.block_hash, log.log_index): log.topics[0] for log in logs}
 

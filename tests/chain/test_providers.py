@@ -14,7 +14,7 @@ from eth_utils.crypto import keccak
 from hearth.base.errors import ChainError
 from hearth.chain import providers as module
 from hearth.chain.port import Call, hex_of
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from tests.chain.test_rpc import ADDRESS, Clock, Http, Provider, Rpc, block_json, chain, log_json, serving
 from tests.kit import liars
 from tests.kit.liars import lying
@@ -99,7 +99,7 @@ LIES = {
 }
 
 
-def read_logs(port: Web3Chain) -> list[Any]:
+def read_logs(port: RpcChain) -> list[Any]:
     return port.logs([ADDRESS], from_block=1, to_block=9)
 
 
@@ -169,9 +169,9 @@ def test_fees__one_lies_and_two_do_not_serve_the_question__the_usual_tip(
     with lying(three[first].url, names_a_tip) as liar:
         urls = [one.url for one in three]
         urls[first] = liar.url
-        port = Web3Chain(urls, timeout=2.0)
+        port = RpcChain(urls, timeout=2.0)
         assert port.fees().priority_fee == 10**6 and liar.counts["eth_maxPriorityFeePerGas"] == 1
-        assert Web3Chain([liar.url], timeout=2.0).fees().priority_fee == tip, "alone it is believed"
+        assert RpcChain([liar.url], timeout=2.0).fees().priority_fee == tip, "alone it is believed"
 
 
 def test_fees__one_of_two_does_not_serve_the_question__the_smaller_tip(three: list[Provider]) -> None:
@@ -324,7 +324,7 @@ def test_slow__each_answer_in_time_but_never_a_cycle__is_set_aside(
     monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.05)
     with lying(three[0].url, liars.pause(0.25)) as slow:
         heard: list[str] = []
-        port = Web3Chain([slow.url, three[1].url], 0.5, on_fault=lambda name, why: heard.append(why))
+        port = RpcChain([slow.url, three[1].url], 0.5, on_fault=lambda name, why: heard.append(why))
         began = time.monotonic()
         for _ in range(40):
             port.call(CALL, b"\1" * 32)

@@ -1,4 +1,4 @@
-"""Web3Chain against a scripted provider on loopback: every fault of a provider, and what it must come to."""
+"""RpcChain against a scripted provider on loopback: every fault of a provider, and what it must come to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError
 from hearth.chain.pace import TokenBucket
 from hearth.chain.port import Call, hex_of, refused, revert_reason
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 
 pytestmark = pytest.mark.net
 
@@ -122,9 +122,9 @@ class Clock:
         self.now += seconds
 
 
-def chain(*providers: Provider, clock: Clock | None = None, **options: Any) -> Web3Chain:
+def chain(*providers: Provider, clock: Clock | None = None, **options: Any) -> RpcChain:
     clock = clock or Clock()
-    return Web3Chain(
+    return RpcChain(
         [p.url for p in providers], timeout=options.pop("timeout", 5.0), clock=clock, sleep=clock.sleep, **options
     )
 
@@ -344,7 +344,7 @@ def test_begin_cycle__one_of_two_is_asked_too_often__rests_as_it_says_and_no_lon
 
 def test_request__nobody_listens__is_an_error_without_the_secret(provider: Provider) -> None:
     clock = Clock()
-    port = Web3Chain(["http://127.0.0.1:9/v2/SECRET-KEY"], timeout=1, clock=clock, sleep=clock.sleep)
+    port = RpcChain(["http://127.0.0.1:9/v2/SECRET-KEY"], timeout=1, clock=clock, sleep=clock.sleep)
     with pytest.raises(ChainError) as caught:
         port.chain_id()
     assert caught.value.exit_code == 4 and caught.value.code == "RPC_UNAVAILABLE"
@@ -361,7 +361,7 @@ def test_request__a_provider_that_hangs__fails_over(provider: Provider, second: 
 def test_web3chain__bad_urls__are_refused() -> None:
     for urls in ([], ["localhost:8545"], ["ftp://x/"], ["http://"]):
         with pytest.raises(ConfigError):
-            Web3Chain(urls)
+            RpcChain(urls)
 
 
 def test_token_bucket__more_than_the_burst__waits_for_the_rate() -> None:

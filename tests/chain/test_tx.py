@@ -734,13 +734,13 @@ def test_send__dearest_tip_that_an_rpc_can_ask_for__is_the_cap(rig: Rig) -> None
 @pytest.mark.e2e
 def test_reconcile__a_real_chain_goes_back_by_1_to_64_blocks__everything_is_mined_again(tmp_path: Path) -> None:
     """Each round leaves the transactions of all rounds before it deeper, so that final ones are taken back as well."""
-    from hearth.chain.rpc import Web3Chain
+    from hearth.chain.rpc import RpcChain
     from hearth.local import devnet
     from tests.kit.anvil import bare_chain, need_anvil
 
     need_anvil()
     with bare_chain() as url:
-        chain, account = Web3Chain([url], timeout=10), devnet.account(0)
+        chain, account = RpcChain([url], timeout=10), devnet.account(0)
         chain.rpc("anvil_mine", "0x50")
         journal = TxJournal(
             tmp_path / "tx.db", chain_id=31337, genesis_hash=chain.genesis_hash(), address=account.address
@@ -914,14 +914,14 @@ def test_reconcile__wall_clock_jumps_or_stands_still__what_waits_is_replaced_in_
 def test_reconcile__base_fee_times_8_and_a_dropped_pool_on_anvil__all_is_mined_within_the_cap(tmp_path: Path) -> None:
     """What a real pool says (`already known`, `nonce too low`, `replacement transaction underpriced`) means what it
     should: nothing is lost, nothing is sent twice."""
-    from hearth.chain.rpc import Web3Chain
+    from hearth.chain.rpc import RpcChain
     from hearth.local import devnet
     from tests.kit.anvil import bare_chain, need_anvil
 
     need_anvil()
     cap = 100 * GWEI
     with bare_chain("--no-mining") as url:
-        chain, account = Web3Chain([url], timeout=10), devnet.account(0)
+        chain, account = RpcChain([url], timeout=10), devnet.account(0)
         address = account.address.lower()
         journal = TxJournal(tmp_path / "tx.db", chain_id=31337, genesis_hash=chain.genesis_hash(), address=address)
         config = SenderConfig(cap, timeout=20, poll=0.02, replace_after=0.0, finality=8)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hearth.base.errors import NotFoundError
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.protocol.types import JobId, State
 from tests.chaos.market import ChaosMarket, Lane
 from tests.kit.running import wait
@@ -90,7 +90,7 @@ def run_reorgs(
     return wrong
 
 
-def go_back(chain: Web3Chain, depth: int, *, replaced: bool) -> None:
+def go_back(chain: RpcChain, depth: int, *, replaced: bool) -> None:
     """Take the newest blocks away; with `replaced` as many empty ones come at once, at least the next ones do soon.
 
     Not anvil_reorg: where blocks come by time, anvil 1.7.1 loses the whole state with it.

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from hearth.base.errors import ChainError, StorageError
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.storage import cid as cids
 from hearth.storage.stores import GatewayStore
 from tests.chaos import faults, gateways, kills, oracle, proxy, reorgs, soak, wall
@@ -135,7 +135,7 @@ def test_proxy__answer_that_nobody_came_back_after__is_told_and_not_used() -> No
     need_anvil()
     usage = Usage()
     with bare_chain() as url, between(url, [{"breaks": (proxy.breaks, 1.0)}], usage, rate=1.0, seed=1) as (one,):
-        chain = Web3Chain([one.url], attempts=2, sleep=lambda seconds: None)
+        chain = RpcChain([one.url], attempts=2, sleep=lambda seconds: None)
         with pytest.raises(ChainError):
             chain.head()
         wait(lambda: usage.told["breaks"] == 2, "both false answers are counted", 10)
@@ -149,7 +149,7 @@ def test_proxy__lie_with_nothing_to_falsify__is_the_truth_and_not_counted() -> N
     need_anvil()
     usage = Usage()
     with bare_chain() as url, between(url, [{"drops": (proxy.drops_a_log, 1.0)}], usage, rate=1.0, seed=1) as (one,):
-        assert Web3Chain([one.url]).head().number == 0
+        assert RpcChain([one.url]).head().number == 0
     assert not usage.told
 
 
@@ -163,8 +163,8 @@ def test_lies__method_that_they_are_not_about__are_honest(name: str) -> None:
 def test_lags__newest_block__is_three_blocks_old() -> None:
     need_anvil()
     with bare_chain() as url, between(url, [proxy.LAGGING], usage := Usage(), rate=1.0, seed=1) as (one,):
-        Web3Chain([url]).rpc("anvil_mine", "0xa")
-        assert Web3Chain([one.url]).head().number == 10 - proxy.LAG_BLOCKS
+        RpcChain([url]).rpc("anvil_mine", "0xa")
+        assert RpcChain([one.url]).head().number == 10 - proxy.LAG_BLOCKS
         wait(lambda: usage.told["lags"], "the false answer is counted", 10)
 
 
@@ -176,7 +176,7 @@ def test_proxy__what_never_ends__is_counted_when_the_daemon_hangs_up() -> None:
         between(url, [{"drips": proxy.BROKEN["drips_a_body"]}], usage, rate=1.0, seed=1) as (one,),
     ):
         with pytest.raises(ChainError):
-            Web3Chain([one.url], 0.3, attempts=1).head()
+            RpcChain([one.url], 0.3, attempts=1).head()
         wait(lambda: usage.told["drips"] == 1, "the answer without an end is counted", 10)
         one.rate = 0.0
         urllib.request.urlopen(

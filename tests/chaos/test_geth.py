@@ -19,7 +19,7 @@ import pytest
 
 from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, Call
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
 from hearth.client.session import MAX_FEE
@@ -54,7 +54,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnMarket]:
 def test_geth__killed__its_receipts_of_lost_blocks_are_not_believed(tmp_path: Path) -> None:
     """It serves them for ever, however long its new chain is: what they say is sent again, once."""
     geth = Geth(tmp_path)
-    account, chain = devnet.account(0), Web3Chain([geth.url])
+    account, chain = devnet.account(0), RpcChain([geth.url])
     facts = {"chain_id": CHAIN_ID, "genesis_hash": chain.genesis_hash(), "address": account.address}
     try:
         with closing(TxJournal(tmp_path / "tx.db", **facts)) as journal:
@@ -143,7 +143,7 @@ def test_geth__every_block_again_on_anvil__the_same_gas_status_and_logs(market: 
     first = ("--chain-id", str(CHAIN_ID), "--gas-limit", str(BLOCK_GAS), "--timestamp", began)
     anvil = Anvil(*first, "--no-mining", "--order", "fifo", hardfork="osaka")
     try:
-        other = Web3Chain([anvil.url]).rpc
+        other = RpcChain([anvil.url]).rpc
         seen = Counter[str]()
         for block in blocks[1:]:
             other("anvil_setNextBlockBaseFeePerGas", block["baseFeePerGas"])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.kit.require import require
 from tools import mutants
 from tools.mutants import Bug, control, judge, needs_artifacts, parse, plant, shares_services
 
@@ -22,6 +25,20 @@ def test_parse__whole_patch__splits_head_and_diff() -> None:
 def test_parse__header_or_diff_missing__is_refused(missing: str) -> None:
     with pytest.raises(ValueError, match=r"fee\.patch"):
         parse("fee.patch", PATCH.replace(missing, ""))
+
+
+def test_patches__in_git__each_fits_the_code_that_it_would_break() -> None:
+    """A planted bug whose lines have moved is no bug, and its wall has no proof."""
+    root = Path(__file__).parents[2]
+    require("git", shutil.which("git") is not None and (root / ".git").exists(), "not a clone")
+    stale = []
+    for path in sorted((root / "tests" / "mutants").glob("*.patch")):
+        bug = parse(path.name, path.read_text(encoding="utf-8"))
+        done = subprocess.run(
+            ["git", "apply", "--check", "-"], input=bug.diff, cwd=root, text=True, capture_output=True
+        )
+        stale += [path.name] if done.returncode else []
+    assert stale == []
 
 
 DIFF = "--- a/fee.py\n+++ b/fee.py\n@@ -1 +1 @@\n-FEE = 1\n+FEE = {fee}\n"

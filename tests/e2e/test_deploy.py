@@ -21,7 +21,7 @@ from hearth.base import failpoints
 from hearth.base.errors import ChainError, ConfigError, FundsError, UsageError
 from hearth.chain.keys import KeyFile, create_key
 from hearth.chain.port import Call
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import SenderConfig
 from hearth.client.session import MAX_FEE
 from hearth.config.settings import load_settings
@@ -58,7 +58,7 @@ def url() -> Iterator[str]:
 
 def deploy(url: str, folder: Path, index: int, *, wish: Wish = WISH, anew: bool = False) -> Network:
     """Do what scripts/deploy.py does, with one of the chain's public accounts and a home of its own."""
-    port = Web3Chain([url], timeout=10)
+    port = RpcChain([url], timeout=10)
     path = folder / "networks" / "mine.json"
     found = None if anew else find_deployed(wish, port, path)
     if found is not None:
@@ -98,7 +98,7 @@ MOMENTS = [
 @pytest.mark.slow
 @pytest.mark.parametrize("index", range(len(MOMENTS)), ids=["intent", "signed", "broadcast", "mined"])
 def test_deploy__killed_at_each_transaction__ends_as_one_deployment(url: str, tmp_path: Path, index: int) -> None:
-    chain = Web3Chain([url], timeout=10)
+    chain = RpcChain([url], timeout=10)
     deployer = devnet.account(index).address.lower()
     first = chain.nonce(deployer)
     for point in MOMENTS[index]:
@@ -117,7 +117,7 @@ def test_deploy__killed_at_each_transaction__ends_as_one_deployment(url: str, tm
 
 
 def test_deploy__its_journal_is_lost__what_stands_is_found(url: str, tmp_path: Path) -> None:
-    chain = Web3Chain([url], timeout=10)
+    chain = RpcChain([url], timeout=10)
     deployer = devnet.account(4).address.lower()
     assert killed_at("m9.mined@deploy.NodeRegistry", url, tmp_path, 4)
     (tmp_path / "state").rename(tmp_path / "lost")
@@ -128,7 +128,7 @@ def test_deploy__its_journal_is_lost__what_stands_is_found(url: str, tmp_path: P
 
 
 def test_deploy__a_nonce_is_taken_meanwhile__signs_nothing_until_it_is_given_up(url: str, tmp_path: Path) -> None:
-    chain = Web3Chain([url], timeout=10)
+    chain = RpcChain([url], timeout=10)
     account = devnet.account(5)
     assert killed_at("m9.mined@deploy.Escrow", url, tmp_path, 5)
     key = KeyFile("deployer", account.address.lower(), tmp_path / "keys" / "deployer.json")
@@ -153,7 +153,7 @@ _DAMAGE: list[tuple[str, object]] = [
 
 
 def test_prepare__other_settings_than_the_one_under_way__are_refused(url: str, tmp_path: Path) -> None:
-    chain = Web3Chain([url], timeout=10)
+    chain = RpcChain([url], timeout=10)
     deployer, path = devnet.account(6).address.lower(), tmp_path / "networks" / "mine.json"
     assert killed_at("deploy.recorded", url, tmp_path, 6)
     unsent = prepare(replace(WISH, profile=DEVNET), chain, deployer, path, CONFIG)
@@ -184,7 +184,7 @@ def test_prepare__other_settings_than_the_one_under_way__are_refused(url: str, t
 
 
 def test_prepare__decimals_that_are_not_the_tokens__are_refused(url: str, tmp_path: Path) -> None:
-    chain = Web3Chain([url], timeout=10)
+    chain = RpcChain([url], timeout=10)
     deployer, path = devnet.account(3).address.lower(), tmp_path / "mine.json"
     code = bytes.fromhex(devnet.token_artifact()["bytecode"][2:]) + encode(
         ["string", "string", "uint8"], ["Six places", "SIX", 6]
@@ -200,7 +200,7 @@ def test_prepare__decimals_that_are_not_the_tokens__are_refused(url: str, tmp_pa
 
 
 def test_prepare__short_of_gas__says_how_much_is_needed(url: str, tmp_path: Path) -> None:
-    chain = Web3Chain([url], timeout=10)
+    chain = RpcChain([url], timeout=10)
     poor = "0x" + "99" * 20
     with pytest.raises(FundsError) as caught:
         prepare(WISH, chain, poor, tmp_path / "mine.json", CONFIG)
@@ -213,7 +213,7 @@ def test_prepare__short_of_gas__says_how_much_is_needed(url: str, tmp_path: Path
 
 
 def test_step_gas__against_what_creations_used__covers_it_and_little_more(url: str, tmp_path: Path) -> None:
-    chain = Web3Chain([url], timeout=10)
+    chain = RpcChain([url], timeout=10)
     used, planned = {}, {}
     account = devnet.account(8)
     key = KeyFile("deployer", account.address.lower(), tmp_path / "deployer.json")
@@ -229,7 +229,7 @@ def test_step_gas__against_what_creations_used__covers_it_and_little_more(url: s
 
 
 def test_find_deployed__another_market_of_this_name__is_refused(url: str, tmp_path: Path) -> None:
-    chain = Web3Chain([url], timeout=10)
+    chain = RpcChain([url], timeout=10)
     deploy(url, tmp_path, 9)
     path = tmp_path / "networks" / "mine.json"
     for wish in (replace(WISH, treasury="0x" + "78" * 20), replace(WISH, profile=DEVNET)):
@@ -237,7 +237,7 @@ def test_find_deployed__another_market_of_this_name__is_refused(url: str, tmp_pa
             find_deployed(wish, chain, path)
         assert caught.value.code == "FILE_EXISTS" and "other settings" in caught.value.message
     with bare_chain() as other, pytest.raises(UsageError) as caught:
-        find_deployed(WISH, Web3Chain([other], timeout=10), path)
+        find_deployed(WISH, RpcChain([other], timeout=10), path)
     assert caught.value.code == "FILE_EXISTS" and "another" in caught.value.message
 
 
@@ -282,7 +282,7 @@ def scripts(url: str, tmp_path: Path, ape_folder: Path, monkeypatch: pytest.Monk
 
 
 def test_deploy_script__a_wallets_key__plan_question_deployment_and_nothing_twice(scripts: Scripts) -> None:
-    chain = Web3Chain([scripts.url], timeout=10)
+    chain = RpcChain([scripts.url], timeout=10)
     key = create_key(scripts.home / "hearth" / "keys", "deployer", "swordfish", devnet=True)
     words = ("--treasury", TREASURY)
 
@@ -325,7 +325,7 @@ def test_deploy_script__a_wallets_key__plan_question_deployment_and_nothing_twic
 
 
 def test_manage_script__each_command__the_market_reads_so(scripts: Scripts) -> None:
-    chain = Web3Chain([scripts.url], timeout=10)
+    chain = RpcChain([scripts.url], timeout=10)
     governor = "TEST::3"
     done = scripts("--treasury", TREASURY, "--yes", account=governor)
     assert done.exit_code == 0, done.output
@@ -349,7 +349,7 @@ def test_manage_script__each_command__the_market_reads_so(scripts: Scripts) -> N
 
 
 def test_deploy_script__a_keystore_of_apes__signs(scripts: Scripts, ape_folder: Path) -> None:
-    chain = Web3Chain([scripts.url], timeout=10)
+    chain = RpcChain([scripts.url], timeout=10)
     secret = b"\x42" * 32
     address = Account.from_key(secret).address.lower()
     keystore = ape_folder / "accounts" / "apes.json"
@@ -377,7 +377,7 @@ def test_deploy_script__a_keystore_of_apes__signs(scripts: Scripts, ape_folder: 
 def test_deploy_script__bad_input__is_refused_before_anything_is_sent(
     scripts: Scripts, arguments: tuple[str, ...], account: str, code: int, words: str
 ) -> None:
-    chain = Web3Chain([scripts.url], timeout=10)
+    chain = RpcChain([scripts.url], timeout=10)
     before = chain.nonce(devnet.account(9).address, pending=True)
     if "--network" in arguments:
         scripts.url = arguments[arguments.index("--network") + 1]

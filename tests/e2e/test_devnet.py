@@ -19,7 +19,7 @@ import pytest
 from hearth.base.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
 from hearth.chain.follow import Cursor
 from hearth.chain.port import Call
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
 from hearth.client.session import MAX_FEE, Session
@@ -275,12 +275,12 @@ def test_down__then_up__keeps_the_chain_and_the_market(tmp_path: Path) -> None:
     port = free_port()
     first = devnet.up(tmp_path, port)
     try:
-        chain = Web3Chain([first.url], timeout=10)
+        chain = RpcChain([first.url], timeout=10)
         height = chain.head().number
         assert devnet.down(tmp_path) and not devnet.down(tmp_path)
         assert not devnet.status(tmp_path).running
         with pytest.raises(ChainError):
-            Web3Chain([first.url], timeout=2, attempts=1).chain_id()
+            RpcChain([first.url], timeout=2, attempts=1).chain_id()
         second = devnet.up(tmp_path, port)
         assert second.started and not second.deployed and second.network == first.network
         assert chain.head().number >= height
@@ -312,7 +312,7 @@ def test_up__killed__says_which_blocks_it_lost_and_the_same_key_sends_again(tmp_
     port, home = free_port(), tmp_path / "home"
     home.mkdir(mode=0o700)
     first = devnet.up(home, port)
-    chain, account = Web3Chain([first.url], timeout=10), devnet.account(1)
+    chain, account = RpcChain([first.url], timeout=10), devnet.account(1)
     genesis = first.network.genesis_hash
     journal = TxJournal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
     try:
@@ -450,13 +450,13 @@ import sys
 from pathlib import Path
 from hearth.local import devnet
 from hearth.chain.port import Call
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx_journal import TxJournal
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.client.session import MAX_FEE
 from hearth.protocol.types import LOCAL_CHAIN_ID
 url, folder, index = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
-chain = Web3Chain([url], timeout=10)
+chain = RpcChain([url], timeout=10)
 account = devnet.account(index)
 genesis = chain.genesis_hash()
 journal = TxJournal(folder / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)
@@ -494,7 +494,7 @@ def test_send__killed_at_each_moment__is_done_exactly_once(stage: RunningMarket,
 def test_reorg__on_a_real_chain__cursor_and_journal_end_at_the_truth(tmp_path: Path) -> None:
     """anvil_reorg drops the last blocks; their transactions are gone, as in a pool that forgot them."""
     with bare_chain() as url:
-        chain = Web3Chain([url], timeout=5, attempts=1)
+        chain = RpcChain([url], timeout=5, attempts=1)
         account = devnet.account(0)
         genesis = chain.genesis_hash()
         journal = TxJournal(tmp_path / "tx.db", chain_id=LOCAL_CHAIN_ID, genesis_hash=genesis, address=account.address)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.network import load_network
@@ -84,7 +84,7 @@ def test_readme__a_market_of_your_own__runs_as_written_through_a_paid_job(tmp_pa
     code, said = play("market", tmp_path, RPC=own_chain, PHRASE=str(phrase), TREASURY=treasury)
     assert code == 0, said
     network = load_network(tmp_path / "networks" / "mymarket.json")
-    market = Market(Web3Chain([own_chain], timeout=10), network)
+    market = Market(RpcChain([own_chain], timeout=10), network)
     market.check()
     assert (network.chain_id, market.immutable("JobRegistry", "TREASURY")) == (CHAIN_ID, treasury.lower())
     assert market.credit(treasury.lower()) > 0

@@ -14,7 +14,7 @@ import pytest
 
 from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block, Call, Fees
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx_journal import TxState
 from hearth.protocol import formulas, units
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
@@ -268,7 +268,7 @@ def test_cycle__tip_below_the_gas__is_left(market: LiveMarket) -> None:
     assert any("not worth its gas" in getattr(one, "reason", "") for one in cycle.said)
 
 
-class Rival(Web3Chain):
+class Rival(RpcChain):
     """A port behind which somebody else acts once, after this keeper has read the chain and before it sends."""
 
     act: Callable[[], object] | None = None
@@ -368,7 +368,7 @@ def test_start__another_contract_than_the_networks__refuses(market: LiveMarket) 
     assert caught.value.code == "WRONG_CHAIN"
 
 
-class Flaky(Web3Chain):
+class Flaky(RpcChain):
     """A port that fails while `down` is above zero, `down` counting the failures left."""
 
     down = 0
@@ -444,7 +444,7 @@ def test_run__provider_answers_with_words_of_no_contract__the_keeper_outlives_it
             asked.forward()
 
     with lying(market.url, lie) as liar:
-        port = Web3Chain([liar.url], chain_id=CHAIN_ID)
+        port = RpcChain([liar.url], chain_id=CHAIN_ID)
         keeper = market.keeper(dry=True, port=port, limits={"max_lag": "0s", "compare_every": 1})
         keeper._sleep = lambda seconds: market.evm.rpc("evm_mine")
         keeper.run(cycles=1)
@@ -456,7 +456,7 @@ def test_run__provider_answers_with_words_of_no_contract__the_keeper_outlives_it
     assert count(keeper, "hearth_keeper_cycles_total") == 2
 
 
-class Broken(Web3Chain):
+class Broken(RpcChain):
     """A port whose `fails_at`-th gas estimate fails, and whose fees can be set."""
 
     estimates = fails_at = fee = 0

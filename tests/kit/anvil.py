@@ -22,7 +22,7 @@ from eth_abi import decode
 from eth_utils import keccak, to_checksum_address
 
 from hearth.base.errors import ChainError, ConfigError
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.local.devnet import HARDFORK, find_anvil, free_port
 from tests.kit.evm import BLOCK_GAS, CHAIN_ID, START, Contract, Evm, Function, Receipt, Reverted, _plain
 from tests.kit.require import require
@@ -61,7 +61,7 @@ class Anvil:
 
     def _answers(self) -> bool:
         try:
-            Web3Chain([self.url], attempts=1).chain_id()
+            RpcChain([self.url], attempts=1).chain_id()
         except ChainError:
             return False
         return True

@@ -8,7 +8,7 @@ from typing import Any
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
 from hearth.client.session import MAX_FEE
@@ -71,8 +71,8 @@ class LiveMarket:
         }
         return parse({**data, **changes}, self.folder / "keeper.toml")
 
-    def port(self) -> Web3Chain:
-        return Web3Chain([self.url], chain_id=CHAIN_ID)
+    def port(self) -> RpcChain:
+        return RpcChain([self.url], chain_id=CHAIN_ID)
 
     def keeper(self, *, dry: bool = False, port: Any = None, network: Network | None = None, **changes: Any) -> Keeper:
         settings = self.settings(**changes)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.local import devnet
 from hearth.market.events import Event, decode
 from hearth.market.network import load_network
@@ -53,7 +53,7 @@ class OwnMarket:
             self("wallet", "import", name, str(phrase), "--index", str(index))
         file = self._deploy()
         self._environ["HEARTH_NETWORK"] = str(file)
-        self.chain = Web3Chain([self.geth.url])
+        self.chain = RpcChain([self.geth.url])
         self.market = Market(self.chain, load_network(file))
         self.worker_file = home / "worker.toml"
 

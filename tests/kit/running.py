@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
 from hearth.client.session import MAX_FEE
@@ -76,7 +76,7 @@ class RunningMarket:
         self.port = port or devnet.free_port()
         self.net = devnet.up(home, self.port, erc20=erc20)
         self.url = self.net.url
-        self.chain = Web3Chain([self.url])
+        self.chain = RpcChain([self.url])
         self.market = Market(self.chain, self.net.network)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self._senders: dict[int, Sender] = {}

@@ -11,7 +11,7 @@ import pytest
 
 from hearth.base.errors import ConfigError
 from hearth.chain import keys
-from hearth.chain.rpc import Web3Chain
+from hearth.chain.rpc import RpcChain
 from hearth.cli.leaf import GLOBALS, Run
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
@@ -340,7 +340,7 @@ def test_diagnose__rpc_of_the_settings_is_dead__fails_once_and_names_who_was_ask
     dead = keyed.model_copy(update={"rpc": ("http://127.0.0.1:1/v1/key",)})
     chain = FakeChain()
     network = build.network(chain)
-    port = Web3Chain(dead.rpc, chain_id=network.chain_id, genesis_hash=network.genesis_hash, attempts=1)
+    port = RpcChain(dead.rpc, chain_id=network.chain_id, genesis_hash=network.genesis_hash, attempts=1)
     rows = {row.name: row for row in doctor.diagnose(dead, network, port, keyed.home)}
     assert rows["rpc"].level is Level.FAIL and "asks http://127.0.0.1:1/..., rpc in worker.toml" in rows["rpc"].detail
     assert rows["rpc"].fix == "mend rpc in worker.toml, then hearth worker doctor"
