@@ -65,7 +65,7 @@ TABLE: Mapping[str, Row] = {
     "stop_keeper": Row(("HearthKeeperDown",)),
     "chain_stalls": Row(_NO_RPC, (*_SLOW, "HearthKeeperHeadOld"), everywhere=True),
     "second_copy": Row(),
-    "providers_fail": Row(_NO_RPC, _SLOW),
+    "providers_fail": Row(_NO_RPC, (*_SLOW, "HearthKeeperRebuilds")),
     "reorg": Row((), ("HearthKeeperReverts",), everywhere=True),
     "disk_full": Row(("HearthWorkerDiskFull",), ("HearthWorkerStarved",)),
     "gateways_stall": Row((), _NO_DATA),
@@ -78,7 +78,7 @@ TABLE: Mapping[str, Row] = {
     "worker_stopped": Row(("HearthWorkerDown",)),
     "keeper_stopped": Row(("HearthKeeperDown",), ("HearthKeeperNotReady",)),
     "disk_stays_full": Row(("HearthWorkerDiskFull",), ("HearthWorkerStarved",)),
-    "no_provider": Row(_NO_RPC, _SLOW),
+    "no_provider": Row(_NO_RPC, (*_SLOW, "HearthKeeperRebuilds")),
     "gas_above_the_limit": Row(
         ("HearthWorkerGasCapped", "HearthKeeperGasCapped"), ("HearthKeeperNotReady", "HearthKeeperStuckTransactions")
     ),
@@ -175,7 +175,7 @@ def judge(windows: Iterable[Window], firings: Iterable[Firing], factor: float) -
                 lasted = fault.ended - fault.began
                 wrong.append(f"{fault.fault} of {fault.of} lasted {lasted:.0f} s, and {alert} never fired")
     for one in fired:
-        if not any(_calls_for(fault, one, factor) for fault in faults):
+        if not _called(one, faults, factor):
             seconds = one.ended - one.began
             wrong.append(
                 f"{one.alert} of {one.of} fired for {seconds:.0f} s from {one.began:.0f} on, and nothing called"
@@ -183,16 +183,17 @@ def judge(windows: Iterable[Window], firings: Iterable[Firing], factor: float) -
     return wrong
 
 
-def _calls_for(fault: Window, one: Firing, factor: float) -> bool:
-    """Say whether a fault explains a firing from its begin to its end."""
-    row = TABLE[fault.fault]
-    lingering = fault.ended + lingers(fault, one.alert, factor)
-    return (
-        one.alert in (*row.alerts, *row.also)
-        and (row.everywhere or one.of == fault.of)
-        and fault.began <= one.began <= lingering
-        and one.ended <= lingering
-    )
+def _called(one: Firing, faults: Sequence[Window], factor: float) -> bool:
+    """Say whether faults explain a firing from its begin to its end: one alone, or each until the next."""
+    reached = one.began
+    for fault in sorted(faults, key=lambda fault: fault.began):
+        row = TABLE[fault.fault]
+        calls = one.alert in (*row.alerts, *row.also) and (row.everywhere or one.of == fault.of)
+        if calls and fault.began <= reached:
+            reached = max(reached, fault.ended + lingers(fault, one.alert, factor))
+            if reached >= one.ended and reached > one.began:
+                return True
+    return False
 
 
 # ---- the program ----

@@ -283,6 +283,14 @@ def test_judge__alert_that_is_missing_wrong_or_stays__is_named(
     assert any(said in one for one in judge(windows, firings, 4.0))
 
 
+def test_judge__alert_that_one_fault_after_the_other_keeps_up__is_right() -> None:
+    """An hour's window at four times the speed: each reorg keeps it open until the next."""
+    reorgs = [Window("reorg", "killed", at, at + 1.0) for at in (1000.0, 1800.0, 2600.0)]
+    firing = Firing("HearthKeeperReverts", "steady", 1100.0, 3300.0)
+    assert judge(reorgs, [firing], 4.0) == []
+    assert len(judge([reorgs[0], reorgs[2]], [firing], 4.0)) == 1
+
+
 def test_judge__fault_of_the_chain__explains_an_alert_of_every_pair() -> None:
     stalled = Window("chain_stalls", "killed", 1000.0, 1100.0)
     fired = [
