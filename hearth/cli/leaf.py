@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, partial
 from itertools import zip_longest
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from hearth.base.errors import ConfigError, UsageError
+from hearth.base.errors import BadDestination, ConfigError, UsageError
 from hearth.cli.output import Output
 
 if TYPE_CHECKING:
@@ -95,7 +96,10 @@ class Run:
         return answer
 
     def save(self, make: Callable[[], Mapping[str, Any]], out: Path | None) -> None:
-        """Print a document, or write it to a new file that only its owner reads. Raises UsageError FILE_EXISTS."""
+        """Print a document, or write it to a new file that only its owner reads.
+
+        Raises UsageError FILE_EXISTS, BadDestination with nothing left behind.
+        """
         if out is not None and out.exists():
             raise UsageError(f"{out} exists already", hint="name another file with --out", code="FILE_EXISTS")
         report = make()
@@ -103,8 +107,15 @@ class Run:
         if out is None or self.dry_run:
             self.out.emit(report, text.splitlines)
             return
-        out.touch(mode=0o600, exist_ok=False)
-        out.write_text(text + "\n", encoding="utf-8")
+        try:
+            out.touch(mode=0o600, exist_ok=False)
+            out.write_text(text + "\n", encoding="utf-8")
+        except OSError as error:
+            with suppress(OSError):
+                out.unlink(missing_ok=True)
+            raise BadDestination(
+                f"{out} cannot be written: {error.strerror}", hint="name another place with --out"
+            ) from error
         self.out.emit(report, lambda: [f"wrote {out}: read it, then send it to whoever helps you"], [str(out)])
 
     def close(self) -> None:

@@ -2,7 +2,8 @@
 
 Three sieves, each over every text of the document. What this program knows to be secret (passwords, the parts of URLs
 that carry keys) is gone wherever it stands. What looks like a secret (`token=...`, what comes after a URL's host, hex
-as long as a key that is no id of this program's own) is gone as well. People's names are gone from paths.
+as long as a key that is no id of this program's own, a recovery phrase, tokens by the prefixes of who gives them out)
+is gone as well. People's names are gone from paths.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
-from importlib import metadata
+from functools import cache
+from importlib import metadata, resources
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,8 +36,12 @@ _URL: Final = re.compile(r"""[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>`,;)\]}]+""")
 _HEX: Final = re.compile(r"(?<![0-9a-fA-F])(?:0x)?([0-9a-fA-F]{64,})(?![0-9a-fA-F])")
 _NAMED: Final = re.compile(
     r"""(?i)((?:api[-_ ]?key|token|secret|passw(?:or)?d|passphrase|mnemonic|private[-_ ]?key|authorization)["']?"""
-    r"""\s*[=:]\s*["']?(?:bearer\s+|basic\s+)?|\bbearer\s+)([^\s"',;&}]{5,})"""
+    r"""\s*[=:]\s*["']?(?:bearer\s+|basic\s+)?|\b\w+_(?:key|secret|token)\s*=\s*["']?|\bbearer\s+)([^\s"',;&}]{5,})"""
 )
+_TOKEN: Final = re.compile(r"\b(?:gh[oprsu]_|github_pat_|glpat-|hf_|sk-|xox[abprs]-|AKIA)[A-Za-z0-9_-]{8,}")
+"""Tokens that say themselves what they are: of GitHub, GitLab, Hugging Face, OpenAI, Slack and Amazon."""
+_PHRASE: Final = re.compile(r"\b(?:[a-z]{3,8}[ ,]+){11,}[a-z]{3,8}\b")
+_PHRASE_WORDS: Final = 12
 _HOME: Final = re.compile(r"(/home|/Users|/var/home)/[^/\s\"':,]+")
 
 
@@ -49,6 +56,8 @@ class Sieve:
         """Return a text without what is secret in it."""
         text = self._secrets.hide(_URL.sub(lambda found: _url(found[0]), text))
         text = _NAMED.sub(lambda found: found[1] + HIDDEN, text)
+        text = _TOKEN.sub(HIDDEN, text)
+        text = _PHRASE.sub(lambda found: _without_phrases(found[0]), text)
         text = _HEX.sub(self._hex, text)
         return _HOME.sub(r"\1/USER", text)
 
@@ -59,6 +68,20 @@ class Sieve:
     def value(self, value: Any) -> Any:
         """Return JSON-ready facts without what is secret in them, keys included."""
         return each_text(value, self.text)
+
+
+def _without_phrases(words: str) -> str:
+    """Return words without those that stand twelve and more in a row in the list of recovery phrases (BIP-39)."""
+    kept: list[str] = []
+    for listed, run in groupby(re.split(r"[ ,]+", words), key=_phrase_words().__contains__):
+        found = list(run)
+        kept += [HIDDEN] if listed and len(found) >= _PHRASE_WORDS else found
+    return " ".join(kept)
+
+
+@cache
+def _phrase_words() -> frozenset[str]:
+    return frozenset(resources.files("eth_account.hdaccount.wordlist").joinpath("english.txt").read_text().split())
 
 
 def _url(url: str) -> str:

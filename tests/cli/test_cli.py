@@ -20,9 +20,9 @@ import click.shell_completion
 import pytest
 
 from hearth import Client
-from hearth.base.errors import UsageError
+from hearth.base.errors import BadDestination, UsageError
 from hearth.cli.__main__ import main
-from hearth.cli.leaf import NO_MARKET, carried
+from hearth.cli.leaf import NO_MARKET, Run, carried
 from hearth.cli.output import Output
 from hearth.cli.root import COMMANDS, EXTENSIONS, extensions, root
 from hearth.client import Client as Real
@@ -37,6 +37,7 @@ from hearth.local.demo import run_demo
 from hearth.local.market import LocalMarket
 from hearth.local.project import convert_file, write_project
 from keeper.manage import Keeping
+from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.hints import commands_in, faults_in
 from tools import schemas
 from worker.manage import Provider, selftest
@@ -572,3 +573,16 @@ def test_command__with_another_config_and_network__its_hints_carry_both(
         assert "hearth worker init --network other --config second.toml" in out + err
     assert main(["worker", "status"]) == 3
     assert "next: hearth worker init --price RATE --country CODE\n" in capsys.readouterr().err
+
+
+def test_save__no_room_left__says_so_and_leaves_nothing(tmp_path: Path) -> None:
+    """What helps to mend a machine whose disk is full is asked for on that machine."""
+    given = {"yes": False, "dry_run": False, "as_json": True, "quiet": False}
+    with small_disk(tmp_path / "full", MIB) as full:
+        fill(full / "rest")
+        with pytest.raises(BadDestination, match=r"b\.json cannot be written: No space left") as said:
+            Run(given).save(lambda: {"schema": "x" * 9000}, full / "b.json")
+        assert said.value.hint == "name another place with --out"
+        assert not (full / "b.json").exists()
+    with pytest.raises(BadDestination, match="No such file"):
+        Run(given).save(dict, tmp_path / "none" / "b.json")

@@ -43,6 +43,8 @@ URLS = (
         f"{KEY}",
         f"secret: {KEY.upper()}",
         f"{KEY}{KEY[:8]}",
+        f"export AWS_SECRET_ACCESS_KEY={TOKEN}",
+        f"HF_TOKEN = '{TOKEN}'",
     ],
 )
 def test_sieve__secret_in_any_place__is_gone(text: str) -> None:
@@ -50,6 +52,21 @@ def test_sieve__secret_in_any_place__is_gone(text: str) -> None:
     told = json.dumps(sieve.value({"a": [text], text: {"b": text}}))
     for canary in (KEY, KEY.upper(), PASSWORD, TOKEN):
         assert canary not in told
+
+
+@pytest.mark.parametrize("words", [12, 24])
+def test_sieve__recovery_phrase_in_a_log__is_gone_and_the_words_beside_it_stay(words: int) -> None:
+    phrase = " ".join(["test"] * (words - 1) + ["junk"])
+    told = Sieve([]).text(f"somebody wrote: my words are {phrase} and then he left the house with everything in it")
+    assert "junk" not in told and "test test" not in told
+    assert told.startswith("somebody wrote: my words") and told.endswith("left the house with everything in it")
+
+
+@pytest.mark.parametrize(
+    "token", ["ghp_SECRETKEY91aa", "github_pat_11ABCDEFG0", "sk-proj-0123456789", "AKIAIOSFODNN7EXAMPLE"]
+)
+def test_sieve__token_that_says_what_it_is__is_gone(token: str) -> None:
+    assert Sieve([]).text(f"cloning with {token} failed") == "cloning with [hidden] failed"
 
 
 @pytest.mark.parametrize(
