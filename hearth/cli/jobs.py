@@ -381,9 +381,10 @@ def job_events(run: Run, job: str, follow: bool) -> None:
 @job.command("wait", cls=Leaf)
 @click.argument("job")
 @click.option("--results", metavar="DIR", type=FOLDER, help="Fetch the outputs into this folder.")
-def job_wait(run: Run, job: str, results: Path | None) -> int:
+@click.option("--anyway", is_flag=True, help="Wait on though no worker is left that could take it.")
+def job_wait(run: Run, job: str, results: Path | None, anyway: bool) -> int:
     """Wait for a job's end and show it, as submit --wait does; several may wait for one job."""
-    return _show_submitted(run, run.client.jobs.attach(job, results=results))
+    return _show_submitted(run, run.client.jobs.attach(job, results=results, anyway=anyway))
 
 
 @job.command("get", cls=Leaf)

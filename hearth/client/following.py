@@ -129,7 +129,7 @@ class _Chances:
         raise NoWorkerError(
             f"job {job[:14]} waits, and no worker is left that could take it: {words}; it is alive until "
             f"{moment(view.terms.deadline)}, its money in Escrow",
-            hint=f"hearth job cancel {job[:14]} refunds it; hearth job wait {job[:14]} waits on",
+            hint=f"hearth job cancel {job[:14]} refunds it; hearth job wait {job[:14]} --anyway waits on",
             code="NO_WORKER_LEFT",
             job=job,
         )

@@ -134,6 +134,18 @@ def test_wait__given_back_by_the_only_worker__ends_and_says_why(takers: OneWorke
         watch.look(view(135, OPEN))
     assert (caught.value.code, caught.value.exit_code) == ("NO_WORKER_LEFT", 8)
     assert "hearth job cancel 0x0707" in caught.value.hint
+    assert caught.value.hint.endswith(" --anyway waits on"), "the same command without it would end here again"
+
+
+@pytest.mark.parametrize("anyway", [False, True])
+def test_wait__no_worker_is_left__is_watched_for_unless_it_is_to_wait_anyway(
+    anyway: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[object] = []
+    monkeypatch.setattr(following, "follow", lambda reads, job, *, timeout, look: looks.append(look) or iter(()))
+    monkeypatch.setattr(following, "job_facts", lambda session, view: {})
+    following.wait(SimpleNamespace(session=None, look=lambda job: None), "0x07", anyway=anyway)  # type: ignore[arg-type]
+    assert [look is None for look in looks] == [anyway]
 
 
 @pytest.mark.parametrize(

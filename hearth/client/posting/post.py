@@ -138,11 +138,15 @@ class Posting:
         posted, sent = self._post(terms, fingerprint, f"rerun of {job}", credit)
         return self._finish(posted, sent, wait, None, anyway=anyway)
 
-    def attach(self, job: str, *, results: Path | None = None) -> Submission:
-        """Wait for a posted job's end and report it as `submit` does, its outputs in the folder `results`."""
+    def attach(self, job: str, *, results: Path | None = None, anyway: bool = False) -> Submission:
+        """Wait for a posted job's end and report it as `submit` does, its outputs in the folder `results`.
+
+        `anyway` waits on where no worker is left that could take it. Raises what `submit` with `wait` does.
+        """
         if results is not None:
             refuse_folder(results)
-        return self._finish(job_hex(self._reads.look(job).posted.job_id), [], True, results, already_posted=True)
+        posted = job_hex(self._reads.look(job).posted.job_id)
+        return self._finish(posted, [], True, results, already_posted=True, anyway=anyway)
 
     # ---- from plan to chain ----
 
