@@ -662,7 +662,7 @@ def test_run__stake_below_the_minimum__says_how_much_is_missing_and_the_command_
         shown = hearth("status").out
         assert "pending" in shown and "waiting" in shown and "working" not in shown
         same = f"--network {exchange.net.network_file} --config {scenario.home / 'worker.toml'}"
-        assert f"  stake 0.00001 ETH short: hearth worker stake 0.00001 {same}\n" in shown
+        assert f"  stake 0.00001 ETH short: hearth worker stake {same} 0.00001\n" in shown
         doctor = hearth("doctor", "--json")
         row = next(row for row in doctor.json["checks"] if row["name"] == "stake")
         assert doctor.code == 3 and row["level"] == "FAIL" and "0.00001 ETH short" in row["detail"]
@@ -780,7 +780,7 @@ def test_build__home_of_another_keys_worker__is_refused(exchange: Exchange, scen
     with working(scenario):
         error = refusal(other)
         assert (error.code, error.exit_code) == ("HOME_IN_USE", 3)
-        assert str(scenario.home / "state") in error.message and "--home DIR" in error.hint
+        assert str(scenario.home / "state") in error.message and "set another home" in error.hint
         # The doctor of a worker with a home of its own sees this one.
         (beside,) = [one for one in others(exchange.user_home, other.home) if one.home == str(scenario.home / "state")]
         assert (beside.cores, beside.memory_gib, beside.disk_gib) == (1, 1, 1)
