@@ -28,7 +28,7 @@ def test_parse__header_or_diff_missing__is_refused(missing: str) -> None:
 
 
 def test_patches__in_git__each_fits_the_code_that_it_would_break() -> None:
-    """A planted bug whose lines have moved is no bug, and its wall has no proof."""
+    """A mutant whose lines have moved plants nothing, and what it should break has no proof."""
     root = Path(__file__).parents[2]
     require("git", shutil.which("git") is not None and (root / ".git").exists(), "not a clone")
     stale = []
