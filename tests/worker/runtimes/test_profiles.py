@@ -589,4 +589,6 @@ def test_wasm_profile__child_without_its_rules__every_look_fails(tmp_path: Path)
         except AssertionError:
             continue
         stood.append(rule)
-    assert stood == ["module", "environment", "descriptors"]
+    # Any test that ran a program of ours in this process has left it the limit of cores that these set themselves.
+    inherited = ["core files"] if resource.getrlimit(resource.RLIMIT_CORE)[1] == 1 else []
+    assert stood == ["module", *inherited, "environment", "descriptors"]
