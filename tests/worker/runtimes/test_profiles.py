@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import resource
 import threading
 import uuid
 from collections.abc import Callable, Mapping
