@@ -55,6 +55,8 @@ def project(monkeypatch: pytest.MonkeyPatch) -> None:
         )
 
     monkeypatch.setattr(mutants, "copy_project", copy)
+    # The stand-in's two tests need no plugin, and loading all of ours takes longer than they do.
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
 
 
 def _bug(diff: str, *tests: str) -> Bug:
