@@ -28,9 +28,8 @@ from hearth.protocol.gas import (
     PROPOSE_GAS,
     PROPOSE_NEXT_GAS,
     RECLAIM_GAS,
-    SETTLE_BATCH_GAS,
-    SETTLE_GAS,
     SETTLE_ITEM_GAS,
+    settling_gas,
 )
 from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, State, Unit
 from keeper.actions import (
@@ -358,7 +357,7 @@ class _Decision:
         for start in range(0, len(due), MAX_SETTLE):
             part = due[start : start + MAX_SETTLE]
             reward = sum(item.reward for item in part)
-            need = SETTLE_GAS if len(part) == 1 else SETTLE_BATCH_GAS + SETTLE_ITEM_GAS * len(part)
+            need = settling_gas(len(part))
             if self.config.is_worth(reward, need, price):
                 yield Settle(tuple((item.job, item.index) for item in part), reward=reward, gas=need)
             else:

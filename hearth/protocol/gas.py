@@ -32,3 +32,8 @@ LIVENESS_BATCH_GAS: Final = 35_000
 LIVENESS_ITEM_GAS: Final = 25_000
 """Of a check of silent nodes, and of each node in it."""
 WITHDRAW_GAS: Final = 34_000
+
+
+def settling_gas(units: int) -> int:
+    """Return what settling so many units in one transaction may use."""
+    return SETTLE_GAS if units == 1 else SETTLE_BATCH_GAS + SETTLE_ITEM_GAS * units

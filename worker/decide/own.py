@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hearth.protocol import formulas, words
-from hearth.protocol.gas import CLOSE_GAS, SETTLE_BATCH_GAS, SETTLE_GAS, SETTLE_ITEM_GAS
+from hearth.protocol.gas import CLOSE_GAS, SETTLE_GAS, SETTLE_ITEM_GAS, settling_gas
 from hearth.protocol.types import Outcome, State, Unit
 from hearth.protocol.units import show_amount
 from worker.decide.actions import (
@@ -80,7 +80,7 @@ def _settle(snapshot: Snapshot, config: Config, due: Sequence[_Due]) -> list[Act
     for one in due:
         (paying if is_worth(ceiling(one.pay, SETTLE_ITEM_GAS, config), config) else poor).append(one)
     for part in _batches(paying):
-        worth = ceiling(sum(one.pay for one in part), _settle_gas(part), config)
+        worth = ceiling(sum(one.pay for one in part), settling_gas(len(part)), config)
         if is_worth(worth, config):
             batches.append(Settle(tuple(one.where for one in part), worth=worth))
         else:
@@ -93,10 +93,6 @@ def _settle(snapshot: Snapshot, config: Config, due: Sequence[_Due]) -> list[Act
 
 def _batches(due: Sequence[_Due]) -> list[Sequence[_Due]]:
     return [due[first : first + MAX_BATCH] for first in range(0, len(due), MAX_BATCH)]
-
-
-def _settle_gas(part: Sequence[_Due]) -> int:
-    return SETTLE_GAS if len(part) == 1 else SETTLE_BATCH_GAS + SETTLE_ITEM_GAS * len(part)
 
 
 def _due_at(unit: Unit) -> int:
