@@ -142,7 +142,7 @@ schemas-check: .venv/.stamp-project
 
 # ---- tests ----
 
-# Groups (tests/conftest.py): what talks to shared services runs on one worker, one test after the other. Three workers
+# Groups (tests/conftest.py): what talks to shared services runs on one worker, one test after the other. Four workers
 # for two cores, because a market of processes mostly waits for blocks.
 test: .venv/.stamp-project node_modules/.stamp ## every test
 	$(PYTEST) -n 4 --dist loadgroup --no-loadscope-reorder $(PYTEST_ARGS)
@@ -173,6 +173,7 @@ test-docker: .venv/.stamp-project ## every test of containers: as root and as a 
 chaos: .venv/.stamp-project node_modules/.stamp ## kill, starve and cut off real processes
 	export HEARTH_CHAOS=full; $(PYTEST) tests/chaos --timeout 7200 $(PYTEST_ARGS)
 	$(WITH_SERVICES) $(PY) -m tests.chaos.campaign kill --rounds $(ROUNDS) --seed $(SEED) --out $(CHAOS)
+	$(WITH_SERVICES) $(PY) -m tests.chaos.campaign engine --rounds $(ROUNDS) --seed $(SEED) --out $(CHAOS)
 	$(PY) -m tests.chaos.campaign rpc --minutes $(MINUTES) --seed $(SEED) --out $(CHAOS)
 	$(PY) -m tests.chaos.campaign reorg --runs $(REORGS) --seed $(SEED) --out $(CHAOS)
 	$(PY) -m tests.chaos.campaign summary $(CHAOS)

@@ -771,6 +771,9 @@ def _touched(job_id: bytes32, index: uint256) -> (bytes32, uint256, uint256):
     if self._state(word) != packing.STATE_HEADER:
         if index != 0 and index != NEXT:
             self._refuse(INDEX_RANGE)
+        # The key of an array's unit is no job: what it moves, and what its events name, is reached through its array.
+        if word & packing.UNIT_ARRAY != 0:
+            self._refuse(NOT_RUNNING)
         return job_id, word, 0
     key: bytes32 = keccak256(abi_encode(job_id, index))
     return key, self._words[key], word
@@ -804,7 +807,7 @@ def _open(job_id: bytes32, limits: uint256, index: uint256) -> (uint256, bytes32
     if at == touched:
         self._words[job_id] = word + (1 << packing.HEADER_TOUCHED_SHIFT)
         opened: uint256 = (word >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK
-        return at, key, packing.STATE_OPEN | (opened << packing.UNIT_STARTED_SHIFT)
+        return at, key, packing.STATE_OPEN | (opened << packing.UNIT_STARTED_SHIFT) | packing.UNIT_ARRAY
     word = self._words[key]
     if self._state(word) != packing.STATE_OPEN:
         self._refuse(NOT_OPEN)
@@ -863,7 +866,7 @@ def _start(
         | (block.timestamp << packing.UNIT_STARTED_SHIFT)
         | ((block.timestamp + leases._lease_time(terms.limits, terms.policy)) << packing.UNIT_MARK_SHIFT)
         | ((word & (packing.UNIT_ATTEMPTS_LANE | packing.UNIT_TIPS_LANE)) + (1 << packing.UNIT_ATTEMPTS_SHIFT))
-        | (word & packing.UNIT_ACCUSED)
+        | (word & (packing.UNIT_ACCUSED | packing.UNIT_ARRAY))
     )
     if (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK == packing.BILLING_FUEL:
         started |= packing.UNIT_FUEL
@@ -890,7 +893,11 @@ def _reopen(key: bytes32, word: uint256) -> uint256:
     @return The new word: OPEN from now, without the node that leaves.
     """
     kept: uint256 = word & (
-        packing.UNIT_NODE_LANE | packing.UNIT_ATTEMPTS_LANE | packing.UNIT_TIPS_LANE | packing.UNIT_ACCUSED
+        packing.UNIT_NODE_LANE
+        | packing.UNIT_ATTEMPTS_LANE
+        | packing.UNIT_TIPS_LANE
+        | packing.UNIT_ACCUSED
+        | packing.UNIT_ARRAY
     )
     opened: uint256 = kept | packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
     self._words[key] = opened

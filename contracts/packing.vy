@@ -213,16 +213,17 @@ UNIT_LAPSES_SHIFT: constant(uint256) = 232  # proposals dropped since it opened
 UNIT_LAPSES_MASK: constant(uint256) = 15  # 2**4 - 1
 UNIT_LAPSES_LANE: constant(uint256) = 15 << 232
 UNIT_FLAGS_SHIFT: constant(uint256) = 236
-UNIT_FLAGS_MASK: constant(uint256) = 31  # 2**5 - 1
-UNIT_FLAGS_LANE: constant(uint256) = 31 << 236
+UNIT_FLAGS_MASK: constant(uint256) = 63  # 2**6 - 1
+UNIT_FLAGS_LANE: constant(uint256) = 63 << 236
 UNIT_FUEL: constant(uint256) = 2**236
 UNIT_STORE: constant(uint256) = 2**237
 UNIT_SPECIAL: constant(uint256) = 2**238
 UNIT_NOTICED: constant(uint256) = 2**239
 UNIT_ACCUSED: constant(uint256) = 2**240
-UNIT_RESUME_SHIFT: constant(uint256) = 241  # 0 in this version
-UNIT_RESUME_MASK: constant(uint256) = 32767  # 2**15 - 1
-UNIT_RESUME_LANE: constant(uint256) = 32767 << 241
+UNIT_ARRAY: constant(uint256) = 2**241
+UNIT_RESUME_SHIFT: constant(uint256) = 242  # 0 in this version
+UNIT_RESUME_MASK: constant(uint256) = 16383  # 2**14 - 1
+UNIT_RESUME_LANE: constant(uint256) = 16383 << 242
 
 # ---- header: an array ----
 HEADER_STATE_SHIFT: constant(uint256) = 0  # which no unit has

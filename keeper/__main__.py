@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hearth.base.errors import HearthError
+from hearth.base.files import refusal_of
 from hearth.daemon.logs import configure_logs
 from hearth.daemon.loop import harden
 
@@ -63,12 +64,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with ExitStack() as stack:
             _run(options, stack)
-    except HearthError as error:
+    except (HearthError, OSError) as error:
+        said = refusal_of(error) if isinstance(error, OSError) else error
         if options.json:
-            print(json.dumps(error.as_dict()))
+            print(json.dumps(said.as_dict()))
         else:
-            print(f"{error.code}: {error.message}" + (f"\n  {error.hint}" if error.hint else ""), file=sys.stderr)
-        return error.exit_code
+            print(f"{said.code}: {said.message}" + (f"\n  {said.hint}" if said.hint else ""), file=sys.stderr)
+        return said.exit_code
     return 0
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from eth_utils.crypto import keccak
 
 from hearth.protocol import formulas
-
-COIN: Final = 10**18
-"""Wei in one native coin."""
+from hearth.protocol.types import COIN
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ class KeeperMetrics(Metrics):
         self.failures_in_row = gauge("failures_in_row", "Failed cycles since the last good one")
         self.actions = counter(
             "actions",
-            "Actions by what became of them: mined, refused, reverted, unworthy, pending, dry",
+            "Actions by what became of them: mined, refused, reverted, replaced, unworthy, unfunded, pending, dry",
             *("action", "outcome"),
         )
         self.lost_races = counter("lost_races", "Actions that somebody else did first", "action")

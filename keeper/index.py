@@ -6,6 +6,9 @@ Units: every JobRegistry event after JobPosted carries the unit's new word, so a
 2**20 units is one entry with its header, plus its touched units. What became of this keeper's own proposals, known by
 their payee, is kept by job and by node. Nothing here is truth: a reorg, a lost file or a mismatch with the chain
 (`compare`) costs a rebuild and nothing else.
+
+No log stops a keeper. What cannot be placed is counted and stepped over; a job about which logs and chain contradict
+each other is doubted, and its keeper reads everything anew or sets the job aside (`keeper.reader`).
 """
 
 from __future__ import annotations
@@ -17,9 +20,8 @@ from typing import Final
 import numpy as np
 from eth_utils.crypto import keccak
 
-from hearth.base.errors import ChainError
 from hearth.chain.port import Log
-from hearth.market.events import EVENTS, JobPosted, Proposed, Split, Started, UnitEvent, topic_of
+from hearth.market.events import EVENTS, JobPosted, Proposed, Split, Started, UnitEvent, data_bytes_of, topic_of
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Best, Header, JobId, NodeId, Policy, State, Terms, Unit
 from hearth.protocol.words import TermsWords
@@ -71,6 +73,12 @@ class Index:
         self.fleet = Fleet()
         self.logs = 0
         """Logs read since the rebuild."""
+        self.strays = 0
+        """Logs among them that could not be placed."""
+        self.doubts: set[JobId] = set()
+        """Jobs that are not what their logs say."""
+        self.aside: set[JobId] = set()
+        """Doubted jobs of which nothing is kept."""
         self.credited = 0
         """Base units that Escrow has credited to the payee, from the first block read."""
         self.records: dict[NodeId, Record] = {}
@@ -98,30 +106,21 @@ class Index:
     def apply(self, logs: Sequence[Log], at: int) -> None:
         """Apply a page of logs of JobRegistry and Escrow, in chain order; `at` is the time of the page's last block.
 
-        Raises ChainError (RPC_BROKEN) for logs that cannot follow what was read before: a gap or a lying provider.
+        Logs that cannot follow what was read before, by a gap or a lying provider, are counted in `strays`.
         """
         rows: list[int] = []
         data: list[bytes] = []
         best_rows: list[int] = []
         best: list[bytes] = []
-        known, moves, proposed, sent = self._rows, self._moves, self._proposed, self._sent
+        moves, proposed = self._moves, self._proposed
         for log in logs:
-            topics = log.topics
-            kind = topics[0] if topics else b""
-            if len(topics) < 3 and (kind in moves or kind == self._posted):
-                raise _broken(log, "lacks a topic of its event")
+            kind = log.topics[0] if log.topics else b""
             if kind in moves:
-                row = known.get(topics[1] + topics[2], -1)
+                row = self._move(log, kind, at)
                 if row < 0:
-                    row = self._first_event(log, at)
-                    if row < 0:
-                        continue
+                    continue
                 rows.append(row)
                 data.append(log.data[:32])
-                if row in sent:
-                    self._answer(row, kind, log.data)
-                if kind == proposed and log.data[44:64] == self._payee:
-                    self._remember(row, log.data)
                 if kind == proposed:
                     best_rows.append(row)
                     best.append(log.data[32:64])
@@ -144,10 +143,11 @@ class Index:
             self._end(row)
 
     def _post(self, log: Log, at: int) -> None:
-        job = log.topics[1]
+        job = JobId(log.topics[1]) if len(log.topics) > 1 else JobId(b"")
         leases = int.from_bytes(log.data[_UNITS_AT : _UNITS_AT + 3], "big")  # chunk and replicas are 1
-        if len(log.data) < TERMS_BYTES or job in self._jobs or not leases:
-            raise _broken(log, "posts a job that cannot be")
+        if not job or len(log.data) < TERMS_BYTES or job in self._jobs or job in self.aside or not leases:
+            self._stray(log)
+            return
         self._jobs[job] = entry = _Job(JobId(job), log.data[:TERMS_BYTES], leases, at)
         self._unread.add(job)
         if leases == 1:
@@ -155,21 +155,60 @@ class Index:
             row = self._open_row(entry, _ZERO_INDEX)  # first: it may replace the columns by longer ones
             self._words[row] = (State.OPEN, 0, 0, 0)
 
+    def _move(self, log: Log, kind: bytes, at: int) -> int:
+        """Return the row of the unit that a log moves, or -1 for a log about a whole array or one that fits nowhere."""
+        topics = log.topics
+        if len(topics) < 3 or len(log.data) < self._moves[kind]:
+            self._stray(log)
+            return -1
+        row = self._rows.get(topics[1] + topics[2], -1)
+        try:
+            if row < 0:
+                row = self._first_event(log, at)
+            if row in self._sent:
+                self._answer(row, kind, log.data)
+            if row >= 0 and kind == self._proposed and log.data[44:64] == self._payee:
+                self._remember(row, log.data)
+        except ValueError:  # a word that no contract writes
+            self._stray(log)
+            return -1
+        return row
+
     def _first_event(self, log: Log, at: int) -> int:
-        """Return a new row for a lease's first event, or -1 where the event is about an array as a whole."""
+        """Return a new row for a lease's first event, or -1 for a log about a whole array or one that fits nowhere.
+
+        Raises ValueError for a header that no contract writes.
+        """
         entry = self._jobs.get(log.topics[1])
-        if entry is None:
-            raise _broken(log, "moves a job that was not posted or has ended")
         index = log.topics[2]
-        if index == _ALL_INDEX:
+        number = int.from_bytes(index, "big")
+        if entry is not None and entry.leases > 1 and index == _ALL_INDEX:
             self._set_header(entry, int.from_bytes(log.data[:32], "big"))
             self._finish(entry)
             return -1
-        number = int.from_bytes(index, "big")
-        if number != entry.touched or number >= entry.leases:
-            raise _broken(log, f"moves lease {number} where {entry.touched} is the next")
+        if entry is None or number != entry.touched or number >= entry.leases:
+            self._stray(log)
+            return -1
         entry.touched, entry.since = number + 1, at
         return self._open_row(entry, index)
+
+    def _stray(self, log: Log) -> None:
+        """Count a log that cannot be placed, and doubt the job that it names where that one is known."""
+        self.strays += 1
+        if len(log.topics) > 1 and log.topics[1] in self._jobs:
+            self.doubts.add(JobId(log.topics[1]))
+
+    def set_aside(self) -> list[JobId]:
+        """Keep nothing of the doubted jobs, nor of what logs still say of them; return them."""
+        jobs = [job for job in self.doubts if job in self._jobs]
+        for job in jobs:
+            for row in list(self._jobs[job].rows.values()):
+                self._drop(row)
+            del self._jobs[job]
+            self._unread.discard(job)
+        self.aside.update(jobs)
+        self.doubts.clear()
+        return jobs
 
     def _open_row(self, entry: _Job, index: bytes) -> int:
         if not self._free:
@@ -189,14 +228,20 @@ class Index:
 
     def _end(self, row: int) -> None:
         """Drop the row of a unit that has ended, and its job with the last one."""
+        entry = self._drop(row)
+        entry.ended += 1
+        entry.view = None
+        self._finish(entry)
+
+    def _drop(self, row: int) -> _Job:
+        """Free a row, and return its job."""
         key = self._keys[row]
         entry = self._jobs[key[:32]]
         del self._rows[key]
         del entry.rows[int.from_bytes(key[32:], "big")]
+        self._sent.pop(row, None)
         self._free.append(row)
-        entry.ended += 1
-        entry.view = None
-        self._finish(entry)
+        return entry
 
     def _finish(self, entry: _Job) -> None:
         if entry.ended == (entry.touched if entry.closed else entry.leases):
@@ -247,7 +292,7 @@ class Index:
         return [JobId(job) for job in self._jobs]
 
     def compare(self, jobs: Sequence[JobId], chain: Iterable[int]) -> list[JobId]:
-        """Take the jobs' words as read from the chain at the index's block; return those that the index had wrong.
+        """Take the jobs' words as read from the chain at the index's block; doubt and return those that were wrong.
 
         A fresh job's opening time is taken from the chain, and is no difference: the event of its post lacks it.
         """
@@ -271,13 +316,23 @@ class Index:
                 entry.view = None
             if not right:
                 wrong.append(job)
+        self.doubts.update(wrong)
         return wrong
 
     # ---- for decide ----
 
     def rows(self) -> tuple[JobRow, ...]:
-        """Return every job that has not ended, with its touched units. Unchanged jobs keep their object."""
-        return tuple(entry.view or self._view(entry) for entry in self._jobs.values())
+        """Return every job that has not ended, with its touched units. Unchanged jobs keep their object.
+
+        A job whose words no contract writes, or whose terms are not those of its id, is doubted and not among them.
+        """
+        found: list[JobRow] = []
+        for entry in self._jobs.values():
+            try:
+                found.append(entry.view or self._view(entry))
+            except ValueError:
+                self.doubts.add(entry.id)
+        return tuple(found)
 
     def packed(self, job: JobId) -> TermsWords:
         """Return a job's nine words, to send back as calldata."""
@@ -290,14 +345,10 @@ class Index:
         return {state: int(counts[state]) for state in State if counts[state]}
 
     def _read(self, entry: _Job) -> tuple[Terms, Policy]:
-        """Return a job's terms and policy. Raises ChainError (RPC_LIES) where they are not those of its id."""
+        """Return a job's terms and policy. Raises ValueError where they are not those of its id."""
         if entry.terms is None or entry.policy is None:
             if keccak(self._prefix + entry.raw) != entry.id:
-                raise ChainError(
-                    f"the RPC serves a job 0x{entry.id.hex()} whose terms have another id",
-                    code="RPC_LIES",
-                    hint="hearth doctor",
-                )
+                raise ValueError(f"the terms of job 0x{entry.id.hex()} have another id")
             entry.terms = words.unpack_terms(_terms_words(entry.raw))
             entry.policy = words.unpack_policy(entry.terms.policy)
         return entry.terms, entry.policy
@@ -324,9 +375,10 @@ def topics() -> set[bytes]:
     return {topic_of(JobPosted), topic_of(Split), *_moves()}
 
 
-def _moves() -> set[bytes]:
+def _moves() -> dict[bytes, int]:
+    """Return the first topic of every event of a unit, and the least bytes of its data."""
     moves = [cls for cls in EVENTS.values() if issubclass(cls, UnitEvent)]
-    return {topic_of(cls) for cls in moves}  # type: ignore[arg-type]  # mypy: "type[Event] is no Hashable"
+    return {topic_of(cls): data_bytes_of(cls) for cls in moves}
 
 
 def _int_of(limbs: U64) -> int:
@@ -337,9 +389,3 @@ def _terms_words(raw: bytes) -> TermsWords:
     at = [raw[i : i + 32] for i in range(0, TERMS_BYTES, 32)]
     a, _, c, d, e, f, g, h, _ = (int.from_bytes(word, "big") for word in at)
     return (a, at[1], c, d, e, f, g, h, at[8])
-
-
-def _broken(log: Log, what: str) -> ChainError:
-    return ChainError(
-        f"log {log.log_index} of block {log.block_number} {what}", code="RPC_BROKEN", hint="hearth doctor"
-    )

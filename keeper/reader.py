@@ -1,10 +1,13 @@
 """Read a market at one block: its logs into the index, its nodes into the fleet.
 
 All reads name the block by its hash, so a reorg in between is an error and not a mixture. What turns out to be wrong,
-by a reorg or by an RPC that lies, costs a rebuild of the index and nothing else.
+by a reorg or by an RPC that lies, costs a rebuild of the index and nothing else. Where everything read anew says the
+same, the jobs in doubt are set aside: no log stops a keeper.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import structlog
 
@@ -20,6 +23,11 @@ from keeper.snapshot import JobRow, Snapshot
 
 log = structlog.get_logger("keeper")
 
+DOUBT_SECONDS: Final = 600
+"""Chain time between two rebuilds for new doubts."""
+ASIDE_SECONDS: Final = 3_600
+"""Chain time after which everything is read anew for the jobs aside: a provider that lied may have been mended."""
+
 
 class Reader:
     """Follow one market. `index` is what is known of it, `head` the block of the last look at the logs."""
@@ -32,6 +40,8 @@ class Reader:
         self._payee, self._span, self._metrics = payee, span, metrics
         self._rows: tuple[JobRow, ...] = ()
         self._followed = False
+        self._rebuilt_at: int | None = None
+        self._borne = 0
         self.head: Block | None = None
         self._begin()
 
@@ -41,10 +51,13 @@ class Reader:
         `compare_all` compares every job's word with the chain's, not only those of fresh jobs.
         """
         try:
-            head = self._follow()
-            self._read_nodes(head)
-            self._compare(head, compare_all)
-            self._rows = self.index.rows()
+            while True:
+                head = self._follow()
+                self._read_nodes(head)
+                self._compare(head, compare_all)
+                self._rows = self.index.rows()
+                if not self._rebuild_for_doubts(head):
+                    return head
         except ChainError as error:
             if error.code in ("RPC_BROKEN", "RPC_LIES"):
                 self._rebuild(error.code.lower())
@@ -52,7 +65,6 @@ class Reader:
         except ValueError as error:  # words that no contract writes: packed lanes out of range, short data, a gap
             self._rebuild("rpc_broken")
             raise ChainError(f"the RPC serves words that cannot be: {error}", code="RPC_BROKEN") from error
-        return head
 
     def _follow(self) -> Block:
         """Apply what the chain has logged since the last cycle; a reorg below it starts the index anew."""
@@ -81,14 +93,25 @@ class Reader:
     def _compare(self, head: Block, everything: bool) -> None:
         """Read when fresh jobs opened; compare with the chain what the index holds of them, or of every job."""
         jobs = self.index.live() if everything else self.index.unread()
-        if not jobs:
-            return
-        wrong = self.index.compare(jobs, self._market.job_words(jobs, head.hash))
-        if wrong:
+        if jobs:
+            self.index.compare(jobs, self._market.job_words(jobs, head.hash))
+
+    def _rebuild_for_doubts(self, head: Block) -> bool:
+        """Begin the index anew for what cannot be as its logs say, or where that was tried just now, set it aside."""
+        index = self.index
+        fresh = bool(index.doubts) or index.strays > self._borne
+        pause = DOUBT_SECONDS if fresh else ASIDE_SECONDS
+        if not fresh and not index.aside:
+            return False
+        if self._rebuilt_at is None or head.timestamp >= self._rebuilt_at + pause:
+            self._rebuilt_at = head.timestamp
             self._rebuild("mismatch")
-            raise ChainError(
-                f"{len(wrong)} jobs are not what their logs say, 0x{wrong[0].hex()} among them", code="RPC_BROKEN"
-            )
+            return True
+        if fresh:
+            aside = [f"0x{job.hex()}" for job in index.set_aside()]
+            log.warning("index.doubt", strays=index.strays, aside=aside[:8], jobs_aside=len(index.aside))
+            self._borne, self._rows = index.strays, index.rows()
+        return False
 
     def _rebuild(self, cause: str) -> None:
         log.warning("index.rebuild", cause=cause)
@@ -101,7 +124,12 @@ class Reader:
         self.index = Index(self._network.chain_id, self._network.jobs, self._payee)
         addresses = [self._network.jobs, self._network.escrow]
         self._cursor = Cursor(self._port, addresses, self._network.deploy_block, topics=topics(), span=self._span)
-        self._followed = False
+        self._followed, self._borne = False, 0
+
+    @property
+    def suspicions(self) -> int:
+        """Count the times that a provider seemed to leave logs out, since the index was begun."""
+        return self._cursor.suspicions
 
     def snapshot(self, head: Block) -> Snapshot:
         """Return the market as `decide` takes it; `head` is what `sync` returned."""

@@ -80,6 +80,8 @@ def profit_text(told: Mapping[str, Any], asset: Asset) -> str:
 def status_lines(told: Mapping[str, Any], asset: Asset) -> list[str]:
     """Return a status document for people; `asset` is the market's."""
     ready = "ready" if told["ready"] else f"not ready: {told['why']}"
+    if not told.get("alive", True):
+        ready = "it runs no more: hearth keeper run"
     mined = ", ".join(f"{count} {kind}" for kind, count in told["profit_and_loss"]["mined"].items()) or "nothing"
     who = told["account"] or "without an account"
     return [

@@ -119,7 +119,7 @@ class KeeperStatus(_Listed):
     """The status file of a keeper, written at the end of a cycle at moment `at`.
 
     `account` is null in a dry run. `why` says why it is not `ready`. `skips` and `list` hold at most 500. `age`, in
-    seconds, is not in the file: whoever reads it adds it.
+    seconds, and `alive`, whether its process runs, are not in the file: whoever reads it adds them.
     """
 
     schema: Literal["hearth.keeper/1"]
@@ -143,6 +143,7 @@ class KeeperStatus(_Listed):
     skips: list[Waiting]
     skips_left_out: int
     age: NotRequired[int]
+    alive: NotRequired[bool]
 
 
 class KeeperReload(TypedDict):

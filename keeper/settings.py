@@ -12,10 +12,21 @@ from typing import Annotated, Any, Final
 from pydantic import Field, field_validator, model_validator
 
 from hearth.config import sections
-from hearth.config.sections import Address, Amount, AmountOrUnlimited, Duration, GasPrice, LogLevel, Section
+from hearth.config.sections import (
+    Address,
+    Amount,
+    AmountOrUnlimited,
+    Duration,
+    GasPrice,
+    LogLevel,
+    Network,
+    Section,
+    UserPath,
+)
 from hearth.protocol import units
+from hearth.protocol.types import COIN
 from hearth.protocol.units import Asset
-from keeper.config import COIN, Config
+from keeper.config import Config
 
 LIST: Final = "hearth keeper list"
 """It reads the settings and the chain, and sends nothing."""
@@ -26,8 +37,8 @@ START: Final = "copy that of docs/KEEPER.md; without --config a keeper takes thi
 class Account(Section):
     """The key that sends: an encrypted keystore and its password's file. `payee` is credited, the key's by default."""
 
-    keystore: Path
-    password_file: Path
+    keystore: UserPath
+    password_file: UserPath
     payee: Address | None = None
 
 
@@ -49,7 +60,7 @@ class CoinPrice(Section):
     """
 
     coin: Amount = ""
-    coin_file: Path | None = None
+    coin_file: UserPath | None = None
 
 
 class MetricsSettings(sections.MetricsSettings):
@@ -95,8 +106,8 @@ LIVE: Final = frozenset(
 class Settings(Section):
     """A whole keeper.toml. Relative paths count from the file's folder and are absolute here."""
 
-    network: str
-    home: Path
+    network: Network
+    home: UserPath
     rpc: tuple[str, ...] = Field(default=(), repr=False)
     poll: Annotated[float, Field(gt=0, le=60)] = 1.0
     account: Account | None = None

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from hearth.base.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError
+from hearth.base.errors import ChainError, ConfigError, FundsError, NotFoundError, RefusedError, StorageError
 from hearth.chain.port import Block, Call, ChainPort, reason_of
 from hearth.chain.tx import CANCEL_GAS, TOO_DEAR, Pending, Sender
 from hearth.chain.tx_journal import Intent, TxState
 from hearth.config.settings import asset_of
+from hearth.daemon.chain_clock import ChainClock
+from hearth.daemon.ledger import LEDGER_FILE, Ledger
 from hearth.daemon.loop import Backoff
 from hearth.daemon.reload import Reloader
 from hearth.market.network import Network
@@ -31,16 +33,14 @@ from keeper.actions import Action, Rest, Skip
 from keeper.config import Config
 from keeper.decide import decide
 from keeper.health import KeeperHealth
-from keeper.ledger import Ledger
 from keeper.reader import Reader
 from keeper.settings import Settings
 from keeper.status import Cycle, status_of, with_age, write_status
 
-LEDGER_FILE: Final = "ledger.json"
 MAX_PAUSE: Final = 60.0
 """The longest pause after failed cycles, in seconds."""
-SURVIVABLE: Final = (ChainError, FundsError)
-"""Errors that a later cycle may not meet; before the first good one a ChainError only where it says so itself."""
+SURVIVABLE: Final = (ChainError, FundsError, StorageError)
+"""Errors that a later cycle may not meet; before the first good one only where they say so themselves."""
 
 if TYPE_CHECKING:
     from keeper.reports import KeeperStatus
@@ -85,6 +85,10 @@ class Keeper:
         self._cycles = 0
         self._waiting: list[tuple[Action, Pending]] = []
         self._wall, self._sleep = wall, sleep
+        self._clock = ChainClock(lambda: self._wall())
+        # Asked at each scrape: a loop that hangs, or can read no block, must not leave the age as it was.
+        self.metrics.head_age.set_function(lambda: self._clock.age)
+        self.metrics.suspects(lambda: self.reader.suspicions)
         self._max_lag = units.parse_duration(settings.limits.max_lag)
         self.reloader: Reloader[Settings] | None = None
         self.adopt: Callable[[Settings], None] = self.take_up
@@ -167,13 +171,13 @@ class Keeper:
         self.port.begin_cycle()
         compares = self._cycles % self.settings.limits.compare_every == 0
         head = self.reader.sync(compare_all=compares)
+        self._clock.saw(head)
         snapshot = self.reader.snapshot(head)
         unpriced = self._reprice()
         thought = time.monotonic()
         said = decide(snapshot, self.config, head.timestamp)
         self.metrics.decide_seconds.observe(time.monotonic() - thought)
         lag = max(0, int(self._wall()) - head.timestamp)
-        self.metrics.head_age.set(lag)
         balance = 0 if self.sender is None else self.port.balance(self.address, head.hash)
         cycle = Cycle(head, snapshot, said, balance)
         actions = [one for one in said if not isinstance(one, Skip)]
@@ -257,10 +261,11 @@ class Keeper:
     def _send(self, actions: list[Action], cycle: Cycle) -> None:
         """Start every action, then wait until each is mined.
 
-        Raises the ChainError that cut this short, after everything that was started is accounted for or waited on.
+        Raises the error of chain or journal that cut this short, after everything that was started is accounted for or
+        waited on.
         """
         started: list[tuple[Action, Pending]] = []
-        failure: ChainError | None = None
+        failure: ChainError | StorageError | None = None
         for action in actions:
             try:
                 pending = self._start(action, cycle)
@@ -279,6 +284,9 @@ class Keeper:
                 if error.details["for_all"]:
                     cycle.unready = error.message
                     break
+            except StorageError as error:
+                failure = error
+                break
             else:
                 if pending is not None:
                     started.append((action, pending))
@@ -300,8 +308,8 @@ class Keeper:
         ceiling = self.config.worth_of(action.reward, gas)
         return self.sender.start(call, key=action.tx_key(cycle.snapshot.block), ceiling=ceiling)
 
-    def _finish(self, action: Action, pending: Pending, cycle: Cycle) -> ChainError | None:
-        """Wait until a started action is mined. Return the error where the chain could not be asked."""
+    def _finish(self, action: Action, pending: Pending, cycle: Cycle) -> ChainError | StorageError | None:
+        """Wait until a started action is mined. Return the error where chain or journal could not be asked."""
         assert self.sender is not None
         try:
             sent = self.sender.finish(pending)
@@ -310,7 +318,7 @@ class Keeper:
             self._pay((intent.gas_used or 0) * (intent.gas_price or 0))
             self.metrics.lost_races.labels(action.kind).inc()
             self._note(cycle, action, "reverted", reason_of(error) or error.message)
-        except ChainError as error:
+        except (ChainError, StorageError) as error:
             if error.code == "NONCE_TAKEN":
                 self._note(cycle, action, "replaced", error.message)
                 return None
@@ -324,8 +332,7 @@ class Keeper:
         return None
 
     def _pay(self, wei: int) -> None:
-        self.ledger.gas_paid += wei
-        self.ledger.coin_cost += self.config.cost_of(wei, 1)
+        self.ledger.pay(wei, self.config.coin_price)
         self.metrics.gas_spent.inc(wei)
 
     def _pretend(self, actions: Iterable[Action], cycle: Cycle, head: Block) -> None:
@@ -374,9 +381,7 @@ class Keeper:
     # ---- recording ----
 
     def _record(self, cycle: Cycle) -> None:
-        if self.ledger.credited_before is None:
-            self.ledger.credited_before = self.reader.index.credited
-            self.ledger.save()
+        self.ledger.begin(self.reader.index.credited)
         metrics = self.metrics
         metrics.head.set(cycle.head.number)
         metrics.jobs.set(len(self.reader.index))
@@ -421,7 +426,6 @@ class Keeper:
     def _still_alive(self) -> None:
         """Between blocks the loop turns: the probe must not take a quiet chain for a hanging keeper."""
         lag = int(self._wall()) - (self.reader.head.timestamp if self.reader.head is not None else 0)
-        self.metrics.head_age.set(max(0, lag))
         late = f"the newest block is {lag} s old" if self._max_lag and lag > self._max_lag else ""
         self.health.wait(late)
 

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 from hearth.base.errors import NotFoundError
 from hearth.base.files import replace_text
 from hearth.chain.port import Block
+from hearth.daemon.ledger import Ledger
 from hearth.protocol.units import Asset
 from keeper.actions import Action, Skip
 from keeper.index import Index
-from keeper.ledger import Ledger
 from keeper.snapshot import JobRow, Snapshot
 
 if TYPE_CHECKING:
@@ -93,16 +94,17 @@ def _listed(row: JobRow) -> ListedJob:
 
 
 def write_status(home: Path, told: KeeperStatus) -> None:
-    """Leave a document in the keeper's state folder, for other processes."""
-    replace_text(home / STATUS_FILE, json.dumps(told, indent=1) + "\n")
+    """Leave a document in the keeper's state folder, for other processes, as far as the disk has room for it."""
+    with suppress(OSError):  # a full disk must not stop a keeper from acting
+        replace_text(home / STATUS_FILE, json.dumps(told, indent=1) + "\n")
 
 
 def read_status(home: Path, *, now: float | None = None) -> KeeperStatus:
-    """Return what the keeper whose state folder is `home` last said, with its age in seconds.
+    """Return what the keeper whose state folder is `home` last said, its age in seconds, and whether it still runs.
 
     Raises NotFoundError where no keeper has run there, ConfigError where the file is not a keeper's.
     """
-    from hearth.daemon.status import read_status_file
+    from hearth.daemon.status import process_lives, read_status_file
     from keeper.reports import KeeperStatus
 
     told = read_status_file(home / STATUS_FILE, KeeperStatus, component="keeper")
@@ -110,6 +112,7 @@ def read_status(home: Path, *, now: float | None = None) -> KeeperStatus:
         raise NotFoundError(
             f"no keeper has run in {home}", hint="hearth keeper run", component="keeper", code="NO_KEEPER"
         )
+    told["alive"] = process_lives(told["pid"])
     return with_age(told, time.time() if now is None else now)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -35,6 +37,7 @@ LONGEST = (
     "worker/test_shell.py",
     "e2e/test_readme.py",
     "chaos/test_geth.py",
+    "chaos/test_campaign.py",
     "e2e/test_market.py",
     "worker/test_take.py",
 )
@@ -115,3 +118,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         groups.setdefault(group, []).append(item)
         item.add_marker(pytest.mark.xdist_group(group))
     items[:] = _order(groups)
+
+
+@pytest.fixture(autouse=True)
+def _logs_as_before() -> Iterator[None]:
+    """Leave the log as it was: a program that a test ran in this process has chosen its own level."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 
 from hearth.base.errors import HearthError
+from hearth.base.files import refusal_of
 from hearth.daemon.logs import configure_logs
 from hearth.daemon.loop import harden, stop_on_signals
 
@@ -60,12 +61,13 @@ def main(config: Path, as_json: bool) -> None:
     harden()
     try:
         start(config)
-    except HearthError as error:
+    except (HearthError, OSError) as error:
+        said = refusal_of(error) if isinstance(error, OSError) else error
         if as_json:
-            click.echo(json.dumps(error.as_dict()), err=True)
+            click.echo(json.dumps(said.as_dict()), err=True)
         else:
-            click.echo(f"error: {error.message}\n{error.hint}".rstrip(), err=True)
-        sys.exit(error.exit_code)
+            click.echo(f"error: {said.message}\n{said.hint}".rstrip(), err=True)
+        sys.exit(said.exit_code)
 
 
 if __name__ == "__main__":

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import structlog
 
-from hearth.base.errors import ChainError, ConfigError
+from hearth import __version__
+from hearth.base.errors import ChainError, ConfigError, NotFoundError
 from hearth.base.files import Spare, make_private
-from hearth.chain.keys import SignerLock
+from hearth.chain.keys import KeyFile, SignerLock
 from hearth.chain.providers import OnFault
 from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import SenderConfig
+from hearth.chain.tx_journal import TxJournal
 from hearth.config.settings import asset_of, load_settings
 from hearth.config.settings import open_network as open_chosen
 from hearth.daemon.health import Server
@@ -27,7 +29,8 @@ from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gpu_tiers import TIERS
 from hearth.protocol.runtimes import RUNTIMES
-from hearth.protocol.types import Node
+from hearth.protocol.types import ZERO_ADDRESS, Node, NodeId
+from hearth.protocol.units import show_rate
 from hearth.storage.stores import Chain, Store, open_store
 from worker import gpu
 from worker.attempt.attempt import Means
@@ -43,10 +46,14 @@ from worker.journal import AttemptJournal
 from worker.machine import announce, others, overbooked, room_of, share_of
 from worker.metrics import WorkerMetrics
 from worker.runtimes.base import Runtime
-from worker.settings import DOCTOR, Settings, chosen_gpus, refuse_unknown_runtime, runtimes_of
+from worker.settings import DOCTOR, MEND_RPC, Settings, chosen_gpus, operator_key, refuse_unknown_runtime, runtimes_of
 from worker.shell import Told, Worker
+from worker.status import read_status
 from worker.volumes import mounted, size_of, volumes_of
-from worker.watch import find_node
+from worker.watch import NEW_OPERATOR, find_node
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
 
 log = structlog.get_logger("worker")
 
@@ -65,7 +72,7 @@ def build(
     """
     changes = overrides or {}
     network = open_network(settings)
-    key, account = read_account(settings.account.keystore, settings.account.password_file)
+    key, account = unlocked(settings)
     disk, lock = Disk(settings.home, settings.reserve_bytes), lock_path(key, settings.home)
     SignerLock(lock).refuse_held()
     if dry_run:
@@ -94,15 +101,16 @@ def build(
     )
     store = stack.enter_context(closing(open_stores(settings)))
     gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
-    journal = journal_in(home, spare)
-    stack.callback(journal.close)
+    journal = stack.enter_context(closing(journal_in(home, spare)))
     volumes = volumes_in(disk.home)
     executor = executor_of(settings, network, node, journal, store, disk, runtimes=runtimes, gpus=gpus, volumes=volumes)
+    config_for = partial(config_of, network=network, node=node, runtimes=runtimes, gpus=gpus, volumes=volumes)
+    config = _changed(config_for(settings), changes)
     if not dry_run:
         _stand_beside(home, node, gpus)
-    config_for = partial(config_of, network=network, node=node, runtimes=runtimes, gpus=gpus, volumes=volumes)
+        log.info("a worker begins", **_introduction(settings, network, node, runtimes))
     worker = Worker(
-        told_of(settings, network, node, disk, _changed(config_for(settings), changes)),
+        told_of(settings, network, node, disk, config),
         market=market,
         sender=sender,
         journal=journal,
@@ -112,7 +120,6 @@ def build(
         metrics=metrics,
     )
     executor.on_change = worker.wake.set
-
     port_for = partial(port_of, network=network, rpc_timeout=changes.get("rpc_timeout", 10.0), on_fault=on_fault)
     worker.adopt = partial(_adopt, worker, changes, config_for, port_for)
     if settings.metrics.address is not None and not dry_run:
@@ -139,6 +146,18 @@ def _adopt(
     worker.take_up(told, paying, bounds_of(new), port)
 
 
+def unlocked(settings: Settings) -> tuple[KeyFile, LocalAccount]:
+    """Return the key that works, and its account unlocked. Raises ConfigError."""
+    operator_key(settings)
+    try:
+        return read_account(settings.account.keystore, settings.account.password_file)
+    except ConfigError as error:
+        if error.code == "WRONG_PASSWORD":
+            # A worker takes no --password-file.
+            error.hint = f"mend account.password_file in worker.toml, then {DOCTOR}"
+        raise
+
+
 def open_network(settings: Settings) -> Network:
     """Read the network file that the settings name. Raises ConfigError."""
     return open_chosen(load_settings({"network": settings.network}))
@@ -153,7 +172,7 @@ def market_of(settings: Settings, network: Network, rpc_timeout: float, on_fault
     try:
         market.check()
     except ChainError as error:
-        error.hint = f"mend rpc in worker.toml, then {DOCTOR}"
+        error.hint = MEND_RPC
         raise
     return market
 
@@ -173,6 +192,7 @@ def node_of(settings: Settings, market: Market, operator: str) -> Node:
     """Return the node to work for, as it stands. Raises ConfigError NO_NODE, NOT_OPERATOR, MANY_NODES."""
     node = find_node(market, settings.node, operator, market.port.head().hash)
     if node is None:
+        refuse_former_key(settings.home, market, operator)
         raise ConfigError(
             f"no node is registered for the key {operator}",
             hint="hearth worker register",
@@ -180,6 +200,28 @@ def node_of(settings: Settings, market: Market, operator: str) -> Node:
             component="worker",
         )
     return node
+
+
+def refuse_former_key(home: Path, market: Market, operator: str) -> None:
+    """Raise ConfigError NOT_OPERATOR where the worker of a home had a node by this key, and another key has it now.
+
+    Whoever is told to register would stake a second node. What the home says counts for this chain alone.
+    """
+    network = market.network
+    said = read_status(home)
+    if said is None or said["operator"] != operator:
+        return
+    if not TxJournal.path_in(home, network.chain_id, network.genesis_hash, operator).exists():
+        return
+    with suppress(NotFoundError):
+        node = market.node(NodeId(said["node"]))
+        if node.operator not in (operator, ZERO_ADDRESS):
+            raise ConfigError(
+                f"node {node.id} has another operator now, {node.operator}, and this key is {operator}",
+                hint=NEW_OPERATOR,
+                code="NOT_OPERATOR",
+                component="worker",
+            )
 
 
 def open_stores(settings: Settings) -> Store:
@@ -341,6 +383,22 @@ def told_of(settings: Settings, network: Network, node: Node, disk: Disk, config
         # Several looks per beat, several blocks per look on a fast chain.
         poll=min(2.0, network.node_parameters.dead_after / 12),
     )
+
+
+def _introduction(
+    settings: Settings, network: Network, node: Node, runtimes: Mapping[str, Runtime]
+) -> dict[str, object]:
+    """Return what the first line of a log says of the worker: which program, which node, and what that offers."""
+    offer = node.offer
+    slot = f"{offer.gpu_count} GPU, {offer.cores} cores, {offer.ram_gib} GiB RAM, {offer.disk_gib} GiB disk"
+    return {
+        "version": __version__,
+        "node": node.id,
+        "network": network.name,
+        "offer": f"{offer.slots} x {slot} at {show_rate(offer.ask, asset_of(network))}",
+        "runtimes": sorted(runtimes),
+        "home": str(settings.home),
+    }
 
 
 def _stand_beside(home: Path, node: Node, gpus: Sequence[GpuInfo]) -> None:

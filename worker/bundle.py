@@ -75,7 +75,7 @@ def bundle(
 
 
 def _process(home: Path) -> dict[str, Any] | None:
-    from worker.shell import read_status
+    from worker.status import read_status
 
     said = read_status(home)
     return None if said is None else dict(said)

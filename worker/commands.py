@@ -124,14 +124,14 @@ def worker_init(run: Run, config: Path, runtimes: str | None, **options: Any) ->
     report = write_settings(run.client, config, runtimes=chosen, **options)
     run.out.emit(
         report,
-        lambda: [f"wrote {report['config']} for {report['operator']}", "  next: hearth worker register"],
+        lambda: [f"wrote {report['config']} for {report['operator']}", f"  next: {report['next']}"],
         [report["config"]],
     )
 
 
 @worker.command("register", cls=Leaf)
 @_owner_options
-@click.option("--stake", metavar="AMOUNT", help="The stake; by default the market's minimum.")
+@click.option("--stake", metavar="AMOUNT", help="The stake; by default the market's minimum and a tenth.")
 def worker_register(run: Run, config: Path, stake: str | None, print_tx: bool, tx: Path | None) -> None:
     """Register this machine's offer with a stake."""
     report = _owner(
@@ -253,7 +253,10 @@ def worker_take(run: Run, job: str, config: Path, unit: int | None) -> None:
 def _show_mode(run: Run, report: WorkerMode) -> None:
     lines = [f"mode {report['mode']}"]
     if not report["alive"] and report["mode"] == "drain":
-        lines = ["no worker runs here, so that there is nothing to end", "  next: hearth worker start takes work again"]
+        lines = [
+            "no worker runs here now",
+            "  next: hearth worker start ends what is left; hearth worker resume ends the drain",
+        ]
     elif not report["alive"]:
         lines = [f"mode {report['mode']} (no worker runs now: it will read this when it starts)"]
     run.out.emit(report, lambda: lines, [report["mode"]])
@@ -332,9 +335,9 @@ def worker_status(run: Run, config: Path) -> None:
         ]
         if said is None or not said["alive"]:
             return [*lines, "  no worker runs here: hearth worker start"]
-        lines.append(
-            f"  process {said['pid']}, {said['state']}" + (f", holds: {said['hold']}" if said.get("hold") else "")
-        )
+        from worker.words import hold_lines
+
+        lines += [f"  process {said['pid']}, {said['state']}", *map("  {}".format, hold_lines(said))]
         free, reserve = said.get("disk_free"), said.get("disk_reserve", 0)
         if free is not None and free < reserve:
             text = f"{free >> 20} MiB of disk are free, less than storage.reserve ({reserve >> 20} MiB): free some room"
@@ -376,19 +379,31 @@ def worker_bundle(run: Run, config: Path, log: Path | None, out: Path | None) ->
     run.save(lambda: Provider(run.client, config).bundle(log), out)
 
 
+_BOOKS: Final = {
+    "paid": "leases whose program ended well",
+    "failed_theirs": "leases whose program failed by itself: paid, too",
+    "declined": "leases given back: not paid, and no slash",
+    "closed": "leases that their submitter cancelled: the time is paid",
+    "timed_out": "leases lost, since nothing was submitted in time: not paid, and a slash",
+    "income": "paid to the owner, less the market's fees",
+    "fees": "the market's",
+    "slashed": "stake lost by lost leases",
+    "liveness_fees": "stake lost by silence without a lease",
+    "owner's credit": "waits in Escrow: hearth worker withdraw",
+    "gas": "paid by this machine's key since the first start in this home",
+    "profit": "since then: income less slashes, liveness fees and gas",
+}
+"""The lines of a node's books, and what each is."""
+
+
 @worker.command("earnings", cls=Leaf)
 @_CONFIG
 def worker_earnings(run: Run, config: Path) -> None:
-    """Show the node's books: paid, failed, declined, timed out, slashed."""
+    """Show the node's books: leases by how they ended, income, losses, gas and profit."""
     report = Provider(run.client, config).earnings()
+    said = {**report, **report["text"]}
     run.out.emit(
         report,
-        lambda: [
-            *(
-                f"{name.replace('_', ' ')}: {report[name]}"
-                for name in ("paid", "failed_theirs", "declined", "closed", "timed_out")
-            ),
-            *(f"{name.replace('_', ' ')}: {amount}" for name, amount in report["text"].items()),
-        ],
+        lambda: table(("", "", ""), [(name.replace("_", " "), said[name], words) for name, words in _BOOKS.items()]),
         [report["income"]],
     )

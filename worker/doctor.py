@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,9 +18,8 @@ from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import ChainError, ConfigError, HearthError
-from hearth.base.files import check_private, free_bytes
+from hearth.base.files import free_bytes, mending, nearest
 from hearth.base.urls import redact_url
-from hearth.chain import keys
 from hearth.chain.port import Block, ChainPort
 from hearth.chain.rpc import RpcChain
 from hearth.client.standing import waits_of
@@ -44,6 +44,7 @@ from worker.settings import (
     chosen_gpus,
     docker_of,
     memory_bytes,
+    operator_key,
     probe_offer,
     runtimes_of,
 )
@@ -77,6 +78,7 @@ def diagnose(settings: Settings, network: Network, port: ChainPort, user_home: P
         ("gpu", lambda: look_at_gpus(settings, network.chain_id)),
         ("offer", lambda: look_at_offer(settings, asset_of(network))),
         ("accept", lambda: look_at_accept(settings, asset_of(network))),
+        ("amounts", lambda: look_at_amounts(settings, network)),
         ("machine", lambda: look_at_machine(settings, asset_of(network), user_home)),
         ("disk", lambda: look_at_disk(settings)),
         ("volumes", lambda: look_at_volumes(settings)),
@@ -88,6 +90,9 @@ def diagnose(settings: Settings, network: Network, port: ChainPort, user_home: P
     )
     rows: list[Check] = []
     for name, look in looks:
+        # Without an engine no container runs: nothing can fill the disk that volumes would keep free.
+        if name == "volumes" and any(row.name == DOCKER.name and row.level is not Level.PASS for row in rows):
+            continue
         first = NEEDS.get(name, name)
         if any(row.name == first and row.level is Level.FAIL for row in rows):
             rows.append(Check(name, Level.FAIL, f"see {first}", ""))
@@ -114,12 +119,12 @@ def walls_of(settings: Settings, rows: Sequence[Check]) -> list[Wall]:
 
 
 def look_at_keys(settings: Settings) -> list[Check]:
-    """Check that key and password are private and readable; nothing is unlocked."""
+    """Check that key and password are private, and that the one opens the other."""
+    from worker.build import unlocked
+
     account = settings.account
-    key = keys.read_key(account.keystore)
-    check_private(account.keystore, "the key file")
-    keys.read_password(account.password_file)
-    rows = [Check("key file", Level.PASS, f"{key.address}, readable by its owner only")]
+    key, _ = unlocked(settings)
+    rows = [Check("key file", Level.PASS, f"{key.address}, readable by its owner only; its password opens it")]
     if key.address == account.payout:
         rows.append(
             Check(
@@ -243,6 +248,12 @@ def look_at_accept(settings: Settings, asset: Asset) -> list[Check]:
     return [Check("accept", Level.PASS, _accepted(accept))]
 
 
+def look_at_amounts(settings: Settings, network: Network) -> list[Check]:
+    """Check the amounts that only the market's asset shows, and that no other row names. Raises ConfigError."""
+    settings.withdraw_threshold(asset_of(network)), settings.max_loss(asset_of(network), local=network.local)
+    return []
+
+
 def _accepted(accept: Accept) -> str:
     """Say which rules narrow what is taken."""
     rules = [
@@ -274,11 +285,18 @@ def look_at_machine(settings: Settings, asset: Asset, user_home: Path) -> list[C
 
 
 def look_at_disk(settings: Settings) -> list[Check]:
-    """Check that the home folder has room beyond its reserve."""
+    """Check that the home folder has room beyond its reserve, and that it can be written or made."""
     free = free_bytes(settings.home)
     if free < settings.reserve_bytes:
         text = f"{format_size(free >> 20 << 20)} free, less than the reserve of {settings.storage.reserve}"
         return [Check("disk", Level.FAIL, text, "free some room, or lower storage.reserve")]
+    try:
+        with tempfile.NamedTemporaryFile(dir=nearest(settings.home)) as file:
+            file.write(b"x" * 4096)
+            file.flush()
+    except OSError as error:
+        text = f"home {settings.home} cannot be written: {error.strerror}"
+        return [Check("disk", Level.FAIL, text, mending(settings.home))]
     return [Check("disk", Level.PASS, f"{format_size(free >> 30 << 30)} free under {settings.home}")]
 
 
@@ -422,7 +440,7 @@ def gas_of_a_day(settings: Settings, market: Market) -> GasOfADay:
 
 def look_at_gas(settings: Settings, market: Market) -> list[Check]:
     """Check that the hot key can pay for beats and leases for a month, at today's fees."""
-    address = keys.read_key(settings.account.keystore).address
+    address = operator_key(settings).address
     day = gas_of_a_day(settings, market)
     need = GAS_DAYS * day.all
     have = market.port.balance(address)
@@ -432,7 +450,9 @@ def look_at_gas(settings: Settings, market: Market) -> list[Check]:
         return [Check("gas", Level.PASS, text)]
     seconds = have * GAS_DAYS * 86_400 // need
     level = Level.WARN if seconds >= 86_400 else Level.FAIL
-    fix = f'hearth wallet send {address} "{amount_at_least(need - have, coin)}"'
+    # As it stands this machine's account may be the key itself, which can send itself nothing.
+    missing = amount_at_least(need - have, coin)
+    fix = f'on the owner\'s machine: hearth wallet send {address} "{missing}" --account owner'
     return [Check("gas", level, f"{text}: enough for {_about(seconds)}", fix)]
 
 
@@ -468,12 +488,14 @@ def _about(seconds: int) -> str:
 def look_at_node(settings: Settings, market: Market) -> list[Check]:
     """Check that a node is registered for this key, and what it may do now."""
     from hearth.protocol import formulas
+    from worker.build import refuse_former_key
     from worker.watch import find_node
 
-    address = keys.read_key(settings.account.keystore).address
+    address = operator_key(settings).address
     head = market.port.head()
     node = find_node(market, settings.node, address, head.hash)
     if node is None:
+        refuse_former_key(settings.home, market, address)
         return [Check("node", Level.WARN, f"no node is registered for {address}", "hearth worker register")]
     parameters = market.network.node_parameters
     status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)

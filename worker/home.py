@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from hearth.base.errors import ConfigError
-from hearth.base.locks import FileLock, is_held
+from hearth.base.locks import FileLock, holder, is_held
 
 LOCK_FILE: Final = "worker.lock"
 GLANCE_SECONDS: Final = 1.0
@@ -35,3 +35,8 @@ def hold(home: Path) -> FileLock:
 def is_running(home: Path) -> bool:
     """Say whether a worker runs in a home."""
     return is_held(home / LOCK_FILE)
+
+
+def runs_as(home: Path, process: int) -> bool:
+    """Say whether the worker that runs in a home is a process; of a killed one the number may live on for a while."""
+    return is_running(home) and holder(home / LOCK_FILE) in (None, process)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -73,7 +74,7 @@ _STAGES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AttemptRow:
-    """A row: where an attempt stands. `changed` is local unix time, for people and for sweeping only."""
+    """A row: where an attempt stands. `changed` is the second of the journal's clock, for people and sweeping only."""
 
     key: LeaseKey
     phase: Phase
@@ -100,8 +101,9 @@ class AttemptJournal(JournalFile):
 
     def __init__(self, path: Path, spare: Spare | None = None) -> None:
         """Open or create the file. One that SQLite cannot read, or of a version from which no step leads here, is put
-        aside: the chain and the store know the rest."""
+        aside: the chain and the store know the rest. Its `clock` is the wall's until it is told another."""
         self.put_aside: Path | None = None
+        self.clock: Callable[[], float] = time.time
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             super().__init__(path, SCHEMA, _prepare, spare, "worker")
@@ -123,7 +125,7 @@ class AttemptJournal(JournalFile):
             db.execute(
                 "INSERT INTO attempts (job, idx, attempts, stage, moment, changed) VALUES (?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT DO UPDATE SET moment = excluded.moment, changed = excluded.changed WHERE stage = ?",
-                (*_where(key), Phase.INTENT, moment, time.time(), Phase.INTENT),
+                (*_where(key), Phase.INTENT, moment, self.clock(), Phase.INTENT),
             )
             _note(db, key, moment, note)
 
@@ -136,7 +138,7 @@ class AttemptJournal(JournalFile):
             "INSERT INTO attempts (job, idx, attempts, stage, moment, tries, changed) VALUES (?, ?, ?, ?, ?, ?, ?)"
             " ON CONFLICT DO UPDATE SET stage = excluded.stage, moment = excluded.moment, tries = excluded.tries,"
             " outcome = 0, result = NULL, report = NULL, used = 0, detail = '', changed = excluded.changed",
-            (*_where(key), Phase.WORKING, Moment.INTENT, tries, time.time()),
+            (*_where(key), Phase.WORKING, Moment.INTENT, tries, self.clock()),
         )
 
     def reach(self, key: LeaseKey, moment: Moment, note: str = "") -> None:
@@ -145,7 +147,7 @@ class AttemptJournal(JournalFile):
         def step(db: sqlite3.Connection) -> None:
             db.execute(
                 "UPDATE attempts SET moment = ?, changed = ? WHERE job = ? AND idx = ? AND attempts = ?",
-                (moment, time.time(), *_where(key)),
+                (moment, self.clock(), *_where(key)),
             )
             _note(db, key, moment, note)
 
@@ -167,18 +169,18 @@ class AttemptJournal(JournalFile):
         self._change(
             "UPDATE attempts SET stage = ?, outcome = ?, result = ?, report = ?, used = ?, detail = ?, changed = ?"
             " WHERE job = ? AND idx = ? AND attempts = ?",
-            (phase, int(outcome), result, report, used, plain(detail), time.time(), *_where(key)),
+            (phase, int(outcome), result, report, used, plain(detail), self.clock(), *_where(key)),
         )
 
     def end(self, key: LeaseKey, why: str) -> None:
         """Record that nothing more is to be done for an attempt."""
         self._change(
             "UPDATE attempts SET stage = ?, detail = ?, changed = ? WHERE job = ? AND idx = ? AND attempts = ?",
-            (Phase.ENDED, plain(why), time.time(), *_where(key)),
+            (Phase.ENDED, plain(why), self.clock(), *_where(key)),
         )
 
     def forget(self, before: float) -> list[LeaseKey]:
-        """Delete attempts that ended before a local unix time; return their keys, whose files can go."""
+        """Delete attempts that ended before a second of the journal's clock; return their keys, whose files can go."""
 
         def step(db: sqlite3.Connection) -> list[tuple[bytes, int, int]]:
             rows = db.execute(

@@ -6,6 +6,7 @@ What an owner does with the very key that a running worker holds, that worker se
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from hearth.client.reports import Check as CheckRow
     from hearth.client.reports import Diagnosis, OwnerAction
     from hearth.client.reports import Wall as WallRow
+    from hearth.client.session import Session
     from hearth.client.workers import Workers
     from hearth.protocol.types import Node, Offer
     from worker.reports import (
@@ -42,9 +44,24 @@ class Provider:
 
     def __init__(self, client: Client, config: Path) -> None:
         """Read nothing yet; the file is read, and refused, at the first call."""
-        self.session = client.session
+        self._session = client.session
         self._workers = client.workers
         self._config = config
+
+    @cached_property
+    def session(self) -> Session:
+        """Return the client's session, which asks those whom the worker of the settings file asks.
+
+        A file that is missing or wrong is refused by whoever needs more of it than that.
+        """
+        with suppress(ConfigError):
+            own = self._session.settings
+            self._session.settings = own.for_program(self.settings.network, self.settings.rpc)
+            if self._session.settings is not own:
+                from worker.settings import MEND_RPC
+
+                self._session.mend_rpc = MEND_RPC
+        return self._session
 
     @cached_property
     def settings(self) -> Settings:
@@ -56,9 +73,9 @@ class Provider:
     @cached_property
     def operator(self) -> str:
         """Return the address of the key that works."""
-        from hearth.chain.keys import read_key
+        from worker.settings import operator_key
 
-        return read_key(self.settings.account.keystore).address
+        return operator_key(self.settings).address
 
     @cached_property
     def _owner(self) -> Workers:
@@ -75,9 +92,12 @@ class Provider:
         return find_node(market, self.settings.node, self.operator, market.port.head().hash)
 
     def node(self) -> Node:
-        """Return this worker's node as it stands. Raises NotFoundError NO_NODE."""
+        """Return this worker's node as it stands. Raises NotFoundError NO_NODE, ConfigError NOT_OPERATOR."""
+        from worker.build import refuse_former_key
+
         node = self._find()
         if node is None:
+            refuse_former_key(self.settings.home, self.session.market, self.operator)
             raise NotFoundError(
                 f"no node of {self.session.network.name} is operated by {self.operator}",
                 hint="hearth worker register",
@@ -112,7 +132,7 @@ class Provider:
     # ---- the owner's actions ----
 
     def register(self, *, stake: str | None = None, print_tx: bool = False) -> OwnerAction:
-        """Register this machine with a stake, by default the market's minimum.
+        """Register this machine with a stake, by default the market's minimum and a tenth of it.
 
         Raises ConfigError UNSAFE_ENGINE where it would offer containers in an engine with known holes, RefusedError,
         FundsError.
@@ -155,7 +175,22 @@ class Provider:
         """
         number = node if node is not None else self.settings.node
         found = self.node() if number is None else self.session.market.node(NodeId(number))
+        if not print_tx and self._works_for(found):
+            raise ConfigError(
+                f"the worker that runs here signs with the key that owns node {found.id}, and would end by this call",
+                hint="hearth worker drain, then the same command again; leases of a worker that is stopped go over",
+                code="KEY_IN_USE",
+                component="worker",
+            )
         return self._workers.set_operator(found, operator, print_tx=print_tx)
+
+    def _works_for(self, node: Node) -> bool:
+        """Say whether a worker runs here with the key that owns a node; neither settings nor key need be here."""
+        from worker.home import is_running
+
+        with suppress(ConfigError):
+            return node.owner == self.operator and is_running(self.settings.home)
+        return False
 
     def stake(self, amount: str, *, again: bool = False, print_tx: bool = False) -> OwnerAction:
         """Add stake to the node, from its owner or any account that is chosen; stake leaves only by exit.
@@ -266,7 +301,8 @@ class Provider:
 
     def _mode(self, mode: str) -> WorkerMode:
         from worker.home import is_running
-        from worker.shell import read_status, set_mode
+        from worker.mode import set_mode
+        from worker.status import read_status
 
         home, dry_run = self.settings.home, self.session.dry_run
         # First: a worker whose status file is damaged must be told to stop just the same.
@@ -326,7 +362,8 @@ class Provider:
     def status(self) -> WorkerStatus:
         """Return what the chain and the running worker say of this machine's node."""
         from hearth.client.standing import START
-        from worker.shell import read_mode, read_status
+        from worker.mode import read_mode
+        from worker.status import read_status
 
         home = self.settings.home
         mode, process = read_mode(home), read_status(home)
@@ -338,7 +375,7 @@ class Provider:
 
     def why(self, job: str) -> WorkerWhy:
         """Say why this node does or does not take a job: the chain's gate per unit, and the worker's reasons."""
-        from worker.shell import read_status
+        from worker.status import read_status
 
         told = self._workers.gates(job, self.node())
         said = read_status(self.settings.home)
@@ -357,7 +394,9 @@ class Provider:
         return bundle(self.session.settings, lambda: self.settings, lambda: self.doctor()["checks"], log)
 
     def earnings(self) -> EarningsReport:
-        """Return the node's books, read from the chain: paid, failed, declined, timed out, slashed."""
+        """Return the node's books, read from the chain, and what this machine's worker paid for gas."""
+        from hearth.daemon.ledger import LEDGER_FILE, Ledger
+        from hearth.protocol.units import NATIVE, show_amount
         from worker.watch import Watcher
 
         session, node = self.session, self.node()
@@ -365,6 +404,10 @@ class Provider:
         watcher.sync()
         books = watcher.earnings
         credit = session.market.credit(node.owner)
+        ledger = Ledger.open(self.settings.home / LEDGER_FILE)
+        # Without a beginning there are no books yet; gas that cost nothing is of a coin whose price nobody said.
+        known = ledger.credited_before is not None and (ledger.coin_cost > 0 or not ledger.gas_paid)
+        profit = ledger.earned(books.net) - ledger.coin_cost if known else None
         return {
             "schema": "hearth.earnings/1",
             "node": node.id,
@@ -380,12 +423,16 @@ class Provider:
             "slashed": str(books.slashed),
             "liveness_fees": str(books.liveness_fees),
             "owner_credit": str(credit),
+            "gas_wei": str(ledger.gas_paid),
+            "profit": None if profit is None else str(profit),
             "text": {
                 "income": session.amount(books.income),
                 "fees": session.amount(books.fees),
                 "slashed": session.amount(books.slashed),
                 "liveness_fees": session.amount(books.liveness_fees),
                 "owner's credit": session.amount(credit),
+                "gas": show_amount(ledger.gas_paid, NATIVE),
+                "profit": "unknown" if profit is None else session.amount(profit),
             },
         }
 

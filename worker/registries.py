@@ -115,7 +115,7 @@ def host_and_port(registry: str) -> tuple[str, int]:
 def _split(image: str) -> tuple[str, str]:
     """Return the registry of a reference, and the rest of it."""
     first, slash, rest = image.partition("/")
-    if not slash or (first.islower() and first != "localhost" and not set(first) & set(".:")):
+    if not slash or (first == first.lower() and first != "localhost" and not set(first) & set(".:")):
         return DOCKER_HUB, image
     return canonical(first), rest
 

@@ -10,11 +10,12 @@ from hearth.client.reports import Check, NodeGates, NodeStatus
 
 
 class WorkerFile(TypedDict):
-    """A first worker.toml: its path, and the address of the key that works."""
+    """A first worker.toml: its path, the address of the key that works, and the command that comes next."""
 
     schema: Literal["hearth.worker.init/1"]
     config: str
     operator: str
+    next: str
     dry_run: bool
 
 
@@ -138,7 +139,13 @@ class WorkerTake(TypedDict):
 
 
 class EarningsReport(TypedDict):
-    """A node's books: leases by how they ended, and amounts; `income` is the owner's pay after `fees`."""
+    """A node's books: leases by how they ended, and amounts; `income` is the owner's pay after `fees`.
+
+    `gas_wei` is what the operator's key has paid since the ledger in the worker's home began, at its first start or
+    where it was lost. `profit` is of that time, too: income less slashes, liveness fees and gas; null where no worker
+    has run here, or where nobody said what a coin is worth (`gas.coin`). Tips and settle rewards, which are the
+    operator's own credit, are in neither.
+    """
 
     schema: Literal["hearth.earnings/1"]
     node: int
@@ -154,6 +161,8 @@ class EarningsReport(TypedDict):
     slashed: str
     liveness_fees: str
     owner_credit: str
+    gas_wei: str
+    profit: str | None
     text: dict[str, str]
 
 

@@ -27,6 +27,9 @@ PAGES: Final = 32
 """Calls per block for open leases of all jobs together; each reads PAGE units at most."""
 PAGES_LED: Final = 24
 """The most of them for leases that this node was proposed for, so that such proposals never keep all others unread."""
+GLANCE: Final = PAGE
+"""Jobs that the node's offer can never serve whose words are read per block, to see whether they are over. More are
+not posted in one: a post takes more than 80,000 gas."""
 
 
 @dataclass(slots=True)
@@ -62,7 +65,8 @@ class Row:
     retry_at: int = 0
     retry_why: str = ""
     ended: int | None = None
-    gate: Gate = Gate.FITS
+    gate: Gate | None = None
+    """What the node's offer fails of it, whatever its state; None until that was looked at."""
 
     def hold(self, index: int) -> None:
         """Note that a lease is this node's."""
@@ -114,13 +118,17 @@ class RowReader:
         """Say whether a unit is leased to the node."""
         return unit.state in OURS and unit.node == self._node
 
-    def read(self, rows: Sequence[Row], head: Block, target: Target | None) -> tuple[Job, ...]:
-        """Return the jobs of the rows that have their turn, in the rows' order."""
+    def read(self, rows: Sequence[Row], others: Sequence[Row], head: Block, target: Target | None) -> tuple[Job, ...]:
+        """Return the jobs of the rows that have their turn, in the rows' order; of `others` learn which are over."""
         self._round += 1
         for row in rows:
             row.led = {index: until for index, until in row.led.items() if head.timestamp < until}
-        chosen = self._choose(rows, target)
-        found = self._market.job_words([row.id for row in chosen], head.hash)
+        chosen, glanced = self._choose(rows, target), self._glance(others, head)
+        found = self._market.job_words([row.id for row in (*chosen, *glanced)], head.hash)
+        for row, word in zip(glanced, found[len(chosen) :], strict=True):
+            if _over(word):
+                row.ended = head.number
+        found = found[: len(chosen)]
         sights = [self._sight(row, word) for row, word in zip(chosen, found, strict=True)]
         for sight in sights:
             # A job whose post left the chain has no units, though this node held some of them.
@@ -131,6 +139,16 @@ class RowReader:
         jobs = tuple(self._job(sight, head) for sight in sights)
         self.waiting = {row.id for row in rows if row.gate is Gate.FITS and row.ended is None} - read
         return jobs
+
+    def _glance(self, rows: Sequence[Row], head: Block) -> list[Row]:
+        """Return whose words are read of jobs that never fit; those whose time is over have ended."""
+        for row in rows:
+            if head.timestamp > row.terms.deadline:
+                row.ended = head.number
+        turn = sorted((row for row in rows if row.ended is None), key=lambda row: row.listed)[:GLANCE]
+        for row in turn:
+            row.listed = self._round
+        return turn
 
     def _choose(self, rows: Sequence[Row], target: Target | None) -> list[Row]:
         """Return the rows whose words are read: those that must be, and those whose turn it is."""
@@ -242,14 +260,25 @@ class RowReader:
         return Lease(index, view.unit, view.best, since)
 
 
-def never_fits(terms: Terms, policy: Policy, node: Node, immutables: Immutables) -> Gate:
-    """Return the gate that the node's offer fails whatever its state: sizes, runtimes, zone or price; else FITS."""
-    ask: Ask = ask_of(terms, policy)._replace(bond=0, probation=0)
+def able(node: Node, immutables: Immutables) -> Node:
+    """Return the node as its offer alone makes it: awake, unhurt, idle, at the lower of its two prices."""
     state = replace(node.state, beat=1, busy=0, bond=0, quarantine=0, status=NodeFlag(0))
-    # A price that is pending may fit later, so the lower of the two asks counts.
+    # A price that is pending may fit later.
     offer = replace(node.offer, pending=False, ask=min(node.offer.ask, node.next_ask or node.offer.ask))
-    able = replace(node, state=state, offer=offer, stake=max(node.stake, immutables.minimum_stake))
-    return node_gate(able, ask, 1, immutables.dead_after, immutables.minimum_stake)
+    return replace(node, state=state, offer=offer, stake=max(node.stake, immutables.minimum_stake))
+
+
+def never_fits(terms: Terms, policy: Policy, node: Node, immutables: Immutables) -> Gate:
+    """Return the gate that the offer of an able node fails: sizes, runtimes, zone or price; else FITS."""
+    ask: Ask = ask_of(terms, policy)._replace(bond=0, probation=0)
+    return node_gate(node, ask, 1, immutables.dead_after, immutables.minimum_stake)
+
+
+def _over(word: int) -> bool:
+    """Say whether a job's word shows that no node without a lease of it can take one; 0 is a post that is gone."""
+    if word and words.is_header(word):
+        return words.unpack_header(word).closed
+    return not word or words.unpack_unit(word).state.terminal
 
 
 def _led(sight: _Sight) -> int | None:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ConfigError
+from hearth.base.files import replace_text
 
 if TYPE_CHECKING:
     from hearth.client import Client
+    from hearth.client.session import Session
     from worker.reports import WorkerFile
 
 _TOML: Final = """\
@@ -77,12 +79,13 @@ def write_settings(
     password = session.password_file(key, "a worker")
     sizes = {"runtimes": list(runtimes) or None, "cores": cores, "memory": memory, "disk": disk}
     local = session.local
+    owner = (payout or session.key("owner").address).lower()
     text = _TOML.format(
         network=_toml(str(network_file(session.settings).resolve())),
         home=_toml(str((home or session.settings.home / "workers" / key.name).absolute())),
         rpc=_toml(list(rpc_urls(session.settings, session.network))),
         stores=_toml(list(session.store_urls[:1])),
-        payout=_toml((payout or session.key("owner").address).lower()),
+        payout=_toml(owner),
         keystore=_toml(str(key.path.absolute())),
         password_file=_toml(str(password.absolute())),
         price=_toml(price),
@@ -98,13 +101,25 @@ def write_settings(
     parse(tomllib.loads(text), config).ask(session.asset)
     if not client.dry_run:
         config.parent.mkdir(parents=True, exist_ok=True)
-        config.write_text(text, encoding="utf-8")
+        replace_text(config, text)
     return {
         "schema": "hearth.worker.init/1",
         "config": str(config),
         "operator": key.address,
+        "next": _register(session, owner),
         "dry_run": client.dry_run,
     }
+
+
+def _register(session: Session, owner: str) -> str:
+    """Return the command that registers, with the account that must sign it where another might be taken."""
+    from hearth.chain.keys import list_keys
+
+    mine = next((key.name for key in list_keys(session.settings.keys_folder) if key.address == owner), None)
+    if mine is None:
+        return "hearth worker register --print-tx > register.json, which the key of account.payout sends"
+    named = session.settings.account is not None
+    return f"hearth worker register --account {mine}" if named else "hearth worker register"
 
 
 def _toml(value: object) -> str:

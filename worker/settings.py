@@ -1,4 +1,4 @@
-"""The worker's settings: worker.toml, checked as a whole before anything starts, then never changed.
+"""The worker's settings: worker.toml, checked as a whole before anything starts, and again at a reload.
 
 Every refusal names the file, the field and what would be right. Secrets are named by file, never written here. Prices
 stay text until the market's asset is known (`ask`). docs/worker.toml.md explains each field.
@@ -12,10 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.base.urls import redact_url
+from hearth.chain.keys import KeyFile, read_key
 from hearth.config import sections
 from hearth.config.sections import (
     Address,
@@ -24,10 +27,12 @@ from hearth.config.sections import (
     Duration,
     GasPrice,
     LogLevel,
+    Network,
     Rate,
     RateOrNone,
     Section,
     Size,
+    UserPath,
 )
 from hearth.protocol import units
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM, RuntimeName
@@ -46,6 +51,9 @@ if TYPE_CHECKING:
 
 DOCTOR: Final = "hearth worker doctor"
 HINT: Final = f"mend it in worker.toml, then {DOCTOR}"
+MEND_RPC: Final = f"mend rpc in worker.toml, then {DOCTOR}"
+NEW_KEY: Final = "hearth worker operator ADDRESS --node N --account owner"
+"""What gives a node whose key is lost another one."""
 INIT: Final = "hearth worker init --price RATE --country CODE"
 _SPAN: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)")
 
@@ -101,8 +109,8 @@ class Account(Section):
     """Who is paid, and the hot key that works: a cold address, an encrypted keystore and its password's file."""
 
     payout: Address
-    keystore: Path
-    password_file: Path
+    keystore: UserPath
+    password_file: UserPath
 
 
 class OfferSettings(Section):
@@ -222,13 +230,29 @@ LIVE: Final = frozenset({"rpc", "max_gas_price", "withdraw_at", "log_level", "ac
 """The keys that a running worker takes up; SPEC section "Reload" says what becomes of the others."""
 
 
+def _rpc(text: str) -> str:
+    """Refuse what is no address of a provider; a host and its port without http:// are told in full."""
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        good = False
+    if not good:
+        bare = re.match(r"[\w.-]+:\d{1,5}(?=/|$)", text)
+        # What is neither may be a key.
+        shown = bare[0] if bare else redact_url(text) if "://" in text else "this"
+        wanted = f"http://{bare[0]}" if bare else "http://HOST:PORT"
+        raise ValueError(f"{shown} is no RPC address: write {wanted}")
+    return text
+
+
 class Settings(Section):
     """A whole worker.toml. Relative paths count from the file's folder and are absolute here."""
 
-    network: str
+    network: Network
     node: Annotated[int, Field(ge=1, lt=1 << 32)] | None = None
-    home: Path
-    rpc: tuple[str, ...] = ()
+    home: UserPath
+    rpc: tuple[Annotated[str, AfterValidator(_rpc)], ...] = ()
     stores: tuple[str, ...] = ()
     account: Account
     offer: OfferSettings
@@ -334,6 +358,16 @@ class Settings(Section):
 def load(path: Path) -> Settings:
     """Read and check a worker.toml. Raises ConfigError that names the file and every field at fault."""
     return parse(sections.read_toml(path, start=INIT, then=DOCTOR), path)
+
+
+def operator_key(settings: Settings) -> KeyFile:
+    """Return the key that works, still locked. Raises ConfigError NO_ACCOUNT, BAD_KEY_FILE, with the way back."""
+    try:
+        return read_key(settings.account.keystore)
+    except ConfigError as error:
+        first = "mend account.keystore in worker.toml" if error.code == "NO_ACCOUNT" else error.hint
+        error.hint = f"{first}; where the key is lost, on the owner's machine: {NEW_KEY}"
+        raise
 
 
 def parse(data: dict[str, Any], path: Path) -> Settings:

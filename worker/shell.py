@@ -9,14 +9,11 @@ attempts go on; anything that no rule foresees ends the process. Source: SPEC se
 
 from __future__ import annotations
 
-import json
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
@@ -24,133 +21,72 @@ import structlog
 from hearth.base.errors import (
     ChainError,
     ConfigError,
-    FundsError,
-    HearthError,
     NotFoundError,
-    RefusedError,
     StorageError,
 )
-from hearth.base.failpoints import fp
-from hearth.base.files import NO_ROOM, replace_text
-from hearth.base.text import plain
-from hearth.chain.port import Block, reason_of
+from hearth.base.files import NO_ROOM
+from hearth.chain.port import Block
 from hearth.chain.rpc import RpcChain
-from hearth.chain.tx import TOO_DEAR, Sender, SenderConfig
-from hearth.chain.tx_journal import TxState
-from hearth.client.standing import stake_command
+from hearth.chain.tx import Sender, SenderConfig
 from hearth.config.settings import asset_of
-from hearth.daemon.chain_clock import GAPS, ChainClock, Doubt
+from hearth.daemon.chain_clock import GAPS, ChainClock
+from hearth.daemon.ledger import LEDGER_FILE, Ledger
 from hearth.daemon.loop import Backoff
 from hearth.daemon.reload import STILL_SECONDS, Reloader
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS, Gate, JobId, Node, NodeId, Status, Unit
 from hearth.protocol.units import format_amount
-from hearth.storage.stores import FolderStore, Store
-from worker.attempt import fetch
+from hearth.storage.stores import Store
 from worker.attempt.executor import Executor
 from worker.attempt.task import Bounds, Task
 from worker.attempt.underway import Running
 from worker.decide import (
-    ENGAGING,
     Action,
     Caller,
     ChainAction,
     Config,
-    Flight,
     LeaseKey,
     LocalStep,
     Reason,
     Skip,
     Snapshot,
-    SpecFacts,
     Target,
     decide,
     due_beat,
 )
 from worker.decide.room import own_leases
 from worker.disk import Disk
-from worker.flights import GAP, read_call
-from worker.journal import AttemptJournal, AttemptRow, Moment, Phase
+from worker.holds import Holds
+from worker.journal import AttemptJournal, AttemptRow, Phase
 from worker.metrics import WorkerMetrics
-from worker.requests import OWNER, Desk
-from worker.settings import Settings, accepting_at
+from worker.mode import read_mode, set_mode
+from worker.outbox import Outbox
+from worker.requests import Desk
+from worker.settings import Settings
+from worker.specs import Specs
+from worker.status import facts_of, read_status, write_status
+from worker.upkeep import Upkeep
 from worker.watch import NEW_OPERATOR, Watcher
 
 if TYPE_CHECKING:
-    from worker.reports import SkipReason, WorkerFacts, WorkerProcess
+    from worker.reports import WorkerFacts
 
 log = structlog.get_logger("worker")
 
-SPEC_SECONDS: Final = 20.0
-"""How long reading a spec, and looking for its data, may take at most."""
-FIRST_SPEC_SECONDS: Final = 10.0
-"""How long the first try to read a spec may take; each later one of the same job may take twice as long."""
-UNREAD_SECONDS: Final = 20
-"""How long a job is left alone after the first try that failed; twice as long after each later one."""
-UNREAD_DOUBLINGS: Final = 6
-GIVEN_BACK_SECONDS: Final = 600
-"""How long a job is left alone after one of its units was given back; twice as long after each later one. All units of
-a job have the same program and data: what is missing for one is missing for ten thousand."""
-MAX_READERS: Final = 16
-"""Jobs whose specs are read at once: those of jobs that are nowhere must not keep the others waiting."""
 MAX_PAUSE: Final = 30.0
-"""The longest pause after failed cycles, and the longest that a refused effect is left alone, in seconds."""
-EFFECT_BASE: Final = 0.5
-"""Half of the seconds for which an effect is left alone after its first failure."""
-FUNDS_SECONDS: Final = 30.0
-"""How long nothing new is taken after gas money was short."""
-HOUSEKEEPING_SECONDS: Final = 600.0
-STATUS_REASONS: Final = 500
-"""Jobs whose reasons the status file names."""
-
-GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
-
-CONTROL_FILE: Final = "control.json"
-STATUS_FILE: Final = "status.json"
-MODES: Final = ("run", "pause", "drain")
-
-
-# ---- files that other commands read and write ----
-
-
-def set_mode(home: Path, mode: str) -> None:
-    """Tell a running worker to "run", to "pause" (take nothing new) or to "drain" (finish, then stop)."""
-    if mode not in MODES:
-        raise ValueError(f"{mode} is none of {MODES}")
-    home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    replace_text(home / CONTROL_FILE, json.dumps({"mode": mode}))
-
-
-def read_mode(home: Path) -> str:
-    """Return what the worker is told to do; "run" where nothing was said."""
-    try:
-        mode = json.loads((home / CONTROL_FILE).read_text(encoding="utf-8")).get("mode")
-    except (OSError, ValueError, AttributeError):
-        return "run"
-    return mode if mode in MODES else "run"
-
-
-def read_status(home: Path) -> WorkerProcess | None:
-    """Return what a worker last said of itself, None where it never ran; "alive" says whether its process lives.
-
-    Raises ConfigError where the file is not a worker's.
-    """
-    from hearth.daemon.status import read_status_file
-    from worker.reports import WorkerProcess
-
-    status = read_status_file(home / STATUS_FILE, WorkerProcess, component="worker")
-    if status is None:
-        return None
-    status["alive"] = Path(f"/proc/{status['pid']}").exists() and status["state"] != "stopped"
-    return status
+"""The longest pause after failed cycles, in seconds."""
+DISK_PAUSE: Final = 2.0
+"""The longest after one that a full disk made fail: it harms nobody to look again, and beats must go on at once."""
+DISK_CODES: Final = ("DISK_FULL", "JOURNAL")
+MEANWHILE_SECONDS: Final = 5.0
+"""Between two looks at the node, while a long history is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What the loop must know that does not change: who works for whom, and how.
+    """What the loop must know of its settings, replaced as a whole at a reload: who works for whom, and how.
 
     `disk` is the one on which attempts would take room: the home's, also where this process has a throwaway one.
     """
@@ -217,54 +153,56 @@ class Worker:
         self.reloader: Reloader[Settings] | None = None
         self.adopt: Callable[[Settings], None] = lambda new: None
         self.told = told
+        self.sender = sender
         self._home = told.settings.home
         self._market = market
-        self.sender = sender
         self._journal = journal
         self._executor = executor
-        self._store = store
-        self._tiers = tiers
         self._wall = clock
         self._clock = ChainClock(clock)
+        # A wall clock that is wrong, or is set right, must not make old what was paid for a moment ago.
+        journal.clock = self._second
         self._watcher = Watcher(market, told.node)
+        self._ledger = Ledger.open(self._home / LEDGER_FILE)
         payout = sender.address if told.native else told.settings.account.payout
-        self._caller = Caller(market.calls, told.node, payout, self._terms)
-        self._head: Block | None = None
-        self._reconciled_at = 0.0
-        self._gas_price = 0
-        self._chain: Snapshot | None = None
-        # Effects that failed: until when of time.monotonic each is left alone, and its growing pause.
-        self._failed: dict[str, tuple[float, Backoff]] = {}
-        self._reading: set[JobId] = set()
-        self._read: dict[JobId, SpecFacts | str] = {}
-        self._lock = threading.Lock()
+        self._outbox = Outbox(
+            sender,
+            market=market,
+            journal=journal,
+            watcher=self._watcher,
+            caller=Caller(market.calls, told.node, payout, self._terms),
+            ledger=self._ledger,
+            metrics=metrics,
+        )
+        self._holds = Holds(sender, metrics, None if self._is_local else self._clock, clock)
+        self._specs = Specs(self._watcher.rows, store, tiers, self.wake.set)
+        self._upkeep = Upkeep(journal, executor, store)
+        self._desk = Desk(self._home, market, sender, told.node)
         self._pauses = Backoff(base=told.poll, cap=MAX_PAUSE)
-        self._funds_short_until = 0.0
-        self._housekeeping_at = 0.0
-        self._uncollected = False
-        self._clearing: threading.Thread | None = None
+        self._head: Block | None = None
+        self._chain: Snapshot | None = None
         self._look: Look | None = None
+        self._gas_price = 0
         self._begun = False
         self._left = False
+        self._beats_again = 0.0
         self._ended = False
         self._last: list[Action | Skip] = []
-        self._hold: Reason | None = None
-        self._stake_short = 0
-        self._disk_short = False
-        self._capped = ""
-        self._desk = Desk(self._home, market, sender, told.node)
         self._show(metrics)
 
     def _show(self, metrics: WorkerMetrics) -> None:
-        """Export what is asked for at each scrape: a loop that can read no block must not leave the ages as they were,
-        and attempts count in threads of their own."""
+        """Export what is asked for at each scrape: a loop that reads no block, or has no room to write, must not leave
+        ages and disk as they were, and attempts count in threads of their own."""
         metrics.head_age.set_function(self._head_age)
         metrics.beat_age.set_function(self._beat_age)
+        metrics.disk_free.set_function(lambda: self.told.disk.free)
+        metrics.disk_short.set_function(lambda: self.told.disk.short)
         executor, watcher = self._executor, self._watcher
         metrics.counted("starved", "Attempts that were stopped because the disk was full", lambda: executor.starved)
         metrics.counted("broken", "Attempts that failed by this machine or its stores", lambda: executor.broken)
         metrics.counted("faults", "Attempts ended by an exception that no rule foresees", lambda: executor.faults)
         metrics.counted("reorgs", "Reorganisations met", lambda: watcher.reorgs)
+        metrics.suspects(lambda: watcher.suspicions)
 
     def take_up(self, told: Told, paying: SenderConfig, bounds: Bounds, port: RpcChain | None) -> None:
         """Work by other settings from now on; `port` knows other providers of the same chain, None for the same."""
@@ -324,8 +262,11 @@ class Worker:
         for note in self._executor.recover():
             log.info("recovered", what=note)
         if self.errand is None and read_mode(self._home) == "drain":
-            # A drain ended the process before; starting it again means to work again.
-            set_mode(self._home, "run")
+            # Starting it again after a drain means to work again; one that a crash or a stop cut short goes on.
+            with suppress(ConfigError):  # a file that was cut off says of no drain that it ended
+                status = read_status(self._home)
+                if status is not None and status["state"] == "drained":
+                    set_mode(self._home, "run")
 
     def _survive(self, step: Callable[[], None]) -> bool:
         """Run a step; failures of RPC, disk and store are counted and retried, others are raised."""
@@ -344,9 +285,13 @@ class Worker:
         return True
 
     def _failed_cycle(self, code: str, why: str) -> bool:
-        self._pauses.failed()
+        on_disk = code in DISK_CODES
+        self._pauses.failed(DISK_PAUSE if on_disk else None)
         self.metrics.failures.labels(code).inc()
-        log.warning("cycle failed", code=code, why=why, failures=self._pauses.failures)
+        failures = self._pauses.failures
+        # Of many that come every two seconds, the 1st, 2nd, 4th, 8th and so on.
+        if not on_disk or failures & (failures - 1) == 0:
+            log.warning("cycle failed", code=code, why=why, failures=failures)
         return False
 
     def _round(self) -> None:
@@ -378,14 +323,15 @@ class Worker:
         """Read what is new, and say what may be done about it."""
         self._market.port.begin_cycle()
         try:
-            head = self._watcher.sync()
+            head = self._watcher.sync(self._beat_meanwhile)
+            self._tell_lost()
             self._watch_clock(head)
             if self._head is None or head.hash != self._head.hash:
                 self._reconcile(head)
                 # Only what was read whole is looked at again as long as the block stays.
                 self._chain = self._read_chain(head)
                 self._head = head
-            elif time.monotonic() - self._reconciled_at >= self.sender.config.replace_after and self._flights():
+            elif self._outbox.stale and self._outbox.flights():
                 # A chain that mines on demand has no next block before it has what the pool may have dropped.
                 self._reconcile(head)
         except ValueError as error:  # words that no contract writes: packed lanes out of range, short data
@@ -394,16 +340,16 @@ class Worker:
             ) from error
         assert self._chain is not None
         now = self._clock.now
-        self._apply_specs(now)
-        self._apply_given_back(now)
+        self._specs.apply(now)
+        self._specs.leave_alone(self._executor.take_given_back(), now)
         snapshot = replace(
             self._chain,
             jobs=self._watcher.refresh(self._chain.jobs),
             executions=self._journal.executions(),
-            flights=self._flights(),
+            flights=self._outbox.flights(),
         )
-        self._hold = self._why_hold(head)
-        config = replace(self.told.config, hold=self._hold, gas_price=self._gas_price)
+        hold, lead = self._why_hold(head), self._outbox.lead.seconds
+        config = replace(self.told.config, hold=hold, gas_price=self._gas_price, lead=lead)
         if self.errand is not None:
             config = self.errand.narrow(snapshot, config)
         return Look(snapshot, config, now)
@@ -425,14 +371,24 @@ class Worker:
         jobs = self._watcher.read(head, node, target)
         return Snapshot(head.number, head.timestamp, node, self._watcher.immutables, jobs, credit=credit)
 
+    def _beat_meanwhile(self) -> None:
+        """Beat while the market's history is read, which may take longer than a node may be silent."""
+        if not self._begun or time.monotonic() < self._beats_again:
+            return
+        self._beats_again = time.monotonic() + MEANWHILE_SECONDS
+        head = self._market.port.head()
+        self._watch_clock(head)
+        self._reconcile(head)
+        self._beat(head, self._read_node(head))
+
     def _beat(self, head: Block, node: Node) -> None:
         """Send the beat that is due, where the loop has begun. One that fails is decided again with all the rest."""
-        snapshot = Snapshot(head.number, head.timestamp, node, self._watcher.immutables, flights=self._flights())
+        snapshot = Snapshot(head.number, head.timestamp, node, self._watcher.immutables, flights=self._outbox.flights())
         config = replace(self.told.config, hold=self._why_hold(head))
         beat = due_beat(snapshot, config, self._clock.now) if self._begun else None
         if beat is not None:
             with suppress(ChainError, StorageError):
-                self._send(beat)
+                self._outbox.send(beat)
 
     def _read_node(self, head: Block) -> Node:
         """Read this worker's node. Raises NodeLeftError after the end of an exit."""
@@ -459,7 +415,7 @@ class Worker:
 
     def _watch_clock(self, head: Block) -> None:
         """Compare the clock with a block, at the first one with those before it too; a local chain has its own time."""
-        if self._head is None and not self._is_local:
+        if not self._clock.now and not self._is_local:
             numbers = range(max(0, head.number - GAPS), head.number)
             before = [block for number in numbers if (block := self._market.port.block(number)) is not None]
             self._clock.learn([*before, head])
@@ -470,96 +426,27 @@ class Worker:
         return self.told.chain_id == LOCAL_CHAIN_ID
 
     def _reconcile(self, head: Block | None = None) -> None:
-        """Learn what became of transactions: mined, dropped, replaced, reorganised; send again what is unknown."""
-        self._reconciled_at = time.monotonic()
-        before = self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)
-        found = self.sender.reconcile(head)
-        if found.reorged:
-            known = {intent.id for intent in before}
-            again = [one for one in self.sender.journal.intents(TxState.BROADCAST) if one.id not in known]
-            log.warning(
-                "transactions left the chain", count=found.reorged, sent_again=[_short(one.key) for one in again]
-            )
-        for intent in before:
-            after = self.sender.journal.find(intent.key)
-            if after is None or after.id != intent.id or after.state.live:
-                continue
-            read = read_call(intent.call, self._market)
-            kind = OWNER if intent.key.startswith(f"{OWNER}/") else read[0].value if read else GAP
-            self.metrics.transactions.labels(kind, after.state.value).inc()
-            if after.gas_used and after.gas_price:
-                self.metrics.gas_spent.inc(after.gas_used * after.gas_price)
-            if after.state.done:
-                fp("m9.mined", intent.call.label)
-                log.info("mined", key=_short(intent.key), block=after.block_number)
-            else:
-                log.warning("failed", key=_short(intent.key), state=after.state.value, why=after.note)
-                self._back_off(intent.key)
-
-    def _flights(self) -> tuple[Flight, ...]:
-        """Return what is signed and not mined, as the tx journal knows it."""
-        flights: list[Flight] = []
-        for intent in self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST):
-            read = read_call(intent.call, self._market)
-            if read is None:
-                continue
-            kind, leases = read
-            if not leases:
-                flights.append(Flight(kind))
-            for job, index in leases:
-                row = self._watcher.rows.get(job)
-                bond = formulas.bond(row.terms, row.policy) if row is not None and kind in ENGAGING else 0
-                flights.append(Flight(kind, job, index, bond))
-        return tuple(flights)
+        """Learn what became of transactions; send again what is unknown."""
+        self._outbox.reconcile(head, self.told.config.coin_price)
 
     def _why_hold(self, head: Block) -> Reason | None:
         """Return why nothing new is taken now, or None."""
-        settings, short, dear = self.told.settings, self._tell_disk(), self._tell_gas(head)
-        mode = read_mode(self._home)
-        if mode != "run" and self.errand is None:
-            return Reason.DRAINING if mode == "drain" else Reason.PAUSED
-        local = time.localtime(self._wall())
-        if not accepting_at(settings.accept.schedule, local.tm_hour * 60 + local.tm_min):
-            return Reason.OUTSIDE_SCHEDULE
-        # The second of a local chain is whatever its owner asks for.
-        doubt = None if self._is_local else self._clock.doubt()
-        if doubt is not None:
-            return Reason.CLOCK_SKEW if doubt is Doubt.CLOCK else Reason.CHAIN_SILENT
-        if time.monotonic() < self._funds_short_until:
-            return Reason.NOT_READY
-        if short:
-            return Reason.DISK_FULL
-        return Reason.GAS_CAPPED if dear else None
+        told, short = self.told, self._outbox.funds_short
+        return self._holds.look(head, told.settings, told.disk, funds_short=short, sent=self.errand is not None)
 
-    def _tell_gas(self, head: Block) -> bool:
-        """Say whether gas is too dear to take new work; the log hears what is kept back, and since when no more."""
-        half = self.sender.config.max_fee // 2
-        everything = self.sender.why_capped(head.base_fee, BEAT_GAS)
-        work = everything or self.sender.why_capped(head.base_fee, LEASE_GAS, half)
-        self.metrics.gas_capped.labels("everything").set(bool(everything))
-        self.metrics.gas_capped.labels("new work").set(bool(work))
-        said = (
-            f"beats and submits wait: {everything}" if everything else f"nothing new is taken: {work}" if work else ""
-        )
-        if said.partition(":")[0] != self._capped.partition(":")[0]:
-            if said:
-                log.warning("gas is too dear", what=said, next=GAS_NEXT)
-            else:
-                log.info("gas is not too dear any more")
-        self._capped = said
-        return bool(work)
-
-    def _tell_disk(self) -> bool:
-        """Say whether the disk is short of its reserve; the log hears of each change."""
-        disk = self.told.disk
-        short = disk.short
-        if short is not self._disk_short:
-            told = log.warning if short else log.info
-            told("the disk is full: nothing new is taken" if short else "the disk has room again", disk=disk.in_words())
-            self._disk_short = short
-        self.metrics.disk_free.set(disk.free)
-        self.metrics.disk_short.set(short)
-        return short
+    def _tell_lost(self) -> None:
+        """Say in the log what each lease that ran out cost, and how far its attempt had come."""
+        lost, self._watcher.lost = self._watcher.lost, []
+        for attempt, cost in lost:
+            entry = self._journal.entry(attempt)
+            log.warning(
+                "lease lost: nothing was mined in its time",
+                attempt=str(attempt),
+                cost=format_amount(cost, asset_of(self._market.network)),
+                why=_how_far(entry),
+                lead=f"this machine's transactions take {self._outbox.lead.seconds:.1f} s",
+                next="hearth worker doctor",
+            )
 
     # ---- acting ----
 
@@ -570,13 +457,20 @@ class Worker:
                 step.perform(self, now)
         for step in self._last:
             if isinstance(step, ChainAction):
-                self._send(step)
+                self._outbox.send(step)
+
+    def read_spec(self, job: JobId) -> None:
+        """Begin to read a job's spec."""
+        self._specs.begin(job)
 
     def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int) -> None:
         """Begin to execute a held lease, which has `seconds` left."""
         row = self._watcher.rows[attempt.job]
-        # Upload and submit need time at the end; a third of the grace, which the lease has beyond the run itself.
-        margin = max(1.0, min(120.0, formulas.grace(row.terms, row.policy) / 3))
+        # Upload and submit need time at the end: a third of the grace, which the lease has beyond the run itself,
+        # or what this machine needs for a submit and what comes before it, where that is more.
+        grace = formulas.grace(row.terms, row.policy)
+        margin = max(1.0, min(120.0, grace / 3))
+        margin = max(margin, min(grace, self._outbox.lead.seconds + margin / 4))
         log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)
         self._executor.start(Task(attempt, row.terms, float(seconds), margin, tries))
 
@@ -589,50 +483,8 @@ class Worker:
         """Put an attempt's files aside."""
         self._executor.set_aside(attempt, why)
 
-    def _send(self, action: ChainAction) -> None:
-        """Send one action. A refusal by a contract is a lost race: the next cycle decides anew."""
-        key, begins = action.key(), action.begins
-        if key in self._failed and time.monotonic() < self._failed[key][0]:
-            return
-        if begins is not None:
-            if self._journal.entry(begins) is None:
-                self._journal.intend(begins, Moment.SEEN)
-            self._journal.intend(begins, Moment.INTENT, key)
-        try:
-            ceiling = action.ceiling(self.sender.config.max_fee)
-            pending = self.sender.start(action.call(self._caller), key=key, ceiling=ceiling)
-        except ChainError as error:
-            if error.code not in TOO_DEAR:
-                raise
-            # What may cost more than this is sent all the same.
-            self.metrics.failures.labels(error.code).inc()
-            log.warning("not sent: gas is too dear", key=_short(key), why=error.message)
-            self._back_off(key)
-        except RefusedError as error:
-            self.metrics.refused.labels(action.kind.value, reason_of(error) or "no reason").inc()
-            log.info("refused", key=_short(key), why=error.message)
-            self._back_off(key)
-        except FundsError as error:
-            self._funds_short_until = time.monotonic() + FUNDS_SECONDS
-            self.metrics.funds_short.set(1)
-            self.metrics.failures.labels(error.code).inc()
-            log.error("gas money is short", why=error.message, hint=error.hint)
-            self._back_off(key)
-        else:
-            self._failed.pop(key, None)
-            self.metrics.funds_short.set(0)
-            # Done already: mined in a block that is newer than the one that this cycle reads.
-            if not pending.intent.state.done:
-                log.info("sent", key=_short(key))
-
     def _terms(self, job: JobId) -> words.TermsWords:
         return words.pack_terms(self._watcher.rows[job].terms)
-
-    def _back_off(self, key: str) -> None:
-        """Leave an effect alone for a while, longer each time: 1, 2, 4 .. 30 s."""
-        _, pauses = self._failed.get(key, (0.0, Backoff(base=EFFECT_BASE, cap=MAX_PAUSE)))
-        pauses.failed()
-        self._failed[key] = (time.monotonic() + pauses.pause, pauses)
 
     # ---- for an errand ----
 
@@ -655,62 +507,9 @@ class Worker:
 
     def learn_spec(self, job: JobId) -> None:
         """Read a followed job's spec now. Raises StorageError where it cannot be had."""
-        row = self._watcher.rows[job]
-        row.spec = fetch.read_spec(self._store, row.terms, self._tiers, SPEC_SECONDS)
+        self._specs.learn(job)
 
-    # ---- specs ----
-
-    def read_spec(self, job: JobId) -> None:
-        """Read a job's spec in a thread: a slow store must not hold up a beat."""
-        if job in self._reading or len(self._reading) >= MAX_READERS:
-            return
-        reader = threading.Thread(target=self._read_one, args=(job,), name=f"spec {job.hex()[:12]}", daemon=True)
-        with suppress(RuntimeError):  # the machine gives no thread now: the next round asks again
-            reader.start()
-            self._reading.add(job)
-
-    def _read_one(self, job: JobId) -> None:
-        answer: SpecFacts | str = "the job is followed no more"
-        row = self._watcher.rows.get(job)
-        try:
-            if row is not None:
-                seconds = min(SPEC_SECONDS, FIRST_SPEC_SECONDS * 2 ** min(row.unread, UNREAD_DOUBLINGS))
-                answer = fetch.read_spec(self._store, row.terms, self._tiers, seconds)
-        except HearthError as error:
-            answer = error.message
-        except Exception as error:  # the top of a thread: a reader that is lost would never be free again
-            log.exception("spec not read by a fault of the worker", job=job.hex())
-            answer = f"a fault of the worker: {error!r}"
-        with self._lock:
-            self._read[job] = answer
-        self.wake.set()
-
-    def _apply_specs(self, now: int) -> None:
-        with self._lock:
-            answers, self._read = self._read, {}
-        for job, answer in answers.items():
-            self._reading.discard(job)
-            row = self._watcher.rows.get(job)
-            if row is None:
-                continue
-            if isinstance(answer, SpecFacts):
-                row.spec = answer
-            else:
-                row.retry_at = now + UNREAD_SECONDS * 2 ** min(row.unread, UNREAD_DOUBLINGS)
-                row.retry_why = answer
-                row.unread += 1
-                log.warning("spec or data not there now", job=job.hex(), why=answer, tries=row.unread)
-
-    def _apply_given_back(self, now: int) -> None:
-        """Leave a job alone of which a unit could not be run here."""
-        for job, why in self._executor.take_given_back().items():
-            row = self._watcher.rows.get(job)
-            if row is not None:
-                row.retry_at = now + GIVEN_BACK_SECONDS * 2 ** min(row.given_back, UNREAD_DOUBLINGS)
-                row.retry_why = f"a unit of it was given back: {why}"
-                row.given_back += 1
-
-    # ---- keeping house ----
+    # ---- recording ----
 
     def _over(self) -> bool:
         """Say whether the errand is done, or where there is none a drain."""
@@ -726,59 +525,37 @@ class Worker:
         return not (
             self._executor.active()
             or self._desk.busy
-            or self._flights()
+            or self._outbox.flights()
             or self._journal.executions()
             or own_leases(snapshot)
         )
 
+    def _second(self) -> float:
+        """Return the chain's second, the wall clock's where no block was read yet and on a local chain."""
+        return self._wall() if self._is_local else float(self._clock.now or self._wall())
+
     def _housekeep(self) -> None:
-        if time.monotonic() < self._housekeeping_at:
+        # What is stored has ages by the wall clock, and the head may be a liar's.
+        if not self._is_local and self._clock.doubt() is not None:
             return
-        self._housekeeping_at = time.monotonic() + HOUSEKEEPING_SECONDS
-        hour_ago = time.time() - 3600
-        for entry in self._journal.entries(Phase.INTENT):
-            if entry.changed < hour_ago:
-                self._journal.end(entry.key, "never became this node's")
-        self._clear()
-        self._desk.sweep()
-        self._failed = {key: held for key, held in self._failed.items() if held[0] > time.monotonic()}
-
-    def _clear(self) -> None:
-        """Let old results go, and a folder store drop them, in a thread: a beat must not wait for a store. One at a
-        time."""
-        if self._clearing is not None and self._clearing.is_alive():
-            return
-        before = time.time() - self.told.settings.keep_seconds
-
-        def clear() -> None:
-            try:
-                if self._executor.sweep(before):
-                    self._uncollected = True
-                if self._uncollected and isinstance(self._store, FolderStore):
-                    log.info("the store was cleared", freed=self._store.collect())
-                    self._uncollected = False
-            except (StorageError, OSError) as error:
-                log.warning("the store could not be cleared", why=str(error))
-
-        # A daemon, as an attempt is: a stop does not wait for it, and what it has not done the next one does.
-        thread = threading.Thread(target=clear, name="clearing", daemon=True)
-        with suppress(RuntimeError):  # the machine gives no thread now: the next turn asks again
-            thread.start()
-            self._clearing = thread
+        if self._upkeep.turn(self.told.settings.keep_seconds):
+            self._desk.sweep()
+            self._outbox.forget()
 
     def _record(self, snapshot: Snapshot, now: int) -> None:
         """Tell the metrics and the status file how things stand."""
-        if not self._disk_short:
+        if not self._holds.disk_short:
             self.told.disk.spare.hold()
         node, earnings = snapshot.node, self._watcher.earnings
         status = formulas.status(node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
         metrics = self.metrics
         metrics.turn()
-        metrics.ready = status is Status.ACTIVE and self._hold is None
+        metrics.ready = status is Status.ACTIVE and self._holds.now is None
         metrics.head.set(snapshot.block)
         metrics.clock_skew.set(0.0 if self._is_local else self._clock.skew)
         metrics.busy.set(node.state.busy)
-        metrics.stake_short.set(self._tell_stake(node))
+        minimum = snapshot.immutables.minimum_stake
+        metrics.stake_short.set(self._holds.tell_stake(node, minimum, asset_of(self._market.network)))
         metrics.attempts_running.set(len(self._executor.active()))
         metrics.slots_lost.set(max(0, node.offer.slots - self.told.config.max_slots))
         metrics.runtimes_lost.set(
@@ -788,10 +565,22 @@ class Worker:
                 if name not in self.told.config.runtimes
             )
         )
+        self._ledger.begin(earnings.net)
         for name, value in asdict(earnings).items():
             metrics.books.labels(name).set(value)
         working = metrics.ready or bool(self._executor.active())
-        self._write_status("working" if working else "waiting", snapshot, now, status)
+        facts = facts_of(
+            snapshot,
+            now,
+            status,
+            steps=self._last,
+            watcher=self._watcher,
+            holds=self._holds,
+            disk=self.told.disk,
+            active=self._executor.active(),
+            pending=self._outbox.pending(),
+        )
+        self._write_status("working" if working else "waiting", facts)
 
     def _head_age(self) -> float:
         """Return how old the newest block is, by the wall clock, and at least for how long no other has come."""
@@ -803,89 +592,22 @@ class Worker:
         chain = self._chain
         return 0.0 if chain is None else max(0.0, float(self._clock.now - chain.node.state.beat))
 
-    def _tell_stake(self, node: Node) -> int:
-        """Return how much stake the node lacks, in base units; the log hears of each change."""
-        short = formulas.stake_short(node, self._watcher.immutables.minimum_stake)
-        if short != self._stake_short:
-            asset = asset_of(self._market.network)
-            if short:
-                log.warning(
-                    "stake is short: no work comes",
-                    short=format_amount(short, asset),
-                    next=stake_command(short, asset),
-                )
-            else:
-                log.info("stake suffices", stake=format_amount(node.stake, asset))
-            self._stake_short = short
-        return short
-
-    def _write_status(
-        self, state: str, snapshot: Snapshot | None = None, now: int = 0, status: Status | None = None
-    ) -> None:
-        facts: WorkerProcess = {
-            "schema": "hearth.worker/1",
-            "pid": os.getpid(),
-            "state": state,
-            "node": int(self.told.node),
-            "operator": self.sender.address,
-            "mode": read_mode(self._home),
-            "updated": int(time.time()),
-            "earnings": {k: str(v) if isinstance(v, int) else v for k, v in asdict(self._watcher.earnings).items()},
-        }
-        if snapshot is not None and status is not None:
-            facts = {**facts, **self._facts_of(snapshot, now, status)}
-        with suppress(OSError):  # a full disk must not stop a worker from submitting
-            replace_text(self._home / STATUS_FILE, json.dumps(facts))
-
-    def _facts_of(self, snapshot: Snapshot, now: int, status: Status) -> WorkerFacts:
-        node: Node = snapshot.node
-        reasons: dict[str, list[SkipReason]] = {}
-        for step in self._last:
-            if isinstance(step, Skip) and (step.job.hex() in reasons or len(reasons) < STATUS_REASONS):
-                line: SkipReason = {"index": step.index, "reason": step.name, "detail": plain(step.detail)}
-                reasons.setdefault(step.job.hex(), []).append(line)
-        for job, gate in self._watcher.never_read().items():
-            if len(reasons) < STATUS_REASONS:
-                reasons.setdefault(job.hex(), []).append(_gate_line(gate))
-        for job in self._watcher.waiting():
-            if job.hex() not in reasons and len(reasons) < STATUS_REASONS:
-                late = "more units are open than are read at one block; this job's are read at a later one"
-                reasons[job.hex()] = [{"index": None, "reason": Reason.AWAITS_TURN.value, "detail": late}]
-        return {
-            "status": status.name.lower(),
-            "hold": None if self._hold is None else self._hold.value,
-            "block": snapshot.block,
-            "chain_time": now,
-            "last_beat": node.state.beat,
-            "busy": node.state.busy,
-            "slots": node.offer.slots,
-            "stake": str(node.stake),
-            "stake_short": str(self._stake_short),
-            "credit": str(snapshot.credit),
-            "disk_free": self.told.disk.free,
-            "disk_reserve": self.told.disk.reserve,
-            "gas_capped": self._capped,
-            "attempts": [
-                {
-                    "job": work.key.job.hex(),
-                    "index": work.key.index,
-                    "attempt": work.key.attempts,
-                    "phase": work.phase,
-                    "done": work.done,
-                    "total": work.total,
-                    "since": int(work.started),
-                }
-                for work in self._executor.active()
-            ],
-            "pending": [_short(i.key) for i in self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)],
-            "reasons": reasons,
-        }
+    def _write_status(self, state: str, facts: WorkerFacts | None = None) -> None:
+        write_status(
+            self._home,
+            state,
+            node=self.told.node,
+            operator=self.sender.address,
+            earnings=self._watcher.earnings,
+            facts=facts,
+        )
 
 
-def _gate_line(gate: Gate) -> SkipReason:
-    return {"index": None, "reason": gate.name.lower(), "detail": "this node's offer can never serve the job"}
-
-
-def _short(key: str) -> str:
-    """Cut a key down to what a log line can hold."""
-    return key if len(key) <= 120 else key[:117] + "..."
+def _how_far(entry: AttemptRow | None) -> str:
+    """Say how far the attempt of a lost lease had come, and when."""
+    if entry is None:
+        return "it was never begun here"
+    at = time.strftime("%H:%M:%S", time.localtime(entry.changed))
+    done = {Phase.DONE: "its result was ready", Phase.REFUSED: "it was to be given back"}.get(entry.phase)
+    step = entry.moment.partition(".")[2]
+    return f"{done or f'it had come to {step}'} at {at}; {entry.detail}".removesuffix("; ")

@@ -7,13 +7,11 @@ the next one finds the lease on chain and goes on. Source: SPEC section "Worker"
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from hearth.base.errors import ConfigError, HearthError, JobEnded, RefusedError, UsageError
-from hearth.client.gates import GATE_WORDS
 from hearth.client.views import job_hex, moment
 from hearth.daemon.loop import stop_on_signals
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
@@ -22,6 +20,7 @@ from worker.build import build
 from worker.decide import HELD, Config, LeaseKey, ReadSpec, Reason, Skip, Snapshot, Target, outlook, own_leases
 from worker.journal import AttemptRow, Phase
 from worker.shell import Look, Worker
+from worker.words import WORDS
 
 if TYPE_CHECKING:
     from hearth.client.session import Session
@@ -29,46 +28,6 @@ if TYPE_CHECKING:
     from worker.reports import WorkerTake
     from worker.settings import Settings
 
-WORDS: Final[Mapping[Reason | Gate, str]] = {
-    **{gate: f"it is {words}" for gate, words in GATE_WORDS.items()},
-    Gate.ZONE: "the job excludes its region",
-    Gate.PROBATION: "it is on probation: one lease at a time, of a low price",
-    Gate.PRICE: "it asks more than the job's ceiling",
-    Gate.SUBMITTER: "its operator posted the job",
-    Gate.NO_TIME: "no attempt can end before the job's deadline",
-    Gate.NOT_OPEN: "the unit is not open",
-    Reason.OUTSIDE_SCHEDULE: "accept.schedule excludes this hour",
-    Reason.CLOCK_SKEW: "this machine's clock and the newest block are far apart",
-    Reason.CHAIN_SILENT: "the newest block is old, and none has come since",
-    Reason.GAS_CAPPED: "gas costs more than half of max_gas_price, or this day's budget is spent",
-    Reason.DISK_FULL: "less disk is free than storage.reserve",
-    Reason.NOT_READY: "gas money is short",
-    Reason.NODE_STATUS: "it may take nothing",
-    Reason.SLOTS_FULL: "every slot is taken",
-    Reason.SUBMITTER_REFUSED: "it does not work for the job's submitter",
-    Reason.RATE_BELOW_MINIMUM: "it asks less than accept.min_price",
-    Reason.PAY_BELOW_MINIMUM: "the job pays less than accept.min_pay",
-    Reason.NO_GPU_ASKED: "it takes jobs for GPUs alone",
-    Reason.UNPROFITABLE: "its gas costs more than it brings",
-    Reason.TOO_LONG: "the job may run longer than accept.max_runtime",
-    Reason.NOT_SUPPORTED: "this worker does not run such jobs",
-    Reason.VERIFIER_UNKNOWN: "accept.verifiers lacks the job's verifier",
-    Reason.SPEC_BAD: "the job's spec cannot be run",
-    Reason.IMAGE_REFUSED: "accept or docker.registries do not allow the program",
-    Reason.TOO_BIG: "the job brings or leaves more than this worker takes",
-    Reason.OUTBID: "another node leads",
-    Reason.AWAITS_ACK: "another node has won the unit and may still take it",
-    Reason.AWAITS_OPEN_CLAIM: "the unit takes no claims yet",
-    Reason.ARRAY_CLOSED: "the submitter has closed the array",
-    Reason.AWAITS_WINDOW: "its units are submitted and no other is open",
-    Reason.AWAITS_KEEPER: "its units wait to be settled until gas is cheaper, and no other is open",
-    Reason.NOT_NEXT: "the units of an array are taken in their order",
-    Reason.NOT_CHOSEN: "it leads another unit of the job, and is sent for one",
-    Reason.RETRY_LATER: "a try at the job failed, and it leaves it alone for a while",
-    Reason.ENDED: "no unit of the job is open",
-    Reason.NOT_WATCHED: "no unit of the job is open",
-}
-"""Why a node does not take a job; reasons that are not here never end an errand."""
 _OFFER: Final = (Gate.RUNTIME, Gate.GPU_COUNT, Gate.VRAM, Gate.CORES, Gate.RAM, Gate.DISK, Gate.TIER, Gate.ZONE)
 _STAKE: Final = (Gate.NOT_ACTIVE, Gate.STAKE_SHORT)
 _POLICY: Final = (
@@ -77,7 +36,7 @@ _POLICY: Final = (
 )
 _LATER: Final = (
     *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
-    *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.UNPROFITABLE),
+    *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.UNPROFITABLE, Reason.TOO_TIGHT),
     *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.NOT_NEXT),
     Reason.RETRY_LATER,
 )
@@ -272,7 +231,7 @@ class Take:
             # The worker does not follow such a job, which is no news to whoever asks for it.
             skip = Skip(self.wanted.job, self.wanted.index, gate)
         job, reason = job_hex(self.wanted.job)[:14], skip.reason
-        words = WORDS.get(reason, reason.name.lower())
+        words = WORDS[reason]
         if skip.detail:
             words += f" ({skip.detail})"
         if reason in _OFFER:

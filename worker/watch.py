@@ -7,7 +7,8 @@ Source: SPEC sections "Worker" and "Events".
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -34,7 +35,7 @@ from hearth.market.events import (
     topic_of,
 )
 from hearth.market.reads import Market
-from hearth.protocol import words
+from hearth.protocol import formulas, words
 from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import (
     Gate,
@@ -45,8 +46,8 @@ from hearth.protocol.types import (
     State,
     Unit,
 )
-from worker.decide import Job, Target
-from worker.rows import Row, RowReader, never_fits
+from worker.decide import Job, LeaseKey, Target
+from worker.rows import Row, RowReader, able, never_fits
 
 log = structlog.get_logger("worker.watch")
 
@@ -56,6 +57,10 @@ NEW_OPERATOR: Final = "if you named a new operator, set account.keystore in work
 """What whoever holds a key that operates the node no more can do."""
 HEARD: Final = (JobPosted, Proposed, Started, Submitted, Declined, Settled, Closing, Closed, Reclaimed, Slashed)
 """The events whose absence from a block that announces them would hide work or money."""
+MISREADS: Final = 3
+"""Readings of a log that no contract writes, before it is stepped over: another provider may tell it as it is."""
+LENIENT_SECONDS: Final = 600.0
+"""How long such logs are then stepped over at once."""
 PAID: Final = 64
 """Own attempts of a job whose pay is remembered."""
 
@@ -84,6 +89,11 @@ class Earnings:
     fees: int = 0
     slashed: int = 0
     liveness_fees: int = 0
+
+    @property
+    def net(self) -> int:
+        """Return the income less what stake was lost."""
+        return self.income - self.slashed - self.liveness_fees
 
 
 def earnings_of(payments: Iterable[Payment]) -> Earnings:
@@ -119,10 +129,14 @@ class Watcher:
         self.rows: dict[JobId, Row] = {}
         self.reorgs = 0
         self.logs = 0
+        self.lost: list[tuple[LeaseKey, int]] = []
         self._market = market
         self._node = node
         self._reader = RowReader(market, node)
         self._payments: dict[tuple[bytes, bytes, int], Payment] = {}
+        self._offered: Node | None = None
+        self._misread = 0
+        self._lenient_until = 0.0
         parameters = market.network.node_parameters
         self.immutables = Immutables(parameters.dead_after, parameters.minimum_stake)
         self._cursor = self._begin()
@@ -131,6 +145,11 @@ class Watcher:
     def earnings(self) -> Earnings:
         """Return the node's books as of the last block read."""
         return earnings_of(self._payments.values())
+
+    @property
+    def suspicions(self) -> int:
+        """Count the times that a provider seemed to leave logs out, since the market was read from its first block."""
+        return self._cursor.suspicions
 
     # ---- logs ----
 
@@ -144,9 +163,10 @@ class Watcher:
         self._followed = False
         return cursor
 
-    def sync(self) -> Block:
+    def sync(self, between: Callable[[], None] = lambda: None) -> Block:
         """Read the logs of new blocks; return the head, which later reads are pinned to. Raises ChainError.
 
+        What is due meanwhile is done by `between`, after each range of a history that is long to read.
         A provider that holds logs back does not hold the worker up: it reads on at the next call. Only while the market
         is read for the first time, or anew after a deep reorganisation, nothing may be missing: own leases would.
         """
@@ -164,12 +184,13 @@ class Watcher:
                     continue
                 self._step_back(fork, {mark.hash for mark in tick.orphaned})
             for entry in tick.logs:
-                self._apply(entry)
+                self._take(entry)
             self.logs += len(tick.logs)
             self._cursor.advance(tick)
             if tick.behind == 0:
                 self._followed = True
                 return tick.head
+            between()
             if not tick.marks:
                 if not self._followed:
                     raise ChainError(
@@ -184,6 +205,22 @@ class Watcher:
         self._payments = {key: line for key, line in self._payments.items() if key[0] not in gone}
         for row in self.rows.values():
             row.step_back(fork)
+
+    def _take(self, entry: Log) -> None:
+        """Learn from a log. What no contract writes is asked for again, then stepped over: no log stops a worker."""
+        try:
+            self._apply(entry)
+        except (ChainError, ValueError) as error:
+            if time.monotonic() >= self._lenient_until:
+                self._misread += 1
+                if self._misread < MISREADS:
+                    raise ChainError(
+                        f"log {entry.log_index} of block {entry.block_number} cannot be read: {error}",
+                        code="RPC_BROKEN",
+                        hint="hearth worker doctor",
+                    ) from error
+                self._misread, self._lenient_until = 0, time.monotonic() + LENIENT_SECONDS
+            log.warning("log ignored", block=entry.block_number, place=entry.log_index, why=str(error))
 
     def _apply(self, entry: Log) -> None:
         event = decode(entry)
@@ -231,6 +268,8 @@ class Watcher:
     def _touch(self, row: Row, event: NodeUnitEvent, unit: Unit) -> None:
         """Learn from a unit's newest word whether it is worth reading."""
         index = event.index
+        if index >= row.terms.leases:
+            raise ValueError(f"its job has no unit {index}")
         own = self._reader.is_own(unit)
         if unit.state == State.OPEN or own:
             row.leases.add(index)
@@ -260,6 +299,10 @@ class Watcher:
             line = Payment(at, "declined", job, 0)
         elif isinstance(event, Reclaimed):
             line = Payment(at, "reclaimed", job, 0)
+            row = self.rows.get(job)
+            if row is not None and self._followed:
+                cost = formulas.slash_of(formulas.bond(row.terms, row.policy))
+                self.lost.append((LeaseKey(job, event.index, words.unpack_unit(event.word).attempts), cost))
         if line is not None:
             self._book(event.log, line)
 
@@ -271,14 +314,18 @@ class Watcher:
 
     def read(self, head: Block, node: Node, target: Target | None = None) -> tuple[Job, ...]:
         """Return jobs that may concern the node, read at `head`: all with leases of its own and the target's, and as
-        many others as one block has room for. Of a job that never fits, own leases alone are read."""
+        many others as one block has room for. Of a job that never fits, own leases are read, and whether it is over."""
         self._forget(head.number)
+        offered = able(node, self.immutables)
+        anew, self._offered = offered != self._offered, offered
         wanted: list[Row] = []
+        others: list[Row] = []
         for row in self.rows.values():
-            row.gate = never_fits(row.terms, row.policy, node, self.immutables)
-            if row.ended is None and (row.gate is Gate.FITS or row.own):
-                wanted.append(row)
-        return self._reader.read(wanted, head, target)
+            if anew or row.gate is None:
+                row.gate = never_fits(row.terms, row.policy, offered, self.immutables)
+            if row.ended is None:
+                (wanted if row.gate is Gate.FITS or row.own else others).append(row)
+        return self._reader.read(wanted, others, head, target)
 
     def _forget(self, number: int) -> None:
         """Drop what ended so long ago that no reorganisation brings it back."""
@@ -309,7 +356,8 @@ class Watcher:
 
     def never_read(self) -> Mapping[JobId, Gate]:
         """Return the open jobs that are not read because the node's offer can never serve them, with the gate."""
-        return {row.id: row.gate for row in self.rows.values() if row.ended is None and row.gate is not Gate.FITS}
+        rows = (row for row in self.rows.values() if row.ended is None)
+        return {row.id: row.gate for row in rows if row.gate is not None and row.gate is not Gate.FITS}
 
 
 def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef) -> Node | None:
@@ -322,7 +370,7 @@ def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef
         if node.operator != operator:
             raise ConfigError(
                 f"node {wanted} is operated by {node.operator}, this key is {operator}",
-                hint=f"{NEW_OPERATOR}; else hearth worker register",
+                hint=f"{NEW_OPERATOR}; else mend node in worker.toml",
                 code="NOT_OPERATOR",
                 component="worker",
             )

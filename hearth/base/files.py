@@ -6,15 +6,29 @@ import errno
 import os
 import stat
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from hearth.base.errors import ConfigError
+from hearth.base.errors import ConfigError, StorageError
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 """How the kernel says that a disk, or a share of it, is full."""
 SPARE_BYTES: Final = 16 << 20
 """Room for about 150 transitions of two journals whose write-ahead logs grow to 4 MiB each before they are emptied."""
+
+
+def expand(path: Path) -> Path:
+    """Return a path with the home of a user in place of ~ or ~NAME. Raises ValueError where there is no such user."""
+    try:
+        return path.expanduser()
+    except RuntimeError as error:
+        raise ValueError(f"this machine has no user {path.parts[0][1:] or 'with a home'}") from error
+
+
+def is_path(text: str) -> bool:
+    """Say whether a text that names a network or its file is the path of a file."""
+    return "/" in text or text.endswith(".json")
 
 
 def make_private(folder: Path) -> Path:
@@ -51,15 +65,20 @@ def check_private(path: Path, what: str) -> None:
 def replace_text(path: Path, text: str, *, durable: bool = False) -> None:
     """Write a file in one step: a reader sees the old text or the new one, never half of either.
 
-    A `durable` write has reached the disk on return, its folder's entry too. Raises OSError.
+    A `durable` write has reached the disk on return, its folder's entry too. Raises OSError, with nothing left behind.
     """
     draft = path.with_name(path.name + ".part")
-    with open(draft, "w", encoding="utf-8") as file:
-        file.write(text)
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
-    draft.replace(path)
+    try:
+        with open(draft, "w", encoding="utf-8") as file:
+            file.write(text)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        draft.replace(path)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+        raise
     if durable:
         flush_folder(path.parent)
 
@@ -102,11 +121,33 @@ def free_entries(path: Path) -> tuple[int, int]:
     return (found.f_favail, found.f_files) if found.f_files else (0, 0)
 
 
-def _file_system(path: Path) -> os.statvfs_result:
+def nearest(path: Path) -> Path:
+    """Return a path, or where nothing is there the first of its parents that is."""
     here = path
     while not here.exists():
         here = here.parent
-    return os.statvfs(here)
+    return here
+
+
+def refusal_of(error: OSError) -> StorageError:
+    """Return what a person reads where the system refused a file that nothing can be done without."""
+    name = error.filename if isinstance(error.filename, str | bytes | os.PathLike) else None
+    why = error.strerror or str(error)
+    if name is None:
+        hint = "make room: df -h" if error.errno in NO_ROOM else ""
+        return StorageError(why, hint=hint, code="FILE_REFUSED", component="hearth")
+    path = Path(os.fsdecode(name))
+    return StorageError(f"{path}: {why}", hint=mending(path), code="FILE_REFUSED", component="hearth")
+
+
+def mending(path: Path) -> str:
+    """Return the commands that show why a path cannot be used: whose it is, and how its disk stands."""
+    here = nearest(path.absolute())
+    return f"mend it, or name another place: ls -ld {here}; df {here}"
+
+
+def _file_system(path: Path) -> os.statvfs_result:
+    return os.statvfs(nearest(path))
 
 
 class Spare:

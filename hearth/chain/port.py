@@ -153,8 +153,11 @@ class ChainPort(Protocol):
         is short, RefusedError where the pool refuses it for good.
         """
 
-    def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Return a mined transaction's receipt, or None. None is not a failure: a lagging node says it too."""
+    def receipt(self, tx_hash: bytes, *, gas: int | None = None, max_fee: int | None = None) -> Receipt | None:
+        """Return a mined transaction's receipt, or None. None is not a failure: a lagging node says it too.
+
+        `gas` and `max_fee` (wei per gas) are what was signed: no true receipt is beyond them.
+        """
 
     def transaction(self, tx_hash: bytes) -> Transaction | None:
         """Return a transaction that the node knows, or None."""

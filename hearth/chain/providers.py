@@ -26,7 +26,7 @@ from hearth.chain.port import Block
 Value = TypeVar("Value")
 
 MAX_LAG: Final = 64
-"""Blocks that a provider's newest one may be away from that of the others."""
+"""Blocks that a provider's newest one may be away from that of the others, and the seconds that so many take."""
 PATIENCE_SECONDS: Final = 1.0
 """An answer that took longer counts as slow, by what it took more."""
 FORGIVEN_SECONDS: Final = 60.0
@@ -95,6 +95,7 @@ class Providers:
         rate: float,
         burst: float,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
         on_fault: OnFault = lambda name, why: None,
     ) -> None:
@@ -103,10 +104,12 @@ class Providers:
         self._all = [Provider(Endpoint(url, timeout), TokenBucket(rate, burst, clock, sleep)) for url in urls]
         self._want_chain, self._want_genesis = chain_id, genesis_hash
         self._timeout, self._attempts = timeout, attempts
-        self._clock, self._sleep = clock, sleep
+        self._clock, self._wall, self._sleep = clock, wall, sleep
         self._on_fault = on_fault
         self._current = 0
         self._agreed: tuple[float, Block] | None = None
+        self._there: set[Provider] = set()
+        """Who had the newest block that was agreed on, when it was."""
         self.counts: Counter[str] = Counter()
         """requests, failovers, throttled, halved, outvoted: for metrics."""
 
@@ -134,11 +137,20 @@ class Providers:
             self._pause(attempt, refused)
         raise self._nobody(method)
 
-    def agreed(self, method: str, params: list[Any], parse: Callable[[Any], Value], *, wide: bool = False) -> Value:
+    def agreed(
+        self,
+        method: str,
+        params: list[Any],
+        parse: Callable[[Any], Value],
+        *,
+        wide: bool = False,
+        or_none: bool = False,
+    ) -> Value:
         """Return what more than half of the providers that answer say, or raise the refusal that they agree on.
 
-        Who does not know abstains: None, where the parser lets it through, is the answer only of all. Raises ChainError
-        NO_QUORUM where they contradict each other, TooMuch for a `wide` request that too few of them serve.
+        Who does not know abstains: None, where the parser lets it through, is the answer only of all. With `or_none` it
+        is an answer like any other of those that had the newest block (`recent`), and who is behind it abstains. Raises
+        ChainError NO_QUORUM where they contradict each other, TooMuch for a `wide` request that too few of them serve.
         """
         if self.alone:
             return self.first(method, params, parse, wide=wide)
@@ -148,7 +160,7 @@ class Providers:
             votes: list[Said[Value]] = []
             refused: list[TooMuch] = []
             for said in self._round(method, params, parse, refused if wide else None):
-                if said.abstains:
+                if said.abstains and not (or_none and said.refusal is None and said.provider in self._there):
                     unsure = said
                     continue
                 votes.append(said)
@@ -162,11 +174,7 @@ class Providers:
                 if 2 * count > len(votes):
                     return self._elect(method, leader, votes)
                 names = ", ".join(vote.provider.name for vote in votes)
-                raise ChainError(
-                    f"the RPC providers contradict each other about {method} ({names})",
-                    code="NO_QUORUM",
-                    hint="add a third provider to rpc, or take out the one that is wrong: hearth worker doctor",
-                )
+                raise _no_quorum(f"they contradict each other about {method} ({names})")
             if unsure is not None:
                 if unsure.refusal is not None:
                     raise unsure.refusal
@@ -221,6 +229,7 @@ class Providers:
             if heads:
                 agreed = self._meet(self._near(heads))
                 self._agreed = self._clock(), agreed
+                self._there = {one for one, block in heads.items() if block.number >= agreed.number}
                 return agreed
             self._pause(attempt)
         raise self._nobody("eth_getBlockByNumber")
@@ -232,17 +241,25 @@ class Providers:
         return self.newest()
 
     def _near(self, heads: dict[Provider, Block]) -> dict[Provider, Block]:
-        """Leave out, and set aside, those that are far from the height that the middle one of all has."""
-        numbers = sorted((block.number for block in heads.values()), reverse=True)
-        # Of two the higher one, since a provider that stands still is met more often than one that runs ahead.
-        middle = numbers[(len(numbers) - 1) // 2]
-        near: dict[Provider, Block] = {}
+        """Leave out, and set aside, those that are far from the height of more than half of those that answer.
+
+        Where no height has so many, a provider that stands still is told by its newest block's time. Raises ChainError
+        NO_QUORUM where none is that old, or what is left is still apart: of two, either may be the one that lies.
+        """
+        numbers = sorted(block.number for block in heads.values())
+        # Whatever more than half are near to, the middle one is among them.
+        near = _within(heads, numbers[len(numbers) // 2])
+        if 2 * len(near) <= len(heads):
+            near = {one: block for one, block in heads.items() if self._wall() - block.timestamp <= MAX_LAG}
+            top = max((block.number for block in near.values()), default=0)
+            if not near or len(_within(near, top)) < len(near):
+                told = ", ".join(f"{one.name} at {block.number}" for one, block in heads.items())
+                raise _no_quorum(f"their newest blocks are too far apart: {told}")
+        height = max(block.number for block in near.values())
         for provider, block in heads.items():
-            if abs(block.number - middle) <= MAX_LAG:
-                near[provider] = block
-            else:
-                where = "behind" if block.number < middle else "ahead of"
-                why = f"its newest block is {abs(block.number - middle)} {where} that of the others"
+            if provider not in near:
+                where = "behind" if block.number < height else "ahead of"
+                why = f"its newest block is {abs(block.number - height)} {where} that of the others"
                 self._set_aside(provider, ProviderFailed(why, code="RPC_LAGS"))
         return near
 
@@ -260,8 +277,7 @@ class Providers:
                 winner, count = votes.most_common(1)[0]
                 if 2 * count > len(heads):
                     return winner
-        names = ", ".join(provider.name for provider in heads)
-        raise ChainError(f"the RPC providers do not agree on a chain ({names})", code="NO_QUORUM", hint="hearth doctor")
+        raise _no_quorum(f"they do not agree on a chain ({', '.join(provider.name for provider in heads)})")
 
     def _block_of(self, provider: Provider, height: int) -> Block | None:
         """Ask one provider for a block; None where it does not answer, or not with that block."""
@@ -277,9 +293,9 @@ class Providers:
         return found if found is not None and found.number == height else None
 
     def _elect(self, method: str, winner: Said[Value], votes: list[Said[Value]]) -> Value:
-        """Return what won the vote, and set aside who said otherwise."""
+        """Return what won the vote, and set aside who said otherwise; None may be said by a part that lags."""
         for vote in votes:
-            if not winner.agrees(vote):
+            if not vote.abstains and not winner.agrees(vote):
                 self.counts["outvoted"] += 1
                 why = f"it contradicts the others about {method}"
                 self._set_aside(vote.provider, ProviderFailed(why, code="RPC_LIES"))
@@ -456,6 +472,19 @@ class Providers:
 
 def _unserved(refusal: HearthError | None) -> bool:
     return refusal is not None and refusal.code == "RPC_UNSUPPORTED"
+
+
+def _within(heads: dict[Provider, Block], height: int) -> dict[Provider, Block]:
+    """Return those whose newest block is near a height."""
+    return {one: block for one, block in heads.items() if abs(block.number - height) <= MAX_LAG}
+
+
+def _no_quorum(why: str) -> ChainError:
+    return ChainError(
+        f"the RPC providers leave it open what is true: {why}",
+        code="NO_QUORUM",
+        hint="add a third provider to rpc, or take out the one that is wrong: hearth worker doctor",
+    )
 
 
 def optional_block(raw: Any) -> Block | None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from hearth.base.errors import ChainError, RefusedError
 from hearth.chain import answers
-from hearth.chain.answers import TooMuch
+from hearth.chain.answers import ProviderFailed, TooMuch
 from hearth.chain.fees import usual_tip
 from hearth.chain.port import (
     Block,
@@ -57,6 +57,7 @@ class RpcChain:
         burst: float = 200.0,
         max_span: int = MAX_SPAN,
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
         on_fault: OnFault = lambda name, why: None,
     ) -> None:
@@ -69,6 +70,7 @@ class RpcChain:
             rate=rate,
             burst=burst,
             clock=clock,
+            wall=wall,
             sleep=sleep,
             on_fault=on_fault,
         )
@@ -232,17 +234,27 @@ class RpcChain:
 
         return self._providers.tell("eth_sendRawTransaction", [hex_of(raw)], parse)
 
-    def receipt(self, tx_hash: bytes) -> Receipt | None:
-        """Return a mined transaction's receipt, or None."""
+    def receipt(self, tx_hash: bytes, *, gas: int | None = None, max_fee: int | None = None) -> Receipt | None:
+        """Return a mined transaction's receipt, or None.
+
+        Of several providers it is that of the newest block that they agree on: in a later one it is not mined yet. One
+        with more gas, or wei per gas, than was signed for is its provider's failure, RPC_LIES.
+        """
+        newest = self._newest_of_several()
 
         def parse(raw: Any) -> Receipt | None:
             found = None if raw is None else answers.receipt(raw)
-            if found is not None and found.tx_hash != tx_hash:
+            if found is None:
+                return None
+            if found.tx_hash != tx_hash:
                 raise ValueError("the receipt of another transaction")
-            return found
+            if (gas is not None and found.gas_used > gas) or (max_fee is not None and found.gas_price > max_fee):
+                why = f"its receipt says {found.gas_used} gas at {found.gas_price} wei; signed for: {gas} at {max_fee}"
+                raise ProviderFailed(why, code="RPC_LIES")
+            return found if newest is None or found.block_number <= newest.number else None
 
         try:
-            return self._providers.agreed("eth_getTransactionReceipt", [hex_of(tx_hash)], parse)
+            return self._providers.agreed("eth_getTransactionReceipt", [hex_of(tx_hash)], parse, or_none=True)
         except ChainError as error:
             # A geth that crashed names a block for the transaction, above its head, and then does not find it.
             if error.code == "BLOCK_UNKNOWN":
@@ -250,7 +262,8 @@ class RpcChain:
             raise
 
     def transaction(self, tx_hash: bytes) -> Transaction | None:
-        """Return a transaction that a node knows, or None."""
+        """Return a transaction that a node knows, of several more than half of those that have the newest block."""
+        self._newest_of_several()
 
         def parse(raw: Any) -> Transaction | None:
             found = None if raw is None else answers.transaction(raw)
@@ -258,7 +271,7 @@ class RpcChain:
                 raise ValueError("another transaction")
             return found
 
-        return self._providers.agreed("eth_getTransactionByHash", [hex_of(tx_hash)], parse)
+        return self._providers.agreed("eth_getTransactionByHash", [hex_of(tx_hash)], parse, or_none=True)
 
     def rpc(self, method: str, *params: Any) -> Any:
         """Send any JSON-RPC method, for local chains' own ones such as anvil_reorg."""
@@ -266,11 +279,16 @@ class RpcChain:
 
     def _at(self, block: BlockRef) -> Any:
         """Name a block for a read; a hash goes as EIP-1898 with requireCanonical, so that a reorg is an error."""
-        if block == "latest" and not self._providers.alone:
-            block = self._providers.recent().hash
+        if block == "latest":
+            newest = self._newest_of_several()
+            block = block if newest is None else newest.hash
         if isinstance(block, bytes):
             return {"blockHash": hex_of(block), "requireCanonical": True}
         return hex(block) if isinstance(block, int) else block
+
+    def _newest_of_several(self) -> Block | None:
+        """Return the newest block that the providers agree on; None where there is one provider, whose word it is."""
+        return None if self._providers.alone else self._providers.recent()
 
 
 def _block_request(at: BlockRef) -> tuple[str, str]:

@@ -514,7 +514,7 @@ class Sender:
         no receipt.
         """
         for attempt in reversed(self.journal.attempts(intent)):
-            receipt = self.port.receipt(attempt.hash)
+            receipt = self.port.receipt(attempt.hash, gas=attempt.gas, max_fee=attempt.max_fee)
             if receipt is not None:
                 block = self.port.block(receipt.block_number)
                 if block is not None and block.hash == receipt.block_hash:
@@ -704,8 +704,8 @@ class Sender:
         if found is not None:
             return "mined" if found.state is TxState.MINED else "failed"
         attempts = self.journal.attempts(intent)
-        known = any(self.port.transaction(attempt.hash) is not None for attempt in attempts)
-        if not known and self._nonce_is_used(intent):
+        # Of what waits, pools need not say the same.
+        if self._nonce_is_used(intent) and not any(self.port.transaction(attempt.hash) for attempt in attempts):
             self.journal.replaced(intent, "another transaction used its nonce")
             return "replaced"
         pending = Pending(intent)

@@ -27,6 +27,8 @@ _KEEP: Final = 30 * 86_400
 """Seconds that finished intents stay in the journal."""
 
 _DAY: Final = 86_400
+_AHEAD: Final = 3_600
+"""What was spent later than this from now on bears the time of a clock that was wrong and is set right."""
 SCHEMA: Final = Schema(
     version=1,
     tables="""
@@ -241,9 +243,11 @@ class TxJournal(JournalFile):
 
         Of the attempts for one intent only one can be mined, so the dearest counts. `besides` is left out.
         """
+        now = time.time()
         rows: list[tuple[int, int]] = self._read(
-            "SELECT gas_used, gas_price FROM intents WHERE tx_hash IS NOT NULL AND gas_used IS NOT NULL AND at > ?",
-            (time.time() - _DAY,),
+            "SELECT gas_used, gas_price FROM intents WHERE tx_hash IS NOT NULL AND gas_used IS NOT NULL"
+            " AND at > ? AND at <= ?",
+            (now - _DAY, now + _AHEAD),
         )
         waiting: dict[int, int] = {}
         for identity, gas, fee in self._read(

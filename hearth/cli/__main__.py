@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import click
 
 from hearth.base.errors import HearthError, UsageError
+from hearth.base.files import refusal_of
 from hearth.cli.leaf import Run
 from hearth.cli.output import Output
 from hearth.cli.root import root
@@ -37,11 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             code = root.invoke(context)
         return int(code or 0)
     except HearthError as error:
-        error.hint = error.hint or NEXT.get(error.component, "hearth doctor")
-        run = context.meta.get("hearth.run")
-        plain.carry = run.out.carry if isinstance(run, Run) else str
-        plain.fail(error)
-        return error.exit_code
+        return _refused(error, context, plain)
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.Abort:
@@ -56,6 +53,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read our output has enough of it; the interpreter must not trip over it again at its end.
         sys.stdout = None
         return 0
+    except OSError as error:
+        return _refused(refusal_of(error), context, plain)
+
+
+def _refused(error: HearthError, context: click.Context, plain: Output) -> int:
+    error.hint = error.hint or NEXT.get(error.component, "hearth doctor")
+    run = context.meta.get("hearth.run")
+    plain.carry = run.out.carry if isinstance(run, Run) else str
+    plain.fail(error)
+    return error.exit_code
 
 
 def _usage(error: click.ClickException) -> UsageError:

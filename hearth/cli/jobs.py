@@ -10,7 +10,7 @@ import click
 
 from hearth.base.errors import HearthError, JobEnded, JobFailed, UsageError
 from hearth.cli.leaf import Leaf, Run
-from hearth.cli.output import event_line, table, tx_line
+from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
 from hearth.client.results import unread_error
 from hearth.client.views import moment
@@ -233,7 +233,12 @@ def _show_submitted(run: Run, report: Submission | JobPlan | RerunPlan) -> int:
                 f"  {results['ok']} units ok, {results['failed']} failed, {results['verified']} results verified"
             )
         fetched = results["fetched"]
-        lines.append(f"  outputs in {fetched['folder']}" if fetched else f"  hearth job get {job[:14]} -o DIR")
+        if fetched and any(row["path"] for row in fetched["units"]):
+            lines.append(f"  outputs in {fetched['folder']}")
+        listed = results["units"]
+        some = results["unread"] or len(listed) < results["verified"] or any(row["outputs"] for row in listed)
+        if some and not fetched:
+            lines.append(f"  hearth job get {job[:14]} -o DIR")
         odd = [row for row in fetched["units"] if "fault" in row or "renamed" in row] if fetched else []
         lines += [f"  {line}" for row in odd for line in _result_lines(row)]
         if results["kept_until"] and not fetched:
@@ -258,9 +263,10 @@ def _verdict_error(job: str, results: JobEnd) -> HearthError | None:
         words = str(failure.get("stderr_tail", "")).strip().splitlines()
         last = f"; its last words: {words[-1]}" if words else ""
         detail = f": {failure['detail']}" if failure.get("detail") else ""
+        # What was stopped has none.
+        code = "" if failure.get("exit_code") is None else f", exit code {failure['exit_code']}"
         return JobFailed(
-            f"job {job[:14]} ran and failed: {failure.get('status', 'failed')}, exit code {failure.get('exit_code')}"
-            f"{detail}{last}",
+            f"job {job[:14]} ran and failed: {failure.get('status', 'failed')}{code}{detail}{last}",
             hint=f"hearth job logs {job[:14]}",
             job=job,
             status=failure.get("status"),
@@ -428,12 +434,10 @@ def _result_lines(row: ResultRow) -> list[str]:
     return lines
 
 
-def _show_action(run: Run, report: JobAction) -> None:
-    run.out.emit(
-        report,
-        lambda: [tx_line(facts) for facts in report["transactions"]],
-        [facts["tx"] for facts in report["transactions"]],
-    )
+def _show_action(run: Run, report: JobAction, done: str) -> None:
+    text = "a dry run: nothing was sent" if report["dry_run"] else f"job {report['job'][:14]} {done}"
+    # Each transaction was told when it was mined.
+    run.out.emit(report, lambda: [text], [facts["tx"] for facts in report["transactions"]])
 
 
 @job.command("cancel", cls=Leaf)
@@ -441,7 +445,9 @@ def _show_action(run: Run, report: JobAction) -> None:
 @click.option("--unit", type=click.IntRange(0), help="Only this unit.")
 def job_cancel(run: Run, job: str, unit: int | None) -> None:
     """Cancel a job: what is open is refunded, what runs is given notice."""
-    _show_action(run, run.client.jobs.cancel(job, unit=unit))
+    what = "what was open is refunded, what runs ends after its notice"
+    done = f"is cancelled: {what}" if unit is None else f"goes on without unit {unit}: {what}"
+    _show_action(run, run.client.jobs.cancel(job, unit=unit), done)
 
 
 @job.command("accept", cls=Leaf)
@@ -449,7 +455,7 @@ def job_cancel(run: Run, job: str, unit: int | None) -> None:
 @click.option("--unit", type=click.IntRange(0), help="Only this unit.")
 def job_accept(run: Run, job: str, unit: int | None) -> None:
     """Accept submitted results, which settles them at once."""
-    _show_action(run, run.client.jobs.accept(job, unit=unit))
+    _show_action(run, run.client.jobs.accept(job, unit=unit), "is settled for the results that were accepted")
 
 
 @job.command("rerun", cls=Leaf)

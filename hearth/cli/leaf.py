@@ -116,7 +116,9 @@ class Run:
             raise BadDestination(
                 f"{out} cannot be written: {error.strerror}", hint="name another place with --out"
             ) from error
-        self.out.emit(report, lambda: [f"wrote {out}: read it, then send it to whoever helps you"], [str(out)])
+        without = [f"  without {name}: {why}" for name, why in report.get("missing", {}).items()]
+        lines = [f"wrote {out}: read it, then send it to whoever helps you", *without]
+        self.out.emit(report, lambda: lines, [str(out)])
 
     def close(self) -> None:
         """Release what the client opened."""

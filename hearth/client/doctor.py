@@ -56,6 +56,9 @@ class Doctor:
         status = self.session.store.status()
         if not status.reachable:
             raise ConfigError(f"{status.url}: {status.detail}", hint="hearth init", code="STORE_DOWN")
+        if not status.writable:
+            why = f"no job can be stored in {status.url} ({status.detail})"
+            raise ConfigError(why, hint="make it writable, or name another in stores: hearth init", code="STORE_DOWN")
         return f"{status.url}: {status.detail}"
 
 

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from hearth.base.errors import ConfigError, FundsError, HearthError, NotFoundError, UsageError
+from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, NotFoundError, UsageError
 from hearth.base.files import make_private
 from hearth.config.settings import Settings, asset_of, load_settings, open_network, rpc_urls
 from hearth.protocol.units import NATIVE, Asset, amount_at_least, show_amount
@@ -81,6 +81,8 @@ class Session:
         self.tell = tell
         self.dry_run = dry_run
         self.ask_password = ask_password
+        self.mend_rpc = ""
+        """What to do where nobody answers whom another program's settings file names; by default the error says it."""
         self._given_port = port
         self._checked = False
         self._accounts: dict[str, LocalAccount] = {}
@@ -118,7 +120,11 @@ class Session:
         """Return the market, once its chain and contracts were checked against the network file. Raises ChainError."""
         market = self.unchecked_market
         if not self._checked:
-            market.check()
+            try:
+                market.check()
+            except ChainError as error:
+                error.hint = self.mend_rpc or error.hint
+                raise
             self._checked = True
         return market
 

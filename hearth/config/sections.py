@@ -18,6 +18,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.base.files import expand, is_path
 from hearth.base.text import brief
 from hearth.protocol import units
 from hearth.protocol.units import Asset
@@ -84,6 +85,10 @@ def _rate_or_none(text: str) -> None:
         _rate(text)
 
 
+def _network(text: str) -> str:
+    return str(expand(Path(text))) if is_path(text) else text
+
+
 Address = Annotated[str, AfterValidator(_address)]
 Amount = Annotated[str, reads(_amount)]
 """An amount by its form, or an empty text; which unit and how many decimals it may have, the market's asset says."""
@@ -93,6 +98,9 @@ RateOrNone = Annotated[str, reads(_rate_or_none)]
 Duration = Annotated[str, reads(units.parse_duration)]
 Size = Annotated[str, reads(units.parse_size)]
 GasPrice = Annotated[str, reads(gas_price)]
+UserPath = Annotated[Path, AfterValidator(expand)]
+Network = Annotated[str, AfterValidator(_network)]
+"""A network's name, or the path of its file."""
 
 
 class MetricsSettings(Section):
@@ -139,8 +147,8 @@ def refusal(field: str, why: str, *, hint: str) -> ConfigError:
 
 
 def absolute(path: Path, folder: Path) -> Path:
-    """Return a path of a settings file that lies in `folder`; ~ is the user's home."""
-    return folder / path.expanduser()
+    """Return a path of a settings file that lies in `folder`."""
+    return folder / path
 
 
 def with_absolute(section: S, folder: Path, *names: str) -> S:
@@ -151,7 +159,7 @@ def with_absolute(section: S, folder: Path, *names: str) -> S:
 
 def network_of(text: str, folder: Path) -> str:
     """Return a network's name as it is, the path of a network file as an absolute one."""
-    return str(absolute(Path(text), folder)) if "/" in text or text.endswith(".json") else text
+    return str(absolute(Path(text), folder)) if is_path(text) else text
 
 
 def read_toml(path: Path, *, start: str, then: str) -> dict[str, Any]:

@@ -15,13 +15,13 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from hearth.base.errors import ConfigError, HearthError
-from hearth.base.files import check_private
+from hearth.base.files import check_private, expand, is_path
 from hearth.base.urls import redact_url
 from hearth.protocol.units import Asset, parse_duration
 
@@ -63,6 +63,18 @@ class Settings:
     def keys_folder(self) -> Path:
         """Return the folder of the key files."""
         return self.home / "keys"
+
+    def for_program(self, network: str, rpc: tuple[str, ...]) -> Settings:
+        """Return these for a look at a program, whose settings file names its market and whom it asks.
+
+        What the command line, or whoever made these, chose stays; environment and settings files give way.
+        """
+        if self._chosen("network", DEFAULT_NETWORK) or self._chosen("rpc", ()):
+            return self
+        return replace(self, network=network, rpc=rpc or self.rpc)
+
+    def _chosen(self, name: str, default: object) -> bool:
+        return getattr(self, name) != default and self.origins.get(name, "--").startswith("--")
 
     def shown(self) -> dict[str, str]:
         """Return each setting as text that is safe to print: URLs are cut down to their host."""
@@ -126,7 +138,10 @@ def home_folder(environ: Mapping[str, str]) -> Path:
         import platformdirs
 
         return platformdirs.user_data_path("hearth", appauthor=False)
-    path = Path(named).expanduser()
+    try:
+        path = expand(Path(named))
+    except ValueError as error:
+        raise ConfigError(f"HEARTH_HOME={named}: {error}", hint="export HEARTH_HOME=$PWD/...") from error
     if not path.is_absolute():
         raise ConfigError(f"HEARTH_HOME={named} is not an absolute path", hint="export HEARTH_HOME=$PWD/...")
     return path
@@ -136,19 +151,22 @@ def network_file(settings: Settings) -> Path:
     """Return the file of the chosen network: a path as given, else <name>.json of the first folder that has it.
 
     The folders are networks/ in the home folder, beside the project's hearth.toml, and in the working folder: that of a
-    clone is where scripts/deploy.py writes.
-    Raises ConfigError NO_NETWORK with the names that exist.
+    clone is where scripts/deploy.py writes. In the latter two, it must be the user's own or root's.
+    Raises ConfigError NO_NETWORK with the names that exist, FOREIGN_FILE.
     """
     name = settings.network
-    if name.endswith(".json") or "/" in name:
+    if is_path(name):
         return Path(name)
     folders = [settings.home / "networks"]
     if settings.project is not None:
         folders.append(settings.project.parent / "networks")
     folders.append(Path("networks").absolute())
     for folder in folders:
-        if (folder / f"{name}.json").is_file():
-            return folder / f"{name}.json"
+        path = folder / f"{name}.json"
+        if path.is_file():
+            if folder != folders[0]:
+                _refuse_foreign(path, folder.parent)
+            return path
     known = sorted({path.stem for folder in folders for path in folder.glob("*.json")})
     hint = "hearth devnet up" if name == DEFAULT_NETWORK else _did_you_mean(name, known) or "use --network FILE"
     raise ConfigError(
@@ -249,20 +267,32 @@ def _from_file(path: Path) -> dict[str, _Given]:
 def _project_file(cwd: Path) -> Path | None:
     """Return the hearth.toml of this folder or the nearest one above it.
 
-    One that belongs to somebody else is refused: it could send transactions to a chain of its owner's choice.
+    Raises ConfigError FOREIGN_FILE for one that belongs to somebody else.
     """
     for folder in (cwd, *cwd.parents):
         path = folder / PROJECT_FILE
-        try:
-            owner = path.stat().st_uid
-        except OSError:
-            continue
-        if owner not in (0, os.getuid()):
-            raise ConfigError(
-                f"{path} belongs to another user (uid {owner})", hint="run in another folder", code="FOREIGN_FILE"
-            )
-        return path
+        if path.exists():
+            _refuse_foreign(path, folder)
+            return path
     return None
+
+
+def _refuse_foreign(path: Path, folder: Path) -> None:
+    """Refuse what was found below a folder where it, a link to it, or a folder between belongs to somebody else.
+
+    It could have a command pay contracts, on a chain, of its owner's choice. What a flag, a variable or an absolute
+    path names is no find: whoever names it has chosen it. Raises ConfigError FOREIGN_FILE.
+    """
+    for one in (path, *path.parents):
+        if one == folder:
+            return
+        for owner in (one.lstat().st_uid, one.stat().st_uid):
+            if owner not in (0, os.getuid()):
+                raise ConfigError(
+                    f"{one} belongs to another user (uid {owner}), who could choose the contracts that are paid",
+                    hint="run in another folder, or name a network file that you trust: --network /path/NAME.json",
+                    code="FOREIGN_FILE",
+                )
 
 
 def _user_file(environ: Mapping[str, str], home: Path) -> Path:
@@ -284,8 +314,12 @@ def _text(name: str, given: _Given) -> str:
 
 def _network(name: str, given: _Given) -> str:
     text = _text(name, given)
-    if "/" in text or text.endswith(".json"):
-        return str(_path(name, given))
+    if is_path(text):
+        path = _path(name, given)
+        in_a_file = not given.origin.startswith(("--", ENV_PREFIX))
+        if in_a_file and path.exists() and not text.startswith(("/", "~")):
+            _refuse_foreign(path, given.folder)
+        return str(path)
     if not _NETWORK_NAME.fullmatch(text):
         raise _refuse(given, name, f'"{text}" is neither a name nor a .json file', "use --network NAME")
     return text
@@ -294,7 +328,11 @@ def _network(name: str, given: _Given) -> str:
 def _path(name: str, given: _Given) -> Path:
     if isinstance(given.value, Path):
         return given.folder / given.value
-    return given.folder / Path(_text(name, given)).expanduser()
+    text = _text(name, given)
+    try:
+        return given.folder / expand(Path(text))
+    except ValueError as error:
+        raise _refuse(given, name, f'"{text}": {error}', "write the path out, from /") from error
 
 
 def _urls(schemes: tuple[str, ...]) -> Callable[[str, _Given], tuple[str, ...]]:

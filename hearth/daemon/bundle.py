@@ -32,7 +32,8 @@ LAST: Final = 30
 """Rows of a journal that are told, the newest."""
 PACKAGE: Final = "hearth-market"
 _TRANSACTIONS: Final = f"SELECT key, state, note FROM intents ORDER BY id DESC LIMIT {LAST}"
-_URL: Final = re.compile(r"""[a-zA-Z][a-zA-Z0-9+.-]*://[^\s"'<>`,;)\]}]+""")
+# The scheme has a bound, or a long word costs its length squared; where it is longer, what follows is hidden whole.
+_URL: Final = re.compile(r"""(?:[a-zA-Z][a-zA-Z0-9+.-]{0,31})?://[^\s"'<>`,;)\]}]+""")
 _HEX: Final = re.compile(r"(?<![0-9a-fA-F])(?:0x)?([0-9a-fA-F]{64,})(?![0-9a-fA-F])")
 _NAMED: Final = re.compile(
     r"""(?i)((?:api[-_ ]?key|token|secret|passw(?:or)?d|passphrase|mnemonic|private[-_ ]?key|authorization)["']?"""

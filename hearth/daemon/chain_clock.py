@@ -72,6 +72,11 @@ class ChainClock:
         return self._monotonic() - self._came
 
     @property
+    def age(self) -> float:
+        """Return how old the newest block is, by the wall clock, and at least for how long no other has come."""
+        return 0.0 if self._head is None else max(0.0, self._wall() - self._head.timestamp, self.silent)
+
+    @property
     def skew(self) -> float:
         """Return this machine's clock less the chain's, in seconds."""
         return 0.0 if self._head is None else self._wall() - self._head.timestamp - self.silent

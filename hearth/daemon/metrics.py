@@ -30,6 +30,11 @@ class Metrics:
         )
         self.settings_refused = self.gauge("settings_refused", "1 since a reload whose settings file was refused")
 
+    def suspects(self, read: Callable[[], int]) -> None:
+        """Export how often the program's cursor has suspected its providers (`hearth.chain.follow`)."""
+        text = "Times that a provider left out logs which a block's bloom announces, or the bloom was wrong by chance"
+        self.counted("suspicions", text, read)
+
     def gauge(self, name: str, text: str, *labels: str) -> Gauge:
         """Return a gauge of this program."""
         return Gauge(self._named(name), text, labels, registry=self.registry)

@@ -10,6 +10,16 @@ from hearth.base.errors import ConfigError
 Report = TypeVar("Report")
 
 
+def process_lives(pid: int) -> bool:
+    """Say whether a process runs; one that was killed and that nobody has buried yet does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return False
+    # Behind the name, which may hold anything, blanks and brackets included.
+    return stat.rpartition(")")[2].split()[0] not in ("Z", "X")
+
+
 def read_status_file(path: Path, kind: type[Report], *, component: str) -> Report | None:
     """Return the document at `path`, None where there is no file.
 

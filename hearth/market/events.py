@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from hearth.base.errors import ChainError, HearthError
@@ -417,10 +417,19 @@ def _decoders() -> dict[bytes, _Decoder]:
     return table
 
 
-@cache
+@lru_cache(maxsize=1)
+def _by_class() -> dict[type[Event], tuple[bytes, _Decoder]]:
+    return {decoder.cls: (topic, decoder) for topic, decoder in _decoders().items()}
+
+
 def topic_of(cls: type[Event]) -> bytes:
     """Return an event's first topic."""
-    return next(topic for topic, decoder in _decoders().items() if decoder.cls is cls)
+    return _by_class()[cls][0]
+
+
+def data_bytes_of(cls: type[Event]) -> int:
+    """Return the least number of bytes that an event's data has."""
+    return _by_class()[cls][1].size
 
 
 def _malformed(log: Log) -> ChainError:

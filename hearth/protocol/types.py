@@ -26,6 +26,8 @@ LOCAL_CHAIN_ID = 31337
 
 RATE_SCALE = 10**6
 """A rate is base units times this, per second."""
+COIN = 10**18
+"""Wei in one native coin."""
 BPS = 10_000
 """One, in basis points."""
 
@@ -103,6 +105,7 @@ class UnitFlag(IntFlag):
     SPECIAL = 4
     NOTICED = 8
     ACCUSED = 16
+    ARRAY = 32
 
 
 class NodeFlag(IntFlag):

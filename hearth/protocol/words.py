@@ -166,8 +166,8 @@ UNIT: Final = Word(
         Lane("attempts", 4, "", "leases begun"),
         Lane("tips", 4, "", "tips paid"),
         Lane("lapses", 4, "", "proposals dropped since it opened"),
-        Lane("flags", 5, flags=_members(UnitFlag)),
-        Lane("resume", 15, "", "0 in this version"),
+        Lane("flags", 6, flags=_members(UnitFlag)),
+        Lane("resume", 14, "", "0 in this version"),
     ),
 )
 HEADER: Final = Word(

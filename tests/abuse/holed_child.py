@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import json
+import math
 import mmap
 import os
 import signal
@@ -126,8 +127,8 @@ def _no_quota(request: dict[str, Any], plain: Callable[..., Any] = wasm_child.mo
     return list(plain({**request, "out_bytes": 1 << 40}))
 
 
-def _never_late(meter: wasm_child.Meter, until: float | None) -> None:
-    return None
+def _never_late(meter: wasm_child.Meter, until: float | None) -> float:
+    return math.inf
 
 
 def _no_fuel(meter: wasm_child.Meter, *values: Any, plain: Callable[..., None] = wasm_child.Meter.__init__) -> None:

@@ -42,7 +42,7 @@ from tests.worker.wasm_tools import from_c
 from worker.runtimes import wasm
 from worker.runtimes.base import OutputRule, RunRequest, SandboxLimits
 from worker.runtimes.docker import DockerRuntime
-from worker.shell import read_status
+from worker.status import read_status
 
 pytestmark = [pytest.mark.docker, pytest.mark.e2e, pytest.mark.slow]
 

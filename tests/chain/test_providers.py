@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +16,11 @@ from hearth.base.errors import ChainError
 from hearth.chain import providers as module
 from hearth.chain.port import Call, hex_of
 from hearth.chain.rpc import RpcChain
+from hearth.chain.tx import Sender, SenderConfig
+from hearth.chain.tx_journal import TxJournal
 from tests.chain.test_rpc import ADDRESS, Clock, Http, Provider, Rpc, block_json, chain, log_json, serving
 from tests.kit import liars
+from tests.kit.anvil import bare_chain, need_anvil
 from tests.kit.liars import lying
 
 pytestmark = pytest.mark.net
@@ -142,6 +146,52 @@ def test_two__contradict_each_other__is_no_quorum_that_names_both(three: list[Pr
     assert "third" in caught.value.hint
 
 
+NOW = 1000 + HEAD + 2
+"""A wall clock by which the newest block of `block_json` is two seconds old."""
+
+
+@pytest.mark.parametrize("down", [False, True])
+@pytest.mark.parametrize(("first", "ahead"), [(0, 65), (1, 65), (1, 10_000)])
+def test_two__one_names_a_block_far_ahead__is_not_believed_alone(
+    three: list[Provider], first: int, ahead: int, down: bool
+) -> None:
+    """Profit: by a height alone, a liar would have the honest one set aside, and be the only one that is asked."""
+    liar, third, heard = three[first], three[2], list[str]()
+    for height in (HEAD + ahead, NOW - 1000):  # with a time to match, or with the time that it is
+        far = block_json(HEAD + ahead) | {"timestamp": hex(1000 + height)}
+        liar.on("eth_getBlockByNumber", lambda at, _, far=far: far if at == "latest" else block_json(int(at, 16)))
+        liar.on("eth_call", lambda *_: "0x02")
+        if down:
+            third.on("eth_getBlockByNumber", lambda *_: _down())
+        port = chain(*three[: 2 + down], wall=lambda: float(NOW), on_fault=lambda name, why: heard.append(name))
+        for _ in range(3):
+            port.begin_cycle()
+            with pytest.raises(ChainError, match=f"{HEAD + ahead}") as caught:
+                port.head()
+            assert caught.value.code == "NO_QUORUM" and "third" in caught.value.hint
+        assert set(heard) <= {third.url.partition("/v2")[0]}
+
+
+def _down() -> Any:
+    raise Http(500)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_two__one_stands_still__is_told_by_the_time_of_its_newest_block(three: list[Provider], count: int) -> None:
+    three[0].on("eth_getBlockByNumber", lambda at, _: block_json(HEAD - 65 if at == "latest" else int(at, 16)))
+    heard: list[str] = []
+    port = chain(*three[:count], wall=lambda: float(NOW), on_fault=lambda name, why: heard.append(why))
+    assert port.head().number == HEAD
+    assert heard == ["its newest block is 65 behind that of the others"]
+
+
+def test_two__both_stand_still_or_the_clock_is_wrong__is_no_quorum(three: list[Provider]) -> None:
+    three[0].on("eth_getBlockByNumber", lambda at, _: block_json(HEAD - 65 if at == "latest" else int(at, 16)))
+    with pytest.raises(ChainError) as caught:
+        chain(*three[:2], wall=lambda: float(NOW + 3600)).head()
+    assert caught.value.code == "NO_QUORUM"
+
+
 def test_call__the_newest_block__is_the_one_that_all_know_by_its_hash(three: list[Provider]) -> None:
     three[2].on("eth_getBlockByNumber", lambda at, _: block_json(HEAD - 1 if at == "latest" else int(at, 16)))
     seen: list[Any] = []
@@ -195,6 +245,126 @@ def test_receipt__one_says_that_it_failed__is_outvoted(three: list[Provider]) ->
         one.on("eth_getTransactionReceipt", lambda _, ok=i > 0: receipt_json(tx_hash, ok=ok))
     found = chain(*three).receipt(tx_hash)
     assert found is not None and found.ok
+
+
+TX = b"\7" * 32
+
+
+def of_block(number: int, **more: Any) -> dict[str, Any]:
+    return receipt_json(TX) | {"blockNumber": hex(number), "blockHash": block_json(number)["hash"], **more}
+
+
+def behind(provider: Provider, blocks: int) -> None:
+    """Have a provider's newest block be older than that of the others."""
+    provider.on("eth_getBlockByNumber", lambda at, _: block_json(HEAD - blocks if at == "latest" else int(at, 16)))
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+@pytest.mark.parametrize("ahead", [0, 1, 64])
+def test_receipt__one_invents_it__is_outvoted(three: list[Provider], first: int, ahead: int) -> None:
+    """Profit: of what honest providers do not have, one lie would be the only vote, and its gas the day's budget."""
+    behind(three[first], -ahead)
+    three[first].on("eth_getTransactionReceipt", lambda _: of_block(3))
+    heard: list[str] = []
+    assert chain(*three, on_fault=lambda name, why: heard.append(f"{name} {why}")).receipt(TX) is None
+    assert all(one.startswith(three[first].url.partition("/v2")[0]) for one in heard)
+    # Where the two that are believed were asked first, the liar was not asked at all.
+    assert len(heard) == (first < 2)
+
+
+@pytest.mark.parametrize("invented", [True, False])
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_receipt__one_lies_while_another_lags__is_open(three: list[Provider], first: int, invented: bool) -> None:
+    """Profit: "there is none" is as dear as a lie: who believes it too early sends what it has sent once more."""
+    behind(three[(first + 1) % 3], 1)
+    for i, one in enumerate(three):
+        told = (i == first) == invented and i != (first + 1) % 3
+        one.on("eth_getTransactionReceipt", lambda _, told=told: of_block(HEAD) if told else None)
+    port = chain(*three)
+    with pytest.raises(ChainError) as caught:
+        port.receipt(TX)
+    assert caught.value.code == "NO_QUORUM" and caught.value.retryable
+    three[(first + 1) % 3].on("eth_getTransactionReceipt", lambda _: None if invented else of_block(HEAD))
+    behind(three[(first + 1) % 3], 0)
+    port.begin_cycle()
+    assert (port.receipt(TX) is None) is invented
+
+
+def test_receipt__of_a_block_that_two_do_not_have__is_not_yet_and_nobodys_fault(three: list[Provider]) -> None:
+    behind(three[0], -1)
+    three[0].on("eth_getTransactionReceipt", lambda _: of_block(HEAD + 1))
+    heard: list[str] = []
+    port = chain(*three, on_fault=lambda name, why: heard.append(why))
+    assert port.receipt(TX) is None
+    for one in three:
+        behind(one, -1)
+        one.on("eth_getTransactionReceipt", lambda _: of_block(HEAD + 1))
+    port.begin_cycle()
+    assert port.receipt(TX) is not None and heard == []
+
+
+def test_receipt__one_that_has_the_block_says_null_for_a_moment__is_not_set_aside(three: list[Provider]) -> None:
+    for one in three[1:]:
+        one.on("eth_getTransactionReceipt", lambda _: of_block(3))
+    heard: list[str] = []
+    assert chain(*three, on_fault=lambda name, why: heard.append(why)).receipt(TX) is not None and heard == []
+
+
+def test_receipt__one_of_two_invents_it__is_no_quorum(three: list[Provider]) -> None:
+    three[0].on("eth_getTransactionReceipt", lambda _: of_block(3))
+    with pytest.raises(ChainError) as caught:
+        chain(*three[:2]).receipt(TX)
+    assert caught.value.code == "NO_QUORUM"
+
+
+def test_transaction__one_invents_it__is_outvoted(three: list[Provider]) -> None:
+    """Profit: what somebody knows is not given up, so that a nonce that another program used would be waited for."""
+    fields = {"nonce": "0x0", "value": "0x0", "input": "0x", "gas": "0x5208", "gasPrice": "0x1", "to": ADDRESS}
+    for one in three:
+        one.on("eth_getTransactionByHash", lambda _: None)
+    three[0].on("eth_getTransactionByHash", lambda _: {"hash": hex_of(TX), "from": ADDRESS, **fields})
+    assert chain(*three).transaction(TX) is None
+
+
+@pytest.mark.parametrize("beyond", [{"gasUsed": hex(21_001)}, {"effectiveGasPrice": hex(10)}])
+def test_receipt__beyond_what_was_signed__is_its_providers_lie(three: list[Provider], beyond: dict[str, str]) -> None:
+    for one in three:
+        one.on("eth_getTransactionReceipt", lambda _: of_block(3))
+    three[0].on("eth_getTransactionReceipt", lambda _: of_block(3, **beyond))
+    found = chain(*three[:2]).receipt(TX, gas=21_000, max_fee=9)
+    assert found is not None and (found.gas_used, found.gas_price) == (21_000, 1)
+    with pytest.raises(ChainError) as caught:
+        chain(three[0]).receipt(TX, gas=21_000, max_fee=9)
+    assert caught.value.code == "RPC_LIES" and caught.value.retryable and "signed for" in caught.value.message
+
+
+def test_send__the_only_provider_tells_of_endless_gas__the_budget_of_the_day_stays(tmp_path: Path) -> None:
+    """Profit: a rival that serves the RPC would have a worker's beats wait a day, until its leases are over."""
+    need_anvil()
+
+    def tells_of_endless_gas(asked: liars.Asked) -> None:
+        if asked.method == "eth_getTransactionReceipt" and (true := asked.truth()) is not None:
+            asked.say(true | {"gasUsed": hex(2**62), "effectiveGasPrice": hex(2**62)})
+        else:
+            asked.forward()
+
+    account = Account.from_key(b"\x11" * 32)
+    with bare_chain() as url, lying(url, tells_of_endless_gas) as liar:
+        honest = RpcChain([url])
+        honest.rpc("anvil_setBalance", account.address, hex(10**18))
+        port = RpcChain([liar.url], attempts=1)
+        place = {"chain_id": 31337, "genesis_hash": honest.genesis_hash(), "address": account.address}
+        journal = TxJournal(tmp_path / "tx.db", **place)  # type: ignore[arg-type]
+        config = SenderConfig(max_fee=10**11, day_budget=10**17, timeout=0.5, poll=0.05)
+        sender = Sender(port, account, journal, config)
+        call = Call(ADDRESS, b"", 0, "beat")
+        with pytest.raises(ChainError) as caught:
+            sender.send(call, key="beat/1")
+        assert caught.value.code == "TX_PENDING" and journal.spent() < config.day_budget
+        liar.lies = [liars.honest]
+        first, second = sender.send(call, key="beat/1"), sender.send(call, key="beat/2")
+        assert first.gas_used == second.gas_used == 21_000 and journal.spent() == first.fee + second.fee
+        journal.close()
 
 
 def test_receipt__of_another_transaction__is_its_providers_failure(three: list[Provider]) -> None:

@@ -444,7 +444,7 @@ def test_head__providers_on_other_chains__is_no_quorum(provider: Provider, secon
 def test_head__one_is_down_or_stalled__goes_by_the_others(provider: Provider, second: Provider) -> None:
     provider.on("eth_getBlockByNumber", lambda at, _: block_json(500 if at == "latest" else int(at, 16)))
     second.on("eth_getBlockByNumber", lambda at, _: block_json(8 if at == "latest" else int(at, 16)))
-    assert chain(provider, second).head().number == 500
+    assert chain(provider, second, wall=lambda: 1500.0).head().number == 500
 
     def down(*_: Any) -> Any:
         raise Http(500)

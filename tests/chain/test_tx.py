@@ -550,7 +550,7 @@ def test_reconcile__receipt_of_a_chain_that_the_node_lost__is_none(rig: Rig, blo
     for _ in range(blocks):
         rig.chain.mine()
     alive = rig.chain.receipt
-    rig.chain.receipt = lambda tx_hash: alive(tx_hash) or dead  # type: ignore[method-assign]
+    rig.chain.receipt = lambda tx_hash, **_: alive(tx_hash) or dead  # type: ignore[method-assign]
     assert rig.sender.reconcile(rig.chain.head()).reorged == 1 and rig.state("k") is TxState.BROADCAST
     again = rig.sender.send(CALL, key="k")
     assert again.tx_hash == first.tx_hash and again.block_hash != first.block_hash and len(rig.mined()) == 1
@@ -580,7 +580,7 @@ def test_finish__receipt_of_a_block_that_left_the_chain__another_transaction_use
     rig.chain.send_raw(bytes(foreign.raw_transaction))
     rig.chain.mine()
     alive = rig.chain.receipt
-    rig.chain.receipt = lambda tx_hash: alive(tx_hash) or dead  # type: ignore[method-assign]
+    rig.chain.receipt = lambda tx_hash, **_: alive(tx_hash) or dead  # type: ignore[method-assign]
     with pytest.raises(ChainError) as caught:
         rig.sender.send(CALL, key="k")
     assert caught.value.code == "NONCE_TAKEN"
@@ -607,7 +607,7 @@ def test_start__final_key_whose_receipt_is_pruned__is_done(rig: Rig) -> None:
     rig.sender.send(CALL, key="k")
     rig.chain.mine(count=100)
     rig.sender.reconcile()
-    rig.chain.receipt = lambda tx_hash: None  # type: ignore[method-assign]
+    rig.chain.receipt = lambda tx_hash, **_: None  # type: ignore[method-assign]
     assert rig.sender.start(CALL, key="k").intent.state is TxState.FINAL
     assert len(rig.chain.sent) == 1
 
@@ -715,7 +715,7 @@ def test_finish__receipt_before_the_nonce_is_used__is_not_believed(rig: Rig, mon
     forged = Receipt(tx.hash, 1, b"\1" * 32, True, 21_000, 1, ADDRESS, TARGET, None, ())
     rig.mining = False
     with monkeypatch.context() as lying:
-        lying.setattr(rig.chain, "receipt", lambda tx_hash: forged)
+        lying.setattr(rig.chain, "receipt", lambda tx_hash, **_: forged)
         rig.sender.reconcile()
         assert rig.state("k") is TxState.BROADCAST
     rig.mining = True

@@ -117,6 +117,17 @@ def test_spent__yesterdays_gas_becomes_final_today__is_not_todays(tmp_path: Path
     journal.close()
 
 
+@pytest.mark.parametrize(("ahead", "counts"), [(60, True), (30 * 86_400, False)])
+def test_spent__clock_that_ran_ahead_is_set_right__todays_budget_is_free_again(
+    ahead: int, counts: bool, tmp_path: Path
+) -> None:
+    journal = open_journal(tmp_path)
+    journal.mined(journal.signed(journal.intend("k", CALL), 0, ATTEMPT), receipt())
+    journal._db.execute("UPDATE intents SET at = at + ?", (ahead,))
+    assert journal.spent() == (50_000 * 3 if counts else 0)
+    journal.close()
+
+
 def test_next_nonce__given_back_only_where_never_sent(tmp_path: Path) -> None:
     journal = open_journal(tmp_path)
     assert journal.next_nonce() == 0

@@ -54,7 +54,7 @@ class Row:
     everywhere: bool = False
 
 
-_NO_RPC = ("HearthWorkerHeadOld", "HearthKeeperFailing")
+_NO_RPC = ("HearthWorkerHeadOld", "HearthKeeperHeadOld", "HearthKeeperFailing")
 _SLOW = ("HearthKeeperNotReady", "HearthWorkerFailing", "HearthWorkerRpcFaults", "HearthKeeperStuckTransactions")
 _NO_DATA = ("HearthWorkerBroken", "HearthWorkerFailing")
 TABLE: Mapping[str, Row] = {
@@ -63,7 +63,7 @@ TABLE: Mapping[str, Row] = {
     "kill_keeper": Row((), ("HearthKeeperDown", "HearthKeeperNotReady")),
     "stop_worker": Row(("HearthWorkerDown",)),
     "stop_keeper": Row(("HearthKeeperDown",)),
-    "chain_stalls": Row(_NO_RPC, (*_SLOW, "HearthKeeperHeadOld"), everywhere=True),
+    "chain_stalls": Row(_NO_RPC, _SLOW, everywhere=True),
     "second_copy": Row(),
     "providers_fail": Row(_NO_RPC, (*_SLOW, "HearthKeeperRebuilds")),
     "reorg": Row((), ("HearthKeeperReverts",), everywhere=True),
@@ -164,36 +164,39 @@ def lingers(fault: Window, alert: str, factor: float) -> float:
 
 def judge(windows: Iterable[Window], firings: Iterable[Firing], factor: float) -> list[str]:
     """Return a sentence for each alert that a fault called for in vain, and for each that fired at no fault's call."""
-    faults, fired, wrong = list(windows), list(firings), []
+    faults, fired = sorted(windows, key=lambda fault: fault.began), list(firings)
+    wrong = [
+        f"{fault.fault} of {fault.of} lasted {fault.ended - fault.began:.0f} s, and {alert} never fired"
+        for fault in faults
+        for alert in TABLE[fault.fault].alerts
+        if fault.ended - fault.began >= needs(alert, factor) + SLACK_SECONDS
+        and not any(_at(one, fault) for one in fired if one.alert == alert)
+    ]
+    calls = {(one.alert, one.of): _calls(faults, one.alert, one.of, factor) for one in fired}
+    return wrong + [
+        f"{one.alert} of {one.of} fired for {one.ended - one.began:.0f} s from {one.began:.0f} on, and nothing called"
+        for one in fired
+        if not any(began <= one.began and one.ended <= ended for began, ended in calls[one.alert, one.of])
+    ]
+
+
+def _at(one: Firing, fault: Window) -> bool:
+    """Say whether an alert fired at the pair of a fault while that was there."""
+    return one.of == fault.of and fault.began <= one.ended and one.began <= fault.ended
+
+
+def _calls(faults: Iterable[Window], alert: str, of: str, factor: float) -> list[tuple[float, float]]:
+    """Return from when to when an alert may fire at a pair; `faults` are in their order, and one may reach the next."""
+    spans: list[tuple[float, float]] = []
     for fault in faults:
-        for alert in TABLE[fault.fault].alerts:
-            wait_for = needs(alert, factor) + SLACK_SECONDS
-            if fault.ended - fault.began >= wait_for and not any(
-                one.alert == alert and one.of == fault.of and fault.began <= one.ended and one.began <= fault.ended
-                for one in fired
-            ):
-                lasted = fault.ended - fault.began
-                wrong.append(f"{fault.fault} of {fault.of} lasted {lasted:.0f} s, and {alert} never fired")
-    for one in fired:
-        if not _called(one, faults, factor):
-            seconds = one.ended - one.began
-            wrong.append(
-                f"{one.alert} of {one.of} fired for {seconds:.0f} s from {one.began:.0f} on, and nothing called"
-            )
-    return wrong
-
-
-def _called(one: Firing, faults: Sequence[Window], factor: float) -> bool:
-    """Say whether faults explain a firing from its begin to its end: one alone, or each until the next."""
-    reached = one.began
-    for fault in sorted(faults, key=lambda fault: fault.began):
         row = TABLE[fault.fault]
-        calls = one.alert in (*row.alerts, *row.also) and (row.everywhere or one.of == fault.of)
-        if calls and fault.began <= reached:
-            reached = max(reached, fault.ended + lingers(fault, one.alert, factor))
-            if reached >= one.ended and reached > one.began:
-                return True
-    return False
+        if alert in (*row.alerts, *row.also) and (row.everywhere or fault.of == of):
+            began, ended = fault.began, fault.ended + lingers(fault, alert, factor)
+            if spans and began <= spans[-1][1]:
+                last = spans.pop()
+                began, ended = last[0], max(last[1], ended)
+            spans.append((began, ended))
+    return spans
 
 
 # ---- the program ----

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.chaos import alerts, kills, oracle, reorgs, rpc, soak
+from tests.chaos import alerts, kills, oracle, reorgs, restarts, rpc, soak
 from tests.chaos.kills import Kill, Result
 from tests.chaos.market import chaos_market
 
@@ -46,8 +46,13 @@ class Book:
 
     def reorg(self, one: reorgs.Reorg) -> None:
         """Append one reorg."""
-        facts = {"depth": one.depth, "how": one.kind, "states": dict(one.states)}
+        facts = {"depth": one.depth, "how": one.kind, "states": dict(one.states), "evidence": one.evidence}
         self.write("reorg", **facts, at=round(one.moment, 1), healed=round(one.seconds, 1))
+
+    def restart(self, one: restarts.Restart) -> None:
+        """Append one restart of an engine."""
+        facts = {"how": one.how, "job": one.job.hex(), "evidence": one.evidence}
+        self.write("restart", **facts, at=round(one.moment, 1), healed=round(one.seconds, 1))
 
     def verdict(self, facts: oracle.Facts, more: Sequence[str], seconds: float) -> list[str]:
         """Append what the oracle says of a market, and return it."""
@@ -70,21 +75,15 @@ class Book:
 def kill_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
     """Kill workers, keepers and submitters at every named point, `--rounds` times each."""
     wrong: list[str] = []
-    runtimes, seed, rounds = options.runtimes.split(","), options.seed, options.rounds
+    plan = kills.Plan(options.runtimes.split(","), options.rounds, options.lanes, options.seed)
     for run in options.of.split(","):
-        began = time.monotonic()
         with chaos_market(home / run) as market:
             result = Result(on_kill=book.kill)
-            if run == "worker":
-                kills.run_workers(market, runtimes, result, rounds=rounds, lanes=options.lanes, seed=seed, began=began)
-            elif run == "keeper":
-                kills.run_keeper(market, runtimes, result, rounds=rounds, seed=seed, began=began)
-            else:
-                kills.run_submitter(market, runtimes, result, rounds=rounds, seed=seed, began=began)
+            kills.RUNS[run](market, plan, result)
             left = [f"{lane.name}: {one}" for lane in market.lanes for one in [*lane.sandboxes(), *lane.containers()]]
             ready = [one.ready for one in result.kills if one.ready is not None]
             facts = oracle.gather(market, left=left, ready=ready)
-            wrong += book.verdict(facts, result.faults, time.monotonic() - began)
+            wrong += book.verdict(facts, [*result.faults, *result.lacking()], result.moment)
     return wrong
 
 
@@ -112,6 +111,14 @@ def reorg_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[
         # What left the chain is sent again as it was; where the post that it builds on comes back later, it reverts.
         facts = oracle.gather(market, stale=[lane.operator for lane in market.lanes])
         return book.verdict(facts, wrong, time.monotonic() - began)
+
+
+def engine_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
+    """Kill and restart a container engine `--rounds` times each."""
+    began = time.monotonic()
+    with chaos_market(home) as market:
+        wrong = restarts.run_restarts(market, rounds=options.rounds, seed=options.seed, on_restart=book.restart)
+        return book.verdict(oracle.gather(market), wrong, time.monotonic() - began)
 
 
 def soak_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
@@ -162,7 +169,7 @@ def summary(paths: Sequence[Path]) -> str:
     of: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
     for record in records:
         of[record["kind"]].append(record)
-    parts = (_kills(of["kill"]), _heard(of["rpc"]), _reorgs(of["reorg"]), _soaked(of))
+    parts = (_kills(of["kill"]), _heard(of["rpc"]), _reorgs(of["reorg"]), _restarts(of["restart"]), _soaked(of))
     return "\n".join([line for part in parts for line in part] + [_verdict(one) for one in of["verdict"]])
 
 
@@ -208,6 +215,18 @@ def _reorgs(records: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"{len(records)} reorgs of {span}, under units {dict(states)}.\n"
 
 
+def _restarts(records: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """Yield how often an engine was restarted, in which way, and how soon the unit under it was settled."""
+    for how in sorted({one["how"] for one in records}):
+        each = [one for one in records if one["how"] == how]
+        seconds = sorted(one["healed"] for one in each)
+        broke = sum(bool(one["evidence"]) for one in each)
+        yield (
+            f"{len(each)} engines {how}, {broke} of them with a unit that ran again; settled after "
+            f"{statistics.median(seconds):.0f} s in the middle and {seconds[-1]:.0f} s at worst.\n"
+        )
+
+
 def _soaked(of: Mapping[str, Sequence[dict[str, Any]]]) -> Iterator[str]:
     """Yield the faults of soaks, what fired, and what the daemons used: medians of the second and the last third."""
     if not of["fault"]:
@@ -250,7 +269,13 @@ def _rule(columns: int) -> str:
     return "|" + "---|" * columns
 
 
-CAMPAIGNS = {"kill": kill_campaign, "rpc": rpc_campaign, "reorg": reorg_campaign, "soak": soak_campaign}
+CAMPAIGNS = {
+    "kill": kill_campaign,
+    "rpc": rpc_campaign,
+    "reorg": reorg_campaign,
+    "engine": engine_campaign,
+    "soak": soak_campaign,
+}
 
 
 def _options(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -266,10 +291,12 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     turned = commands.add_parser("reorg", help="reorgs of depth 1 to 64")
     turned.add_argument("--runs", type=int, default=10)
     turned.add_argument("--lanes", type=int, default=3, help="workers at the same time")
+    engines = commands.add_parser("engine", help="a container engine that is killed and restarted")
+    engines.add_argument("--rounds", type=int, default=1, help="restarts of each kind")
     soaks = commands.add_parser("soak", help="a fault every 20 seconds, and flat memory, descriptors, threads and disk")
     soaks.add_argument("--minutes", type=float, default=10.0)
     soaks.add_argument("--factor", type=float, default=4.0, help="how many times as fast the alert rules run")
-    for command in (kill, heard, turned, soaks):
+    for command in (kill, heard, turned, engines, soaks):
         command.add_argument("--seed", type=int, default=1)
         command.add_argument("--out", type=Path, default=Path(".build/chaos.jsonl"))
     shown = commands.add_parser("summary", help="the tables of docs/ASSURANCE.md")

@@ -19,7 +19,7 @@ from tests.chaos.gateways import HOW, Gateway, Larder, larder
 from tests.chaos.market import ChaosMarket, Keeper, Lane
 from tests.chaos.processes import Child
 from tests.chaos.proxy import ALONE, Proxy, Usage, between
-from tests.chaos.reorgs import MAX_DEPTH, _state, go_back
+from tests.chaos.reorgs import MAX_DEPTH, go_back
 from tests.chaos.wall import Clock
 from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.liars import Lie
@@ -48,7 +48,7 @@ class Scene:
     @property
     def unit(self) -> str:
         """Return the state of the lane's newest unit."""
-        return _state(self.lane, self.lane.jobs[-1]).name if self.lane.jobs else "NONE"
+        return self.lane.state(self.lane.jobs[-1]).name if self.lane.jobs else "NONE"
 
 
 def set_scene(
@@ -111,13 +111,17 @@ def stop_keeper(scene: Scene) -> str:
 def _stopped(scene: Scene, process: Process | None) -> str:
     assert process is not None
     unit, seconds = scene.unit, scene.rng.uniform(3, 10)
-    os.kill(process.pid, signal.SIGSTOP)
+    return f"stopped for {seconds:.0f} s with its unit {unit}" if _still(process.pid, seconds) else ""
+
+
+def _still(pid: int, seconds: float) -> bool:
+    """Stop a process for some seconds; say whether it stood."""
+    os.kill(pid, signal.SIGSTOP)
     try:
         time.sleep(seconds)
-        stat = Path(f"/proc/{process.pid}/stat").read_text()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
     finally:
-        os.kill(process.pid, signal.SIGCONT)
-    return f"stopped for {seconds:.0f} s with its unit {unit}" if stat.rpartition(")")[2].split()[0] == "T" else ""
+        os.kill(pid, signal.SIGCONT)
 
 
 def chain_stalls(scene: Scene) -> str:
@@ -125,12 +129,7 @@ def chain_stalls(scene: Scene) -> str:
     pid, seconds = devnet.status(scene.market.home).pid, scene.rng.uniform(3, 8)
     assert pid is not None
     unit = scene.unit
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        time.sleep(seconds)
-    finally:
-        os.kill(pid, signal.SIGCONT)
-    return f"the chain stood still for {seconds:.0f} s with the unit {unit}"
+    return f"the chain stood still for {seconds:.0f} s with the unit {unit}" if _still(pid, seconds) else ""
 
 
 def second_copy(scene: Scene) -> str:
@@ -159,8 +158,8 @@ def providers_fail(scene: Scene) -> str:
 def reorg(scene: Scene) -> str:
     """The newest blocks are replaced by empty ones, 1 to 64 of them."""
     depth, unit = scene.rng.randint(1, MAX_DEPTH), scene.unit
-    go_back(scene.market.chain, depth, replaced=True)
-    return f"{depth} blocks deep with the unit {unit}"
+    evidence = go_back(scene.market.chain, depth, replaced=True)
+    return f"{evidence}, with the unit {unit}" if evidence else ""
 
 
 def disk_full(scene: Scene) -> str:

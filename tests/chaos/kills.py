@@ -10,7 +10,8 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Protocol
 
 from hearth.protocol.types import JobId
+from tests.chaos.evidence import lacking
 from tests.chaos.market import ChaosMarket, Keeper, Lane, of_job, states_in
 from tests.chaos.processes import Child
 from tests.kit.running import Process, wait
@@ -53,6 +55,9 @@ SUBMITTER_POINTS = tuple(f"{point}@jobs.{name}" for name in ("post", "cancel") f
 MISSED_SECONDS = 12.0
 """How long after the end of its job a process may still meet its point."""
 MEET_SECONDS = 240.0
+SOON_SECONDS = 30.0
+"""How long a process that is to die is watched for its first round."""
+TRIES = 3
 
 
 @dataclass
@@ -77,23 +82,43 @@ class Kill:
 
 @dataclass
 class Result:
-    """What a run of kills came to."""
+    """What a run of kills came to, and what it was to come to: each point of `wanted` killed at so many times."""
 
+    wanted: Counter[str] = field(default_factory=Counter)
     kills: list[Kill] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     on_kill: Callable[[Kill], None] = lambda kill: None
     """Hears of each kill that is over, so that what was done is on record whatever comes."""
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def moment(self) -> float:
+        """Return the seconds since the run began."""
+        return time.monotonic() - self.began
 
     def add(self, kill: Kill) -> None:
         """Take a kill up."""
         self.kills.append(kill)
         self.on_kill(kill)
 
+    def lacking(self) -> list[str]:
+        """Return a sentence for each point with fewer kills that count than wanted."""
+        seen = Counter(cell(one.who, one.runtime, one.point) for one in self.kills if one.counts)
+        return lacking(self.wanted, seen, lambda wanted: wanted)
+
+
+def cell(who: str, runtime: str, point: str) -> str:
+    """Name what is counted: a point of a program with a runtime."""
+    return f"{who}, {runtime}, {point}"
+
 
 class Victim(Protocol):
     """A daemon that is killed and started again."""
 
     process: Process | None
+
+    def start(self, failpoint: str = "") -> None:
+        """Start a process, perhaps one that dies at a named point."""
 
     @property
     def ready(self) -> bool:
@@ -114,28 +139,12 @@ def worker_jobs(rng: random.Random, rounds: int) -> list[tuple[str, ...]]:
     return jobs
 
 
-def kill_worker(lane: Lane, jobs: Iterator[tuple[str, ...]], result: Result, began: float) -> None:
-    """Take plans of jobs until there are no more, and kill this lane's worker at the points of each.
-
-    A kill is told when the process after it is ready, or died in its turn.
-    """
+def kill_worker(lane: Lane, jobs: Iterator[tuple[str, ...]], result: Result) -> None:
+    """Take plans of jobs until there are no more, and kill this lane's worker at the points of each."""
     for points in jobs:
         lane.start(points[0])
         job = lane.post()
-        last: Kill | None = None
-        for number, point in enumerate(points):
-            if number:
-                lane.start(point)
-            if last is not None:
-                last.ready = _readiness(lane)
-                result.add(last)
-            last = Kill("worker", lane.runtime, point, job, time.monotonic() - began)
-            if _meets(lane, partial(_is_over, lane, job)):
-                last.evidence = worker_evidence(lane, point, job)
-        lane.start()
-        if last is not None:
-            last.ready = _readiness(lane, MEET_SECONDS)
-            result.add(last)
+        _kill_along(lane, lane, job, points, result, "worker", partial(worker_evidence, lane, job=job))
         with _told(result, f"{lane.name} {job.hex()[:12]}"):
             lane.settled(job, seconds=MEET_SECONDS)
             lane.assert_once(job)
@@ -143,6 +152,28 @@ def kill_worker(lane: Lane, jobs: Iterator[tuple[str, ...]], result: Result, beg
             left = [*lane.sandboxes(), *lane.containers()]
             assert not left, f"left behind: {left}"
             assert "signed" not in lane.journal_states().values()
+
+
+def _kill_along(
+    victim: Victim,
+    lane: Lane,
+    job: JobId,
+    points: Sequence[str],
+    result: Result,
+    who: str,
+    evidence: Callable[[str], str],
+) -> None:
+    """Meet the end of a daemon that dies at the first point, start one for each other in its turn, and one that lives.
+
+    A kill is told when the process after it is ready, or died in its turn.
+    """
+    for point, following in zip(points, [*points[1:], ""], strict=True):
+        one = Kill(who, lane.runtime, point, job, result.moment)
+        if _meets(victim, partial(_is_over, lane, job)):
+            one.evidence = evidence(point)
+        victim.start(following)
+        one.ready = _readiness(victim, SOON_SECONDS if following else MEET_SECONDS)
+        result.add(one)
 
 
 def worker_evidence(lane: Lane, point: str, job: JobId) -> str:
@@ -162,24 +193,30 @@ def tx_evidence(states: dict[str, str], point: str, job: JobId) -> str:
     return " ".join(found[-1]) if found else ""
 
 
-def kill_keeper(keeper: Keeper, lane: Lane, points: Sequence[str], result: Result, began: float) -> None:
-    """Kill a keeper at each point, for a job of a lane that leaves it the work; the next keeper ends the job."""
+def kill_keeper(keeper: Keeper, lane: Lane, points: Sequence[str], result: Result) -> None:
+    """Kill a keeper at each point, for a job of a lane that leaves it the work; the next keeper ends the job.
+
+    A keeper that somebody was faster than is given TRIES jobs for a point.
+    """
+
+    def evidence(point: str, job: JobId) -> str:
+        return tx_evidence(keeper.journal_states(), point, job)
+
     for point in points:
-        name = point.partition("@jobs.")[2]
-        if name == "propose":
-            keeper.start(point)
-        job = _job_for(lane, name)
-        if name != "propose":
-            keeper.start(point)
-        one = Kill("keeper", lane.runtime, point, job, time.monotonic() - began)
-        if _meets(keeper, partial(_is_over, lane, job)):
-            one.evidence = tx_evidence(keeper.journal_states(), point, job)
-        keeper.start()
-        one.ready = _readiness(keeper, MEET_SECONDS)
-        result.add(one)
-        with _told(result, f"{lane.name} {job.hex()[:12]}"):
-            wait(partial(_is_over, lane, job), f"{point} ends", MEET_SECONDS)
-        keeper.kill()
+        for _ in range(TRIES):
+            name = point.partition("@jobs.")[2]
+            if name == "propose":
+                keeper.start(point)
+                wait(lambda: keeper.ready, "the keeper looks for jobs", MEET_SECONDS)
+            job = _job_for(lane, name)
+            if name != "propose":
+                keeper.start(point)
+            _kill_along(keeper, lane, job, (point,), result, "keeper", partial(evidence, job=job))
+            with _told(result, f"{lane.name} {job.hex()[:12]}"):
+                wait(partial(_is_over, lane, job), f"{point} ends", MEET_SECONDS)
+            keeper.kill()
+            if result.kills[-1].counts:
+                break
 
 
 def _is_over(lane: Lane, job: JobId) -> bool:
@@ -219,7 +256,7 @@ def _meets(victim: Victim, over: Callable[[], bool]) -> bool:
     return False
 
 
-def _readiness(victim: Victim, seconds: float = 30.0) -> float | None:
+def _readiness(victim: Victim, seconds: float) -> float | None:
     """Return the seconds until a process has done its first round; None where it died before."""
     began = time.monotonic()
     while time.monotonic() - began < seconds:
@@ -247,68 +284,79 @@ class _told:
         return False
 
 
-def run_workers(
-    market: ChaosMarket,
-    runtimes: Sequence[str],
-    result: Result,
-    *,
-    rounds: int,
-    lanes: int,
-    seed: int,
-    began: float,
-) -> None:
-    """Kill the workers of `lanes` lanes of each runtime, each point `rounds` times a runtime, all at the same time."""
+@dataclass(frozen=True)
+class Plan:
+    """Each point killed at `rounds` times a runtime, by `lanes` workers of each runtime at the same time."""
+
+    runtimes: Sequence[str]
+    rounds: int
+    lanes: int
+    seed: int
+
+    def cells(self, who: str, points: Iterable[str]) -> Counter[str]:
+        """Return how often a daemon is to be killed at each point, by the names of its cells."""
+        return Counter({cell(who, runtime, point): self.rounds for runtime in self.runtimes for point in points})
+
+
+def run_workers(market: ChaosMarket, plan: Plan, result: Result) -> None:
+    """Kill workers, all at the same time."""
     from concurrent.futures import ThreadPoolExecutor
 
+    result.wanted += plan.cells("worker", (*WORKER_LIFE, *WORKER_FINAL))
     tasks = []
-    with ThreadPoolExecutor(lanes * len(runtimes)) as pool:
-        for runtime in runtimes:
-            plan = worker_jobs(random.Random(f"{seed} {runtime}"), rounds)
-            for number in range(lanes):
+    with ThreadPoolExecutor(plan.lanes * len(plan.runtimes)) as pool:
+        for runtime in plan.runtimes:
+            jobs = worker_jobs(random.Random(f"{plan.seed} {runtime}"), plan.rounds)
+            for number in range(plan.lanes):
                 lane = market.lane(f"{runtime}-{number}", runtime)
-                tasks.append((lane, iter(plan[number::lanes])))
-        futures = [pool.submit(kill_worker, lane, jobs, result, began) for lane, jobs in tasks]
+                tasks.append((lane, iter(jobs[number :: plan.lanes])))
+        futures = [pool.submit(kill_worker, lane, jobs, result) for lane, jobs in tasks]
         for future in futures:
             future.result()
 
 
-def run_keeper(
-    market: ChaosMarket, runtimes: Sequence[str], result: Result, *, rounds: int, seed: int, began: float
-) -> None:
-    """Kill a keeper at each of its points `rounds` times a runtime, for jobs of feeders that leave it the work."""
-    for runtime in runtimes:
+def run_keepers(market: ChaosMarket, plan: Plan, result: Result) -> None:
+    """Kill a keeper at each of its points, for jobs of feeders that leave it the work."""
+    result.wanted += plan.cells("keeper", KEEPER_POINTS)
+    for runtime in plan.runtimes:
         lane = market.lane(f"feeder-{runtime}", runtime, alone=False)
         keeper = market.keeper(f"keeper-{runtime}")
-        points = list(KEEPER_POINTS) * rounds
-        random.Random(f"{seed} {runtime}").shuffle(points)
+        points = list(KEEPER_POINTS) * plan.rounds
+        random.Random(f"{plan.seed} {runtime}").shuffle(points)
         lane.start()
-        kill_keeper(keeper, lane, points, result, began)
+        kill_keeper(keeper, lane, points, result)
         with _told(result, lane.name):
             lane.stop()
 
 
-def run_submitter(
-    market: ChaosMarket, runtimes: Sequence[str], result: Result, *, rounds: int, seed: int, began: float
-) -> None:
-    """Kill `hearth submit` and `hearth job cancel` at each point, `rounds` times a runtime; the same again ends it."""
+def run_submitters(market: ChaosMarket, plan: Plan, result: Result) -> None:
+    """Kill `hearth submit` and `hearth job cancel` at each point; the same again ends it."""
     from hearth.market.events import JobPosted
 
+    result.wanted += plan.cells("submitter", SUBMITTER_POINTS)
     made = hearth(market.home, "devnet", "up", "--port", str(market.port))
     assert made.code == 0, made.err
-    rng = random.Random(seed)
-    for runtime in runtimes:
-        for number in range(rounds):
+    rng = random.Random(plan.seed)
+    for runtime in plan.runtimes:
+        for number in range(plan.rounds):
             for post, cancel in zip(rng.sample(_PATH, 4), rng.sample(_PATH, 4), strict=True):
                 file = _job_file(market, runtime, f"{runtime}-{number}-{post}")
                 before = sum(isinstance(event, JobPosted) for event in market.logs())
-                job = _kill_command(
-                    market, result, ("submit", str(file), "--anyway", "-q"), f"{post}@jobs.post", runtime, began
-                )
+                submitting = ("submit", str(file), "--anyway", "-q")
+                job = _kill_command(market, result, submitting, f"{post}@jobs.post", runtime)
                 posted = sum(isinstance(event, JobPosted) for event in market.logs()) - before
                 if posted != 1:
                     result.faults.append(f"{file.name} was posted {posted} times")
                 cancelling = ("job", "cancel", f"0x{job.hex()}")
-                _kill_command(market, result, cancelling, f"{cancel}@jobs.cancel", runtime, began)
+                _kill_command(market, result, cancelling, f"{cancel}@jobs.cancel", runtime)
+
+
+RUNS: dict[str, Callable[[ChaosMarket, Plan, Result], None]] = {
+    "worker": run_workers,
+    "keeper": run_keepers,
+    "submitter": run_submitters,
+}
+"""The kills of each program."""
 
 
 def _job_file(market: ChaosMarket, runtime: str, name: str) -> Path:
@@ -328,9 +376,7 @@ price: {{max_rate: "0.01/h"}}
     return path
 
 
-def _kill_command(
-    market: ChaosMarket, result: Result, arguments: tuple[str, ...], point: str, runtime: str, began: float
-) -> JobId:
+def _kill_command(market: ChaosMarket, result: Result, arguments: tuple[str, ...], point: str, runtime: str) -> JobId:
     """Kill a command at a point, then give it again; return the job that its journal names."""
     label, kind = point.partition("@")[2], point.partition("@jobs.")[2]
     log = market.home / f"{label}.log"
@@ -339,7 +385,7 @@ def _kill_command(
     states = {key: state for key, state in states_in(market.home / "state").items() if key.startswith(f"{kind}/")}
     newest = list(states)[-1]
     job = JobId(bytes.fromhex(newest.split("/")[1]))
-    one = Kill("submitter", runtime, point, job, time.monotonic() - began)
+    one = Kill("submitter", runtime, point, job, result.moment)
     if code == -signal.SIGKILL:
         one.evidence = tx_evidence(states, point, job)
     again = Child(log, "hearth", *arguments, HEARTH_HOME=str(market.home))

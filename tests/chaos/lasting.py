@@ -30,7 +30,7 @@ from tests.kit.disks import fill
 from tests.kit.exchange import ETH, PASSWORD
 from tests.kit.liars import Lie
 from tests.kit.running import wait
-from worker.shell import set_mode
+from worker.mode import set_mode
 
 DEAD: dict[str, tuple[Lie, float]] = {"breaks": (breaks, 1.0)}
 """What a provider does that answers nothing."""
@@ -46,8 +46,13 @@ class Lasting:
     again: Callable[[Scene], None] = lambda scene: None
 
 
-def hold(fault: Lasting, name: str, scene: Scene, prometheus: Prometheus, factor: float, stop: threading.Event) -> str:
-    """Hold a fault until each of its alerts fires, and take it back; return which came when, "" where one never did."""
+def hold(
+    fault: Lasting, name: str, scene: Scene, prometheus: Prometheus, factor: float, stop: threading.Event
+) -> str | None:
+    """Hold a fault until each of its alerts fires, and take it back; return which came when.
+
+    "" where one never did, None where `stop` came first.
+    """
     wanted, fired = set(alerts.TABLE[name].alerts), dict[str, float]()
     longest = max(alerts.needs(alert, factor) for alert in wanted) + 2 * alerts.SLACK_SECONDS
     began = time.monotonic()
@@ -60,7 +65,7 @@ def hold(fault: Lasting, name: str, scene: Scene, prometheus: Prometheus, factor
     finally:
         fault.end(scene)
     if wanted - fired.keys():
-        return ""
+        return None if stop.is_set() else ""
     return ", ".join(f"{alert} after {seconds:.0f} s" for alert, seconds in sorted(fired.items()))
 
 

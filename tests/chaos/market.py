@@ -8,22 +8,24 @@ again and again on a busy machine must not count as silent.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from hearth.base.errors import StorageError
+from hearth.base.errors import HearthError, NotFoundError, StorageError
 from hearth.chain import keys
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal
 from hearth.client.session import MAX_FEE
 from hearth.local import devnet
 from hearth.market.profiles import DEVNET
-from hearth.protocol.types import JobId, Runtime
+from hearth.protocol.types import JobId, Runtime, State
 from hearth.spec import ResolvedSpec
 from tests.chaos.alerts import quiet_port
 from tests.chaos.gateways import Larder
@@ -31,11 +33,12 @@ from tests.chaos.processes import Child
 from tests.chaos.wall import Clock
 from tests.kit import build
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario, status
-from tests.kit.running import wait
 from tests.worker.runtimes.engines import BUSYBOX, HOST
 
 DEAD_AFTER = 90
 SCRIPT = "printf ok > /out/result"
+STATES = 192
+"""Blocks whose state the chain keeps: more than any reorg takes away."""
 
 
 class ChaosMarket(Exchange):
@@ -46,7 +49,10 @@ class ChaosMarket(Exchange):
         home.mkdir(parents=True, exist_ok=True)
         home.chmod(0o700)
         nodes = replace(DEVNET.node_parameters, dead_after=dead_after)
-        with mock.patch.object(devnet, "DEVNET", replace(DEVNET, node_parameters=nodes)):
+        with (
+            mock.patch.object(devnet, "DEVNET", replace(DEVNET, node_parameters=nodes)),
+            mock.patch.dict(os.environ, HEARTH_ANVIL=str(_anvil_of_hours(home))),
+        ):
             super().__init__(home)
         self.lanes: list[Lane] = []
         self.keepers: list[Keeper] = []
@@ -74,18 +80,26 @@ class ChaosMarket(Exchange):
             self._named[name] = Sender(self.chain, account, journal, SenderConfig(MAX_FEE, poll=0.1, replace_after=3.0))
         return self._named[name]
 
-    def lane(self, name: str, runtime: str = "wasm", *, turns: int = 1_000_000, alone: bool = True) -> Lane:
+    def lane(
+        self,
+        name: str,
+        runtime: str = "wasm",
+        *,
+        turns: int = 1_000_000,
+        alone: bool = True,
+        engine: str | None = HOST,
+    ) -> Lane:
         """Register a node and write its worker.toml; nothing runs yet. Unless `alone` it leaves keepers their work."""
         flag = Runtime.DOCKER if runtime == "docker" else Runtime.WASM
         made = self.scenario(name, turns=turns, runtime=flag)
-        lane = Lane(**vars(made), runtime=runtime)
+        lane = Lane(**vars(made), runtime=runtime, engine=engine)
         config = lane.config
         text = config.read_text().replace('listen = ""', f'listen = "{self._listen(f"{name}-worker")}"')
         if not alone:
             text = text.replace("[accept]\n", '[accept]\nsettle_after = "1h"\npropose = false\n')
         if runtime == "docker":
             text = text.replace('["wasm"]', '["docker"]')
-            text += f'\n[docker]\nhost = "{HOST}"\nregistries = ["{BUSYBOX.partition("/")[0]}"]\n'
+            text += f'\n[docker]\nhost = "{engine}"\nregistries = ["{BUSYBOX.partition("/")[0]}"]\n'
         config.write_text(text)
         self.lanes.append(lane)
         # His coin lies as deep as his node: a reorg that takes it away would leave him with nothing to send again by.
@@ -148,12 +162,23 @@ listen = "{listen}"
         super().close()
 
 
+def _anvil_of_hours(home: Path) -> Path:
+    """Return an anvil that goes back also after hours: 1.7.1 loses all state at a rollback after some 3,000 blocks,
+    unless it keeps its newest states in memory alone."""
+    script = home / "anvil-of-hours"
+    script.write_text(f'#!/bin/sh\nexec {devnet.find_anvil()} "$@" --prune-history {STATES}\n')
+    script.chmod(0o700)
+    return script
+
+
 class Lane(Scenario):
     """One node with its worker as a forked process."""
 
-    def __init__(self, *, runtime: str, **fields: Any) -> None:
+    def __init__(self, *, runtime: str, engine: str | None, **fields: Any) -> None:
         super().__init__(**fields)
-        self.runtime = runtime
+        self.runtime, self._engine = runtime, engine
+        self.script = SCRIPT
+        """What its containers run."""
         self.former: list[str] = []
         """Operators that the node had before."""
         self.clock: Clock | None = None
@@ -174,7 +199,7 @@ class Lane(Scenario):
     def spec(self, **changes: Any) -> ResolvedSpec:
         if self.runtime == "wasm":
             return super().spec(**changes)
-        command = ("sh", "-c", SCRIPT)
+        command = ("sh", "-c", self.script)
         return build.spec(name="chaos", runtime="docker", image=BUSYBOX, command=command, **changes)
 
     def post(self, **changes: Any) -> JobId:
@@ -183,6 +208,30 @@ class Lane(Scenario):
         if self.larder is not None:
             changes.setdefault("inputs", (self.larder.input(),))
         return super().post(**changes)
+
+    def feed(self, stop: threading.Event) -> None:
+        """Post one job after the other, by turns for keepers to match and for the worker to claim.
+
+        Where the chain does not answer, the submitter tries again, as a person does.
+        """
+        while not stop.is_set():
+            with suppress(HearthError):
+                if self.all_over(self.jobs[-1:]):
+                    self.post(match_window=4 if len(self.jobs) % 2 else 0)
+            stop.wait(0.5)
+
+    def state(self, job: JobId, index: int = 0) -> State:
+        """Return a unit's state; NONE where the chain does not know its job (any more)."""
+        with suppress(NotFoundError):
+            return super().state(job, index)
+        return State.NONE
+
+    def all_over(self, jobs: Sequence[JobId]) -> bool:
+        """Say whether every one has ended; a post that left the chain is sent again, as `hearth submit` does."""
+        states = [self.state(job) for job in jobs]
+        if State.NONE in states:
+            self.submitter.reconcile()
+        return all(state.terminal for state in states)
 
     def start(self, failpoint: str = "", **environ: str) -> None:
         """Start the worker as a process of its own, perhaps one that dies at a named point."""
@@ -213,8 +262,8 @@ class Lane(Scenario):
         """Return the state of every transaction by key, as the journal's file has it."""
         return states_in(self.home / "state")
 
-    def containers(self) -> list[str]:
-        """List the units of this node that have a container."""
+    def containers(self, *, running: bool = False) -> list[str]:
+        """List the units of this node that have a container, perhaps only those whose container runs."""
         if self.runtime != "docker":
             return []
         import docker
@@ -223,9 +272,9 @@ class Lane(Scenario):
 
         network = self.exchange.net.network
         prefix = f"{network.chain_id}-{network.genesis_hash.hex()[:6]}-{self.node}-"
-        client = docker.APIClient(base_url=HOST)
+        client = docker.APIClient(base_url=self._engine)
         try:
-            found = client.containers(all=True, filters={"label": LABEL})
+            found = client.containers(all=not running, filters={"label": LABEL})
         finally:
             client.close()
         return [each["Labels"][LABEL] for each in found if each["Labels"].get(LABEL, "").startswith(prefix)]
@@ -298,6 +347,3 @@ def chaos_market(home: Path, *, dead_after: int = DEAD_AFTER, metrics: bool = Fa
         yield made
     finally:
         made.close()
-
-
-__all__ = ["ChaosMarket", "Keeper", "Lane", "chaos_market", "of_job", "states_in", "wait"]

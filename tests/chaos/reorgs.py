@@ -11,13 +11,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from hearth.base.errors import NotFoundError
 from hearth.chain.rpc import RpcChain
-from hearth.protocol.types import JobId, State
+from tests.chaos.evidence import lacking
 from tests.chaos.market import ChaosMarket, Lane
 from tests.kit.running import wait
 
@@ -27,6 +25,7 @@ LIFE_SECONDS = 9.0
 DEAD_AFTER = 600
 """A reorg takes the newest beats with it; no honest node is silent for that."""
 END_SECONDS = 240.0
+KINDS = ("replaced", "taken away")
 EARLIER = 12
 """Jobs of a lane that 64 blocks may hold."""
 
@@ -39,6 +38,7 @@ class Reorg:
     kind: str
     moment: float
     states: Counter[str]
+    evidence: str = ""
     seconds: float = 0.0
     """From the reorg to the end of every job."""
 
@@ -56,6 +56,7 @@ def run_reorgs(
 ) -> list[str]:
     """Reorganise the chain `runs` times under `lanes` workers; return what went wrong."""
     rng, wrong = random.Random(seed), []
+    times, seen = Counter[str](), Counter[str]()
     made = [market.lane(f"lane-{number}") for number in range(lanes)]
     for lane in made:
         lane.start()
@@ -66,40 +67,44 @@ def run_reorgs(
             starts = [rng.uniform(0, LIFE_SECONDS / 2) for _ in made]
             futures = [pool.submit(_post_late, lane, pause) for lane, pause in zip(made, starts, strict=True)]
             time.sleep(rng.uniform(1.0, LIFE_SECONDS))
-            jobs = [(lane, lane.jobs[-1]) for lane in made if lane.jobs]
-            kind = rng.choice(("replaced", "taken away"))
-            one = Reorg(depth, kind, time.monotonic() - began, _states(jobs))
-            go_back(market.chain, depth, replaced=kind == "replaced")
+            kind = rng.choice(KINDS)
+            states = Counter(lane.state(lane.jobs[-1]).name for lane in made if lane.jobs)
+            one = Reorg(depth, kind, time.monotonic() - began, states)
+            one.evidence = go_back(market.chain, depth, replaced=kind == "replaced")
             at = time.monotonic()
             for future in futures:
                 future.result()
-            # A deep reorg takes earlier jobs with it, their posts too.
-            jobs = [(lane, job) for lane in made for job in lane.jobs[-EARLIER:]]
             for lane in made:
                 lane.submitter.reconcile()
             try:
-                wait(partial(_all_over, jobs), f"every job ends after a reorg of {one.depth}", END_SECONDS)
+                wait(partial(_settle_down, made), f"every job ends after a reorg of {one.depth}", END_SECONDS)
             except AssertionError as error:
-                logs = [lane.log()[-600:] for lane, job in jobs if not _state(lane, job).terminal]
-                wrong.append(f"{error}: {_states(jobs)} {logs}")
+                logs = [lane.log()[-600:] for lane in made if not lane.all_over(lane.jobs[-EARLIER:])]
+                wrong.append(f"{error}: {logs}")
                 break
             one.seconds = time.monotonic() - at
             on_reorg(one)
+            times[kind] += 1
+            seen[kind] += bool(one.evidence)
     for lane in made:
         lane.stop()
-    return wrong
+    return wrong + lacking(times, seen)
 
 
-def go_back(chain: RpcChain, depth: int, *, replaced: bool) -> None:
+def go_back(chain: RpcChain, depth: int, *, replaced: bool) -> str:
     """Take the newest blocks away; with `replaced` as many empty ones come at once, at least the next ones do soon.
 
-    Not anvil_reorg: where blocks come by time, anvil 1.7.1 loses the whole state with it.
+    Return what shows that they are gone. Not anvil_reorg: where blocks come by time, anvil 1.7.1 loses the whole state
+    with it.
     """
+    newest = chain.head()
     chain.rpc("anvil_rollback", depth)
     # Rolled back, its clock goes on from the older block's second: each reorg would leave the chain later.
     chain.rpc("evm_setTime", int(time.time()))
     if replaced:
         chain.rpc("anvil_mine", hex(depth + 1))
+    gone = chain.rpc("eth_getBlockByHash", f"0x{newest.hash.hex()}", False) is None
+    return f"{depth} blocks deep, {newest.number} was the newest and is gone" if gone else ""
 
 
 def _post_late(lane: Lane, pause: float) -> None:
@@ -107,23 +112,7 @@ def _post_late(lane: Lane, pause: float) -> None:
     lane.post()
 
 
-def _state(lane: Lane, job: JobId) -> State:
-    """Return a unit's state; NONE where the chain does not know its job (any more)."""
-    with suppress(NotFoundError):
-        return lane.state(job)
-    return State.NONE
-
-
-def _states(jobs: Sequence[tuple[Lane, JobId]]) -> Counter[str]:
-    return Counter(_state(lane, job).name for lane, job in jobs)
-
-
-def _all_over(jobs: Sequence[tuple[Lane, JobId]]) -> bool:
-    """Say whether every job has ended; a post that left the chain is sent again, as `hearth submit` does."""
-    over = True
-    for lane, job in jobs:
-        state = _state(lane, job)
-        if state is State.NONE:
-            lane.submitter.reconcile()
-        over = over and state.terminal
-    return over
+def _settle_down(lanes: Sequence[Lane]) -> bool:
+    """Say whether every job has ended that a reorg can have touched: a deep one takes earlier jobs' posts with it."""
+    over = [lane.all_over(lane.jobs[-EARLIER:]) for lane in lanes]
+    return all(over)

@@ -6,12 +6,16 @@ three of which two fail. In the end every provider is honest again, and every jo
 
 from __future__ import annotations
 
+import threading
 import time
+from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
+from tests.chaos.evidence import lacking
 from tests.chaos.market import ChaosMarket, Keeper, Lane
 from tests.chaos.proxy import ALONE, BROKEN, LAGGING, LYING, Proxy, Usage, between
 from tests.kit.running import wait
@@ -45,15 +49,19 @@ def run_rpc(market: ChaosMarket, *, seconds: float, seed: int, poll: float = 0.1
     wrong: list[str] = []
     with ExitStack() as stack:
         pairs = [_pair(market, stack, number, setup, seed, poll=poll) for number, setup in enumerate(SETUPS)]
-        end = time.monotonic() + seconds
+        stop = threading.Event()
         with ThreadPoolExecutor(len(pairs)) as pool:
-            list(pool.map(partial(_feed, end=end), pairs))
+            fed = [pool.submit(pair.lane.feed, stop) for pair in pairs]
+            time.sleep(seconds)
+            stop.set()
+        for one in fed:
+            one.result()
         for pair in pairs:
             for proxy in pair.proxies:
                 proxy.rate = 0.0
         for pair in pairs:
             try:
-                wait(partial(_all_over, pair.lane), f"every job of {pair.lane.name} ends", END_SECONDS)
+                wait(partial(pair.lane.all_over, pair.lane.jobs), f"every job of {pair.lane.name} ends", END_SECONDS)
             except AssertionError as error:
                 wrong.append(f"{error}: {pair.lane.log()[-600:]} {pair.keeper.log()[-600:]}")
             for process, log in ((pair.lane.process, pair.lane.log()), (pair.keeper.process, pair.keeper.log())):
@@ -62,7 +70,7 @@ def run_rpc(market: ChaosMarket, *, seconds: float, seed: int, poll: float = 0.1
                     wrong.append(f"a daemon with {pair.setup} ended with {process.poll()}: {log[-600:]}")
             pair.lane.kill()
             pair.keeper.kill()
-    return pairs, wrong
+    return pairs, wrong + unheard(pairs)
 
 
 def _pair(market: ChaosMarket, stack: ExitStack, number: int, setup: str, seed: int, *, poll: float) -> Pair:
@@ -86,13 +94,13 @@ def _pair(market: ChaosMarket, stack: ExitStack, number: int, setup: str, seed: 
     return Pair(setup, lane, keeper, usages, proxies)
 
 
-def _feed(pair: Pair, end: float) -> None:
-    """Post one job after the other, by turns for keepers to match and for the worker to claim."""
-    while time.monotonic() < end:
-        job = pair.lane.post(match_window=4 if len(pair.lane.jobs) % 2 else 0)
-        while time.monotonic() < end and not pair.lane.state(job).terminal:
-            time.sleep(0.5)
-
-
-def _all_over(lane: Lane) -> bool:
-    return all(lane.state(job).terminal for job in lane.jobs)
+def unheard(pairs: Sequence[Pair]) -> list[str]:
+    """Return a sentence for each daemon that used no false answer, and each false answer that no daemon used."""
+    times, seen = Counter[str](), Counter[str]()
+    for pair in pairs:
+        for who, usage in pair.usages.items():
+            times[f"what a {who} hears of {pair.setup}"] = usage.told.total()
+            seen[f"what a {who} hears of {pair.setup}"] = usage.used.total()
+            times.update(usage.told)
+            seen.update(usage.used)
+    return lacking(times, seen)

@@ -13,8 +13,9 @@ import statistics
 import subprocess
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,15 +23,20 @@ from pathlib import Path
 
 from hearth.base.errors import HearthError
 from tests.chaos.alerts import RESOLVE_SECONDS, Firing, Prometheus, Window, judge, now, prometheus
+from tests.chaos.evidence import lacking, nine_in_ten
 from tests.chaos.faults import FAULTS, GENTLE, Fault, Scene, set_scene
 from tests.chaos.lasting import DEAD, LASTING, change_key, hold, upgrade
 from tests.chaos.market import ChaosMarket
-from tests.chaos.reorgs import MAX_DEPTH, _all_over
+from tests.chaos.reorgs import MAX_DEPTH
 from tests.kit.running import Process, wait
 
 EVERY_SECONDS = 20.0
 SAMPLE_SECONDS = 1.0
 TELL_SECONDS = 60.0
+LASTING_SECONDS = 1800.0
+"""How long a soak is that has to commit each lasting fault."""
+MIN_SAMPLES = 9
+"""How many say whether something grew: three for each third."""
 MIB = 1 << 20
 GROWTH: dict[str, tuple[float, float]] = {
     "memory": (1.05, 4 * MIB),
@@ -60,11 +66,14 @@ class Soak:
     firings: list[Firing] = field(default_factory=list)
     samples: dict[str, Samples] = field(default_factory=dict)
     jobs: int = 0
+    wanted: tuple[str, ...] = ()
+    """Faults that it has to commit, however often."""
     wrong: list[str] = field(default_factory=list)
 
-    def commit(self, name: str, scene: Scene, act: Callable[[], str]) -> None:
+    def commit(self, name: str, scene: Scene, act: Callable[[], str | None]) -> None:
         """Do something to a pair of daemons, and note when, with what evidence, and what went wrong."""
-        began, evidence = now(), ""
+        began = now()
+        evidence: str | None = ""
         try:
             evidence = act()
         except (AssertionError, subprocess.TimeoutExpired, HearthError, OSError, ValueError, LookupError) as error:
@@ -75,13 +84,26 @@ class Soak:
             self.committed.append(one)
             self.on_fault(one)
 
+    def unseen(self) -> list[str]:
+        """Return a sentence for each kind of fault without the evidence that a soak has to have."""
+        whole = [one for one in self.committed if one.evidence is not None]
+        times = Counter(dict.fromkeys(self.wanted, 0))
+        times.update(one.window.fault for one in whole)
+        return lacking(times, Counter(one.window.fault for one in whole if one.evidence), nine_in_ten)
+
+    def join(self, futures: Iterable[Future[None]]) -> None:
+        """Wait for what ran beside the soak; what ended it early is wrong, since it saw or did nothing more."""
+        for error in [future.exception() for future in futures]:
+            if error is not None:
+                self.wrong.append(f"a thread of the soak ended with {error!r}")
+
 
 @dataclass(frozen=True)
 class Committed:
-    """A fault, and what shows that it was there."""
+    """A fault, and what shows that it was there: "" for nothing, None where the soak ended before it could."""
 
     window: Window
-    evidence: str
+    evidence: str | None
 
 
 def run_soak(market: ChaosMarket, soak: Soak, *, seconds: float, seed: int, every: float = EVERY_SECONDS) -> None:
@@ -101,21 +123,21 @@ def run_soak(market: ChaosMarket, soak: Soak, *, seconds: float, seed: int, ever
         watched = {"worker": steady.lane.process, "keeper": steady.keeper.process}
         for name in watched:
             soak.samples[name] = defaultdict(list)
-        threads = [threading.Thread(target=_sample, args=(soak, watched, steady.lane.home / "state", stop))]
-        threads += [threading.Thread(target=_feed, args=(scene, stop)) for scene in scenes.values()]
-        threads += [threading.Thread(target=_hurt, args=(soak, hurt, watcher, random.Random(seed), stop))]
-        for thread in threads:
-            thread.start()
+        soak.wanted = ("upgrade", "change_key", *(LASTING if seconds >= LASTING_SECONDS else ()))
+        pool = stack.enter_context(ThreadPoolExecutor(2 + len(scenes)))
+        futures = [pool.submit(_sample, soak, watched, steady.lane.home / "state", stop)]
+        futures += [pool.submit(scene.lane.feed, stop) for scene in scenes.values()]
+        futures += [pool.submit(_hurt, soak, hurt, watcher, random.Random(seed), stop)]
         try:
             _commit(soak, scenes, rng, began, seconds, every)
         finally:
             stop.set()
-            for thread in threads:
-                thread.join()
+            soak.join(futures)
             # What fired last may still be there for its time.
             windows = [one.window for one in soak.committed]
             soak.firings = watcher.history(since, now())
             soak.wrong += judge(windows, soak.firings, soak.factor)
+            soak.wrong += soak.unseen()
         for name, scene in scenes.items():
             end(soak, name, scene)
         soak.wrong += [f"{name}: {wrong}" for name, of in soak.samples.items() for wrong in swollen(of)]
@@ -126,12 +148,13 @@ def run_soak(market: ChaosMarket, soak: Soak, *, seconds: float, seed: int, ever
 
 
 def swollen(samples: Samples) -> list[str]:
-    """Return a sentence for each quantity whose last third lies above its second by more than may be."""
+    """Return a sentence for each quantity whose last third lies above its second by more than may be, or is unknown."""
     found = []
     for what, (factor, more) in GROWTH.items():
         values = samples.get(what, [])
         third = len(values) // 3
-        if third < 3:
+        if len(values) < MIN_SAMPLES:
+            found.append(f"{what} was sampled {len(values)} times, and {MIN_SAMPLES} are wanted")
             continue
         before, after = statistics.median(values[third : 2 * third]), statistics.median(values[2 * third :])
         if after > before * factor + more:
@@ -183,15 +206,6 @@ def _hurt(soak: Soak, scene: Scene, watcher: Prometheus, rng: random.Random, sto
                     break
 
 
-def _feed(scene: Scene, stop: threading.Event) -> None:
-    """Post one job after the other; where the chain does not answer, the submitter tries again, as a person does."""
-    while not stop.is_set():
-        with suppress(HearthError):
-            if not scene.lane.jobs or _all_over([(scene.lane, scene.lane.jobs[-1])]):
-                scene.lane.post(match_window=4 if len(scene.lane.jobs) % 2 else 0)
-        stop.wait(1.0)
-
-
 def _sample(soak: Soak, watched: dict[str, Process | None], disk: Path, stop: threading.Event) -> None:
     told = time.monotonic()
     while not stop.wait(SAMPLE_SECONDS):
@@ -213,10 +227,9 @@ def _sample(soak: Soak, watched: dict[str, Process | None], disk: Path, stop: th
 
 def end(soak: Soak, name: str, scene: Scene) -> None:
     """Let every job end, and both daemons stop."""
-    jobs = [(scene.lane, job) for job in scene.lane.jobs]
-    soak.jobs += len(jobs)
+    soak.jobs += len(scene.lane.jobs)
     try:
-        wait(partial(_all_over, jobs), f"every job of {name} ends", 240)
+        wait(partial(scene.lane.all_over, scene.lane.jobs), f"every job of {name} ends", 240)
     except AssertionError as error:
         soak.wrong.append(f"{error}: {scene.lane.log()[-800:]} {scene.keeper.log()[-800:]}")
     for what, process in (("worker", scene.lane.process), ("keeper", scene.keeper.process)):

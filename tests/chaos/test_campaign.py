@@ -10,16 +10,20 @@ import sys
 import time
 import urllib.request
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from hearth.base.errors import ChainError, StorageError
 from hearth.chain.rpc import RpcChain
+from hearth.protocol.types import JobId
 from hearth.storage import cid as cids
 from hearth.storage.stores import GatewayStore
-from tests.chaos import faults, gateways, kills, oracle, proxy, reorgs, soak, wall
+from tests.chaos import evidence, faults, gateways, kills, oracle, proxy, reorgs, rpc, soak, wall
+from tests.chaos.alerts import Window
 from tests.chaos.market import chaos_market
 from tests.chaos.proxy import Honest, Usage, between
 from tests.kit.anvil import bare_chain, need_anvil
@@ -29,7 +33,6 @@ from tests.kit.running import wait
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 
-@pytest.mark.skipif(os.environ.get("HEARTH_CHAOS") != "full", reason="a part of make chaos")
 @pytest.mark.parametrize("kind", ["machines", "strangers"])
 def test_gentle_faults__each_once__nothing_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     need_anvil()
@@ -50,6 +53,71 @@ def test_gentle_faults__each_once__nothing_is_lost(tmp_path: Path, monkeypatch: 
     assert all(said.values()), said
 
 
+def test_lacking__kind_that_nobody_saw__is_wrong() -> None:
+    assert evidence.lacking(Counter(reorg=3, stall=1), Counter(reorg=1, stall=1)) == []
+    (said,) = evidence.lacking(Counter(reorg=3, stall=1), Counter(stall=1))
+    assert said == "evidence: reorg was seen 0 times of 3, and 1 are wanted"
+    (never,) = evidence.lacking({"upgrade": 0}, {})
+    assert never.startswith("evidence: upgrade was seen 0 times of 0")
+
+
+@pytest.mark.parametrize(
+    ("times", "seen", "right"),
+    [(9, 1, True), (9, 0, False), (10, 9, True), (10, 8, False), (31, 28, True), (31, 27, False)],
+)
+def test_soak__kind_that_is_committed_often__is_seen_nine_times_in_ten(times: int, seen: int, right: bool) -> None:
+    soaked = soak.Soak()
+    each = ["seen"] * seen + [""] * (times - seen)
+    # What the end of the soak cut short is neither.
+    soaked.committed = [soak.Committed(Window("reorg", "steady", 0.0, 1.0), one) for one in (*each, None)]
+    assert (soaked.unseen() == []) is right
+
+
+def test_soak__fault_that_shows_nothing__is_wrong_in_the_end() -> None:
+    soaked = soak.Soak()
+    soaked.commit("reorg", SimpleNamespace(lane=SimpleNamespace(name="steady")), lambda: "")  # type: ignore[arg-type]
+    assert [said.partition(" was")[0] for said in soaked.unseen()] == ["evidence: reorg"]
+
+
+def test_soak__fault_that_it_has_to_commit_and_never_did__is_wrong() -> None:
+    (said,) = soak.Soak(wanted=("upgrade",)).unseen()
+    assert said.startswith("evidence: upgrade was seen 0 times of 0")
+
+
+def test_soak__thread_that_ends_early__is_wrong() -> None:
+    def falls() -> None:
+        raise KeyError("VmRSS")
+
+    soaked = soak.Soak()
+    with ThreadPoolExecutor(2) as pool:
+        soaked.join([pool.submit(falls), pool.submit(lambda: None)])
+    assert soaked.wrong == ["a thread of the soak ended with KeyError('VmRSS')"]
+
+
+def test_kills__point_that_nobody_died_at_often_enough__is_wrong() -> None:
+    plan = kills.Plan(("wasm", "docker"), rounds=2, lanes=1, seed=1)
+    result = kills.Result(wanted=plan.cells("keeper", kills.KEEPER_POINTS[:2]))
+    for runtime in plan.runtimes:
+        for point in kills.KEEPER_POINTS[:2] * 2:
+            result.add(kills.Kill("keeper", runtime, point, JobId(bytes(32)), 0.0, evidence="settle/1 signed"))
+    assert result.lacking() == []
+    result.kills[0].evidence = ""
+    (said,) = result.lacking()
+    assert said == f"evidence: keeper, wasm, {kills.KEEPER_POINTS[0]} was seen 1 times of 2, and 2 are wanted"
+
+
+def test_rpc__daemon_that_used_nothing_and_answer_that_nobody_used__are_wrong() -> None:
+    heard, deaf = Usage(), Usage()
+    heard.answered("lags")
+    heard.asked()
+    pair = rpc.Pair("one that lags", None, None, {"worker": heard, "keeper": heard}, [])  # type: ignore[arg-type]
+    assert rpc.unheard([pair]) == []
+    deaf.answered("breaks")
+    pair.usages["keeper"] = deaf
+    said = [one.partition(" was")[0] for one in rpc.unheard([pair])]
+    assert said == ["evidence: what a keeper hears of one that lags", "evidence: breaks"]
+
+
 def test_gateway__each_lie__is_no_block_and_is_on_record_and_nobody_follows(tmp_path: Path) -> None:
     with gateways.larder(tmp_path, gateways=1) as larder:
         (one,), wanted = larder.gateways, cids.parse(larder.input().cid)
@@ -62,6 +130,7 @@ def test_gateway__each_lie__is_no_block_and_is_on_record_and_nobody_follows(tmp_
         one.says("truth")
         assert store.get_block(wanted, 10)
         store.close()
+        wait(lambda: one.told["truth"], "the truth is on record", 10)
         assert one.told == Counter([*gateways.LIES, "truth"])
 
 
@@ -104,13 +173,16 @@ def test_depths__64_runs__each_depth_once() -> None:
 
 
 @pytest.mark.parametrize("what", soak.GROWTH)
-def test_swollen__a_leak__is_seen(what: str) -> None:
+def test_swollen__a_leak_or_no_samples__is_wrong(what: str) -> None:
     level = 50.0 * soak.MIB if what == "memory" else 40.0
     flat = [level + random.Random(1).random() for _ in range(90)]
     leak = [value + at * (level / 150 if what == "memory" else 0.5) for at, value in enumerate(flat)]
     warm = [level / 2] * 30 + [level] * 60
-    assert soak.swollen({what: flat}) == soak.swollen({what: warm}) == []
-    assert soak.swollen({what: leak})[0].startswith(what)
+    others = {other: [1.0] * soak.MIN_SAMPLES for other in soak.GROWTH}
+    assert soak.swollen({**others, what: flat}) == soak.swollen({**others, what: warm}) == []
+    assert soak.swollen({**others, what: leak})[0].startswith(f"{what} grew")
+    assert soak.swollen({**others, what: flat[:8]}) == [f"{what} was sampled 8 times, and 9 are wanted"]
+    assert len(soak.swollen({})) == len(soak.GROWTH)
 
 
 def test_used_by__a_process_that_takes_memory_and_descriptors__is_measured() -> None:

@@ -36,7 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     need_anvil()
     with chaos_market(tmp_path_factory.mktemp("oracle") / "market") as market:
         result = kills.Result()
-        kills.kill_worker(market.lane("one"), iter([POINTS]), result, began=0.0)
+        kills.kill_worker(market.lane("one"), iter([POINTS]), result)
         ready = [one.ready for one in result.kills if one.ready is not None]
         yield Run(market, oracle.gather(market, ready=ready), result.kills, result.faults)
 

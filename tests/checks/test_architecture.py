@@ -1,13 +1,21 @@
-"""docs/ARCHITECTURE.md, "Where a change goes": every file that it names is there, and every name in it."""
+"""docs/ARCHITECTURE.md, "Where a change goes": every file that it names is there, and every name in it.
+
+Two of its rows have lists beside them, which a new hold or a new failpoint must be in.
+"""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 
 import pytest
 
+from tests.chaos import kills
 from tests.kit.evm import ROOT
+from worker.decide import BEATS_ON, Reason
+from worker.holds import Holds
+from worker.journal import Moment
 
 PAGE = (ROOT / "docs" / "ARCHITECTURE.md").read_text(encoding="utf-8")
 DEFINED = r"^\s*(?:async )?(?:def|class) {0}\b|^{0}\b.*="
@@ -72,7 +80,7 @@ def test_where_a_change_goes__what_a_row_names__is_there(change: str, files: str
     [
         ("`worker/decide/configuration.py`", "worker/decide/configuration.py is not there"),
         ("`worker/decide/policy.py:Config`", "worker/decide/policy.py:Config: nothing of that name"),
-        ("`worker/take.py:WORDS`, and there `_WORDS`", "_WORDS: nothing of that name"),
+        ("`worker/words.py:WORDS`, and there `_WORDS`", "_WORDS: nothing of that name"),
         ("`worker/take.py`, `policy.py`", "policy.py is not there"),
         ("`worker/take.py`, ROOMS", "docs/ROOMS.md is not there"),
         ("`make artefacts`", "make artefacts: no such target"),
@@ -81,3 +89,21 @@ def test_where_a_change_goes__what_a_row_names__is_there(change: str, files: str
 )
 def test_faults__row_that_names_what_is_not_there__says_so(files: str, fault: str) -> None:
     assert list(faults(files)) == [fault]
+
+
+SILENT_ON = {Reason.PAUSED, Reason.DRAINING, Reason.OUTSIDE_SCHEDULE, Reason.NOT_READY}
+"""The holds in which an idle node does not beat: its owner wishes them, or its key has no coin for a beat."""
+ELSEWHERE = {"m7.replaced", "owner.taken", "owner.mined", "deploy.recorded", "deploy.checked", "deploy.written"}
+"""Failpoints that no campaign meets: where a transaction is replaced, of the owner's requests, of a deployment."""
+
+
+def test_holds__each__says_whether_an_idle_node_beats() -> None:
+    returned = {Reason[name] for name in re.findall(r"Reason\.(\w+)", inspect.getsource(Holds._why))}
+    assert returned == BEATS_ON | SILENT_ON and not BEATS_ON & SILENT_ON
+
+
+def test_failpoints__each__is_met_by_the_kills_of_a_campaign_or_named_elsewhere() -> None:
+    sources = [path for folder in ("hearth", "worker", "keeper") for path in (ROOT / folder).rglob("*.py")]
+    written = {name for path in sources for name in re.findall(r'\bfp\("([^"]+)"', path.read_text(encoding="utf-8"))}
+    points = (*kills.WORKER_LIFE, *kills.WORKER_FINAL, *kills.KEEPER_POINTS, *kills.SUBMITTER_POINTS)
+    assert written | set(Moment) == {point.partition("@")[0] for point in points} | ELSEWHERE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -39,6 +40,17 @@ def test_patches__in_git__each_fits_the_code_that_it_would_break() -> None:
         )
         stale += [path.name] if done.returncode else []
     assert stale == []
+
+
+def test_assurance__mutants_that_its_tables_name__are_there() -> None:
+    root = Path(__file__).parents[2]
+    there = {path.stem for path in (root / "tests" / "mutants").glob("*.patch")}
+    named: set[str] = set()
+    for block in (root / "docs" / "ASSURANCE.md").read_text(encoding="utf-8").split("\n\n"):
+        head, *rows = block.strip().splitlines()
+        if head.endswith(("| Mutant |", "| Mutants |")):
+            named |= {name for row in rows for name in re.findall(r"`(\w+)`", row.split("|")[-2])}
+    assert len(named) > 100 and named <= there, sorted(named - there)
 
 
 DIFF = "--- a/fee.py\n+++ b/fee.py\n@@ -1 +1 @@\n-FEE = 1\n+FEE = {fee}\n"

@@ -378,6 +378,44 @@ def test_main__refused__code_error_and_hint(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("arguments", [["wallet", "new", "--password-file"], ["init"]])
+def test_main__disk_that_is_read_only_or_full__says_so_in_one_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    password = tmp_path / "password"
+    password.write_text("long enough")
+    password.chmod(0o600)
+    with small_disk(tmp_path / "shut", MIB) as shut:
+        monkeypatch.setenv("HEARTH_HOME", str(shut / "home"))
+        last = str(password) if arguments[0] == "wallet" else str(shut / "project")
+        fill(shut / "rest")
+        assert main([*arguments, last, "--json"]) == 9
+        error = json.loads(capsys.readouterr().out)["error"]
+        assert error["code"] == "FILE_REFUSED" and ("make room: df -h" in error["hint"] or "ls -ld" in error["hint"])
+        assert "No space left on device" in error["message"]
+        subprocess.run(["mount", "-o", "remount,ro", str(shut)], check=True)
+        assert main([*arguments, last]) == 9
+        text = capsys.readouterr().err
+        assert text.startswith(f"error: {shut}/") and "Read-only file system" in text and "next: mend it" in text
+
+
+def test_program__file_where_a_folder_should_be__ends_with_9_and_no_traceback(tmp_path: Path) -> None:
+    """A worker's and a keeper's programs, too: their settings lie under a plain file."""
+    (tmp_path / "flat").write_text("")
+    shut = "import pathlib, sys, {0}.__main__ as m; m.{1} = lambda *a: pathlib.Path('flat').mkdir(); sys.exit({2})"
+    for name, place, call in (("worker", "start", "m.main([])"), ("keeper", "_run", "m.main(['--config', 'x'])")):
+        done = subprocess.run(
+            [sys.executable, "-c", shut.format(name, place, call)],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 9 and "flat: File exists" in done.stderr, done.stderr
+        assert f"ls -ld {tmp_path / 'flat'}" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_main__global_option_before_and_after_the_command__means_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--json", "jobs"]) == 3
     first = capsys.readouterr().out
@@ -573,6 +611,14 @@ def test_command__with_another_config_and_network__its_hints_carry_both(
         assert "hearth worker init --network other --config second.toml" in out + err
     assert main(["worker", "status"]) == 3
     assert "next: hearth worker init --price RATE --country CODE\n" in capsys.readouterr().err
+
+
+def test_save__part_that_cannot_be_had__is_told_beside_what_was_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = {"yes": False, "dry_run": False, "as_json": False, "quiet": False}
+    Run(given).save(lambda: {"missing": {"log": "FileNotFoundError: no x.log"}}, tmp_path / "b.json")
+    assert capsys.readouterr().out.splitlines()[1:] == ["  without log: FileNotFoundError: no x.log"]
 
 
 def test_save__no_room_left__says_so_and_leaves_nothing(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def payer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Session, Fak
 def _interrupted(session: Session, chain: FakeChain, monkeypatch: pytest.MonkeyPatch) -> None:
     """Send, and be stopped before the receipt is seen."""
 
-    def stop(tx_hash: bytes) -> None:
+    def stop(tx_hash: bytes, **_: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
@@ -132,7 +132,7 @@ def test_send__provider_denies_what_is_mined__pays_once(
     for name in ("receipt", "transaction"):
         honest = getattr(chain, name)
 
-        def lie(tx_hash: bytes, honest: Callable[[bytes], object] = honest) -> object:
+        def lie(tx_hash: bytes, honest: Callable[[bytes], object] = honest, **_: object) -> object:
             left[0] -= 1
             return honest(tx_hash) if left[0] < 0 else None
 
@@ -155,7 +155,7 @@ def test_send__nobody_knows_the_earlier_one__refused_and_again_pays_on_purpose(
     first = bytes.fromhex(str(tx)[2:])
     mined = honest(first)
     assert mined is not None
-    monkeypatch.setattr(chain, "receipt", lambda one: None if one == first else honest(one))
+    monkeypatch.setattr(chain, "receipt", lambda one, **_: None if one == first else honest(one))
     monkeypatch.setattr(chain, "transaction", lambda one: None)
     # The block that it was mined in still stands, so the transaction does.
     assert Wallet(session).send(FRIEND, "0.1")["already_sent"]

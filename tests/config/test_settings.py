@@ -171,6 +171,62 @@ def test_load_settings__project_file_of_another_user__refused(place: Path, monke
     assert error.code == "FOREIGN_FILE"
 
 
+def strangers(monkeypatch: pytest.MonkeyPatch, *foreign: Path) -> None:
+    """Have files, and links as such, belong to somebody else, and nobody but root own the rest."""
+    owner = os.getuid()
+    if owner == 0:
+        for one in foreign:
+            os.chown(one, 12_345, -1, follow_symlinks=False)
+    else:
+        monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+
+
+def test_load_settings__link_of_another_user_to_a_file_of_roots__refused(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Profit: a file's paths start from the link's folder, so that it would name the contracts of the link's owner."""
+    link = place / "project" / "hearth.toml"
+    link.symlink_to("/dev/null")
+    assert load(place).project == link
+    strangers(monkeypatch, link)
+    assert refused(place).code == "FOREIGN_FILE"
+
+
+@pytest.mark.parametrize("foreign", ["file", "link", "folder"])
+@pytest.mark.parametrize("found", ["by name", "beside the project", "by a relative path"])
+def test_network_file__of_another_user__refused_where_nobody_named_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch, found: str, foreign: str
+) -> None:
+    """Profit: escrow and stake would go to the contracts that another user of the machine wrote into the file."""
+    project = place / "project"
+    folder = (project / "sub" if found == "by name" else project) / "networks"
+    folder.mkdir()
+    file = folder / "mine.json"
+    if foreign == "link":
+        file.symlink_to("/etc/passwd")
+    else:
+        file.write_text(json.dumps(NETWORK))
+    monkeypatch.chdir(project / "sub")
+    network = "networks/mine.json" if found == "by a relative path" else "mine"
+    if found != "by name":
+        (project / "hearth.toml").write_text(f'network = "{network}"\n')
+    flags = {"network": "mine"} if found == "by name" else {}
+    assert network_file(load(place, **flags)) == file
+    if os.getuid() == 0:
+        strangers(monkeypatch, folder if foreign == "folder" else file)
+    elif found != "by name":
+        pytest.skip("a hearth.toml of one's own beside a network file of another user's takes root to make")
+    strangers(monkeypatch)
+    with pytest.raises(ConfigError, match=r"belongs to another user \(uid") as caught:
+        network_file(load(place, **flags))
+    assert caught.value.code == "FOREIGN_FILE" and "--network" in caught.value.hint
+    assert network_file(load(place, network=str(file))) == file
+    assert network_file(load(place, environ={"HEARTH_NETWORK": str(file)})) == file
+    (place / "home" / "config.toml").write_text(f'network = "{file}"\n')
+    (project / "hearth.toml").unlink(missing_ok=True)
+    assert network_file(load(place)) == file, "an absolute path names it"
+
+
 def test_settings__frozen(place: Path) -> None:
     with pytest.raises(AttributeError):
         load(place).network = "other"  # type: ignore[misc]
@@ -207,6 +263,7 @@ def test_settings__frozen(place: Path) -> None:
         ('password = "hunter2"\n', "SECRET_IN_FILE", "is a secret", "password_file"),
         ('private_key = "0x1"\n', "SECRET_IN_FILE", "is a secret", "password_file"),
         ("network = \n", "BAD_CONFIG", "is not TOML", "hearth init"),
+        ('password_file = "~nobody-here/pw"\n', "BAD_CONFIG", "this machine has no user nobody-here", "from /"),
         ("a = " + "[" * 5_000, "BAD_CONFIG", "is not TOML", "hearth init"),
         ("a = " + "9" * 5_000, "BAD_CONFIG", "is not TOML", "hearth init"),
         ("#" * (1 << 20) + "\n", "BAD_CONFIG", "larger than", "hearth init"),
@@ -313,6 +370,8 @@ def test_home_folder__variable__wins_and_must_be_absolute(tmp_path: Path) -> Non
     assert home_folder({"HEARTH_HOME": str(tmp_path)}) == tmp_path
     with pytest.raises(ConfigError, match="not an absolute path"):
         home_folder({"HEARTH_HOME": "relative"})
+    with pytest.raises(ConfigError, match="HEARTH_HOME=~nobody-here/x: this machine has no user nobody-here"):
+        home_folder({"HEARTH_HOME": "~nobody-here/x"})
 
 
 def test_home_folder__no_variable__the_platform_s(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +26,19 @@ URLS = (
     f"http://10.0.0.1:8545/?apikey={TOKEN}&x=1",
     f"wss://rpc.example.com/ws/{TOKEN}?a=b",
 )
+
+
+@pytest.mark.parametrize("word", ["a", "1", "a1+", "a."])
+def test_sieve__long_word__takes_no_longer_than_words(word: str) -> None:
+    """Profit: a stranger's long word in a log would have a provider who wants help wait for an hour."""
+    began = time.process_time()
+    assert Sieve([]).text(word * (2**15 // len(word)) + " end").endswith(" end")
+    assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize("scheme", ["https", "a" * 32, "a" * 33, "a" + "1" * 60, "1" * 60, ""])
+def test_sieve__url_of_any_scheme__its_key_is_gone(scheme: str) -> None:
+    assert TOKEN not in Sieve([]).text(f"at {scheme}://rpc.example.com/{TOKEN} it failed")
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,17 @@ class World:
         self.clock.saw(self.head)
 
 
+def test_age__no_other_block_comes__grows_whatever_the_wall_clock_says() -> None:
+    world = World()
+    assert world.clock.age == 0.0
+    world.begin(age=5)
+    assert world.clock.age == 5.0
+    world.live(100, None)
+    assert world.clock.age == 105.0
+    world.wrong = -86_400.0
+    assert world.clock.age == 100.0
+
+
 def test_doubt__chain_and_clock_agree__is_none() -> None:
     world = World()
     world.begin()

@@ -26,6 +26,7 @@ from hearth.client.posting.sources import resolve_image
 from hearth.local import devnet
 from hearth.storage.stores import FolderStore
 from tests.e2e.bad_input import GOOD, PLACE_ROWS, RAN_ROWS, SPEC_ROWS, Ran, Row
+from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.hints import faults_in
 from tests.kit.require import require
 from tests.kit.town import ROOT, Said, Town, check_reports, town
@@ -127,6 +128,8 @@ def names(place: Town) -> dict[str, str]:
     poor = folder / "poor.toml"
     deaf = re.sub(r"(?m)^rpc = .*$", 'rpc = ["http://127.0.0.1:9"]', idle.read_text())
     (folder / "deaf.toml").write_text(deaf)
+    flat = re.sub(r"(?m)^home = .*$", f'home = "{folder / "password"}"', idle.read_text())
+    (folder / "flat.toml").write_text(flat)
     (folder / "bad.toml").write_text('price = "0,60/h"\nnode = 0\n')
     address = keys.find_key(place.home / "keys", "poor").address
     poor.write_text(idle.read_text().replace(place.session.key("owner").address, address))
@@ -142,6 +145,7 @@ def names(place: Town) -> dict[str, str]:
         "running_worker": str(running),
         "second_worker": str(second),
         "gone": str(folder / "gone.toml"),
+        "flat_worker": str(folder / "flat.toml"),
         "deaf_worker": str(folder / "deaf.toml"),
         "bad_settings": str(folder / "bad.toml"),
         **{name: str(folder / name) for name in ("password", "wrong_password", "open_password", "weak_password")},
@@ -206,6 +210,15 @@ def test_command__bad_place__refused_and_nothing_lost(place: Town, names: dict[s
         told = place.hearth(*arguments, "--json", environ=dict(row.environ))
     _expect(told, row)
     assert _state(place) == before
+
+
+def test_worker_init__full_disk__leaves_no_half_of_a_file(place: Town, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "full", MIB) as full:
+        fill(full / "rest")
+        given = ("--account", "worker2", "--price", "1/h", "--country", "de", "--runtimes", "wasm", "--json")
+        told = place.hearth("worker", "init", "--config", str(full / "worker.toml"), *given)
+        assert (told.code, told.error["code"], told.error["hint"]) == (9, "FILE_REFUSED", "make room: df -h")
+        assert [one.name for one in full.iterdir()] == ["rest"]
 
 
 # ---- jobs that run and fail ----
@@ -364,7 +377,7 @@ def test_worker_doctor__rpc_of_its_file_is_dead__fails_as_the_start_does(place: 
 
 def test_worker_drain__no_worker_runs__says_that_a_start_works_again(place: Town, names: dict[str, str]) -> None:
     told = place.hearth("worker", "drain", "--config", names["idle_worker"])
-    assert told.code == 0 and told.out.startswith("no worker runs here, so that there is nothing to end\n  next: ")
+    assert told.code == 0 and told.out.startswith("no worker runs here now\n  next: ")
     assert "it will read this" in place.hearth("worker", "pause", "--config", names["idle_worker"]).out
     assert place.hearth("worker", "resume", "--config", names["idle_worker"]).code == 0
 

@@ -48,6 +48,30 @@ def stake_of(place: Town, config: Path) -> int:
     return int(told(place, "worker", "status", "--config", str(config), "--json").json["stake"])
 
 
+def test_worker_register__no_stake_said__is_the_minimum_and_a_tenth(place: Town) -> None:
+    """What a stranger could do to a bare minimum: let one lease be lost, or one fee, and the node gets no more work."""
+    config = place.worker_file("worker")
+    for said, wei in (((), 11 * 10**17), (("--stake", "1"), 10**18)):
+        report = told(place, "worker", "register", "--config", str(config), "--print-tx", "--json", *said).json
+        assert report["stake"] == str(wei)
+
+
+def test_worker_init__account_that_others_are_not__is_named_in_the_next_command(place: Town) -> None:
+    """HEARTH_ACCOUNT may name another key than the one that init was given."""
+    for file, extra, wanted in (
+        ("a", ("--account", "worker2"), "hearth worker register --account worker2"),
+        ("b", ("--account", "worker2", "--payout", "0x" + "77" * 20), "hearth worker register --print-tx"),
+        (
+            "c",
+            ("--account", "worker2", "--payout", told(place, "wallet", "show", "worker3", "--json").json["address"]),
+            "hearth worker register --account worker3",
+        ),
+    ):
+        command = ("worker", "init", "--config", str(place.home / f"next-{file}.toml"), "--price", "1/h")
+        report = told(place, *command, "--country", "de", "--runtimes", "wasm", *extra, "--json").json
+        assert report["next"].startswith(wanted)
+
+
 def test_worker_stake__prepared__needs_no_amount_and_refuses_another(place: Town, cold: Path, tmp_path: Path) -> None:
     before = stake_of(place, cold)
     prepared = told(place, "worker", "stake", "0.5", "--config", str(cold), "--print-tx")
@@ -184,6 +208,9 @@ def test_owner_actions__worker_runs_on_the_owners_key__it_sends_them(place: Town
         assert (rich.code, rich.error["code"]) == (6, "FUNDS_SHORT")
         nothing = owner(place, hot, "withdraw")
         assert (nothing.code, nothing.error["code"]) == (6, "NO_CREDIT")
+        # This one alone would stop the worker that sends it.
+        taken = owner(place, hot, "operator", "0x" + "77" * 20)
+        assert (taken.code, taken.error["code"]) == (3, "KEY_IN_USE") and "hearth worker drain" in taken.error["hint"]
         assert owner(place, hot, "exit").code == 0 and owner(place, hot, "exit", "--cancel").code == 0
         rehearsed = owner(place, hot, "stake", "1", "--dry-run")
         assert rehearsed.code == 0 and rehearsed.json["dry_run"]

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import random
 import sys
+import traceback
+from typing import Any
 
 import atheris  # type: ignore[import-not-found]  # its own lock, for `make fuzz-parsers` alone
 
@@ -45,5 +47,13 @@ def main() -> None:
         atheris.Fuzz()
 
 
+def end(*error: Any) -> None:
+    """Print an error and end at once: atheris waits for ever for the interpreter's lock when one ends with an error."""
+    traceback.print_exception(*error)
+    sys.stderr.flush()
+    os._exit(1)
+
+
 if __name__ == "__main__":
+    sys.excepthook = end
     main()

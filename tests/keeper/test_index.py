@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.base.errors import ChainError
 from hearth.protocol import formulas, words
 from hearth.protocol.formulas import Immutables
 from hearth.protocol.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
@@ -322,46 +321,51 @@ def test_compare__word_that_an_event_did_not_carry__is_named_and_taken_over(worl
     assert follower.index.rows()[0].units[0].unit == world.unit(terms)
 
 
-def test_apply__logs_with_a_gap__raise(world: World) -> None:
+def test_apply__logs_with_a_gap__are_counted_and_stepped_over(world: World) -> None:
     node = world.register()
     terms = world.post(units=3, flags=TermsFlag.NEWCOMERS)
     for index in range(2):
         world.claim(terms, node, index)
     logs = [log for log in world.evm.logs if log.address == world.jobs.address.lower()]  # type: ignore[attr-defined]
-    fresh = Index(CHAIN_ID, world.jobs.address.lower())
-    with pytest.raises(ChainError, match="not posted or has ended"):
-        fresh.apply(logs[1:], 0)
-    with pytest.raises(ChainError, match="moves lease 1 where 0 is the next"):
-        Index(CHAIN_ID, world.jobs.address.lower()).apply([logs[0], logs[2]], 0)
-    with pytest.raises(ChainError, match="posts a job that cannot be"):
-        Index(CHAIN_ID, world.jobs.address.lower()).apply([logs[0], logs[0]], 0)
+    job = world.id_of(terms)
+    for page, strays, doubts in (
+        (logs[1:], 2, set()),  # a job that was not posted
+        ([logs[0], logs[2]], 1, {job}),  # lease 1 where 0 is the next
+        ([logs[0], logs[0]], 1, {job}),
+        (logs, 0, set()),
+    ):
+        index = Index(CHAIN_ID, world.jobs.address.lower())
+        index.apply(page, 0)
+        assert (index.strays, index.doubts) == (strays, doubts)
+        assert index.logs == len(page)
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
-def test_apply__log_without_the_topics_of_its_event__is_the_providers_fault(world: World, kept: int) -> None:
+def test_apply__log_without_the_topics_of_its_event__is_stepped_over(world: World, kept: int) -> None:
     """A registry's own address on a log says nothing of what else a provider put into it."""
     world.claim(world.post(flags=TermsFlag.NEWCOMERS), world.register(), 0)
     logs = [log for log in world.evm.logs if log.address == world.jobs.address.lower()]  # type: ignore[attr-defined]
     index = Index(CHAIN_ID, world.jobs.address.lower())
     for log in logs:
         cut = log._replace(topics=log.topics[:kept])
-        if kept == 0:
-            index.apply([cut], 0)  # no event has no topic: it is nothing of ours
-            continue
-        with pytest.raises(ChainError, match="lacks a topic"):
-            index.apply([cut], 0)
-    assert len(index) == 0
+        index.apply([cut], 0)
+    moves = len(logs) - 1
+    # No event has no topic: that is nothing of ours. The post needs its job's id alone.
+    assert (index.strays, len(index)) == ((0, 0), (len(logs), 0), (moves, 1))[kept]
 
 
-def test_rows__terms_with_another_id__raise(world: World) -> None:
+def test_rows__terms_with_another_id__are_doubted_and_left_out(world: World) -> None:
     world.post()
     (log,) = (log for log in world.evm.logs if log.address == world.jobs.address.lower())  # type: ignore[attr-defined]
     altered = bytearray(log.data)
     altered[5] ^= 1
     index = Index(CHAIN_ID, world.jobs.address.lower())
     index.apply([log._replace(data=bytes(altered))], 0)
-    with pytest.raises(ChainError, match="whose terms have another id"):
-        index.rows()
+    job = JobId(log.topics[1])
+    assert (index.rows(), index.doubts) == ((), {job})
+    assert (index.set_aside(), index.live(), index.doubts, index.aside) == ([job], [], set(), {job})
+    index.apply([log], 0)
+    assert (len(index), index.strays) == (0, 1), "what is set aside stays so until everything is read anew"
 
 
 def test_packed__job_of_the_index__has_the_jobs_id(world: World) -> None:

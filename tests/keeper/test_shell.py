@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from hearth.base.errors import ChainError, NotFoundError
-from hearth.chain.port import Block, Call, Fees
+from hearth.base.errors import ChainError, NotFoundError, StorageError
+from hearth.chain.port import Block, Call, Fees, Log
 from hearth.chain.rpc import RpcChain
 from hearth.chain.tx_journal import TxState
 from hearth.protocol import formulas, units
@@ -24,9 +24,11 @@ from keeper.report import explain, work
 from keeper.shell import Keeper
 from keeper.status import Cycle, read_status
 from tests.kit.anvil import need_anvil
+from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.evm import CHAIN_ID
 from tests.kit.liars import Asked, lying
 from tests.kit.live import LiveMarket
+from tests.kit.nonsense import emit, nonsense
 from tests.kit.world import ETHER
 from tools import schemas
 
@@ -334,10 +336,37 @@ def test_cycle__index_differs_from_the_chain__rebuilds(market: LiveMarket) -> No
     market.world.claim(terms, node)
     keeper.reader.index._words[:] = 0
     keeper.reader.index.apply = lambda logs, at: None  # type: ignore[method-assign]
-    with pytest.raises(ChainError, match="not what their logs say"):
-        keeper.cycle()
     keeper.cycle()
+    assert count(keeper, "hearth_keeper_rebuilds_total", cause="mismatch") == 1
     assert keeper.reader.index.rows()[0].units[0].unit == market.world.unit(terms)
+
+
+def test_cycle__nonsense_under_the_registrys_own_events__stops_nothing(market: LiveMarket) -> None:
+    """H1: one log that could not be placed stopped every keeper for good."""
+    world = market.world
+    for place in range(4):
+        world.register(operator=world.evm.account(f"operator {place}"), slots=4)
+    job = world.id_of(post(market))
+    keeper = market.keeper(limits={"max_lag": "0s", "compare_every": 1})
+    keeper.cycle()
+    address = world.jobs.address
+    real = [
+        ([bytes.fromhex(topic[2:]) for topic in log["topics"]], bytes.fromhex(log["data"][2:]))
+        for log in market.evm.rpc("eth_getLogs", {"address": address, "fromBlock": "0x0"})
+    ]
+    said = list(nonsense(job, real, seed=1))
+    strays = []
+    for place in range(0, len(said), 20):
+        emit(market.evm.rpc, world.stranger, address, said[place : place + 20])
+        market.evm.catch_up()
+        fresh = post(market)
+        cycle = keeper.cycle()
+        assert ("propose", "mined") in outcomes(cycle), "a job is proposed for beside it"
+        assert world.best(fresh).payee == market.address
+        strays.append(keeper.reader.index.strays)
+    assert strays == sorted(strays) and strays[-1] > len(said) // 2
+    assert count(keeper, "hearth_keeper_rebuilds_total", cause="mismatch") == 1, "everything is read anew once"
+    assert job in keeper.reader.index.aside
 
 
 def test_cycle__words_that_cannot_be__are_the_rpcs_fault(market: LiveMarket) -> None:
@@ -486,6 +515,52 @@ def test_cycle__rpc_fails_between_two_sends__accounts_for_the_first(market: Live
     assert outcomes(keeper.cycle()) == [("propose", "mined")]
 
 
+def test_run__full_disk__goes_on_and_acts_once_there_is_room(market: LiveMarket, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "home", 4 * MIB) as home:
+        keeper, rest = market.keeper(), home / "rest"
+        assert keeper.sender is not None
+        keeper.start()
+        keeper.run(cycles=1)
+        told = read_status(home)["block"]
+        fill(rest)
+        market.warp(1)
+        keeper.run(cycles=1)
+        assert count(keeper, "hearth_keeper_cycles_total") == 2
+        assert read_status(home)["block"] == told, "it had no room to tell"
+
+        market.world.register()
+        terms = post(market)
+        keeper._sleep = lambda seconds: rest.unlink(missing_ok=True)
+        keeper.run(cycles=1)
+        assert count(keeper, "hearth_keeper_failures_total", code="JOURNAL") == 1
+        assert market.world.best(terms).payee == market.address
+        assert read_status(home)["block"] > told
+        keeper.sender.journal.close()
+
+
+def test_cycle__no_room_for_what_was_mined__accounts_for_it_later(
+    market: LiveMarket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = market.world
+    world.register()
+    terms = post(market)
+    keeper = market.keeper()
+    assert keeper.sender is not None
+    keeper.start()
+
+    def full(*_: Any) -> None:
+        raise StorageError("the disk is full", code="JOURNAL", retryable=True)
+
+    with monkeypatch.context() as patched, pytest.raises(StorageError):
+        patched.setattr(keeper.sender.journal, "mined", full)
+        keeper.cycle()
+    assert world.best(terms).payee == market.address and keeper.ledger.mined == {}
+    market.evm.catch_up()
+    assert outcomes(keeper.cycle()) == []
+    assert keeper.ledger.mined == {"propose": 1}
+    assert keeper.ledger.gas_paid == 10 * ETHER - market.evm.balance(market.address)
+
+
 def test_cycle__base_fee_above_the_cap__waits_out_of_readiness(market: LiveMarket) -> None:
     market.world.register()
     post(market)
@@ -569,6 +644,42 @@ def test_cycle__old_head__is_not_ready_and_sends_nothing(market: LiveMarket) -> 
     cycle = keeper.cycle()
     assert cycle.unready == f"the newest block is {1_000 + market.evm.now - cycle.head.timestamp} s old"
     assert outcomes(cycle) == [("propose", "dry")]
+
+
+def test_head_age__loop_that_hangs__grows_at_each_scrape(market: LiveMarket) -> None:
+    keeper = market.keeper(dry=True)
+    assert count(keeper, "hearth_keeper_head_age_seconds") == 0
+    read = keeper.cycle().head.timestamp
+    keeper._wall = lambda: read + 1_000.0
+    assert count(keeper, "hearth_keeper_head_age_seconds") == 1_000
+
+
+class LeavesOut(RpcChain):
+    """Shows the block of `once` without its logs, once."""
+
+    once = False
+
+    def logs(self, addresses: Sequence[str], **where: Any) -> list[Log]:
+        found = super().logs(addresses, **where)
+        if self.once and found and where.get("block_hash"):
+            self.once = False
+            return []
+        return found
+
+
+def test_suspicions__provider_that_leaves_logs_out__are_counted(market: LiveMarket) -> None:
+    market.world.register()
+    port = LeavesOut([market.url], chain_id=CHAIN_ID)
+    keeper = market.keeper(dry=True, port=port, limits={"max_lag": "0s"})
+    keeper.cycle()
+    assert count(keeper, "hearth_keeper_suspicions_total") == 0
+    port.once = True
+    post(market)
+    with pytest.raises(ChainError) as told:
+        keeper.cycle()
+    assert told.value.code == "RPC_LAGS" and count(keeper, "hearth_keeper_suspicions_total") == 1
+    keeper.cycle()
+    assert len(keeper.reader.index) == 1
 
 
 # ---- ERC-20 ----

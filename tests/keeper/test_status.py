@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,12 @@ import pytest
 
 from hearth.base.errors import ConfigError, NotFoundError
 from hearth.chain.port import Block
+from hearth.daemon.ledger import Ledger
 from hearth.protocol.types import Header, NodeId
 from hearth.protocol.units import Asset
 from keeper.actions import Skip
 from keeper.index import Index
-from keeper.ledger import Ledger
+from keeper.report import status_lines
 from keeper.status import MAX_LISTED, Cycle, read_status, status_of, write_status
 from tests.keeper.markets import KEEPER, NOW, OTHER, case_of, job, node, open_unit
 
@@ -101,7 +103,20 @@ def test_status_of__more_skips_than_are_listed__counts_the_rest() -> None:
 def test_read_status__written__has_its_age(tmp_path: Path) -> None:
     told = told_of(cycle_of(SKIP))
     write_status(tmp_path, told)
-    assert read_status(tmp_path, now=NOW + 14.9) == {**told, "age": 10}
+    assert read_status(tmp_path, now=NOW + 14.9) == {**told, "age": 10, "alive": True}
+
+
+def test_read_status__keeper_that_was_killed__runs_no_more(tmp_path: Path) -> None:
+    """Nobody has buried it yet: its number is still there."""
+    keeper = subprocess.Popen(["sleep", "60"])
+    write_status(tmp_path, {**told_of(cycle_of(SKIP)), "pid": keeper.pid})
+    assert read_status(tmp_path)["alive"]
+    keeper.kill()
+    os.waitid(os.P_PID, keeper.pid, os.WEXITED | os.WNOWAIT)
+    told = read_status(tmp_path)
+    keeper.wait()
+    assert not told["alive"]
+    assert status_lines(told, Asset("ETH", 18))[0].endswith("it runs no more: hearth keeper run")
 
 
 def test_read_status__no_document__is_not_found(tmp_path: Path) -> None:

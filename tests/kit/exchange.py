@@ -33,7 +33,7 @@ from tests.chaos.processes import Child
 from tests.kit import build
 from tests.kit.running import Process, RunningMarket, start_python, wait
 from worker.journal import AttemptJournal, AttemptRow
-from worker.shell import read_status
+from worker.status import read_status
 
 ETH = 10**18
 PASSWORD = "canary-5b1c"

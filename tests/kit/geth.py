@@ -13,11 +13,14 @@ import subprocess
 import time
 from pathlib import Path
 
+from hearth.base.errors import ChainError
+from hearth.chain.rpc import RpcChain
 from hearth.local.devnet import free_port
 from tests.kit.require import require
 from tools.services import geth
 
 CHAIN_ID = geth.CHAIN_ID
+NOBODY = "0x" + "99" * 20
 
 
 def need_geth() -> Path:
@@ -68,6 +71,18 @@ class Geth:
     def kill(self) -> None:
         """End it as a power cut does."""
         self._end(signal.SIGKILL)
+
+    def testify(self) -> str:
+        """Return what it says of its newest block, whether that is one of its chain, and the end of its log."""
+        chain = RpcChain([self.url])
+        head = chain.head()
+        try:
+            chain.balance(NOBODY, head.hash)
+            stands = "it stands" if chain.block(head.number) == head else "another one stands there"
+        except ChainError as error:
+            stands = error.message
+        log = (self._folder / "log").read_text(errors="replace").splitlines()
+        return "\n".join([f"geth at {head.number} {head.hash.hex()}: {stands}", *log[-30:]])
 
     def close(self) -> None:
         """End it for good."""

@@ -443,7 +443,7 @@ class Model:
         refuse_if(at > touched, "jobs: not the next unit")
         if at == touched:
             job.header = replace(job.header, touched=touched + 1)
-            job.units[at] = Unit(state=State.OPEN, started=job.header.opened)
+            job.units[at] = Unit(state=State.OPEN, started=job.header.opened, flags=UnitFlag.ARRAY)
         refuse_if(self._stored(job, at).state != State.OPEN, "jobs: not open")
         return at
 
@@ -493,7 +493,7 @@ class Model:
             mark=lease_end,
             attempts=unit.attempts + 1,
             tips=unit.tips,
-            flags=(unit.flags & UnitFlag.ACCUSED) | fuel,
+            flags=(unit.flags & (UnitFlag.ACCUSED | UnitFlag.ARRAY)) | fuel,
         )
         self._write(job, at, started)
 
@@ -518,7 +518,7 @@ class Model:
             started=self.now,
             attempts=unit.attempts,
             tips=unit.tips,
-            flags=unit.flags & UnitFlag.ACCUSED,
+            flags=unit.flags & (UnitFlag.ACCUSED | UnitFlag.ARRAY),
         )
         self._write(job, at, opened)
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hearth.chain.port import BlockRef
 from hearth.chain.rpc import RpcChain
 from hearth.local import devnet
 from hearth.market.events import Event, decode
@@ -113,9 +114,9 @@ class OwnMarket:
         logs = self.chain.logs(addresses, from_block=network.deploy_block, to_block=self.chain.head().number)
         return [event for log in logs if (event := decode(log)) is not None]
 
-    def unit(self, job: str) -> Any:
+    def unit(self, job: str, block: BlockRef = "latest") -> Any:
         """Return the only unit of a job as the chain has it."""
-        return self.market.unit(bytes.fromhex(job[2:]), 0).unit  # type: ignore[arg-type]
+        return self.market.unit(bytes.fromhex(job[2:]), 0, block).unit  # type: ignore[arg-type]
 
     def assert_alive(self) -> None:
         """Check that every program still runs."""

@@ -43,7 +43,7 @@ DEPLOYED = {
     "hot": "beat 0 32, busy 32 6, bond 38 80, r 118 26, s 144 26, rep_time 170 32, cusum 202 8, quarantine 210 32, "
     "trips 242 4, status 246 3, seasoned 249 1, count 250 6",
     "unit": "state 0 4, outcome 4 4, node 8 32, rate 40 80, started 120 40, mark 160 40, seconds 200 24, "
-    "attempts 224 4, tips 228 4, lapses 232 4, flags 236 5, resume 241 15",
+    "attempts 224 4, tips 228 4, lapses 232 4, flags 236 6, resume 242 14",
     "header": "state 0 4, closed 4 1, touched 8 24, done 32 24, failed 56 24, opened 80 40",
     "best": "payee 0 160, node 160 32, key 192 48, extensions 240 4",
     "key": "lot 0 40, bucket 40 8",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import socket
 import stat
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given, settings
@@ -60,6 +62,18 @@ class BrokenStore(MemoryStore):
 
     def status(self) -> StoreStatus:
         return StoreStatus(self.url, False, False, "switched off")
+
+
+class Restarting(MemoryStore):
+    """Fail the first write, as a node does that is being restarted."""
+
+    failed = False
+
+    def _write(self, cid: Cid, data: bytes) -> None:
+        if not self.failed:
+            self.failed = True
+            raise self._down("restarting")
+        super()._write(cid, data)
 
 
 def make_tree(root: Path) -> Path:
@@ -250,6 +264,7 @@ def test_open_store__several__a_chain_in_order(tmp_path: Path) -> None:
         "s3://bucket",
         "https://ipfs.example",
         "folder://relative/path",
+        "~nobody-here/store",
         "kubo://",
         "kubo://h:port",
         "kubo://h:1/path",
@@ -570,6 +585,31 @@ def test_chain__nobody_has_it__the_gravest_reason_and_all_of_them(kinds: list[st
     assert all(f"memory:{kind}" in caught.value.message or kind == "liar" for kind in kinds)
 
 
+def test_chain__has__who_is_down_is_no_witness_and_who_has_it_is() -> None:
+    good, broken = MemoryStore("good"), BrokenStore()
+    cid = good.put_block(b"x")
+    assert Chain([broken, good]).has(cid)
+    assert not Chain([good, MemoryStore("empty")]).has(ABSENT)
+    for stores in ([broken, good], [good, broken]):
+        with pytest.raises(StoreDown, match="switched off"):
+            Chain(stores).has(ABSENT)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "again"),
+    [(["empty", "liar"], True), (["liar", "broken"], True), (["liar", "liar"], False), (["liar"], False)],
+)
+def test_chain__nobody_gives_it__a_second_try_may_help_where_it_helps_with_one_of_them(
+    kinds: list[str], again: bool
+) -> None:
+    liar = MemoryStore("liar")
+    liar.blocks[ABSENT.digest] = b"wrong"
+    made = {"empty": MemoryStore("empty"), "broken": BrokenStore(), "liar": liar}
+    with pytest.raises(BlockCorrupt) as caught:
+        Chain([made[kind] for kind in kinds]).get_block(ABSENT)
+    assert caught.value.retryable is again
+
+
 def test_chain__write__first_writable_and_its_mirrors() -> None:
     gateway = GatewayStore("http://127.0.0.1:9")
     first, second, third = MemoryStore("1"), MemoryStore("2"), MemoryStore("3")
@@ -586,6 +626,69 @@ def test_chain__mirror_down__a_fault_and_no_error() -> None:
     assert {fault.store for fault in faults} == {"memory:broken"}
     with pytest.raises(StoreDown):
         Chain([BrokenStore(), first]).put_block(b"x")
+
+
+@pytest.mark.net
+def test_chain__mirror_that_answers_nothing__is_waited_for_once_and_not_at_every_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that takes connections and says nothing: each wait is a minute in earnest."""
+    monkeypatch.setattr("hearth.storage.stores.kubo.BLOCK_TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr("hearth.storage.stores.kubo._GRACE_SECONDS", 0)
+    faults: list[StoreFault] = []
+    folder = FolderStore(tmp_path / "store")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        kubo = KuboStore("127.0.0.1", silent.getsockname()[1], pin_seconds=0.5)
+        chain = Chain([folder, kubo], mirrors=1, on_fault=faults.append)
+        began = time.monotonic()
+        entries = [chain.add_path(make_tree(tmp_path / name)) for name in ("a", "b")]
+        assert time.monotonic() - began < 3
+    assert [fault.code for fault in faults] == ["STORE_DOWN"]
+    assert set(folder.pins()) == {entry.cid for entry in entries}
+
+
+def test_chain__mirror_that_lacks_a_block_of_an_import__is_not_asked_to_pin_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node would search its peers for the block, for ten minutes of the lease."""
+    monkeypatch.setattr("hearth.storage.stores.chain.COOL_DOWN_SECONDS", 0)
+    mirror, first = Restarting("mirror"), MemoryStore("first")
+    asked: list[Cid] = []
+    monkeypatch.setattr(mirror, "pin", asked.append)
+    chain = Chain([first, mirror], mirrors=1)
+    chain.add_path(make_tree(tmp_path / "a"))
+    assert asked == [] and mirror.blocks
+    again = chain.add_path(make_tree(tmp_path / "b"))
+    assert asked == [again.cid]
+
+
+def test_chain__unpin__says_so_where_a_mirror_keeps_it_and_lets_the_others_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    stores = [MemoryStore(name) for name in "123"]
+    chain = Chain(stores, mirrors=2)
+    entry = chain.add_bytes(b"x")
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(stores[1], "unpin", Mock(side_effect=StoreDown("switched off", hint="")))
+        with pytest.raises(StoreDown, match="switched off"):
+            chain.unpin(entry.cid)
+    assert [store.pins for store in stores] == [set(), {entry.cid}, set()]
+    with pytest.raises(StoreDown, match="was down just now"):
+        chain.unpin(entry.cid)
+    assert stores[1].pins == {entry.cid}
+    monkeypatch.setattr(chain, "_unwritten_until", {})  # half a minute later
+    chain.unpin(entry.cid)
+    assert stores[1].pins == set()
+
+
+def test_chain__mirror_down_for_reading__still_gets_what_is_written() -> None:
+    """A stranger's data that hangs a node's answer must not keep a result from where its submitter reads."""
+    mirror = MemoryStore("mirror")
+    chain = Chain([MemoryStore("first"), mirror], mirrors=1)
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(mirror, "_read", Mock(side_effect=StoreDown("it hangs", hint="")))
+        with pytest.raises(StoreDown):
+            chain.get_block(ABSENT)
+    entry = chain.add_bytes(b"x")
+    assert mirror.pins == {entry.cid}
 
 
 def test_chain__keep__later_reads_come_from_the_first_store(tmp_path: Path) -> None:

@@ -686,7 +686,8 @@ def test_export__symlink_node__refused_by_name(tmp_path: Path) -> None:
 
 OBEYED = """
 .git .GIT .Git GIT~1 git~1 .git. .hg .svn .envrc .EnvRC .vscode .idea .github .npmrc .cargo HEAD head desktop.ini
-AUTORUN.INF ENVRC~12 CONFIG~1.TOM .dir-locals.el
+AUTORUN.INF ENVRC~12 CONFIG~1.TOM .dir-locals.el .perldb .Rprofile .RData .octaverc .ghci .irbrc .pryrc startup.m
+.what-nobody-thought-of ...x
 """
 
 
@@ -709,7 +710,7 @@ def test_export__name_that_programs_obey__written_under_another_and_told(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "name", ["git", "gitx", ".gitx", "header", "head.csv", ".zarray", ".metadata", ".hidden", "a~b", "renamed-.git"]
+    "name", ["git", "gitx", "header", "head.csv", ".zarray", ".zmetadata", ".metadata", "a~b", "x.y", "renamed-.git"]
 )
 def test_export__other_name__kept(tmp_path: Path, name: str) -> None:
     store = MemoryStore()

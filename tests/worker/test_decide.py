@@ -206,6 +206,34 @@ def test_decide__own_proposal__acks_inside_the_ack_time_only(mark: int, wanted: 
     assert (found.reason if isinstance(found, Skip) else type(found)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("spec", "max_loss", "said", "taken"),
+    [
+        (WASM, None, Reason.LEADING, False),
+        (None, None, ReadSpec, True),
+        (replace(WASM, target="bafyrefused"), None, Reason.IMAGE_REFUSED, True),
+        (WASM, 0, Reason.UNPROFITABLE, True),
+    ],
+)
+def test_decide__led_for_what_it_would_not_ack__keeps_no_slot_for_it(
+    spec: SpecFacts | None, max_loss: int | None, said: object, taken: bool
+) -> None:
+    """Profit: a rival proposes this node for jobs that nobody can run or that pay dust, to keep its slots empty."""
+    config = replace(CONFIG, modules_refused=("bafyrefused",), max_loss=max_loss, coin_price=10**18, gas_price=10**6)
+    led, honest = JobId(b"\1" * 32), JobId(b"\2" * 32)
+    dust = replace(TERMS, match_window=300, max_seconds=1, ceiling=10**15)
+    unit = replace(OPEN, rate=10**15, mark=NOW + 300)
+    slots = [Job(led, dust, (Lease(index, unit, Best(node=ME)),), spec=spec) for index in range(NODE.offer.slots)]
+    jobs = (*slots, Job(honest, TERMS, (Lease(0, OPEN),), spec=WASM))
+    found = [step for step in decide(snapshot_of(*jobs), config, NOW) if not isinstance(step, Beat)]
+    (mine,) = [step for step in found if getattr(step, "job", None) == honest]
+    assert isinstance(mine, Claim) is taken, found
+    for step in (step for step in found if step is not mine):
+        assert said in (type(step), getattr(step, "reason", None), None) or step == Skip(
+            led, step.index, Reason.SPEC_UNREAD
+        )
+
+
 def test_decide__rival_may_ack__waits() -> None:
     unit = replace(OPEN, mark=NOW - 1, rate=10**15)
     assert reason(snapshot_of(job_of(unit, Best(node=OTHER), match_window=12))) == Reason.AWAITS_ACK
@@ -251,6 +279,7 @@ def test_decide__spec_unread__reads_it_once_for_every_lease() -> None:
         (job_of(OPEN), replace(CONFIG, min_rate=10**15 + 1), Reason.RATE_BELOW_MINIMUM),
         (job_of(OPEN), replace(CONFIG, min_pay=600 * 10**9 + 1), Reason.PAY_BELOW_MINIMUM),
         (job_of(OPEN), replace(CONFIG, max_seconds=599), Reason.TOO_LONG),
+        (job_of(OPEN), replace(CONFIG, lead=300.5), Reason.TOO_TIGHT),
         (job_of(OPEN), replace(CONFIG, submitters_refused=frozenset({"0x" + "33" * 20})), Reason.SUBMITTER_REFUSED),
         (job_of(OPEN), replace(CONFIG, submitters=frozenset({"0x" + "44" * 20})), Reason.SUBMITTER_REFUSED),
         (job_of(OPEN), replace(CONFIG, gpu_only=True), Reason.NO_GPU_ASKED),
@@ -485,12 +514,32 @@ def test_decide__hung_execution__is_stopped_at_the_mark() -> None:
     assert isinstance(only(snapshot, now=RUNNING.mark), Abort)
 
 
+def test_decide__still_working_a_lead_before_the_mark__is_given_back_while_that_can_be_mined() -> None:
+    working = Execution(KEY, Stage.WORKING)
+    slow = replace(CONFIG, lead=4.2)
+    snapshot = snapshot_of(job_of(RUNNING), node=busy(1), executions=(working,))
+    assert only(snapshot, slow, RUNNING.mark - 5) == Decline(KEY, bytes(32), Outcome.BAD_INPUT)
+    assert reason(snapshot, slow, RUNNING.mark - 6) == Reason.RUNNING
+    # What is ready is submitted to the last second, and the pay of a notice is not thrown away.
+    done = replace(working, stage=Stage.DONE, outcome=Outcome.OK, result=b"\x01" * 32)
+    assert isinstance(only(replace(snapshot, executions=(done,)), slow, RUNNING.mark - 1), SubmitResult)
+    closing = replace(snapshot, jobs=(job_of(replace(RUNNING, state=State.CLOSING)),))
+    assert reason(closing, slow, RUNNING.mark - 4) == Reason.RUNNING
+    # An outage in the middle of a run does not cut the time that was bought: the grace is beyond it.
+    grace = formulas.grace(TERMS, POLICY)
+    stuck = replace(CONFIG, lead=1000.0)
+    assert reason(snapshot, stuck, RUNNING.mark - 2 - grace) == Reason.RUNNING
+    assert isinstance(only(snapshot, stuck, RUNNING.mark - 1 - grace), Decline)
+
+
 def test_decide__closing__submits_in_the_notice_and_closes_after_it() -> None:
     closing = replace(RUNNING, state=State.CLOSING, mark=NOW + 60)
     done = Execution(KEY, Stage.DONE, Outcome.OK, b"\x01" * 32)
     assert isinstance(only(snapshot_of(job_of(closing), node=busy(1), executions=(done,))), SubmitResult)
     assert reason(snapshot_of(job_of(closing), node=busy(1))) == Reason.NOTICE
     assert only(snapshot_of(job_of(closing), node=busy(1)), now=NOW + 60) == Close(ID, 0)
+    running = snapshot_of(job_of(closing), node=busy(1), executions=(Execution(KEY, Stage.WORKING),))
+    assert only(running, now=NOW + 60) == Abort(KEY, "the submitter cancelled it")
 
 
 @pytest.mark.parametrize(("after", "now", "due"), [(0, NOW, True), (30, NOW + 29, False), (30, NOW + 30, True)])

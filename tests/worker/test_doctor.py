@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -19,13 +20,15 @@ from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import Node, Runtime
 from hearth.protocol.units import GIB, Asset, amount_at_least, format_amount, show_amount
 from tests.kit import build
+from tests.kit.disks import MIB, small_disk
 from tests.kit.exchange import PASSWORD
 from tests.kit.fake_chain import FakeChain
+from tests.kit.hints import faults_in
 from tests.worker.runtimes.engines import need
 from tests.worker.runtimes.test_docker_request import GOOD_INFO, GOOD_VERSION
 from tests.worker.test_settings import changed
 from worker import doctor, gpu, settings
-from worker.build import sandboxes_of
+from worker.build import sandboxes_of, unlocked
 from worker.commands import _show_checks
 from worker.gpu import GpuInfo, GpuProbe
 from worker.manage import _row, _wall
@@ -151,6 +154,28 @@ def test_look_at_keys__private_files__pass_and_open_ones_fail(keyed: settings.Se
     assert caught.value.code == "OPEN_FILE"
 
 
+def test_look_at_keys__password_of_another_key__fails_and_says_where_it_stands(keyed: settings.Settings) -> None:
+    keyed.account.password_file.write_text("another")
+    with pytest.raises(ConfigError) as caught:
+        doctor.look_at_keys(keyed)
+    assert caught.value.code == "WRONG_PASSWORD"
+    assert caught.value.hint == "mend account.password_file in worker.toml, then hearth worker doctor"
+
+
+@pytest.mark.parametrize(("left", "code"), [(None, "NO_ACCOUNT"), ("{", "BAD_KEY_FILE")])
+def test_operator_key__lost_or_damaged__names_the_command_that_gives_the_node_another(
+    keyed: settings.Settings, left: str | None, code: str
+) -> None:
+    keyed.account.keystore.unlink()
+    if left is not None:
+        keyed.account.keystore.write_text(left)
+    for look in (doctor.look_at_keys, unlocked):
+        with pytest.raises(ConfigError) as caught:
+            look(keyed)
+        assert caught.value.code == code and faults_in(caught.value.hint) == []
+        assert "on the owner's machine: hearth worker operator ADDRESS --node N --account owner" in caught.value.hint
+
+
 def test_look_at_keys__paid_to_the_hot_key__warns(keyed: settings.Settings) -> None:
     address = keys.read_key(keyed.account.keystore).address
     hot = keyed.model_copy(update={"account": keyed.account.model_copy(update={"payout": address})})
@@ -206,6 +231,21 @@ def test_look_at_disk__below_the_reserve__fails(tmp_path: Path, monkeypatch: pyt
     for free, level in ((GIB - 1, "FAIL"), (GIB, "PASS")):
         monkeypatch.setattr(doctor, "free_bytes", lambda _, free=free: free)
         assert levels(doctor.look_at_disk(told(tmp_path))) == {"disk": level}
+
+
+def test_look_at_disk__home_that_cannot_be_made_or_written__fails(tmp_path: Path) -> None:
+    flat = tmp_path / "flat"
+    flat.write_text("")
+    for home in (flat, flat / "home"):
+        (row,) = doctor.look_at_disk(told(tmp_path, home=str(home)))
+        assert row.level is Level.FAIL and f"home {home} cannot be written: Not a directory" in row.detail
+        assert f"ls -ld {flat}" in row.fix
+    with small_disk(tmp_path / "shut", MIB) as shut:
+        looked = told(tmp_path, home=str(shut), storage__reserve="0B")
+        assert levels(doctor.look_at_disk(looked)) == {"disk": "PASS"} and list(shut.iterdir()) == []
+        subprocess.run(["mount", "-o", "remount,ro", str(shut)], check=True)
+        (row,) = doctor.look_at_disk(looked)
+        assert row.level is Level.FAIL and "Read-only file system" in row.detail
 
 
 def test_look_at_stores__one_folder__passes_and_warns_of_one_copy(tmp_path: Path) -> None:
@@ -294,7 +334,8 @@ def test_look_at_gas__some_days_worth__says_how_long_it_lasts_and_sends_the_rest
     assert row.level.value == level
     assert row.detail.endswith(f": enough for {lasts}" if lasts else "")
     missing = amount_at_least(half_day * (60 - half_days), ETH)
-    assert row.fix == (f'hearth wallet send {address} "{missing}"' if lasts else "")
+    command = f'on the owner\'s machine: hearth wallet send {address} "{missing}" --account owner'
+    assert row.fix == (command if lasts else "") and faults_in(row.fix) == []
 
 
 @pytest.mark.parametrize(
@@ -333,6 +374,23 @@ def test_look_at_gas_limits__budget_between_beats_and_a_day__is_the_sum_of_the_r
         (row,) = doctor.look_at_gas_limits(limited, market)
         assert row.level.value == level, wei
         assert ("it lasts 23h of 24h" in row.detail) == (level != "PASS")
+
+
+@pytest.mark.net
+def test_diagnose__amount_of_another_asset_and_no_engine__a_row_for_the_one_and_none_for_volumes(
+    keyed: settings.Settings,
+) -> None:
+    docker = settings.Docker(host="unix:///nowhere.sock")
+    chain = FakeChain()
+    network = build.network(chain)
+    found = {}
+    for name, text in (("good", "1 ETH"), ("bad", "1 BTC")):
+        looked = keyed.model_copy(update={"docker": docker, "withdraw_at": text, "rpc": ("http://127.0.0.1:1",)})
+        port = RpcChain(looked.rpc, chain_id=network.chain_id, genesis_hash=network.genesis_hash, attempts=1)
+        found[name] = {row.name: row for row in doctor.diagnose(looked, network, port, keyed.home)}
+        assert found[name]["docker"].level is Level.WARN and "volumes" not in found[name]
+    assert "amounts" not in found["good"] and found["bad"]["amounts"].level is Level.FAIL
+    assert "withdraw_at: " in found["bad"]["amounts"].detail and "worker doctor" in found["bad"]["amounts"].fix
 
 
 @pytest.mark.net

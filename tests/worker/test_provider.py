@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,49 @@ def test_worker__denied_submitter__costs_the_node_nothing_and_the_allowed_job_ru
     assert f"the worker: submitter_refused: accept.submitters does not name {stranger.address}" in why.out
 
 
+def test_status__worker_of_another_market_than_the_usual_one__is_asked_where_its_file_says(
+    exchange: Exchange, scenario: Scenario, tmp_path: Path
+) -> None:
+    """No --network, a HEARTH_NETWORK of another market, and a network file whose own RPC is dead."""
+    config, dead = scenario.home / "worker.toml", tmp_path / "dead.json"
+    document = json.loads(exchange.net.network_file.read_text())
+    dead.write_text(json.dumps({**document, "rpc": ["http://127.0.0.1:1"]}))
+    config.write_text(config.read_text().replace(str(exchange.net.network_file), str(dead)))
+    environ = {"HEARTH_NETWORK": "nowhere"}
+    for command in ("status", "earnings"):
+        told = hearth(tmp_path, "worker", command, "--config", str(config), "--json", environ=environ)
+        assert told.code == 0 and told.json["node"] == scenario.node, told.out
+    # What the command line says wins.
+    given = ("--config", str(config), "--network", str(dead), "--json")
+    assert hearth(tmp_path, "worker", "status", *given).error["code"] == "RPC_UNAVAILABLE"
+
+
 # ---- a key that is lost ----
+
+
+def test_start__key_whose_node_another_operates_now__says_so_and_stakes_no_second_one(
+    exchange: Exchange, scenario: Scenario, tmp_path: Path
+) -> None:
+    """What a provider loses who follows the next command: no second stake."""
+    scenario.start()
+    scenario.working()
+    scenario.kill()
+    new = keys.create_key(tmp_path / "keys", "new", PASSWORD, devnet=True).address
+    exchange.owner.send(exchange.market.calls.set_operator(scenario.node, new), key=f"operator/{scenario.name}")
+    given = ("--config", str(scenario.home / "worker.toml"), "--network", str(exchange.net.network_file), "--json")
+    for command in ("start", "status"):
+        told = hearth(exchange.user_home, "worker", command, *given)
+        assert (told.code, told.error["code"]) == (3, "NOT_OPERATOR"), told.out
+        assert f"node {scenario.node} has another operator now, {new}, and this key is" in told.error["message"]
+        assert "set account.keystore" in told.error["hint"] and "register" not in told.error["hint"]
+    rows = hearth(exchange.user_home, "worker", "doctor", *given).json["checks"]
+    (row,) = [row for row in rows if row["name"] == "node"]
+    assert row["level"] == "FAIL" and "another operator now" in row["detail"] and "register" not in row["fix"]
+    # What a home says of another chain is of no use: this one has no journal of the key.
+    for journal in (scenario.home / "state").glob("tx-*.db*"):
+        journal.unlink()
+    told = hearth(exchange.user_home, "worker", "start", *given)
+    assert told.error["code"] == "NO_NODE"
 
 
 @pytest.mark.parametrize("scenario", [{"turns": 200_000_000}], indirect=True)

@@ -181,6 +181,28 @@ def test_drain__a_lease_runs__beats_and_submits_it_and_the_next_process_goes_on(
         scenario.assert_once(one)
 
 
+def test_drain__killed_in_the_midst__the_next_process_ends_it(exchange: Exchange, scenario: Scenario) -> None:
+    """A crash, or a machine that starts anew, takes back nothing that its owner wished."""
+    usual, scenario.module = scenario.module, exchange.module(scenario.name, 500_000_000)
+    config = scenario.home / "worker.toml"
+    config.write_text(config.read_text().replace(str(usual.cid), str(scenario.module.cid)))
+    job = scenario.post()
+    scenario.start()
+    wait(lambda: (status(scenario.home) or {}).get("attempts"), "it runs")
+    assert command(scenario, "drain").json["alive"]
+    scenario.kill()
+    later = scenario.post()
+    scenario.start()
+    assert scenario.process is not None
+    assert scenario.process.wait(60) == 0, scenario.log()[-3000:]
+    assert (scenario.state(job), scenario.state(later)) == (State.SETTLED, State.OPEN)
+    scenario.assert_once(job)
+    # What has ended is over: the next start means to work.
+    scenario.start()
+    scenario.settled(later)
+    scenario.stop()
+
+
 def signal_is_caught(pid: int, number: int) -> bool:
     """Say whether a process has a handler for a signal, from /proc."""
     line = next(one for one in Path(f"/proc/{pid}/status").read_text().splitlines() if one.startswith("SigCgt"))

@@ -17,7 +17,6 @@ from hearth.market.profiles import PUBLIC
 from hearth.protocol.units import Asset
 from hearth.spec import plan_prices, spec_from
 from worker import settings
-from worker.decide import Reason
 from worker.runtimes.docker_images import ImageRules
 
 ETH = Asset("ETH", 18)
@@ -170,6 +169,8 @@ def test_load__toml_that_its_reader_cannot_hold__refused_by_name(tmp_path: Path,
         ({"accept__min_pay": 0.1}, 'accept.min_pay: 0.1 is no text: write "0.1"'),
         ({"withdraw_at": True}, "withdraw_at: true is no text"),
         ({"home": 5}, "home: 5 is no path: write it in quotes"),
+        ({"home": "~1.5GiBearth/w"}, "home: this machine has no user 1.5GiBearth"),
+        ({"network": "~nobody-here/own.json"}, "network: this machine has no user nobody-here"),
         ({"offer__slots": "x"}, 'offer.slots: "x" is no whole number'),
         ({"offer__cores": 2.5}, "offer.cores: 2.5 is no whole number"),
         ({"accept__confirmations": 5000}, "accept.confirmations: 5000 is above 1000"),
@@ -209,6 +210,28 @@ def test_parse__several_faults__names_them_all_a_line_each() -> None:
     assert first == "bad.toml: 6 things are wrong"
     assert lines == [f"  {problem}" for problem in caught.value.details["problems"]]
     assert caught.value.hint == "mend them in bad.toml, then hearth worker doctor"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("127.0.0.1:8545", "127.0.0.1:8545 is no RPC address: write http://127.0.0.1:8545"),
+        ("rpc.example.org:443/v1/secret", "rpc.example.org:443 is no RPC address: write http://rpc.example.org:443"),
+        ("ws://host/secret", "ws://host/... is no RPC address: write http://HOST:PORT"),
+        ("secret", "this is no RPC address"),
+        ("http://host:99999", "? is no RPC address"),
+        ("http://host:0", "http://host:0 is no RPC address"),
+        ("http://", "is no RPC address"),
+    ],
+)
+def test_load__rpc_that_is_no_address__names_file_place_and_text_and_no_secret(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        read(tmp_path, f'rpc = ["http://good:1", "{text}"]\n' + TEXT)
+    said = caught.value.message
+    assert said.startswith(f"{tmp_path}/worker.toml: rpc.1: ") and message in said and "secret" not in said
+    assert f"in {tmp_path}/worker.toml, then hearth worker doctor" in caught.value.hint
 
 
 @pytest.mark.parametrize("price", ["1.20", "free", "0/h", "-1/h", "0.0000000000000000001/h"])
@@ -279,13 +302,6 @@ def test_document__its_example__is_read_and_names_every_field(tmp_path: Path) ->
     for model in (settings.Accept, settings.Storage, settings.MetricsSettings):
         for name in model.model_fields:
             assert f"{name} = " in text, name
-
-
-def test_document__reasons__are_those_of_the_code() -> None:
-    text = DOCUMENT.read_text(encoding="utf-8").partition("## Why a job is not taken")[2]
-    taken = {"awaits_confirmations", "running", "stopping", "notice", "lease_over", "awaits_window", "not_watched"}
-    for reason in Reason:
-        assert (f"`{reason.value}`" in text) is (reason.value not in taken), reason
 
 
 def test_docker_runtime__gvisor__gives_no_gpu(tmp_path: Path) -> None:

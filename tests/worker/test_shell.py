@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -20,16 +21,19 @@ from typing import Any
 import pytest
 import structlog.testing
 
-from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError, StoreDown
+from hearth import __version__
+from hearth.base.errors import ChainError, ConfigError, HearthError, StorageError, StoreDown
 from hearth.base.files import free_bytes
-from hearth.chain import keys
-from hearth.chain.tx_journal import TxState
+from hearth.chain import follow, keys
+from hearth.config.settings import asset_of
+from hearth.daemon.loop import Backoff
 from hearth.local import devnet
 from hearth.local.devnet import free_port
-from hearth.market.events import Closed, Declined, Started
-from hearth.protocol.types import JobId, State, Status
+from hearth.market.events import Closed, Declined, JobPosted, Started
+from hearth.protocol.types import JobId, State
+from hearth.protocol.units import format_amount
 from hearth.storage.cid import Cid
-from hearth.storage.stores import FolderStore, MemoryStore
+from hearth.storage.stores import FolderStore
 from tests.kit.disks import MIB, fill, small_disk
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario
 from tests.kit.running import wait
@@ -40,101 +44,20 @@ from tools import schemas
 from worker import settings
 from worker.attempt.folder import folders_in
 from worker.build import build
-from worker.decide import Claim, Config, Kind, LeaseKey
-from worker.decide.actions import Skip
-from worker.decide.snapshot import Reason
-from worker.home import hold
+from worker.decide import Claim, Config, LeaseKey
+from worker.decide.actions import Decline, SubmitResult
 from worker.journal import AttemptJournal, Moment
 from worker.machine import others
-from worker.manage import Provider
 from worker.metrics import WorkerMetrics
+from worker.mode import set_mode
+from worker.outbox import Outbox
 from worker.requests import Desk
-from worker.rows import never_fits
-from worker.shell import Worker, read_mode, read_status, set_mode
+from worker.rows import able, never_fits
+from worker.shell import Worker
+from worker.status import read_status
 from worker.watch import Payment, earnings_of
 
 # ---- without a chain ----
-
-
-def test_read_mode__file_missing_or_broken__runs(tmp_path: Path) -> None:
-    assert read_mode(tmp_path) == "run"
-    set_mode(tmp_path, "drain")
-    assert read_mode(tmp_path) == "drain"
-    for text in ("{", "[]", '{"mode": "dance"}'):
-        (tmp_path / "control.json").write_text(text)
-        assert read_mode(tmp_path) == "run"
-    with pytest.raises(ValueError, match="dance"):
-        set_mode(tmp_path, "dance")
-
-
-STATUS = {
-    "schema": "hearth.worker/1",
-    "pid": 7,
-    "state": "working",
-    "node": 1,
-    "operator": decided.NODE.operator,
-    "mode": "run",
-    "updated": 1,
-    "earnings": {"paid": "0"},
-}
-
-
-@pytest.mark.parametrize("change", [{"pid": "7"}, {"state": None}, {"attempts": [{}]}, {"schema": "hearth.keeper/1"}])
-def test_read_status__foreign__is_refused_by_name(change: dict[str, object], tmp_path: Path) -> None:
-    (tmp_path / "status.json").write_text(json.dumps({**STATUS, **change}))
-    with pytest.raises(ConfigError, match=f"not what a worker writes .*{next(iter(change))}") as caught:
-        read_status(tmp_path)
-    assert (caught.value.code, caught.value.exit_code) == ("BAD_STATUS", 3)
-
-
-def test_mode__status_file_that_cannot_be_read__the_worker_is_told_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "status.json").write_text(json.dumps({**STATUS, "state": "\ud800"}))
-    provider = Provider(SimpleNamespace(session=SimpleNamespace(dry_run=False), workers=None), tmp_path / "w")  # type: ignore[arg-type]
-    provider.__dict__["settings"] = SimpleNamespace(home=tmp_path)
-    for tell, mode in ((provider.drain, "drain"), (provider.pause, "pause"), (provider.resume, "run")):
-        assert tell()["mode"] == read_mode(tmp_path) == mode
-    with hold(tmp_path):
-        assert provider.drain()["alive"]
-    assert not provider.drain()["alive"]
-
-
-def test_facts_of__reason_that_quotes_a_stranger__is_read_back(tmp_path: Path) -> None:
-    worker = Worker.__new__(Worker)
-    worker._last = [Skip(decided.ID, 0, Reason.SPEC_BAD, "the key \ud800 is odd")]
-    worker._watcher = SimpleNamespace(never_read=dict, waiting=set)  # type: ignore[assignment]
-    worker._executor = SimpleNamespace(active=list)  # type: ignore[assignment]
-    worker.sender = SimpleNamespace(journal=SimpleNamespace(intents=lambda *_: ()))  # type: ignore[assignment]
-    worker._hold, worker._stake_short, worker._capped = None, 0, ""
-    worker.told = SimpleNamespace(disk=SimpleNamespace(free=1, reserve=2))  # type: ignore[assignment]
-    facts = worker._facts_of(SimpleNamespace(node=decided.NODE, block=1, credit=0), 1, Status.ACTIVE)  # type: ignore[arg-type]
-    (tmp_path / "status.json").write_text(json.dumps({**STATUS, **facts}))
-    found = read_status(tmp_path)
-    assert found is not None and found["reasons"][decided.ID.hex()][0]["detail"] == "the key \\ud800 is odd"
-
-
-@pytest.mark.parametrize("text", ["", "{", "null", "[1]", "\x00"])
-def test_read_status__damaged__is_refused_by_name(text: str, tmp_path: Path) -> None:
-    (tmp_path / "status.json").write_text(text)
-    with pytest.raises(ConfigError, match=r"status\.json is damaged"):
-        read_status(tmp_path)
-
-
-def test_read_status__a_newer_workers_keys__are_let_through(tmp_path: Path) -> None:
-    (tmp_path / "status.json").write_text(json.dumps({**STATUS, "new_key": 1}))
-    found = read_status(tmp_path)
-    assert found is not None and found["node"] == 1
-
-
-def test_read_status__dead_process__is_not_alive(tmp_path: Path) -> None:
-    assert read_status(tmp_path) is None
-    for pid, state, alive in (
-        (os.getpid(), "working", True),
-        (os.getpid(), "stopped", False),
-        (2**22 + 1, "working", False),
-    ):
-        (tmp_path / "status.json").write_text(json.dumps({**STATUS, "pid": pid, "state": state}))
-        found = read_status(tmp_path)
-        assert found is not None and found["alive"] is alive
 
 
 def test_drained__owners_call_that_is_taken_up_and_not_sent__goes_on(tmp_path: Path) -> None:
@@ -143,7 +66,7 @@ def test_drained__owners_call_that_is_taken_up_and_not_sent__goes_on(tmp_path: P
     worker = Worker.__new__(Worker)
     worker._home, worker._chain = tmp_path, SimpleNamespace(jobs=(), node=decided.NODE)  # type: ignore[assignment]
     worker._executor = worker._journal = nothing  # type: ignore[assignment]
-    worker.sender = SimpleNamespace(journal=nothing)  # type: ignore[assignment]
+    worker.sender = worker._outbox = SimpleNamespace(flights=tuple)  # type: ignore[assignment]
     worker._desk = Desk(tmp_path, None, worker.sender, decided.NODE.id)  # type: ignore[arg-type]
     assert worker._drained()
     (tmp_path / "requests" / "ab12.taken").write_text("{}")
@@ -161,7 +84,7 @@ def test_look__block_that_was_not_read_whole__is_read_again(fault: Exception) ->
 
     worker = Worker.__new__(Worker)
     worker._market = SimpleNamespace(port=SimpleNamespace(begin_cycle=lambda: None))  # type: ignore[assignment]
-    worker._watcher = SimpleNamespace(sync=lambda: SimpleNamespace(hash="a"))  # type: ignore[assignment]
+    worker._watcher = SimpleNamespace(sync=lambda *_: SimpleNamespace(hash="a"), lost=[])  # type: ignore[assignment]
     worker._head = worker._chain = None
     worker._watch_clock = lambda head: None  # type: ignore[method-assign]
     worker._reconcile = lambda head: None  # type: ignore[method-assign,misc]
@@ -173,26 +96,26 @@ def test_look__block_that_was_not_read_whole__is_read_again(fault: Exception) ->
     assert read == ["a", "a"]
 
 
-def test_send__key_without_coin_that_gets_some__is_told_from_the_first_send_to_the_next() -> None:
+@pytest.mark.parametrize(
+    ("fault", "seconds"),
+    [
+        (OSError(errno.ENOSPC, "no room"), 2.0),
+        (StorageError("the journal cannot be used", code="JOURNAL", retryable=True, hint="h"), 2.0),
+        (ChainError("no answer"), 30.0),
+    ],
+)
+def test_survive__disk_that_stays_full__is_looked_at_every_two_seconds(fault: Exception, seconds: float) -> None:
+    def fails() -> None:
+        raise fault
+
     worker = Worker.__new__(Worker)
-    answers = iter((FundsError("no coin"), SimpleNamespace(intent=SimpleNamespace(state=TxState.MINED))))
-
-    def start(*arguments: Any, **named: Any) -> Any:
-        answer = next(answers)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    worker.metrics, worker._failed = WorkerMetrics(), {}
-    worker._caller = worker._journal = SimpleNamespace()  # type: ignore[assignment]
-    worker.sender = SimpleNamespace(start=start, config=SimpleNamespace(max_fee=1))  # type: ignore[assignment]
-    beat = SimpleNamespace(key=lambda: "beat/1", begins=None, ceiling=lambda fee: None, call=lambda caller: None)
-    told = []
-    for _ in range(2):
-        worker._send(beat)  # type: ignore[arg-type]
-        told.append(worker.metrics.registry.get_sample_value("hearth_worker_funds_short"))
-        worker._failed.clear()
-    assert told == [1.0, 0.0]
+    worker._chain, worker.metrics, worker._pauses = None, WorkerMetrics(), Backoff(base=0.5, cap=30.0)
+    with structlog.testing.capture_logs() as logs:
+        assert not any(worker._survive(fails) for _ in range(20))
+    assert worker._pauses.pause == seconds
+    assert len(logs) == (5 if seconds == 2.0 else 20)
+    worker._pauses.failed()
+    assert worker._pauses.pause == 30.0
 
 
 @pytest.mark.parametrize("begun", [True, False])
@@ -207,74 +130,12 @@ def test_read_chain__beat_that_is_due__is_sent_before_any_job_is_read(begun: boo
     worker._clock = SimpleNamespace(now=decided.NODE.state.beat + 9)  # type: ignore[assignment]
     worker._read_node = lambda head: decided.NODE  # type: ignore[method-assign]
     worker._why_hold = lambda head: None  # type: ignore[method-assign]
-    worker._flights = tuple  # type: ignore[method-assign,assignment]
-    worker._send = lambda action: order.append(action.kind.value)  # type: ignore[method-assign]
+    send = lambda action: order.append(action.kind.value)  # noqa: E731
+    worker._outbox = SimpleNamespace(flights=tuple, send=send)  # type: ignore[assignment]
     read = lambda *_: order.append("jobs") or ()  # type: ignore[func-returns-value]  # noqa: E731
     worker._watcher = SimpleNamespace(immutables=decided.MARKET, read=read)  # type: ignore[assignment]
     worker._read_chain(SimpleNamespace(number=7, timestamp=decided.NOW, hash=bytes(32)))  # type: ignore[arg-type]
     assert order == (["beat", "jobs"] if begun else ["jobs"])
-
-
-@pytest.mark.parametrize(
-    ("rows", "fault", "answer"),
-    [
-        ({}, None, "followed no more"),
-        ({decided.ID: SimpleNamespace(terms=decided.TERMS, unread=0)}, StoreDown("no line", hint="h"), "no line"),
-        (
-            {decided.ID: SimpleNamespace(terms=decided.TERMS, unread=0)},
-            ZeroDivisionError("ours"),
-            "a fault of the worker",
-        ),
-    ],
-)
-def test_read_one__spec_that_cannot_be_had__frees_the_reader(
-    rows: dict[Any, Any], fault: Exception | None, answer: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(*arguments: Any) -> Any:
-        assert fault is not None
-        raise fault
-
-    monkeypatch.setattr("worker.attempt.fetch.read_spec", read)
-    worker = Worker.__new__(Worker)
-    worker.wake, worker._lock = threading.Event(), threading.Lock()
-    worker._store, worker._tiers = MemoryStore(), {}
-    worker._watcher = SimpleNamespace(rows=rows)  # type: ignore[assignment]
-    worker._reading, worker._read = {decided.ID}, {}
-    worker._read_one(decided.ID)
-    assert worker.wake.is_set() and answer in str(worker._read[decided.ID])
-    worker._apply_specs(0)
-    assert worker._reading == set()
-
-
-def test_back_off__effect_that_fails_again_and_again__is_left_alone_for_1_to_30_s(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    clock, sent = [100.0], []
-    monkeypatch.setattr("worker.shell.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    worker = Worker.__new__(Worker)
-    worker._failed, worker.metrics, worker._caller = {}, WorkerMetrics(), None  # type: ignore[assignment]
-
-    def refuse(call: Any, *, key: str, ceiling: int) -> Any:
-        sent.append(key)
-        raise RefusedError("jobs: not open")
-
-    paying = SimpleNamespace(max_fee=8)
-    worker.sender = SimpleNamespace(start=refuse, config=paying)  # type: ignore[assignment]
-    action = SimpleNamespace(
-        key=lambda: "settle/1", begins=None, kind=Kind.SETTLE, call=lambda by: None, ceiling=lambda cap: cap // 2
-    )
-    for failures, seconds in enumerate((1, 2, 4, 8, 16, 30, 30), start=1):
-        worker._send(action)  # type: ignore[arg-type]
-        assert len(sent) == failures
-        clock[0] += seconds - 0.01
-        worker._send(action)  # type: ignore[arg-type]
-        assert len(sent) == failures  # not yet
-        clock[0] += 0.02
-    worker.sender = SimpleNamespace(  # type: ignore[assignment]
-        start=lambda call, key, ceiling: SimpleNamespace(intent=SimpleNamespace(state=TxState.MINED)), config=paying
-    )
-    worker._send(action)  # type: ignore[arg-type]
-    assert worker._failed == {}  # what went well begins anew
 
 
 def test_earnings_of__books__add_up() -> None:
@@ -290,19 +151,20 @@ def test_earnings_of__books__add_up() -> None:
     found = earnings_of(lines)
     assert (found.paid, found.failed_theirs, found.closed, found.declined, found.timed_out) == (1, 1, 1, 1, 1)
     assert (found.income, found.fees, found.slashed, found.liveness_fees) == (143, 8, 7, 1)
+    assert found.net == 143 - 7 - 1
 
 
 def test_never_fits__state_of_the_node__does_not_count_but_its_offer_does() -> None:
     policy, node, market = decided.POLICY, decided.NODE, decided.MARKET
     poor = replace(node, stake=0, state=replace(node.state, beat=0, busy=4, quarantine=decided.NOW * 2))
-    assert never_fits(decided.TERMS, policy, poor, market).name == "FITS"
+    assert never_fits(decided.TERMS, policy, able(poor, market), market).name == "FITS"
     dear = replace(decided.TERMS, ceiling=node.offer.ask - 1)
-    assert never_fits(dear, policy, node, market).name == "PRICE"
+    assert never_fits(dear, policy, able(node, market), market).name == "PRICE"
     # A lower price that is on its way counts already.
     cheaper = replace(node, offer=replace(node.offer, pending=True), next_ask=1, next_ask_at=decided.NOW + 600)
-    assert never_fits(dear, policy, cheaper, market).name == "FITS"
+    assert never_fits(dear, policy, able(cheaper, market), market).name == "FITS"
     big = replace(decided.TERMS, needs=replace(decided.TERMS.needs, disk_gib=101))
-    assert never_fits(big, policy, node, market).name == "DISK"
+    assert never_fits(big, policy, able(node, market), market).name == "DISK"
 
 
 def test_metrics__loop_that_turns__healthy_and_ready_apart() -> None:
@@ -330,12 +192,37 @@ def test_metrics__loop_silent_for_a_minute__neither() -> None:
 
 
 @pytest.mark.e2e
+def test_run__long_history__beats_while_it_is_read(
+    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A market of some months takes longer to read than a node may be silent: its leases would be reclaimed."""
+    monkeypatch.setattr("worker.shell.MEANWHILE_SECONDS", 0.1)
+    exchange.chain.rpc("anvil_mine", hex(200))
+    begun = exchange.market.node(scenario.node).state.beat
+    seen: list[int] = []
+    real = follow.Cursor.read
+
+    def slowly(self: follow.Cursor) -> follow.Tick:
+        """As a provider does that serves few blocks at once."""
+        self._span = 4
+        tick = real(self)
+        if tick.behind:
+            time.sleep(0.2)
+            seen.append(exchange.market.node(scenario.node).state.beat)
+        return tick
+
+    monkeypatch.setattr(follow.Cursor, "read", slowly)
+    with working(scenario):
+        wait(lambda: seen and seen[-1] >= begun + 4, "two more beats, before the history was read", 60)
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize("slow", ["letting go", "collecting"])
 def test_run__store_that_is_long_in_clearing__beats_go_on_and_a_stop_does_not_wait(
     slow: str, exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Letting go a pin hangs, or the folder's lock is held, as a disk of many files would keep the collector busy."""
-    monkeypatch.setattr("worker.shell.HOUSEKEEPING_SECONDS", 0.1)
+    monkeypatch.setattr("worker.upkeep.UPKEEP_SECONDS", 0.1)
     store, home, free, unpin = exchange.store, scenario.home / "state", threading.Event(), FolderStore.unpin
     gone = store.put_block(f"{scenario.name} {slow}".encode())
     path = store.root / "blocks" / gone.digest.hex()[:2] / gone.digest.hex()
@@ -357,10 +244,10 @@ def test_run__store_that_is_long_in_clearing__beats_go_on_and_a_stop_does_not_wa
     with open(store.root / "lock", "ab") as lock, ExitStack() as stack:
         fcntl.flock(lock, fcntl.LOCK_SH)
         running = stack.enter_context(working(scenario))
-        clearing = wait(lambda: running.worker._clearing, "the store is being cleared", 30)
+        clearing = wait(lambda: running.worker._upkeep._clearing, "the store is being cleared", 30)
         begun = exchange.market.node(scenario.node).state.beat
         wait(lambda: exchange.market.node(scenario.node).state.beat >= begun + 4, "two more beats", 30)
-        assert clearing.is_alive() and running.worker._clearing is clearing, "one at a time"
+        assert clearing.is_alive() and running.worker._upkeep._clearing is clearing, "one at a time"
         assert path.exists() and (gone in store.pins()) is (slow == "letting go")
         stack.close()  # joins the loop
         assert clearing.is_alive()
@@ -467,6 +354,13 @@ def test_run__drained__finishes_what_it_holds_and_ends(exchange: Exchange, scena
     scenario.assert_once(job)
     assert scenario.state(other) is State.OPEN
     assert state_of(scenario)["state"] == "drained"
+    given = ("--config", str(config), "--network", str(exchange.net.network_file))
+    books = run_hearth(exchange.user_home, "worker", "earnings", *given, "--json").json
+    spent = 10 * ETH - exchange.chain.balance(scenario.operator)
+    assert int(books["gas_wei"]) == spent > 0
+    assert int(books["profit"]) == int(books["income"]) - spent
+    said = run_hearth(exchange.user_home, "worker", "earnings", *given).out
+    assert "timed out       0" in said and "leases lost, since nothing was submitted in time" in said
     # Starting it again means to work again.
     with working(scenario):
         scenario.settled(other)
@@ -495,7 +389,7 @@ def test_run__job_that_cannot_be_run__is_given_back_with_its_reason(exchange: Ex
 @pytest.mark.parametrize("scenario", [{"turns": 40_000_000_000}], indirect=True)
 def test_run__cancelled_while_it_runs__is_closed_and_paid_for_its_time(exchange: Exchange, scenario: Scenario) -> None:
     job = scenario.post()
-    with working(scenario):
+    with structlog.testing.capture_logs() as logs, working(scenario):
         wait(scenario.sandboxes, "it runs")
         terms = exchange.market.terms_of(job).terms
         exchange.submitter.send(exchange.market.calls.cancel(terms, 0), key=f"cancel/{job.hex()}")
@@ -503,6 +397,9 @@ def test_run__cancelled_while_it_runs__is_closed_and_paid_for_its_time(exchange:
         wait(lambda: not scenario.sandboxes(), "the program is stopped")
     (closed,) = events_of(exchange, job, Closed)
     assert closed.pay > closed.fee > 0
+    begins = next(line for line in logs if line["event"] == "a worker begins")
+    assert (begins["version"], begins["node"], begins["runtimes"]) == (__version__, scenario.node, ["wasm"])
+    assert begins["offer"] == "1 x 0 GPU, 1 cores, 1 GiB RAM, 1 GiB disk at 0.0000036 ETH/h"
 
 
 @pytest.mark.e2e
@@ -541,21 +438,71 @@ def test_run__rpc_away_for_a_while__goes_on_where_it_was(exchange: Exchange, sce
 
 
 @pytest.mark.e2e
+def test_run__store_that_hangs_past_the_lease__is_given_back_in_time_and_costs_no_stake(
+    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Attack: a stranger's short job whose end takes longer than its lease; whatever hangs, the loop gives it back."""
+    hang = threading.Event()
+
+    def deaf(_self: FolderStore, *_args: object, **_more: object) -> object:
+        hang.wait(60)
+        raise StoreDown("it hung")
+
+    stake = exchange.market.node(scenario.node).stake
+    job = scenario.post(seconds=2)
+    monkeypatch.setattr(FolderStore, "add_path", deaf)
+    try:
+        with working(scenario):
+            wait(lambda: scenario.state(job) is not State.OPEN, "it is taken")
+            # After the deadline the chain takes no decline.
+            wait(lambda: events_of(exchange, job, Declined), "it is given back", 20)
+    finally:
+        hang.set()
+    assert exchange.market.node(scenario.node).stake == stake
+
+
+@pytest.mark.e2e
+def test_run__lease_that_is_lost__is_in_the_log_with_its_cost_and_how_far_it_had_come(
+    exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = Outbox.send
+
+    def silent(self: Outbox, action: Any) -> None:
+        if isinstance(action, SubmitResult | Decline):
+            raise ChainError("the base fee is above the cap", code="FEE_CAP", hint="hearth doctor")
+        send(self, action)
+
+    monkeypatch.setattr(Outbox, "send", silent)
+    stake = exchange.market.node(scenario.node).stake
+    job = scenario.post(seconds=2)
+    with structlog.testing.capture_logs() as logs, working(scenario):
+        wait(lambda: any(e.phase == "done" for e in scenario.entries()), "it ran")
+        wait(lambda: exchange.chain.head().timestamp >= scenario.unit(job).deadline_at, "its time is over")
+        (posted,) = events_of(exchange, job, JobPosted)
+        scenario.submitter.send(exchange.market.calls.reclaim(posted.terms, 0), key=f"reclaim/{job.hex()}")
+        wait(lambda: any(one["event"].startswith("lease lost") for one in logs), "the loss is in the log")
+    (told,) = [one for one in logs if one["event"].startswith("lease lost")]
+    assert told["attempt"] == f"{job.hex()}-0-1" and "its result was ready at" in told["why"], told
+    lost = stake - exchange.market.node(scenario.node).stake
+    assert lost > 0 and told["cost"] == format_amount(lost, asset_of(exchange.net.network))
+
+
+@pytest.mark.e2e
 def test_run__sends_fail_for_a_while__runs_what_it_holds_and_submits_later(
     exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fee spike must not keep a held lease from running."""
-    send = Worker._send
-    spike = threading.Event()
+    send = Outbox.send
+    spike, claimed = threading.Event(), threading.Event()
 
-    def dear(self: Worker, action: Any) -> None:
-        # The first beat goes out before the chain was read whole.
-        busy = self._chain is not None and self._chain.node.state.busy
-        if not isinstance(action, Claim) and busy and spike.is_set():
+    def dear(self: Outbox, action: Any) -> None:
+        if not isinstance(action, Claim) and claimed.is_set() and spike.is_set():
             raise ChainError("the base fee is above the cap", code="FEE_CAP", hint="hearth doctor")
         send(self, action)
+        if isinstance(action, Claim):
+            claimed.set()
 
-    monkeypatch.setattr(Worker, "_send", dear)
+    monkeypatch.setattr(Outbox, "send", dear)
     spike.set()
     job = scenario.post()
     with working(scenario) as running:
@@ -614,7 +561,7 @@ def test_run__operator_replaced__stops_with_the_reason(exchange: Exchange, scena
 def test_run__gas_money_gone__says_so_and_goes_on_when_it_is_back(
     exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("worker.shell.FUNDS_SECONDS", 3.0)
+    monkeypatch.setattr("worker.outbox.FUNDS_SECONDS", 3.0)
     job = scenario.post()
     exchange.chain.rpc("anvil_setBalance", scenario.operator, "0x0")
     with working(scenario):
@@ -662,19 +609,21 @@ def test_run__stake_below_the_minimum__says_how_much_is_missing_and_the_command_
         shown = hearth("status").out
         assert "pending" in shown and "waiting" in shown and "working" not in shown
         same = f"--network {exchange.net.network_file} --config {scenario.home / 'worker.toml'}"
-        assert f"  stake 0.00001 ETH short: hearth worker stake {same} 0.00001\n" in shown
+        assert (
+            f"stop it): hearth worker stake {same} 0.10001\n" in shown and "  stake 0.00001 ETH short (0.1 ETH" in shown
+        )
         doctor = hearth("doctor", "--json")
         row = next(row for row in doctor.json["checks"] if row["name"] == "stake")
         assert doctor.code == 3 and row["level"] == "FAIL" and "0.00001 ETH short" in row["detail"]
         (wait_for,) = [one for one in hearth("status", "--json").json["waits"] if one["reason"] == "stake"]
-        assert wait_for["next"] == row["fix"] == line["next"] == "hearth worker stake 0.00001"
+        assert wait_for["next"] == row["fix"] == line["next"] == "hearth worker stake 0.10001"
         password = ("--account", "owner", "--password-file", str(scenario.home / "password"))
         mended = hearth(*wait_for["next"].split()[2:], *password)
         assert mended.code == 0, mended.err
         wait(lambda: state_of(scenario).get("state") == "working", "it can work again")
         assert running.worker.metrics.registry.get_sample_value("hearth_worker_stake_short") == 0
         assert not any(one["reason"] == "stake" for one in hearth("status", "--json").json["waits"])
-        assert [line["stake"] for line in logs if line["event"] == "stake suffices"] == ["1 ETH"]
+        assert [line["stake"] for line in logs if line["event"] == "stake suffices"] == ["1.1 ETH"]
 
 
 # ---- refusals to start, each with nothing sent and nothing written to the chain ----
@@ -842,5 +791,9 @@ def test_run__disk_full_to_the_last_byte__starts_beats_says_so_and_works_again(
         beats()
         found = read_status(scenario.home / "state")
         assert found is not None and found["hold"] == "disk_full" and found["disk_free"] < found["disk_reserve"]
+        fill(home / "others")
+        wait(lambda: "cycle failed" in scenario.log(), "the room that was kept for its journals is taken too")
+        (home / "others").unlink()
+        beats()
         scenario.stop()
     assert "Traceback" not in scenario.log()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -28,9 +29,11 @@ from tests.worker.test_shell import events_of, working
 from tools import schemas
 from worker import settings
 from worker.build import build
-from worker.decide import ON_ITS_WAY, Reason
-from worker.shell import Look, read_mode, set_mode
-from worker.take import WORDS, Take, take
+from worker.decide import Reason
+from worker.mode import read_mode, set_mode
+from worker.shell import Look
+from worker.take import Take, take
+from worker.words import WORDS
 
 pytestmark = pytest.mark.e2e
 
@@ -226,19 +229,16 @@ def test_take__job_that_cannot_be_run__is_given_back_with_exit_1(exchange: Excha
 
 # ---- refused, with nothing sent ----
 
-ENDS_NO_ERRAND = {
-    *(Reason.PAUSED, Reason.DRAINING, Reason.AWAITS_TURN),  # an errand asks no mode, and looks at one job
-    *(Reason.RUNNING, Reason.STOPPING, Reason.NOTICE, Reason.LEASE_OVER, Reason.AWAITS_CONFIRMATIONS),  # it has it
-    *(Reason.TX_PENDING, Reason.LEADING),  # on its way
-    Reason.SPEC_UNREAD,  # the errand reads it
-}
-"""Reasons that are never why a unit is not taken by hand."""
+
+def test_words__each_reason__has_some_for_a_person() -> None:
+    assert set(WORDS) == {*Reason, *Gate} - {Gate.FITS}
+    assert all(WORDS.values())
 
 
-def test_take__each_reason__has_words_for_a_person_or_ends_no_errand() -> None:
-    assert set(Reason) - WORDS.keys() == ENDS_NO_ERRAND
-    assert set(Gate) - WORDS.keys() == {Gate.FITS}
-    assert ENDS_NO_ERRAND >= ON_ITS_WAY
+def test_pages__every_reason__is_in_the_list_of_worker_toml() -> None:
+    page = (ROOT / "docs" / "worker.toml.md").read_text(encoding="utf-8")
+    listed = page.split("\n## Why a job is not taken\n")[1].split("\n## ")[0]
+    assert set(re.findall(r"`([a-z_]+)`", listed)) == {reason.name.lower() for reason in WORDS}
 
 
 def test_take__data_that_is_nowhere__is_named_and_nothing_is_sent(scenario: Scenario) -> None:

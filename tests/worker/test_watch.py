@@ -14,11 +14,12 @@ from hearth.protocol import words
 from hearth.protocol.types import Best, Header, JobId, NodeId, Outcome, State, Terms, Unit
 from tests.kit.build import ADDRESSES
 from tests.kit.fake_chain import Event
+from tests.kit.nonsense import nonsense
 from tests.kit.scripted import ScriptedMarket
 from tests.worker import test_decide as decided
 from worker.decide import Target
-from worker.rows import PAGES
-from worker.watch import KEEP, PAID, Watcher
+from worker.rows import PAGES, never_fits
+from worker.watch import KEEP, MISREADS, PAID, Watcher
 
 JOBS, NODES = ADDRESSES["JobRegistry"], ADDRESSES["NodeRegistry"]
 ME = decided.ME
@@ -177,12 +178,12 @@ def small_pages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_pages")
-def test_read__arrays_that_never_fit__cost_no_call_and_own_leases_in_them_are_read(world: Scripted) -> None:
+def test_read__arrays_that_never_fit__cost_a_glance_and_own_leases_in_them_are_read(world: Scripted) -> None:
     """Profit: who posts arrays at the least price, for nodes other than this one, takes nothing of its time."""
     for _ in range(HOSTILE):
         world.array([decided.OPEN] * PAGE, ceiling=1)
     assert world.read() == {}
-    assert (world.asked("jobs"), world.asked("units"), world.asked("load")) == (0, 0, 0)
+    assert (world.asked("jobs"), world.asked("units"), world.asked("load")) == (1, 0, 0)
     # Taken while the node's offer still served it: also a process that knows nothing else must find it.
     mine = world.array([decided.OPEN] * 20 + [decided.RUNNING] + [decided.OPEN] * 20, ceiling=1)
     world.watcher = Watcher(world.market, ME)
@@ -190,6 +191,46 @@ def test_read__arrays_that_never_fit__cost_no_call_and_own_leases_in_them_are_re
     assert {job: [lease.index for lease in row.leases] for job, row in found.items()} == {mine: [20]}
     assert (world.asked("jobs"), world.asked("units"), world.asked("load")) == (1, 1, 0)
     assert found[mine].leases[0].unit == decided.RUNNING
+
+
+@pytest.mark.parametrize("after", ["restart", "same process"])
+def test_read__jobs_that_never_fit_and_are_over__are_forgotten_within_one_page_a_block(
+    world: Scripted, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    """Profit: who posts and cancels for the price of gas leaves no worker anything to keep or to look at."""
+    monkeypatch.setattr("worker.rows.GLANCE", 4)
+    looked: list[JobId] = []
+
+    def never(terms: Terms, *rest: Any) -> Any:
+        looked.append(world.market.job_id(terms))
+        return never_fits(terms, *rest)
+
+    monkeypatch.setattr("worker.watch.never_fits", never)
+    cancelled = words.pack_unit(replace(decided.OPEN, state=State.CANCELLED))
+    closed = words.pack_header(Header(opened=decided.NOW, closed=True))
+    late = world.chain.head().timestamp + 40
+    kinds = [({}, cancelled), ({"units": 9}, closed), ({}, 0), ({"deadline": late}, words.pack_unit(decided.OPEN))]
+    still = words.pack_unit(decided.OPEN)
+    posted = {}
+    for salt, (changes, word) in enumerate([*kinds * 3, ({}, still)]):
+        job, event = world.post(replace(decided.TERMS, ceiling=1, salt=salt, **changes))
+        posted[job] = word
+        world.words[job] = still if word != closed else words.pack_header(Header(opened=decided.NOW))
+        world.chain.mine([event])
+    world.read()
+    assert len(world.watcher.never_read()) == len(looked) == len(posted)
+    world.words |= {job: word for job, word in posted.items() if word}
+    world.words = {job: word for job, word in world.words.items() if posted[job]}
+    if after == "restart":
+        world.watcher = Watcher(world.market, ME)
+    looked.clear()
+    for _ in range(KEEP + 60):
+        world.chain.mine()
+        world.read()
+        assert (world.asked("jobs"), world.asked("units"), world.asked("load")) == (1, 0, 0)
+    (left,) = world.watcher.rows
+    assert posted[left] == still and left in world.watcher.never_read()
+    assert len(looked) == (len(posted) if after == "restart" else 0), "each is judged once by one offer"
 
 
 @pytest.mark.usefixtures("small_pages")
@@ -534,6 +575,31 @@ def test_read__unit_denied_of_a_job_that_is_shown__is_the_providers_fault(world:
     with pytest.raises(ChainError) as said:
         world.watcher.read(head, decided.NODE)
     assert (said.value.code, said.value.retryable) == ("RPC_LIES", True)
+
+
+def test_sync__nonsense_under_the_registrys_own_events__stops_nothing(world: Scripted) -> None:
+    """H1: whatever stands in a log, the next lease of this node is seen."""
+    job, posted = world.post(decided.TERMS)
+    world.words[job] = words.pack_unit(decided.OPEN)
+    started = world.event(Started, job, decided.RUNNING, 0)
+    world.chain.mine([posted])
+    assert job in world.read()
+    real = [(list(one.topics), one.data) for one in (posted, started)]
+    failed = 0
+    for topics, data in nonsense(job, real, seed=2):
+        world.chain.mine([Event(JOBS, tuple(topics), data)])
+        for _ in range(MISREADS):
+            try:
+                world.read()
+            except ChainError as error:
+                assert (error.code, error.retryable) == ("RPC_BROKEN", True)
+                failed += 1
+    assert failed == MISREADS - 1, "once it is asked for again, then stepped over"
+    world.words[job] = words.pack_unit(decided.RUNNING)
+    world.chain.mine([started, world.event(Started, job, decided.RUNNING, 0, index=7)])
+    (lease,) = world.read()[job].leases
+    assert lease.unit.node == ME
+    assert world.watcher.rows[job].leases == {0}, "a job of one unit has no eighth"
 
 
 def test_sync__logs_held_back_at_first__is_an_error_and_later_is_not(

@@ -92,24 +92,26 @@ def _start(name: str, dockerd: str, driver: str, registry: str, config: dict[str
     (folder / "pid").unlink(missing_ok=True)
     (folder / "daemon.json").write_text(json.dumps(config) + "\n")
     host = f"unix://{socket_path}"
-    process = spawn(
-        name,
-        [
-            dockerd,
-            f"--config-file={folder / 'daemon.json'}",
-            f"--storage-driver={driver}",
-            f"--data-root={folder / driver}",
-            f"--exec-root={folder / 'exec'}",
-            f"--pidfile={folder / 'pid'}",
-            f"--host={host}",
-            f"--insecure-registry={registry}",
-            "--bridge=none",
-            "--iptables=false",
-            "--ip6tables=false",
-        ],
-    )
+    process = spawn(name, command(dockerd, folder, host, driver, registry))
     wait_for(name, process, lambda: answers(host), 60.0)
     return process, host
+
+
+def command(dockerd: str, folder: Path, host: str, driver: str, registry: str) -> list[str]:
+    """Return what starts an engine with its state below `folder`, which holds its daemon.json, and no network."""
+    return [
+        dockerd,
+        f"--config-file={folder / 'daemon.json'}",
+        f"--storage-driver={driver}",
+        f"--data-root={folder / driver}",
+        f"--exec-root={folder / 'exec'}",
+        f"--pidfile={folder / 'pid'}",
+        f"--host={host}",
+        f"--insecure-registry={registry}",
+        "--bridge=none",
+        "--iptables=false",
+        "--ip6tables=false",
+    ]
 
 
 def _own(name: str, registry: str, config: dict[str, object]) -> tuple[Process, str]:
@@ -154,9 +156,13 @@ def start_userns(registry: str) -> Service:
 
 def clean_up() -> None:
     """Unmount what stopped engines may have left mounted, and remove their folders."""
-    folders = [state_folder(name) for name in ("docker", "userns")]
+    for name in ("docker", "userns"):
+        remove(state_folder(name))
+
+
+def remove(folder: Path) -> None:
+    """Unmount what a stopped engine may have left mounted below its folder, and remove that."""
     mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
-    for point in sorted((m for m in mounts if m.startswith(tuple(f"{path}/" for path in folders))), reverse=True):
+    for point in sorted((m for m in mounts if m.startswith(f"{folder}/")), reverse=True):
         subprocess.run(["umount", "--lazy", point], check=False, capture_output=True)
-    for path in folders:
-        shutil.rmtree(path, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)

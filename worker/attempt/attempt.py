@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import structlog
+
 from hearth.base.errors import UnsafePath
 from hearth.protocol.types import NodeId
 from hearth.storage.stores import Store
@@ -24,6 +26,8 @@ from worker.attempt.task import Bounds, Task
 from worker.attempt.underway import Running, Underway
 from worker.journal import AttemptJournal, Moment
 from worker.runtimes.base import RunRequest, RunResult, RunStatus, Runtime, check_outputs
+
+log = structlog.get_logger("worker.attempt")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,25 +82,31 @@ class Attempt:
                 outputs = kept.result.get("outputs") or {}
                 self._underway.await_room(int(outputs.get("size", 0)), until, work)
             work.phase, work.takes_room = "uploading", means.stores_here
-            pins = upload.upload(kept, folder, means.store, until=until, stop=work.stop)
+            pins = upload.upload(kept, folder, means.store, until=until, stop=work.stop, tell=self._tell)
             self._underway.when_room(lambda: folder.write_pins(pins), until, work)
         work.takes_room = False
         means.journal.reach(task.key, Moment.PINNED)
         return kept
 
+    def _tell(self, refusal: str) -> None:
+        """Say once why the store takes no result."""
+        if refusal and not self._work.refusal:
+            log.warning("the store does not take a result", attempt=str(self._task.key), why=refusal)
+        self._work.refusal = refusal
+
     def _run_unit(self, *, until: float, last: float) -> Kept:
         """Fetch into an empty folder and run, until a time of `time.monotonic`, and judge, until the `last`; nothing is
         stored yet."""
         means, task, work, folder = self._means, self._task, self._work, self._folder
-        # Half of the run's time must be left when the data is here.
-        fetch = Fetch(means.store, work, until - task.terms.max_seconds / 2, work.stop, means.bounds)
+        begin = until - sandbox.least_seconds(task)
+        fetch = Fetch(means.store, work, begin, work.stop, means.bounds)
         spec = fetch.spec(task.terms, means.tiers)
         self._underway.await_room(spec.download_bytes, fetch.until, work)
         work.takes_room = True
         means.folders.lend_volume(folder)
         fetch.data(spec, folder)
         means.journal.reach(task.key, Moment.FETCHED, f"{work.done} bytes")
-        runtime = sandbox.prepare(spec, folder, means.runtimes, until=until, progress=work, stop=work.stop)
+        runtime = sandbox.prepare(spec, folder, means.runtimes, until=begin, progress=work, stop=work.stop)
         with means.gpus.lent(spec.resources.gpus) as gpus:
             request = sandbox.request_for(task, spec, folder, label=means.label, gpus=gpus, until=until)
             began = time.time()
@@ -116,7 +126,7 @@ class Attempt:
             logs=logs,
             began=began,
             ended=ended,
-            kept_until=ended + means.keep_seconds,
+            kept_until=means.journal.clock() + means.keep_seconds,
             machine=means.machine,
         )
 

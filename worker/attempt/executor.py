@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Final
 
 import structlog
 
@@ -26,12 +27,15 @@ from worker.attempt.folder import Folders
 from worker.attempt.results import Kept
 from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Refused, Stopped, Task
 from worker.attempt.underway import Running, Underway
-from worker.decide import LeaseKey
+from worker.decide import MAX_TRIES, LeaseKey
 from worker.disk import Disk
 from worker.journal import Phase
 from worker.runtimes.base import Runtime
 
 log = structlog.get_logger("worker.attempt")
+
+RECOVER_SECONDS: Final = 5.0
+"""For all that a store is asked at a start."""
 
 
 class Executor:
@@ -69,22 +73,37 @@ class Executor:
         """
         done = make_room(self._folders, self._means.runtimes, self._means.label)
         known: set[str] = set()
+        lost = self._find_lost()
         for entry in self._journal.entries():
             known.add(str(entry.key))
             if entry.phase is Phase.WORKING:
                 self._journal.finish(entry.key, Phase.BROKEN, detail="the worker stopped while it ran")
                 done.append(f"{entry.key} was at {entry.moment.value}")
-            elif entry.phase is Phase.DONE and not self._has_result(entry.result):
+            elif entry.key in lost:
                 self._journal.finish(entry.key, Phase.BROKEN, detail="the store lost the result")
                 done.append(f"{entry.key} lost its result")
         return done + [f"removed {name}" for name in self._folders.remove_others(known)]
 
-    def _has_result(self, digest: bytes) -> bool:
-        """Say whether the store has a result; one that is down now is believed to have it."""
-        try:
-            return self._store.has(canonical.cid_of_digest(digest))
-        except StorageError:
-            return True
+    def _find_lost(self) -> set[LeaseKey]:
+        """Return the finished attempts whose result the store does not have.
+
+        A store that is down is believed to have it, and so is one that has not answered after RECOVER_SECONDS: until a
+        worker has recovered it does not beat.
+        """
+        lost: set[LeaseKey] = set()
+        done = self._journal.entries(Phase.DONE)
+
+        def ask() -> None:
+            for entry in done:
+                with suppress(StorageError):
+                    if not self._store.has(canonical.cid_of_digest(entry.result)):
+                        lost.add(entry.key)
+
+        asking = threading.Thread(target=ask, name="recover", daemon=True)
+        with suppress(RuntimeError):  # the machine gives no thread now
+            asking.start()
+            asking.join(RECOVER_SECONDS)
+        return set(lost)
 
     def start(self, task: Task) -> None:
         """Start an attempt in a thread; one that runs already is left alone."""
@@ -119,19 +138,26 @@ class Executor:
         self._folders.of(key).drop_data()
 
     def sweep(self, before: float) -> int:
-        """Forget attempts that ended before a local unix time, with their files and pins; return how many.
+        """Forget attempts that ended before a second of the journal's, with files and pins; return how many had any.
 
-        The journal forgets them last: where the process ends before, the next one lets go what is left.
+        The journal forgets them last: where the process ends before, the next one lets go what is left. One whose store
+        is down keeps its folder, and the journal it and those after it, until the store has let go what it kept.
         """
+        gone = 0
+        forgotten = before
         for entry in self._journal.entries(Phase.ENDED):
             if entry.changed >= before:
                 break
             folder = self._folders.of(entry.key)
-            for pin in folder.read_pins():
-                if not self._folders.pinned_elsewhere(pin, folder):
-                    upload.release(pin, self._store)
-            folder.remove()
-        return len(self._journal.forget(before))
+            pins = folder.read_pins()
+            own = [pin for pin in pins if not self._folders.pinned_elsewhere(pin, folder)]
+            if all(upload.release(pin, self._store) for pin in own):
+                folder.remove()
+                gone += bool(pins)
+            else:
+                forgotten = min(forgotten, entry.changed)
+        self._journal.forget(forgotten)
+        return gone
 
     def allow(self, bounds: Bounds, keep_seconds: int) -> None:
         """Let attempts that begin from now on bring and leave this much, and keep results that long."""
@@ -183,6 +209,7 @@ class Executor:
             if work.starved:
                 self._break(task, work, work.why)
             else:
+                self.broken += bool(work.refusal)
                 self._note(lambda: self._journal.end(key, work.why or "stopped"))
                 self._folders.of(key).drop_data()
         except Refused as refused:
@@ -230,8 +257,7 @@ class Executor:
         self._note(
             lambda: self._journal.finish(key, Phase.REFUSED, outcome=outcome, report=digest, detail=detail),
         )
-        with self._lock:
-            self._given_back[key.job] = why
+        self._leave_alone(task, why)
 
     def _break(self, task: Task, work: Running, why: str) -> None:
         """Note that this machine failed, after a pause that lets an engine or a store come back. A result stays, since
@@ -242,6 +268,13 @@ class Executor:
             folder.drop_data()
         work.stop.wait(min(30.0, 2.0**task.tries))
         self._note(lambda: self._journal.finish(task.key, Phase.BROKEN, detail=why))
+        if task.tries >= MAX_TRIES:
+            self._leave_alone(task, f"{MAX_TRIES} tries failed here: {why}")
+
+    def _leave_alone(self, task: Task, why: str) -> None:
+        """Let no other unit of the job be taken for a while: it would end here as this one did."""
+        with self._lock:
+            self._given_back[task.key.job] = why
 
 
 def make_room(folders: Folders, runtimes: Mapping[str, Runtime], label: str) -> list[str]:

@@ -172,9 +172,9 @@ def report_document(
 ) -> dict[str, Any]:
     """Return what is true of one attempt only.
 
-    `began` and `ended` are Unix seconds of the worker's clock, as is `kept_until`, before which it does not delete the
-    outputs; `used` the fuel seconds that were billed (0 otherwise), `logs` the stored folder with stdout and stderr,
-    `machine` facts without floats.
+    `began` and `ended` are Unix seconds of the worker's clock, `kept_until` is the chain's second before which it does
+    not delete the outputs; `used` the fuel seconds that were billed (0 otherwise), `logs` the stored folder with stdout
+    and stderr, `machine` facts without floats.
     """
     return {
         "version": VERSION,

@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Final
 
 from hearth.protocol.types import Billing, Outcome
 from hearth.spec import FUEL_PER_SECOND, ResolvedSpec
@@ -17,6 +19,9 @@ from worker.attempt.folder import Folder
 from worker.attempt.results import OUTCOMES
 from worker.attempt.task import Broken, Progress, Refused, Stopped, Task
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, Runtime, SandboxLimits
+
+MAY_LACK: Final = 10
+"""Seconds that a run may lack of those that its terms pay for, where a tenth of them is less."""
 
 
 class GpuPool:
@@ -78,17 +83,37 @@ def prepare(
     return runtime
 
 
+def fair_seconds(paid: int) -> int:
+    """Return how many of the seconds that its terms pay for a run must have had for its time-out to be a result.
+
+    What it may lack is a tenth of them or ten seconds, whichever is more, and never more than half.
+    """
+    return paid - max(paid // 10, min(paid // 2, MAY_LACK))
+
+
+def least_seconds(task: Task) -> int:
+    """Return how many seconds must be left for a run of this task to be begun.
+
+    Where the job's data or module brings the delay, as many as make it a result, however it ends: else one that never
+    ends would hold its slot to the end of the lease, unpaid. Where this machine was late itself, it takes its chance.
+    """
+    paid = task.terms.max_seconds
+    late = task.tries > 1 or task.seconds - task.margin < paid
+    return 1 if late else fair_seconds(paid)
+
+
 def request_for(
     task: Task, spec: ResolvedSpec, folder: Folder, *, label: str, gpus: tuple[str, ...], until: float
 ) -> RunRequest:
     """Return the run of a task: what the spec asks, for the seconds paid or those left until a time, if fewer.
 
-    `label` starts the sandbox's name. Raises Refused where no whole second is left.
+    `label` starts the sandbox's name. Raises Refused where fewer are left than a run must have.
     """
     key, terms = task.key, task.terms
-    seconds = int(min(terms.max_seconds, until - time.monotonic()))
-    if seconds < 1:
-        raise Refused(Outcome.BAD_INPUT, "the inputs came too late to run")
+    seconds, least = int(min(terms.max_seconds, until - time.monotonic())), least_seconds(task)
+    if seconds < least:
+        left = f"{max(0, seconds)} of {terms.max_seconds} s are left, and a run has {least} at least"
+        raise Refused(Outcome.BAD_INPUT, f"the inputs came too late to run: {left}")
     return RunRequest(
         unit=f"{label}{key.job.hex()[:12]}-{key.index}-{key.attempts}",
         command=tuple(spec.command),
@@ -113,6 +138,7 @@ def request_for(
         # The same for every attempt and node, so that a seeded program gives the same result everywhere.
         seed=hashlib.sha256(b"hearth seed" + terms.spec + key.index.to_bytes(4, "big")).digest(),
         until=until,
+        least_seconds=least,
     )
 
 
@@ -133,7 +159,10 @@ def run(
     outcome = OUTCOMES[result.status]
     if not outcome.is_result:
         raise Refused(outcome, result.detail)
-    if outcome is Outcome.TIMEOUT and seconds < paid_seconds and result.status is RunStatus.TIMEOUT:
-        # It had less than it paid for; calling that the program's time-out would be a lie.
-        raise Refused(Outcome.BAD_INPUT, f"the inputs came late: {seconds} of {paid_seconds} s were left")
+    if result.status is RunStatus.TIMEOUT and seconds < paid_seconds:
+        late = f"it began late, and {seconds} of {paid_seconds} s were left"
+        if seconds < fair_seconds(paid_seconds):
+            # Calling that the program's time-out would be a lie.
+            raise Refused(Outcome.BAD_INPUT, late)
+        return replace(result, detail=f"{result.detail}: {late}")
     return result

@@ -40,6 +40,8 @@ class Running(Progress):
     """Whether it may take room on the home's disk now: it fetches, runs without a volume, or stores."""
     starved: bool = False
     """Whether it was stopped for the room that it takes."""
+    refusal: str = ""
+    """Why the store took no result when it was asked last, empty where it takes one."""
     thread: threading.Thread | None = None
 
 

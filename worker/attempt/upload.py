@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable
 
 from hearth.base.errors import StorageError
 from hearth.storage import canonical
@@ -19,15 +19,21 @@ from worker.attempt.results import Kept
 from worker.attempt.task import RETRY_SECONDS, Broken, Stopped, watched
 
 
-def upload(kept: Kept, folder: Folder, store: Store, *, until: float, stop: threading.Event) -> list[str]:
+def upload(
+    kept: Kept, folder: Folder, store: Store, *, until: float, stop: threading.Event, tell: Callable[[str], None]
+) -> list[str]:
     """Store outputs, logs and documents and return their CIDs; a store that is down is asked again until a time.
 
+    `tell` hears why the store takes nothing, at each try, and "" once it has taken everything.
     Raises StorageError where it stays down or refuses, Broken where disk or store changed the data, TooLate, Stopped.
     """
     while True:
         try:
-            return _upload(kept, folder, store, watched(stop, until))
+            pins = _upload(kept, folder, store, watched(stop, until))
+            tell("")
+            return pins
         except StorageError as error:
+            tell(error.message)
             if not error.retryable or time.monotonic() >= until:
                 raise
         if stop.wait(RETRY_SECONDS):
@@ -59,7 +65,10 @@ def is_stored(pins: list[str], store: Store) -> bool:
     return bool(pins)
 
 
-def release(pin: str, store: Store) -> None:
-    """Let stored data go; a store that is down keeps it."""
-    with suppress(StorageError):
+def release(pin: str, store: Store) -> bool:
+    """Let stored data go; False where a store is down, keeps it, and has to be asked again."""
+    try:
         store.unpin(cids.parse(pin))
+    except StorageError as error:
+        return not error.retryable
+    return True

@@ -41,6 +41,7 @@ from worker.decide.snapshot import (
     BEATS_ON,
     ENGAGING,
     HELD,
+    MAX_TRIES,
     OURS,
     Config,
     Execution,
@@ -59,6 +60,7 @@ from worker.decide.snapshot import (
 __all__ = [
     "ENGAGING",
     "HELD",
+    "MAX_TRIES",
     "OURS",
     "Abort",
     "Ack",

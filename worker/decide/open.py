@@ -153,10 +153,6 @@ def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, ro
     if where in room.flying or job.id in room.flying_jobs:
         return Skip(*where, Reason.TX_PENDING)
     bond = formulas.bond(job.terms, on.policy)
-    if on.leading and now < unit.window_end:
-        # The slot that an ack will need is kept free: nothing else may promise it meanwhile.
-        room.engage(bond, job.id)
-        return Skip(*where, Reason.LEADING, f"the window ends at {unit.window_end}")
     claim = not on.leading and formulas.claimable(job.terms, on.policy, unit, now)
     if job.header is not None and job.header.closed and not on.leading:
         return Skip(*where, Reason.ARRAY_CLOSED)
@@ -182,6 +178,10 @@ def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, ro
     if not (on.leading or claim):
         return _propose(snapshot, config, now, on, room, worth)
     room.engage(bond, job.id)
+    if on.leading and now < unit.window_end:
+        # The slot that an ack will need is kept free, so that nothing else may promise it meanwhile: only for what
+        # would be acked, since anybody may propose this node for anything.
+        return Skip(*where, Reason.LEADING, f"the window ends at {unit.window_end}")
     if on.leading:
         return Ack(*where, unit.attempts, bond, worth=worth)
     # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.

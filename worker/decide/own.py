@@ -112,13 +112,16 @@ def _advance(
     unit = lease.unit
     if now >= unit.deadline_at:
         if execution is not None and execution.stage == Stage.WORKING:
-            return Abort(key, "the time to submit is over")
+            cancelled = unit.state == State.CLOSING
+            return Abort(key, "the submitter cancelled it" if cancelled else "the time to submit is over")
         if unit.state == State.CLOSING:
             return _close(snapshot, config, now, job, lease)
         return Skip(key.job, key.index, Reason.LEASE_OVER)
     if execution is None:
         return _start(snapshot, config, key, lease, 1)
     match execution.stage:
+        case Stage.WORKING if unit.state == State.RUNNING and now >= _late_at(job, unit, config):
+            return Decline(key, execution.report, Outcome.BAD_INPUT)
         case Stage.WORKING:
             return Skip(key.job, key.index, Reason.RUNNING)
         case Stage.DONE:
@@ -130,6 +133,16 @@ def _advance(
         case _:
             # The machine cannot run it: giving it back now serves everybody better than a reclaim later.
             return Decline(key, execution.report, Outcome.IMAGE_MISSING)
+
+
+def _late_at(job: Job, unit: Unit, config: Config) -> float:
+    """Return when a lease must be given back, whatever its attempt waits for, for that to be mined in time.
+
+    The last second that counts is the one before the deadline. The time that was bought is never cut: the grace is
+    beyond it.
+    """
+    grace = formulas.grace(job.terms, words.unpack_policy(job.terms.policy))
+    return unit.deadline_at - 1 - min(config.lead, grace)
 
 
 def _close(snapshot: Snapshot, config: Config, now: int, job: Job, lease: Lease) -> Action | Skip:

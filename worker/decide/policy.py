@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from hearth.protocol import formulas
+from hearth.protocol import formulas, words
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import RATE_SCALE, ZERO_ADDRESS, Terms, TermsFlag
 from hearth.protocol.units import format_duration, format_size, show_amount, show_rate
@@ -46,6 +46,10 @@ def _too_long_or_cheap(terms: Terms, config: Config, rate: int) -> Refusal | Non
     if seconds > config.max_seconds:
         most = format_duration(config.max_seconds)
         return Reason.TOO_LONG, f"it may run for {format_duration(seconds)}, and accept.max_runtime is {most}"
+    slack = formulas.grace(terms, words.unpack_policy(terms.policy))
+    if slack < config.lead:
+        late = f"this machine's transactions take {config.lead:.1f} s"
+        return Reason.TOO_TIGHT, f"its lease has {slack} s beyond the run, and {late}"
     if rate < config.min_rate:
         asked, least = show_rate(rate, config.asset), show_rate(config.min_rate, config.asset)
         return Reason.RATE_BELOW_MINIMUM, f"the node asks {asked}, and accept.min_price is {least}"

@@ -16,6 +16,8 @@ HELD: Final = frozenset({State.RUNNING, State.CLOSING})
 """The states in which a lease occupies a slot of its node."""
 OURS: Final = HELD | {State.SUBMITTED}
 """The states in which a lease still belongs to its node."""
+MAX_TRIES: Final = 3
+"""After so many failures of this machine a unit is given back."""
 
 
 class Reason(StrEnum):
@@ -38,6 +40,7 @@ class Reason(StrEnum):
     NO_GPU_ASKED = "no_gpu_asked"
     UNPROFITABLE = "unprofitable"
     TOO_LONG = "too_long"
+    TOO_TIGHT = "too_tight"
     NOT_SUPPORTED = "not_supported"
     VERIFIER_UNKNOWN = "verifier_unknown"
     SPEC_UNREAD = "spec_unread"
@@ -217,6 +220,8 @@ class Config:
     docker.registries. `submitters` None takes anybody's jobs. `min_pay` is the least that a unit's whole time must pay.
     `withdraw_at` 0 never withdraws. `asset` is what reasons are worded in.
 
+    `lead` is how many seconds before a deadline this machine must send to be mined in time.
+
     A unit may lose `max_loss` by the gas of taking, submitting and settling it, None for any loss; `gas_price` is wei
     per gas now, `coin_price` base units for one native coin (10**18 wei), 0 where nobody said.
     """
@@ -243,7 +248,8 @@ class Config:
     propose: bool = True
     propose_after: int = 0
     settle_after: int = 0
-    max_tries: int = 3
+    max_tries: int = MAX_TRIES
+    lead: float = 0.0
     withdraw_at: int = 0
     runtimes: frozenset[str] = frozenset(RUNTIMES)
     max_loss: int | None = None

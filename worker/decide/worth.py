@@ -9,14 +9,9 @@ Source: docs/decisions/0041-what-runs-has-paid-nothing.md.
 
 from __future__ import annotations
 
-from typing import Final
-
 from hearth.protocol import formulas
-from hearth.protocol.types import RATE_SCALE, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.types import COIN, RATE_SCALE, NodeId, Policy, State, Terms, Unit
 from worker.decide.snapshot import Config, Job
-
-COIN: Final = 10**18
-"""Wei in one native coin."""
 
 
 def expected_pay(job: Job, policy: Policy, node: NodeId, rate: int, unpaid: int) -> int:

@@ -105,7 +105,8 @@ class RunRequest:
     `out_dir` writable as /out. `seed` feeds the guest's random numbers, `index` of `units` becomes HEARTH_UNIT and
     HEARTH_UNITS. `volume` is the file system that `out_dir` has to itself, None where it lies among others' files.
     `until` is a time of `time.monotonic`: what is not over by then, compiling a wasm module included, is
-    ended, so that the lease can still be given back.
+    ended, so that the lease can still be given back. A run that has not begun when fewer than `least_seconds` are left
+    until then is not begun.
     """
 
     unit: str
@@ -124,6 +125,7 @@ class RunRequest:
     units: int = 1
     seed: bytes = bytes(32)
     until: float = math.inf
+    least_seconds: int = 1
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ def wasm_no_room(memory_bytes: int, engine_bytes: int) -> str:
 
 
 def wasm_late(left: float, seconds: int) -> str:
-    """Return why a wasm run that had only `left` of its `seconds` is given back."""
+    """Return why a wasm run that would have only `left` of its `seconds` is given back."""
     return f"compiling the module took too long: {max(0.0, left):.1f} of {seconds} s were left for its run"
 
 

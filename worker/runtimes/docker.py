@@ -14,8 +14,9 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,12 @@ NO_PLACE = (
     "/tmp must be folders in it, or absent, and its command the path of a program"
 )
 ENGINE_SECONDS = 60
+EVENTS_SECONDS = 2
+"""How long an engine is asked for a death that it has not told of."""
+LEFT_SECONDS = 1.0
+"""How long after an engine failed it is asked again to end what it left; twice as long after each try that fails."""
+LEFT_MOST_SECONDS = 30.0
+STOPPED = "the container was stopped from outside: its engine was restarted, or somebody ended it"
 GVISOR_LOADS = "creating process: failed to load"
 
 
@@ -79,6 +86,8 @@ class DockerRuntime:
         self._runtime = runtime
         self.image_rules = images
         self._images = Images(images)
+        # Units that the engine could not end; a lock of one is held while its containers are ended.
+        self._left: dict[str, threading.Lock] = {}
 
     def available(self) -> tuple[bool, str]:
         """Say whether an engine answers and has the runtime; the reason is its version when it does."""
@@ -136,8 +145,55 @@ class DockerRuntime:
         if wrong:
             return RunResult(RunStatus.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
         with self._images.held("@".join(parsed)):
-            problem = self.prepare("@".join(parsed), request.until, cancel)
+            named, until = "@".join(parsed), request.until - request.least_seconds
+            problem = self.prepare(named, until, cancel) or self._end_earlier(request.unit)
             return problem or self._run(request, env, cancel, on_log)
+
+    def _end_earlier(self, unit: str) -> RunResult | None:
+        """End what an earlier try of a unit left, and what other units did; a result says why that cannot be.
+
+        An engine that went away took its answers with it, and perhaps not its containers.
+        """
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
+        try:
+            self._end_left(unit, self._left.get(unit))
+            for other, lock in list(self._left.items()):
+                self._end_left(other, lock)
+        except (DockerException, RequestException, Unreclaimed, OSError) as failed:
+            return _broken("the engine could not end an earlier try", failed)
+        return None
+
+    def _end_left(self, unit: str, lock: threading.Lock | None) -> None:
+        """End a unit's containers; with a lock, unless it was done since, for then they are those of a later try."""
+        with lock or nullcontext():
+            if lock is not None and self._left.get(unit) is not lock:
+                return
+            with self._connect() as api:
+                for left in _of_units(api, f"{LABEL}={unit}"):
+                    _take_back(api, left)
+            self._left.pop(unit, None)
+
+    def _end_later(self, unit: str) -> None:
+        """End a unit that the engine could not end as soon as it can: nobody pays for what it holds meanwhile."""
+        if unit in self._left:
+            return
+        lock = self._left[unit] = threading.Lock()
+        thread = threading.Thread(target=self._keep_ending, args=(unit, lock), name=f"ending {unit}", daemon=True)
+        with suppress(RuntimeError):  # the machine gives no thread now: the next unit that runs ends it
+            thread.start()
+
+    def _keep_ending(self, unit: str, lock: threading.Lock) -> None:
+        from docker.errors import DockerException
+        from requests.exceptions import RequestException
+
+        pause = LEFT_SECONDS
+        while self._left.get(unit) is lock:
+            time.sleep(pause)
+            pause = min(LEFT_MOST_SECONDS, 2 * pause)
+            with suppress(DockerException, RequestException, Unreclaimed, OSError):
+                self._end_left(unit, lock)
 
     def run_archive(self, archive: bytes, request: RunRequest) -> RunResult:
         """Run a unit in an image made of a tar archive, with every flag of a pulled one, and remove the image.
@@ -173,7 +229,11 @@ class DockerRuntime:
                 if request.gpus and engine_major(version) < CDI_ENGINE_MAJOR:
                     return RunResult(RunStatus.BROKEN, no_cdi(version))
                 run = _Run(api, request, env, cancel, on_log, cpus=int(info["NCPU"]), runtime=runtime)
-                result = run.to_end()
+                try:
+                    result = run.to_end()
+                except (DockerException, RequestException, Unreclaimed):
+                    self._end_later(request.unit)
+                    raise
         except (DockerException, RequestException) as failed:
             return _broken("the engine failed", failed)
         except Unreclaimed as failed:
@@ -197,13 +257,7 @@ class DockerRuntime:
 
         try:
             with self._connect() as api:
-                found = [
-                    each
-                    for each in api.containers(all=True, filters={"label": LABEL})
-                    if each["Labels"].get(LABEL, "").startswith(prefix)
-                ]
-                # A janitor's container first: nobody waits for it any more.
-                found.sort(key=lambda each: JANITOR_LABEL not in each["Labels"])
+                found = [each for each in _of_units(api, LABEL) if each["Labels"][LABEL].startswith(prefix)]
                 return sum(_clear(api, each) for each in found)
         except (DockerException, RequestException) as failed:
             log.warning("containers of an earlier process may be left", engine=_first_line(failed))
@@ -270,7 +324,7 @@ class _Run:
         share_inputs((request.job_dir, request.in_dir))
         lend_output(request.out_dir)
         facts = api.inspect_image(request.image)
-        volumes = tuple(sorted(facts["Config"].get("Volumes") or {}))
+        volumes = tuple(sorted((facts.get("Config") or {}).get("Volumes") or {}))
         config = container_config(
             request,
             self._env,
@@ -296,6 +350,9 @@ class _Run:
                 stopped = self._watch(container, began)
                 reader.join(ENGINE_SECONDS)
                 result = name_end(api.inspect_container(container)["State"], stopped, request)
+                if stopped is None and not _ended_by_itself(api, container):
+                    log.warning("a container was stopped from outside", unit=request.unit, state=result.detail)
+                    result = RunResult(RunStatus.BROKEN, STOPPED)
         finally:
             wiped = _end(api, container, request.out_dir, request.unit)
         if wiped and result.ok:
@@ -346,6 +403,20 @@ class _Run:
         return None
 
 
+def _ended_by_itself(api: Any, container: str) -> bool:
+    """Say whether the engine saw a container die before anybody killed it.
+
+    An engine that is stopped ends its containers, and one that comes back after a crash those that live on. What that
+    makes of a program looks like an end of its own: exit status 137, or 0 where it obeys. But an engine forgets what it
+    saw when it ends, and notes a kill before the death.
+    """
+    now = datetime.fromisoformat(api.info()["SystemTime"]).timestamp()
+    wanted = {"container": container, "event": ["kill", "die"]}
+    with closing(api.events(since=0, until=int(now) + EVENTS_SECONDS, filters=wanted, decode=True)) as events:
+        first: Mapping[str, Any] = next(iter(events), {})
+    return first.get("Action") == "die"
+
+
 def _kill(api: Any, container: str) -> None:
     """Kill a container and wait for its end; one that has ended or was never started is left as it is."""
     from docker.errors import APIError
@@ -374,19 +445,37 @@ def _end(api: Any, container: str, output: Path | None, unit: str) -> str:
     return emptied
 
 
+def _of_units(api: Any, label: str) -> list[Mapping[str, Any]]:
+    """List containers with a label of ours; a janitor's come first: nobody waits for them any more."""
+    found: list[Mapping[str, Any]] = api.containers(all=True, filters={"label": label})
+    return sorted(found, key=lambda each: not _is_janitor(each))
+
+
+def _is_janitor(found: Mapping[str, Any]) -> bool:
+    """Say whether a container from the engine's list is a janitor; an image's own label says "1" for no unit."""
+    return bool(found["Labels"].get(JANITOR_LABEL) == "1")
+
+
 def _clear(api: Any, found: Mapping[str, Any]) -> bool:
     """End what an earlier process left, from the engine's list; say whether it was a unit and is gone."""
     from docker.errors import APIError
 
-    labels = found["Labels"]
     try:
-        if JANITOR_LABEL in labels:
-            api.remove_container(found["Id"], force=True, v=True)
-            return False
-        _end(api, found["Id"], output_of(found), labels[LABEL])
+        return _take_back(api, found)
     except (APIError, Unreclaimed, OSError) as failed:
-        log.warning("a container of an earlier process is left", unit=labels[LABEL], why=str(failed))
+        log.warning("a container of an earlier process is left", unit=found["Labels"][LABEL], why=str(failed))
         return False
+
+
+def _take_back(api: Any, found: Mapping[str, Any]) -> bool:
+    """End a container from the engine's list, and take back its outputs; say whether it was a unit.
+
+    Raises Unreclaimed, and the errors of docker and requests where the engine fails.
+    """
+    if _is_janitor(found):
+        api.remove_container(found["Id"], force=True, v=True)
+        return False
+    _end(api, found["Id"], output_of(found), found["Labels"][LABEL])
     return True
 
 

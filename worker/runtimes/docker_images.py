@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import threading
 import time
 from collections import Counter
@@ -108,6 +109,8 @@ class Images:
                 entry = self._entries().get(reference)
                 if entry is not None:
                     entry.used = time.time()
+                    # A worker that was killed once it was there has not noted it.
+                    entry.bytes = entry.bytes or int(facts.get("Size", 0))
                     self._save()
             return refuse_image(facts)
 
@@ -125,17 +128,23 @@ class Images:
             return RunResult(RunStatus.BROKEN, "less of the engine's disk is free than storage.reserve: no image fits")
         # Noted before it is there: what a killed worker pulled is removed some day as well.
         self._note(reference, Pulled(time.time()))
-        problem = Pull(api, name, digest, self._rules, disk).to_end(until, cancel)
-        facts: Mapping[str, Any] = {}
-        if problem is None:
-            try:
-                facts = api.inspect_image(reference)
-            except NotFound:
-                problem = RunResult(RunStatus.IMAGE_MISSING, f"the registry gave another image than {digest}")
-        size = int(facts.get("Size", 0))
-        if problem is None and size > self._rules.max_bytes:
-            problem = too_large(size, self._rules.max_bytes)
-        problem = problem or refuse_image(facts)
+        try:
+            problem = Pull(api, name, digest, self._rules, disk).to_end(until, cancel)
+            facts: Mapping[str, Any] = {}
+            if problem is None:
+                try:
+                    facts = api.inspect_image(reference)
+                except NotFound:
+                    problem = RunResult(RunStatus.IMAGE_MISSING, f"the registry gave another image than {digest}")
+            size = int(facts.get("Size", 0))
+            if problem is None and size > self._rules.max_bytes:
+                problem = too_large(size, self._rules.max_bytes)
+            problem = problem or refuse_image(facts)
+        except Exception:
+            # Whatever failed: an image that stays and is not counted is bytes that keep_bytes never sees.
+            if self._remove(api, reference):
+                self._forget(reference)
+            raise
         if problem is not None:
             if facts:
                 self._remove(api, reference)
@@ -346,12 +355,23 @@ def _line_of(raw: bytes) -> dict[str, Any]:
 
 
 _FAULTS: Final[tuple[tuple[tuple[str, ...], RunStatus, str], ...]] = (
+    (
+        (
+            *("tar file(exit status 1", "tar file(gzip:", "tar file(flate:", "layers from manifest don't match"),
+            *("invalid rootfs in image configuration", "json: cannot unmarshal", "mediatype in manifest should be"),
+            *("unsupported media type", "encountered remote"),
+            *("cannot be used on this platform", "operating system is not supported"),
+        ),
+        RunStatus.IMAGE_MISSING,
+        "it is no image that this engine can unpack",
+    ),
     (("toomanyrequests", "rate limit"), RunStatus.BROKEN, "its registry limits how often it answers"),
     (("x509", "certificate", "tls:", "http response to https"), RunStatus.BROKEN, "its registry's TLS is refused"),
     (("no space left",), RunStatus.BROKEN, "the engine's disk is full"),
     (
         (
-            *("manifest unknown", "name unknown", "no matching manifest", "not found", "404"),
+            # With a space: the port of a connection may hold these digits.
+            *("manifest unknown", "name unknown", "no matching manifest", "not found", " 404"),
             *("denied", "unauthorized", "no basic auth credentials"),
         ),
         RunStatus.IMAGE_MISSING,
@@ -363,19 +383,50 @@ _FAULTS: Final[tuple[tuple[tuple[str, ...], RunStatus, str], ...]] = (
         "its registry does not answer",
     ),
 )
+_UNPACKING: Final = "error processing tar file("
+_KERNELS: Final = (
+    *("no space left on device", "disk quota exceeded", "read-only file system", "input/output error"),
+    *("cannot allocate memory", "too many open files"),
+)
+"""How a kernel says at a sentence's end that the machine fails and not the layer that it unpacks."""
+_ADDRESS: Final = re.compile(r'https?://[^\s"]+')
+_DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 def name_pull_failure(reference: str, said: str) -> RunResult:
-    """Tell an image that a registry does not have, or not for us, from a registry that cannot answer now.
+    """Tell an image that nobody can run, or that a registry does not have, or not for us, from a registry or a machine
+    that cannot now.
 
     What the engine said may hold words of whoever answered it: it is logged, and not in the result.
     """
     log.warning("image not pulled", image=reference, engine=said[:2000])
-    lower = said.lower()
+    sentence = _without_names(reference, said.lower())
     for words, status, why in _FAULTS:
-        if any(word in lower for word in words):
+        if any(word in sentence for word in words):
             return RunResult(status, f"{reference} was not pulled: {why}")
     return RunResult(RunStatus.BROKEN, f"{reference} was not pulled: the worker's log has the engine's reason")
+
+
+def _without_names(reference: str, said: str) -> str:
+    """Return what an engine said without the names in it that a stranger chose: an image may be called `x/certificate`.
+
+    What is taken out is no part of a word of `_FAULTS`, however short the name: "for x", "x@", "a/x".
+    """
+    reference = reference.lower()
+    registry = registries.registry_of(reference)
+    host = registries.host_and_port(registry)[0]
+    forms = (*registries.spellings(reference), reference.partition("@")[0])
+    for spelled in sorted(forms, key=len, reverse=True):
+        for form in (f"for {spelled}", f"{spelled}@", *([spelled] if "/" in spelled else [])):
+            said = said.replace(form, "_")
+    said = said.replace(f"lookup {host}", "_").replace(f"{registry}/", "_")
+    # After the names, which may hold as many letters of a digest.
+    said = _DIGEST.sub("_", _ADDRESS.sub("_", said))
+    _, unpacking, rest = said.partition(_UNPACKING)
+    if unpacking:
+        # The layer had its digest: what fails is its own, or the kernel's, whose word comes after the layer's names.
+        said = next((word for word in _KERNELS if rest.endswith(word)), unpacking + rest.partition(")")[0])
+    return said
 
 
 def look_at_disk(info: Mapping[str, Any]) -> Check:
@@ -398,12 +449,13 @@ def too_large(size: int, cap: int) -> RunResult:
 
 def refuse_image(facts: Mapping[str, Any]) -> RunResult | None:
     """Refuse an image that preloads code or declares volumes that no sandbox has, from the engine's inspection."""
-    for item in facts["Config"].get("Env") or []:
+    config = facts.get("Config") or {}
+    for item in config.get("Env") or []:
         if item.partition("=")[0] in IMAGE_ENV_REFUSED:
             return RunResult(
                 RunStatus.IMAGE_MISSING, f"the image sets {item.partition('=')[0]}, which this worker refuses"
             )
-    volumes = sorted(facts["Config"].get("Volumes") or {})
+    volumes = sorted(config.get("Volumes") or {})
     wrong = next((volume for volume in volumes if not is_volume(volume)), None)
     if wrong is not None:
         return RunResult(RunStatus.IMAGE_MISSING, no_volume(wrong))

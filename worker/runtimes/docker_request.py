@@ -18,7 +18,11 @@ from typing import Any
 from worker.runtimes.base import RunRequest, SandboxLimits
 from worker.runtimes.profiles import is_gvisor
 
-IMAGE = re.compile(r"(?P<name>[a-z0-9][a-zA-Z0-9._:/-]{0,254}?)(?::[\w.-]{1,128})?@(?P<digest>sha256:[0-9a-f]{64})\Z")
+# A colon in a name is a registry's port; the one tag comes last.
+IMAGE = re.compile(
+    r"(?P<name>[a-z0-9](?:[a-zA-Z0-9._/-]|:(?=[0-9]{1,5}/)){0,254})(?::[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127})?"
+    r"@(?P<digest>sha256:[0-9a-f]{64})\Z"
+)
 LABEL = "hearth.unit"
 JANITOR_LABEL = "hearth.janitor"
 JANITOR_PROGRAM = "/janitor"
@@ -34,9 +38,8 @@ GVISOR_PIDS = 64
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """Hold what an image brings along that the sandbox must answer: its environment and its declared volumes."""
+    """Hold what an image brings along that the sandbox must answer: its declared volumes."""
 
-    env: tuple[str, ...] = ()
     volumes: tuple[str, ...] = ()
 
 
@@ -69,7 +72,8 @@ def container_config(
         "User": f"{GUEST_UID}:{GUEST_UID}",
         # void: an engine whose default runtime is NVIDIA's gives an image that asks for all GPUs none.
         "Env": [f"{name}={value}" for name, value in env.items()] + ["NVIDIA_VISIBLE_DEVICES=void"],
-        "Labels": {LABEL: request.unit},
+        # Both are set: a container has its image's labels too, where it is not given its own.
+        "Labels": {LABEL: request.unit, JANITOR_LABEL: "0"},
         "NetworkDisabled": True,
         "OpenStdin": False,
         "Tty": False,

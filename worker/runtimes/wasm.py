@@ -41,7 +41,6 @@ from worker.runtimes.base import (
     guest_env,
     measure,
     over_cap,
-    wasm_late,
     wasm_no_room,
 )
 
@@ -137,6 +136,7 @@ class WasmRuntime:
             "wall_seconds": limits.wall_seconds,
             # Both processes read the machine's one monotonic clock. None: no lease waits (JSON has no infinity).
             "until": request.until if math.isfinite(request.until) else None,
+            "least_seconds": request.least_seconds,
             "compile_seconds": COMPILE_SECONDS,
             "memory_bytes": _memory_of(request),
             "engine_bytes": ENGINE_BYTES,
@@ -158,7 +158,7 @@ class WasmRuntime:
         watch = Watch(child.pid, request, Path(message["tmp_dir"]))
         assert child.stdin and child.stdout and child.stderr
         said = _Said(request.limits, on_log)
-        deadline = min(begun + COMPILE_SECONDS, request.until)
+        deadline = min(begun + COMPILE_SECONDS, request.until - request.least_seconds + LATE_SECONDS)
         killed: RunStatus | None = None
         excess = ""
         with child, selectors.DefaultSelector() as pipes:
@@ -360,16 +360,12 @@ def _name_death(said: _Said, code: int, killed: RunStatus | None, request: RunRe
 
     A compiler that dies or takes too long is the module's fault. A running guest that takes the engine down is
     a trap. SIGKILL that we did not send, or a Python error, is the machine's trouble and says nothing about the job.
-    A guest that had less than its wall seconds because its module compiled for so long did not time out.
     """
     since = said.running_since
     if killed is RunStatus.TIMEOUT:
         if since is None:
             return RunResult(RunStatus.BAD_INPUT, "the module was not compiled in the time that there was")
-        seconds = request.limits.wall_seconds
-        if since + seconds > request.until:
-            return RunResult(RunStatus.BAD_INPUT, wasm_late(request.until - since, seconds))
-        return RunResult(RunStatus.TIMEOUT, f"not done after {seconds} s")
+        return RunResult(RunStatus.TIMEOUT, f"not done after {request.limits.wall_seconds} s")
     how = f"died by {signal.Signals(-code).name}" if code < 0 else f"ended with {code} and no answer"
     if -code == signal.SIGXCPU:
         return RunResult(RunStatus.TIMEOUT, f"the sandbox process {how}")

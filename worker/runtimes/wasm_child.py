@@ -207,14 +207,12 @@ class Meter:
         store.set_fuel(self.limit)
         store.set_epoch_deadline(1)
 
-    def start(self, until: float | None) -> float | None:
-        """Start the wall clock, which ends at a time of `time.monotonic` at the latest.
-
-        Returns the seconds that are left, where they are fewer than the wall seconds; None where they are not.
-        """
+    def start(self, until: float | None) -> float:
+        """Start the wall clock, which ends at a time of `time.monotonic` at the latest; return the seconds it has."""
         left = self._wall_seconds if until is None else max(0.0, until - time.monotonic())
-        self._clock.wind(min(left, self._wall_seconds))
-        return left if left < self._wall_seconds else None
+        left = min(left, self._wall_seconds)
+        self._clock.wind(left)
+        return left
 
     def charge(self, amount: int) -> None:
         """Take the fuel of a host call. Raises OutOfFuel, TimeUp."""
@@ -329,12 +327,12 @@ def run(
         charge=meter.charge,
     )
     linker = link(engine, host)
+    left = meter.start(request["until"])
+    if left < request["least_seconds"]:
+        return {"status": "bad_input", "detail": wasm_late(left, request["wall_seconds"])}
     started()
-    late = meter.start(request["until"])
     answer = end_of(lambda: enter(linker, store, module, host), host, meter.limit, request)
     clock.stop()
-    if late is not None and answer["status"] == "timeout":
-        return {"status": "bad_input", "detail": wasm_late(late, request["wall_seconds"])}
     # At the deadline the count of the running loop is in a register and lost; a time is not reproducible anyway.
     answer["fuel_used"] = None if answer["status"] == "timeout" else meter.used
     return answer

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ConfigError, SpecError, StorageError, TooLarge
+from hearth.base.files import expand
 from hearth.protocol.runtimes import MAX_INPUT_ENTRIES
 from hearth.protocol.units import format_size
 
@@ -131,7 +132,10 @@ class Sources:
         """Return where a source lies, or is fetched to."""
         if _is_url(src):
             return self._scratch / hashlib.sha256(src.encode()).hexdigest()[:16]
-        return self._loaded.folder / Path(src).expanduser()
+        try:
+            return self._loaded.folder / expand(Path(src))
+        except ValueError as error:
+            raise SpecError(f"{src}: {error}", hint="write its path out, from /", code="NO_SOURCE") from error
 
 
 def _is_url(src: str) -> bool:

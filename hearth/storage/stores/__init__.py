@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from hearth.base.errors import ConfigError
+from hearth.base.files import expand
 from hearth.base.urls import redact_url
 from hearth.storage.stores.base import BLOCK_TIMEOUT_SECONDS, Store, StoreBase, StoreStatus, Timed
 from hearth.storage.stores.chain import Chain, StoreFault
@@ -42,7 +43,10 @@ def open_store(first: str, *others: str) -> Store:
     if others:
         return Chain([open_store(url) for url in (first, *others)])
     if "://" not in first:
-        return FolderStore(Path(first).expanduser())
+        try:
+            return FolderStore(expand(Path(first)))
+        except ValueError as error:
+            raise _bad_url(first, str(error)) from error
     try:
         parts = urlsplit(first)
         host, port = parts.hostname, parts.port

@@ -58,6 +58,9 @@ class Store(Protocol):
     def unpin(self, cid: Cid) -> None:
         """Let the DAG go; nothing happens if it was not pinned."""
 
+    def collect(self) -> int:
+        """Remove what no pin reaches and return the bytes freed: 0 of a store that does so by itself, or never."""
+
     def add_path(self, path: Path, ignore: Ignore | None = None, progress: Progress | None = None) -> Entry:
         """Import a file or directory tree and pin it."""
 
@@ -131,6 +134,10 @@ class StoreBase(ABC):
     @abstractmethod
     def status(self) -> StoreStatus:
         """Return whether the store can be used now. Does not raise."""
+
+    def collect(self) -> int:
+        """Remove what no pin reaches and return the bytes freed: 0 of a store that does so by itself, or never."""
+        return 0
 
     def close(self) -> None:  # noqa: B027 - most stores hold nothing
         """Release connections."""

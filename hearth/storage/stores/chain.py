@@ -16,7 +16,8 @@ from hearth.storage.stores.base import Store, StoreBase, StoreStatus
 from hearth.storage.unixfs import DEFAULT_LIMITS, ReadLimits
 
 COOL_DOWN_SECONDS: Final = 30.0
-"""A store that was down is asked last for this long, so that a dead one does not cost its timeout per block."""
+"""A store that was down is asked last for this long, so that a dead one does not cost its timeout per block; a mirror
+that could not be written is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,9 @@ class Chain(StoreBase):
         self._keep = keep
         self._on_fault = on_fault
         self._down_until: dict[str, float] = {}
+        # Not the same: what a store does not give may be a stranger's doing, and is no reason to keep results from it.
+        self._unwritten_until: dict[str, float] = {}
+        self._import = _Import()
         self._lock = threading.Lock()
 
     def _order(self) -> list[Store]:
@@ -85,29 +89,51 @@ class Chain(StoreBase):
             return data
         raise self._all_failed(cid, errors)
 
-    def _try(self, store: Store, action: Callable[[Store], object]) -> None:
-        """Do what may fail without harm; a failure is reported."""
+    def _try(self, store: Store, action: Callable[[Store], object]) -> StorageError | None:
+        """Do what may fail without harm; a failure is reported and returned."""
         try:
             action(store)
         except StorageError as error:
             self._report(store, error)
+            return error
+        return None
 
     def _all_failed(self, cid: Cid, errors: list[StorageError]) -> StorageError:
-        """Name the gravest reason: bytes that lie, then a store that may come back, then absence."""
+        """Name the gravest reason: bytes that lie, then a store that may come back, then absence.
+
+        A second try may help where it may help with one of them: who lies does not speak for the others.
+        """
         for kind in (BlockCorrupt, TooLarge, StoreDown, BlockMissing):
             if any(isinstance(error, kind) for error in errors):
                 break
         return kind(
             f"no store gives block {cid}: " + "; ".join(error.message for error in errors),
             hint="hearth doctor",
+            retryable=any(error.retryable for error in errors),
             cid=str(cid),
             reasons=[error.code for error in errors],
         )
 
     def _write(self, cid: Cid, data: bytes) -> None:
         self._writer().put_block(data, cid.codec)
+        self._copy_to_mirrors(data, cid)
+
+    def _copy_to_mirrors(self, data: bytes, cid: Cid) -> None:
+        """Copy a block; a mirror that failed just now is not waited for again."""
         for mirror in self._mirrors:
-            self._try(mirror, partial(_copy, data, cid))
+            if self._in_mirror(mirror, partial(_copy, data, cid)) is not None:
+                self._import.lacking.add(mirror.url)
+
+    def _in_mirror(self, mirror: Store, action: Callable[[Store], object]) -> StorageError | None:
+        """Do something in a mirror, unless it was down just now; return why it is not done."""
+        with self._lock:
+            if self._unwritten_until.get(mirror.url, 0.0) > time.monotonic():
+                return self._down(f"{mirror.url} was down just now")
+        error = self._try(mirror, action)
+        if isinstance(error, StoreDown):
+            with self._lock:
+                self._unwritten_until[mirror.url] = time.monotonic() + COOL_DOWN_SECONDS
+        return error
 
     def _writer(self) -> Store:
         self._require_writable()
@@ -115,13 +141,18 @@ class Chain(StoreBase):
         return self._first
 
     def has(self, cid: Cid) -> bool:
-        """Return whether one of the stores has the block; one that is down has not."""
+        """Return whether one of the stores has the block. Raises StoreDown where none says so and one is down."""
+        down: StoreDown | None = None
         for store in self._order():
             try:
                 if store.has(cid):
                     return True
             except StorageError as error:
                 self._report(store, error)
+                if isinstance(error, StoreDown):
+                    down = error
+        if down is not None:
+            raise down
         return False
 
     def pin(self, cid: Cid, limits: ReadLimits = DEFAULT_LIMITS) -> None:
@@ -129,20 +160,31 @@ class Chain(StoreBase):
         writer = self._writer()
         for here, block in unixfs.blocks_of(cid, self, limits):
             writer.put_block(block, here.codec)
-            for mirror in self._mirrors:
-                self._try(mirror, partial(_copy, block, here))
+            self._copy_to_mirrors(block, here)
         self._pin_added(cid)
 
     def _pin_added(self, cid: Cid) -> None:
+        """Pin a DAG in the store that is written to, and in the mirrors that took all of it: others would search."""
+        lacking, self._import.lacking = self._import.lacking, set()
         self._writer().pin(cid)
         for mirror in self._mirrors:
-            self._try(mirror, lambda there: there.pin(cid))
+            if mirror.url not in lacking:
+                self._in_mirror(mirror, lambda there: there.pin(cid))
 
     def unpin(self, cid: Cid) -> None:
-        """Let the DAG go in the store that is written to and its mirrors."""
-        self._writer().unpin(cid)
-        for mirror in self._mirrors:
-            self._try(mirror, lambda there: there.unpin(cid))
+        """Let the DAG go in the store that is written to and its mirrors; raise, at the end, what one could not."""
+
+        def let_go(store: Store) -> None:
+            store.unpin(cid)
+
+        failures = [self._try(self._writer(), let_go), *(self._in_mirror(mirror, let_go) for mirror in self._mirrors)]
+        for error in failures:
+            if error is not None:
+                raise error
+
+    def collect(self) -> int:
+        """Clear the stores that are written to; the others are somebody else's."""
+        return sum(store.collect() for store in (self._writer(), *self._mirrors))
 
     def status(self) -> StoreStatus:
         """Return every store's status in one."""
@@ -158,6 +200,13 @@ class Chain(StoreBase):
         """Close every store."""
         for store in self.stores:
             store.close()
+
+
+class _Import(threading.local):
+    """What one thread is importing: the mirrors that lack a block of what it has put since it pinned last."""
+
+    def __init__(self) -> None:
+        self.lacking: set[str] = set()
 
 
 def _copy(block: bytes, cid: Cid, store: Store) -> None:

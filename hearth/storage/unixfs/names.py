@@ -20,20 +20,14 @@ _UNSEEN: Final = re.compile(
 Default_Ignorable_Code_Point: what a screen does not show, or shows in another order. Ranges and no property of the
 running Python's tables, so that every machine refuses the same names."""
 
-_OBEYED_NAMES: Final = """
-.git .gitattributes .gitmodules .lfsconfig .hg .svn .bzr .jj .sl _darcs .fslckout _fossil_ cvs head
-.envrc .env .autoenv .autoenv.zsh .mise.toml mise.toml .mise .rtx.toml .rvmrc
-.vscode .idea .vs .zed .fleet .cursor .devcontainer .devcontainer.json .mcp.json .vimrc _vimrc .gvimrc _gvimrc
-.nvimrc .nvim.lua .exrc _exrc .dir-locals.el .dir-locals-2.el .gdbinit .lldbinit
-.cargo .bazelrc .buckconfig .mvn .gradle .bundle .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pnp.cjs .pnp.loader.mjs
-.husky .pre-commit-config.yaml .pdbrc
-.github .gitlab .gitlab-ci.yml .gitea .forgejo .circleci .buildkite .travis.yml .drone.yml .woodpecker
-.htaccess .user.ini desktop.ini autorun.inf
-"""
-"""Names by which programs know files whose commands they run, because they lie in the folder where one works: version
-control (HEAD makes a repository of any folder), shells, editors and debuggers, build tools and package managers, and
-what runs once it is pushed, served or shown by a file manager."""
-_OBEYED: Final = frozenset(_OBEYED_NAMES.split())
+_OBEYED: Final = frozenset(
+    ("_darcs", "_fossil_", "cvs", "head", "mise.toml", "_vimrc", "_gvimrc", "_exrc")
+    + ("desktop.ini", "autorun.inf", "startup.m")
+)
+"""Names without a dot by which programs know files whose commands they run, because they lie in the folder where one
+works: version control (HEAD makes a repository of any folder), shells, editors, file managers, MATLAB."""
+_DATA: Final = frozenset((".zarray", ".zattrs", ".zgroup", ".zmetadata", ".metadata"))
+"""Names with a dot that are data: of Zarr's arrays, and of PyTorch's checkpoints."""
 _SHORT: Final = re.compile(r"[^.~]{1,6}~[0-9]{1,6}(\.[^.]{0,3})?")
 """The form of Windows' second, short names, by which `.git` is also `GIT~1`."""
 RENAMED_PREFIX: Final = "renamed-"
@@ -72,12 +66,13 @@ def check_name(raw: bytes, parent: str) -> str:
 
 def disarmed(name: str) -> str:
     """Return the name under which an entry is written where programs of a person work: that of `name` itself, or, for
-    one that a program would obey (`.git`, `.envrc`, `desktop.ini`), the same with RENAMED_PREFIX.
+    one that a program might obey (of those that begin with a dot all but `_DATA`), the same with RENAMED_PREFIX.
 
     Compared as file systems do that fold case, decompose, and drop dots, spaces and streams (":...") at a name's end.
     """
     key = _caseless(name).partition(":")[0].rstrip(". ")
-    return RENAMED_PREFIX + name if key in _OBEYED or _SHORT.fullmatch(key) else name
+    hidden = name.startswith(".") and key not in _DATA
+    return RENAMED_PREFIX + name if hidden or key in _OBEYED or _SHORT.fullmatch(key) else name
 
 
 class Names:

@@ -208,6 +208,20 @@ def test_data__store_that_comes_back__is_asked_again_and_counts_once(
     assert stage.progress.done == stage.progress.total
 
 
+@pytest.mark.net
+def test_data__gateway_that_lies_beside_a_store_that_comes_back__gives_no_lease_back(
+    jobs: Jobs, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supply, "RETRY_SECONDS", 0.01)
+    path = _block(jobs.store.root, jobs.data.cid)
+    aside = path.rename(path.with_suffix(".aside"))
+    with hostile(lambda handler: send(handler, 200, b"lies")) as url:
+        stage = fetching(Chain([jobs.store, GatewayStore(url)]))
+        threading.Timer(0.2, aside.rename, [path]).start()
+        stage.data(jobs.spec("env"), folder)
+    assert stage.progress.done == stage.progress.total
+
+
 # ---- data that does not come ----
 
 
@@ -264,15 +278,17 @@ def test_supply__time_that_this_machine_takes__is_not_the_stores(jobs: Jobs) -> 
         time.sleep(0.1)
 
 
-def test_supply__error_that_names_a_store__stays_inside(jobs: Jobs, tmp_path: Path, folder: Folder) -> None:
+@pytest.mark.net
+def test_supply__error_that_names_a_store__stays_inside(jobs: Jobs, folder: Folder) -> None:
     _block(jobs.store.root, jobs.data.cid).write_bytes(b"spoilt")
-    # A chain says of each of its stores what it did.
-    chain = Chain([jobs.store, FolderStore(tmp_path / "secret-place")])
-    with pytest.raises(Refused) as refused:
-        fetching(chain).data(jobs.spec("env"), folder)
+    with hostile(lambda handler: send(handler, 200, bytes(cids.MAX_BLOCK_BYTES + 1))) as url:
+        # A chain says of each of its stores what it did.
+        chain = Chain([jobs.store, GatewayStore(url)])
+        with pytest.raises(Refused) as refused:
+            fetching(chain).data(jobs.spec("env"), folder)
     assert "BLOCK_CORRUPT" in refused.value.why
-    assert "secret-place" in refused.value.inside
-    assert "secret-place" not in refused.value.why
+    assert url in refused.value.inside
+    assert url not in refused.value.why
 
 
 @pytest.mark.parametrize(

@@ -123,14 +123,14 @@ def test_request_for__spec_and_terms__are_what_it_says(jobs: Jobs, folder: Folde
     assert fuelled.limits.fuel == 20 * 10**9
 
 
-@pytest.mark.parametrize(("left", "seconds"), [(100, 20), (20.5, 20), (19.5, 19), (1.5, 1)])
+@pytest.mark.parametrize(("left", "seconds"), [(100, 20), (20.5, 20), (19.5, 19), (10.5, 10)])
 def test_request_for__time_left__bounds_the_run(jobs: Jobs, folder: Folder, left: float, seconds: int) -> None:
     spec = jobs.spec("env")
     assert request(jobs.terms(spec), spec, folder, left).limits.wall_seconds == seconds
 
 
-@pytest.mark.parametrize("left", [0.9, 0, -5])
-def test_request_for__no_whole_second_left__is_refused(jobs: Jobs, folder: Folder, left: float) -> None:
+@pytest.mark.parametrize("left", [9.9, 0.9, 0, -5])
+def test_request_for__less_left_than_a_run_must_have__is_refused(jobs: Jobs, folder: Folder, left: float) -> None:
     spec = jobs.spec("env")
     with pytest.raises(Refused, match="too late to run"):
         request(jobs.terms(spec), spec, folder, left)
@@ -147,6 +147,22 @@ def test_request_for__seed__is_of_the_spec_and_the_unit_alone(jobs: Jobs, folder
         Task(replace(KEY, index=1), terms, 9, 1), spec, folder, label="", gpus=(), until=time.monotonic() + 5
     )
     assert first == other.seed != next_unit.seed
+
+
+@pytest.mark.parametrize(
+    ("paid", "least"), [(1, 1), (2, 1), (15, 8), (20, 10), (60, 50), (100, 90), (600, 540), (2_592_000, 2_332_800)]
+)
+def test_fair_seconds__lack_a_tenth_or_ten_seconds_and_never_more_than_half(paid: int, least: int) -> None:
+    assert sandbox.fair_seconds(paid) == least
+
+
+@pytest.mark.parametrize(
+    ("tries", "seconds", "least"), [(1, 22.0, 10), (1, 21.0, 10), (1, 20.9, 1), (1, 5.0, 1), (2, 22.0, 1)]
+)
+def test_least_seconds__machine_that_is_late_itself__takes_its_chance(
+    jobs: Jobs, tries: int, seconds: float, least: int
+) -> None:
+    assert sandbox.least_seconds(Task(KEY, jobs.terms(jobs.spec("env")), seconds, 1.0, tries)) == least
 
 
 # ---- the run ----
@@ -176,13 +192,18 @@ def test_run__image_gone_meanwhile__is_a_decline(jobs: Jobs, folder: Folder) -> 
     assert refused.value.outcome is Outcome.IMAGE_MISSING
 
 
-def test_run__time_out_of_a_run_cut_short__is_no_time_out_of_the_program(jobs: Jobs, folder: Folder) -> None:
-    """A run that had less than its terms pay for is given back; one that had it all has timed out."""
-    late = Scripted(result=RunResult(RunStatus.TIMEOUT))
-    with pytest.raises(Refused, match="19 of 20 s were left") as refused:
-        run(jobs, folder, late, left=19.5)
-    assert refused.value.outcome is Outcome.BAD_INPUT
-    assert run(jobs, folder, late, left=60).status is RunStatus.TIMEOUT
+def test_run__time_out_of_a_run_cut_short__is_a_result_that_says_what_it_had(jobs: Jobs, folder: Folder) -> None:
+    """Profit: who brings his data a little late and never ends would hold a slot for the whole lease, unpaid."""
+    late = Scripted(result=RunResult(RunStatus.TIMEOUT, "not done after 19 s"))
+    cut = run(jobs, folder, late, left=19.5)
+    assert cut.status is RunStatus.TIMEOUT
+    assert cut.detail == "not done after 19 s: it began late, and 19 of 20 s were left"
+    assert run(jobs, folder, late, left=60).detail == "not done after 19 s"
+    with pytest.raises(Refused, match="9 of 20 s were left"):
+        spec = jobs.spec("env")
+        tried_again = Task(KEY, jobs.terms(spec), 10, 1, 2)
+        made = sandbox.request_for(tried_again, spec, folder, label="", gpus=(), until=time.monotonic() + 9.5)
+        sandbox.run(late, made, 20, progress=Progress(), stop=threading.Event())
     # Fuel does not depend on the time: a guest that burnt all of it had what it paid for.
     spent = Scripted(result=RunResult(RunStatus.OUT_OF_FUEL))
     assert run(jobs, folder, spent, left=19.5).status is RunStatus.OUT_OF_FUEL

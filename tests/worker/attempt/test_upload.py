@@ -14,7 +14,7 @@ from hearth.base.errors import StorageError, StoreDown
 from hearth.protocol.types import Outcome
 from hearth.storage import canonical
 from hearth.storage import cid as cids
-from hearth.storage.stores import FolderStore
+from hearth.storage.stores import FolderStore, open_store
 from worker.attempt import upload
 from worker.attempt.folder import Folder
 from worker.attempt.results import Kept
@@ -54,8 +54,12 @@ def kept(folder: Folder) -> Kept:
     return Kept(Outcome.OK, 0, {"outcome": "ok"}, {"detail": "fine"}, str(outputs.cid))
 
 
+def quiet(why: str) -> None:
+    """Hear nothing."""
+
+
 def send(kept: Kept, folder: Folder, store: FolderStore, seconds: float = 60) -> list[str]:
-    return upload.upload(kept, folder, store, until=time.monotonic() + seconds, stop=threading.Event())
+    return upload.upload(kept, folder, store, until=time.monotonic() + seconds, stop=threading.Event(), tell=quiet)
 
 
 def test_upload__finished_run__names_outputs_logs_and_both_documents(
@@ -121,14 +125,21 @@ def test_upload__stopped_while_the_store_is_down__ends(kept: Kept, folder: Folde
     stop = threading.Event()
     stop.set()
     with pytest.raises(Stopped):
-        upload.upload(kept, folder, Failing(tmp_path / "store", 9, DOWN), until=time.monotonic() + 60, stop=stop)
+        upload.upload(
+            kept,
+            folder,
+            Failing(tmp_path / "store", 9, DOWN),
+            until=time.monotonic() + 60,
+            stop=stop,
+            tell=quiet,
+        )
 
 
 def test_upload__stopped_in_the_middle__stores_no_more(kept: Kept, folder: Folder, store: FolderStore) -> None:
     stop = threading.Event()
     stop.set()
     with pytest.raises(Stopped):
-        upload.upload(kept, folder, store, until=time.monotonic() + 60, stop=stop)
+        upload.upload(kept, folder, store, until=time.monotonic() + 60, stop=stop, tell=quiet)
     assert store.pins() == []
 
 
@@ -143,7 +154,12 @@ def test_is_stored__all_of_it_some_of_it_or_nothing__says_which(kept: Kept, fold
 
 def test_release__pinned_data__is_let_go(kept: Kept, folder: Folder, store: FolderStore) -> None:
     pins = send(kept, folder, store)
-    upload.release("no CID", store)
-    for pin in pins:
-        upload.release(pin, store)
+    assert all(upload.release(pin, store) for pin in ("no CID", *pins))
     assert store.pins() == []
+
+
+@pytest.mark.net
+@pytest.mark.parametrize(("url", "gone"), [("kubo://127.0.0.1:9", False), ("gateway+http://127.0.0.1:9", True)])
+def test_release__store_that_is_down_or_never_can__says_whether_to_ask_again(url: str, gone: bool) -> None:
+    """A gateway keeps nothing; a node that is down may."""
+    assert upload.release(str(cids.of(b"x")), open_store(url)) is gone

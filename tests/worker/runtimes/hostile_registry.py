@@ -22,6 +22,11 @@ def digest_of(data: bytes) -> str:
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
+def layer_of(tar: bytes) -> tuple[bytes, str]:
+    """Return a gzipped layer of these bytes, and the digest of the layer unpacked."""
+    return gzip.compress(tar, mtime=0), digest_of(tar)
+
+
 def bomb(size: int) -> tuple[bytes, str]:
     """Return a gzipped layer with one file of `size` zeros (whole MiB), and the digest of the layer unpacked."""
     entry = tarfile.TarInfo("zeros")
@@ -42,7 +47,8 @@ class HostileRegistry:
     """What it serves and what it saw.
 
     `says` answers everything with an error of these words, `asks_login` with one that wants a login, `stalls` never
-    answers for a manifest, `claims` is the size of a layer that drips.
+    answers for a manifest, `claims` is the size of a layer that drips. `changes` are made in the image's configuration
+    (None: the key is left out), and the types are those that its manifest names.
     """
 
     layer: bytes = b""
@@ -50,6 +56,9 @@ class HostileRegistry:
     claims: int = 0
     stalls: bool = False
     says: str = ""
+    changes: dict[str, Any] = field(default_factory=dict)
+    config_type: str = "application/vnd.docker.container.image.v1+json"
+    layer_type: str = "application/vnd.docker.image.rootfs.diff.tar.gzip"
     asks_login: bool = False
     paths: list[str] = field(default_factory=list)
     logins: list[str] = field(default_factory=list)
@@ -60,27 +69,26 @@ class HostileRegistry:
 
     def documents(self) -> dict[str, bytes]:
         """Return what is served, by digest."""
-        config = json.dumps(
-            {
-                "architecture": "amd64",
-                "os": "linux",
-                "config": {"Cmd": ["true"]},
-                "rootfs": {"type": "layers", "diff_ids": [self.unpacked]},
-            }
-        ).encode()
-        kind = "application/vnd.docker."
+        facts = {
+            "architecture": "amd64",
+            "os": "linux",
+            "config": {"Cmd": ["true"]},
+            "rootfs": {"type": "layers", "diff_ids": [self.unpacked]},
+            **self.changes,
+        }
+        config = json.dumps({key: value for key, value in facts.items() if value is not None}).encode()
         manifest = json.dumps(
             {
                 "schemaVersion": 2,
-                "mediaType": f"{kind}distribution.manifest.v2+json",
+                "mediaType": "application/vnd.docker.distribution.manifest.v2+json",
                 "config": {
-                    "mediaType": f"{kind}container.image.v1+json",
+                    "mediaType": self.config_type,
                     "size": len(config),
                     "digest": digest_of(config),
                 },
                 "layers": [
                     {
-                        "mediaType": f"{kind}image.rootfs.diff.tar.gzip",
+                        "mediaType": self.layer_type,
                         "size": self.claims or len(self.layer),
                         "digest": digest_of(self.layer),
                     }

@@ -630,6 +630,25 @@ def test_run__outputs_that_cannot_be_taken_back_now__broken_and_taken_back_by_th
     shutil.rmtree(request.out_dir)
 
 
+def test_sweep__image_with_the_janitors_label__its_outputs_are_taken_back_too(
+    bench: Bench, api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a cheat gains: nothing. An engine gives a container its image's labels, and a janitor's is only removed."""
+
+    def fails(*_: Any) -> str:
+        raise subject.Unreclaimed("killed")
+
+    image = published(api, [f"LABEL {docker_request.JANITOR_LABEL}=1 {docker_request.LABEL}=another-unit"])
+    request = bench.request(HIDDEN["folders that nobody may enter"], image=image)
+    with monkeypatch.context() as killed:
+        killed.setattr(subject, "reclaim", fails)
+        assert bench.runtime.run(request, threading.Event()).status is RunStatus.BROKEN
+    assert len(labelled(api, bench.label)) == 1
+    assert bench.runtime.sweep(bench.label) == 1 and labelled(api, bench.label) == []
+    assert {path.stat().st_uid for path in request.out_dir.iterdir()} == {os.geteuid()}
+    api.remove_image(image, force=True)
+
+
 def test_run__container_removed_under_it__broken(bench: Bench, api: Any) -> None:
     request = bench.request("touch /out/started; sleep 1000")
     results: list[RunResult] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tarfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -16,9 +17,9 @@ from structlog.testing import capture_logs
 
 from hearth.base import peer
 from tests.worker.runtimes.engines import BUSYBOX, HOST, MIB, fresh, rules, runtime_of
-from tests.worker.runtimes.hostile_registry import SECRET, HostileRegistry, bomb, serving
+from tests.worker.runtimes.hostile_registry import SECRET, HostileRegistry, bomb, layer_of, serving
 from worker.runtimes import docker_images as subject
-from worker.runtimes.base import Level, RunResult, RunStatus
+from worker.runtimes.base import Level, RunRequest, RunResult, RunStatus, SandboxLimits
 from worker.runtimes.docker_images import ImageRules
 
 DIGEST = "sha256:" + "ab" * 32
@@ -111,6 +112,97 @@ def test_prepare__login_of_the_workers_user__is_not_sent(
         with docker.APIClient(base_url=HOST, version="auto") as client, pytest.raises(docker.errors.APIError):
             client.pull(registry.image().partition("@")[0], tag=registry.image().partition("@")[2])
         assert registry.logins
+
+
+# -- images that are bad in themselves ---
+
+
+def bad_images() -> dict[str, HostileRegistry]:
+    """Return registries of one image each that no engine can unpack or run."""
+    within = tarfile.TarInfo("f").tobuf() + tarfile.TarInfo("f/no space left on device").tobuf() + bytes(1024)
+    layer, unpacked = layer_of(tarfile.TarInfo("f").tobuf() + bytes(1024))
+    no_tar, no_tar_unpacked = layer_of(b"no tar" * 1000)
+    cut, cut_unpacked = layer_of(tarfile.TarInfo("f").tobuf()[:300])
+    file, file_unpacked = layer_of(within)
+    spoilt = layer[:-6] + bytes([layer[-6] ^ 255]) + layer[-5:]
+    good = HostileRegistry(layer=layer, unpacked=unpacked)
+    return {
+        "no tar": HostileRegistry(layer=no_tar, unpacked=no_tar_unpacked),
+        "cut off": HostileRegistry(layer=cut, unpacked=cut_unpacked),
+        "gzip that is spoilt": replace(good, layer=spoilt),
+        "a file that ends like a full disk": HostileRegistry(layer=file, unpacked=file_unpacked),
+        "another diff_id": replace(good, unpacked="sha256:" + "11" * 32),
+        "too many diff_ids": replace(good, changes={"rootfs": {"type": "layers", "diff_ids": [unpacked] * 2}}),
+        "no rootfs": replace(good, changes={"rootfs": None}),
+        "Windows": replace(good, changes={"os": "windows"}),
+        "a system of its own": replace(good, changes={"os": "x509"}),
+        "a configuration of another shape": replace(good, changes={"config": "toomanyrequests"}),
+        "a configuration's type": replace(good, config_type="application/vnd.x509.thing+json"),
+        "a layer's type": replace(good, layer_type="application/vnd.timeout.layer"),
+    }
+
+
+@engine
+@pytest.mark.parametrize("what", bad_images())
+def test_prepare__image_that_is_bad_in_itself__is_the_images_doing_at_the_first_try(api: Any, what: str) -> None:
+    """What a cheat gains: nothing. Three of them, each fetched three times, would else look like a broken machine."""
+    with serving(bad_images()[what]) as registry:
+        refused = runtime_of(rules(registry.host)).prepare(registry.image())
+        assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
+        assert "no image that this engine can unpack" in refused.detail and not is_here(api, registry.image())
+
+
+@engine
+def test_prepare__image_without_a_configuration_of_its_own__is_an_image_and_counted(api: Any, tmp_path: Path) -> None:
+    layer, unpacked = bomb(MIB)
+    ledger = tmp_path / "images.json"
+    with serving(HostileRegistry(layer=layer, unpacked=unpacked, changes={"config": None})) as registry:
+        runtime = runtime_of(rules(registry.host, ledger=ledger))
+        assert runtime.prepare(registry.image()) is None
+        assert json.loads(ledger.read_text())["images"][registry.image()]["bytes"] >= MIB
+        folders = [tmp_path / name for name in ("job", "in", "out")]
+        for folder in folders:
+            folder.mkdir(mode=0o700)
+        request = RunRequest("none", ("nothing",), *folders, SandboxLimits(60, 64 * MIB), image=registry.image())
+        result = runtime.run(request, threading.Event())
+        assert (result.status, result.exit_code) == (RunStatus.EXIT, 127), result
+    api.remove_image(registry.image(), force=True)
+
+
+@engine
+def test_prepare__worker_that_fails_once_an_image_is_there__does_not_keep_it(
+    api: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it fails by: an image that is kept and not counted is bytes that docker.keep_images never sees."""
+    image, ledger = fresh(api), tmp_path / "images.json"
+    with monkeypatch.context() as faulty:
+        faulty.setattr(subject, "refuse_image", lambda facts: facts["no such key"])
+        with pytest.raises(KeyError):
+            runtime_of(rules(ledger=ledger)).prepare(image)
+    assert not is_here(api, image) and json.loads(ledger.read_text())["images"] == {}
+
+
+@engine
+def test_prepare__image_whose_size_a_killed_worker_did_not_note__is_counted_at_its_next_use(
+    api: Any, tmp_path: Path
+) -> None:
+    image, ledger = fresh(api), tmp_path / "images.json"
+    assert runtime_of(rules(ledger=ledger)).prepare(image) is None
+    noted = json.loads(ledger.read_text())
+    size = noted["images"][image]["bytes"]
+    noted["images"][image]["bytes"] = 0
+    ledger.write_text(json.dumps(noted))
+    assert runtime_of(rules(ledger=ledger)).prepare(image) is None
+    assert json.loads(ledger.read_text())["images"][image]["bytes"] == size > 0
+    api.remove_image(image)
+
+
+@engine
+@pytest.mark.parametrize("name", ["maint/certificate", "certificate", "x509/toomanyrequests"])
+def test_prepare__image_that_is_nowhere_and_is_called_like_a_fault__is_missing(name: str) -> None:
+    refused = runtime_of(rules()).prepare(f"{BUSYBOX.partition('/')[0]}/{name}@{DIGEST}")
+    assert refused is not None and refused.status is RunStatus.IMAGE_MISSING, refused
+    assert "does not have it" in refused.detail
 
 
 # -- how long, how much ------------------------------------------------
@@ -259,6 +351,9 @@ def test_refuse_image__ld_preload_in_its_environment__refused() -> None:
     assert subject.refuse_image({"Config": {"Env": None}}) is None
 
 
+UNPACKED = "failed to register layer: Error processing tar file("
+
+
 @pytest.mark.parametrize(
     ("said", "status", "why"),
     [
@@ -269,6 +364,12 @@ def test_refuse_image__ld_preload_in_its_environment__refused() -> None:
         ("toomanyrequests: You have reached your pull rate limit", RunStatus.BROKEN, "limits how often"),
         ("x509: certificate signed by unknown authority", RunStatus.BROKEN, "TLS"),
         ("write /var/lib/docker/tmp/x: no space left on device", RunStatus.BROKEN, "disk is full"),
+        ("read tcp 10.0.0.5:40412->1.2.3.4:443: connection reset by peer", RunStatus.BROKEN, "does not answer"),
+        ("received unexpected HTTP status: 404 Gone", RunStatus.IMAGE_MISSING, "does not have it"),
+        (f"{UNPACKED}exit status 1): write /x: input/output error", RunStatus.BROKEN, "the worker's log"),
+        (f"{UNPACKED}exit status 1): write /x: no space left on device", RunStatus.BROKEN, "disk is full"),
+        (f"{UNPACKED}exit status 1): open /no space left on device/x: file exists", RunStatus.IMAGE_MISSING, "unpack"),
+        (f"{UNPACKED}signal: killed): ", RunStatus.BROKEN, "the worker's log"),
         ("something that no engine has said yet", RunStatus.BROKEN, "the worker's log"),
     ],
 )
@@ -277,3 +378,35 @@ def test_name_pull_failure__what_an_engine_said__a_sentence_of_ours(said: str, s
         result = subject.name_pull_failure("x@sha256:00", said)
     assert result.status is status and why in result.detail and said not in result.detail
     assert logs[0]["engine"] == said
+
+
+NAMED = [
+    ("r.example/maint/certificate", "manifest for {} not found: manifest unknown", RunStatus.IMAGE_MISSING),
+    ("certificate", "manifest for {} not found: manifest unknown", RunStatus.IMAGE_MISSING),
+    ("library/x509", "pull access denied for x509, repository does not exist", RunStatus.IMAGE_MISSING),
+    ("docker.io/library/toomanyrequests", "{}: not found", RunStatus.IMAGE_MISSING),
+    (
+        "r.example/x/tls",
+        'Get "https://r.example/v2/x/tls/manifests/1": no basic auth credentials',
+        RunStatus.IMAGE_MISSING,
+    ),
+    (
+        "denied.example/a",
+        "Get https://denied.example/v2/: dial tcp: lookup denied.example: i/o timeout",
+        RunStatus.BROKEN,
+    ),
+    ("a/denied", 'Get "https://auth.docker.io/token?scope=a%2Fdenied%3Apull": EOF', RunStatus.BROKEN),
+    (f"a/{'ab' * 32}certificate", "manifest for {} not found: manifest unknown", RunStatus.IMAGE_MISSING),
+    # What is taken out leaves the engine's own words.
+    ("denied", "pull access denied for {}, repository may require login", RunStatus.IMAGE_MISSING),
+    ("e", "manifest for {} not found: manifest unknown", RunStatus.IMAGE_MISSING),
+    ("t/e", "manifest for {} not found: manifest unknown", RunStatus.IMAGE_MISSING),
+]
+
+
+@pytest.mark.parametrize(("name", "said", "status"), NAMED)
+def test_name_pull_failure__image_that_is_called_like_a_fault__is_judged_without_its_name(
+    name: str, said: str, status: RunStatus
+) -> None:
+    reference = f"{name}@sha256:{'404' * 21}0"
+    assert subject.name_pull_failure(reference, said.format(reference)).status is status

@@ -43,7 +43,7 @@ def test_container_config__every_flag_of_the_sandbox__asked_for() -> None:
     assert config["Image"] == f"python@{DIGEST}" and config["Cmd"] == ["python3", "train.py"]
     assert config["User"] == "65534:65534" and config["WorkingDir"] == "/job"
     assert config["Env"] == ["EPOCHS=3", "NVIDIA_VISIBLE_DEVICES=void"]
-    assert config["Labels"] == {"hearth.unit": "n7-job-0"} and config["NetworkDisabled"] is True
+    assert config["Labels"] == {"hearth.unit": "n7-job-0", "hearth.janitor": "0"} and config["NetworkDisabled"] is True
     assert config["Healthcheck"] == {"Test": ["NONE"]} and config["StopTimeout"] == 5
     assert asked["NetworkMode"] == "none" and asked["ReadonlyRootfs"] is True and asked["Privileged"] is False
     assert asked["CapDrop"] == ["ALL"] and "CapAdd" not in asked
@@ -139,6 +139,9 @@ def test_container_config__volumes_of_the_image__capped_tmpfs_but_never_over_our
         (f"python:3.12@{DIGEST}", ("python", DIGEST)),
         (f"127.0.0.1:5000/hearth/x@{DIGEST}", ("127.0.0.1:5000/hearth/x", DIGEST)),
         (f"127.0.0.1:5000/hearth/x:1@{DIGEST}", ("127.0.0.1:5000/hearth/x", DIGEST)),
+        (f"ghcr.io/a/b:1:111@{DIGEST}", None),
+        (f"ghcr.io/a/b:é@{DIGEST}", None),
+        (f"localhost:123456/x@{DIGEST}", None),
         ("python", None),
         ("python:latest", None),
         (f"python@{DIGEST[:-1]}", None),

@@ -1,4 +1,4 @@
-"""The keeper's books: kept over restarts, begun anew where the file is lost, and not kept by a dry run."""
+"""A program's books: kept over restarts, begun anew where the file is lost, and not kept by a dry run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from keeper.ledger import Ledger
+from hearth.daemon.ledger import Ledger
 
 
 def test_ledger__saved__is_read_again(tmp_path: Path) -> None:
@@ -40,6 +40,22 @@ def test_ledger__rewards__count_from_its_beginning() -> None:
     ledger.credited_before = 30
     assert ledger.rewards(40) == 10
     assert ledger.rewards(20) == 0  # the index is being rebuilt
+    assert ledger.earned(20) == -10  # what was lost counts
+
+
+def test_ledger__begun__does_not_begin_again(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.json"
+    for earned in (7, 9):
+        ledger = Ledger.open(path)
+        ledger.begin(earned)
+        assert Ledger.open(path) == ledger and ledger.credited_before == 7
+
+
+def test_ledger__gas__is_kept_in_wei_and_at_the_price_of_its_moment() -> None:
+    ledger = Ledger(None)
+    ledger.pay(10**18, 2650 * 10**6)
+    ledger.pay(1, 2000 * 10**6)
+    assert (ledger.gas_paid, ledger.coin_cost) == (10**18 + 1, 2650 * 10**6 + 1)
 
 
 def test_ledger__without_a_path__keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

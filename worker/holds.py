@@ -1,0 +1,110 @@
+"""Why a worker takes nothing new now, and what the log and the metrics hear of it: each change once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+
+from hearth.chain.port import Block
+from hearth.chain.tx import Sender
+from hearth.client.standing import stake_command
+from hearth.daemon.chain_clock import ChainClock, Doubt
+from hearth.protocol import formulas
+from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
+from hearth.protocol.types import Node
+from hearth.protocol.units import Asset, format_amount
+from worker.decide import Reason
+from worker.disk import Disk
+from worker.metrics import WorkerMetrics
+from worker.mode import read_mode
+from worker.settings import Settings, accepting_at
+
+log = structlog.get_logger("worker")
+
+GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
+
+
+class Holds:
+    """What keeps one worker from taking work, as of the last look."""
+
+    def __init__(
+        self, sender: Sender, metrics: WorkerMetrics, clock: ChainClock | None, wall: Callable[[], float]
+    ) -> None:
+        """`clock` is None for a local chain, whose second is whatever its owner asks for; `wall` is unix time."""
+        self.now: Reason | None = None
+        self.stake_short = 0
+        """What the stake lacks, in base units."""
+        self.disk_short = False
+        self.capped = ""
+        """What waits for cheaper gas, in words; empty for nothing."""
+        self._sender = sender
+        self._metrics = metrics
+        self._clock = clock
+        self._wall = wall
+
+    def look(self, head: Block, settings: Settings, disk: Disk, *, funds_short: bool, sent: bool) -> Reason | None:
+        """Return why nothing new is taken now, or None; one that is `sent` for a unit hears no mode."""
+        self.now = self._why(head, settings, disk, funds_short=funds_short, sent=sent)
+        return self.now
+
+    def _why(self, head: Block, settings: Settings, disk: Disk, *, funds_short: bool, sent: bool) -> Reason | None:
+        short, dear = self._tell_disk(disk), self._tell_gas(head)
+        mode = read_mode(settings.home)
+        if mode != "run" and not sent:
+            return Reason.DRAINING if mode == "drain" else Reason.PAUSED
+        local = time.localtime(self._wall())
+        if not accepting_at(settings.accept.schedule, local.tm_hour * 60 + local.tm_min):
+            return Reason.OUTSIDE_SCHEDULE
+        doubt = None if self._clock is None else self._clock.doubt()
+        if doubt is not None:
+            return Reason.CLOCK_SKEW if doubt is Doubt.CLOCK else Reason.CHAIN_SILENT
+        if funds_short:
+            return Reason.NOT_READY
+        if short:
+            return Reason.DISK_FULL
+        return Reason.GAS_CAPPED if dear else None
+
+    def _tell_gas(self, head: Block) -> bool:
+        """Say whether gas is too dear to take new work; the log hears what is kept back, and since when no more."""
+        half = self._sender.config.max_fee // 2
+        everything = self._sender.why_capped(head.base_fee, BEAT_GAS)
+        work = everything or self._sender.why_capped(head.base_fee, LEASE_GAS, half)
+        self._metrics.gas_capped.labels("everything").set(bool(everything))
+        self._metrics.gas_capped.labels("new work").set(bool(work))
+        said = (
+            f"beats and submits wait: {everything}" if everything else f"nothing new is taken: {work}" if work else ""
+        )
+        if said.partition(":")[0] != self.capped.partition(":")[0]:
+            if said:
+                log.warning("gas is too dear", what=said, next=GAS_NEXT)
+            else:
+                log.info("gas is not too dear any more")
+        self.capped = said
+        return bool(work)
+
+    def _tell_disk(self, disk: Disk) -> bool:
+        """Say whether the disk is short of its reserve; the log hears of each change."""
+        short = disk.short
+        if short is not self.disk_short:
+            told = log.warning if short else log.info
+            told("the disk is full: nothing new is taken" if short else "the disk has room again", disk=disk.in_words())
+            self.disk_short = short
+        return short
+
+    def tell_stake(self, node: Node, minimum: int, asset: Asset) -> int:
+        """Return how much stake the node lacks, in base units; the log hears of each change."""
+        short = formulas.stake_short(node, minimum)
+        if short != self.stake_short:
+            if short:
+                log.warning(
+                    "stake is short: no work comes",
+                    short=format_amount(short, asset),
+                    next=stake_command(short, minimum, asset),
+                )
+            else:
+                log.info("stake suffices", stake=format_amount(node.stake, asset))
+            self.stake_short = short
+        return short
