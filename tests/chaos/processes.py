@@ -9,13 +9,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from multiprocessing import get_context
+from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 
 # Not from tests.kit: each child imports this module, and would import the compiler with it.
 ROOT = Path(__file__).resolve().parents[2]
 _server = get_context("forkserver")
 _server.set_forkserver_preload(["tests.chaos.preload", "tests.chaos.programs"])
+# A pipe gives each exit status once, and `start` reads those of all processes that ended: the second of two threads
+# that read at the same time is told 255.
+_statuses = threading.Lock()
 
 
 class Child:
@@ -25,23 +30,25 @@ class Child:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("HEARTH_")}
         environment = {**kept, "PYTHONPATH": str(ROOT), **environ}
         self._process = _server.Process(target=_enter, args=(str(log), program, arguments, environment), daemon=False)
-        self._process.start()
+        with _statuses:
+            self._process.start()
         assert self._process.pid is not None
         self.pid: int = self._process.pid
 
     @property
     def returncode(self) -> int | None:
         """Return the exit status, less than zero for a signal; None while it runs."""
-        return self._process.exitcode
+        with _statuses:
+            return self._process.exitcode
 
     def poll(self) -> int | None:
         """Look whether it has ended, and return its exit status."""
-        return self._process.exitcode
+        return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end. Raises subprocess.TimeoutExpired."""
-        self._process.join(timeout)
-        code = self._process.exitcode
+        wait_for([self._process.sentinel], timeout)
+        code = self.returncode
         if code is None:
             raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0.0)
         return code

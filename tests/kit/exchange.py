@@ -281,7 +281,7 @@ class Scenario:
             code = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self.name} never met its failpoint\n{self.log()[-4000:]}") from None
-        assert code == -signal.SIGKILL, self.log()[-4000:]
+        assert code == -signal.SIGKILL, f"{code}\n{self.log()[-4000:]}"
 
     def working(self) -> None:
         """Wait until the newest process has done its first round."""
