@@ -93,6 +93,7 @@ def facts_of(
         "credit": str(snapshot.credit),
         "disk_free": disk.free,
         "disk_reserve": disk.reserve,
+        "store_refusal": holds.refusal,
         "gas_capped": holds.capped,
         "attempts": [
             {
