@@ -27,7 +27,7 @@ class Moody(FolderStore):
 
     def try_write(self) -> None:
         self.tried += 1
-        assert self.free.wait(60)
+        assert self.free.wait(20)
         if self.refuses:
             raise StoreDown("it takes nothing")
         super().try_write()
@@ -94,7 +94,7 @@ def test_refusal__store_that_hangs__takes_nothing_and_keeps_nobody_waiting(
     wait(lambda: taking.refusal() == "")
     store.free.clear()
     began = time.monotonic()
-    wait(lambda: "has not answered for" in taking.refusal())
+    wait(lambda: "has not answered for" in taking.refusal(), 10)
     tried = store.tried
     for _ in range(100):
         assert taking.refusal()
