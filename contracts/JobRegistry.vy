@@ -956,19 +956,13 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> bool
     mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     ok: bool = (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
 
-    elapsed: uint256 = mark - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
+    # A notice changes none of it: a submitter who sees a result on its way would else cancel and have it for less.
     billed: uint256 = terms.limits & packing.LIMITS_MAX_SECONDS_MASK
     billing: uint256 = (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK
     if billing == packing.BILLING_FUEL:
         billed = min(billed, (word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
     elif billing == packing.BILLING_METERED:
-        billed = min(billed, elapsed)
-    if word & packing.UNIT_NOTICED != 0:
-        billed = min(
-            billed,
-            elapsed
-            + ((terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK),
-        )
+        billed = min(billed, mark - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK))
     price: uint256 = leases._unit_price(terms.money, terms.limits)
     pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)

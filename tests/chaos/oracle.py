@@ -215,7 +215,7 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
         return Counter(), paid if isinstance(event, Started) else 0
     if isinstance(event, Settled | Closed) and before is not None:
         settles = isinstance(event, Settled)
-        pay = (formulas.pay_at_settle if settles else formulas.pay_at_close)(terms, policy, before)
+        pay = formulas.pay_at_settle(terms, before) if settles else formulas.pay_at_close(terms, policy, before)
         reward = formulas.settle_reward(terms, now - before.mark)
         fee = formulas.fee_of(pay, policy)
         due: Counter[str] = Counter()

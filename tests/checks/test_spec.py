@@ -290,7 +290,7 @@ def test_money__worked_example__is_what_the_reference_computes() -> None:
     )
     closing = replace(unit, state=State.CLOSING, mark=107)
     slash = formulas.slash_of(formulas.bond(TERMS, policy))
-    pay = formulas.pay_at_settle(TERMS, policy, unit)
+    pay = formulas.pay_at_settle(TERMS, unit)
     fee = formulas.fee_of(pay, policy)
     settler = formulas.settle_reward(TERMS, 0)
     expected = {

@@ -535,7 +535,7 @@ class Model:
         unit = self._stored(job, at)
         if unit.state != State.SUBMITTED:
             return False
-        pay = formulas.pay_at_settle(job.terms, self.policy, unit)
+        pay = formulas.pay_at_settle(job.terms, unit)
         reward = formulas.settle_reward(job.terms, self.now - unit.mark) if settler else 0
         hot = self.nodes[unit.node].state
         hot = replace(hot, bond=hot.bond - self._bond(job))
