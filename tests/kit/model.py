@@ -150,8 +150,9 @@ class Model:
         self.deposited += stake
         return node
 
-    def add_stake(self, sender: str, node: NodeId, amount: int) -> None:
+    def add_stake(self, sender: str, node: NodeId, owner: str, amount: int) -> None:
         refuse_if(node not in self.nodes, "nodes: unknown node")
+        refuse_if(self.nodes[node].owner != owner, "nodes: node of another owner")
         refuse_if(amount == 0, "nodes: amount zero")
         self._node(node, stake=self.nodes[node].stake + amount)
         self.deposited += amount
