@@ -199,7 +199,7 @@ def test_take__killed__a_second_one_goes_on_and_submits_once(
     assert len(events_of(exchange, job, Submitted)) == scenario.submits() == 1
 
 
-@pytest.mark.parametrize("scenario", [{"turns": 500_000_000}], indirect=True)
+@pytest.mark.parametrize("scenario", [{"turns": 2_000_000_000}], indirect=True)
 def test_take__interrupted__says_what_is_held_and_a_second_one_goes_on(scenario: Scenario) -> None:
     job = scenario.post()
     process = command(scenario, job)
