@@ -346,10 +346,10 @@ def test_reputation__worked_example__is_what_the_reference_computes() -> None:
     success = reputation.observe(NodeState(), True, one, 0)
     full = reputation.observe(NodeState(r=50 * one), False, one, 0)
     expected = {
-        "decay(2^20, 15 d)": reputation.decay(one, 15 * day),
-        "decay(2^20, 30 d)": reputation.decay(one, 30 * day),
-        "decay(2^20, 45 d)": reputation.decay(one, 45 * day),
-        "decay(2^20, 960 d)": reputation.decay(one, 960 * day),
+        "decay(2^20, 15 d)": reputation.decay(one, 15 * day // reputation.STEP),
+        "decay(2^20, 30 d)": reputation.decay(one, 30 * day // reputation.STEP),
+        "decay(2^20, 45 d)": reputation.decay(one, 45 * day // reputation.STEP),
+        "decay(2^20, 960 d)": reputation.decay(one, 960 * day // reputation.STEP),
         "score of a new node": reputation.reputation(0, 0),
         "score after one success": reputation.reputation(success.r, success.s),
         "score after three failures": reputation.reputation(failed[3].r, failed[3].s),
