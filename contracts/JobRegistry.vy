@@ -602,7 +602,7 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
 def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     """
     @notice End an open unit, or (ALL) an array's untouched ones, that can no longer finish before the deadline.
-    @param payee Who gets the expirer's pay, once per call; zero means msg.sender.
+    @param payee Who gets the expirer's pay; zero means msg.sender. An array's unit that had no attempt pays none.
     """
     due: uint256 = (
         ((terms.limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK)
@@ -613,6 +613,8 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
         self._refuse(NOT_EXPIRED)
     job_id: bytes32 = self._job_id(terms)
     word: uint256 = self._words[job_id]
+    keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
+    reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
     refund: uint256 = 0
     at: uint256 = ALL
     if index == ALL and self._state(word) == packing.STATE_HEADER:
@@ -626,9 +628,10 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
             self._refuse(NOT_OPEN)
         at = self._event_index(header, index)
         refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
+        # Else a proposal for each of an array's units, just before it expires, would make each of them pay.
+        if header != 0 and (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK == 0:
+            reward = 0
         word = self._end(job_id, key, word, header, packing.STATE_EXPIRED)
-    keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
-    reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
     refund -= reward
     log IJobRegistry.Expired(job_id=job_id, index=at, word=word, refund=refund)
     extcall ESCROW.split(

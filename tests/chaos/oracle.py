@@ -227,7 +227,7 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
     if isinstance(event, Cancelled) and unit.state is State.CANCELLED:
         return Counter({terms.submitter: held}), 0
     if isinstance(event, Expired):
-        reward = formulas.expire_reward(terms, now - formulas.expirable_from(terms, policy))
+        reward = formulas.expire_reward(terms, unit, now - formulas.expirable_from(terms, policy))
         return Counter({terms.submitter: held - reward}), reward
     return None
 

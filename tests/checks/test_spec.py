@@ -304,7 +304,7 @@ def test_money__worked_example__is_what_the_reference_computes() -> None:
         "reclaimer at once": formulas.reclaim_reward(TERMS, slash, 0),
         "reclaimer after 200 s": formulas.reclaim_reward(TERMS, slash, 200),
         "reclaimer after 600 s": formulas.reclaim_reward(TERMS, slash, 600),
-        "expirer after 10 s": formulas.expire_reward(TERMS, 10),
+        "expirer after 10 s": formulas.expire_reward(TERMS, None, 10),
         "pay": pay,
         "fee": fee,
         "owner": pay - fee,

@@ -370,14 +370,15 @@ class Model:
     def expire(self, sender: str, job: Job, index: int) -> None:
         due = formulas.expirable_from(job.terms, self.policy)
         refuse_if(self.now < due, "jobs: not expired")
-        reward = formulas.expire_reward(job.terms, self.now - due)
         if index == SENTINEL and job.header is not None:
+            reward = formulas.expire_reward(job.terms, None, self.now - due)
             refund = self._close_array(job)
             self._pay(job, job.terms.submitter, refund - reward)
         else:
             at = self._at(job, index)
             unit = self._stored(job, at)
             refuse_if(unit.state != State.OPEN, "jobs: not open")
+            reward = formulas.expire_reward(job.terms, unit, self.now - due)
             self._pay(job, job.terms.submitter, formulas.unit_holds(job.terms, unit) - reward)
             self._end(job, at, unit, State.EXPIRED)
         self._pay(job, sender, reward)

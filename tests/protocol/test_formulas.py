@@ -181,7 +181,7 @@ def test_rewards__equal(slash: int, overdue: int, terms: Terms) -> None:
     assert ramp(terms.keeper_fee // 8, overdue) == formulas.settle_reward(terms, overdue)
     assert min(slash // 4, ramp(terms.keeper_fee // 8, overdue)) == formulas.reclaim_reward(terms, slash, overdue)
     expected = min(terms.keeper_fee, ramp(terms.keeper_fee // 4, overdue))
-    assert expected == formulas.expire_reward(terms, overdue)
+    assert expected == formulas.expire_reward(terms, None, overdue)
 
 
 @given(st.integers(0, 2**15 - 1))
