@@ -131,15 +131,17 @@ NOTHING_DONE: constant(uint256) = 61
 NOT_GOVERNOR: constant(uint256) = 62
 POLICY_RANGE: constant(uint256) = 63
 NOT_OFFERED: constant(uint256) = 64
+CHAIN_CHANGED: constant(uint256) = 65
 REASONS: constant(
-    String[2080]
-) = "jobs: not the submitter         jobs: paused                    jobs: policy not current        jobs: posted before             jobs: spare bits set            jobs: spec zero                 jobs: no runtime asked          jobs: ceiling zero              jobs: max_seconds out of range  jobs: deadline too near         jobs: units out of range        jobs: chunk out of range        jobs: no chunks yet             jobs: replicas out of range     jobs: no replicas yet           jobs: quorum out of range       jobs: match_window out of range jobs: no challenges yet         jobs: no checkpoints yet        jobs: attempts out of range     jobs: billing out of range      jobs: no confidential jobs yet  jobs: no preemptible jobs yet   jobs: unknown flag              jobs: no verifiers yet          jobs: no court yet              jobs: no parents yet            jobs: price below minimum       jobs: keeper_fee out of range   jobs: bond too large            jobs: escrow too large          jobs: wrong value sent          jobs: transfer failed           jobs: no such unit              jobs: not the next unit         jobs: closed                    jobs: nothing untouched         jobs: not open                  jobs: not running               jobs: not closing               jobs: not submitted             jobs: takes claims only         jobs: takes no claims yet       jobs: a proposal is live        jobs: no proposal               jobs: window over               jobs: window still open         jobs: not a better key          jobs: best already              jobs: node excluded             jobs: operator is the submitter jobs: no time left              jobs: no checkpoints to resume  jobs: too late to submit        jobs: outcome out of range      jobs: used out of range         jobs: result zero               jobs: reclaimable               jobs: not reclaimable yet       jobs: notice still running      jobs: not expired               jobs: nothing to do             jobs: not the governor          jobs: policy out of range       jobs: not offered to you        "
+    String[2112]
+) = "jobs: not the submitter         jobs: paused                    jobs: policy not current        jobs: posted before             jobs: spare bits set            jobs: spec zero                 jobs: no runtime asked          jobs: ceiling zero              jobs: max_seconds out of range  jobs: deadline too near         jobs: units out of range        jobs: chunk out of range        jobs: no chunks yet             jobs: replicas out of range     jobs: no replicas yet           jobs: quorum out of range       jobs: match_window out of range jobs: no challenges yet         jobs: no checkpoints yet        jobs: attempts out of range     jobs: billing out of range      jobs: no confidential jobs yet  jobs: no preemptible jobs yet   jobs: unknown flag              jobs: no verifiers yet          jobs: no court yet              jobs: no parents yet            jobs: price below minimum       jobs: keeper_fee out of range   jobs: bond too large            jobs: escrow too large          jobs: wrong value sent          jobs: transfer failed           jobs: no such unit              jobs: not the next unit         jobs: closed                    jobs: nothing untouched         jobs: not open                  jobs: not running               jobs: not closing               jobs: not submitted             jobs: takes claims only         jobs: takes no claims yet       jobs: a proposal is live        jobs: no proposal               jobs: window over               jobs: window still open         jobs: not a better key          jobs: best already              jobs: node excluded             jobs: operator is the submitter jobs: no time left              jobs: no checkpoints to resume  jobs: too late to submit        jobs: outcome out of range      jobs: used out of range         jobs: result zero               jobs: reclaimable               jobs: not reclaimable yet       jobs: notice still running      jobs: not expired               jobs: nothing to do             jobs: not the governor          jobs: policy out of range       jobs: not offered to you        jobs: chain id has changed      "
 
 ESCROW: public(immutable(IEscrow))
 NODES: public(immutable(INodeRegistry))
 ASSET: public(immutable(IERC20))  # zero for the native coin
 TREASURY: public(immutable(address))
 DEAD_AFTER: public(immutable(uint256))  # seconds, NodeRegistry's
+CHAIN_ID: immutable(uint256)  # part of every id; a chain that changes its own must not lock up the jobs it has
 
 _words: HashMap[bytes32, uint256]  # unit key -> unit word; job id of an array -> its header
 _seconds: HashMap[bytes32, uint256]  # unit key -> best proposal while OPEN, result digest from SUBMITTED
@@ -165,6 +167,7 @@ def __init__(escrow: IEscrow, nodes: INodeRegistry, treasury: address, policy: u
     ASSET = IERC20(staticcall escrow.ASSET())
     TREASURY = treasury
     DEAD_AFTER = staticcall nodes.DEAD_AFTER()
+    CHAIN_ID = chain.id
     self._check_policy_range(policy)
     self._policy = policy
     self.governor = msg.sender
@@ -184,6 +187,8 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     @param parents The preimage words of parents_hash; empty in this version.
     @return The job's id.
     """
+    if chain.id != CHAIN_ID:
+        self._refuse(CHAIN_CHANGED)
     job_id: bytes32 = self._job_id(terms)
     if self._words[job_id] != 0:
         self._refuse(POSTED_BEFORE)
@@ -720,7 +725,7 @@ def accept_governor():
 @reentrant
 def job_id_of(terms: IJobRegistry.Terms) -> bytes32:
     """
-    @return keccak256(abi_encode(chain id, this contract, terms))
+    @return keccak256(abi_encode(chain id at deployment, this contract, terms))
     """
     return self._job_id(terms)
 
@@ -755,7 +760,7 @@ def policies() -> (uint256, uint256, uint256, uint256, uint256):
 @view
 @internal
 def _job_id(terms: IJobRegistry.Terms) -> bytes32:
-    return keccak256(abi_encode(chain.id, self, terms))
+    return keccak256(abi_encode(CHAIN_ID, self, terms))
 
 
 @pure
