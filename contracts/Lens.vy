@@ -220,9 +220,10 @@ def _load(job_id: bytes32, index: uint256) -> uint256[4]:
     second: uint256 = 0
     accused: uint256 = 0
     job, word, second, accused = staticcall JOBS.load(job_id, index)
-    if job & packing.HEADER_STATE_MASK != packing.STATE_HEADER and index != 0 and index != ALL:
+    raw: uint256[4] = [job, word, second, accused]
+    if raw[0] & packing.HEADER_STATE_MASK != packing.STATE_HEADER and index != 0 and index != ALL:
         return [job, 0, 0, 0]  # a one-lease job has no such unit
-    return [job, word, second, accused]
+    return raw
 
 
 @view

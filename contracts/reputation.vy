@@ -57,8 +57,11 @@ def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
     # Whole steps only, the rest of the time kept: a node that is observed all the time decays as any other.
     decayed: uint256 = (hot >> packing.HOT_REP_TIME_SHIFT) & packing.HOT_REP_TIME_MASK
     steps: uint256 = (now - decayed) // STEP
-    r: uint256 = self._decay((hot >> packing.HOT_R_SHIFT) & packing.HOT_R_MASK, steps)
-    s: uint256 = self._decay((hot >> packing.HOT_S_SHIFT) & packing.HOT_S_MASK, steps)
+    r: uint256 = (hot >> packing.HOT_R_SHIFT) & packing.HOT_R_MASK
+    s: uint256 = (hot >> packing.HOT_S_SHIFT) & packing.HOT_S_MASK
+    if steps != 0:
+        r = self._decay(r, steps)
+        s = self._decay(s, steps)
     if ok:
         r += weight
     else:
