@@ -20,8 +20,8 @@ from hearth.storage.stores import Store
 
 log = structlog.get_logger("worker.attempt")
 
-EVERY_SECONDS: Final = 60.0
-"""Between two writes of a store that took the first of them."""
+EVERY_SECONDS: Final = 300.0
+"""Between two writes of a store that took the first of them: 1 MiB each, 300 MB a day."""
 AGAIN_SECONDS: Final = 10.0
 """Between two trials of a store that takes nothing."""
 PATIENCE_SECONDS: Final = 20.0
