@@ -21,10 +21,10 @@ from hearth.chain.providers import OnFault
 from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import SenderConfig
 from hearth.chain.tx_journal import TxJournal
-from hearth.config.settings import asset_of, load_settings
+from hearth.config.settings import asset_of, home_folder, load_settings
 from hearth.config.settings import open_network as open_chosen
 from hearth.daemon.health import Server
-from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config
+from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config, shared_lock
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gpu_tiers import TIERS
@@ -41,9 +41,9 @@ from worker.attempt.task import Bounds
 from worker.decide import Config
 from worker.disk import Disk
 from worker.gpu import GpuInfo
-from worker.home import hold
+from worker.home import GLANCE_SECONDS, hold
 from worker.journal import AttemptJournal
-from worker.machine import announce, others, overbooked, room_of, share_of
+from worker.machine import announce, home_of, others, overbooked, room_of, share_of
 from worker.metrics import WorkerMetrics
 from worker.runtimes.base import Runtime
 from worker.settings import DOCTOR, MEND_RPC, Settings, chosen_gpus, operator_key, refuse_unknown_runtime, runtimes_of
@@ -73,12 +73,12 @@ def build(
     changes = overrides or {}
     network = open_network(settings)
     key, account = unlocked(settings)
-    disk, lock = Disk(settings.home, settings.reserve_bytes), lock_path(key, settings.home)
-    SignerLock(lock).refuse_held()
+    disk, lock, user_home = Disk(settings.home, settings.reserve_bytes), lock_path(key, settings.home), _user_home()
+    refuse_in_use(settings.home, network, key)
     if dry_run:
         hold(disk.home).refuse_held()
         home = Path(stack.enter_context(TemporaryDirectory(prefix="hearth-dry-run-")))
-        settings, lock = settings.model_copy(update={"home": home}), home / lock.name
+        settings, lock, user_home = settings.model_copy(update={"home": home}), home / lock.name, home
     home = make_private(settings.home)
     metrics = WorkerMetrics()
 
@@ -96,8 +96,9 @@ def build(
             log.info("recovered", what=note)
     spare = Disk(home, 0).spare
     paying = _changed(_paying(sender_config(network, settings.max_gas_wei), settings), changes)
+    places: dict[str, Any] = {"home": home, "user_home": user_home, "lock": lock, "wait_seconds": GLANCE_SECONDS}
     sender = stack.enter_context(
-        open_sender(market.port, network, key, account, home=home, config=paying, lock=lock, spare=spare)
+        open_sender(market.port, network, key, account, **places, config=paying, service=True, spare=spare)
     )
     store = stack.enter_context(closing(open_stores(settings)))
     gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
@@ -156,6 +157,30 @@ def unlocked(settings: Settings) -> tuple[KeyFile, LocalAccount]:
             # A worker takes no --password-file.
             error.hint = f"mend account.password_file in worker.toml, then {DOCTOR}"
         raise
+
+
+def refuse_in_use(home: Path, network: Network, key: KeyFile) -> None:
+    """Raise ConfigError KEY_IN_USE where a process signs with a key, or with a copy of it; of a worker, say whose home.
+
+    Two workers of one key would both beat and claim for its node, and each take the nonces of the other.
+    """
+    user_home = _user_home()
+    for path in (lock_path(key, home), shared_lock(user_home, network, key)):
+        try:
+            SignerLock(path).refuse_held()
+        except ConfigError as error:
+            other = home_of(user_home, home, error.details["pid"])
+            if other is not None:
+                error.hint = (
+                    f"that is the worker in {other}: stop it, or give this one a key, and by it a node, of its own: "
+                    "hearth wallet list, then hearth worker init"
+                )
+            raise
+
+
+def _user_home() -> Path:
+    """Return the home folder of this user's commands, in which the machine's workers know of one another."""
+    return home_folder(os.environ)
 
 
 def open_network(settings: Settings) -> Network:
@@ -403,7 +428,7 @@ def _introduction(
 
 def _stand_beside(home: Path, node: Node, gpus: Sequence[GpuInfo]) -> None:
     """Name this worker's share of the machine, and warn where it and the other workers promise more than there is."""
-    share, user_home = share_of(home, node.offer, [item.uuid for item in gpus]), load_settings().home
+    share, user_home = share_of(home, node.offer, [item.uuid for item in gpus]), _user_home()
     announce(user_home, share)
     for text in overbooked(share, others(user_home, home), room_of(home)):
         log.warning("this machine is promised twice", what=text, fix="hearth worker doctor")

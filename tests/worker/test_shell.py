@@ -722,6 +722,26 @@ def test_main__second_worker_on_the_key__ends_with_key_in_use(scenario: Scenario
 
 
 @pytest.mark.e2e
+def test_main__copy_of_the_key_and_a_home_of_its_own__ends_with_key_in_use(scenario: Scenario) -> None:
+    """What a provider loses who copies a worker.toml and its key: nothing. Two of one node would fight over nonces."""
+    copy = scenario.copied()
+    set_mode(scenario.home / "state", "pause")  # it sends nothing meanwhile
+    scenario.start()
+    scenario.working()
+    assert scenario.process is not None
+    error = refusal(copy)
+    assert (error.code, error.exit_code) == ("KEY_IN_USE", 3) and f"process {scenario.process.pid} " in error.message
+    assert f"that is the worker in {scenario.home / 'state'}: " in error.hint
+    copy.start()
+    assert copy.process is not None and copy.process.wait(60) == 3 and "KEY_IN_USE" in copy.log()
+    # The lock is the process's: one that is killed leaves none behind.
+    scenario.kill()
+    copy.start()
+    copy.working()
+    copy.stop()
+
+
+@pytest.mark.e2e
 def test_build__home_of_another_keys_worker__is_refused(exchange: Exchange, scenario: Scenario) -> None:
     other = exchange.scenario(f"{scenario.name}b")
     config = other.home / "worker.toml"
