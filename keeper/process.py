@@ -53,8 +53,11 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
         wait = float(units.parse_duration(settings.limits.wait))
         limits = settings.limits
         paying = sender_config(network, max_fee=limits.max_gas_wei, day_budget=limits.day_budget, timeout=wait)
-        places = {"home": settings.home, "user_home": home_folder(os.environ)}
-        sender = stack.enter_context(open_sender(port, network, key, account, **places, config=paying, service=True))
+        user_home = home_folder(os.environ)
+        opened = open_sender(
+            port, network, key, account, home=settings.home, user_home=user_home, config=paying, service=True
+        )
+        sender = stack.enter_context(opened)
     keeper = Keeper(settings, network, port, sender, KeeperHealth(STALL_SECONDS))
 
     def adopt(new: Settings) -> None:
