@@ -41,7 +41,7 @@ from worker.attempt.task import Bounds
 from worker.decide import Config
 from worker.disk import Disk
 from worker.gpu import GpuInfo
-from worker.home import GLANCE_SECONDS, hold
+from worker.home import GLANCE_SECONDS, OWN_HOME, hold
 from worker.journal import AttemptJournal
 from worker.machine import announce, home_of, others, overbooked, room_of, share_of
 from worker.metrics import WorkerMetrics
@@ -54,6 +54,8 @@ from worker.watch import NEW_OPERATOR, find_node
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
+
+    from worker.reports import WorkerProcess
 
 log = structlog.get_logger("worker")
 
@@ -75,11 +77,6 @@ def build(
     key, account = unlocked(settings)
     disk, lock, user_home = Disk(settings.home, settings.reserve_bytes), lock_path(key, settings.home), _user_home()
     refuse_in_use(settings.home, network, key)
-    if dry_run:
-        hold(disk.home).refuse_held()
-        home = Path(stack.enter_context(TemporaryDirectory(prefix="hearth-dry-run-")))
-        settings, lock, user_home = settings.model_copy(update={"home": home}), home / lock.name, home
-    home = make_private(settings.home)
     metrics = WorkerMetrics()
 
     def on_fault(name: str, why: str) -> None:
@@ -88,6 +85,11 @@ def build(
 
     market = market_of(settings, network, changes.get("rpc_timeout", 10.0), on_fault)
     node = node_of(settings, market, key.address)
+    if dry_run:
+        hold(disk.home).refuse_held()
+        home = Path(stack.enter_context(TemporaryDirectory(prefix="hearth-dry-run-")))
+        settings, lock, user_home = settings.model_copy(update={"home": home}), home / lock.name, home
+    home = make_private(settings.home)
     stack.enter_context(hold(home))
     runtimes = sandboxes_of(settings, node, home)
     if not dry_run:
@@ -214,7 +216,7 @@ def port_of(settings: Settings, network: Network, rpc_timeout: float, on_fault: 
 
 
 def node_of(settings: Settings, market: Market, operator: str) -> Node:
-    """Return the node to work for, as it stands. Raises ConfigError NO_NODE, NOT_OPERATOR, MANY_NODES."""
+    """Return the node to work for, as it stands. Raises ConfigError NO_NODE, NOT_OPERATOR, MANY_NODES, HOME_IN_USE."""
     node = find_node(market, settings.node, operator, market.port.head().hash)
     if node is None:
         refuse_former_key(settings.home, market, operator)
@@ -224,6 +226,7 @@ def node_of(settings: Settings, market: Market, operator: str) -> Node:
             code="NO_NODE",
             component="worker",
         )
+    refuse_anothers_home(settings.home, market, operator)
     return node
 
 
@@ -232,21 +235,49 @@ def refuse_former_key(home: Path, market: Market, operator: str) -> None:
 
     Whoever is told to register would stake a second node. What the home says counts for this chain alone.
     """
-    network = market.network
     said = read_status(home)
     if said is None or said["operator"] != operator:
         return
-    if not TxJournal.path_in(home, network.chain_id, network.genesis_hash, operator).exists():
+    node = _node_that_worked(home, said, market)
+    if node is not None and node.operator not in (operator, ZERO_ADDRESS):
+        raise ConfigError(
+            f"node {node.id} has another operator now, {node.operator}, and this key is {operator}",
+            hint=NEW_OPERATOR,
+            code="NOT_OPERATOR",
+            component="worker",
+        )
+
+
+def refuse_anothers_home(home: Path, market: Market, operator: str) -> None:
+    """Raise ConfigError HOME_IN_USE where another key's worker has worked in a home, for a node that is not this key's.
+
+    While it is stopped its lock says nothing; its journal, attempts and results are there for it to go on with.
+    """
+    said = None
+    with suppress(ConfigError):  # a file that is damaged must not keep a worker from its own home
+        said = read_status(home)
+    if said is None or said["operator"] == operator:
         return
-    with suppress(NotFoundError):
-        node = market.node(NodeId(said["node"]))
-        if node.operator not in (operator, ZERO_ADDRESS):
-            raise ConfigError(
-                f"node {node.id} has another operator now, {node.operator}, and this key is {operator}",
-                hint=NEW_OPERATOR,
-                code="NOT_OPERATOR",
-                component="worker",
-            )
+    node = _node_that_worked(home, said, market)
+    if node is not None and node.operator not in (operator, ZERO_ADDRESS):
+        raise ConfigError(
+            f"{home} is the home of node {node.id}'s worker, whose key is {said['operator']}, and this key is "
+            f"{operator}: two workers cannot share a home",
+            hint=OWN_HOME,
+            code="HOME_IN_USE",
+            component="worker",
+        )
+
+
+def _node_that_worked(home: Path, said: WorkerProcess, market: Market) -> Node | None:
+    """Return the node whose worker wrote what a home `said`, None where that was on another chain, or it has left."""
+    network = market.network
+    if not TxJournal.path_in(home, network.chain_id, network.genesis_hash, said["operator"]).exists():
+        return None
+    try:
+        return market.node(NodeId(said["node"]))
+    except NotFoundError:
+        return None
 
 
 def open_stores(settings: Settings) -> Store:

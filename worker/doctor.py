@@ -488,7 +488,7 @@ def _about(seconds: int) -> str:
 def look_at_node(settings: Settings, market: Market) -> list[Check]:
     """Check that a node is registered for this key, and what it may do now."""
     from hearth.protocol import formulas
-    from worker.build import refuse_former_key
+    from worker.build import refuse_anothers_home, refuse_former_key
     from worker.watch import find_node
 
     address = operator_key(settings).address
@@ -496,7 +496,9 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
     node = find_node(market, settings.node, address, head.hash)
     if node is None:
         refuse_former_key(settings.home, market, address)
+        refuse_anothers_home(settings.home, market, address)
         return [Check("node", Level.WARN, f"no node is registered for {address}", "hearth worker register")]
+    refuse_anothers_home(settings.home, market, address)
     parameters = market.network.node_parameters
     status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
     rows = []

@@ -753,7 +753,13 @@ def test_build__home_of_another_keys_worker__is_refused(exchange: Exchange, scen
         # The doctor of a worker with a home of its own sees this one.
         (beside,) = [one for one in others(exchange.user_home, other.home) if one.home == str(scenario.home / "state")]
         assert (beside.cores, beside.memory_gib, beside.disk_gib) == (1, 1, 1)
-    # The lock is the process's: where it has ended, the home is free, and the file that stays is no hindrance.
+    # Where it has ended its lock says nothing, and its journal and results wait for it to come back.
+    error = refusal(other)
+    assert (error.code, error.exit_code) == ("HOME_IN_USE", 3)
+    assert f"the home of node {scenario.node}'s worker, whose key is {scenario.operator}" in error.message
+    # What a home says of another chain is of no use.
+    for journal in (scenario.home / "state").glob("tx-*.db*"):
+        journal.unlink()
     with working(other):
         wait(lambda: state_of(scenario).get("node") == other.node, "the other one works there")
 
