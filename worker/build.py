@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import fields, replace
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,6 +31,7 @@ from hearth.market.reads import Market
 from hearth.protocol.gpu_tiers import TIERS
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import ZERO_ADDRESS, Node, NodeId
+from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.protocol.units import show_rate
 from hearth.storage.stores import Chain, Store, open_store
 from worker import gpu
@@ -45,8 +47,18 @@ from worker.home import GLANCE_SECONDS, OWN_HOME, hold
 from worker.journal import AttemptJournal
 from worker.machine import announce, home_of, others, overbooked, room_of, share_of
 from worker.metrics import WorkerMetrics
+from worker.registered import differences
 from worker.runtimes.base import Runtime
-from worker.settings import DOCTOR, MEND_RPC, Settings, chosen_gpus, operator_key, refuse_unknown_runtime, runtimes_of
+from worker.settings import (
+    DOCTOR,
+    MEND_RPC,
+    Settings,
+    chosen_gpus,
+    operator_key,
+    probe_offer,
+    refuse_unknown_runtime,
+    runtimes_of,
+)
 from worker.shell import Told, Worker
 from worker.status import read_status
 from worker.volumes import mounted, size_of, volumes_of
@@ -110,8 +122,7 @@ def build(
     config_for = partial(config_of, network=network, node=node, runtimes=runtimes, gpus=gpus, volumes=volumes)
     config = _changed(config_for(settings), changes)
     if not dry_run:
-        _stand_beside(home, node, gpus)
-        log.info("a worker begins", **_introduction(settings, network, node, runtimes))
+        _introduce(settings, network, node, runtimes, gpus)
     worker = Worker(
         told_of(settings, network, node, disk, config),
         market=market,
@@ -441,20 +452,30 @@ def told_of(settings: Settings, network: Network, node: Node, disk: Disk, config
     )
 
 
-def _introduction(
-    settings: Settings, network: Network, node: Node, runtimes: Mapping[str, Runtime]
-) -> dict[str, object]:
-    """Return what the first line of a log says of the worker: which program, which node, and what that offers."""
-    offer = node.offer
+def _introduce(
+    settings: Settings, network: Network, node: Node, runtimes: Mapping[str, Runtime], gpus: Sequence[GpuInfo]
+) -> None:
+    """Begin the log: which program, which node, what that offers, and where worker.toml offers something else."""
+    offer, asset = node.offer, asset_of(network)
     slot = f"{offer.gpu_count} GPU, {offer.cores} cores, {offer.ram_gib} GiB RAM, {offer.disk_gib} GiB disk"
-    return {
-        "version": __version__,
-        "node": node.id,
-        "network": network.name,
-        "offer": f"{offer.slots} x {slot} at {show_rate(offer.ask, asset_of(network))}",
-        "runtimes": sorted(runtimes),
-        "home": str(settings.home),
-    }
+    log.info(
+        "a worker begins",
+        version=__version__,
+        node=node.id,
+        network=network.name,
+        offer=f"{offer.slots} x {slot} at {show_rate(offer.ask, asset)}",
+        runtimes=sorted(runtimes),
+        home=str(settings.home),
+    )
+    _stand_beside(settings.home, node, gpus)
+    flags = reduce(or_, (RUNTIMES[name].flag for name in runtimes), RuntimeFlag(0))
+    try:
+        found = differences(settings.offer, probe_offer(settings, asset, flags), node, asset)
+    except ConfigError as error:
+        log.warning("this machine cannot offer what worker.toml says", why=error.message, fix=DOCTOR)
+        return
+    for text, fix in found:
+        log.warning("the chain has another offer than worker.toml", what=text, fix=fix)
 
 
 def _stand_beside(home: Path, node: Node, gpus: Sequence[GpuInfo]) -> None:

@@ -529,18 +529,23 @@ def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
     )
 
 
-def probe_offer(settings: Settings, asset: Asset) -> Offer:
-    """Return the offer of one slot of this machine, for `hearth worker register`. Raises ConfigError."""
+def probe_offer(settings: Settings, asset: Asset, runtimes: RuntimeFlag | None = None) -> Offer:
+    """Return the offer of one slot of this machine, for `hearth worker register`. Raises ConfigError.
+
+    `runtimes` are those that work here, of those that the settings name; None has them looked for.
+    """
     from worker import gpu
     from worker.volumes import room_under
 
-    refuse_unknown_runtime(settings)
-    working = {name: runtime.available() for name, runtime in runtimes_of(settings).items()}
+    if runtimes is None:
+        refuse_unknown_runtime(settings)
+        working = {name: runtime.available() for name, runtime in runtimes_of(settings).items()}
+        runtimes = wanted_runtimes(settings.offer, working)
     machine = Machine(
         cores=usable_cores(),
         memory=memory_bytes(),
         disk=room_under(settings.home),
-        runtimes=wanted_runtimes(settings.offer, working),
+        runtimes=runtimes,
         gpus=() if settings.offer.gpus == "none" else chosen_gpus(settings.offer, gpu.probe()),
     )
     return make_offer(settings, asset, machine)

@@ -123,7 +123,7 @@ password_file = "password"
 
 [offer]
 price = "0.0000036/h"
-country = "in"
+country = "us"
 gpus = "none"
 runtimes = ["wasm"]
 slots = {slots}

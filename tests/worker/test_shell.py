@@ -626,6 +626,39 @@ def test_run__stake_below_the_minimum__says_how_much_is_missing_and_the_command_
         assert [line["stake"] for line in logs if line["event"] == "stake suffices"] == ["1.1 ETH"]
 
 
+@pytest.mark.e2e
+def test_build__worker_toml_that_offers_something_else__says_what_and_the_command(
+    exchange: Exchange, scenario: Scenario
+) -> None:
+    config, same = scenario.home / "worker.toml", "the chain has another offer than worker.toml"
+    given = ("--config", str(config), "--network", str(exchange.net.network_file), "--json")
+
+    def told() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """What a start logs, and what the doctor says, each with its command."""
+        with structlog.testing.capture_logs() as logs, ExitStack() as stack:
+            build(settings.load(config), stack)
+        checks = run_hearth(exchange.user_home, "worker", "doctor", *given).json["checks"]
+        rows = [row for row in checks if row["name"] == "registered" and row["level"] == "WARN"]
+        return [(line["what"], line["fix"]) for line in logs if line["event"] == same], [
+            (row["detail"], row["fix"]) for row in rows
+        ]
+
+    assert told() == ([], [])
+    config.write_text(config.read_text().replace('"0.0000036/h"', '"0.0000045/h"').replace("slots = 1", "slots = 2"))
+    logged, checked = told()
+    assert (
+        logged
+        == checked
+        == [
+            (
+                "offer.price is 0.0000045 ETH/h here, and the chain has 0.0000036 ETH/h",
+                'hearth worker price "0.0000045/h"',
+            ),
+            ("offer.slots is 2 here, and the chain has 1", "hearth worker update"),
+        ]
+    )
+
+
 # ---- refusals to start, each with nothing sent and nothing written to the chain ----
 
 
