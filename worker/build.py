@@ -51,6 +51,7 @@ from worker.registered import differences
 from worker.runtimes.base import Runtime
 from worker.settings import (
     DOCTOR,
+    INIT,
     MEND_RPC,
     Settings,
     chosen_gpus,
@@ -89,6 +90,11 @@ def build(
     key, account = unlocked(settings)
     disk, lock, user_home = Disk(settings.home, settings.reserve_bytes), lock_path(key, settings.home), _user_home()
     refuse_in_use(settings.home, network, key)
+    if dry_run:
+        hold(disk.home).refuse_held()
+        home = Path(stack.enter_context(TemporaryDirectory(prefix="hearth-dry-run-")))
+        settings, lock, user_home = settings.model_copy(update={"home": home}), home / lock.name, home
+    home = make_private(settings.home)
     metrics = WorkerMetrics()
 
     def on_fault(name: str, why: str) -> None:
@@ -96,12 +102,7 @@ def build(
         log.warning("an RPC provider is set aside", provider=name, why=why)
 
     market = market_of(settings, network, changes.get("rpc_timeout", 10.0), on_fault)
-    node = node_of(settings, market, key.address)
-    if dry_run:
-        hold(disk.home).refuse_held()
-        home = Path(stack.enter_context(TemporaryDirectory(prefix="hearth-dry-run-")))
-        settings, lock, user_home = settings.model_copy(update={"home": home}), home / lock.name, home
-    home = make_private(settings.home)
+    node = node_of(settings, disk.home, market, key.address)
     stack.enter_context(hold(home))
     runtimes = sandboxes_of(settings, node, home)
     if not dry_run:
@@ -186,7 +187,7 @@ def refuse_in_use(home: Path, network: Network, key: KeyFile) -> None:
             if other is not None:
                 error.hint = (
                     f"that is the worker in {other}: stop it, or give this one a key, and by it a node, of its own: "
-                    "hearth wallet list, then hearth worker init"
+                    f"hearth wallet list; {INIT}"
                 )
             raise
 
@@ -226,18 +227,21 @@ def port_of(settings: Settings, network: Network, rpc_timeout: float, on_fault: 
     )
 
 
-def node_of(settings: Settings, market: Market, operator: str) -> Node:
-    """Return the node to work for, as it stands. Raises ConfigError NO_NODE, NOT_OPERATOR, MANY_NODES, HOME_IN_USE."""
+def node_of(settings: Settings, home: Path, market: Market, operator: str) -> Node:
+    """Return the node to work for, as it stands; `home` is the worker's, also in a dry run.
+
+    Raises ConfigError NO_NODE, NOT_OPERATOR, MANY_NODES, HOME_IN_USE.
+    """
     node = find_node(market, settings.node, operator, market.port.head().hash)
     if node is None:
-        refuse_former_key(settings.home, market, operator)
+        refuse_former_key(home, market, operator)
         raise ConfigError(
             f"no node is registered for the key {operator}",
             hint="hearth worker register",
             code="NO_NODE",
             component="worker",
         )
-    refuse_anothers_home(settings.home, market, operator)
+    refuse_anothers_home(home, market, operator)
     return node
 
 
