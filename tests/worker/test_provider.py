@@ -93,8 +93,8 @@ def test_register__home_of_another_worker__is_refused_before_money_moves(
     keys.create_key(tmp_path / "keys", "cold", PASSWORD, secret=bytes(devnet.account(1).key), devnet=True)
     (tmp_path / "password").write_text(PASSWORD)
     (tmp_path / "password").chmod(0o600)
-    given = ("--config", str(config), "--network", str(exchange.net.network_file), "--account", "cold", "--json")
-    given = (*given, "--password-file", str(tmp_path / "password"))
+    key_of = ("--account", "cold", "--password-file", str(tmp_path / "password"))
+    given = ("--config", str(config), "--network", str(exchange.net.network_file), *key_of, "--json")
     before = (chain.nonce(exchange.owner.address), chain.balance(exchange.owner.address))
 
     def refused(*flags: str) -> dict[str, Any]:
