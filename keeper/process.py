@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import ExitStack
 from typing import Final
 
@@ -10,7 +11,7 @@ import structlog
 from hearth.base.files import make_private
 from hearth.chain.rpc import RpcChain
 from hearth.config.settings import Settings as Outer
-from hearth.config.settings import open_network, rpc_urls
+from hearth.config.settings import home_folder, open_network, rpc_urls
 from hearth.daemon.logs import set_level
 from hearth.daemon.loop import stop_on_signals
 from hearth.daemon.reload import Reloader
@@ -52,7 +53,11 @@ def open_keeper(settings: Settings, stack: ExitStack) -> Keeper:
         wait = float(units.parse_duration(settings.limits.wait))
         limits = settings.limits
         paying = sender_config(network, max_fee=limits.max_gas_wei, day_budget=limits.day_budget, timeout=wait)
-        sender = stack.enter_context(open_sender(port, network, key, account, home=settings.home, config=paying))
+        user_home = home_folder(os.environ)
+        opened = open_sender(
+            port, network, key, account, home=settings.home, user_home=user_home, config=paying, service=True
+        )
+        sender = stack.enter_context(opened)
     keeper = Keeper(settings, network, port, sender, KeeperHealth(STALL_SECONDS))
 
     def adopt(new: Settings) -> None:

@@ -20,6 +20,7 @@ from hearth.config.sections import (
     GasPrice,
     LogLevel,
     Network,
+    RpcUrl,
     Section,
     UserPath,
 )
@@ -108,7 +109,7 @@ class Settings(Section):
 
     network: Network
     home: UserPath
-    rpc: tuple[str, ...] = Field(default=(), repr=False)
+    rpc: tuple[RpcUrl, ...] = Field(default=(), repr=False)
     poll: Annotated[float, Field(gt=0, le=60)] = 1.0
     account: Account | None = None
     work: Work = Work()

@@ -205,6 +205,6 @@ def sending(
     """Unlock an account and hold it for this process, with the journal of every `hearth` command of this user."""
     signer = account.unlocked(password_file or settings.password_file)
     home = make_private(settings.home) / "state"
-    with open_sender(port, on, account.key, signer, home=home, config=config) as sender:
+    with open_sender(port, on, account.key, signer, home=home, user_home=settings.home, config=config) as sender:
         sender.reconcile()
         yield sender

@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import fields, replace
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,15 +22,16 @@ from hearth.chain.providers import OnFault
 from hearth.chain.rpc import RpcChain
 from hearth.chain.tx import SenderConfig
 from hearth.chain.tx_journal import TxJournal
-from hearth.config.settings import asset_of, load_settings
+from hearth.config.settings import asset_of, home_folder, load_settings
 from hearth.config.settings import open_network as open_chosen
 from hearth.daemon.health import Server
-from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config
+from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config, shared_lock
 from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gpu_tiers import TIERS
 from hearth.protocol.runtimes import RUNTIMES
 from hearth.protocol.types import ZERO_ADDRESS, Node, NodeId
+from hearth.protocol.types import Runtime as RuntimeFlag
 from hearth.protocol.units import show_rate
 from hearth.storage.stores import Chain, Store, open_store
 from worker import gpu
@@ -41,12 +43,23 @@ from worker.attempt.task import Bounds
 from worker.decide import Config
 from worker.disk import Disk
 from worker.gpu import GpuInfo
-from worker.home import hold
+from worker.home import GLANCE_SECONDS, OWN_HOME, hold
 from worker.journal import AttemptJournal
-from worker.machine import announce, others, overbooked, room_of, share_of
+from worker.machine import announce, home_of, others, overbooked, room_of, share_of
 from worker.metrics import WorkerMetrics
+from worker.registered import differences
 from worker.runtimes.base import Runtime
-from worker.settings import DOCTOR, MEND_RPC, Settings, chosen_gpus, operator_key, refuse_unknown_runtime, runtimes_of
+from worker.settings import (
+    DOCTOR,
+    INIT,
+    MEND_RPC,
+    Settings,
+    chosen_gpus,
+    operator_key,
+    probe_offer,
+    refuse_unknown_runtime,
+    runtimes_of,
+)
 from worker.shell import Told, Worker
 from worker.status import read_status
 from worker.volumes import mounted, size_of, volumes_of
@@ -54,6 +67,8 @@ from worker.watch import NEW_OPERATOR, find_node
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
+
+    from worker.reports import WorkerProcess
 
 log = structlog.get_logger("worker")
 
@@ -73,12 +88,12 @@ def build(
     changes = overrides or {}
     network = open_network(settings)
     key, account = unlocked(settings)
-    disk, lock = Disk(settings.home, settings.reserve_bytes), lock_path(key, settings.home)
-    SignerLock(lock).refuse_held()
+    disk, lock, user_home = Disk(settings.home, settings.reserve_bytes), lock_path(key, settings.home), _user_home()
+    refuse_in_use(settings.home, network, key)
     if dry_run:
         hold(disk.home).refuse_held()
         home = Path(stack.enter_context(TemporaryDirectory(prefix="hearth-dry-run-")))
-        settings, lock = settings.model_copy(update={"home": home}), home / lock.name
+        settings, lock, user_home = settings.model_copy(update={"home": home}), home / lock.name, home
     home = make_private(settings.home)
     metrics = WorkerMetrics()
 
@@ -87,7 +102,7 @@ def build(
         log.warning("an RPC provider is set aside", provider=name, why=why)
 
     market = market_of(settings, network, changes.get("rpc_timeout", 10.0), on_fault)
-    node = node_of(settings, market, key.address)
+    node = node_of(settings, disk.home, market, key.address)
     stack.enter_context(hold(home))
     runtimes = sandboxes_of(settings, node, home)
     if not dry_run:
@@ -96,8 +111,9 @@ def build(
             log.info("recovered", what=note)
     spare = Disk(home, 0).spare
     paying = _changed(_paying(sender_config(network, settings.max_gas_wei), settings), changes)
+    places: dict[str, Any] = {"home": home, "user_home": user_home, "lock": lock, "wait_seconds": GLANCE_SECONDS}
     sender = stack.enter_context(
-        open_sender(market.port, network, key, account, home=home, config=paying, lock=lock, spare=spare)
+        open_sender(market.port, network, key, account, **places, config=paying, service=True, spare=spare)
     )
     store = stack.enter_context(closing(open_stores(settings)))
     gpus = chosen_gpus(settings.offer, gpu.probe()) if node.offer.gpu_count else ()
@@ -107,8 +123,7 @@ def build(
     config_for = partial(config_of, network=network, node=node, runtimes=runtimes, gpus=gpus, volumes=volumes)
     config = _changed(config_for(settings), changes)
     if not dry_run:
-        _stand_beside(home, node, gpus)
-        log.info("a worker begins", **_introduction(settings, network, node, runtimes))
+        _introduce(settings, network, node, runtimes, gpus)
     worker = Worker(
         told_of(settings, network, node, disk, config),
         market=market,
@@ -158,6 +173,30 @@ def unlocked(settings: Settings) -> tuple[KeyFile, LocalAccount]:
         raise
 
 
+def refuse_in_use(home: Path, network: Network, key: KeyFile) -> None:
+    """Raise ConfigError KEY_IN_USE where a process signs with a key, or with a copy of it; of a worker, say whose home.
+
+    Two workers of one key would both beat and claim for its node, and each take the nonces of the other.
+    """
+    user_home = _user_home()
+    for path in (lock_path(key, home), shared_lock(user_home, network, key)):
+        try:
+            SignerLock(path).refuse_held()
+        except ConfigError as error:
+            other = home_of(user_home, home, error.details["pid"])
+            if other is not None:
+                error.hint = (
+                    f"that is the worker in {other}: stop it, or give this one a key, and by it a node, of its own: "
+                    f"hearth wallet list; {INIT}"
+                )
+            raise
+
+
+def _user_home() -> Path:
+    """Return the home folder of this user's commands, in which the machine's workers know of one another."""
+    return home_folder(os.environ)
+
+
 def open_network(settings: Settings) -> Network:
     """Read the network file that the settings name. Raises ConfigError."""
     return open_chosen(load_settings({"network": settings.network}))
@@ -188,17 +227,21 @@ def port_of(settings: Settings, network: Network, rpc_timeout: float, on_fault: 
     )
 
 
-def node_of(settings: Settings, market: Market, operator: str) -> Node:
-    """Return the node to work for, as it stands. Raises ConfigError NO_NODE, NOT_OPERATOR, MANY_NODES."""
+def node_of(settings: Settings, home: Path, market: Market, operator: str) -> Node:
+    """Return the node to work for, as it stands; `home` is the worker's, also in a dry run.
+
+    Raises ConfigError NO_NODE, NOT_OPERATOR, MANY_NODES, HOME_IN_USE.
+    """
     node = find_node(market, settings.node, operator, market.port.head().hash)
     if node is None:
-        refuse_former_key(settings.home, market, operator)
+        refuse_former_key(home, market, operator)
         raise ConfigError(
             f"no node is registered for the key {operator}",
             hint="hearth worker register",
             code="NO_NODE",
             component="worker",
         )
+    refuse_anothers_home(home, market, operator)
     return node
 
 
@@ -207,21 +250,49 @@ def refuse_former_key(home: Path, market: Market, operator: str) -> None:
 
     Whoever is told to register would stake a second node. What the home says counts for this chain alone.
     """
-    network = market.network
     said = read_status(home)
     if said is None or said["operator"] != operator:
         return
-    if not TxJournal.path_in(home, network.chain_id, network.genesis_hash, operator).exists():
+    node = _node_that_worked(home, said, market)
+    if node is not None and node.operator not in (operator, ZERO_ADDRESS):
+        raise ConfigError(
+            f"node {node.id} has another operator now, {node.operator}, and this key is {operator}",
+            hint=NEW_OPERATOR,
+            code="NOT_OPERATOR",
+            component="worker",
+        )
+
+
+def refuse_anothers_home(home: Path, market: Market, operator: str) -> None:
+    """Raise ConfigError HOME_IN_USE where another key's worker has worked in a home, for a node that is not this key's.
+
+    While it is stopped its lock says nothing; its journal, attempts and results are there for it to go on with.
+    """
+    said = None
+    with suppress(ConfigError):  # a file that is damaged must not keep a worker from its own home
+        said = read_status(home)
+    if said is None or said["operator"] == operator:
         return
-    with suppress(NotFoundError):
-        node = market.node(NodeId(said["node"]))
-        if node.operator not in (operator, ZERO_ADDRESS):
-            raise ConfigError(
-                f"node {node.id} has another operator now, {node.operator}, and this key is {operator}",
-                hint=NEW_OPERATOR,
-                code="NOT_OPERATOR",
-                component="worker",
-            )
+    node = _node_that_worked(home, said, market)
+    if node is not None and node.operator not in (operator, ZERO_ADDRESS):
+        raise ConfigError(
+            f"{home} is the home of node {node.id}'s worker, whose key is {said['operator']}, and this key is "
+            f"{operator}: two workers cannot share a home",
+            hint=OWN_HOME,
+            code="HOME_IN_USE",
+            component="worker",
+        )
+
+
+def _node_that_worked(home: Path, said: WorkerProcess, market: Market) -> Node | None:
+    """Return the node whose worker wrote what a home `said`, None where that was on another chain, or it has left."""
+    network = market.network
+    if not TxJournal.path_in(home, network.chain_id, network.genesis_hash, said["operator"]).exists():
+        return None
+    try:
+        return market.node(NodeId(said["node"]))
+    except NotFoundError:
+        return None
 
 
 def open_stores(settings: Settings) -> Store:
@@ -385,25 +456,35 @@ def told_of(settings: Settings, network: Network, node: Node, disk: Disk, config
     )
 
 
-def _introduction(
-    settings: Settings, network: Network, node: Node, runtimes: Mapping[str, Runtime]
-) -> dict[str, object]:
-    """Return what the first line of a log says of the worker: which program, which node, and what that offers."""
-    offer = node.offer
+def _introduce(
+    settings: Settings, network: Network, node: Node, runtimes: Mapping[str, Runtime], gpus: Sequence[GpuInfo]
+) -> None:
+    """Begin the log: which program, which node, what that offers, and where worker.toml offers something else."""
+    offer, asset = node.offer, asset_of(network)
     slot = f"{offer.gpu_count} GPU, {offer.cores} cores, {offer.ram_gib} GiB RAM, {offer.disk_gib} GiB disk"
-    return {
-        "version": __version__,
-        "node": node.id,
-        "network": network.name,
-        "offer": f"{offer.slots} x {slot} at {show_rate(offer.ask, asset_of(network))}",
-        "runtimes": sorted(runtimes),
-        "home": str(settings.home),
-    }
+    log.info(
+        "a worker begins",
+        version=__version__,
+        node=node.id,
+        network=network.name,
+        offer=f"{offer.slots} x {slot} at {show_rate(offer.ask, asset)}",
+        runtimes=sorted(runtimes),
+        home=str(settings.home),
+    )
+    _stand_beside(settings.home, node, gpus)
+    flags = reduce(or_, (RUNTIMES[name].flag for name in runtimes), RuntimeFlag(0))
+    try:
+        found = differences(settings.offer, probe_offer(settings, asset, flags), node, asset)
+    except ConfigError as error:
+        log.warning("this machine cannot offer what worker.toml says", why=error.message, fix=DOCTOR)
+        return
+    for text, fix in found:
+        log.warning("the chain has another offer than worker.toml", what=text, fix=fix)
 
 
 def _stand_beside(home: Path, node: Node, gpus: Sequence[GpuInfo]) -> None:
     """Name this worker's share of the machine, and warn where it and the other workers promise more than there is."""
-    share, user_home = share_of(home, node.offer, [item.uuid for item in gpus]), load_settings().home
+    share, user_home = share_of(home, node.offer, [item.uuid for item in gpus]), _user_home()
     announce(user_home, share)
     for text in overbooked(share, others(user_home, home), room_of(home)):
         log.warning("this machine is promised twice", what=text, fix="hearth worker doctor")

@@ -28,11 +28,12 @@ from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.runtimes import DOCKER, RUNTIMES, WASM
-from hearth.protocol.types import RATE_SCALE, Offer, Status
+from hearth.protocol.types import RATE_SCALE, Node, Offer, Status
 from hearth.protocol.units import NATIVE, Asset, amount_at_least, format_duration, format_size, show_amount, show_rate
 from hearth.storage.stores import Store, open_store
 from worker import gpu
 from worker.machine import others, overbooked, room_of, share_of
+from worker.registered import differences
 from worker.runtimes import walls
 from worker.runtimes.base import Check, Level
 from worker.runtimes.profiles import DOCKER_PROFILE, WASM_PROFILE, Rule, Wall, standing
@@ -486,7 +487,7 @@ def _about(seconds: int) -> str:
 def look_at_node(settings: Settings, market: Market) -> list[Check]:
     """Check that a node is registered for this key, and what it may do now."""
     from hearth.protocol import formulas
-    from worker.build import refuse_former_key
+    from worker.build import refuse_anothers_home, refuse_former_key
     from worker.watch import find_node
 
     address = operator_key(settings).address
@@ -494,7 +495,9 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
     node = find_node(market, settings.node, address, head.hash)
     if node is None:
         refuse_former_key(settings.home, market, address)
+        refuse_anothers_home(settings.home, market, address)
         return [Check("node", Level.WARN, f"no node is registered for {address}", "hearth worker register")]
+    refuse_anothers_home(settings.home, market, address)
     parameters = market.network.node_parameters
     status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
     rows = []
@@ -510,4 +513,15 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
     # Whether it beats is no matter here: a worker need not run yet.
     good = status in (Status.ACTIVE, Status.INACTIVE, Status.PENDING) and not short
     rows.append(Check("node", Level.PASS if good else Level.WARN, text, "" if good else "hearth worker status"))
-    return rows
+    return rows + _look_at_registered(settings, node, asset)
+
+
+def _look_at_registered(settings: Settings, node: Node, asset: Asset) -> list[Check]:
+    """Check that the chain has what worker.toml offers; an offer that cannot be made has a row of its own."""
+    try:
+        offer = probe_offer(settings, asset)
+    except ConfigError:
+        return []
+    found = differences(settings.offer, offer, node, asset)
+    rows = [Check("registered", Level.WARN, text, fix) for text, fix in found]
+    return rows or [Check("registered", Level.PASS, "the chain has what worker.toml offers")]

@@ -9,6 +9,7 @@ from hearth.base.errors import ConfigError
 from hearth.base.locks import FileLock, holder, is_held
 
 LOCK_FILE: Final = "worker.lock"
+OWN_HOME: Final = "set another home in worker.toml: every worker has one of its own"
 GLANCE_SECONDS: Final = 1.0
 """How long a start waits for the lock: a command that looks whether a worker runs shares it for an instant."""
 
@@ -23,7 +24,7 @@ def hold(home: Path) -> FileLock:
     def busy(pid: int | None) -> ConfigError:
         return ConfigError(
             f"process {pid or '(starting)'} is a worker in {home}: two workers cannot share a home",
-            hint="set another home in worker.toml: every worker has one of its own",
+            hint=OWN_HOME,
             code="HOME_IN_USE",
             component="worker",
             pid=pid,

@@ -19,9 +19,10 @@ import structlog
 
 from hearth.base.errors import ConfigError
 from hearth.base.files import make_private, replace_text
+from hearth.base.locks import holder
 from hearth.protocol.types import Offer
 from hearth.protocol.units import GIB
-from worker.home import is_running
+from worker.home import LOCK_FILE, is_running
 from worker.settings import memory_bytes, usable_cores
 from worker.volumes import room_under
 
@@ -84,6 +85,12 @@ def others(user_home: Path, home: Path) -> list[Share]:
             if share.home != str(home.resolve()) and is_running(Path(share.home)):
                 found.append(share)
     return found
+
+
+def home_of(user_home: Path, home: Path, process: int | None) -> str | None:
+    """Return the home of the worker that a process is, of those that run besides that of `home`; None for no worker."""
+    homes = (one.home for one in others(user_home, home)) if process is not None else ()
+    return next((one for one in homes if holder(Path(one) / LOCK_FILE) == process), None)
 
 
 def overbooked(own: Share, besides: Sequence[Share], room: Room) -> list[str]:

@@ -134,9 +134,11 @@ class Provider:
     def register(self, *, stake: str | None = None, print_tx: bool = False) -> OwnerAction:
         """Register this machine with a stake, by default the market's minimum and a tenth of it.
 
-        Raises ConfigError UNSAFE_ENGINE where it would offer containers in an engine with known holes, RefusedError,
-        FundsError.
+        Raises ConfigError UNSAFE_ENGINE where it would offer containers in an engine with known holes, HOME_IN_USE
+        where the settings name another worker's home, RefusedError, FundsError.
         """
+        from worker.build import refuse_anothers_home
+        from worker.home import hold
         from worker.watch import find_node
 
         market, settings = self.session.market, self.settings
@@ -149,6 +151,9 @@ class Provider:
                 component="worker",
                 node=found.id,
             )
+        # No worker that runs there can be this one's: its key has no node yet.
+        hold(settings.home).refuse_held()
+        refuse_anothers_home(settings.home, market, self.operator)
         offer, manifest = self._offer()
         payout = settings.account.payout
         report = self._owner.register(self.operator, offer, manifest, payout=payout, stake=stake, print_tx=print_tx)

@@ -12,12 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from hearth.base.errors import ConfigError, HearthError
-from hearth.base.urls import redact_url
 from hearth.chain.keys import KeyFile, read_key
 from hearth.config import sections
 from hearth.config.sections import (
@@ -30,6 +28,7 @@ from hearth.config.sections import (
     Network,
     Rate,
     RateOrNone,
+    RpcUrl,
     Section,
     Size,
     UserPath,
@@ -230,29 +229,13 @@ LIVE: Final = frozenset({"rpc", "max_gas_price", "withdraw_at", "log_level", "ac
 """The keys that a running worker takes up; SPEC section "Reload" says what becomes of the others."""
 
 
-def _rpc(text: str) -> str:
-    """Refuse what is no address of a provider; a host and its port without http:// are told in full."""
-    try:
-        parts = urlsplit(text)
-        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        good = False
-    if not good:
-        bare = re.match(r"[\w.-]+:\d{1,5}(?=/|$)", text)
-        # What is neither may be a key.
-        shown = bare[0] if bare else redact_url(text) if "://" in text else "this"
-        wanted = f"http://{bare[0]}" if bare else "http://HOST:PORT"
-        raise ValueError(f"{shown} is no RPC address: write {wanted}")
-    return text
-
-
 class Settings(Section):
     """A whole worker.toml. Relative paths count from the file's folder and are absolute here."""
 
     network: Network
     node: Annotated[int, Field(ge=1, lt=1 << 32)] | None = None
     home: UserPath
-    rpc: tuple[Annotated[str, AfterValidator(_rpc)], ...] = ()
+    rpc: tuple[RpcUrl, ...] = Field(default=(), repr=False)
     stores: tuple[str, ...] = ()
     account: Account
     offer: OfferSettings
@@ -546,18 +529,23 @@ def make_offer(settings: Settings, asset: Asset, machine: Machine) -> Offer:
     )
 
 
-def probe_offer(settings: Settings, asset: Asset) -> Offer:
-    """Return the offer of one slot of this machine, for `hearth worker register`. Raises ConfigError."""
+def probe_offer(settings: Settings, asset: Asset, runtimes: RuntimeFlag | None = None) -> Offer:
+    """Return the offer of one slot of this machine, for `hearth worker register`. Raises ConfigError.
+
+    `runtimes` are those that work here, of those that the settings name; None has them looked for.
+    """
     from worker import gpu
     from worker.volumes import room_under
 
-    refuse_unknown_runtime(settings)
-    working = {name: runtime.available() for name, runtime in runtimes_of(settings).items()}
+    if runtimes is None:
+        refuse_unknown_runtime(settings)
+        working = {name: runtime.available() for name, runtime in runtimes_of(settings).items()}
+        runtimes = wanted_runtimes(settings.offer, working)
     machine = Machine(
         cores=usable_cores(),
         memory=memory_bytes(),
         disk=room_under(settings.home),
-        runtimes=wanted_runtimes(settings.offer, working),
+        runtimes=runtimes,
         gpus=() if settings.offer.gpus == "none" else chosen_gpus(settings.offer, gpu.probe()),
     )
     return make_offer(settings, asset, machine)

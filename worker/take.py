@@ -18,6 +18,7 @@ from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.types import Gate, JobId, NodeId, Outcome, State, Unit
 from worker.build import build
 from worker.decide import HELD, Config, LeaseKey, ReadSpec, Reason, Skip, Snapshot, Target, outlook, own_leases
+from worker.home import is_running
 from worker.journal import AttemptRow, Phase
 from worker.shell import Look, Worker
 from worker.words import WORDS
@@ -61,7 +62,7 @@ def take(session: Session, settings: Settings, job: JobId, index: int | None = N
         try:
             worker = build(settings, stack, dry_run=session.dry_run)
         except ConfigError as error:
-            if error.code == "KEY_IN_USE":
+            if error.code == "KEY_IN_USE" and is_running(settings.home):
                 error.hint = "a running worker takes jobs by itself: hearth worker why JOB; hearth worker drain ends it"
             raise
         errand = worker.errand = Take(session, worker, terms, job, index)

@@ -237,7 +237,14 @@ class Session:
         home = make_private(self.settings.home) / "state"
         config = sender_config(self.network, MAX_FEE, timeout=float(self.settings.timeout))
         with open_sender(
-            market.port, self.network, key, account, home=home, config=config, wait_seconds=LOCK_SECONDS
+            market.port,
+            self.network,
+            key,
+            account,
+            home=home,
+            user_home=self.settings.home,
+            config=config,
+            wait_seconds=LOCK_SECONDS,
         ) as sender:
             sender.reconcile()
             yield sender

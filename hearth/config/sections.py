@@ -14,12 +14,14 @@ import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, field_validator
 
 from hearth.base.errors import ConfigError, HearthError
 from hearth.base.files import expand, is_path
 from hearth.base.text import brief
+from hearth.base.urls import redact_url
 from hearth.protocol import units
 from hearth.protocol.units import Asset
 
@@ -89,6 +91,23 @@ def _network(text: str) -> str:
     return str(expand(Path(text))) if is_path(text) else text
 
 
+def _rpc(text: str) -> str:
+    """Refuse what is no address of a provider; a host and its port without http:// are told in full."""
+    try:
+        parts = urlsplit(text)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        good = good and not any(character.isspace() for character in text)
+    except ValueError:
+        good = False
+    if not good:
+        bare = re.match(r"[\w.-]+:\d{1,5}(?=/|$)", text)
+        # What is neither may be a key.
+        shown = bare[0] if bare else redact_url(text) if "://" in text else "this"
+        wanted = f"http://{bare[0]}" if bare else "http://HOST:PORT"
+        raise ValueError(f"{shown} is no RPC address: write {wanted}")
+    return text
+
+
 Address = Annotated[str, AfterValidator(_address)]
 Amount = Annotated[str, reads(_amount)]
 """An amount by its form, or an empty text; which unit and how many decimals it may have, the market's asset says."""
@@ -101,6 +120,8 @@ GasPrice = Annotated[str, reads(gas_price)]
 UserPath = Annotated[Path, AfterValidator(expand)]
 Network = Annotated[str, AfterValidator(_network)]
 """A network's name, or the path of its file."""
+RpcUrl = Annotated[str, AfterValidator(_rpc)]
+"""The address of a provider of the chain, which may hold a key: a field of them is shown in no repr."""
 
 
 class MetricsSettings(Section):

@@ -399,7 +399,7 @@ def _store(name: str, given: _Given) -> str:
     raise _refuse(given, name, f'"{text}" is not a store', 'write "folder" or the address of a Kubo API')
 
 
-_RPC_URLS = _urls(("http", "https", "ws", "wss"))
+_RPC_URLS = _urls(("http", "https"))
 _PARSERS: dict[str, Callable[[str, _Given], object]] = {
     "network": _network,
     "account": _text,

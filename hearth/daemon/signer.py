@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+import structlog
 
 from hearth.base.files import Spare
 from hearth.chain.keys import KeyFile, SignerLock, read_key, read_password, unlock
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
     from hearth.chain.port import ChainPort
+
+log = structlog.get_logger("signer")
 
 
 class OnChain(Protocol):
@@ -62,6 +66,23 @@ def lock_path(key: KeyFile, home: Path) -> Path:
     return beside if os.access(beside.parent, os.W_OK, effective_ids=True) else home / beside.name
 
 
+def shared_lock(user_home: Path, on: OnChain, key: KeyFile) -> Path:
+    """Return where the lock of an address on one chain is that all copies of its key have in common.
+
+    `user_home` is the home folder of this user's commands: a copy has another lock beside it, and the same nonces.
+    """
+    return user_home / "locks" / f"{on.chain_id}-{on.genesis_hash.hex()[:8]}" / key.lock_path.name
+
+
+def _make_shared(path: Path) -> Path:
+    """Make the file of a shared lock. Raises OSError."""
+    for folder in (path.parents[2], path.parents[1], path.parent):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not path.exists():
+        path.touch(mode=0o600)
+    return path
+
+
 @contextmanager
 def open_sender(
     port: ChainPort,
@@ -70,20 +91,33 @@ def open_sender(
     account: Signer,
     *,
     home: Path,
+    user_home: Path,
     config: SenderConfig,
+    service: bool = False,
     wait_seconds: float = 0.0,
     lock: Path | None = None,
     spare: Spare | None = None,
 ) -> Iterator[Sender]:
     """Hold `key` and its journal for this process, and yield what sends for it.
 
-    `home` is the private folder of the journal; two chains or keys have two journals in it. `lock` is the lock's file,
-    by default that of `lock_path`, `spare` the room that its journal has on a full disk. Raises ConfigError KEY_IN_USE
-    where another process holds the key for `wait_seconds`, StorageError JOURNAL where the disk refuses.
+    `home` is the private folder of the journal; two chains or keys have two journals in it. `user_home` is that of this
+    user's commands, in which copies of the key meet; a `service` may have none that it can write, and says so. `lock`
+    is the lock's file, by default that of `lock_path`, `spare` the room that its journal has on a full disk. Raises
+    ConfigError KEY_IN_USE where another process holds the key or a copy of it for `wait_seconds`, StorageError JOURNAL
+    where the disk refuses, and OSError where `user_home` cannot be written.
     """
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     chain_id, genesis = on.chain_id, on.genesis_hash
-    with SignerLock(lock or lock_path(key, home), wait_seconds=wait_seconds):
+    locks = [lock or lock_path(key, home)]
+    try:
+        locks.append(_make_shared(shared_lock(user_home, on, key)))
+    except OSError as error:
+        if not service:
+            raise
+        log.warning("who signs with a copy of this key will not be seen", why=str(error))
+    with ExitStack() as held:
+        for one in locks:
+            held.enter_context(SignerLock(one, wait_seconds=wait_seconds))
         path = TxJournal.path_in(home, chain_id, genesis, key.address)
         journal = TxJournal(path, chain_id=chain_id, genesis_hash=genesis, address=key.address, spare=spare)
         with closing(journal):

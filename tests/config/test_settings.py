@@ -121,10 +121,10 @@ def test_load_settings__empty_variable__counts_as_unset(place: Path) -> None:
 
 def test_load_settings__rpc_file_above_rpc__hides_it(place: Path) -> None:
     urls = place / "urls"
-    urls.write_text("# mine\nhttps://rpc.example/v1/hunter2\n\nwss://b.example\n")
+    urls.write_text("# mine\nhttps://rpc.example/v1/hunter2\n\nhttps://b.example\n")
     urls.chmod(0o600)
     settings = load(place, environ={"HEARTH_RPC": "http://low.example"}, rpc_file=urls)
-    assert settings.rpc == ("https://rpc.example/v1/hunter2", "wss://b.example")
+    assert settings.rpc == ("https://rpc.example/v1/hunter2", "https://b.example")
     assert settings.origins == {"rpc": "--rpc-file"}
     assert load(place, environ={"HEARTH_RPC_FILE": str(urls)}, rpc="http://high.example").rpc == (
         "http://high.example",
@@ -133,13 +133,13 @@ def test_load_settings__rpc_file_above_rpc__hides_it(place: Path) -> None:
 
 def test_load_settings__all_settings_in_a_file__typed(place: Path) -> None:
     (place / "project" / "hearth.toml").write_text(
-        'network = "base"\naccount = "alice"\npassword_file = "secret/pw"\nrpc = ["http://a:1", "wss://b"]\n'
+        'network = "base"\naccount = "alice"\npassword_file = "secret/pw"\nrpc = ["http://a:1", "https://b"]\n'
         'timeout = "2m30s"\nstore = "/ip4/127.0.0.1/tcp/5001"\ngateways = ["https://g"]\n'
     )
     settings = load(place)
     assert settings.account == "alice"
     assert settings.password_file == place / "project" / "secret" / "pw"  # beside the file that names it
-    assert settings.rpc == ("http://a:1", "wss://b")
+    assert settings.rpc == ("http://a:1", "https://b")
     assert settings.timeout == 150
     assert settings.store == "/ip4/127.0.0.1/tcp/5001"
     assert settings.gateways == ("https://g",)
@@ -248,6 +248,7 @@ def test_settings__frozen(place: Path) -> None:
         ('timeout = "0s"\n', "BAD_CONFIG", "more than 0s", "10m"),
         ("timeout = true\n", "BAD_CONFIG", "must be text", ""),
         ('rpc = "ftp://x"\n', "BAD_CONFIG", "ftp://x is not a URL", "https"),
+        ('rpc = ["wss://x/hunter2"]\n', "BAD_CONFIG", "wss://x/... is not a URL of http, https", "https"),
         ('rpc = ["http://"]\n', "BAD_CONFIG", "not a URL", "https"),
         ('rpc = ["http://a:99999"]\n', "BAD_CONFIG", "not a URL", "https"),
         ('rpc = ["http://a b"]\n', "BAD_CONFIG", "not a URL", "https"),
@@ -329,7 +330,7 @@ def test_load_settings__bad_rpc_file__refused(place: Path, raw: bytes, code: str
 
 
 @pytest.mark.parametrize(
-    "url", ["https://u:hunter2@rpc.example/x", "https://rpc.example/v2/hunter2", "wss://rpc.example?k=hunter2"]
+    "url", ["https://u:hunter2@rpc.example/x", "https://rpc.example/v2/hunter2", "https://rpc.example?k=hunter2"]
 )
 def test_settings__url_with_a_key__not_shown(place: Path, url: str) -> None:
     settings = load(place, rpc=url, gateways="https://rpc.example/hunter2")

@@ -5,19 +5,24 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from stat import S_IMODE
+from typing import Any
 
 import pytest
 from eth_account import Account
+from structlog.testing import capture_logs
 
 from hearth.base.errors import ConfigError
 from hearth.chain.keys import KeyFile, SignerLock, create_key
 from hearth.chain.port import Call
+from hearth.chain.tx import Sender
 from hearth.chain.tx_journal import TxState
 from hearth.client.session import MAX_FEE
 from hearth.daemon.signer import lock_path, open_sender, read_account, sender_config
+from hearth.market.network import Network
 from hearth.protocol.types import LOCAL_CHAIN_ID
 from tests.kit import build
 from tests.kit.fake_chain import FakeChain
@@ -96,11 +101,11 @@ def test_open_sender__key_folder_read_only__locks_in_the_state_folder(chain: Fak
     config = sender_config(network, MAX_FEE)
     try:
         with without_rights():
-            with open_sender(chain, network, key, ACCOUNT, home=home, config=config) as sender:
+            with open_sender(chain, network, key, ACCOUNT, home=home, user_home=home, config=config) as sender:
                 assert (home / key.lock_path.name).exists() and not key.lock_path.exists()
                 sender.start(CALL, key="claim")
                 with pytest.raises(ConfigError) as caught:
-                    with open_sender(chain, network, key, ACCOUNT, home=home, config=config):
+                    with open_sender(chain, network, key, ACCOUNT, home=home, user_home=home, config=config):
                         pass
             assert caught.value.code == "KEY_IN_USE"
     finally:
@@ -117,12 +122,51 @@ def test_open_sender__key_held_elsewhere__waits_then_refuses(chain: FakeChain, k
                 key,
                 ACCOUNT,
                 home=tmp_path / "state",
+                user_home=tmp_path,
                 config=sender_config(network, MAX_FEE),
                 wait_seconds=0.1,
             ):
                 pass
     assert (caught.value.code, caught.value.exit_code) == ("KEY_IN_USE", 3)
     assert not list((tmp_path / "state").iterdir())
+
+
+def test_open_sender__copy_of_the_key_in_another_folder__is_refused_on_the_same_chain(
+    chain: FakeChain, key: KeyFile, tmp_path: Path
+) -> None:
+    """What a provider loses: nothing. Two processes would take each other's nonces, with a lock beside each copy."""
+    network, user = build.network(chain), tmp_path / "user"
+    config = sender_config(network, MAX_FEE)
+    copy = create_key(tmp_path / "copies", "copied", "swordfish", secret=SECRET, devnet=True)
+    assert copy.lock_path != key.lock_path
+
+    def opened(on: Network) -> AbstractContextManager[Sender]:
+        return open_sender(chain, on, copy, ACCOUNT, home=tmp_path / "two", user_home=user, config=config)
+
+    with open_sender(chain, network, key, ACCOUNT, home=tmp_path / "one", user_home=user, config=config):
+        with pytest.raises(ConfigError) as caught, opened(network):
+            pass
+        assert (caught.value.code, caught.value.exit_code) == ("KEY_IN_USE", 3) and key.address in caught.value.message
+        assert caught.value.details["pid"] == os.getpid() and not list((tmp_path / "two").iterdir())
+        assert S_IMODE(user.stat().st_mode) == 0o700, "the commands keep their keys in it"
+        with opened(replace(network, genesis_hash=b"\x22" * 32)):
+            pass
+    with opened(network):
+        pass
+
+
+def test_open_sender__no_home_folder_of_the_user__stops_no_service(
+    chain: FakeChain, key: KeyFile, tmp_path: Path
+) -> None:
+    network, user = build.network(chain), tmp_path / "user"
+    user.write_text("a file")
+    config = sender_config(network, MAX_FEE)
+    given: dict[str, Any] = {"home": tmp_path / "state", "user_home": user, "config": config}
+    with capture_logs() as logs, open_sender(chain, network, key, ACCOUNT, **given, service=True):
+        pass
+    assert [line["event"] for line in logs] == ["who signs with a copy of this key will not be seen"]
+    with pytest.raises(OSError), open_sender(chain, network, key, ACCOUNT, **given):
+        pass
 
 
 # ---- the journal ----
@@ -132,13 +176,15 @@ def test_open_sender__again__knows_what_it_sent(chain: FakeChain, key: KeyFile, 
     network = build.network(chain)
     config = sender_config(network, MAX_FEE)
     for _ in range(2):
-        with open_sender(chain, network, key, ACCOUNT, home=tmp_path / "state", config=config) as sender:
+        with open_sender(
+            chain, network, key, ACCOUNT, home=tmp_path / "state", user_home=tmp_path, config=config
+        ) as sender:
             sender.reconcile()
             sender.start(CALL, key="claim")
             assert len(sender.journal.intents(TxState.BROADCAST)) == 1
     assert len(set(chain.sent)) == 1
     other = replace(network, genesis_hash=b"\x22" * 32)
-    with open_sender(chain, other, key, ACCOUNT, home=tmp_path / "state", config=config) as sender:
+    with open_sender(chain, other, key, ACCOUNT, home=tmp_path / "state", user_home=tmp_path, config=config) as sender:
         assert sender.journal.find("claim") is None
 
 

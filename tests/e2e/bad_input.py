@@ -171,6 +171,8 @@ PLACE_ROWS = (
         command=("worker", "operator", "0x" + "77" * 20, "--config", "{running_worker}", "--account", "dev")),
     Row("registered twice", 5, "REGISTERED", "hearth worker update",
         command=("worker", "register", "--config", "{running_worker}")),
+    Row("registered with the home of another worker", 3, "HOME_IN_USE", "set another home in worker.toml",
+        command=("worker", "register", "--config", "{lodger}")),
     Row("not the node's owner", 3, "NOT_OWNER", "use --account provider, or --print-tx",
         command=("worker", "price", "1/h", "--config", "{running_worker}", "--account", "dev")),
     Row("a bundle over a file that is there", 2, "FILE_EXISTS", "name another file with --out",

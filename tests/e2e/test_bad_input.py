@@ -125,6 +125,8 @@ def names(place: Town) -> dict[str, str]:
     second = folder / "second.toml"
     second.write_text(running.read_text().replace("/workers/worker", "/workers/second"))
     idle = place.worker_file("worker2")
+    lodger = idle.read_text().replace("/workers/worker2", "/workers/worker")
+    (folder / "lodger.toml").write_text(lodger)
     poor = folder / "poor.toml"
     deaf = re.sub(r"(?m)^rpc = .*$", 'rpc = ["http://127.0.0.1:9"]', idle.read_text())
     (folder / "deaf.toml").write_text(deaf)
@@ -140,6 +142,7 @@ def names(place: Town) -> dict[str, str]:
         "cancelled_job": cancelled,
         "corrupt_job": str(folder / "corrupt.yaml"),
         "idle_worker": str(idle),
+        "lodger": str(folder / "lodger.toml"),
         "odd_keeper": str(odd_keeper),
         "poor_worker": str(poor),
         "running_worker": str(running),

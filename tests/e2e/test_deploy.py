@@ -66,7 +66,7 @@ def deploy(url: str, folder: Path, index: int, *, wish: Wish = WISH, anew: bool 
     account = devnet.account(index)
     key = KeyFile("deployer", account.address.lower(), folder / "keys" / "deployer.json")
     deployment = prepare(wish, port, key.address, path, CONFIG, anew=anew)
-    with open_sender(port, deployment, key, account, home=folder / "state", config=CONFIG) as sender:
+    with open_sender(port, deployment, key, account, home=folder / "state", user_home=folder, config=CONFIG) as sender:
         sender.reconcile()
         return finish(deployment, TxDeployer(sender, port, since=deployment.since), port)
 
@@ -134,7 +134,9 @@ def test_deploy__a_nonce_is_taken_meanwhile__signs_nothing_until_it_is_given_up(
     key = KeyFile("deployer", account.address.lower(), tmp_path / "keys" / "deployer.json")
     deployment = prepare(WISH, chain, key.address, tmp_path / "networks" / "mine.json", CONFIG)
     assert deployment.resumed and deployment.standing == {"Escrow"}
-    with open_sender(chain, deployment, key, account, home=tmp_path / "state", config=CONFIG) as sender:
+    with open_sender(
+        chain, deployment, key, account, home=tmp_path / "state", user_home=tmp_path, config=CONFIG
+    ) as sender:
         sender.send(Call(TREASURY, b"", 1, "test.pay"), key="pay")
     with pytest.raises(ChainError) as caught:
         deploy(url, tmp_path, 5)
@@ -218,7 +220,9 @@ def test_step_gas__against_what_creations_used__covers_it_and_little_more(url: s
     account = devnet.account(8)
     key = KeyFile("deployer", account.address.lower(), tmp_path / "deployer.json")
     deployment = prepare(WISH, chain, key.address, tmp_path / "mine.json", CONFIG)
-    with open_sender(chain, deployment, key, account, home=tmp_path / "state", config=CONFIG) as sender:
+    with open_sender(
+        chain, deployment, key, account, home=tmp_path / "state", user_home=tmp_path, config=CONFIG
+    ) as sender:
 
         def tell(step: object, sent: object) -> None:
             used[step.name], planned[step.name] = sent.gas_used, step.gas  # type: ignore[attr-defined]

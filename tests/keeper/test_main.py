@@ -43,9 +43,10 @@ def market(tmp_path: Path) -> Iterator[LiveMarket]:
 
 
 @pytest.fixture(autouse=True)
-def own_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """Undo what `main` sets up: its logger writes to the stderr of one test, and a hardened process stays so."""
     monkeypatch.setattr("keeper.__main__.harden", lambda: None)
+    monkeypatch.setenv("HEARTH_HOME", str(tmp_path / "user"))
     yield
     structlog.reset_defaults()
 

@@ -98,6 +98,23 @@ def test_parse__bad_field__names_it(changes: dict[str, Any], says: str) -> None:
     assert caught.value.exit_code == 3
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("127.0.0.1:8545", "127.0.0.1:8545 is no RPC address: write http://127.0.0.1:8545"),
+        ("ws://host/secret", "ws://host/... is no RPC address: write http://HOST:PORT"),
+        ("secret", "this is no RPC address"),
+        ("http://host:0", "http://host:0 is no RPC address"),
+    ],
+)
+def test_parse__rpc_that_is_no_address__names_file_place_and_text_and_no_secret(text: str, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        plain(rpc=["http://good:1", text])
+    said = caught.value.message
+    assert said.startswith("/etc/hearth/keeper.toml: rpc.1: ") and message in said and "secret" not in said
+    assert caught.value.hint == "mend it in /etc/hearth/keeper.toml, then hearth keeper list"
+
+
 def test_config__token_market_without_a_price__refuses() -> None:
     with pytest.raises(ConfigError, match="say what one coin is worth"):
         plain().config(USDC, KEEPER)

@@ -123,7 +123,7 @@ password_file = "password"
 
 [offer]
 price = "0.0000036/h"
-country = "in"
+country = "us"
 gpus = "none"
 runtimes = ["wasm"]
 slots = {slots}
@@ -255,6 +255,14 @@ class Scenario:
         return self.unit(job, index).state
 
     # ---- the worker ----
+
+    def copied(self) -> Scenario:
+        """Return the same node once more, by copies of its key and its worker.toml, with a home of its own."""
+        made = replace(self, home=self.home / "copy", process=None)
+        shutil.copytree(self.home / "keys", made.home / "keys", ignore=shutil.ignore_patterns(".*"))
+        for name in ("password", "worker.toml"):
+            shutil.copy(self.home / name, made.home / name)
+        return made
 
     def start(self, failpoint: str = "", *, fresh: bool = False) -> None:
         """Start the worker as a process of its own, perhaps one that dies at a named point.

@@ -32,6 +32,7 @@ from worker.build import sandboxes_of, unlocked
 from worker.commands import _show_checks
 from worker.gpu import GpuInfo, GpuProbe
 from worker.manage import _row, _wall
+from worker.registered import differences
 from worker.runtimes.base import Check, Level
 from worker.runtimes.docker_engine import judge_engine
 from worker.runtimes.profiles import DOCKER_PROFILE, SELFTEST, WASM_PROFILE, State
@@ -455,6 +456,71 @@ def test_look_at_clock__old_head_of_a_chain_that_mines_on_demand__is_no_failure(
     assert doctor.look_at_clock(market, head).level is Level.FAIL, "a clock that is behind is no idle chain"
 
 
+# ---- what the chain has ----
+
+
+def written(tmp_path: Path, **changes: Any) -> settings.Settings:
+    sizes = {"offer__slots": 2, "offer__cores": 2, "offer__memory": "4GiB", "offer__disk": "10GiB"}
+    return told(tmp_path, **{**sizes, "offer__runtimes": ["wasm"], "offer__gpus": "none", **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "fix"),
+    [
+        ({}, "", ""),
+        ({"offer__price": "0.75 ETH/h"}, "offer.price is 0.75 ETH/h here, and the chain has 1.2 ETH/h",
+         'hearth worker price "0.75 ETH/h"'),
+        ({"offer__slots": 3}, "offer.slots is 3 here, and the chain has 2", "hearth worker update"),
+        ({"offer__cores": 1}, "offer.cores is 1 here, and the chain has 2", "hearth worker update"),
+        ({"offer__memory": "8GiB"}, "offer.memory is 8 GiB here, and the chain has 4 GiB", "hearth worker update"),
+        ({"offer__disk": "9GiB"}, "offer.disk is 9 GiB here, and the chain has 10 GiB", "hearth worker update"),
+        ({"offer__country": "de"}, "offer.country is de (Central Europe) here, and the chain has South Asia",
+         "hearth worker update"),
+        ({"offer__runtimes": ["wasm", "docker"]}, "offer.runtimes is docker and wasm here, and the chain has wasm",
+         "hearth worker update"),
+        # What the file leaves out is the machine's: more of it is no mistake.
+        ({"offer__cores": None, "offer__memory": None, "offer__disk": None}, "", ""),
+        ({"offer__slots": 20, "offer__cores": None, "offer__memory": None, "offer__disk": None},
+         "offer.slots is 20 here, and the chain has 2; offer.memory is 2 GiB here, and the chain has 4 GiB", ""),
+    ],
+)  # fmt: skip
+def test_differences__worker_toml_that_was_edited__names_each_with_the_command(
+    tmp_path: Path, changes: dict[str, Any], text: str, fix: str
+) -> None:
+    machine = replace(MACHINE, cores=64, runtimes=Runtime.WASM)
+    registered = make_offer(written(tmp_path), ETH, machine)
+    node = replace(build.node(3), offer=registered)
+    now = written(tmp_path, **changes)
+    runs = Runtime.WASM | Runtime.DOCKER if "docker" in (now.offer.runtimes or ()) else Runtime.WASM
+    found = differences(now.offer, make_offer(now, ETH, replace(machine, runtimes=runs)), node, ETH)
+    assert "; ".join(one for one, _ in found) == text
+    assert not fix or {one for _, one in found} == {fix}
+    assert [fault for _, one in found for fault in faults_in(one)] == []
+
+
+def test_differences__price_that_waits_for_its_notice__is_registered(tmp_path: Path) -> None:
+    now = written(tmp_path, offer__price="0.75/h")
+    offer = make_offer(now, ETH, MACHINE)
+    old = make_offer(written(tmp_path), ETH, MACHINE)
+    node = replace(build.node(3), offer=replace(old, pending=True), next_ask=offer.ask)
+    assert differences(now.offer, offer, node, ETH) == []
+    assert len(differences(written(tmp_path).offer, old, node, ETH)) == 1
+
+
+def test_differences__gpus__their_number_memory_and_tier(tmp_path: Path) -> None:
+    now = told(tmp_path, offer__slots=1, offer__gpus=[A, B])
+    two = make_offer(now, ETH, replace(MACHINE, gpus=(card(A), card(B))))
+    node = replace(build.node(3), offer=two)
+    one = told(tmp_path, offer__slots=1, offer__gpus=[A])
+    (found,) = differences(one.offer, make_offer(one, ETH, replace(MACHINE, gpus=(card(A),))), node, ETH)
+    assert found == ("offer.gpus is 1 a slot here, and the chain has 2", "hearth worker update")
+    other = make_offer(now, ETH, replace(MACHINE, gpus=(card(A), card(B, vram=16, tier=20))))
+    assert [text for text, _ in differences(now.offer, other, node, ETH)] == [
+        "offer.gpus is of 16 GiB here, and the chain has 24 GiB",
+        "offer.gpus is of tier 20 here, and the chain has tier 30",
+    ]
+
+
 # ---- on a chain ----
 
 
@@ -467,7 +533,7 @@ def test_diagnose__working_scenario__passes_where_it_should(scenario: Any) -> No
     rows = doctor.diagnose(found, market.network, market.port, scenario.home / "user")
     shown = levels(rows)
     assert "FAIL" not in shown.values(), [row for row in rows if row.level is Level.FAIL]
-    for name in ("key file", "wasm", "offer", "disk", "store", "rpc", "rpc logs", "clock", "gas", "node"):
+    for name in ("key file", "wasm", "offer", "disk", "store", "rpc", "rpc logs", "clock", "gas", "node", "registered"):
         assert shown[name] == "PASS", (name, rows)
     assert shown["rpc providers"] == "WARN"
     # What is well needs no mending.

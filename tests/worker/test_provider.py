@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,48 @@ def test_status__worker_of_another_market_than_the_usual_one__is_asked_where_its
     # What the command line says wins.
     given = ("--config", str(config), "--network", str(dead), "--json")
     assert hearth(tmp_path, "worker", "status", *given).error["code"] == "RPC_UNAVAILABLE"
+
+
+# ---- a home that is another worker's ----
+
+
+def test_register__home_of_another_worker__is_refused_before_money_moves(
+    exchange: Exchange, scenario: Scenario, tmp_path: Path
+) -> None:
+    """What a provider loses who changes the key alone in a worker.toml: no stake for a node that cannot work."""
+    config, chain, state = tmp_path / "worker.toml", exchange.chain, scenario.home / "state"
+    text = (scenario.home / "worker.toml").read_text().replace('home = "state"', f'home = "{state}"')
+    config.write_text(text)
+    key = keys.create_key(tmp_path / "keys", "operator", PASSWORD, devnet=True)
+    keys.create_key(tmp_path / "keys", "cold", PASSWORD, secret=bytes(devnet.account(1).key), devnet=True)
+    (tmp_path / "password").write_text(PASSWORD)
+    (tmp_path / "password").chmod(0o600)
+    key_of = ("--account", "cold", "--password-file", str(tmp_path / "password"))
+    given = ("--config", str(config), "--network", str(exchange.net.network_file), *key_of, "--json")
+    before = (chain.nonce(exchange.owner.address), chain.balance(exchange.owner.address))
+
+    def refused(*flags: str) -> dict[str, Any]:
+        told = hearth(tmp_path, "worker", "register", *given, *flags)
+        assert (told.code, told.error["code"]) == (3, "HOME_IN_USE"), told.out
+        assert str(state) in told.error["message"] and "set another home" in told.error["hint"]
+        assert (chain.nonce(exchange.owner.address), chain.balance(exchange.owner.address)) == before
+        return told.error
+
+    scenario.start()
+    scenario.working()
+    assert scenario.process is not None
+    assert refused()["details"]["pid"] == scenario.process.pid
+    scenario.stop()
+    for flags in ((), ("--print-tx",), ("--dry-run",)):
+        assert (
+            f"node {scenario.node}'s worker, whose key is {scenario.operator}, and this" in refused(*flags)["message"]
+        )
+    doctor = hearth(tmp_path, "worker", "doctor", *given)
+    (row,) = [row for row in doctor.json["checks"] if row["name"] == "node"]
+    assert (row["level"], row["fix"]) == ("FAIL", "set another home in worker.toml: every worker has one of its own")
+    config.write_text(text.replace(str(state), "state"))
+    told = hearth(tmp_path, "worker", "register", *given)
+    assert told.code == 0 and exchange.market.node(told.json["node"]).operator == key.address, told.out
 
 
 # ---- a key that is lost ----

@@ -60,7 +60,7 @@ def test_reload__running_worker__takes_up_the_whole_file_or_nothing(scenario: Sc
     assert said.code == 3 and "the old settings stay in force" in said.error["message"], said.out
     assert (reasons(scenario, job), scenario.state(job)) == (["unprofitable"], State.OPEN)
 
-    config.write_text(dear.replace('country = "in"', 'country = "de"'))
+    config.write_text(dear.replace('country = "us"', 'country = "de"'))
     said = command(scenario, "reload", "--dry-run")
     assert said.code == 0 and said.json["applied"] == [] and scenario.state(job) is State.OPEN
     said = command(scenario, "reload")

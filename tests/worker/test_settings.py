@@ -222,6 +222,7 @@ def test_parse__several_faults__names_them_all_a_line_each() -> None:
         ("http://host:99999", "? is no RPC address"),
         ("http://host:0", "http://host:0 is no RPC address"),
         ("http://", "is no RPC address"),
+        ("http://host/se cret", "http://host/... is no RPC address"),
     ],
 )
 def test_load__rpc_that_is_no_address__names_file_place_and_text_and_no_secret(

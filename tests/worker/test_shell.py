@@ -690,6 +690,39 @@ def test_run__stake_below_the_minimum__says_how_much_is_missing_and_the_command_
         assert [line["stake"] for line in logs if line["event"] == "stake suffices"] == ["1.1 ETH"]
 
 
+@pytest.mark.e2e
+def test_build__worker_toml_that_offers_something_else__says_what_and_the_command(
+    exchange: Exchange, scenario: Scenario
+) -> None:
+    config, same = scenario.home / "worker.toml", "the chain has another offer than worker.toml"
+    given = ("--config", str(config), "--network", str(exchange.net.network_file), "--json")
+
+    def told() -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """What a start logs, and what the doctor says, each with its command."""
+        with structlog.testing.capture_logs() as logs, ExitStack() as stack:
+            build(settings.load(config), stack)
+        checks = run_hearth(exchange.user_home, "worker", "doctor", *given).json["checks"]
+        rows = [row for row in checks if row["name"] == "registered" and row["level"] == "WARN"]
+        return [(line["what"], line["fix"]) for line in logs if line["event"] == same], [
+            (row["detail"], row["fix"]) for row in rows
+        ]
+
+    assert told() == ([], [])
+    config.write_text(config.read_text().replace('"0.0000036/h"', '"0.0000045/h"').replace("slots = 1", "slots = 2"))
+    logged, checked = told()
+    assert (
+        logged
+        == checked
+        == [
+            (
+                "offer.price is 0.0000045 ETH/h here, and the chain has 0.0000036 ETH/h",
+                'hearth worker price "0.0000045/h"',
+            ),
+            ("offer.slots is 2 here, and the chain has 1", "hearth worker update"),
+        ]
+    )
+
+
 # ---- refusals to start, each with nothing sent and nothing written to the chain ----
 
 
@@ -786,6 +819,26 @@ def test_main__second_worker_on_the_key__ends_with_key_in_use(scenario: Scenario
 
 
 @pytest.mark.e2e
+def test_main__copy_of_the_key_and_a_home_of_its_own__ends_with_key_in_use(scenario: Scenario) -> None:
+    """What a provider loses who copies a worker.toml and its key: nothing. Two of one node would fight over nonces."""
+    copy = scenario.copied()
+    set_mode(scenario.home / "state", "pause")  # it sends nothing meanwhile
+    scenario.start()
+    scenario.working()
+    assert scenario.process is not None
+    error = refusal(copy)
+    assert (error.code, error.exit_code) == ("KEY_IN_USE", 3) and f"process {scenario.process.pid} " in error.message
+    assert f"that is the worker in {scenario.home / 'state'}: " in error.hint
+    copy.start()
+    assert copy.process is not None and copy.process.wait(60) == 3 and "KEY_IN_USE" in copy.log()
+    # The lock is the process's: one that is killed leaves none behind.
+    scenario.kill()
+    copy.start()
+    copy.working()
+    copy.stop()
+
+
+@pytest.mark.e2e
 def test_build__home_of_another_keys_worker__is_refused(exchange: Exchange, scenario: Scenario) -> None:
     other = exchange.scenario(f"{scenario.name}b")
     config = other.home / "worker.toml"
@@ -797,7 +850,13 @@ def test_build__home_of_another_keys_worker__is_refused(exchange: Exchange, scen
         # The doctor of a worker with a home of its own sees this one.
         (beside,) = [one for one in others(exchange.user_home, other.home) if one.home == str(scenario.home / "state")]
         assert (beside.cores, beside.memory_gib, beside.disk_gib) == (1, 1, 1)
-    # The lock is the process's: where it has ended, the home is free, and the file that stays is no hindrance.
+    # Where it has ended its lock says nothing, and its journal and results wait for it to come back.
+    error = refusal(other)
+    assert (error.code, error.exit_code) == ("HOME_IN_USE", 3)
+    assert f"the home of node {scenario.node}'s worker, whose key is {scenario.operator}" in error.message
+    # What a home says of another chain is of no use.
+    for journal in (scenario.home / "state").glob("tx-*.db*"):
+        journal.unlink()
     with working(other):
         wait(lambda: state_of(scenario).get("node") == other.node, "the other one works there")
 

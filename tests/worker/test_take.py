@@ -346,6 +346,14 @@ def test_take__beside_a_running_worker__is_refused(scenario: Scenario) -> None:
     assert (error.code, error.exit_code) == ("KEY_IN_USE", 3) and "hearth worker drain" in error.hint
 
 
+def test_take__beside_the_worker_of_a_copy__is_refused_and_names_its_home(scenario: Scenario) -> None:
+    copy, job = scenario.copied(), scenario.post()
+    set_mode(scenario.home / "state", "pause")
+    with working(scenario):
+        error = refused(copy, job)
+    assert error.code == "KEY_IN_USE" and "hearth worker init" in error.hint and "drain" not in error.hint
+
+
 def test_take__key_without_a_node__is_refused(exchange: Exchange, scenario: Scenario) -> None:
     change(scenario, "\n[account]", f"\nnode = {scenario.node + 1000}\n[account]")
     job = scenario.post()
