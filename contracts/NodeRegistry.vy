@@ -70,7 +70,7 @@ JOBS: public(immutable(address))
 DEAD_AFTER: public(immutable(uint256))  # seconds since the last beat
 ASK_NOTICE: public(immutable(uint256))  # seconds
 UNBONDING: public(immutable(uint256))  # seconds
-MINIMUM_STAKE: public(immutable(uint256))  # base units, for ACTIVE
+MINIMUM_STAKE: public(immutable(uint256))  # base units; ACTIVE takes half of it
 FEE_REFERENCE: public(immutable(uint256))  # base units, the fee that counts as one full success
 LIVENESS_FEE: public(immutable(uint256))  # base units, per lapse, from the node's free stake
 RATION_BPS: public(immutable(uint256))  # share of all stake that one clock hour may burn
@@ -102,7 +102,7 @@ def __init__(
 ):
     """
     @param jobs The JobRegistry of the pair; its address is predicted, and the deploy script checks it.
-    @param minimum_stake What ACTIVE takes for ever, and the first minimum of new registrations.
+    @param minimum_stake The first minimum of new registrations, and the least it ever is; ACTIVE takes half of it.
     """
     assert jobs != empty(address), "nodes: jobs zero"
     assert dead_after >= 3 and dead_after <= 86400, "nodes: dead_after out of range"
@@ -358,7 +358,8 @@ def heartbeat(nodes: DynArray[uint256, MAX_BATCH]):
 @reentrant
 def check_liveness(nodes: DynArray[uint256, MAX_BATCH], payee: address):
     """
-    @notice Record nodes that stopped beating, once per lapse, for a small fee from each one's free stake.
+    @notice Record nodes that stopped beating, once per lapse, for a small fee from the free stake of each that runs
+            something.
     @param payee Who is credited; zero means msg.sender.
     """
     receiver: address = self._payee(payee)
@@ -373,10 +374,13 @@ def check_liveness(nodes: DynArray[uint256, MAX_BATCH], payee: address):
         done = True
         self._hot[operator][node] = hot | packing.HOT_LAPSED
         record: uint256 = self._owners[node]
-        fee: uint256 = min(
-            LIVENESS_FEE,
-            (record >> packing.OWNER_STAKE_SHIFT) - ((hot >> packing.HOT_BOND_SHIFT) & packing.HOT_BOND_MASK),
-        )
+        fee: uint256 = 0
+        # The silence of a node that runs nothing keeps nobody waiting.
+        if (hot >> packing.HOT_BUSY_SHIFT) & packing.HOT_BUSY_MASK != 0:
+            fee = min(
+                LIVENESS_FEE,
+                (record >> packing.OWNER_STAKE_SHIFT) - ((hot >> packing.HOT_BOND_SHIFT) & packing.HOT_BOND_MASK),
+            )
         log INodeRegistry.NodeLapsed(node=node, payee=receiver, fee=fee)
         if fee != 0:
             self._owners[node] = record - (fee << packing.OWNER_STAKE_SHIFT)
@@ -526,7 +530,7 @@ def reclaimed(node: uint256, bond: uint256, slash: uint256, reward: uint256, pay
 @reentrant
 def set_minimum_stake(amount: uint256):
     """
-    @notice Set the stake asked of new registrations, at least what ACTIVE takes.
+    @notice Set the stake asked of new registrations, at least the first minimum.
     """
     self._check_governor()
     assert amount >= MINIMUM_STAKE and amount <= MAX_STAKE, "nodes: minimum out of range"
@@ -744,7 +748,8 @@ def _gate(hot: uint256, offer: uint256, stake: uint256, ask: INodeRegistry.Ask, 
     """
     if hot == 0 or block.timestamp >= (hot & packing.HOT_BEAT_MASK) + DEAD_AFTER:
         return NOT_LIVE
-    if stake < MINIMUM_STAKE:
+    # Half of what registering takes: one fee or one slash stops no node.
+    if 2 * stake < MINIMUM_STAKE:
         return NOT_ACTIVE
     if hot & packing.HOT_EXITING != 0:
         return LEAVING

@@ -377,7 +377,7 @@ class _Decision:
             name = node_id(number)
             node = self.fleet.node(number)
             waits = self.waits(name, node.state.beat + self.immutables.dead_after, "")
-            fee = min(paid, node.stake - node.state.bond)
+            fee = formulas.liveness_fee(node, paid)
             if waits:
                 yield waits
             elif self.config.is_worth(fee, LIVENESS_ITEM_GAS, price):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hearth.protocol import reputation, words
-from hearth.protocol.formulas import Immutables
+from hearth.protocol.formulas import Immutables, active_stake
 from hearth.protocol.types import BPS, Node, NodeFlag, NodeId
 from keeper.columns import F64, I64, U64, approx, at_least, bits, lane_of, limbs_of
 
@@ -131,7 +131,7 @@ class Fleet:
         ready &= column["busy"] < column["slots"]
         rows = np.flatnonzero(ready)
         stake = self._limbs[rows, STAKE]
-        rows = rows[at_least(approx(stake[:, 0], stake[:, 1]), stake[:, 0], immutables.minimum_stake)]
+        rows = rows[at_least(approx(stake[:, 0], stake[:, 1]), stake[:, 0], active_stake(immutables.minimum_stake))]
         turned = now >= column["turns_at"][rows]
         low = np.where(turned, self._wide["next_low"][live][rows], self._wide["ask_low"][live][rows])
         high = np.where(turned, self._wide["next_high"][live][rows], self._wide["ask_high"][live][rows])

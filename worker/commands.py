@@ -388,7 +388,7 @@ _BOOKS: Final = {
     "income": "paid to the owner, less the market's fees",
     "fees": "the market's",
     "slashed": "stake lost by lost leases",
-    "liveness_fees": "stake lost by silence without a lease",
+    "liveness_fees": "stake lost by silence",
     "owner's credit": "waits in Escrow: hearth worker withdraw",
     "gas": "paid by this machine's key since the first start in this home",
     "profit": "since then: income less slashes, liveness fees and gas",

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from hearth.protocol.types import Node
 
 START: Final = "hearth worker start"
-STAKE_MARGIN: Final = 10
-"""A stake is asked for with one part in so many of the minimum on top. It is what a node loses at most that loses, all
-at once, every lease that the minimum can bond: a slash is a tenth of a bond. Bare of it, one liveness fee stops it."""
 
 
 def waits_of(node: Node, now: int, parameters: NodeParameters, asset: Asset, *, start: str = START) -> list[Wait]:
@@ -36,8 +33,7 @@ def waits_of(node: Node, now: int, parameters: NodeParameters, asset: Asset, *, 
     short = formulas.stake_short(node, parameters.minimum_stake)
     if short:
         least = parameters.minimum_stake
-        more = f"{format_amount(good_stake(least) - least, asset)} more, and the next loss does not stop it"
-        text = f"stake {format_amount(short, asset)} short ({more})"
+        text = f"stake {format_amount(short, asset)} short of half the minimum of {format_amount(least, asset)}"
         waits.append(_wait("stake", text, stake_command(short, least, asset)))
     if node.state.beat == 0:
         waits.append(_wait("beat", "it has not beaten yet", start))
@@ -52,14 +48,10 @@ def waits_of(node: Node, now: int, parameters: NodeParameters, asset: Asset, *, 
     return waits
 
 
-def good_stake(minimum: int) -> int:
-    """Return the stake to register with, in base units: the minimum, and what keeps a small loss from stopping it."""
-    return minimum + -(-minimum // STAKE_MARGIN)
-
-
 def stake_command(short: int, minimum: int, asset: Asset) -> str:
-    """Return the command for a node that lacks so much of the minimum, in base units: it then has a good stake."""
-    return f"hearth worker stake {format_amount(good_stake(minimum) - minimum + short, asset, symbol=False)}"
+    """Return the command for a node that lacks so much, in base units: it then has the minimum, twice what it needs."""
+    missing = minimum - formulas.active_stake(minimum) + short
+    return f"hearth worker stake {format_amount(missing, asset, symbol=False)}"
 
 
 def _wait(reason: str, text: str, command: str) -> Wait:

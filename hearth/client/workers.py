@@ -17,7 +17,7 @@ from hearth.client.gates import GATE_WORDS
 from hearth.client.money import address_of, recipient
 from hearth.client.paying import Payment, pay_once
 from hearth.client.prepared import TAKES, Holder, Prepared, read_prepared
-from hearth.client.standing import START, good_stake, waits_of
+from hearth.client.standing import START, waits_of
 from hearth.client.views import job_hex, moment
 from hearth.client.wallet import credit_to_withdraw
 from hearth.protocol.units import amount_at_least, format_amount, parse_amount, parse_rate, show_rate
@@ -165,13 +165,13 @@ class Workers:
         stake: str | None = None,
         print_tx: bool = False,
     ) -> OwnerAction:
-        """Register a node of the owner `payout` with a stake, by default the market's minimum and a tenth of it.
+        """Register a node of the owner `payout` with a stake, by default the market's minimum.
 
         `manifest` is the digest of a stored document. Raises RefusedError STAKE_SHORT, FundsError.
         """
         session = self.session
         least = int(session.market.immutable("NodeRegistry", "minimum_stake"))
-        amount = good_stake(least) if stake is None else parse_amount(stake, session.asset)
+        amount = least if stake is None else parse_amount(stake, session.asset)
         if amount < least:
             raise RefusedError(
                 f"a stake of {session.amount(amount)} is below this market's minimum of {session.amount(least)}",

@@ -272,9 +272,19 @@ def status(node: Node, now: int, dead_after: int, minimum_stake: int) -> Status:
     return Status.ACTIVE if now < node.state.beat + dead_after else Status.INACTIVE
 
 
+def active_stake(minimum_stake: int) -> int:
+    """Return the stake that a node has to keep to be ACTIVE, in base units: half of what registering takes."""
+    return (minimum_stake + 1) // 2
+
+
 def stake_short(node: Node, minimum_stake: int) -> int:
     """Return how much stake, in base units, a node lacks before it can be ACTIVE."""
-    return max(0, minimum_stake - node.stake)
+    return max(0, active_stake(minimum_stake) - node.stake)
+
+
+def liveness_fee(node: Node, fee: int) -> int:
+    """Return what recording a node's silence pays out of its free stake, where the market's fee is `fee`."""
+    return min(fee, node.stake - node.state.bond) if node.state.busy else 0
 
 
 def quarantined_until(node: Node, now: int) -> int | None:

@@ -107,6 +107,7 @@ def test_pay__table__says_how_large_the_subsidy_is() -> None:
     # The liveness fee is fixed; it covers its own gas up to this price.
     world = market("native")
     node = world.register()
+    world.claim(world.post(), node)
     world.evm.warp(w.DEAD_AFTER)
     world.evm.settle()
     world.nodes.send.check_liveness([node], w.ZERO, sender=world.keeper)

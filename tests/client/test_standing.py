@@ -32,9 +32,10 @@ def node(*, stake: int = GOOD.stake, exit_at: int = 0, operator: str = GOOD.oper
     ("given", "reasons", "text", "command"),
     [
         (node(), [], "", ""),
-        (node(stake=10**18 - 10**13), ["stake"], "stake 0.00001 ETH short", "hearth worker stake 0.10001"),
-        (node(stake=10**18 - 1), ["stake"], "", "hearth worker stake 0.100000000000000001"),
-        (node(stake=0, beat=0), ["stake", "beat"], "stake 1 ETH short", "hearth worker stake 1.1"),
+        (node(stake=5 * 10**17), [], "", ""),
+        (node(stake=5 * 10**17 - 10**13), ["stake"], "stake 0.00001 ETH short of half", "hearth worker stake 0.50001"),
+        (node(stake=5 * 10**17 - 1), ["stake"], "", "hearth worker stake 0.500000000000000001"),
+        (node(stake=0, beat=0), ["stake", "beat"], "stake 0.5 ETH short", "hearth worker stake 1"),
         (node(beat=0), ["beat"], "has not beaten yet", "hearth worker start"),
         (node(beat=NOW - PARAMETERS.dead_after), ["silent"], "it last beat 15m ago", "hearth worker start"),
         (node(beat=NOW - PARAMETERS.dead_after + 1), [], "", ""),

@@ -48,10 +48,9 @@ def stake_of(place: Town, config: Path) -> int:
     return int(told(place, "worker", "status", "--config", str(config), "--json").json["stake"])
 
 
-def test_worker_register__no_stake_said__is_the_minimum_and_a_tenth(place: Town) -> None:
-    """What a stranger could do to a bare minimum: let one lease be lost, or one fee, and the node gets no more work."""
+def test_worker_register__no_stake_said__is_the_minimum(place: Town) -> None:
     config = place.worker_file("worker")
-    for said, wei in (((), 11 * 10**17), (("--stake", "1"), 10**18)):
+    for said, wei in (((), 10**18), (("--stake", "1.5"), 15 * 10**17)):
         report = told(place, "worker", "register", "--config", str(config), "--print-tx", "--json", *said).json
         assert report["stake"] == str(wei)
 

@@ -383,6 +383,10 @@ def _settle_strangers(bench: Bench, found: dict[str, int]) -> None:
 def _check_silent(bench: Bench, found: dict[str, int]) -> None:
     world, farm = bench.world, bench.world.evm.account("silent farm")
     ids = [world.register(owner=world.evm.account(f"silent {i}"), operator=farm, stake=w.ETHER) for i in range(10)]
+    world.nodes.send.heartbeat(ids, sender=farm)
+    terms = world.post(units=len(ids), flags=TermsFlag.NEWCOMERS)  # the dearest pay a fee, as they run something
+    for index, node in enumerate(ids):
+        world.claim(terms, node, index, sender=farm)
     for count in (10, 2, 10):
         world.nodes.send.heartbeat(ids, sender=farm)
         world.evm.warp(w.DEAD_AFTER + 1)

@@ -218,7 +218,7 @@ class Model:
             if self.now < old.state.beat + self.parameters.dead_after:
                 continue
             done = True
-            fee = min(self.parameters.liveness_fee, old.stake - old.state.bond)
+            fee = formulas.liveness_fee(old, self.parameters.liveness_fee)
             self._node(node, stake=old.stake - fee, state=replace(old.state, status=old.state.status | NodeFlag.LAPSED))
             self.credits[sender] += fee
         refuse_if(not done, "nodes: nothing to do")

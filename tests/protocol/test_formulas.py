@@ -333,7 +333,7 @@ def _break(gate: Gate, node: Node, ask: formulas.Ask, now: int) -> tuple[Node, f
     changes: dict[Gate, tuple[Node, formulas.Ask]] = {
         Gate.FITS: (node, ask),
         Gate.NOT_LIVE: (replace(node, state=replace(hot, beat=now - DEAD_AFTER)), ask),
-        Gate.NOT_ACTIVE: (replace(node, stake=MINIMUM - 1, state=replace(hot, bond=0)), ask),
+        Gate.NOT_ACTIVE: (replace(node, stake=(MINIMUM - 1) // 2, state=replace(hot, bond=0)), ask),
         Gate.EXITING: (replace(node, state=replace(hot, status=NodeFlag.EXITING)), ask),
         Gate.QUARANTINED: (replace(node, state=replace(hot, quarantine=now + 1)), ask),
         Gate.NO_SLOT: (replace(node, state=replace(hot, busy=offer.slots)), ask),

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 import structlog.testing
+from eth_hash.auto import keccak
 
 from hearth import __version__
 from hearth.base.errors import ChainError, ConfigError, HearthError, StorageError, StoreDown
@@ -30,7 +31,8 @@ from hearth.daemon.loop import Backoff
 from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, JobPosted, Started
-from hearth.protocol.types import JobId, State
+from hearth.protocol import words
+from hearth.protocol.types import JobId, NodeId, State
 from hearth.protocol.units import format_amount
 from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore
@@ -645,18 +647,25 @@ def test_run__own_credit_above_the_threshold__is_withdrawn_as_gas_money(exchange
         wait(lambda: exchange.market.credit(scenario.operator) == 0, "the credit is gone")
 
 
+def leave_stake(exchange: Exchange, node: int, stake: int) -> None:
+    """Let a node have lost all of its stake but so much, as by slashes, without the losses."""
+    nodes, key = exchange.net.network.nodes, (1).to_bytes(32, "big") + node.to_bytes(32, "big")
+    slot = "0x" + keccak(key).hex()  # of NodeRegistry._owners
+    record = words.unpack(words.OWNER, int(exchange.chain.rpc("eth_getStorageAt", nodes, slot, "latest"), 16))
+    assert record["stake"] == exchange.market.node(NodeId(node)).stake > stake
+    word = words.pack(words.OWNER, {**record, "stake": stake})
+    exchange.chain.rpc("anvil_setStorageAt", nodes, slot, f"0x{word:064x}")
+    exchange.chain.rpc("evm_mine")
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize("scenario", [{"stake": 1}], indirect=True)
-def test_run__stake_below_the_minimum__says_how_much_is_missing_and_the_command_that_mends_it(
+def test_run__stake_below_half_the_minimum__says_how_much_is_missing_and_the_command_that_mends_it(
     exchange: Exchange, scenario: Scenario, tmp_path: Path
 ) -> None:
-    network = exchange.net.network
-    with working(scenario):
-        wait(lambda: state_of(scenario).get("status") == "active", "it beats")
-    exchange.chain.rpc("evm_increaseTime", network.node_parameters.dead_after + 1)
-    exchange.chain.rpc("evm_mine")
-    exchange.owner.send(exchange.market.calls.check_liveness([scenario.node]), key=f"lapse/{scenario.name}")
-    fee = network.node_parameters.liveness_fee
+    missing = 10**13
+    minimum = exchange.net.network.node_parameters.minimum_stake
+    leave_stake(exchange, scenario.node, minimum // 2 - missing)
     keys.create_key(tmp_path / "keys", "owner", PASSWORD, secret=bytes(devnet.account(1).key), devnet=True)
     with structlog.testing.capture_logs() as logs, working(scenario) as running:
 
@@ -664,30 +673,29 @@ def test_run__stake_below_the_minimum__says_how_much_is_missing_and_the_command_
             config = ("--config", str(scenario.home / "worker.toml"), "--network", str(exchange.net.network_file))
             return run_hearth(tmp_path, "worker", *arguments, *config)
 
-        wait(lambda: state_of(scenario).get("stake_short") == str(fee), "it says what it lacks")
+        wait(lambda: state_of(scenario).get("stake_short") == str(missing), "it says what it lacks")
         said = state_of(scenario)
         assert (said["status"], said["state"]) == ("pending", "waiting")
-        assert running.worker.metrics.registry.get_sample_value("hearth_worker_stake_short") == fee
+        assert running.worker.metrics.registry.get_sample_value("hearth_worker_stake_short") == missing
         (line,) = [line for line in logs if line["event"].startswith("stake is short")]
         assert (line["log_level"], line["short"]) == ("warning", "0.00001 ETH")
         shown = hearth("status").out
         assert "pending" in shown and "waiting" in shown and "working" not in shown
         same = f"--network {exchange.net.network_file} --config {scenario.home / 'worker.toml'}"
-        assert (
-            f"stop it): hearth worker stake {same} 0.10001\n" in shown and "  stake 0.00001 ETH short (0.1 ETH" in shown
-        )
+        assert f"the minimum of 1 ETH: hearth worker stake {same} 0.50001\n" in shown
+        assert "  stake 0.00001 ETH short of half" in shown
         doctor = hearth("doctor", "--json")
         row = next(row for row in doctor.json["checks"] if row["name"] == "stake")
         assert doctor.code == 3 and row["level"] == "FAIL" and "0.00001 ETH short" in row["detail"]
         (wait_for,) = [one for one in hearth("status", "--json").json["waits"] if one["reason"] == "stake"]
-        assert wait_for["next"] == row["fix"] == line["next"] == "hearth worker stake 0.10001"
+        assert wait_for["next"] == row["fix"] == line["next"] == "hearth worker stake 0.50001"
         password = ("--account", "owner", "--password-file", str(scenario.home / "password"))
         mended = hearth(*wait_for["next"].split()[2:], *password)
         assert mended.code == 0, mended.err
         wait(lambda: state_of(scenario).get("state") == "working", "it can work again")
         assert running.worker.metrics.registry.get_sample_value("hearth_worker_stake_short") == 0
         assert not any(one["reason"] == "stake" for one in hearth("status", "--json").json["waits"])
-        assert [line["stake"] for line in logs if line["event"] == "stake suffices"] == ["1.1 ETH"]
+        assert [line["stake"] for line in logs if line["event"] == "stake suffices"] == ["1 ETH"]
 
 
 @pytest.mark.e2e

@@ -52,7 +52,7 @@ def test_performUpkeep__expire__pays_the_caller(market: World, units: int) -> No
 
 def test_performUpkeep__liveness__pays_the_caller_per_node(market: World) -> None:
     for _ in range(3):
-        market.register()
+        market.claim(market.post(), market.register())
     market.evm.warp(DEAD_AFTER)
     with credited(market) as got:
         receipt = _perform(market, candidate(LIVENESS, index=1, count=2))

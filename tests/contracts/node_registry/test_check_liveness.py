@@ -2,17 +2,40 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hearth.protocol import words
-from hearth.protocol.types import NodeFlag
+from hearth.protocol.types import NodeFlag, NodeId
 from tests.kit.evm import Reverted, reverts
-from tests.kit.steps import around, credited, engage, node_state
+from tests.kit.steps import around, credited, engage, from_jobs, node_state
 from tests.kit.world import DEAD_AFTER, ETHER, LIVENESS_FEE, ZERO, World
 
 
-def test_check_liveness__silent_node__marks_it_and_pays_from_its_stake(seated_market: World) -> None:
+def busy(world: World, **changes: Any) -> NodeId:
+    """Register a node and have it run something that reserves nothing."""
+    node = world.register(**changes)
+    engage(world, node, bond=0)
+    return node
+
+
+def test_check_liveness__node_that_runs_nothing__is_marked_and_keeps_its_stake(seated_market: World) -> None:
     node = seated_market.register(stake=2 * ETHER)
+    engage(seated_market, node, bond=ETHER)
+    from_jobs(seated_market, "submitted", node, seated_market.operator)
+    seated_market.evm.warp(DEAD_AFTER)
+    with credited(seated_market) as got:
+        receipt = seated_market.nodes.send.check_liveness([node], seated_market.stranger, sender=seated_market.keeper)
+    assert got == {}
+    assert receipt.event("NodeLapsed") == {"node": node, "payee": seated_market.stranger, "fee": 0}
+    assert seated_market.node(node).stake == seated_market.staked(node) == 2 * ETHER
+    with reverts("nodes: nothing to do"):
+        seated_market.nodes.send.check_liveness([node], seated_market.stranger)
+
+
+def test_check_liveness__silent_node__marks_it_and_pays_from_its_stake(seated_market: World) -> None:
+    node = busy(seated_market, stake=2 * ETHER)
     seated_market.evm.warp(DEAD_AFTER)
     with credited(seated_market) as got:
         receipt = seated_market.nodes.send.check_liveness([node], seated_market.stranger, sender=seated_market.keeper)
@@ -25,7 +48,7 @@ def test_check_liveness__silent_node__marks_it_and_pays_from_its_stake(seated_ma
 
 
 def test_check_liveness__payee_zero__pays_the_caller(seated: World) -> None:
-    node = seated.register()
+    node = busy(seated)
     seated.evm.warp(DEAD_AFTER)
     with credited(seated) as got:
         receipt = seated.nodes.send.check_liveness([node], ZERO, sender=seated.keeper)
@@ -44,7 +67,7 @@ def test_check_liveness__dead_after__is_reached_at_its_last_second(seated: World
 
 
 def test_check_liveness__again__pays_once_per_lapse(seated: World) -> None:
-    node = seated.register()
+    node = busy(seated)
     seated.evm.warp(DEAD_AFTER)
     seated.nodes.send.check_liveness([node], seated.keeper)
     for later in (0, 1, 10**6):
@@ -59,7 +82,7 @@ def test_check_liveness__again__pays_once_per_lapse(seated: World) -> None:
 
 
 def test_check_liveness__same_node_twice_in_a_batch__pays_once(seated: World) -> None:
-    node, other = seated.register(), seated.register()
+    node, other = busy(seated), busy(seated)
     seated.evm.warp(DEAD_AFTER)
     with credited(seated) as got:
         receipt = seated.nodes.send.check_liveness([node, node, other, 0, 99], seated.keeper)

@@ -96,16 +96,17 @@ def test_engage__free_stake__is_needed_to_the_unit(seated: World) -> None:
     engage(seated, node, bond=0)
 
 
-def test_engage__stake_fallen_below_the_minimum__reverts_until_it_is_filled_up(seated: World) -> None:
-    node = seated.register(stake=ETHER)
-    seated.evm.warp(DEAD_AFTER)
-    seated.nodes.send.check_liveness([node], seated.keeper)
-    seated.nodes.send.beat(node, sender=seated.operator)
+def test_engage__stake_fallen_below_half_the_minimum__reverts_until_it_is_filled_up(seated: World) -> None:
+    node, half = seated.register(stake=ETHER), ETHER // 2
+    engage(seated, node, bond=ETHER)
+    from_jobs(seated, "reclaimed", node, ETHER, half, 0, seated.keeper)
+    engage(seated, node, bond=0)
+    assert seated.node(node).stake == half
+    from_jobs(seated, "reclaimed", node, 0, 1, 0, seated.keeper)
     with reverts("nodes: stake below minimum"):
         engage(seated, node)
-    missing = ETHER - seated.node(node).stake
-    seated.pay(seated.nodes, "add_stake", node, seated.owner, missing, amount=missing, sender=seated.owner)
-    engage(seated, node)
+    seated.pay(seated.nodes, "add_stake", node, seated.owner, 1, amount=1, sender=seated.owner)
+    engage(seated, node, bond=0)
 
 
 def test_engage__exiting__reverts_until_cancelled(seated: World) -> None:

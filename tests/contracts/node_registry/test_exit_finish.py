@@ -105,7 +105,11 @@ def _quarantined(world: World, node: NodeId) -> None:
 
 
 def _under_minimum(world: World, node: NodeId) -> None:
-    _lapsed(world, node)
+    _active(world, node)
+    terms = world.post(match_window=0)
+    world.claim(terms, node)
+    world.evm.warp(1_300)
+    world.reclaim(terms)
     assert world.node(node).stake < ETHER
 
 
