@@ -22,7 +22,7 @@ from hearth.base.errors import (
     TooLarge,
 )
 from hearth.base.text import brief, one_line
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, with_strays
 from hearth.protocol.types import Outcome, State
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Results:
             report["reduced"] = _reduce(reduce, Path(report["folder"]))
         if view.finished:
             self.session.records.mark_seen(job_hex(view.posted.job_id))
-        return report
+        return with_strays(report, self.session.market.strays)
 
     def _get(
         self, view: JobView, folder: Path | None, unit: int | None, pin: bool
@@ -215,12 +215,13 @@ class Results:
                 hint=f"hearth job show {job_hex(view.posted.job_id)[:14]}",
                 code="NO_LOGS",
             )
-        return {
+        report: JobLogs = {
             "schema": "hearth.logs/1",
             "job": job_hex(view.posted.job_id),
             "units": rows,
             "unread": sum("fault" in row for row in rows),
         }
+        return with_strays(report, self.session.market.strays)
 
     def _logs(self, view: JobView, unit: int | None) -> list[LogRow]:
         """Return a row for each unit of which an attempt reported, MAX_LOGS_BYTES of log in all."""
@@ -342,7 +343,7 @@ class Results:
         """Return the last event with a report of each unit."""
         from hearth.market.events import Declined, Submitted
 
-        events = self.reads.events(view.posted.job_id, view.posted.log.block_number, view.number)
+        events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
         return {event.index: event for event in events if isinstance(event, Submitted | Declined)}
 
     def _results(self, view: JobView, unit: int | None) -> tuple[list[UnitResult], list[UnreadResult]]:
@@ -350,7 +351,7 @@ class Results:
         units whose document cannot be had or is no result of theirs."""
         from hearth.market.events import Submitted
 
-        events = self.reads.events(view.posted.job_id, view.posted.log.block_number, view.number)
+        events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
         last = {event.index: event for event in events if isinstance(event, Submitted)}
         found, unread = [], []
         for index in range(len(view.units)) if unit is None else [unit]:

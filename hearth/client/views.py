@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from hearth.market.events import (
     AskChanged,
@@ -52,7 +52,10 @@ from hearth.protocol.types import SENTINEL, Header, NodeId, Outcome, Policy, Sta
 from hearth.protocol.units import Asset, format_duration, show_amount, show_rate
 
 if TYPE_CHECKING:
-    from hearth.client.reports import EventFacts, Verdict
+    from hearth.client.reports import EventFacts, OfLogs, Verdict
+    from hearth.market.strays import Strays
+
+R = TypeVar("R", bound="OfLogs")
 
 YEAR_10000 = 253_402_300_800
 OUTCOME_WORDS = {
@@ -196,6 +199,13 @@ def event_facts(event: Event, asset: Asset) -> EventFacts:
     """Return an event as one flat object for JSON, with a line of text for people."""
     # A cast, because other events' fields are read by name: tests/client/test_reports.py holds each event to the type.
     return cast("EventFacts", _flat(event, asset))
+
+
+def with_strays(report: R, strays: Strays) -> R:
+    """Return a report with what was stepped over among the logs that were read for it, where anything was."""
+    if strays:
+        report["strays"] = {"count": len(strays), "first": list(strays.first)}
+    return report
 
 
 def _flat(event: Event, asset: Asset) -> dict[str, Any]:
