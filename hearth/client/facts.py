@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, with_strays
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, strays_in
 
 if TYPE_CHECKING:
     from hearth.client.reports import JobFacts, JobRow, Lease
@@ -59,7 +59,7 @@ def job_facts(session: Session, view: JobView) -> JobFacts:
             }
         )
     escrow = formulas.escrow_at_post(terms)
-    report: JobFacts = {
+    return {
         "schema": "hearth.job/1",
         **job_row(view),
         "network": session.network.name,
@@ -88,5 +88,5 @@ def job_facts(session: Session, view: JobView) -> JobFacts:
         "keeper_fee": str(terms.keeper_fee),
         "verify": "none: nobody can challenge this result",
         "leases": leases,
+        **strays_in(session.market.strays),
     }
-    return with_strays(report, session.market.strays)

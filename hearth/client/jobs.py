@@ -14,7 +14,7 @@ from hearth.client.posting.post import Posting
 from hearth.client.reading import JobReader
 from hearth.client.receipt import receipt
 from hearth.client.results import Results
-from hearth.client.views import JobView, event_facts, job_hex, with_strays
+from hearth.client.views import JobView, event_facts, job_hex, strays_in
 
 if TYPE_CHECKING:
     from hearth.client.reports import EventFacts, JobAction, JobEvents, JobFacts, JobList, JobReceipt, Transaction
@@ -55,13 +55,13 @@ class Jobs:
         rows = [job_row(view) for view in reversed(self.reads.views(posted, head))]
         if state is not None:
             rows = [row for row in rows if row["state"] == state]
-        report: JobList = {
+        return {
             "schema": "hearth.jobs/1",
             "network": self.session.network.name,
             "block": head.number,
             "jobs": rows,
+            **strays_in(market.strays),
         }
-        return with_strays(report, market.strays)
 
     def show(self, job: str) -> JobFacts:
         """Return everything that the chain knows of a job, with who may act next and until when."""
@@ -74,12 +74,12 @@ class Jobs:
         posted = self.session.market.terms_of(job_id)
         head = self.session.market.port.head()
         events = self.reads.events(posted, posted.log.block_number, head.number)
-        report: JobEvents = {
+        return {
             "schema": "hearth.events/1",
             "job": job_hex(job_id),
             "events": [event_facts(event, self.session.asset) for event in events],
+            **strays_in(self.session.market.strays),
         }
-        return with_strays(report, self.session.market.strays)
 
     def follow(self, job: str, *, timeout: float | None = None) -> Iterator[EventFacts]:
         """Yield a job's events as they come, from its posting to its end. Raises WaitTimeout; the job is alive then."""

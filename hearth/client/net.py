@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from hearth.base.errors import UsageError
 from hearth.client.reading import market_events
 from hearth.client.verify import Verifier
-from hearth.client.views import event_facts, with_strays
+from hearth.client.views import event_facts, strays_in
 
 if TYPE_CHECKING:
     from hearth.client.jobs import Jobs
@@ -51,7 +51,7 @@ class Net:
             counts.update(view.counts)
         policies = market.policies(head.hash)
         escrow = market.asset_balance(self.session.network.escrow, head.hash)
-        report: NetStatus = {
+        return {
             "schema": "hearth.net/1",
             "network": self.session.network.name,
             "chain_id": self.session.network.chain_id,
@@ -68,8 +68,8 @@ class Net:
             "units": dict(counts),
             "posts_paused": policies.paused_until > head.timestamp,
             "paused_until": policies.paused_until,
+            **strays_in(market.strays),
         }
-        return with_strays(report, market.strays)
 
     def workers(self) -> NetWorkers:
         """Return every node that was not left, with its computed status."""
@@ -144,13 +144,13 @@ class Net:
         head = market.port.head()
         start = max(session.network.deploy_block, first or 0)
         events = market_events(market, list(session.network.contracts.values()), start, head.number)
-        report: NetEvents = {
+        return {
             "schema": "hearth.events/1",
             "network": session.network.name,
             "block": head.number,
             "events": [event_facts(event, session.asset) for event in islice(events, limit)],
+            **strays_in(market.strays),
         }
-        return with_strays(report, market.strays)
 
     def verify(self) -> NetVerification:
         """Replay all events and compare them with storage, Escrow's balance and every result.

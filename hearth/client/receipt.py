@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from hearth.client.views import job_hex, with_strays
+from hearth.client.views import job_hex, strays_in
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
@@ -47,7 +47,7 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
         keepers += paid
     escrow = formulas.escrow_at_post(view.terms)
     locked = market.locked(session.network.jobs, view.posted.job_id)
-    report: JobReceipt = {
+    return {
         "schema": "hearth.receipt/1",
         "job": job_hex(view.posted.job_id),
         "state": view.state,
@@ -70,8 +70,8 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
             }.items()
         },
         "transactions": list(receipts.values()),
+        **strays_in(market.strays),
     }
-    return with_strays(report, market.strays)
 
 
 def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:

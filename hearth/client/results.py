@@ -22,7 +22,7 @@ from hearth.base.errors import (
     TooLarge,
 )
 from hearth.base.text import brief, one_line
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, with_strays
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, strays_in
 from hearth.protocol.types import Outcome, State
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class Results:
             report["reduced"] = _reduce(reduce, Path(report["folder"]))
         if view.finished:
             self.session.records.mark_seen(job_hex(view.posted.job_id))
-        return with_strays(report, self.session.market.strays)
+        return report
 
     def _get(
         self, view: JobView, folder: Path | None, unit: int | None, pin: bool
@@ -177,6 +177,8 @@ class Results:
             "missing": view.terms.leases - len(rows) if unit is None else 0,
             "unread": len(unread),
         }
+        if strays := strays_in(self.session.market.strays):
+            report["strays"] = strays["strays"]
         return report, unread
 
     def _fetch(self, one: UnitResult, place: Path, limits: ReadLimits, row: ResultRow) -> int:
@@ -221,7 +223,9 @@ class Results:
             "units": rows,
             "unread": sum("fault" in row for row in rows),
         }
-        return with_strays(report, self.session.market.strays)
+        if strays := strays_in(self.session.market.strays):
+            report["strays"] = strays["strays"]
+        return report
 
     def _logs(self, view: JobView, unit: int | None) -> list[LogRow]:
         """Return a row for each unit of which an attempt reported, MAX_LOGS_BYTES of log in all."""

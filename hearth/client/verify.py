@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from hearth.base.errors import NotFoundError, StorageError, WaitTimeout
 from hearth.client.reading import JobReader, market_events, misplaced
 from hearth.client.results import FETCH_SECONDS, check_result, output_limits
-from hearth.client.views import job_hex, with_strays
+from hearth.client.views import job_hex, strays_in
 from hearth.protocol.units import format_duration
 
 if TYPE_CHECKING:
@@ -123,7 +123,9 @@ class Verifier:
             "solvent": not faults,
             "seconds": head.timestamp - first.timestamp if first else 0,
         }
-        return with_strays(_with_findings(report, faults, unread, unverified), market.strays)
+        if strays := strays_in(market.strays):
+            report["strays"] = strays["strays"]
+        return _with_findings(report, faults, unread, unverified)
 
     # ---- inside ----
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from hearth.market.events import (
     AskChanged,
@@ -54,8 +54,6 @@ from hearth.protocol.units import Asset, format_duration, show_amount, show_rate
 if TYPE_CHECKING:
     from hearth.client.reports import EventFacts, OfLogs, Verdict
     from hearth.market.strays import Strays
-
-R = TypeVar("R", bound="OfLogs")
 
 YEAR_10000 = 253_402_300_800
 OUTCOME_WORDS = {
@@ -201,11 +199,9 @@ def event_facts(event: Event, asset: Asset) -> EventFacts:
     return cast("EventFacts", _flat(event, asset))
 
 
-def with_strays(report: R, strays: Strays) -> R:
-    """Return a report with what was stepped over among the logs that were read for it, where anything was."""
-    if strays:
-        report["strays"] = {"count": len(strays), "first": list(strays.first)}
-    return report
+def strays_in(strays: Strays) -> OfLogs:
+    """Return what a report says of logs that were stepped over: nothing where none was."""
+    return {"strays": {"count": len(strays), "first": list(strays.first)}} if strays else {}
 
 
 def _flat(event: Event, asset: Asset) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,10 +24,9 @@ from hearth.client.session import Session
 from hearth.client.verify import Verifier
 from hearth.client.views import event_facts
 from hearth.config.settings import Settings
-from hearth.market import events
 from hearth.market.events import EVENTS, JobPosted, Settled, Started, Submitted, topic_of
 from hearth.protocol import words
-from hearth.protocol.types import Header, JobId, NodeId, Outcome, State, Unit
+from hearth.protocol.types import SENTINEL, Header, JobId, NodeId, Outcome, State, Unit
 from tests.kit import build
 from tests.kit.fake_chain import Event
 from tests.kit.nonsense import nonsense
@@ -58,7 +58,7 @@ class World(ScriptedMarket):
         )
         self.reads = JobReader(self.session)
         self.answer("JobRegistry", "load", ["uint256"] * 4, [words.pack_unit(RUNNING), 0, 0, 0])
-        self.market.job_words = lambda jobs, block="latest": [self.words.get(job, 0) for job in jobs]  # type: ignore[method-assign]
+        self.market.job_words = lambda jobs, block="latest": [self.words.get(job, 0) for job in jobs]  # type: ignore[method-assign,assignment]
         self.post = self.posted(TERMS)
         self.start = self.unit_event("Started", RUNNING)
         self.end = self.unit_event("Submitted", DONE)
@@ -94,10 +94,10 @@ def test_events__nonsense_about_a_known_job__is_stepped_over_and_counted(world: 
     assert len(world.market.strays) > 5 * 30
 
 
-@pytest.mark.parametrize("index", [1, 1 << 20, events.SENTINEL])
+@pytest.mark.parametrize("index", [1, 1 << 20, SENTINEL])
 def test_events__of_a_unit_that_the_job_has_not__is_a_stray(world: World, index: int) -> None:
     known = world.unit_event("Started", RUNNING, index=index)
-    if index == events.SENTINEL:
+    if index == SENTINEL:
         log = own_log("Cancelled", job_id=world.job, index=index, word=words.pack_header(Header(closed=True)))
         known = Event(world.network.jobs, log.topics, log.data)
     world.chain.mine([world.post, known, world.start])
@@ -263,7 +263,7 @@ def test_net_verify__strays__books_are_doubtful_and_the_command_says_so(
 ) -> None:
     monkeypatch.setattr(Net, "verify", lambda self: {**VERIFIED, **found})
     assert main(["net", "verify", "--json", "--network", "devnet"]) == code
-    said = schemas.json.loads(capsys.readouterr().out)
+    said = json.loads(capsys.readouterr().out)
     assert said.get("error", {}).get("code") == error
     if error:
         assert said["strays"] == STRAYS

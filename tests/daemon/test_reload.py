@@ -177,7 +177,7 @@ def test_ask__program_does_not_answer__is_named_as_what_it_is(
     monkeypatch.setattr(reload, "WAIT_SECONDS", 0.0)
     monkeypatch.setattr(reload, "holder", lambda lock: os.getpid())
     told: list[tuple[int, int]] = []
-    monkeypatch.setattr(reload.os, "kill", lambda pid, number: told.append((pid, number)))
+    monkeypatch.setattr(os, "kill", lambda pid, number: told.append((pid, number)))
     with pytest.raises(ConfigError) as caught:
         reload.ask(tmp_path / "lock", tmp_path, component)
     assert told == [(os.getpid(), signal.SIGHUP)]

@@ -78,7 +78,7 @@ STREAMS = ("market events", "events", "follow")
 
 def told(place: Town, job: str, folder: Path) -> dict[str, Any]:
     """Run every command; return what it printed, without what later blocks and strays change."""
-    found = {}
+    found: dict[str, Any] = {}
     for name, words in commands(job, folder).items():
         done = place.hearth(*words, "--json")
         if name in STREAMS:

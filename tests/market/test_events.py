@@ -115,7 +115,14 @@ def own_log(name: str, **changed: Any) -> Log:
     entry = next(e for _, e in every_event() if e["name"] == name)
     values: dict[str, Any] = {p["name"]: sample(type_of(p), i) for i, p in enumerate(entry["inputs"])}
     word = DONE if name in ("Submitted", "Settled") else RUNNING
-    plain = {"node": 3, "index": 1, "at": 9, "until": 9, "word": word, "offer": words.pack_offer(Offer(slots=2))}
+    plain: dict[str, Any] = {
+        "node": 3,
+        "index": 1,
+        "at": 9,
+        "until": 9,
+        "word": word,
+        "offer": words.pack_offer(Offer(slots=2)),
+    }
     plain |= {"terms": words.pack_terms(build.terms())}
     return make_log(entry, {name: changed.get(name, plain.get(name, value)) for name, value in values.items()})
 

@@ -122,6 +122,14 @@ def test_posted__strays_among_the_logs__are_counted_named_and_stepped_over(rig: 
     assert said.startswith(f"{len(bad) + 1} logs under the market's addresses are none that its contracts write")
 
 
+def test_posted__log_that_names_another_submitter_than_its_terms__is_not_listed_as_his(rig: Rig) -> None:
+    other = "0x" + "99" * 20
+    mine = rig.posted(TERMS)
+    rig.chain.mine([mine._replace(topics=(*mine.topics[:2], bytes(12) + bytes.fromhex(other[2:])))])
+    assert rig.market.posted(from_block=0, to_block=rig.chain.head().number, submitter=other) == []
+    assert "under another submitter than its own" in rig.market.strays.in_words()
+
+
 def test_posted__nothing_wrong__has_no_strays(rig: Rig) -> None:
     rig.chain.mine([rig.posted(TERMS)])
     assert len(rig.market.posted(from_block=0, to_block=rig.chain.head().number)) == 1
