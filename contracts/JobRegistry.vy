@@ -131,15 +131,17 @@ NOTHING_DONE: constant(uint256) = 61
 NOT_GOVERNOR: constant(uint256) = 62
 POLICY_RANGE: constant(uint256) = 63
 NOT_OFFERED: constant(uint256) = 64
+CHAIN_CHANGED: constant(uint256) = 65
 REASONS: constant(
-    String[2080]
-) = "jobs: not the submitter         jobs: paused                    jobs: policy not current        jobs: posted before             jobs: spare bits set            jobs: spec zero                 jobs: no runtime asked          jobs: ceiling zero              jobs: max_seconds out of range  jobs: deadline too near         jobs: units out of range        jobs: chunk out of range        jobs: no chunks yet             jobs: replicas out of range     jobs: no replicas yet           jobs: quorum out of range       jobs: match_window out of range jobs: no challenges yet         jobs: no checkpoints yet        jobs: attempts out of range     jobs: billing out of range      jobs: no confidential jobs yet  jobs: no preemptible jobs yet   jobs: unknown flag              jobs: no verifiers yet          jobs: no court yet              jobs: no parents yet            jobs: price below minimum       jobs: keeper_fee out of range   jobs: bond too large            jobs: escrow too large          jobs: wrong value sent          jobs: transfer failed           jobs: no such unit              jobs: not the next unit         jobs: closed                    jobs: nothing untouched         jobs: not open                  jobs: not running               jobs: not closing               jobs: not submitted             jobs: takes claims only         jobs: takes no claims yet       jobs: a proposal is live        jobs: no proposal               jobs: window over               jobs: window still open         jobs: not a better key          jobs: best already              jobs: node excluded             jobs: operator is the submitter jobs: no time left              jobs: no checkpoints to resume  jobs: too late to submit        jobs: outcome out of range      jobs: used out of range         jobs: result zero               jobs: reclaimable               jobs: not reclaimable yet       jobs: notice still running      jobs: not expired               jobs: nothing to do             jobs: not the governor          jobs: policy out of range       jobs: not offered to you        "
+    String[2112]
+) = "jobs: not the submitter         jobs: paused                    jobs: policy not current        jobs: posted before             jobs: spare bits set            jobs: spec zero                 jobs: no runtime asked          jobs: ceiling zero              jobs: max_seconds out of range  jobs: deadline too near         jobs: units out of range        jobs: chunk out of range        jobs: no chunks yet             jobs: replicas out of range     jobs: no replicas yet           jobs: quorum out of range       jobs: match_window out of range jobs: no challenges yet         jobs: no checkpoints yet        jobs: attempts out of range     jobs: billing out of range      jobs: no confidential jobs yet  jobs: no preemptible jobs yet   jobs: unknown flag              jobs: no verifiers yet          jobs: no court yet              jobs: no parents yet            jobs: price below minimum       jobs: keeper_fee out of range   jobs: bond too large            jobs: escrow too large          jobs: wrong value sent          jobs: transfer failed           jobs: no such unit              jobs: not the next unit         jobs: closed                    jobs: nothing untouched         jobs: not open                  jobs: not running               jobs: not closing               jobs: not submitted             jobs: takes claims only         jobs: takes no claims yet       jobs: a proposal is live        jobs: no proposal               jobs: window over               jobs: window still open         jobs: not a better key          jobs: best already              jobs: node excluded             jobs: operator is the submitter jobs: no time left              jobs: no checkpoints to resume  jobs: too late to submit        jobs: outcome out of range      jobs: used out of range         jobs: result zero               jobs: reclaimable               jobs: not reclaimable yet       jobs: notice still running      jobs: not expired               jobs: nothing to do             jobs: not the governor          jobs: policy out of range       jobs: not offered to you        jobs: chain id has changed      "
 
 ESCROW: public(immutable(IEscrow))
 NODES: public(immutable(INodeRegistry))
 ASSET: public(immutable(IERC20))  # zero for the native coin
 TREASURY: public(immutable(address))
 DEAD_AFTER: public(immutable(uint256))  # seconds, NodeRegistry's
+CHAIN_ID: immutable(uint256)  # part of every id; a chain that changes its own must not lock up the jobs it has
 
 _words: HashMap[bytes32, uint256]  # unit key -> unit word; job id of an array -> its header
 _seconds: HashMap[bytes32, uint256]  # unit key -> best proposal while OPEN, result digest from SUBMITTED
@@ -165,6 +167,7 @@ def __init__(escrow: IEscrow, nodes: INodeRegistry, treasury: address, policy: u
     ASSET = IERC20(staticcall escrow.ASSET())
     TREASURY = treasury
     DEAD_AFTER = staticcall nodes.DEAD_AFTER()
+    CHAIN_ID = chain.id
     self._check_policy_range(policy)
     self._policy = policy
     self.governor = msg.sender
@@ -184,6 +187,8 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     @param parents The preimage words of parents_hash; empty in this version.
     @return The job's id.
     """
+    if chain.id != CHAIN_ID:
+        self._refuse(CHAIN_CHANGED)
     job_id: bytes32 = self._job_id(terms)
     if self._words[job_id] != 0:
         self._refuse(POSTED_BEFORE)
@@ -602,7 +607,7 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
 def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     """
     @notice End an open unit, or (ALL) an array's untouched ones, that can no longer finish before the deadline.
-    @param payee Who gets the expirer's pay, once per call; zero means msg.sender.
+    @param payee Who gets the expirer's pay; zero means msg.sender. An array's unit that had no attempt pays none.
     """
     due: uint256 = (
         ((terms.limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK)
@@ -613,6 +618,8 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
         self._refuse(NOT_EXPIRED)
     job_id: bytes32 = self._job_id(terms)
     word: uint256 = self._words[job_id]
+    keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
+    reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
     refund: uint256 = 0
     at: uint256 = ALL
     if index == ALL and self._state(word) == packing.STATE_HEADER:
@@ -626,9 +633,10 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
             self._refuse(NOT_OPEN)
         at = self._event_index(header, index)
         refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
+        # Else a proposal for each of an array's units, just before it expires, would make each of them pay.
+        if header != 0 and (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK == 0:
+            reward = 0
         word = self._end(job_id, key, word, header, packing.STATE_EXPIRED)
-    keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
-    reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
     refund -= reward
     log IJobRegistry.Expired(job_id=job_id, index=at, word=word, refund=refund)
     extcall ESCROW.split(
@@ -717,7 +725,7 @@ def accept_governor():
 @reentrant
 def job_id_of(terms: IJobRegistry.Terms) -> bytes32:
     """
-    @return keccak256(abi_encode(chain id, this contract, terms))
+    @return keccak256(abi_encode(chain id at deployment, this contract, terms))
     """
     return self._job_id(terms)
 
@@ -752,7 +760,7 @@ def policies() -> (uint256, uint256, uint256, uint256, uint256):
 @view
 @internal
 def _job_id(terms: IJobRegistry.Terms) -> bytes32:
-    return keccak256(abi_encode(chain.id, self, terms))
+    return keccak256(abi_encode(CHAIN_ID, self, terms))
 
 
 @pure
@@ -956,19 +964,13 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> bool
     mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     ok: bool = (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
 
-    elapsed: uint256 = mark - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
+    # A notice changes none of it: a submitter who sees a result on its way would else cancel and have it for less.
     billed: uint256 = terms.limits & packing.LIMITS_MAX_SECONDS_MASK
     billing: uint256 = (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK
     if billing == packing.BILLING_FUEL:
         billed = min(billed, (word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
     elif billing == packing.BILLING_METERED:
-        billed = min(billed, elapsed)
-    if word & packing.UNIT_NOTICED != 0:
-        billed = min(
-            billed,
-            elapsed
-            + ((terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK),
-        )
+        billed = min(billed, mark - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK))
     price: uint256 = leases._unit_price(terms.money, terms.limits)
     pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)

@@ -92,7 +92,7 @@ def jobs(job_ids: DynArray[bytes32, MAX_PAGE]) -> DynArray[uint256, MAX_PAGE]:
 @reentrant
 def units(job_id: bytes32, first: uint256, count: uint256) -> DynArray[ILens.UnitView, MAX_PAGE]:
     """
-    @notice Read units as stored; at most 256. A one-lease job has unit 0 only.
+    @notice Read units as stored; at most 256. A one-lease job has unit 0 only, the others are all zero.
     """
     page: DynArray[ILens.UnitView, MAX_PAGE] = []
     for i: uint256 in range(MAX_PAGE):
@@ -220,7 +220,10 @@ def _load(job_id: bytes32, index: uint256) -> uint256[4]:
     second: uint256 = 0
     accused: uint256 = 0
     job, word, second, accused = staticcall JOBS.load(job_id, index)
-    return [job, word, second, accused]
+    raw: uint256[4] = [job, word, second, accused]
+    if raw[0] & packing.HEADER_STATE_MASK != packing.STATE_HEADER and index != 0 and index != ALL:
+        return [job, 0, 0, 0]  # a one-lease job has no such unit
+    return raw
 
 
 @view
@@ -236,9 +239,8 @@ def _read(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
             index == (raw[0] >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
             and index < (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
         ):
-            raw[1] = packing.STATE_OPEN | (
-                ((raw[0] >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK) << packing.UNIT_STARTED_SHIFT
-            )
+            opened: uint256 = (raw[0] >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK
+            raw[1] = packing.STATE_OPEN | (opened << packing.UNIT_STARTED_SHIFT) | packing.UNIT_ARRAY
     if raw[1] & packing.UNIT_STATE_MASK == packing.STATE_OPEN and leases._has_lapsed(
         raw[1], terms.policy, block.timestamp
     ):
@@ -266,8 +268,6 @@ def _due(candidate: ILens.Candidate) -> bool:
     state: uint256 = raw[1] & packing.UNIT_STATE_MASK
     mark: uint256 = (raw[1] >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     header: bool = raw[0] & packing.HEADER_STATE_MASK == packing.STATE_HEADER
-    if not header and candidate.index != 0 and candidate.index != ALL:
-        return False
     if candidate.op == SETTLE:
         return state == packing.STATE_SUBMITTED
     if candidate.op == CLOSE:

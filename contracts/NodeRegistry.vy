@@ -165,13 +165,15 @@ def register(operator: address, offer: uint256, manifest: bytes32, stake: uint25
 
 @external
 @payable
-def add_stake(node: uint256, amount: uint256):
+def add_stake(node: uint256, owner: address, amount: uint256):
     """
     @notice Add to a node's stake; anyone may, in any state but EXITED.
+    @param owner Whose node it is; a reorganisation may give an id to somebody else's.
     @param amount Base units, sent along or approved to this contract.
     """
     record: uint256 = self._owners[node]
     assert record != 0, "nodes: unknown node"
+    assert self._address(record) == owner, "nodes: node of another owner"
     assert amount != 0, "nodes: amount zero"
     assert (record >> packing.OWNER_STAKE_SHIFT) + amount <= MAX_STAKE, "nodes: stake too large"
     self._owners[node] = record + (amount << packing.OWNER_STAKE_SHIFT)

@@ -12,7 +12,7 @@ import packing
 ONE: constant(uint256) = 2**20
 MEMORY: constant(uint256) = 50 * 2**20
 SEASONED_AT: constant(uint256) = 5 * 2**20
-HALF_LIFE: constant(uint256) = 30 * 86400
+STEP: constant(uint256) = 10125  # seconds; 256 of them are the half-life of 30 days
 BREAKER: constant(uint256) = 12
 QUARANTINE_BASE: constant(uint256) = 3600
 QUARANTINE_MAX: constant(uint256) = 7 * 86400
@@ -30,15 +30,15 @@ LANES: constant(uint256) = (
 
 @internal
 @pure
-def _decay(amount: uint256, passed: uint256) -> uint256:
+def _decay(amount: uint256, steps: uint256) -> uint256:
     """
-    @dev Halve every 30 days, with a quadratic approximation of 2**-x between.
+    @dev Halve every 256 steps, with a quadratic approximation of 2**-x between.
     """
-    halvings: uint256 = passed // HALF_LIFE
+    halvings: uint256 = steps // 256
     if halvings >= 32:
         return 0
     # lanes: x and factor have 16 fraction bits
-    x: uint256 = ((passed % HALF_LIFE) << 16) // HALF_LIFE
+    x: uint256 = (steps % 256) << 8
     # lanes: see x
     factor: uint256 = 65536 - ((43908 * x) >> 16) + ((11140 * ((x * x) >> 16)) >> 16)
     # lanes: a halving each, and the fraction bits dropped
@@ -54,9 +54,14 @@ def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
     @param now Seconds, at least the word's reputation time.
     @return The new node state.
     """
-    passed: uint256 = now - ((hot >> packing.HOT_REP_TIME_SHIFT) & packing.HOT_REP_TIME_MASK)
-    r: uint256 = self._decay((hot >> packing.HOT_R_SHIFT) & packing.HOT_R_MASK, passed)
-    s: uint256 = self._decay((hot >> packing.HOT_S_SHIFT) & packing.HOT_S_MASK, passed)
+    # Whole steps only, the rest of the time kept: a node that is observed all the time decays as any other.
+    decayed: uint256 = (hot >> packing.HOT_REP_TIME_SHIFT) & packing.HOT_REP_TIME_MASK
+    steps: uint256 = (now - decayed) // STEP
+    r: uint256 = (hot >> packing.HOT_R_SHIFT) & packing.HOT_R_MASK
+    s: uint256 = (hot >> packing.HOT_S_SHIFT) & packing.HOT_S_MASK
+    if steps != 0:
+        r = self._decay(r, steps)
+        s = self._decay(s, steps)
     if ok:
         r += weight
     else:
@@ -91,7 +96,7 @@ def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
         (hot & ~LANES)
         | (r << packing.HOT_R_SHIFT)
         | (s << packing.HOT_S_SHIFT)
-        | (now << packing.HOT_REP_TIME_SHIFT)
+        | ((decayed + steps * STEP) << packing.HOT_REP_TIME_SHIFT)
         | (cusum << packing.HOT_CUSUM_SHIFT)
         | (quarantine << packing.HOT_QUARANTINE_SHIFT)
         | (trips << packing.HOT_TRIPS_SHIFT)

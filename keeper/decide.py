@@ -126,21 +126,23 @@ class _Decision:
             yield Skip(name, "in dispute")
 
     def open(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
-        expired = self.expired(job, row.index, name)
+        expired = self.expired(job, row, name)
         if expired:
             return expired
         if row.unit.state == State.BLOCKED:
             return Skip(name, "waits for its parents")
         return self.proposal(job, row, name, follows=False)
 
-    def expired(self, job: JobRow, index: int, name: str) -> Action | Skip | None:
+    def expired(self, job: JobRow, row: UnitRow | None, name: str) -> Action | Skip | None:
+        """Decide about the end of an open unit, or of an array's untouched ones, whose time is over; None before it."""
         since = formulas.expirable_from(job.terms, job.policy)
         if self.now < since:
             return None
         waits = self.waits(name, since, "")
         if waits:
             return waits
-        reward = formulas.expire_reward(job.terms, self.now - since)
+        index, unit = (ALL, None) if row is None else (row.index, row.unit)
+        reward = formulas.expire_reward(job.terms, unit, self.now - since)
         return self.worth(name, reward, EXPIRE_GAS) or Expire(job.id, index, reward=reward, gas=EXPIRE_GAS)
 
     def running(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
@@ -173,7 +175,7 @@ class _Decision:
         if header is None or header.closed or header.touched >= job.terms.leases:
             return
         everything = unit_id(job.id, ALL)
-        expired = self.expired(job, ALL, everything)
+        expired = self.expired(job, None, everything)
         if expired:
             yield expired
             return

@@ -6,7 +6,6 @@ row names) or FAIL (a worker would not start, would get no work, or would lose i
 
 from __future__ import annotations
 
-import secrets
 import shutil
 import subprocess
 import tempfile
@@ -353,8 +352,7 @@ def _look_at_store(store: Store) -> Check:
     if not status.reachable:
         return Check("store", Level.FAIL, f"{store.url}: {status.detail}", "start it, or take it out of stores")
     if store.writable:
-        block = b"hearth doctor " + secrets.token_bytes(8)
-        store.get_block(store.put_block(block))
+        store.try_write()
     return Check("store", Level.PASS, f"{store.url}: {status.detail}")
 
 

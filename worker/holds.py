@@ -16,6 +16,7 @@ from hearth.protocol import formulas
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.types import Node
 from hearth.protocol.units import Asset, format_amount
+from worker.attempt.intake import UNASKED
 from worker.decide import Reason
 from worker.disk import Disk
 from worker.metrics import WorkerMetrics
@@ -25,6 +26,7 @@ from worker.settings import Settings, accepting_at
 log = structlog.get_logger("worker")
 
 GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
+STORE_NEXT: Final = "hearth worker doctor; it is tried again by itself"
 
 
 class Holds:
@@ -38,15 +40,24 @@ class Holds:
         self.stake_short = 0
         """What the stake lacks, in base units."""
         self.disk_short = False
+        self.refusal = ""
+        """Why the store takes no results; empty where it takes them."""
         self.capped = ""
         """What waits for cheaper gas, in words; empty for nothing."""
+        self._refused = False
         self._sender = sender
         self._metrics = metrics
         self._clock = clock
         self._wall = wall
 
-    def look(self, head: Block, settings: Settings, disk: Disk, *, funds_short: bool, sent: bool) -> Reason | None:
-        """Return why nothing new is taken now, or None; one that is `sent` for a unit hears no mode."""
+    def look(
+        self, head: Block, settings: Settings, disk: Disk, *, refusal: str, funds_short: bool, sent: bool
+    ) -> Reason | None:
+        """Return why nothing new is taken now, or None; one that is `sent` for a unit hears no mode.
+
+        `refusal` is why the store takes no results, "" where it takes them.
+        """
+        self._tell_store(refusal)
         self.now = self._why(head, settings, disk, funds_short=funds_short, sent=sent)
         return self.now
 
@@ -65,6 +76,8 @@ class Holds:
             return Reason.NOT_READY
         if short:
             return Reason.DISK_FULL
+        if self.refusal:
+            return Reason.STORE_DOWN
         return Reason.GAS_CAPPED if dear else None
 
     def _tell_gas(self, head: Block) -> bool:
@@ -93,6 +106,16 @@ class Holds:
             told("the disk is full: nothing new is taken" if short else "the disk has room again", disk=disk.in_words())
             self.disk_short = short
         return short
+
+    def _tell_store(self, refusal: str) -> None:
+        """Keep why the store takes no results; the log hears of each change, and not of a store that has yet to say."""
+        if bool(refusal) is not self._refused and refusal != UNASKED:
+            self._refused = bool(refusal)
+            if refusal:
+                log.warning("the store takes no results: nothing new is taken", why=refusal, next=STORE_NEXT)
+            else:
+                log.info("the store takes results again")
+        self.refusal = refusal
 
     def tell_stake(self, node: Node, minimum: int, asset: Asset) -> int:
         """Return how much stake the node lacks, in base units; the log hears of each change."""

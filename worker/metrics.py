@@ -29,6 +29,7 @@ class WorkerMetrics(Metrics):
         self.clock_skew = gauge("clock_skew_seconds", "Local time less the chain's, as its blocks came")
         self.disk_free = gauge("disk_free_bytes", "Bytes that can be written on the disk of the worker's home")
         self.disk_short = gauge("disk_short", "1 while less is free than storage.reserve, and nothing new is taken")
+        self.store_down = gauge("store_down", "1 while the store takes no results, and nothing new is taken")
         self.attempts_running = gauge("attempts_running", "Attempts under way on this machine")
         self.books = gauge("books", "Leases by how they ended, and amounts in base units", "line")
         self.transactions = counter("transactions", "Transactions by kind and end", "kind", "state")

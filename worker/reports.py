@@ -61,8 +61,9 @@ class WorkerFacts(TypedDict, total=False):
     """What a worker says of its last cycle, at `block`; absent while it does not work.
 
     `hold` says why it takes nothing new, `stake_short` what its stake lacks. `disk_free` and `disk_reserve` are bytes:
-    of the disk of its home, and below which it takes nothing new. `pending` are the transactions that wait
-    to be mined. `reasons` are by job, hex without 0x, at most 500.
+    of the disk of its home, and below which it takes nothing new. `store_refusal` is what its store says where it
+    takes no results. `pending` are the transactions that wait to be mined. `reasons` are by job, hex without 0x, at
+    most 500.
     """
 
     status: str
@@ -77,6 +78,7 @@ class WorkerFacts(TypedDict, total=False):
     credit: str
     disk_free: int
     disk_reserve: int
+    store_refusal: str
     gas_capped: str
     attempts: list[Attempt]
     pending: list[str]

@@ -198,6 +198,7 @@ class Worker:
         metrics.disk_free.set_function(lambda: self.told.disk.free)
         metrics.disk_short.set_function(lambda: self.told.disk.short)
         executor, watcher = self._executor, self._watcher
+        metrics.store_down.set_function(lambda: bool(executor.store_refusal()))
         metrics.counted("starved", "Attempts that were stopped because the disk was full", lambda: executor.starved)
         metrics.counted("broken", "Attempts that failed by this machine or its stores", lambda: executor.broken)
         metrics.counted("faults", "Attempts ended by an exception that no rule foresees", lambda: executor.faults)
@@ -431,8 +432,9 @@ class Worker:
 
     def _why_hold(self, head: Block) -> Reason | None:
         """Return why nothing new is taken now, or None."""
-        told, short = self.told, self._outbox.funds_short
-        return self._holds.look(head, told.settings, told.disk, funds_short=short, sent=self.errand is not None)
+        told, short, refusal = self.told, self._outbox.funds_short, self._executor.store_refusal()
+        sent = self.errand is not None
+        return self._holds.look(head, told.settings, told.disk, refusal=refusal, funds_short=short, sent=sent)
 
     def _tell_lost(self) -> None:
         """Say in the log what each lease that ran out cost, and how far its attempt had come."""
@@ -504,6 +506,10 @@ class Worker:
     def never_fits(self, job: JobId) -> Gate:
         """Return the gate by which the node's offer can never serve a job; else FITS."""
         return self._watcher.never_read().get(job, Gate.FITS)
+
+    def ask_store(self) -> None:
+        """Have the store show that it takes results, before it is decided whether to take any."""
+        self._executor.ask_store()
 
     def learn_spec(self, job: JobId) -> None:
         """Read a followed job's spec now. Raises StorageError where it cannot be had."""

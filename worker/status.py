@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.files import replace_text
-from hearth.base.text import plain
+from hearth.base.text import brief, one_line, plain
 from hearth.protocol.types import Gate, NodeId, Status
 from worker.attempt.underway import Running
 from worker.decide import Action, Reason, Skip, Snapshot
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 STATUS_FILE: Final = "status.json"
 STATUS_REASONS: Final = 500
 """Jobs whose reasons the status file names."""
+STATUS_WORDS: Final = 500
+"""Characters of what a store says."""
 
 
 def read_status(home: Path) -> WorkerProcess | None:
@@ -93,6 +95,7 @@ def facts_of(
         "credit": str(snapshot.credit),
         "disk_free": disk.free,
         "disk_reserve": disk.reserve,
+        "store_refusal": brief(one_line(holds.refusal), STATUS_WORDS),
         "gas_capped": holds.capped,
         "attempts": [
             {

@@ -36,7 +36,7 @@ _POLICY: Final = (
 )
 _LATER: Final = (
     *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
-    *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.UNPROFITABLE, Reason.TOO_TIGHT),
+    *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.STORE_DOWN, Reason.UNPROFITABLE, Reason.TOO_TIGHT),
     *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.NOT_NEXT),
     Reason.RETRY_LATER,
 )
@@ -91,7 +91,12 @@ class Take:
     # ---- before anything is sent ----
 
     def prepare(self) -> None:
-        """Refuse what can be refused now; the spec is read for that. Raises HearthError."""
+        """Refuse what can be refused now; the spec is read for that, and but in a dry run the store is tried.
+
+        Raises HearthError.
+        """
+        if not self._session.dry_run:
+            self._worker.ask_store()
         look = self._worker.look()
         if self._attempt is None and isinstance(self._outlook(look), ReadSpec):
             self._worker.learn_spec(self.wanted.job)

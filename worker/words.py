@@ -28,6 +28,7 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Reason.CHAIN_SILENT: "the newest block is old, and none has come since",
     Reason.GAS_CAPPED: "gas costs more than half of max_gas_price, or this day's budget is spent",
     Reason.DISK_FULL: "less disk is free than storage.reserve",
+    Reason.STORE_DOWN: "its store takes no results",
     Reason.NOT_READY: "gas money is short",
     Reason.NODE_STATUS: "it may take nothing",
     Reason.SLOTS_FULL: "every slot is taken",
@@ -77,4 +78,6 @@ def hold_lines(said: WorkerProcess) -> list[str]:
     if hold == Reason.NOT_READY:
         send = f'hearth wallet send {said["operator"]} "0.05 ETH" --account owner'
         lines.append(f"the key {said['operator']} cannot pay its gas; on the owner's machine: {send}")
+    if hold == Reason.STORE_DOWN and said.get("store_refusal"):
+        lines.append(f"{said['store_refusal']}; it is tried again by itself: hearth worker doctor")
     return lines

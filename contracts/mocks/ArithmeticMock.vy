@@ -100,8 +100,8 @@ def drop(word: uint256, best: uint256) -> uint256:
 
 @pure
 @external
-def decay(amount: uint256, passed: uint256) -> uint256:
-    return reputation._decay(amount, passed)
+def decay(amount: uint256, steps: uint256) -> uint256:
+    return reputation._decay(amount, steps)
 
 
 @pure

@@ -180,7 +180,7 @@ def next_step(view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_a
 
 def _next_open(unit: Unit, best: int, terms: Terms, policy: Policy, now: int) -> str:
     if not formulas.has_time(terms, policy, now):
-        return "no attempt can end before the deadline any more: anyone may expire it for a refund"
+        return "no attempt can end before the deadline: anyone may expire it for a refund, hearth job cancel JOB too"
     if formulas.has_live_proposal(unit, policy, now):
         window, end = unit.window_end, unit.window_end + policy.ack_time
         if now < window:

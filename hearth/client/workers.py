@@ -235,7 +235,7 @@ class Workers:
         units = parse_amount(amount, session.asset)
         if units == 0:
             raise UsageError("a stake of nothing adds nothing", hint="hearth worker stake AMOUNT", code="BAD_AMOUNT")
-        call = session.market.calls.add_stake(node.id, units)
+        call = session.market.calls.add_stake(node.id, node.owner, units)
         effect = f"stake/{session.network.nodes}/{node.id}/{units}/"
         text = f"stake of {session.amount(units)} for node {node.id}"
         command = f'hearth worker stake "{format_amount(units, session.asset)}"'

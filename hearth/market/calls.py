@@ -148,9 +148,9 @@ class Calls:
         """Register a node with its stake."""
         return self._build("NodeRegistry", "register", operator, words.pack_offer(offer), manifest, stake, value=stake)
 
-    def add_stake(self, node: NodeId, amount: int) -> Call:
-        """Add stake to a node."""
-        return self._build("NodeRegistry", "add_stake", node, amount, value=amount)
+    def add_stake(self, node: NodeId, owner: str, amount: int) -> Call:
+        """Add stake to a node of this owner; refused where the id is another's, as after a reorganisation."""
+        return self._build("NodeRegistry", "add_stake", node, owner, amount, value=amount)
 
     def update_offer(self, node: NodeId, offer: Offer, manifest: bytes) -> Call:
         """Replace an idle node's offer, its ask aside: that has its own call and its own notice."""

@@ -34,7 +34,6 @@ from hearth.protocol.types import (
     Terms,
     TermsFlag,
     Unit,
-    UnitFlag,
 )
 from hearth.protocol.zones import zone_distance
 
@@ -143,29 +142,29 @@ def reclaim_reward(terms: Terms, slash: int, overdue: int) -> int:
     return min(slash // 4, ramp(terms.keeper_fee // 8, overdue))
 
 
-def expire_reward(terms: Terms, overdue: int) -> int:
-    """Return the expirer's pay, once per call."""
+def expire_reward(terms: Terms, unit: Unit | None, overdue: int) -> int:
+    """Return the expirer's pay; `unit` is None for an array's untouched ones, which pay once.
+
+    So do those that were touched and had no attempt: they pay nothing of their own.
+    """
+    if unit is not None and terms.leases > 1 and unit.attempts == 0:
+        return 0
     return min(terms.keeper_fee, ramp(terms.keeper_fee // 4, overdue))
 
 
-def billed_seconds(terms: Terms, policy: Policy, unit: Unit) -> int:
-    """Return the seconds that a SUBMITTED unit bills."""
-    elapsed = unit.submitted_at - unit.started
+def billed_seconds(terms: Terms, unit: Unit) -> int:
+    """Return the seconds that a SUBMITTED unit bills, whether it was cancelled meanwhile or not."""
     limit = lease_seconds(terms)
     if terms.billing == Billing.FUEL:
-        seconds = min(unit.seconds, limit)
-    elif terms.billing == Billing.METERED:
-        seconds = min(elapsed, limit)
-    else:
-        seconds = limit
-    if unit.flags & UnitFlag.NOTICED:
-        seconds = min(seconds, elapsed + policy.start_fee_seconds)
-    return seconds
+        return min(unit.seconds, limit)
+    if terms.billing == Billing.METERED:
+        return min(unit.submitted_at - unit.started, limit)
+    return limit
 
 
-def pay_at_settle(terms: Terms, policy: Policy, unit: Unit) -> int:
+def pay_at_settle(terms: Terms, unit: Unit) -> int:
     """Return a SUBMITTED unit's pay before the fee."""
-    return min(price(terms), unit.rate * billed_seconds(terms, policy, unit) // RATE_SCALE)
+    return min(price(terms), unit.rate * billed_seconds(terms, unit) // RATE_SCALE)
 
 
 def pay_at_close(terms: Terms, policy: Policy, unit: Unit) -> int:

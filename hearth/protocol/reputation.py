@@ -11,18 +11,20 @@ ONE: Final = 2**20
 """One observation's weight in the reputation lanes."""
 MEMORY: Final = 50 * ONE
 HALF_LIFE: Final = 30 * 86_400
+STEP: Final = HALF_LIFE // 256
+"""Seconds; what has passed decays in whole steps, and the rest of it waits for the next observation."""
 SEASONED_AT: Final = 5 * ONE
 BREAKER: Final = 12
 QUARANTINE_BASE: Final = 3_600
 QUARANTINE_MAX: Final = 7 * 86_400
 
 
-def decay(value: int, seconds: int) -> int:
-    """Halve a lane every 30 days, with a quadratic approximation of 2**-x between (error < 0.3 %)."""
-    halvings, rest = divmod(seconds, HALF_LIFE)
+def decay(value: int, steps: int) -> int:
+    """Halve a lane every 256 steps, with a quadratic approximation of 2**-x between (error < 0.3 %)."""
+    halvings, rest = divmod(steps, 256)
     if halvings >= 32:
         return 0
-    x = (rest << 16) // HALF_LIFE
+    x = rest << 8
     factor = 65_536 - ((43_908 * x) >> 16) + ((11_140 * ((x * x) >> 16)) >> 16)
     return ((value >> halvings) * factor) >> 16
 
@@ -37,8 +39,8 @@ def observe(state: NodeState, ok: bool, weight: int, now: int) -> NodeState:
 
     The breaker moves only for weights of at least ONE, so that cheap work can neither trip nor heal it.
     """
-    passed = now - state.rep_time
-    r, s = decay(state.r, passed), decay(state.s, passed)
+    steps = (now - state.rep_time) // STEP
+    r, s = decay(state.r, steps), decay(state.s, steps)
     if ok:
         r += weight
     else:
@@ -63,7 +65,7 @@ def observe(state: NodeState, ok: bool, weight: int, now: int) -> NodeState:
         state,
         r=r,
         s=s,
-        rep_time=now,
+        rep_time=state.rep_time + steps * STEP,
         cusum=cusum,
         trips=trips,
         count=count,

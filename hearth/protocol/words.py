@@ -144,7 +144,7 @@ HOT: Final = Word(
         Lane("bond", 80, "base units", "reserved by leases"),
         Lane("r", 26, "1/2^20", "successes"),
         Lane("s", 26, "1/2^20", "failures"),
-        Lane("rep_time", 32, "seconds", "of the last observation"),
+        Lane("rep_time", 32, "seconds", "until which r and s have decayed"),
         Lane("cusum", 8, "", "the breaker's sum"),
         Lane("quarantine", 32, "seconds", "its end"),
         Lane("trips", 4, "", "how often the breaker tripped"),

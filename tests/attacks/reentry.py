@@ -204,7 +204,10 @@ OUTER: dict[str, Callable[[Attack], None]] = {
     "withdraw": lambda a: (a.run(a.world.escrow, "withdraw", a.attacker, TAKEN), None)[1],
     "post": _post,
     "register": _register,
-    "add_stake": lambda a: (a.run(a.world.nodes, "add_stake", a.node, w.ETHER, value=w.ETHER), None)[1],
+    "add_stake": lambda a: (
+        a.run(a.world.nodes, "add_stake", a.node, a.world.node(a.node).owner, w.ETHER, value=w.ETHER),
+        None,
+    )[1],
 }
 CASES = [("native", "withdraw"), *(("erc20", outer) for outer in OUTER)]
 
@@ -216,7 +219,7 @@ INNER: dict[tuple[str, str], Args] = {
     ("Escrow", "split"): lambda a: (key("own"), shares(share(a.address, 5))),
     ("Escrow", "withdraw"): lambda a: (a.attacker, TAKEN),
     ("NodeRegistry", "register"): lambda a: (a.address, words.pack_offer(w.OFFER), bytes(32), w.ETHER),
-    ("NodeRegistry", "add_stake"): lambda a: (a.node, w.ETHER),
+    ("NodeRegistry", "add_stake"): lambda a: (a.node, a.world.node(a.node).owner, w.ETHER),
     ("NodeRegistry", "update_offer"): lambda a: (a.node, words.pack_offer(w.replace(w.OFFER, ask=0)), bytes(32)),
     ("NodeRegistry", "set_ask"): lambda a: (a.node, 7),
     ("NodeRegistry", "set_operator"): lambda a: (a.node, a.world.keeper),

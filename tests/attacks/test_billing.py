@@ -34,6 +34,7 @@ def held(
         world.claim(terms, node)
         world.evm.warp(seconds)
         if cancelled:
+            world.nodes.send.beat(node, sender=world.operator)
             world.cancel(terms)
         world.submit(terms, used=used, outcome=outcome)
         before = world.credit(world.owner) + world.credit(world.treasury)
@@ -77,8 +78,12 @@ def test_garbage__submitted_at_once__earns_a_second_of_a_metered_unit_and_all_of
     assert held(world, Billing.FUEL, 1, outcome=2, used=LIMIT) == paid(LIMIT)
 
 
-def test_late_cancel__of_a_unit_about_to_be_submitted__saves_nothing_of_a_metered_one(world: World) -> None:
-    """A submitter who sees the result in the pool and cancels first pays elapsed time and start fee of a fixed unit."""
-    assert held(world, Billing.METERED, NEEDED, cancelled=True) == held(world, Billing.METERED, NEEDED) == paid(NEEDED)
-    assert held(world, Billing.FIXED, NEEDED, cancelled=True) == paid(NEEDED + world.policy.start_fee_seconds)
-    assert held(world, Billing.FIXED, NEEDED) == paid(LIMIT)
+@pytest.mark.parametrize("billing", list(Billing))
+@pytest.mark.parametrize("seconds", [0, NEEDED, LIMIT, LIMIT + 200])
+def test_late_cancel__of_a_unit_about_to_be_submitted__saves_nothing(
+    world: World, billing: Billing, seconds: int
+) -> None:
+    """Profit of a submitter who sees the result in the pool and has a cancel mined before it: none."""
+    used = LIMIT if billing == Billing.FUEL else 0
+    due = paid(min(seconds, LIMIT)) if billing == Billing.METERED else paid(LIMIT)
+    assert held(world, billing, seconds, used=used, cancelled=True) == held(world, billing, seconds, used=used) == due

@@ -26,7 +26,7 @@ def _register(world: w.World) -> int:
 
 
 def _add_stake(world: w.World) -> int:
-    world.pay(world.nodes, "add_stake", 1, 3, amount=3, sender=world.stranger)
+    world.pay(world.nodes, "add_stake", 1, world.owner, 3, amount=3, sender=world.stranger)
     return 3
 
 

@@ -58,7 +58,7 @@ def test_donation__before_everything__whole_life_works(kind: str) -> None:
     other = world.terms(flags=found.terms.flags)
     world.post(other)
     node = world.register(owner=world.keeper, operator=world.stranger)
-    world.pay(world.nodes, "add_stake", node, 5, amount=5, sender=world.keeper)
+    world.pay(world.nodes, "add_stake", node, world.keeper, 5, amount=5, sender=world.keeper)
     assert world.staked(node) == 100 * w.ETHER + 5
     world.claim(other, found.node)
     world.evm.warp(5)

@@ -98,7 +98,10 @@ def _exit_finish(scene: Leaving) -> None:
 
 CALLS: dict[str, tuple[str, Call]] = {
     "register": ("", lambda s: s.world.register(beat=False)),
-    "add_stake": ("", lambda s: s.world.pay(s.world.nodes, "add_stake", s.node, 5, amount=5, sender=s.world.owner)),
+    "add_stake": (
+        "",
+        lambda s: s.world.pay(s.world.nodes, "add_stake", s.node, s.world.owner, 5, amount=5, sender=s.world.owner),
+    ),
     "set_ask": ("", _nodes("set_ask", 7)),
     "exit_start": ("", _nodes("exit_start")),
     "exit_finish": ("", _exit_finish),

@@ -30,7 +30,7 @@ DEAREST = 110_000
 ACTIONS: dict[str, tuple[str, Callable[[Scene], Any], Callable[[w.Terms, int], int]]] = {
     "settle": ("submitted", lambda s: s.world.settle(s.terms), formulas.settle_reward),
     "close": ("noticed", lambda s: s.world.close(s.terms), formulas.settle_reward),
-    "expire": ("expirable", lambda s: s.world.expire(s.terms), formulas.expire_reward),
+    "expire": ("expirable", lambda s: s.world.expire(s.terms), lambda t, late: formulas.expire_reward(t, None, late)),
     "reclaim": (
         "silent",
         lambda s: s.world.reclaim(s.terms),

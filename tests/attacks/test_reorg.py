@@ -133,6 +133,9 @@ def test_reorg__node_id_goes_to_another_owner__operators_calls_are_refused(world
         world.nodes.send.beat(node, sender=operator)
     with pytest.raises(Reverted, match="nodes: not the owner"):
         world.nodes.send.exit_start(node, sender=world.owner)
+    # What was meant for the node's own owner is no gift to the rival.
+    with pytest.raises(Reverted, match="nodes: node of another owner"):
+        world.pay(world.nodes, "add_stake", node, world.owner, w.ETHER, amount=w.ETHER, sender=world.owner)
 
 
 def test_block__two_claims_in_one_block__order_decides_and_one_fails(world: w.World) -> None:

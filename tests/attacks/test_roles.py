@@ -118,7 +118,7 @@ RIGHTS: dict[tuple[str, str], Right] = {
     ("NodeRegistry", "register"): R(
         ANYONE, "", "open", lambda s: (s.world.operator, words.pack_offer(w.OFFER), b"\1" * 32, w.ETHER)
     ),
-    ("NodeRegistry", "add_stake"): R(ANYONE, "", "open", lambda s: (s.node, 5)),
+    ("NodeRegistry", "add_stake"): R(ANYONE, "", "open", lambda s: (s.node, s.world.owner, 5)),
     ("NodeRegistry", "update_offer"): R(
         "owner", NOT_OWNER, "open", lambda s: (s.node, words.pack_offer(w.replace(w.OFFER, ask=0)), b"\1" * 32)
     ),

@@ -217,7 +217,7 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
         return Counter(), paid if isinstance(event, Started) else 0
     if isinstance(event, Settled | Closed) and before is not None:
         settles = isinstance(event, Settled)
-        pay = (formulas.pay_at_settle if settles else formulas.pay_at_close)(terms, policy, before)
+        pay = formulas.pay_at_settle(terms, before) if settles else formulas.pay_at_close(terms, policy, before)
         reward = formulas.settle_reward(terms, now - before.mark)
         fee = formulas.fee_of(pay, policy)
         due: Counter[str] = Counter()
@@ -229,7 +229,7 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
     if isinstance(event, Cancelled) and unit.state is State.CANCELLED:
         return Counter({terms.submitter: held}), 0
     if isinstance(event, Expired):
-        reward = formulas.expire_reward(terms, now - formulas.expirable_from(terms, policy))
+        reward = formulas.expire_reward(terms, unit, now - formulas.expirable_from(terms, policy))
         return Counter({terms.submitter: held - reward}), reward
     return None
 

@@ -37,6 +37,7 @@ GAUGES: dict[str, tuple[str, float, float]] = {
     "HearthWorkerGasMoney": (f"hearth_worker_funds_short{WORKER}", 0, 1),
     "HearthWorkerStakeShort": (f"hearth_worker_stake_short{WORKER}", 0, 1),
     "HearthWorkerDiskFull": (f"hearth_worker_disk_short{WORKER}", 0, 1),
+    "HearthWorkerStoreDown": (f"hearth_worker_store_down{WORKER}", 0, 1),
     "HearthWorkerGasCapped": ('hearth_worker_gas_capped{instance="w",job="hearth-worker",what="everything"}', 0, 1),
     "HearthWorkerClockWrong": (f"hearth_worker_clock_skew_seconds{WORKER}", 20, -86400),
     "HearthWorkerSettingsRefused": (f"hearth_worker_settings_refused{WORKER}", 0, 1),

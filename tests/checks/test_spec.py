@@ -290,7 +290,7 @@ def test_money__worked_example__is_what_the_reference_computes() -> None:
     )
     closing = replace(unit, state=State.CLOSING, mark=107)
     slash = formulas.slash_of(formulas.bond(TERMS, policy))
-    pay = formulas.pay_at_settle(TERMS, policy, unit)
+    pay = formulas.pay_at_settle(TERMS, unit)
     fee = formulas.fee_of(pay, policy)
     settler = formulas.settle_reward(TERMS, 0)
     expected = {
@@ -304,7 +304,7 @@ def test_money__worked_example__is_what_the_reference_computes() -> None:
         "reclaimer at once": formulas.reclaim_reward(TERMS, slash, 0),
         "reclaimer after 200 s": formulas.reclaim_reward(TERMS, slash, 200),
         "reclaimer after 600 s": formulas.reclaim_reward(TERMS, slash, 600),
-        "expirer after 10 s": formulas.expire_reward(TERMS, 10),
+        "expirer after 10 s": formulas.expire_reward(TERMS, None, 10),
         "pay": pay,
         "fee": fee,
         "owner": pay - fee,
@@ -346,10 +346,10 @@ def test_reputation__worked_example__is_what_the_reference_computes() -> None:
     success = reputation.observe(NodeState(), True, one, 0)
     full = reputation.observe(NodeState(r=50 * one), False, one, 0)
     expected = {
-        "decay(2^20, 15 d)": reputation.decay(one, 15 * day),
-        "decay(2^20, 30 d)": reputation.decay(one, 30 * day),
-        "decay(2^20, 45 d)": reputation.decay(one, 45 * day),
-        "decay(2^20, 960 d)": reputation.decay(one, 960 * day),
+        "decay(2^20, 15 d)": reputation.decay(one, 15 * day // reputation.STEP),
+        "decay(2^20, 30 d)": reputation.decay(one, 30 * day // reputation.STEP),
+        "decay(2^20, 45 d)": reputation.decay(one, 45 * day // reputation.STEP),
+        "decay(2^20, 960 d)": reputation.decay(one, 960 * day // reputation.STEP),
         "score of a new node": reputation.reputation(0, 0),
         "score after one success": reputation.reputation(success.r, success.s),
         "score after three failures": reputation.reputation(failed[3].r, failed[3].s),

@@ -24,7 +24,7 @@ from tests.kit.fake_chain import FakeChain
 
 SENDER = "0x" + "11" * 20
 NETWORK = build.network(FakeChain(), asset=NATIVE)
-STAKE = Prepared("stake", SENDER, Calls(NETWORK).add_stake(NodeId(3), 5), 0, "stake/3/5/0")
+STAKE = Prepared("stake", SENDER, Calls(NETWORK).add_stake(NodeId(3), SENDER, 5), 0, "stake/3/5/0")
 
 
 @pytest.mark.parametrize("asset", [NATIVE, TOKEN], ids=["native", "token"])
@@ -32,7 +32,7 @@ def test_read_prepared__what_document_wrote__is_the_same_call(asset: Any) -> Non
     network = build.network(FakeChain(), asset=asset)
     calls = Calls(network)
     spent = 0 if asset == NATIVE else 5
-    for call, approve in ((calls.add_stake(NodeId(3), 5), spent), (calls.withdraw(SENDER, 5), 0)):
+    for call, approve in ((calls.add_stake(NodeId(3), SENDER, 5), spent), (calls.withdraw(SENDER, 5), 0)):
         prepared = Prepared("stake", SENDER, call, approve, "key")
         found, function, arguments = read_prepared(prepared.document(network), network, "tx.json")
         assert found == prepared and call.label.endswith(function) and arguments["amount"] == 5
@@ -82,7 +82,7 @@ def test_read_prepared__another_market__is_refused_by_the_files_name(changes: di
 @pytest.mark.parametrize(("value", "approve"), [(5, 5), (5, 0), (0, 0), (0, 4), (0, 2**255)])
 def test_read_prepared__token_market_that_pays_otherwise_than_its_call__is_refused(value: int, approve: int) -> None:
     network = build.network(FakeChain(), asset=TOKEN)
-    document = Prepared("stake", SENDER, Calls(network).add_stake(NodeId(3), 5), 5, "key").document(network)
+    document = Prepared("stake", SENDER, Calls(network).add_stake(NodeId(3), SENDER, 5), 5, "key").document(network)
     with pytest.raises(ValueError, match="it pays"):
         read_prepared({**document, "value": str(value), "approve": str(approve)}, network, "tx.json")
 
@@ -131,8 +131,8 @@ def owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Owner:
 
 
 def test_send_prepared__what_the_command_stands_for__is_told_and_sent_under_a_key_of_its_own(owner: Owner) -> None:
-    owner.send(Calls(NETWORK).add_stake(NodeId(3), 5), "add_stake")
-    summary = f"add_stake(node 3, amount 5) as {SENDER}, paying 5 units"
+    owner.send(Calls(NETWORK).add_stake(NodeId(3), SENDER, 5), "add_stake")
+    summary = f"add_stake(node 3, owner {SENDER}, amount 5) as {SENDER}, paying 5 units"
     assert owner.told == [f"note: {summary}", f"confirm: {summary}?"]
     assert [one.key[:3] for one in owner.sent] == ["tx/"]
 

@@ -33,7 +33,7 @@ def test_payer__no_account_chosen__is_the_owners_key_whatever_the_devnet_calls_i
     session = workers.session
     owner = keys.read_key(session.settings.keys_folder / "mine.json").address
     calls = Market(FakeChain(), session.network).calls
-    for call in (calls.exit_start(build.node(1).id), calls.add_stake(build.node(1).id, 5)):
+    for call in (calls.exit_start(build.node(1).id), calls.add_stake(build.node(1).id, owner, 5)):
         assert workers._payer(call, owner) == owner
         with pytest.raises(ConfigError) as caught:
             workers._payer(call, "0x" + "77" * 20)

@@ -146,7 +146,7 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     settled = stage.sender(4).send(calls.perform_upkeep(due[:1]), key="upkeep")
     (event,) = [e for e in market.events_in(settled.logs) if isinstance(e, Settled)]
     assert (event.job_id, event.index, event.node) == (job, 0, node)
-    expected = formulas.pay_at_settle(terms, market.policy(), replace(market.unit(job).unit, started=0, mark=60))
+    expected = formulas.pay_at_settle(terms, replace(market.unit(job).unit, started=0, mark=60))
     assert event.pay == expected and event.fee == formulas.fee_of(expected, market.policy())
 
     treasury = devnet.account(devnet.TREASURY).address.lower()

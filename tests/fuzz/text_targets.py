@@ -172,7 +172,7 @@ def _prepareds() -> Iterator[bytes]:
     calls = Calls(NETWORK)
     sender = "0x" + "11" * 20
     for action, call in (
-        ("stake", calls.add_stake(NodeId(3), 5)),
+        ("stake", calls.add_stake(NodeId(3), sender, 5)),
         ("withdraw", calls.withdraw(sender, 5)),
         ("exit start", calls.exit_start(NodeId(3))),
     ):

@@ -445,7 +445,7 @@ def test_decide__array_past_its_deadline__expires_the_rest_and_each_open_unit() 
     snapshot = one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=9, deadline=NOW + 359)
     said = [one for one in decide(snapshot, FREE, NOW) if isinstance(one, Expire)]
     assert [one.index for one in said] == [0, ALL]
-    assert said[0].reward == formulas.expire_reward(job().terms, 0 + NOW - (NOW + 359 - 360 + 1))
+    assert [one.reward for one in said] == [0, formulas.expire_reward(job().terms, None, 0)]
 
 
 def test_decide__notice_over__closes() -> None:

@@ -430,6 +430,7 @@ class Evm:
         self.exact_gas = exact_gas
         self.now = now
         self.block = 1
+        self.chain_id = CHAIN_ID
         self._machine = self._fresh_machine()
         # State below the machine's journal: slots by account, as they were when the journal last ended.
         self._settled: dict[str, dict[int, int]] = {}
@@ -681,10 +682,16 @@ class Evm:
                 self._machine.revert(point)
         self._ground = self._machine.snapshot()
 
-    @staticmethod
-    def _fresh_machine() -> Any:
+    def become_chain(self, chain_id: int) -> None:
+        """Go on as a chain of another id, with the same state."""
+        self.chain_id, self._ground = chain_id, None
+        self.settle()
+
+    def _fresh_machine(self) -> Any:
         return pyrevm.EVM(
-            env=pyrevm.Env(cfg=pyrevm.CfgEnv(chain_id=CHAIN_ID), block=pyrevm.BlockEnv(basefee=0, gas_limit=BLOCK_GAS)),
+            env=pyrevm.Env(
+                cfg=pyrevm.CfgEnv(chain_id=self.chain_id), block=pyrevm.BlockEnv(basefee=0, gas_limit=BLOCK_GAS)
+            ),
             gas_limit=BLOCK_GAS,
             spec_id=SPEC,
         )

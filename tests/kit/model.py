@@ -150,8 +150,9 @@ class Model:
         self.deposited += stake
         return node
 
-    def add_stake(self, sender: str, node: NodeId, amount: int) -> None:
+    def add_stake(self, sender: str, node: NodeId, owner: str, amount: int) -> None:
         refuse_if(node not in self.nodes, "nodes: unknown node")
+        refuse_if(self.nodes[node].owner != owner, "nodes: node of another owner")
         refuse_if(amount == 0, "nodes: amount zero")
         self._node(node, stake=self.nodes[node].stake + amount)
         self.deposited += amount
@@ -369,14 +370,15 @@ class Model:
     def expire(self, sender: str, job: Job, index: int) -> None:
         due = formulas.expirable_from(job.terms, self.policy)
         refuse_if(self.now < due, "jobs: not expired")
-        reward = formulas.expire_reward(job.terms, self.now - due)
         if index == SENTINEL and job.header is not None:
+            reward = formulas.expire_reward(job.terms, None, self.now - due)
             refund = self._close_array(job)
             self._pay(job, job.terms.submitter, refund - reward)
         else:
             at = self._at(job, index)
             unit = self._stored(job, at)
             refuse_if(unit.state != State.OPEN, "jobs: not open")
+            reward = formulas.expire_reward(job.terms, unit, self.now - due)
             self._pay(job, job.terms.submitter, formulas.unit_holds(job.terms, unit) - reward)
             self._end(job, at, unit, State.EXPIRED)
         self._pay(job, sender, reward)
@@ -535,7 +537,7 @@ class Model:
         unit = self._stored(job, at)
         if unit.state != State.SUBMITTED:
             return False
-        pay = formulas.pay_at_settle(job.terms, self.policy, unit)
+        pay = formulas.pay_at_settle(job.terms, unit)
         reward = formulas.settle_reward(job.terms, self.now - unit.mark) if settler else 0
         hot = self.nodes[unit.node].state
         hot = replace(hot, bond=hot.bond - self._bond(job))

@@ -344,7 +344,7 @@ BUILT = {
     "offer_governor": lambda c: c.offer_governor("NodeRegistry", SUBMITTER),
     "accept_governor": lambda c: c.accept_governor("JobRegistry"),
     "register": lambda c: c.register(SUBMITTER, Offer(), b"\5" * 32, 9),
-    "add_stake": lambda c: c.add_stake(NodeId(1), 9),
+    "add_stake": lambda c: c.add_stake(NodeId(1), SUBMITTER, 9),
     "update_offer": lambda c: c.update_offer(NodeId(1), Offer(), b"\5" * 32),
     "set_ask": lambda c: c.set_ask(NodeId(1), 5),
     "set_operator": lambda c: c.set_operator(NodeId(1), SUBMITTER),

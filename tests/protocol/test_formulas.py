@@ -152,17 +152,14 @@ def _near(amount: int, beside: int) -> int:
     return max(0, mantissa + beside) * 10**exponent
 
 
-@given(TERMS, POLICIES, _lane(80), _lane(24), _lane(24), _lane(40), st.booleans())
-def test_pay_at_settle__equal(
-    terms: Terms, policy: Policy, rate: int, used: int, elapsed: int, started: int, noticed: bool
-) -> None:
+@given(TERMS, POLICIES, _lane(80), _lane(24), _lane(24), _lane(40))
+def test_pay_at_settle__equal(terms: Terms, policy: Policy, rate: int, used: int, elapsed: int, started: int) -> None:
     started = min(started, U[40] - elapsed)
-    flags = UnitFlag.NOTICED if noticed else UnitFlag(0)
-    unit = Unit(state=State.SUBMITTED, rate=rate, started=started, mark=started + elapsed, seconds=used, flags=flags)
+    unit = Unit(state=State.SUBMITTED, rate=rate, started=started, mark=started + elapsed, seconds=used)
     contract = _arithmetic().call
-    billed = formulas.billed_seconds(terms, policy, unit)
+    billed = formulas.billed_seconds(terms, unit)
     pay = contract.pay(*_money_limits(terms), words.pack_unit(unit), billed)
-    assert pay == formulas.pay_at_settle(terms, policy, unit) <= formulas.price(terms)
+    assert pay == formulas.pay_at_settle(terms, unit) <= formulas.price(terms)
     assert contract.fee(pay, words.pack_policy(policy)) == formulas.fee_of(pay, policy)
     closing = min(elapsed, terms.max_seconds) + policy.start_fee_seconds
     found = contract.pay(*_money_limits(terms), words.pack_unit(unit), closing)
@@ -184,7 +181,7 @@ def test_rewards__equal(slash: int, overdue: int, terms: Terms) -> None:
     assert ramp(terms.keeper_fee // 8, overdue) == formulas.settle_reward(terms, overdue)
     assert min(slash // 4, ramp(terms.keeper_fee // 8, overdue)) == formulas.reclaim_reward(terms, slash, overdue)
     expected = min(terms.keeper_fee, ramp(terms.keeper_fee // 4, overdue))
-    assert expected == formulas.expire_reward(terms, overdue)
+    assert expected == formulas.expire_reward(terms, None, overdue)
 
 
 @given(st.integers(0, 2**15 - 1))
@@ -385,18 +382,31 @@ def test_gate__never_beat__is_not_live() -> None:
 # ---- reputation ----
 
 
-@given(_lane(26), st.one_of(st.integers(0, 3 * reputation.HALF_LIFE), st.integers(0, 2**32)))
+@given(_lane(26), st.one_of(st.integers(0, 3 * 256), st.integers(0, 2**32)))
 @example(U[26], 0)
-@example(U[26], reputation.HALF_LIFE - 1)
-@example(U[26], reputation.HALF_LIFE)
-@example(U[26], 31 * reputation.HALF_LIFE)
-@example(U[26], 32 * reputation.HALF_LIFE - 1)
-@example(U[26], 32 * reputation.HALF_LIFE)
-def test_decay__equal(amount: int, passed: int) -> None:
-    found = _arithmetic().call.decay(amount, passed)
-    assert found == reputation.decay(amount, passed)
-    exact = amount * 2 ** (-passed / reputation.HALF_LIFE)
+@example(U[26], 255)
+@example(U[26], 256)
+@example(U[26], 31 * 256)
+@example(U[26], 32 * 256 - 1)
+@example(U[26], 32 * 256)
+def test_decay__equal(amount: int, steps: int) -> None:
+    found = _arithmetic().call.decay(amount, steps)
+    assert found == reputation.decay(amount, steps)
+    exact = amount * 2 ** (-steps / 256)
     assert abs(found - exact) <= DECAY_ERROR * exact + 2
+
+
+@pytest.mark.parametrize("pause", [78, 79, 1_000, 10_124, 10_125, 10_126, 86_400])
+def test_observe__however_often__what_was_30_days_ago_counts_half(pause: int) -> None:
+    """Profit of a node that is observed all the time, by work of its own that pays next to nothing: none."""
+    start = 10**9
+    end = start + reputation.HALF_LIFE
+    hot = NodeState(beat=1, r=40 * ONE, s=10 * ONE, rep_time=start)
+    for now in (*range(start, end, pause), end):
+        hot = reputation.observe(hot, True, 0, now)
+    assert hot.rep_time == end
+    for found, before in ((hot.r, 40 * ONE), (hot.s, 10 * ONE)):
+        assert 0.499 * before < found < 0.513 * before
 
 
 WEIGHTS = st.one_of(st.sampled_from([0, 1, ONE // 2, ONE - 1, ONE]), st.integers(0, ONE))

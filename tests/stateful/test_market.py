@@ -257,10 +257,11 @@ class MarketMachine(RuleBasedStateMachine):
     def add_stake(self, data: Random) -> None:
         node, amount = NodeId(data.randint(1, self.m.next_id)), data.choice([0, 1, w.ETHER])
         payer = data.choice(self.keepers)
+        owner = self.m.nodes[node].owner if node in self.m.nodes and data.random() < 0.9 else payer
         self._try(
             "add_stake",
-            lambda: self.m.add_stake(payer, node, amount),
-            lambda: self.w.pay(self.w.nodes, "add_stake", node, amount, amount=amount, sender=payer),
+            lambda: self.m.add_stake(payer, node, owner, amount),
+            lambda: self.w.pay(self.w.nodes, "add_stake", node, owner, amount, amount=amount, sender=payer),
         )
 
     def owner_acts(self, data: Random) -> None:

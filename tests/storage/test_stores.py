@@ -36,6 +36,7 @@ from hearth.storage.stores import (
     open_store,
 )
 from hearth.storage.unixfs import Link, ReadLimits, encode_dag_node
+from tests.kit.disks import MIB, fill, small_disk
 from tests.storage.unixfs_cases import kubo_api
 
 ROOT = Path(__file__).parents[2]
@@ -110,6 +111,17 @@ def test_put_block__any_codec__read_back_under_its_cid(store: Store) -> None:
         assert store.put_block(data, codec) == cid
         assert store.get_block(cid) == data
         assert store.has(cid)
+
+
+def test_try_write__usable_store__is_written_and_keeps_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trial each minute would else fill the store; and of a block that it has, a store writes nothing."""
+    put: list[bytes] = []
+    drawn = Mock(token_bytes=lambda size: put.append(os.urandom(size)) or put[-1])
+    monkeypatch.setattr("hearth.storage.stores.base.secrets", drawn)
+    store.try_write()
+    store.try_write()
+    assert len(put) == 2 and put[0] != put[1] and len(put[0]) == unixfs.CHUNK_BYTES
+    assert not any(store.has(cids.of(block)) for block in put)
 
 
 def test_get_block__version_0_name__the_same_block(store: Store) -> None:
@@ -411,6 +423,34 @@ def test_folder__path_is_a_file__store_down(tmp_path: Path) -> None:
     assert folder.status().detail
 
 
+@pytest.mark.parametrize("left", [0, MIB // 2])
+def test_folder__try_write_on_a_disk_with_less_room_than_a_block__store_down_until_there_is_more(
+    tmp_path: Path, left: int
+) -> None:
+    """A few bytes would still find room where the blocks of a result find none."""
+    with small_disk(tmp_path / "disk", 8 * MIB) as disk:
+        folder = FolderStore(disk / "store")
+        folder.try_write()
+        (disk / "room").write_bytes(b"x" * left)
+        fill(disk / "others")
+        (disk / "room").unlink()
+        with pytest.raises(StoreDown, match="No space left"):
+            folder.try_write()
+        assert block_files(folder) == [] and list((folder.root / "tmp").iterdir()) == []
+        (disk / "others").unlink()
+        folder.try_write()
+
+
+def test_folder__try_write_where_blocks_cannot_be_made__store_down(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StoreDown):
+        FolderStore(tmp_path / "file" / "store").try_write()
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "blocks").write_bytes(b"")
+    with pytest.raises(StoreDown):
+        FolderStore(tmp_path / "store").try_write()
+
+
 def test_folder__reading__creates_nothing(tmp_path: Path) -> None:
     folder = FolderStore(tmp_path / "store")
     assert not folder.has(ABSENT)
@@ -628,6 +668,12 @@ def test_chain__mirror_down__a_fault_and_no_error() -> None:
         Chain([BrokenStore(), first]).put_block(b"x")
 
 
+def test_chain__try_write__is_of_the_store_that_a_result_must_be_in() -> None:
+    Chain([GatewayStore("http://127.0.0.1:9"), MemoryStore(), BrokenStore()], mirrors=1).try_write()
+    with pytest.raises(StoreDown):
+        Chain([BrokenStore(), MemoryStore()], mirrors=1).try_write()
+
+
 @pytest.mark.net
 def test_chain__mirror_that_answers_nothing__is_waited_for_once_and_not_at_every_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -720,7 +766,7 @@ def test_chain__pin__copies_what_only_another_store_has(tmp_path: Path) -> None:
 
 def test_chain__read_only__refuses_writes() -> None:
     chain = Chain([GatewayStore("http://127.0.0.1:9")])
-    for write in (lambda: chain.put_block(b"x"), lambda: chain.put_json({}), lambda: chain.add_bytes(b"x")):
+    for write in (lambda: chain.put_block(b"x"), lambda: chain.put_json({}), chain.try_write):
         with pytest.raises(StorageError) as caught:
             write()
         assert (caught.value.code, caught.value.exit_code) == ("READ_ONLY", 9)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from unittest.mock import Mock
 from urllib.parse import SplitResult, urlsplit
 
 import pytest
@@ -185,6 +186,13 @@ def test_kubo__pins__survive_a_collection(api: SplitResult, store: KuboStore, tm
 
 
 @pytest.mark.kubo
+def test_kubo__try_write__leaves_no_block_in_the_node(api: SplitResult, store: KuboStore) -> None:
+    before = sorted(post(api, "refs/local"))
+    store.try_write()
+    assert sorted(post(api, "refs/local")) == before
+
+
+@pytest.mark.kubo
 def test_kubo__chain_of_folder_and_node__mirrors_and_reads_back(store: KuboStore, tmp_path: Path) -> None:
     folder = FolderStore(tmp_path / "store")
     entry = Chain([folder, store], mirrors=1).add_path(make_tree(tmp_path / "source"))
@@ -280,6 +288,35 @@ def test_kubo__errors__named_by_what_they_mean() -> None:
         assert not store.status().reachable
     with impostor(lambda handler: send(handler, 403, b"<html>no</html>")) as store, pytest.raises(StoreDown):
         store.get_block(CID)
+
+
+@pytest.mark.net
+def test_kubo__try_write__one_call_each_to_put_read_and_remove() -> None:
+    """The last is no method of the client library; a node that takes nothing is down, and so says the trial."""
+    asked: list[str] = []
+    blocks: list[bytes] = []
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        call, _, arguments = handler.path.partition("?")
+        asked.append(call.rpartition("/api/v0/")[2])
+        if call.endswith("put"):
+            drain(handler)
+            send(handler, 200, json.dumps({"Key": str(cids.of(blocks[-1])), "Size": len(blocks[-1])}).encode())
+        elif call.endswith("get"):
+            send(handler, 200, blocks[-1])
+        else:
+            assert str(cids.of(blocks[-1])) in arguments
+            send(handler, 200, json.dumps({"Hash": str(cids.of(blocks[-1]))}).encode())
+
+    with pytest.MonkeyPatch.context() as patch:
+        drawn = Mock(token_bytes=lambda size: blocks.append(os.urandom(size)) or blocks[-1])
+        patch.setattr("hearth.storage.stores.base.secrets", drawn)
+        with impostor(answer) as store:
+            store.try_write()
+    assert asked == ["block/put", "block/get", "block/rm"] and len(blocks[0]) == unixfs.CHUNK_BYTES
+    refusal = json.dumps({"Message": "no space left on device", "Code": 0, "Type": "error"}).encode()
+    with impostor(lambda handler: send(handler, 500, refusal)) as store, pytest.raises(StoreDown, match="refuses"):
+        store.try_write()
 
 
 @pytest.mark.net

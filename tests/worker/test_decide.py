@@ -157,12 +157,13 @@ def test_decide__paused_and_idle__beats_no_more_but_does_while_busy() -> None:
     assert decide(busy_one, paused, NOW) == [Beat(ME, NOW - 400)]
 
 
-def test_decide__disk_full_and_idle__beats_on_and_takes_nothing() -> None:
+@pytest.mark.parametrize("hold", [Reason.DISK_FULL, Reason.STORE_DOWN])
+def test_decide__disk_full_and_idle_or_store_down__beats_on_and_takes_nothing(hold: Reason) -> None:
     """What a cheat gains: nothing. A node that fell silent for a full disk would pay a liveness fee for it."""
-    full = replace(CONFIG, hold=Reason.DISK_FULL)
+    full = replace(CONFIG, hold=hold)
     old = replace(NODE.state, beat=NOW - 400)
     assert decide(snapshot_of(node=replace(NODE, state=old)), full, NOW) == [Beat(ME, NOW - 400)]
-    assert reason(snapshot_of(job_of(OPEN)), full) == Reason.DISK_FULL
+    assert reason(snapshot_of(job_of(OPEN)), full) == hold
 
 
 def test_decide__exited_node__never_beats() -> None:

@@ -48,7 +48,7 @@ class Rig:
     checks: int = 0
 
     def prepared(self, call: Call | None = None, **changes: Any) -> Prepared:
-        stake = self.market.calls.add_stake(NODE, 5)
+        stake = self.market.calls.add_stake(NODE, MINE, 5)
         return replace(Prepared("stake", MINE, call or stake, 0, "key"), **changes)
 
     def check(self) -> None:
@@ -164,7 +164,7 @@ def test_send__taken_up_by_a_worker_that_stopped__sends_nothing_beside_it(rig: R
         rig.send(rig.prepared())
     assert caught.value.code == "TX_PENDING" and "not mined after" in caught.value.message
     # Another call is another matter.
-    assert rig.send(rig.prepared(rig.market.calls.add_stake(NODE, 6))) is None
+    assert rig.send(rig.prepared(rig.market.calls.add_stake(NODE, MINE, 6))) is None
 
 
 def test_send__outcome_that_a_killed_command_never_read__is_told_once_as_of_then(rig: Rig) -> None:
@@ -270,20 +270,20 @@ STRANGER = "0x" + "33" * 20
 @pytest.mark.parametrize(
     ("build", "changes", "code"),
     [
-        (lambda calls: calls.add_stake(NodeId(4), 5), {}, "NOT_YOURS"),
+        (lambda calls: calls.add_stake(NodeId(4), MINE, 5), {}, "NOT_YOURS"),
         (lambda calls: calls.set_operator(NODE, STRANGER), {}, "NOT_YOURS"),
         (lambda calls: calls.offer_owner(NODE, STRANGER), {}, "NOT_YOURS"),
         (lambda calls: calls.withdraw(STRANGER, 5), {}, "NOT_YOURS"),
-        (lambda calls: calls.add_stake(NODE, 5), {"from": STRANGER}, "NOT_YOURS"),
-        (lambda calls: calls.add_stake(NODE, 5), {"chain_id": 1}, "WRONG_MARKET"),
-        (lambda calls: calls.add_stake(NODE, 5), {"to": STRANGER}, "WRONG_MARKET"),
-        (lambda calls: calls.add_stake(NODE, 5), {"data": "0x" + "00" * 36}, "BAD_TX"),
-        (lambda calls: calls.add_stake(NODE, 5), {"value": "-1"}, "BAD_TX"),
-        (lambda calls: calls.add_stake(NODE, 5), {"approve": None}, "BAD_TX"),
-        (lambda calls: calls.add_stake(NODE, 5), {"approve": "5"}, "BAD_TX"),
-        (lambda calls: calls.add_stake(NODE, 5), {"value": float("inf")}, "BAD_TX"),
-        (lambda calls: calls.add_stake(NODE, 5), {"value": str(10**400)}, "BAD_TX"),
-        (lambda calls: calls.add_stake(NODE, 5), {"action": "x" * (1 << 16)}, "BAD_TX"),
+        (lambda calls: calls.add_stake(NODE, MINE, 5), {"from": STRANGER}, "NOT_YOURS"),
+        (lambda calls: calls.add_stake(NODE, MINE, 5), {"chain_id": 1}, "WRONG_MARKET"),
+        (lambda calls: calls.add_stake(NODE, MINE, 5), {"to": STRANGER}, "WRONG_MARKET"),
+        (lambda calls: calls.add_stake(NODE, MINE, 5), {"data": "0x" + "00" * 36}, "BAD_TX"),
+        (lambda calls: calls.add_stake(NODE, MINE, 5), {"value": "-1"}, "BAD_TX"),
+        (lambda calls: calls.add_stake(NODE, MINE, 5), {"approve": None}, "BAD_TX"),
+        (lambda calls: calls.add_stake(NODE, MINE, 5), {"approve": "5"}, "BAD_TX"),
+        (lambda calls: calls.add_stake(NODE, MINE, 5), {"value": float("inf")}, "BAD_TX"),
+        (lambda calls: calls.add_stake(NODE, MINE, 5), {"value": str(10**400)}, "BAD_TX"),
+        (lambda calls: calls.add_stake(NODE, MINE, 5), {"action": "x" * (1 << 16)}, "BAD_TX"),
     ],
 )
 def test_serve__what_is_not_its_owners_for_its_node__is_refused(

@@ -42,6 +42,7 @@ from tests.kit.town import hearth as run_hearth
 from tests.worker import test_decide as decided
 from tools import schemas
 from worker import settings
+from worker.attempt.executor import Executor
 from worker.attempt.folder import folders_in
 from worker.build import build
 from worker.decide import Claim, Config, LeaseKey
@@ -459,6 +460,69 @@ def test_run__store_that_hangs_past_the_lease__is_given_back_in_time_and_costs_n
     finally:
         hang.set()
     assert exchange.market.node(scenario.node).stake == stake
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("how", ["refuses", "hangs"])
+def test_run__store_that_takes_nothing__no_job_is_taken_and_the_node_beats_until_it_does(
+    how: str, exchange: Exchange, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each job would run in vain and be given back at its end, one after the other."""
+    for name in ("PATIENCE_SECONDS", "EVERY_SECONDS", "AGAIN_SECONDS"):
+        monkeypatch.setattr(f"worker.attempt.intake.{name}", 0.5)
+    place, start, ill, soon_ill = FolderStore._place, Executor.start, threading.Event(), threading.Event()
+    ill.set()
+
+    def placed(self: FolderStore, path: Path, data: bytes) -> None:
+        # The worker's alone: the submitter stores its jobs in the same folder, from the test's own thread.
+        while ill.is_set() and threading.current_thread().name.startswith(("store trial", "attempt")):
+            if how == "refuses":
+                raise OSError(errno.EROFS, "it is read-only")
+            time.sleep(0.05)
+        place(self, path, data)
+
+    def goes_ill(self: Executor, task: Any) -> None:
+        if soon_ill.is_set():
+            soon_ill.clear()
+            ill.set()
+        start(self, task)
+
+    monkeypatch.setattr(FolderStore, "_place", placed)
+    monkeypatch.setattr(Executor, "start", goes_ill)
+    said = "it is read-only" if how == "refuses" else "has not answered for"
+    first = scenario.post()
+    try:
+        with structlog.testing.capture_logs() as logs, working(scenario) as running:
+            gauge = running.worker.metrics.registry.get_sample_value
+
+            def holds(job: JobId) -> bool:
+                found = state_of(scenario)
+                told = found.get("hold") == "store_down" and said in found["store_refusal"]
+                return told and reasons(scenario, job) == ["store_down"]
+
+            wait(lambda: holds(first), "it takes nothing from the start, and says why")
+            assert gauge("hearth_worker_store_down") == 1 and not running.worker.metrics.ready
+            begun = wait(lambda: exchange.market.node(scenario.node).state.beat, "its first beat waits for no store")
+            wait(lambda: exchange.market.node(scenario.node).state.beat > begun, "it goes on beating")
+            assert (scenario.state(first), scenario.entries()) == (State.OPEN, [])
+            ill.clear()
+            scenario.settled(first)
+            assert gauge("hearth_worker_store_down") == 0
+            soon_ill.set()
+            second = scenario.post()
+            wait(ill.is_set, "another is taken, and the store is away before its result is there")
+            third = scenario.post()
+            wait(lambda: holds(third), "it takes nothing more")
+            assert scenario.state(third) is State.OPEN
+            ill.clear()
+            for job in (second, third):
+                scenario.settled(job)
+    finally:
+        ill.clear()
+    told = [one["event"] for one in logs if one["event"].startswith(("the store takes no", "the store takes results"))]
+    assert told == ["the store takes no results: nothing new is taken", "the store takes results again"] * 2
+    for job in (first, second, third):
+        scenario.assert_once(job)
 
 
 @pytest.mark.e2e

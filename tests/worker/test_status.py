@@ -62,6 +62,9 @@ def test_hold_lines__each_hold__is_words_and_short_gas_names_key_and_command(rea
     short = [f"the key {address} cannot pay its gas; on the owner's machine: {command}"]
     assert more == (short if reason is Reason.NOT_READY else []) and faults_in(command) == []
     assert hold_lines({**said, "hold": None}) == []
+    told = hold_lines({**said, "store_refusal": "it is gone"})[1:]
+    tried = ["it is gone; it is tried again by itself: hearth worker doctor"]
+    assert told == (tried if reason is Reason.STORE_DOWN else more)
 
 
 def test_status__key_that_cannot_pay_its_gas__is_named_with_the_command(capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +105,7 @@ def written(home: Path, skip: Skip) -> Any:
         Status.ACTIVE,
         steps=[skip],
         watcher=SimpleNamespace(never_read=dict, waiting=set),  # type: ignore[arg-type]
-        holds=SimpleNamespace(now=None, stake_short=0, capped=""),  # type: ignore[arg-type]
+        holds=SimpleNamespace(now=None, stake_short=0, capped="", refusal=""),  # type: ignore[arg-type]
         disk=SimpleNamespace(free=1, reserve=2),  # type: ignore[arg-type]
         active=[],
         pending=[],

@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
-from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError
+from hearth.base.errors import ChainError, ConfigError, FundsError, HearthError, RefusedError, StoreDown
 from hearth.client import Client
 from hearth.config.settings import load_settings
 from hearth.market.events import Declined, Submitted
 from hearth.protocol.types import Gate, JobId, State
 from hearth.spec.resolved import ResolvedInput
 from hearth.storage import cid as cids
+from hearth.storage.stores import FolderStore
 from tests.kit.evm import ROOT
 from tests.kit.exchange import Exchange, Scenario
 from tests.kit.running import wait
@@ -199,7 +200,7 @@ def test_take__killed__a_second_one_goes_on_and_submits_once(
     assert len(events_of(exchange, job, Submitted)) == scenario.submits() == 1
 
 
-@pytest.mark.parametrize("scenario", [{"turns": 500_000_000}], indirect=True)
+@pytest.mark.parametrize("scenario", [{"turns": 2_000_000_000}], indirect=True)
 def test_take__interrupted__says_what_is_held_and_a_second_one_goes_on(scenario: Scenario) -> None:
     job = scenario.post()
     process = command(scenario, job)
@@ -272,6 +273,21 @@ def test_take__job_that_the_market_or_the_settings_refuse__names_the_reason(
     assert told.details["reason"] == "image_refused" and "[accept]" in told.hint
     change(scenario, "[accept]", f'[accept]\nrefuse_submitters = ["{exchange.submitter.address}"]')
     assert refused(scenario, job).details["reason"] == "submitter_refused"
+
+
+def test_take__store_that_takes_no_results__is_refused_as_retryable_and_a_dry_run_does_not_try_it(
+    scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(store: FolderStore) -> None:
+        raise StoreDown("the folder is read-only")
+
+    job = scenario.post()
+    with monkeypatch.context() as patch:
+        patch.setattr(FolderStore, "try_write", refuse)
+        told = refused(scenario, job)
+        assert (told.code, told.details["reason"], told.retryable) == ("NOT_TAKEN", "store_down", True)
+        assert taken(scenario, job, dry_run=True)["state"] == "takeable"
+    assert taken(scenario, job)["state"] == "submitted"
 
 
 def test_take__spec_that_no_store_has__is_refused_as_retryable(exchange: Exchange, scenario: Scenario) -> None:

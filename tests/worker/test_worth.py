@@ -186,7 +186,7 @@ def dust(count: int, **terms: object) -> Job:
 
 def brings(job: Job) -> int:
     """Return what settling the first unit brings the owner."""
-    pay = formulas.pay_at_settle(job.terms, POLICY, job.leases[0].unit)
+    pay = formulas.pay_at_settle(job.terms, job.leases[0].unit)
     return pay - formulas.fee_of(pay, POLICY)
 
 

@@ -20,6 +20,7 @@ from hearth.storage.unixfs import Entry
 from worker.attempt import results, sandbox, upload
 from worker.attempt.fetch import Fetch
 from worker.attempt.folder import Folder, Folders
+from worker.attempt.intake import Intake
 from worker.attempt.results import Kept
 from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Bounds, Task
@@ -56,11 +57,12 @@ class Means:
 class Attempt:
     """One attempt at a task, and how far it is (`work`). Leaves by Stopped, Refused, Broken, HearthError or OSError."""
 
-    def __init__(self, means: Means, task: Task, work: Running, underway: Underway) -> None:
+    def __init__(self, means: Means, task: Task, work: Running, underway: Underway, intake: Intake) -> None:
         self._means = means
         self._task = task
         self._work = work
         self._underway = underway
+        self._intake = intake
         self._folder = means.folders.of(task.key)
 
     def carry_out(self) -> Kept:
@@ -89,10 +91,11 @@ class Attempt:
         return kept
 
     def _tell(self, refusal: str) -> None:
-        """Say once why the store takes no result."""
+        """Say once why the store takes no result, and each time to what asks whether it does."""
         if refusal and not self._work.refusal:
             log.warning("the store does not take a result", attempt=str(self._task.key), why=refusal)
         self._work.refusal = refusal
+        self._intake.tell(refusal)
 
     def _run_unit(self, *, until: float, last: float) -> Kept:
         """Fetch into an empty folder and run, until a time of `time.monotonic`, and judge, until the `last`; nothing is

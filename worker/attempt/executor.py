@@ -24,6 +24,7 @@ from hearth.storage import canonical
 from worker.attempt import results, upload
 from worker.attempt.attempt import Attempt, Means
 from worker.attempt.folder import Folders
+from worker.attempt.intake import Intake
 from worker.attempt.results import Kept
 from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Refused, Stopped, Task
 from worker.attempt.underway import Running, Underway
@@ -48,6 +49,7 @@ class Executor:
         self._folders = means.folders
         self._underway = Underway(means.folders, disk or Disk(means.folders.root.parent, 0))
         self.on_change = on_change
+        self._intake = Intake(means.store, lambda: self.on_change())
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._given_back: dict[JobId, str] = {}
@@ -68,20 +70,24 @@ class Executor:
 
         Room is made before the journal is written. Attempts that were under way become BROKEN, which counts as a try: a
         job that takes the worker down each time is given back in the end. Finished attempts whose result the store lost
-        are BROKEN too. Folders that the journal does not know are removed. Raises StorageError JOURNAL; it may be
-        called again then.
+        are BROKEN too; a job of which one has ended its last try so is left alone. Folders that the journal does not
+        know are removed. From here on the store has to show that it takes writes. Raises StorageError JOURNAL; it may
+        be called again then.
         """
         done = make_room(self._folders, self._means.runtimes, self._means.label)
+        self._intake.begin()
         known: set[str] = set()
         lost = self._find_lost()
         for entry in self._journal.entries():
             known.add(str(entry.key))
             if entry.phase is Phase.WORKING:
-                self._journal.finish(entry.key, Phase.BROKEN, detail="the worker stopped while it ran")
+                self._fail(entry.key, entry.tries, "the worker stopped while it ran")
                 done.append(f"{entry.key} was at {entry.moment.value}")
             elif entry.key in lost:
-                self._journal.finish(entry.key, Phase.BROKEN, detail="the store lost the result")
+                self._fail(entry.key, entry.tries, "the store lost the result")
                 done.append(f"{entry.key} lost its result")
+            elif entry.phase is Phase.BROKEN:
+                self._count_out(entry.key, entry.tries, entry.detail)  # an earlier process had no time to act on it
         return done + [f"removed {name}" for name in self._folders.remove_others(known)]
 
     def _find_lost(self) -> set[LeaseKey]:
@@ -121,7 +127,7 @@ class Executor:
             work.thread.start()
         except RuntimeError as error:  # the machine gives no thread now
             self._underway.leave(task.key)
-            self._journal.finish(task.key, Phase.BROKEN, detail=str(error))
+            self._fail(task.key, task.tries, str(error))
 
     def stop(self, key: LeaseKey, why: str) -> None:
         """Stop an attempt whose lease is gone; one that no thread carries out is simply over."""
@@ -167,6 +173,19 @@ class Executor:
         """List the attempts under way."""
         return self._underway.all()
 
+    def ask_store(self) -> None:
+        """Have the store show that it takes writes, and wait RECOVER_SECONDS for it."""
+        self._intake.begin()
+        self._intake.wait(RECOVER_SECONDS)
+
+    def store_refusal(self) -> str:
+        """Return why the store takes no results now, "" where it takes them.
+
+        A result that is being refused counts before any trial, which is smaller and may find room where that has none.
+        """
+        refused = [work.refusal for work in self.active() if work.refusal]
+        return refused[0] if refused else self._intake.refusal()
+
     def take_given_back(self) -> dict[JobId, str]:
         """Return the jobs of which a unit was given back since the last call, and why."""
         with self._lock:
@@ -203,7 +222,7 @@ class Executor:
         """Carry out one attempt and journal its end."""
         key = task.key
         try:
-            kept = Attempt(self._means, task, work, self._underway).carry_out()
+            kept = Attempt(self._means, task, work, self._underway, self._intake).carry_out()
             self._finish(task, kept)
         except Stopped:
             if work.starved:
@@ -257,7 +276,7 @@ class Executor:
         self._note(
             lambda: self._journal.finish(key, Phase.REFUSED, outcome=outcome, report=digest, detail=detail),
         )
-        self._leave_alone(task, why)
+        self._leave_alone(key.job, why)
 
     def _break(self, task: Task, work: Running, why: str) -> None:
         """Note that this machine failed, after a pause that lets an engine or a store come back. A result stays, since
@@ -267,14 +286,22 @@ class Executor:
         if not folder.awaits_upload:
             folder.drop_data()
         work.stop.wait(min(30.0, 2.0**task.tries))
-        self._note(lambda: self._journal.finish(task.key, Phase.BROKEN, detail=why))
-        if task.tries >= MAX_TRIES:
-            self._leave_alone(task, f"{MAX_TRIES} tries failed here: {why}")
+        self._note(lambda: self._fail(task.key, task.tries, why))
 
-    def _leave_alone(self, task: Task, why: str) -> None:
-        """Let no other unit of the job be taken for a while: it would end here as this one did."""
+    def _fail(self, key: LeaseKey, tries: int, why: str) -> None:
+        """Write that a try failed by this machine. Raises StorageError."""
+        self._journal.finish(key, Phase.BROKEN, detail=why)
+        self._count_out(key, tries, why)
+
+    def _count_out(self, key: LeaseKey, tries: int, why: str) -> None:
+        """Leave the job alone where the try that failed was the last of its unit."""
+        if tries >= MAX_TRIES:
+            self._leave_alone(key.job, f"{MAX_TRIES} tries failed here: {why}")
+
+    def _leave_alone(self, job: JobId, why: str) -> None:
+        """Let no other unit of a job be taken for a while: it would end here as this one did."""
         with self._lock:
-            self._given_back[task.key.job] = why
+            self._given_back[job] = why
 
 
 def make_room(folders: Folders, runtimes: Mapping[str, Runtime], label: str) -> list[str]:

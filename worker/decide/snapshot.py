@@ -30,6 +30,7 @@ class Reason(StrEnum):
     CHAIN_SILENT = "chain_silent"
     GAS_CAPPED = "gas_capped"
     DISK_FULL = "disk_full"
+    STORE_DOWN = "store_down"
     NOT_READY = "not_ready"
     NODE_STATUS = "node_status"
     TX_PENDING = "tx_pending"
@@ -67,7 +68,9 @@ class Reason(StrEnum):
     AWAITS_TURN = "awaits_turn"
 
 
-BEATS_ON: Final = frozenset({Reason.DISK_FULL, Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED})
+BEATS_ON: Final = frozenset(
+    {Reason.DISK_FULL, Reason.STORE_DOWN, Reason.CLOCK_SKEW, Reason.CHAIN_SILENT, Reason.GAS_CAPPED}
+)
 """The holds in which an idle node beats all the same: its owner did not wish them, and silence would cost it a fee."""
 
 

@@ -25,7 +25,7 @@ def expected_pay(job: Job, policy: Policy, node: NodeId, rate: int, unpaid: int)
     most = min(formulas.price(terms), rate * formulas.lease_seconds(terms) // RATE_SCALE)
     most -= formulas.fee_of(most, policy)
     waiting = [lease.unit for lease in job.leases if lease.unit.state is State.SUBMITTED and lease.unit.node == node]
-    pays = [formulas.pay_at_settle(terms, policy, unit) for unit in waiting]
+    pays = [formulas.pay_at_settle(terms, unit) for unit in waiting]
     seen = [*job.paid, *(pay - formulas.fee_of(pay, policy) for pay in pays)]
     count = len(seen) + unpaid
     return min(most, sum(seen) // count) if count else most
@@ -33,7 +33,7 @@ def expected_pay(job: Job, policy: Policy, node: NodeId, rate: int, unpaid: int)
 
 def settle_pay(terms: Terms, policy: Policy, unit: Unit, now: int) -> int:
     """Return what settling a SUBMITTED unit brings its node: the pay less the fee, and the settler's reward."""
-    pay = formulas.pay_at_settle(terms, policy, unit)
+    pay = formulas.pay_at_settle(terms, unit)
     overdue = max(0, now - unit.submitted_at - terms.challenge_window)
     return pay - formulas.fee_of(pay, policy) + formulas.settle_reward(terms, overdue)
 

@@ -262,8 +262,10 @@ class Watch:
         if now >= self._next_walk:
             begun = time.thread_time()
             for name, folder, volume, cap in self._folders:
-                if excess := over_cap(measure(folder, volume), cap, name):
-                    return excess
+                # A sweep removes the folders of a child that it killed, before the child is seen to have ended.
+                with suppress(FileNotFoundError):
+                    if excess := over_cap(measure(folder, volume), cap, name):
+                        return excess
             self._next_walk = time.monotonic() + WALK_SHARE * (time.thread_time() - begun)
         return ""
 

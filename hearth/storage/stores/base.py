@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import secrets
 import time
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from hearth.base.errors import BlockMissing, StorageError, StoreDown
 from hearth.storage import canonical, unixfs
@@ -17,6 +19,8 @@ from hearth.storage.unixfs import DEFAULT_LIMITS, Entry, Ignore, Progress, ReadL
 
 BLOCK_TIMEOUT_SECONDS = 60.0
 """How long one block may take, from the request to its last byte."""
+TRIAL_BYTES: Final = unixfs.CHUNK_BYTES
+"""What a trial writes: as much as the largest block of a file. A disk with less room would take a smaller one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,9 @@ class Store(Protocol):
 
     def put_block(self, data: bytes, codec: int = cids.RAW) -> Cid:
         """Store a block durably and return its CID (v1, sha2-256)."""
+
+    def try_write(self) -> None:
+        """Put a block that nobody has, read it and remove it. Raises StorageError where no result could be kept."""
 
     def get_block(self, cid: Cid, timeout: float = BLOCK_TIMEOUT_SECONDS) -> bytes:
         """Return a block, checked against its CID, within `timeout` seconds."""
@@ -119,6 +126,9 @@ class StoreBase(ABC):
     def _write(self, cid: Cid, data: bytes) -> None:
         """Store a block durably; only called on writable stores."""
 
+    def _remove(self, cid: Cid) -> None:  # noqa: B027 - a store that is only read, or made of others, puts none
+        """Remove a block that this process has put and nothing refers to."""
+
     @abstractmethod
     def has(self, cid: Cid) -> bool:
         """Return whether the store itself has the block now; a node is not asked to search the network."""
@@ -148,6 +158,18 @@ class StoreBase(ABC):
         cid = cids.of(data, codec)
         self._write(cid, data)
         return cid
+
+    def try_write(self) -> None:
+        """Put a block that nobody has, read it and remove it. Raises StorageError where no result could be kept.
+
+        It is drawn anew each time: of a block that is there already no store writes anything.
+        """
+        cid = self.put_block(secrets.token_bytes(TRIAL_BYTES))
+        try:
+            self.get_block(cid)
+        finally:
+            with suppress(StorageError):  # a collection takes what stays
+                self._remove(cid)
 
     def get_block(self, cid: Cid, timeout: float = BLOCK_TIMEOUT_SECONDS) -> bytes:
         """Return a block, checked against its CID, within `timeout` seconds; an inline one needs no store."""

@@ -71,6 +71,12 @@ class FolderStore(StoreBase):
         except OSError as error:
             raise self._down(f"writing {path}: {error.strerror}") from error
 
+    def _remove(self, cid: Cid) -> None:
+        try:
+            self._path(cid).unlink(missing_ok=True)
+        except OSError as error:
+            raise self._down(f"removing {self._path(cid)}: {error.strerror}") from error
+
     @staticmethod
     def _same(path: Path, data: bytes) -> bool:
         try:

@@ -184,6 +184,19 @@ class KuboStore(StoreBase):
                 store=self.url,
             )
 
+    def _remove(self, cid: Cid) -> None:
+        try:
+            self._call(
+                BLOCK_TIMEOUT_SECONDS,
+                # The library has no method for this call.
+                lambda client, limits: client.block._client.request(
+                    "/block/rm", (str(cid),), decoder="json", opts={"force": "true"}, **limits
+                ),
+                f"removing {cid}",
+            )
+        except _Refused as error:
+            raise self._down(f"it refuses to remove block {cid}: {error}") from error
+
     def has(self, cid: Cid) -> bool:
         """Return whether the block is in the node's own repository."""
         try:

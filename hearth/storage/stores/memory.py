@@ -26,6 +26,9 @@ class MemoryStore(StoreBase):
     def _write(self, cid: Cid, data: bytes) -> None:
         self.blocks[cid.digest] = data
 
+    def _remove(self, cid: Cid) -> None:
+        self.blocks.pop(cid.digest, None)
+
     def has(self, cid: Cid) -> bool:
         """Return whether the block is here."""
         return cid.hash_code == IDENTITY or (cid.hash_code == SHA2_256 and cid.digest in self.blocks)

@@ -9,7 +9,7 @@ import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import Billing, Header, Needs, Runtime, State, Terms, TermsFlag, Unit
-from tests.kit.evm import Receipt, Reverted, reverts
+from tests.kit.evm import CHAIN_ID, Receipt, Reverted, reverts
 from tests.kit.steps import BUDGET, LEASE, LIE, around, awkward
 from tests.kit.world import DAY, NEEDS, POLICY, World
 
@@ -405,3 +405,11 @@ def test_post__too_many_parents__is_refused_by_the_decoder(world: World) -> None
     terms: Terms = world.terms()
     with pytest.raises(Reverted):
         world.post_receipt(terms, parents=(b"\x01" * 32,) * 17)
+
+
+def test_post__chain_that_has_taken_another_id__reverts(world: World) -> None:
+    world.evm.become_chain(CHAIN_ID + 1)
+    with reverts("jobs: chain id has changed"):
+        world.post()
+    world.evm.become_chain(CHAIN_ID)
+    world.post()

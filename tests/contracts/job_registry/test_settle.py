@@ -96,18 +96,14 @@ def test_settle__metered__pays_the_time_until_the_submit(market: World, elapsed:
 @pytest.mark.parametrize(
     ("billing", "used", "elapsed", "seconds"),
     [
-        (Billing.FIXED, 0, 100, 160),  # elapsed and the start fee
-        (Billing.FIXED, 0, 939, 999),
-        (Billing.FIXED, 0, 940, 1_000),
-        (Billing.FIXED, 0, 941, 1_000),
-        (Billing.FUEL, 159, 100, 159),
-        (Billing.FUEL, 160, 100, 160),
-        (Billing.FUEL, 161, 100, 160),
+        (Billing.FIXED, 0, 100, 1_000),
+        (Billing.FUEL, 100, 100, 100),
+        (Billing.FUEL, 999, 100, 999),
         (Billing.METERED, 0, 100, 100),
         (Billing.METERED, 0, 1_005, 1_000),
     ],
 )
-def test_settle__noticed__pays_no_more_than_elapsed_and_start_fee(
+def test_settle__noticed__pays_what_it_would_have_without_the_notice(
     market: World, billing: Billing, used: int, elapsed: int, seconds: int
 ) -> None:
     terms, node = running(market, billing=billing)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import State, Unit
+from hearth.protocol.types import State, Unit, UnitFlag
 from tests.kit.steps import around, running
 from tests.kit.world import POLICY, World
 
@@ -33,7 +33,7 @@ def test_unit__next_untouched__is_open_since_the_post(world: World) -> None:
     opened = world.evm.now
     world.evm.warp(50)
     world.claim(terms, node, 0)
-    assert _unit(world, terms, 1) == Unit(state=State.OPEN, started=opened)
+    assert _unit(world, terms, 1) == Unit(state=State.OPEN, started=opened, flags=UnitFlag.ARRAY)
     assert _unit(world, terms, 2) == Unit()
     assert _unit(world, terms, 3) == Unit()
 

@@ -10,11 +10,14 @@ from tests.kit.steps import LIE, awkward
 from tests.kit.world import ETHER, OFFER, UNBONDING, World
 
 
-def _add(world: World, node: int, amount: int, *, paid: int | None = None, sender: str | None = None) -> Receipt:
+def _add(
+    world: World, node: int, amount: int, *, paid: int | None = None, sender: str | None = None, owner: str = ""
+) -> Receipt:
     return world.pay(
         world.nodes,
         "add_stake",
         node,
+        owner or world.owner,
         amount,
         amount=amount if paid is None else paid,
         sender=sender or world.stranger,
@@ -49,6 +52,18 @@ def test_add_stake__unknown_or_exited_node__reverts(world: World) -> None:
         _add(world, node, 1)
 
 
+def test_add_stake__for_another_owner__reverts_and_names_who_it_is_not(world: World) -> None:
+    node, other = world.register(), world.register(owner=world.keeper)
+    for one, owner in ((node, world.keeper), (other, world.owner), (node, "0x" + "00" * 20)):
+        with reverts("nodes: node of another owner"):
+            _add(world, one, 1, owner=owner)
+    world.nodes.send.offer_owner(node, world.keeper, sender=world.owner)
+    world.nodes.send.accept_owner(node, sender=world.keeper)
+    with reverts("nodes: node of another owner"):
+        _add(world, node, 1)
+    _add(world, node, 1, owner=world.keeper)
+
+
 def test_add_stake__nothing__reverts(world: World) -> None:
     node = world.register()
     with reverts("nodes: amount zero"):
@@ -77,7 +92,7 @@ def test_add_stake__value_beside_tokens__reverts() -> None:
     world = World(erc20=True)
     node = world.register()
     with reverts("nodes: wrong value sent"):
-        world.nodes.send.add_stake(node, 1, sender=world.owner, value=1)
+        world.nodes.send.add_stake(node, world.owner, 1, sender=world.owner, value=1)
 
 
 def test_add_stake__token_that_answers_false__reverts(world: World) -> None:
@@ -87,4 +102,4 @@ def test_add_stake__token_that_answers_false__reverts(world: World) -> None:
     node = nodes.send.register(world.operator, words.pack_offer(OFFER), b"\x55" * 32, 5, sender=world.owner).value
     token.send.set_traits(LIE)
     with reverts("nodes: transfer failed"):
-        nodes.send.add_stake(node, 5, sender=world.owner)
+        nodes.send.add_stake(node, world.owner, 5, sender=world.owner)

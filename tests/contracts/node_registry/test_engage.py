@@ -104,7 +104,7 @@ def test_engage__stake_fallen_below_the_minimum__reverts_until_it_is_filled_up(s
     with reverts("nodes: stake below minimum"):
         engage(seated, node)
     missing = ETHER - seated.node(node).stake
-    seated.pay(seated.nodes, "add_stake", node, missing, amount=missing, sender=seated.owner)
+    seated.pay(seated.nodes, "add_stake", node, seated.owner, missing, amount=missing, sender=seated.owner)
     engage(seated, node)
 
 

@@ -25,7 +25,7 @@ def test_pause__everything_but_register__goes_on(seated: World) -> None:
     seated.nodes.send.pause()
     with reverts("nodes: paused"):
         seated.register()
-    seated.pay(seated.nodes, "add_stake", node, ETHER, amount=ETHER, sender=seated.owner)
+    seated.pay(seated.nodes, "add_stake", node, seated.owner, ETHER, amount=ETHER, sender=seated.owner)
     seated.nodes.send.set_ask(node, 5, sender=seated.owner)
     seated.nodes.send.beat(node, sender=seated.operator)
     engage(seated, node, bond=0)

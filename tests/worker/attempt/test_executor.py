@@ -405,6 +405,43 @@ def test_stop__store_that_takes_nothing__is_named_in_the_log_and_counted(
     assert rig.executor.broken == 1
 
 
+def test_store_refusal__result_that_is_refused__holds_until_it_is_stored_whatever_a_trial_says(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trial is a block, and may find room where a result does not: each next job would end here as this one does."""
+    monkeypatch.setattr(upload, "RETRY_SECONDS", 0.01)
+    terms = rig.terms(rig.spec("env"))
+    rig.store = Down(rig.store.root, writes=10**9)
+    rig.open()
+    rig.executor.ask_store()
+    assert rig.executor.store_refusal() == ""
+    rig.executor.start(Task(KEY, terms, 60, 1.0, 1))
+    wait(lambda: rig.executor.store_refusal() == "the store is down")
+    rig.executor._intake.tell("")
+    assert rig.executor.store_refusal() == "the store is down"
+    rig.store.writes = 0
+    assert rig.finished().phase is Phase.DONE
+    assert rig.executor.store_refusal() == ""
+
+
+def test_store_refusal__upload_that_was_given_up__holds_until_the_store_takes_a_trial(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody asks it any more by an upload; the next job would be the next to ask."""
+    monkeypatch.setattr(upload, "RETRY_SECONDS", 0.01)
+    terms = rig.terms(rig.spec("env"))
+    rig.store = Down(rig.store.root, writes=10**9)
+    rig.open()
+    rig.executor.ask_store()
+    rig.executor.start(Task(KEY, terms, 60, 1.0, 1))
+    wait(lambda: any(work.refusal for work in rig.executor.active()))
+    rig.executor.stop(KEY, "given back")
+    wait(lambda: not rig.executor.active())
+    assert rig.executor.store_refusal() == "the store is down"
+    rig.executor._intake._due = 0.0  # as AGAIN_SECONDS later
+    wait(lambda: rig.executor.store_refusal() == "")
+
+
 # ---- stopping and restarting ----
 
 
@@ -545,6 +582,33 @@ def test_recover__killed_while_running__kills_orphans_by_label_and_tries_again(r
     assert entry is not None and entry.phase is Phase.BROKEN
     assert not stray.exists()
     assert len(done) == 3
+
+
+@pytest.mark.parametrize("how", ["killed", "killed twice", "lost", "no thread"])
+@pytest.mark.parametrize("tries", [MAX_TRIES - 1, MAX_TRIES])
+def test_recover__last_try_ended_with_the_process__the_job_is_left_alone(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, how: str, tries: int
+) -> None:
+    """A job that takes the worker down each time: its next unit would do so three times as well."""
+    if how == "lost":
+        rig.journal.start(KEY, tries)
+        rig.journal.finish(KEY, Phase.DONE, result=cids.of(b"lost").digest)
+    elif how == "no thread":
+        task = Task(KEY, rig.terms(rig.spec("env")), 60, 1, tries)
+        with monkeypatch.context() as patch:
+            patch.setattr(threading.Thread, "start", Mock(side_effect=[None, RuntimeError("no thread")]))
+            rig.executor.start(task)
+    else:
+        rig.journal.start(KEY, tries)
+    if how != "no thread":
+        rig.executor.recover()
+    if how == "killed twice":
+        rig.open()
+        rig.executor.recover()
+    entry = rig.journal.entry(KEY)
+    assert entry is not None and entry.phase is Phase.BROKEN
+    said = f"{MAX_TRIES} tries failed here: {entry.detail}"
+    assert rig.executor.take_given_back() == ({KEY.job: said} if tries == MAX_TRIES else {})
 
 
 # The simulated kill is a SystemExit in the attempt's thread.

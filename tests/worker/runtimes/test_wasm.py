@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -779,6 +780,11 @@ def test_watch__many_small_files__are_too_much(name: str, box: Box, monkeypatch:
     assert excess_of(os.getpid(), box, 1 << 32) == ""
     (folder / "10").touch()
     assert excess_of(os.getpid(), box, 1 << 32) == f"{name} holds more than 10 entries"
+
+
+def test_watch__folder_that_a_sweep_removed__is_nothing_to_name(box: Box) -> None:
+    shutil.rmtree(box.root / "scratch")
+    assert excess_of(os.getpid(), box, 1 << 32) == ""
 
 
 def test_name_end__answer_that_was_cut_off__is_none(box: Box) -> None:
