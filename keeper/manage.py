@@ -55,7 +55,7 @@ class Keeping:
     def reload(self) -> KeeperReload:
         """Have the running keeper read its keeper.toml again, which is checked first; a dry run only checks it.
 
-        Raises ConfigError for what is refused, NOT_RUNNING, WORKER_SILENT, NO_CONFIG without a keeper.toml.
+        Raises ConfigError for what is refused, NOT_RUNNING, KEEPER_SILENT, NO_CONFIG without a keeper.toml.
         """
         from hearth.chain.keys import read_key
         from hearth.daemon.reload import ask

@@ -9,7 +9,7 @@ from hearth.daemon.metrics import Metrics
 
 STALE_SECONDS: Final = 60.0
 """A loop that has not turned for this long is not healthy."""
-NOT_READY: Final = "it takes no work now: hearth worker status says why"
+NO_WORK: Final = "it takes no work now: hearth worker status says why"
 
 
 class WorkerMetrics(Metrics):
@@ -17,7 +17,7 @@ class WorkerMetrics(Metrics):
 
     def __init__(self) -> None:
         super().__init__("worker")
-        self.health = Health(STALE_SECONDS, NOT_READY)
+        self.health = Health(STALE_SECONDS, NO_WORK)
         gauge, counter = self.gauge, self.counter
         self.beat_age = gauge("beat_age_seconds", "Chain time since the node's last beat")
         self.busy = gauge("busy_slots", "Slots that the chain counts as taken")
@@ -47,4 +47,4 @@ class WorkerMetrics(Metrics):
 
     @ready.setter
     def ready(self, takes_work: bool) -> None:
-        self.health.unready = "" if takes_work else NOT_READY
+        self.health.unready = "" if takes_work else NO_WORK

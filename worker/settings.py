@@ -41,7 +41,7 @@ from hearth.protocol.units import GIB, Asset
 from hearth.protocol.zones import zone_of
 from worker.attempt.task import Pace
 from worker.registries import DEFAULT_REGISTRIES
-from worker.runtimes.profiles import is_gvisor
+from worker.runtimes.profiles import NO_GPU_IN_GVISOR, is_gvisor
 
 if TYPE_CHECKING:
     from worker.gpu import GpuInfo, GpuProbe
@@ -255,8 +255,7 @@ class Settings(Section):
         if isinstance(self.offer.gpus, tuple) and len(set(self.offer.gpus)) != len(self.offer.gpus):
             raise ValueError("offer.gpus names a GPU twice")
         if isinstance(self.offer.gpus, tuple) and is_gvisor(self.docker.runtime):
-            why = "no GPU is given to a container in gVisor"
-            raise ValueError(f'offer.gpus names GPUs and docker.runtime is "{self.docker.runtime}": {why}')
+            raise ValueError(f'offer.gpus names GPUs and docker.runtime is "{self.docker.runtime}": {NO_GPU_IN_GVISOR}')
         return self
 
     @property

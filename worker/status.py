@@ -119,21 +119,16 @@ def _reasons_of(steps: Iterable[Action | Skip], watcher: Watcher) -> dict[str, l
     reasons: dict[str, list[SkipReason]] = {}
     for step in steps:
         if isinstance(step, Skip) and (step.job.hex() in reasons or len(reasons) < STATUS_REASONS):
-            line: SkipReason = {
-                "index": step.index,
-                "reason": step.name,
-                "detail": plain(step.detail or WORDS[step.reason]),
-            }
-            reasons.setdefault(step.job.hex(), []).append(line)
+            reasons.setdefault(step.job.hex(), []).append(_line(step.reason, step.detail, step.index))
     for job, gate in watcher.never_read().items():
         if len(reasons) < STATUS_REASONS:
-            reasons.setdefault(job.hex(), []).append(_gate_line(gate))
+            reasons.setdefault(job.hex(), []).append(_line(gate, "this node's offer can never serve the job"))
     for job in watcher.waiting():
         if job.hex() not in reasons and len(reasons) < STATUS_REASONS:
-            turn = Reason.AWAITS_TURN
-            reasons[job.hex()] = [{"index": None, "reason": turn.value, "detail": WORDS[turn]}]
+            reasons[job.hex()] = [_line(Reason.AWAITS_TURN)]
     return reasons
 
 
-def _gate_line(gate: Gate) -> SkipReason:
-    return {"index": None, "reason": gate.name.lower(), "detail": "this node's offer can never serve the job"}
+def _line(reason: Gate | Reason, detail: str = "", index: int | None = None) -> SkipReason:
+    """Return why a unit is left alone, for no index a whole job; a reason without detail is said in its own words."""
+    return {"index": index, "reason": reason.name.lower(), "detail": plain(detail or WORDS[reason])}

@@ -124,6 +124,8 @@ class Run:
         """Release what the client opened."""
         self.out.close()
         if "client" in self.__dict__:
+            if strays := self.client.session.strays:
+                self.out.tell("warning", {"text": strays.in_words()})
             self.client.close()
 
 

@@ -6,7 +6,7 @@ import json
 
 import click
 
-from hearth.base.errors import HearthError, StorageError, WaitTimeout
+from hearth.base.errors import ChainError, HearthError, StorageError, WaitTimeout
 from hearth.cli.jobs import in_quarantine, show_jobs
 from hearth.cli.leaf import Leaf, Run
 from hearth.cli.output import event_line, table
@@ -98,7 +98,14 @@ def net_verify(run: Run) -> int:
     """Replay all events: every credit, lock, unit and result must be what the contracts and stores hold."""
     report = run.client.net.verify()
     error: HearthError | None = None
-    if "unverified" in report:
+    if "strays" in report:
+        error = ChainError(
+            f"the books are doubtful: {report['strays']['count']} logs have no place in them, the first is "
+            f"{report['strays']['first'][0]}",
+            hint="hearth net verify --rpc URL asks another provider",
+            code="RPC_LIES",
+        )
+    elif "unverified" in report:
         count, limit = report["unverified"], run.client.session.settings.timeout
         error = WaitTimeout(
             f"{count} results are not verified: {limit} s were too short; the books are verified",

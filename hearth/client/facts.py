@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, strays_in
 
 if TYPE_CHECKING:
     from hearth.client.reports import JobFacts, JobRow, Lease
@@ -88,4 +88,5 @@ def job_facts(session: Session, view: JobView) -> JobFacts:
         "keeper_fee": str(terms.keeper_fee),
         "verify": "none: nobody can challenge this result",
         "leases": leases,
+        **strays_in(session.market.strays),
     }

@@ -48,7 +48,7 @@ def follow(
         try:
             head = market.port.head()
             if head.number >= first:
-                events = reads.events(job_id, first, head.number)
+                events = reads.events(posted, first, head.number)
                 view = reads.view(posted, head)
                 yield from (event_facts(event, session.asset) for event in events)
                 first = head.number + 1

@@ -14,7 +14,7 @@ from hearth.client.posting.post import Posting
 from hearth.client.reading import JobReader
 from hearth.client.receipt import receipt
 from hearth.client.results import Results
-from hearth.client.views import JobView, event_facts, job_hex
+from hearth.client.views import JobView, event_facts, job_hex, strays_in
 
 if TYPE_CHECKING:
     from hearth.client.reports import EventFacts, JobAction, JobEvents, JobFacts, JobList, JobReceipt, Transaction
@@ -55,7 +55,13 @@ class Jobs:
         rows = [job_row(view) for view in reversed(self.reads.views(posted, head))]
         if state is not None:
             rows = [row for row in rows if row["state"] == state]
-        return {"schema": "hearth.jobs/1", "network": self.session.network.name, "block": head.number, "jobs": rows}
+        return {
+            "schema": "hearth.jobs/1",
+            "network": self.session.network.name,
+            "block": head.number,
+            "jobs": rows,
+            **strays_in(market.strays),
+        }
 
     def show(self, job: str) -> JobFacts:
         """Return everything that the chain knows of a job, with who may act next and until when."""
@@ -67,11 +73,12 @@ class Jobs:
         job_id = self.session.job_id(job)
         posted = self.session.market.terms_of(job_id)
         head = self.session.market.port.head()
-        events = self.reads.events(job_id, posted.log.block_number, head.number)
+        events = self.reads.events(posted, posted.log.block_number, head.number)
         return {
             "schema": "hearth.events/1",
             "job": job_hex(job_id),
             "events": [event_facts(event, self.session.asset) for event in events],
+            **strays_in(self.session.market.strays),
         }
 
     def follow(self, job: str, *, timeout: float | None = None) -> Iterator[EventFacts]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import asdict
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import UsageError
+from hearth.client.reading import market_events
 from hearth.client.verify import Verifier
-from hearth.client.views import event_facts
+from hearth.client.views import event_facts, strays_in
 
 if TYPE_CHECKING:
     from hearth.client.jobs import Jobs
@@ -43,9 +45,9 @@ class Net:
         states = Counter(
             formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake) for node in nodes
         )
-        posted = self._reads.posted(head)
+        views = self._reads.views(self._reads.posted(head), head)
         counts: Counter[str] = Counter()
-        for view in self._reads.views(posted, head):
+        for view in views:
             counts.update(view.counts)
         policies = market.policies(head.hash)
         escrow = market.asset_balance(self.session.network.escrow, head.hash)
@@ -62,10 +64,11 @@ class Net:
             "workers": {status.name.lower(): states[status] for status in Status if states[status]},
             "slots": sum(node.offer.slots for node in nodes if int(node.operator, 16)),
             "busy": sum(node.state.busy for node in nodes),
-            "jobs": len(posted),
+            "jobs": len(views),
             "units": dict(counts),
             "posts_paused": policies.paused_until > head.timestamp,
             "paused_until": policies.paused_until,
+            **strays_in(market.strays),
         }
 
     def workers(self) -> NetWorkers:
@@ -135,25 +138,27 @@ class Net:
 
     def events(self, *, first: int | None = None, limit: int = 1_000) -> NetEvents:
         """Return the market's events from a block on, oldest first, at most `limit`."""
-        from hearth.market.events import decode_all
-
         if limit < 1:
             raise UsageError("--limit must be at least 1", hint="hearth net events --help")
-        head = self.session.market.port.head()
-        start = max(self.session.network.deploy_block, first or 0)
-        rows = []
-        for event in decode_all(self._reads.logs(list(self.session.network.contracts.values()), start, head.number)):
-            rows.append(event_facts(event, self.session.asset))
-            if len(rows) == limit:
-                break
-        return {"schema": "hearth.events/1", "network": self.session.network.name, "block": head.number, "events": rows}
+        session, market = self.session, self.session.market
+        head = market.port.head()
+        start = max(session.network.deploy_block, first or 0)
+        events = market_events(market, list(session.network.contracts.values()), start, head.number)
+        return {
+            "schema": "hearth.events/1",
+            "network": session.network.name,
+            "block": head.number,
+            "events": [event_facts(event, session.asset) for event in islice(events, limit)],
+            **strays_in(market.strays),
+        }
 
     def verify(self) -> NetVerification:
         """Replay all events and compare them with storage, Escrow's balance and every result.
 
         Recomputes every lock and credit, every unit's word, what each job's lock must hold, and re-reads and re-hashes
         every result with its outputs. `solvent` says whether all of the books agree, `faults` what does not, `unread`
-        which results are missing, altered or no results of their units. The settings' `timeout` is for all of it:
+        which results are missing, altered or no results of their units, `strays` which logs had no place in the books:
+        with them the books are doubtful, whether they agree or not. The settings' `timeout` is for all of it:
         results for which it was too short are `unverified`. Raises WaitTimeout where it was for the books themselves.
         """
         return Verifier(self._reads).verify()

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hearth.client.views import JobView
+from hearth.client.views import JobView, job_hex
 
 if TYPE_CHECKING:
-    from hearth.chain.port import Block, Log
+    from hearth.chain.port import Block
     from hearth.client.session import Session
     from hearth.market.events import Event
-    from hearth.market.reads import Posted
-    from hearth.protocol.types import JobId
+    from hearth.market.reads import Market, Posted
 
 LOG_SPAN = 5_000
 """Blocks of logs that are asked for at once."""
@@ -50,7 +50,7 @@ class JobReader:
         return JobView(posted, policy, header, units, best, head.number, now)
 
     def views(self, posted: list[Posted], head: Block) -> list[JobView]:
-        """Read many jobs at a block, one-lease jobs in pages."""
+        """Read many jobs at a block, one-lease jobs in pages. One that the chain does not know is a stray log's."""
         from hearth.market.reads import UnitView
         from hearth.protocol import words
 
@@ -58,6 +58,9 @@ class JobReader:
         for one, word in zip(
             posted, self.session.market.job_words([one.job_id for one in posted], head.hash), strict=True
         ):
+            if not word:
+                self.session.market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
+                continue
             unit = None if words.is_header(word) else words.unpack_unit(word)
             if unit is None or unit.window_end:
                 # An array's leases, and a proposal's node that a lapse names, lie in other slots.
@@ -68,24 +71,41 @@ class JobReader:
             found.append(JobView(one, policy, None, (unit,), seen, head.number, head.timestamp))
         return found
 
-    def events(self, job_id: JobId, first: int, last: int) -> list[Event]:
-        """Return a job's events of the blocks `first` to `last`, oldest first."""
-        from hearth.market.events import decode_all
-
-        logs = self.session.market.port.logs(
-            [self.session.network.jobs], (None, job_id), from_block=first, to_block=last
-        )
-        return list(decode_all(logs))
+    def events(self, posted: Posted, first: int, last: int) -> list[Event]:
+        """Return a job's events of the blocks `first` to `last`, oldest first, but for those that fit no unit of it."""
+        market = self.session.market
+        logs = market.port.logs([self.session.network.jobs], (None, posted.job_id), from_block=first, to_block=last)
+        found = []
+        for event in market.events_in(logs):
+            if misplaced(event, posted):
+                market.strays.note(event.log, misplaced(event, posted))
+            else:
+                found.append(event)
+        return found
 
     def posted(self, head: Block) -> list[Posted]:
         """Return every job of the market up to a block, oldest first."""
         market = self.session.market
         return market.posted(from_block=market.network.deploy_block, to_block=head.number)
 
-    def logs(self, addresses: list[str], first: int, last: int) -> list[Log]:
-        """Return all logs of some contracts in the blocks `first` to `last`, in spans that a provider answers."""
-        found: list[Log] = []
-        for start in range(first, last + 1, LOG_SPAN):
-            end = min(last, start + LOG_SPAN - 1)
-            found += self.session.market.port.logs(addresses, from_block=start, to_block=end)
-        return found
+
+def market_events(market: Market, addresses: list[str], first: int, last: int) -> Iterator[Event]:
+    """Yield all events of some contracts in the blocks `first` to `last`, in spans that a provider answers."""
+    for start in range(first, last + 1, LOG_SPAN):
+        end = min(last, start + LOG_SPAN - 1)
+        yield from market.events_in(market.port.logs(addresses, from_block=start, to_block=end))
+
+
+def misplaced(event: Event, posted: Posted | None) -> str:
+    """Return why an event of a unit is none of the job's, "" for any other event; None is for a job not posted."""
+    from hearth.market.events import UnitEvent
+    from hearth.protocol.types import SENTINEL
+
+    if not isinstance(event, UnitEvent):
+        return ""
+    if posted is None:
+        return f"job {job_hex(event.job_id)[:14]} was not posted"
+    leases = posted.terms.leases
+    if event.index < leases or (event.index == SENTINEL and leases > 1):
+        return ""
+    return f"job {job_hex(event.job_id)[:14]} has no unit {event.index if event.index != SENTINEL else 'all'}"

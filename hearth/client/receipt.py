@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from hearth.client.views import job_hex
+from hearth.client.views import job_hex, strays_in
 
 if TYPE_CHECKING:
-    from hearth.chain.port import Log
     from hearth.client.reading import JobReader
     from hearth.client.reports import JobReceipt, ReceiptLine
     from hearth.market.events import Event
@@ -21,7 +21,7 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
     session = reads.session
     view = reads.look(job)
     market = session.market
-    events = reads.events(view.posted.job_id, view.posted.log.block_number, view.number)
+    events = reads.events(view.posted, view.posted.log.block_number, view.number)
     ends = [event for event in events if isinstance(event, Settled | Closed)]
     pay = sum(event.pay for event in ends)
     fee = sum(event.fee for event in ends)
@@ -42,7 +42,7 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
             "fee": str(receipt.fee),
             "explorer": session.explorer("0x" + event.log.tx_hash.hex()),
         }
-        back, paid = _shares(receipt.logs, session.network.escrow, view.posted.job_id)
+        back, paid = _shares(market.events_in(receipt.logs), view.posted.job_id)
         refunded += back
         keepers += paid
     escrow = formulas.escrow_at_post(view.terms)
@@ -70,11 +70,12 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
             }.items()
         },
         "transactions": list(receipts.values()),
+        **strays_in(market.strays),
     }
 
 
-def _shares(logs: tuple[Log, ...], escrow: str, job: bytes) -> tuple[int, int]:
-    """Return what a transaction gave back to a job's submitter, and what it gave to keepers.
+def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
+    """Return what a transaction with these events gave back to a job's submitter, and what it gave to keepers.
 
     The place of a share says whose it is (contracts/JobRegistry.vy), an account may be several parties at once.
     """
@@ -87,16 +88,15 @@ def _shares(logs: tuple[Log, ...], escrow: str, job: bytes) -> tuple[int, int]:
         Settled,
         Split,
         UnitEvent,
-        decode_all,
     )
     from hearth.protocol import words
 
     refunded = keepers = 0
     last: Event | None = None
-    for event in decode_all(logs):
+    for event in events:
         if isinstance(event, UnitEvent) and event.job_id == job:
             last = event
-        if not isinstance(event, Split) or event.log.address != escrow or event.key != job:
+        if not isinstance(event, Split) or event.key != job:
             continue
         shares = [words.unpack_share(share)[1] for share in event.shares]
         if isinstance(last, Settled | Closed):

@@ -30,6 +30,24 @@ Plain = int | str
 """A number of an event or a parameter: a decimal string where it is above 2^53."""
 
 _From = TypedDict("_From", {"from": str})
+
+
+class StrayLogs(TypedDict):
+    """Logs under the market's addresses that its contracts never write, or that fit nowhere.
+
+    `count` is how many this client has stepped over so far, `first` says where the first five stand and what is wrong.
+    """
+
+    count: int
+    first: list[str]
+
+
+class OfLogs(TypedDict):
+    """A report of what logs say; `strays` is there where some were stepped over."""
+
+    strays: NotRequired[StrayLogs]
+
+
 """The key that is a word of Python's."""
 
 
@@ -159,7 +177,7 @@ class JobRow(TypedDict):
     deadline: int
 
 
-class JobList(TypedDict):
+class JobList(OfLogs):
     """Jobs as they stand at `block`, newest first."""
 
     schema: Literal["hearth.jobs/1"]
@@ -199,7 +217,7 @@ class PostedAt(TypedDict):
     explorer: str | None
 
 
-class JobFacts(JobRow):
+class JobFacts(JobRow, OfLogs):
     """Everything that the chain knows of a job at block `at_block`, whose time is `at_time`.
 
     `ok` and `failed` count leases that were settled, `untouched` those that nobody touched. `escrow` is what posting
@@ -281,7 +299,7 @@ class EventFacts(TypedDict):
     until: NotRequired[int]
 
 
-class JobEvents(TypedDict):
+class JobEvents(OfLogs):
     """A job's events, oldest first."""
 
     schema: Literal["hearth.events/1"]
@@ -317,7 +335,7 @@ class LogRow(TypedDict):
     fault: NotRequired[Fault]
 
 
-class JobLogs(TypedDict):
+class JobLogs(OfLogs):
     """What a job's units wrote; `unread` counts the logs that could not be had, `error` sums them up."""
 
     schema: Literal["hearth.logs/1"]
@@ -342,7 +360,7 @@ class ResultRow(TypedDict):
     renamed: NotRequired[list[RenamedEntry]]
 
 
-class JobResults(TypedDict):
+class JobResults(OfLogs):
     """Outputs that were fetched: `bytes` of them, `missing` counts the units without a result.
 
     `unread` counts those whose result could not be had, and `error` sums them up. `reduced` is what the user's own
@@ -372,7 +390,7 @@ class ReceiptLine(_From):
     explorer: str | None
 
 
-class JobReceipt(TypedDict):
+class JobReceipt(OfLogs):
     """Where a job's money went: `escrow` came in, the rest says where it is now."""
 
     schema: Literal["hearth.receipt/1"]
@@ -718,7 +736,7 @@ class NodeGates(TypedDict):
 # ---- the network ----
 
 
-class NetStatus(TypedDict):
+class NetStatus(OfLogs):
     """A network at `block`: what Escrow holds, nodes by status, units by state, slots of all nodes.
 
     `paused_until` is the end of the last pause of posts, 0 for none; `posts_paused` says whether it is still to come.
@@ -794,7 +812,7 @@ class NetParams(TypedDict):
     text: dict[str, str]
 
 
-class NetEvents(TypedDict):
+class NetEvents(OfLogs):
     """The market's events up to `block`, oldest first."""
 
     schema: Literal["hearth.events/1"]
@@ -803,12 +821,13 @@ class NetEvents(TypedDict):
     events: list[EventFacts]
 
 
-class NetVerification(TypedDict):
+class NetVerification(OfLogs):
     """What replaying a market's whole history found.
 
     `solvent` says whether the books agree in every part; `faults`, the first 20, say what does not. `unread`, the first
     20 too, are results that could not be had: their workers' fault, and none of the books'. `unverified` counts results
-    that were not looked at, since the time was over. `seconds` runs from the first posting to the newest block.
+    that were not looked at, since the time was over. `strays` are logs that had no place in these books, which makes
+    them doubtful. `seconds` runs from the first posting to the newest block.
     """
 
     schema: Literal["hearth.verify/1"]

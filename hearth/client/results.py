@@ -22,7 +22,7 @@ from hearth.base.errors import (
     TooLarge,
 )
 from hearth.base.text import brief, one_line
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, strays_in
 from hearth.protocol.types import Outcome, State
 
 if TYPE_CHECKING:
@@ -177,6 +177,8 @@ class Results:
             "missing": view.terms.leases - len(rows) if unit is None else 0,
             "unread": len(unread),
         }
+        if strays := strays_in(self.session.market.strays):
+            report["strays"] = strays["strays"]
         return report, unread
 
     def _fetch(self, one: UnitResult, place: Path, limits: ReadLimits, row: ResultRow) -> int:
@@ -215,12 +217,15 @@ class Results:
                 hint=f"hearth job show {job_hex(view.posted.job_id)[:14]}",
                 code="NO_LOGS",
             )
-        return {
+        report: JobLogs = {
             "schema": "hearth.logs/1",
             "job": job_hex(view.posted.job_id),
             "units": rows,
             "unread": sum("fault" in row for row in rows),
         }
+        if strays := strays_in(self.session.market.strays):
+            report["strays"] = strays["strays"]
+        return report
 
     def _logs(self, view: JobView, unit: int | None) -> list[LogRow]:
         """Return a row for each unit of which an attempt reported, MAX_LOGS_BYTES of log in all."""
@@ -342,7 +347,7 @@ class Results:
         """Return the last event with a report of each unit."""
         from hearth.market.events import Declined, Submitted
 
-        events = self.reads.events(view.posted.job_id, view.posted.log.block_number, view.number)
+        events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
         return {event.index: event for event in events if isinstance(event, Submitted | Declined)}
 
     def _results(self, view: JobView, unit: int | None) -> tuple[list[UnitResult], list[UnreadResult]]:
@@ -350,7 +355,7 @@ class Results:
         units whose document cannot be had or is no result of theirs."""
         from hearth.market.events import Submitted
 
-        events = self.reads.events(view.posted.job_id, view.posted.log.block_number, view.number)
+        events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
         last = {event.index: event for event in events if isinstance(event, Submitted)}
         found, unread = [], []
         for index in range(len(view.units)) if unit is None else [unit]:

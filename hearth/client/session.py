@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hearth.client.reports import Transaction
     from hearth.market.network import Network
     from hearth.market.reads import Market
+    from hearth.market.strays import Strays
     from hearth.protocol.types import JobId
     from hearth.storage.stores import Store
 
@@ -127,6 +128,14 @@ class Session:
                 raise
             self._checked = True
         return market
+
+    @property
+    def strays(self) -> Strays:
+        """Return what was stepped over among the market's logs; nothing where no market was opened."""
+        from hearth.market.strays import Strays
+
+        opened: Market | None = self.__dict__.get("unchecked_market")
+        return Strays() if opened is None else opened.strays
 
     @property
     def local(self) -> bool:

@@ -7,10 +7,10 @@ from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import StorageError, WaitTimeout
-from hearth.client.reading import JobReader
+from hearth.base.errors import NotFoundError, StorageError, WaitTimeout
+from hearth.client.reading import JobReader, market_events, misplaced
 from hearth.client.results import FETCH_SECONDS, check_result, output_limits
-from hearth.client.views import job_hex
+from hearth.client.views import job_hex, strays_in
 from hearth.protocol.units import format_duration
 
 if TYPE_CHECKING:
@@ -62,76 +62,97 @@ class _Told:
     results: list[int] = field(default_factory=list)
 
 
+@dataclass
+class _History:
+    """What the events of a market tell: its jobs, each unit's last word and result, and the money."""
+
+    books: Books = field(default_factory=Books)
+    posted: dict[bytes, Posted] = field(default_factory=dict)
+    words: dict[tuple[bytes, int], int] = field(default_factory=dict)
+    submitted: dict[tuple[bytes, int], Submitted] = field(default_factory=dict)
+    reclaimed: int = 0
+
+
 class Verifier:
     """Verify a whole market."""
 
     def __init__(self, reads: JobReader) -> None:
         """Read nothing yet."""
+        from hearth.market.reads import Market
+
         self.session = reads.session
-        self._reads = reads
+        # A reader of its own: what an earlier command stepped over is no doubt about these books.
+        self._market = Market(self.session.market.port, self.session.network)
         self._end = 0.0
 
     def verify(self) -> NetVerification:
         """Return the report of `client.net.verify`."""
         limit = float(self.session.settings.timeout)
         self._end = time.monotonic() + limit
-        from hearth.market.events import Reclaimed, Submitted, decode_all
-
-        market = self.session.market
+        market = self._market
         head = market.port.head()
-        books = Books()
-        words_of: dict[tuple[bytes, int], int] = {}
-        submitted: dict[tuple[bytes, int], Submitted] = {}
-        reclaimed = 0
-        contracts = [self.session.network.escrow, self.session.network.jobs]
-        posted: list[Posted] = []
-        for event in decode_all(self._reads.logs(contracts, self.session.network.deploy_block, head.number)):
-            self._in_time("its events")
-            books.apply(event)
-            one = market.posted_in(event.log) if type(event).__name__ == "JobPosted" else None
-            if one is not None:
-                posted.append(one)
-            if isinstance(event, Submitted):
-                submitted[event.job_id, event.index] = event
-            if isinstance(event, Reclaimed):
-                reclaimed += 1
-            word = getattr(event, "word", None)
-            if word is not None:
-                words_of[event.job_id, event.index] = word  # type: ignore[attr-defined]
+        history = self._read(head)
+        books = history.books
         faults = self._compare_books(books, head)
         for node in market.nodes(head.hash):
             locked = books.locks[self.session.network.nodes, int(node.id).to_bytes(32, "big")]
             if locked != node.stake:
                 faults.append(f"node {node.id} has a stake of {node.stake}, and {locked} is locked for it")
-        settled = failed = units = checked = unverified = 0
+        checked = unverified = 0
         unread: list[str] = []
-        results: list[tuple[Posted, list[int]]] = []
+        jobs: list[tuple[Posted, _Told]] = []
         # The books first, whole or not at all; then as many results as there is time for.
-        for one in posted:
-            self._in_time(f"its jobs, {len(posted)} in all")
-            told = self._verify_job(one, head, words_of, faults)
-            units += one.terms.leases
-            settled += told.settled
-            failed += told.failed
-            results.append((one, told.results))
-        for one, indices in results:
-            read, left = self._verify_results(one, indices, submitted, faults, unread)
+        for one in history.posted.values():
+            self._in_time(f"its jobs, {len(history.posted)} in all")
+            try:
+                jobs.append((one, self._verify_job(one, head, history.words, faults)))
+            except NotFoundError:
+                market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
+        for one, told in jobs:
+            read, left = self._verify_results(one, told.results, history.submitted, faults, unread)
             checked, unverified = checked + read, unverified + left
-        first = market.port.block(posted[0].log.block_hash) if posted else None
+        first = market.port.block(jobs[0][0].log.block_hash) if jobs else None
         report: NetVerification = {
             "schema": "hearth.verify/1",
-            "jobs": len(posted),
-            "units": units,
-            "settled": settled,
-            "failed": failed,
-            "reclaimed": reclaimed,
+            "jobs": len(jobs),
+            "units": sum(one.terms.leases for one, _ in jobs),
+            "settled": sum(told.settled for _, told in jobs),
+            "failed": sum(told.failed for _, told in jobs),
+            "reclaimed": history.reclaimed,
             "results_checked": checked,
             "solvent": not faults,
             "seconds": head.timestamp - first.timestamp if first else 0,
         }
+        if strays := strays_in(market.strays):
+            report["strays"] = strays["strays"]
         return _with_findings(report, faults, unread, unverified)
 
     # ---- inside ----
+
+    def _read(self, head: Block) -> _History:
+        """Replay all events up to a block; what has no place in the books is counted as a stray and left out."""
+        from hearth.market.events import JobPosted, Reclaimed, Submitted, UnitEvent
+
+        market, found = self._market, _History()
+        contracts = [self.session.network.escrow, self.session.network.jobs]
+        for event in market_events(market, contracts, self.session.network.deploy_block, head.number):
+            self._in_time("its events")
+            found.books.apply(event)
+            if isinstance(event, JobPosted):
+                if event.job_id in found.posted:
+                    market.strays.note(event.log, f"job {job_hex(event.job_id)[:14]} is posted already")
+                    continue
+                found.posted[event.job_id] = market.posted_of(event)
+            if not isinstance(event, UnitEvent):
+                continue
+            if why := misplaced(event, found.posted.get(event.job_id)):
+                market.strays.note(event.log, why)
+                continue
+            found.words[event.job_id, event.index] = event.word  # type: ignore[attr-defined]
+            found.reclaimed += isinstance(event, Reclaimed)
+            if isinstance(event, Submitted):
+                found.submitted[event.job_id, event.index] = event
+        return found
 
     @property
     def _left(self) -> float:
@@ -150,7 +171,7 @@ class Verifier:
 
     def _compare_books(self, books: Books, head: Block) -> list[str]:
         """Compare every lock and credit that the events tell with storage, and their sum with what Escrow holds."""
-        market, faults = self.session.market, []
+        market, faults = self._market, []
         for (controller, key), amount in books.locks.items():
             self._in_time(f"its {len(books.locks)} locks")
             stored = market.locked(controller, key, head.hash)
@@ -176,7 +197,7 @@ class Verifier:
         from hearth.protocol import formulas, words
         from hearth.protocol.types import Outcome, State
 
-        market, terms, job = self.session.market, posted.terms, posted.job_id
+        market, terms, job = self._market, posted.terms, posted.job_id
         header = market.header(job, head.hash)
         if header is None:
             stored = [market.unit(job, 0, head.hash)]
@@ -245,7 +266,7 @@ class Verifier:
         from hearth.storage.stores import BLOCK_TIMEOUT_SECONDS, Timed
 
         store = self.session.store
-        unit = self.session.market.unit(posted.job_id, index).unit
+        unit = self._market.unit(posted.job_id, index).unit
         document = store.get_json(event.result, min(self._left, BLOCK_TIMEOUT_SECONDS))
         check_result(document, posted.terms.spec, index, unit.outcome)
         if document["outputs"] is None:

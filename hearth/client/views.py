@@ -52,7 +52,8 @@ from hearth.protocol.types import SENTINEL, Header, NodeId, Outcome, Policy, Sta
 from hearth.protocol.units import Asset, format_duration, show_amount, show_rate
 
 if TYPE_CHECKING:
-    from hearth.client.reports import EventFacts, Verdict
+    from hearth.client.reports import EventFacts, OfLogs, Verdict
+    from hearth.market.strays import Strays
 
 YEAR_10000 = 253_402_300_800
 OUTCOME_WORDS = {
@@ -196,6 +197,11 @@ def event_facts(event: Event, asset: Asset) -> EventFacts:
     """Return an event as one flat object for JSON, with a line of text for people."""
     # A cast, because other events' fields are read by name: tests/client/test_reports.py holds each event to the type.
     return cast("EventFacts", _flat(event, asset))
+
+
+def strays_in(strays: Strays) -> OfLogs:
+    """Return what a report says of logs that were stepped over: nothing where none was."""
+    return {"strays": {"count": len(strays), "first": list(strays.first)}} if strays else {}
 
 
 def _flat(event: Event, asset: Asset) -> dict[str, Any]:

@@ -154,8 +154,8 @@ def outcome_number(home: Path) -> int:
 def ask(lock: Path, home: Path, component: str) -> tuple[list[str], list[str]]:
     """Have the program that holds a lock read its settings again; return the keys taken up, and those left for later.
 
-    Raises ConfigError NOT_RUNNING where no program holds the lock or it is another user's, WORKER_SILENT where it does
-    not answer, and what it refused.
+    Raises ConfigError NOT_RUNNING where no program holds the lock or it is another user's, WORKER_SILENT or
+    KEEPER_SILENT where it does not answer, and what it refused.
     """
     pid, before = holder(lock), outcome_number(home)
     start = f"hearth {component} {'start' if component == 'worker' else 'run'}"
@@ -185,7 +185,7 @@ def ask(lock: Path, home: Path, component: str) -> tuple[list[str], list[str]]:
     raise ConfigError(
         f"process {pid} has not answered in {WAIT_SECONDS:.0f} s; it reads the file as soon as it can",
         hint=f"hearth {component} status",
-        code="WORKER_SILENT",
+        code="WORKER_SILENT" if component == "worker" else "KEEPER_SILENT",
         retryable=True,
         component=component,
     )

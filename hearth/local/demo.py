@@ -298,7 +298,7 @@ def _watch(stage: DemoStage) -> None:
 def _read_events(stage: DemoStage) -> None:
     """Print the registry's events since the last look, and note who runs what."""
     from hearth.client.views import event_facts
-    from hearth.market.events import JobPosted, NodeUnitEvent, Reclaimed, Started, UnitEvent, decode_all
+    from hearth.market.events import JobPosted, NodeUnitEvent, Reclaimed, Started, UnitEvent
 
     client = stage.client
     market = client.session.market
@@ -308,7 +308,7 @@ def _read_events(stage: DemoStage) -> None:
     logs = market.port.logs([client.session.network.jobs], from_block=stage.seen + 1, to_block=head)
     stage.seen = head
     used: dict[bytes, Event] = {}
-    for event in decode_all(logs):
+    for event in market.events_in(logs):
         used.setdefault(event.log.tx_hash, event)
         if isinstance(event, JobPosted):
             stage.names["0x" + event.job_id.hex()] = _job_name(stage, event)

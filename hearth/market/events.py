@@ -1,13 +1,13 @@
-"""The events of the contracts: log to frozen value, and the fast path from log to a unit's new word.
+"""The events of the contracts: log to frozen value.
 
 Layouts come from the committed ABIs at first use and must match the classes below, name by name. Every JobRegistry
-event after JobPosted carries the unit's new word, so a reader needs nothing else: `unit_change` reads just that, at a
-fixed offset. Addresses are in lower case. Source: contracts/interfaces/*.vyi.
+event after JobPosted carries the unit's new word, so a reader needs nothing else. Addresses are in lower case. Source:
+contracts/interfaces/*.vyi.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -16,11 +16,18 @@ from hearth.base.errors import ChainError, HearthError
 from hearth.chain.port import Log
 from hearth.market.abi import codec, signature_of, type_of
 from hearth.market.contracts import CONTRACTS
-from hearth.protocol.types import JobId, NodeId
+from hearth.protocol import words
+from hearth.protocol.types import SENTINEL, JobId, NodeId, Outcome
 from hearth.protocol.words import TermsWords
 
 TERMS_BYTES: Final = 9 * 32
 """The nine words of the terms, at the start of JobPosted's data."""
+MAX_NODE: Final = 1 << 32
+"""A node's number is below it: it has 32 bits of a unit's word."""
+MAX_UNITS: Final = 1 << 24
+"""A unit's index is below it: their number has 24 bits of the terms."""
+MAX_TIME: Final = 1 << 53
+"""Seconds up to which a time is shown as a number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -448,42 +455,47 @@ def decode(log: Log) -> Event | None:
     return decoder.cls(log, *[read(log) for read in decoder.reads])
 
 
-def decode_all(logs: Iterable[Log]) -> Iterator[Event]:
-    """Decode logs in their order, leaving out what no contract of Hearth emits."""
-    for log in logs:
-        event = decode(log)
-        if event is not None:
-            yield event
-
-
-class UnitChange(NamedTuple):
-    """A unit's new word, as a columnar reader wants it.
-
-    `lease` is the event's index; `node` is 0 where it names none.
-    """
-
-    event: type[Event]
-    job_id: bytes
-    lease: int
-    node: int
-    word: int
-
-
 @lru_cache(maxsize=1)
-def _unit_events() -> dict[bytes, tuple[type[Event], int]]:
-    """Map the first topic of every unit event to its class and its number of topics."""
-    return {t: (d.cls, d.topics) for t, d in _decoders().items() if issubclass(d.cls, UnitEvent)}
+def _emitters() -> dict[type[Event], frozenset[str]]:
+    """Map every event to the contracts that log it."""
+    names: dict[type[Event], set[str]] = {}
+    for name in CONTRACTS:
+        for entry in codec(name).abi:
+            if entry["type"] == "event":
+                names.setdefault(EVENTS[entry["name"]], set()).add(name)
+    return {cls: frozenset(found) for cls, found in names.items()}
 
 
-def unit_change(log: Log) -> UnitChange | None:
-    """Read a unit event's keys and new word without decoding the rest; None for any other log."""
-    known = _unit_events().get(log.topics[0]) if log.topics else None
-    if known is None:
-        return None
-    cls, count = known
-    topics = log.topics
-    if len(topics) != count or len(log.data) < 32:
-        raise _malformed(log)
-    lease = int.from_bytes(topics[2], "big")
-    node = int.from_bytes(topics[3], "big") if count == 4 else 0
-    return UnitChange(cls, topics[1], lease, node, int.from_bytes(log.data[:32], "big"))
+def decode_of(log: Log, contract: str) -> Event:
+    """Decode a log of a contract of Hearth. Raises ChainError or ValueError for one that this contract never writes.
+
+    What the event says can be shown and reckoned with; whether it is true only the contracts' storage says. The id of
+    a posted job is not looked at: `Market` does.
+    """
+    event = decode(log)
+    if event is None or contract not in _emitters()[type(event)]:
+        raise ValueError(f"{contract} writes no such event")
+    if isinstance(event, NodeEvent | NodeUnitEvent) and event.node >= MAX_NODE:
+        raise ValueError(f"there is no node {event.node}")
+    if isinstance(event, UnitEvent):
+        _check_unit(event)
+    elif isinstance(event, JobPosted):
+        words.unpack_terms(event.terms)
+    elif isinstance(event, NodeRegistered | OfferChanged):
+        words.unpack_offer(event.offer)
+    if any(getattr(event, name, 0) > MAX_TIME for name in ("at", "until")):
+        raise ValueError("it names a time beyond reason")
+    return event
+
+
+def _check_unit(event: UnitEvent) -> None:
+    """Refuse an index that no job has, and a word that is none of a unit's, or for index ALL none of an array's."""
+    word: int = event.word  # type: ignore[attr-defined]
+    if event.index == SENTINEL and isinstance(event, Cancelled | Expired):
+        words.unpack_header(word)
+        return
+    if event.index >= MAX_UNITS:
+        raise ValueError(f"no job has a unit {event.index:#x}")
+    unit = words.unpack_unit(word)
+    if isinstance(event, Submitted | Settled) and unit.outcome is Outcome.NONE:
+        raise ValueError("it names a result without an outcome")

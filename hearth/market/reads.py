@@ -15,8 +15,9 @@ from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import BlockRef, Call, ChainPort, Log, Topics
 from hearth.market.abi import codec, no_answer
 from hearth.market.calls import Calls, Upkeep, UpkeepOp, candidate, packed_terms, token_call
-from hearth.market.events import JobPosted, decode, topic_of
+from hearth.market.events import Event, JobPosted, decode, decode_of, topic_of
 from hearth.market.network import Network
+from hearth.market.strays import Strays
 from hearth.protocol import formulas, words
 from hearth.protocol.types import (
     SENTINEL,
@@ -122,6 +123,9 @@ class Market:
         self.port = port
         self.network = network
         self.calls = Calls(network)
+        self.strays = Strays()
+        """Logs that were stepped over, since this reader began."""
+        self._names = {address: name for name, address in network.contracts.items()}
 
     # ---- identity ----
 
@@ -158,37 +162,87 @@ class Market:
         """Return the id that these terms have on this market."""
         return formulas.job_id_of_words(self.network.chain_id, self.network.jobs, packed_terms(terms))
 
+    # ---- logs ----
+
+    def events_in(self, logs: Iterable[Log]) -> Iterator[Event]:
+        """Yield the events of the market's contracts among logs, in their order.
+
+        Logs of others are left out; one under a contract's address that it never writes is stepped over too, and
+        counted in `strays`: no log stops a reader.
+        """
+        for log in logs:
+            event = self._event_in(log)
+            if event is not None:
+                yield event
+
+    def _event_in(self, log: Log) -> Event | None:
+        name = self._names.get(log.address)
+        if name is None:
+            return None
+        try:
+            event = decode_of(log, name)
+            if isinstance(event, JobPosted):
+                self.posted_of(event)
+        except (ChainError, ValueError) as error:
+            self.strays.note(log, str(error))
+            return None
+        return event
+
     # ---- jobs ----
 
     def posted(
         self, *, from_block: int, to_block: int, job_id: JobId | None = None, submitter: str | None = None
     ) -> list[Posted]:
-        """Return the jobs posted in a range, their ids recomputed, oldest first."""
+        """Return the jobs posted in a range, their ids recomputed, oldest first. Of strays see `events_in`."""
         topics: Topics = (topic_of(JobPosted), job_id, None if submitter is None else _topic_address(submitter))
         logs = self.port.logs([self.network.jobs], topics, from_block=from_block, to_block=to_block)
-        return [posted for log in logs if (posted := self.posted_in(log)) is not None]
+        found: dict[JobId, Posted] = {}
+        for event in self.events_in(logs):
+            if isinstance(event, JobPosted):
+                if event.job_id in found:
+                    self.strays.note(event.log, f"job 0x{event.job_id.hex()[:12]} is posted already")
+                else:
+                    found[event.job_id] = self.posted_of(event)
+        return list(found.values())
 
     def posted_in(self, log: Log) -> Posted | None:
         """Return the job that a log posts; None for any other log. Raises ChainError where its id is not its own."""
         event = decode(log)
-        if not isinstance(event, JobPosted):
-            return None
+        return self.posted_of(event) if isinstance(event, JobPosted) else None
+
+    def posted_of(self, event: JobPosted) -> Posted:
+        """Return the job that an event posts. Raises ChainError for terms of another job, ValueError for none."""
         if self.job_id(event.terms) != event.job_id:
             raise ChainError(
                 f"the RPC serves a job 0x{event.job_id.hex()} whose terms have another id",
                 code="RPC_LIES",
                 hint="hearth doctor",
             )
-        return Posted(event.job_id, words.unpack_terms(event.terms), event.terms, event.parents, log)
+        terms = words.unpack_terms(event.terms)
+        if terms.submitter != event.submitter:
+            raise ChainError(
+                f"the RPC serves a job 0x{event.job_id.hex()} under another submitter than its own",
+                code="RPC_LIES",
+                hint="hearth doctor",
+            )
+        return Posted(event.job_id, terms, event.terms, event.parents, event.log)
 
-    def terms_of(self, job_id: JobId, *, from_block: int | None = None, to_block: int | None = None) -> Posted:
-        """Return a job's terms from its log. Raises NotFoundError where it was never posted in the range."""
-        first = self.network.deploy_block if from_block is None else from_block
-        last = self.port.head().number if to_block is None else to_block
-        found = self.posted(from_block=first, to_block=last, job_id=job_id)
-        if not found:
-            raise NotFoundError(f"there is no job 0x{job_id.hex()} on {self.network.name}", hint="hearth jobs --all")
-        return found[0]
+    def terms_of(self, job_id: JobId) -> Posted:
+        """Return a job's terms from its log.
+
+        Raises NotFoundError where it was never posted, ChainError where it was and no log can be had that posts it.
+        """
+        head = self.port.head()
+        found = self.posted(from_block=self.network.deploy_block, to_block=head.number, job_id=job_id)
+        if found:
+            return found[0]
+        if self.job_word(job_id, head.hash):
+            raise ChainError(
+                f"job 0x{job_id.hex()} is on {self.network.name}, and the RPC serves no log that posts it",
+                code="RPC_LIES",
+                hint="hearth doctor",
+            )
+        raise NotFoundError(f"there is no job 0x{job_id.hex()} on {self.network.name}", hint="hearth jobs --all")
 
     def load(self, job_id: JobId, index: int, block: BlockRef = "latest") -> tuple[int, int, int, int]:
         """Return (job word, unit word, auxiliary slot, accused) as stored."""

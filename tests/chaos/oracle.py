@@ -31,7 +31,6 @@ from hearth.market.events import (
     Split,
     Started,
     Submitted,
-    decode_all,
 )
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
@@ -99,7 +98,9 @@ def gather(
     chain, network = market.chain, market.net.network
     head = chain.head()
     contracts = [network.jobs, network.nodes, network.escrow]
-    events = tuple(decode_all(chain.logs(contracts, from_block=network.deploy_block, to_block=head.number)))
+    events = tuple(
+        market.market.events_in(chain.logs(contracts, from_block=network.deploy_block, to_block=head.number))
+    )
     seconds: dict[int, int] = {}
     sent: list[Sent] = []
     for number in range(network.deploy_block, head.number + 1):
@@ -156,6 +157,7 @@ def _books(facts: Facts) -> Iterator[str]:
     """Storage, balances and results are what the events say."""
     yield from facts.verification.get("faults", ())
     yield from facts.verification.get("unread", ())
+    yield from facts.verification.get("strays", {}).get("first", ())
 
 
 def _ends_once(facts: Facts) -> Iterator[str]:

@@ -152,11 +152,10 @@ def swollen(samples: Samples) -> list[str]:
     found = []
     for what, (factor, more) in GROWTH.items():
         values = samples.get(what, [])
-        third = len(values) // 3
         if len(values) < MIN_SAMPLES:
             found.append(f"{what} was sampled {len(values)} times, and {MIN_SAMPLES} are wanted")
             continue
-        before, after = statistics.median(values[third : 2 * third]), statistics.median(values[2 * third :])
+        before, after = figures(values)
         if after > before * factor + more:
             found.append(f"{what} grew from {before:.0f} to {after:.0f}")
     return found
@@ -242,7 +241,7 @@ def end(soak: Soak, name: str, scene: Scene) -> None:
 
 
 def figures(samples: Sequence[float]) -> tuple[float, float]:
-    """Return the medians of the second and the last third."""
+    """Return the medians of the second and the last third, 0 of too few samples for thirds."""
     third = len(samples) // 3
     if not third:
         return 0.0, 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import worker.settings
 from hearth.base.errors import ConfigError
 from hearth.config import sections
 from hearth.config.sections import Section
+from hearth.daemon import reload
 from hearth.daemon.reload import STILL_SECONDS, Reloader, is_live, keys_of, merged
 
 
@@ -166,3 +168,18 @@ def test_merged__section_that_may_be_left_out__stays_as_it_was() -> None:
 
     found = merged(May(account=Inner(fixed=1)), May(rpc=2), frozenset({"rpc"}))
     assert found == May(account=Inner(fixed=1), rpc=2) and "account.fixed" in keys_of(found)
+
+
+@pytest.mark.parametrize(("component", "code"), [("worker", "WORKER_SILENT"), ("keeper", "KEEPER_SILENT")])
+def test_ask__program_does_not_answer__is_named_as_what_it_is(
+    component: str, code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reload, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(reload, "holder", lambda lock: os.getpid())
+    told: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: told.append((pid, number)))
+    with pytest.raises(ConfigError) as caught:
+        reload.ask(tmp_path / "lock", tmp_path, component)
+    assert told == [(os.getpid(), signal.SIGHUP)]
+    assert (caught.value.code, caught.value.component) == (code, component)
+    assert caught.value.hint == f"hearth {component} status"

@@ -29,7 +29,7 @@ from hearth.local.devnet import free_port
 from hearth.local.market import LocalMarket
 from hearth.market.calls import Upkeep, UpkeepOp
 from hearth.market.deployment import read_back
-from hearth.market.events import JobPosted, NodeRegistered, Settled, Withdrawn, decode_all, topic_of, unit_change
+from hearth.market.events import JobPosted, NodeRegistered, NodeUnitEvent, Settled, Withdrawn, topic_of
 from hearth.market.network import load_network
 from hearth.market.reads import Market
 from hearth.protocol import formulas
@@ -107,7 +107,7 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
         calls.register(operator, OFFER, b"\x55" * 32, stake),
         "register",
     )
-    (registered,) = [e for e in decode_all(outcome.logs) if isinstance(e, NodeRegistered)]
+    (registered,) = [e for e in stage.market.events_in(outcome.logs) if isinstance(e, NodeRegistered)]
     node = registered.node
     assert (registered.owner, registered.operator, registered.stake) == (owner, operator, stake)
     stage.sender(3).send(calls.beat(node), key="beat/1")
@@ -144,7 +144,7 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     due = market.check_upkeep([Upkeep(UpkeepOp.SETTLE, pack_terms(terms), 0), Upkeep(UpkeepOp.LIVENESS, None, 1, 1)])
     assert due[0] == Upkeep(UpkeepOp.SETTLE, pack_terms(terms), 0)
     settled = stage.sender(4).send(calls.perform_upkeep(due[:1]), key="upkeep")
-    (event,) = [e for e in decode_all(settled.logs) if isinstance(e, Settled)]
+    (event,) = [e for e in market.events_in(settled.logs) if isinstance(e, Settled)]
     assert (event.job_id, event.index, event.node) == (job, 0, node)
     expected = formulas.pay_at_settle(terms, replace(market.unit(job).unit, started=0, mark=60))
     assert event.pay == expected and event.fee == formulas.fee_of(expected, market.policy())
@@ -159,13 +159,13 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     before = market.asset_balance("0x" + "12" * 20)
     withdrawn = stage.sender(2).send(calls.withdraw("0x" + "12" * 20, credits[owner]), key="withdraw")
     assert market.asset_balance("0x" + "12" * 20) == before + credits[owner] and market.credit(owner) == 0
-    assert [e.amount for e in decode_all(withdrawn.logs) if isinstance(e, Withdrawn)] == [credits[owner]]
+    assert [e.amount for e in market.events_in(withdrawn.logs) if isinstance(e, Withdrawn)] == [credits[owner]]
 
     # A reader that starts from nothing sees the same end, by the events alone.
     cursor = Cursor(chain, list(market.network.contracts.values()), market.network.deploy_block)
     tick = cursor.read()
-    rows = [row for log in tick.logs if (row := unit_change(log)) is not None]
-    assert [row.event.__name__ for row in rows] == ["Started", "Submitted", "Settled"]
+    rows = [event for event in market.events_in(tick.logs) if isinstance(event, NodeUnitEvent)]
+    assert [type(row).__name__ for row in rows] == ["Started", "Submitted", "Settled"]
     assert rows[-1].word == market.job_word(job)
     cursor.close()
 

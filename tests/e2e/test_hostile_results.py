@@ -18,7 +18,7 @@ import pytest
 from hearth.chain.port import Call
 from hearth.client import results
 from hearth.local import devnet
-from hearth.market.events import NodeRegistered, decode_all
+from hearth.market.events import NodeRegistered
 from hearth.market.reads import Market
 from hearth.protocol.types import SENTINEL, Billing, Needs, Offer, Outcome, Runtime, Terms, TermsFlag
 from hearth.spec import Blob, needs_of, spec_digest
@@ -118,7 +118,7 @@ class Cheat:
         operator, stake = devnet.account(3).address, 20 * ETH
         offer = Offer(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1, slots=32, ask=10**9 * 10**6)
         done = place.sender(2).send(self.calls.register(operator, offer, bytes(32), stake), key="register")
-        (self.node,) = [e.node for e in decode_all(done.logs) if isinstance(e, NodeRegistered)]
+        (self.node,) = [e.node for e in place.market.events_in(done.logs) if isinstance(e, NodeRegistered)]
         self.store = FolderStore(place.home / "store")
 
     def post(self, units: int) -> tuple[str, Terms]:

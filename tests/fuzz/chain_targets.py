@@ -211,16 +211,10 @@ def _decode_log(data: bytes) -> tuple[Log, events.Event | None]:
 
 
 def _check_log(data: bytes, found: tuple[Log, events.Event | None]) -> None:
-    """What eth_abi reads of a log is what we read, and the fast path reads the same word."""
+    """What eth_abi reads of a log is what we read."""
     log, event = found
     if event is None:
         return
-    change = events.unit_change(log)
-    if change is not None:
-        same("events", change.job_id, getattr(event, "job_id", None))
-        same("events", change.lease, getattr(event, "index", None))
-        same("events", change.node, getattr(event, "node", 0))
-        same("events", change.word, getattr(event, "word", None))
     (entry,) = [one for one in _EVENTS if one["name"] == type(event).__name__][:1]
     indexed = [p for p in entry["inputs"] if p["indexed"]]
     plain = [p for p in entry["inputs"] if not p["indexed"]]
@@ -240,10 +234,11 @@ def _posted(data: bytes) -> Any:
     event = events.decode(log)
     if not isinstance(event, events.JobPosted):
         return None
-    # With the id that its terms have: anyone may post any terms.
+    # With the id and the submitter that its terms have: anyone may post any terms.
+    submitter = words.unpack(words.SUBMITTER, event.terms[0])["account"]
     own = Log(
         log.address,
-        (log.topics[0], MARKET.job_id(event.terms), *log.topics[2:]),
+        (log.topics[0], MARKET.job_id(event.terms), submitter.to_bytes(32, "big")),
         log.data,
         1,
         log.block_hash,

@@ -261,7 +261,7 @@ class _Answer(SimpleNamespace):
         return list(self.data.splitlines())
 
 
-_DISK: Final = docker_images.Disk("/nowhere")
+_DISK: Final = docker_images.EngineDisk("/nowhere")
 _RULES: Final = docker_images.ImageRules()
 PULLED: Final = "pulled"
 FIT: Final = "fit"

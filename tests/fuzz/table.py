@@ -12,6 +12,7 @@ from tests.fuzz.targets import TARGETS
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "ASSURANCE.md"
+Row = dict[str, Any]
 _MARKS: Final = ("<!-- fuzz -->\n", "<!-- /fuzz -->\n")
 
 
@@ -22,7 +23,21 @@ def lines_reached(target: Target) -> tuple[int, int]:
     return len(found), len(lines.of_functions({code for code, _ in found}))
 
 
-def rows(record: Mapping[str, Any]) -> list[str]:
+def line(name: str, row: Row | None, reached: str) -> str:
+    """Return a parser's line; `reached` is its cell on lines, which is counted anew and not in the record."""
+    target = TARGETS[name]
+    if row is None:
+        return f"| `{name}` | {target.what} | none | | | | | | | |"
+    share, taken = (
+        100 * row[key] / most for key, most in (("executions", AIMS[target.kind]), ("taken", row["executions"]))
+    )
+    return (
+        f"| `{name}` | {target.what} | {row['executions']:,} | {share:.0f} % | {taken:.0f} % | {row['seconds']:,} "
+        f"| {row['edges']} | {reached} | {row['findings']} | {row['seed']} |"
+    )
+
+
+def rows(record: Mapping[str, Row]) -> list[str]:
     """Return the table's lines."""
     found = [
         "| Parser | A stranger sends | Executions | of the aim | taken | Seconds | Edges | Lines | Findings | Seed |",
@@ -30,21 +45,11 @@ def rows(record: Mapping[str, Any]) -> list[str]:
     ]
     for name, target in TARGETS.items():
         row = record.get(name)
-        if row is None:
-            found.append(f"| `{name}` | {target.what} | none | | | | | | | |")
-            continue
-        reached, every = lines_reached(target)
-        share, taken = (
-            100 * row[key] / most for key, most in (("executions", AIMS[target.kind]), ("taken", row["executions"]))
-        )
-        found.append(
-            f"| `{name}` | {target.what} | {row['executions']:,} | {share:.0f} % | {taken:.0f} % | {row['seconds']:,} "
-            f"| {row['edges']} | {reached} of {every} | {row['findings']} | {row['seed']} |"
-        )
+        found.append(line(name, row, "" if row is None else "{} of {}".format(*lines_reached(target))))
     return found
 
 
-def write(record: Mapping[str, Any]) -> None:
+def write(record: Mapping[str, Row]) -> None:
     """Put the table between its marks."""
     text = PAGE.read_text(encoding="utf-8")
     head, _, rest = text.partition(_MARKS[0])

@@ -1,8 +1,7 @@
-"""Every event of the four contracts, decoded by its class and by the fast path; eth_abi is the oracle."""
+"""Every event of the four contracts, decoded by its class; eth_abi is the oracle."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import fields
 from typing import Any
 
@@ -15,8 +14,14 @@ from hearth.chain.port import Log
 from hearth.market import events
 from hearth.market.abi import Codec, codec, signature_of, type_of
 from hearth.market.contracts import CONTRACTS
+from hearth.protocol import words
+from hearth.protocol.types import SENTINEL, Header, NodeId, Offer, Outcome, State, Unit
+from tests.kit import build
 
 ADDRESS = "0x" + "ab" * 20
+RUNNING = words.pack_unit(Unit(state=State.RUNNING, node=NodeId(3), rate=5, started=10, mark=20))
+DONE = words.pack_unit(Unit(state=State.SUBMITTED, outcome=Outcome.OK, node=NodeId(3), rate=5, started=10, mark=20))
+HEADER = words.pack_header(Header(closed=True, touched=2, opened=99))
 
 
 def every_event() -> list[tuple[str, dict[str, Any]]]:
@@ -99,53 +104,74 @@ def test_decoder_of__an_event_that_differs_from_its_class__is_refused() -> None:
         events._decoder_of({**entry, "name": "Unheard"})
 
 
-def test_unit_row__every_unit_event__equals_the_decoded_one() -> None:
-    seen = 0
-    for _, entry in every_event():
-        log = make_log(entry, {p["name"]: sample(type_of(p), i) for i, p in enumerate(entry["inputs"])})
-        row, event = events.unit_change(log), events.decode(log)
-        if isinstance(event, events.UnitEvent):
-            seen += 1
-            assert row is not None
-            assert (row.event, row.job_id, row.lease) == (type(event), event.job_id, event.index)
-            assert row.node == getattr(event, "node", 0) and row.word == getattr(event, "word")  # noqa: B009
-        else:
-            assert row is None
-    assert seen == 10
+# ---- what a contract writes ----
+
+OWN: dict[str, str] = {name: contract for contract, entry in every_event() for name in [entry["name"]]}
+"""A contract that logs each event."""
 
 
-def test_unit_row__a_cut_log__is_refused() -> None:
-    entry = next(e for _, e in every_event() if e["name"] == "Closing")
-    log = make_log(entry, {p["name"]: sample(type_of(p), i) for i, p in enumerate(entry["inputs"])})
-    with pytest.raises(ChainError):
-        events.unit_change(log._replace(data=b""))
-    with pytest.raises(ChainError):
-        events.unit_change(log._replace(topics=log.topics[:3]))
+def own_log(name: str, **changed: Any) -> Log:
+    """Return a log of an event with values that its contract could write, but for those `changed`."""
+    entry = next(e for _, e in every_event() if e["name"] == name)
+    values: dict[str, Any] = {p["name"]: sample(type_of(p), i) for i, p in enumerate(entry["inputs"])}
+    word = DONE if name in ("Submitted", "Settled") else RUNNING
+    plain: dict[str, Any] = {
+        "node": 3,
+        "index": 1,
+        "at": 9,
+        "until": 9,
+        "word": word,
+        "offer": words.pack_offer(Offer(slots=2)),
+    }
+    plain |= {"terms": words.pack_terms(build.terms())}
+    return make_log(entry, {name: changed.get(name, plain.get(name, value)) for name, value in values.items()})
 
 
-def test_unit_row__against_eth_abi__is_many_times_faster() -> None:
-    """Compare with the generic decoder in the same run: the machine's speed cancels out."""
-    from eth_abi.abi import decode
+@pytest.mark.parametrize("name", events.EVENTS)
+def test_decode_of__event_of_its_contract__is_the_decoded_one(name: str) -> None:
+    log = own_log(name)
+    assert events.decode_of(log, OWN[name]) == events.decode(log)
 
-    entry = next(e for _, e in every_event() if e["name"] == "Settled")
-    log = make_log(entry, {p["name"]: sample(type_of(p), i) for i, p in enumerate(entry["inputs"])})
-    kinds = [type_of(p) for p in entry["inputs"]]
 
-    def fast() -> None:
-        for _ in range(2_000):
-            events.unit_change(log)
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("Started", {"word": HEADER}),
+        ("Started", {"word": 2**256 - 1}),
+        ("Started", {"index": SENTINEL, "word": HEADER}),
+        ("Started", {"index": events.MAX_UNITS}),
+        ("Started", {"node": events.MAX_NODE}),
+        ("Submitted", {"word": RUNNING}),
+        ("Settled", {"word": RUNNING}),
+        ("Cancelled", {"index": SENTINEL}),
+        ("Cancelled", {"word": HEADER}),
+        ("JobPosted", {"terms": (2**256 - 1, bytes(32), *[2**256 - 1] * 6, bytes(32))}),
+        ("NodeRegistered", {"offer": 2**256 - 1}),
+        ("OfferChanged", {"offer": 2**256 - 1}),
+        ("OfferChanged", {"node": events.MAX_NODE}),
+        ("ExitStarted", {"at": events.MAX_TIME + 1}),
+        ("Paused", {"until": events.MAX_TIME + 1}),
+    ],
+)
+def test_decode_of__what_no_contract_writes__is_refused(name: str, changed: dict[str, Any]) -> None:
+    log = own_log(name, **changed)
+    assert events.decode(log) is not None, "each of these was taken for an event"
+    with pytest.raises(ValueError):
+        events.decode_of(log, OWN[name])
 
-    def slow() -> None:
-        for _ in range(2_000):
-            decode(kinds, b"".join(log.topics[1:]) + log.data)
 
-    def took(work: Any) -> float:
-        start = time.perf_counter()
-        work()
-        return time.perf_counter() - start
+def test_decode_of__all_units_of_an_array__takes_its_header() -> None:
+    log = own_log("Cancelled", index=SENTINEL, word=HEADER)
+    assert isinstance(events.decode_of(log, "JobRegistry"), events.Cancelled)
 
-    fast()
-    assert min(took(fast) for _ in range(3)) * 5 < min(took(slow) for _ in range(3))
+
+def test_decode_of__event_of_another_contract_or_of_none__is_refused() -> None:
+    with pytest.raises(ValueError, match="Escrow writes no such event"):
+        events.decode_of(own_log("Started"), "Escrow")
+    with pytest.raises(ValueError, match="JobRegistry writes no such event"):
+        events.decode_of(own_log("Started")._replace(topics=()), "JobRegistry")
+    for contract in ("JobRegistry", "NodeRegistry"):
+        assert isinstance(events.decode_of(own_log("Paused"), contract), events.Paused)
 
 
 def test_codec__named_and_positional_arguments__encode_the_same() -> None:

@@ -16,6 +16,7 @@ from hearth.market.calls import Calls, Upkeep, UpkeepOp, transfer
 from hearth.market.contracts import CONTRACTS
 from hearth.market.profiles import DEVNET
 from hearth.market.reads import PAGE, Market
+from hearth.market.strays import NAMED
 from hearth.protocol import formulas, words
 from hearth.protocol.types import (
     SENTINEL,
@@ -35,6 +36,7 @@ from hearth.protocol.types import (
 from hearth.protocol.units import Asset
 from tests.kit import build
 from tests.kit.build import NATIVE, TOKEN
+from tests.kit.fake_chain import Event
 from tests.kit.scripted import ScriptedMarket
 
 SUBMITTER = "0x" + "5b" * 20
@@ -72,17 +74,75 @@ def test_terms_of__a_posted_job__is_the_terms(rig: Rig) -> None:
     assert [p.terms for p in rig.market.posted(from_block=0, to_block=head, submitter=SUBMITTER)] == [TERMS]
 
 
-def test_terms_of__a_log_that_lies_about_its_id__is_refused(rig: Rig) -> None:
+def test_terms_of__only_a_log_that_lies_about_its_id__is_the_providers_fault(rig: Rig) -> None:
     job = rig.market.job_id(TERMS)
     rig.chain.mine([rig.posted(replace(TERMS, ceiling=TERMS.ceiling + 1), job)])
+    rig.store(words.pack_unit(Unit(state=State.OPEN)))
     with pytest.raises(ChainError) as caught:
         rig.market.terms_of(job)
     assert caught.value.code == "RPC_LIES"
 
 
 def test_terms_of__never_posted__is_not_found(rig: Rig) -> None:
+    rig.store(0)
     with pytest.raises(NotFoundError):
         rig.market.terms_of(JOB)
+
+
+# ---- strays ----
+
+
+def strays_of(rig: Rig) -> list[Event]:
+    """Return logs of posts that no registry writes, of a posted job and of others."""
+    job = rig.market.job_id(TERMS)
+    good = rig.posted(TERMS)
+    other = replace(TERMS, salt=8)
+    beyond = (*words.pack_terms(other)[:2], SENTINEL, *words.pack_terms(other)[3:])
+    return [
+        rig.posted(replace(TERMS, ceiling=TERMS.ceiling + 1), job),
+        good._replace(data=good.data[:-65]),
+        good._replace(data=b""),
+        good._replace(topics=(*good.topics[:2], bytes(12) + bytes(20))),
+        rig.posted(other)._replace(data=encode([formulas.TERMS_TYPE, "bytes32[]"], [beyond, []])),
+    ]
+
+
+def test_posted__strays_among_the_logs__are_counted_named_and_stepped_over(rig: Rig) -> None:
+    """No log stops a client."""
+    bad, twice = strays_of(rig), rig.posted(TERMS)
+    rig.chain.mine([*bad, rig.posted(TERMS), rig.posted(replace(TERMS, salt=9)), twice])
+    head = rig.chain.head().number
+    for _ in range(2):
+        assert [one.terms.salt for one in rig.market.posted(from_block=0, to_block=head)] == [7, 9]
+        assert len(rig.market.strays) == len(bad) + 1, "each is counted once, however often it is read"
+    assert rig.market.terms_of(rig.market.job_id(TERMS)).terms == TERMS
+    assert len(rig.market.strays.first) == NAMED
+    assert rig.market.strays.first[0].startswith(f"log 0 of block {head}: ")
+    said = rig.market.strays.in_words()
+    assert said.startswith(f"{len(bad) + 1} logs under the market's addresses are none that its contracts write")
+
+
+def test_posted__log_that_names_another_submitter_than_its_terms__is_not_listed_as_his(rig: Rig) -> None:
+    other = "0x" + "99" * 20
+    mine = rig.posted(TERMS)
+    rig.chain.mine([mine._replace(topics=(*mine.topics[:2], bytes(12) + bytes.fromhex(other[2:])))])
+    assert rig.market.posted(from_block=0, to_block=rig.chain.head().number, submitter=other) == []
+    assert "under another submitter than its own" in rig.market.strays.in_words()
+
+
+def test_posted__nothing_wrong__has_no_strays(rig: Rig) -> None:
+    rig.chain.mine([rig.posted(TERMS)])
+    assert len(rig.market.posted(from_block=0, to_block=rig.chain.head().number)) == 1
+    assert not rig.market.strays and rig.market.strays.in_words() == ""
+
+
+def test_events_in__logs_of_a_strangers_contract__are_left_out_and_no_strays(rig: Rig) -> None:
+    """Whoever settles by a contract of his own writes what he likes into the same receipt."""
+    mine = rig.posted(TERMS)
+    rig.chain.mine([mine._replace(address="0x" + "77" * 20, data=b""), mine])
+    logs = rig.chain.logs([], from_block=0, to_block=rig.chain.head().number)
+    assert [event.log.address for event in rig.market.events_in(logs)] == [rig.network.jobs]
+    assert not rig.market.strays
 
 
 # ---- units ----

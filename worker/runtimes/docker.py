@@ -40,7 +40,6 @@ from worker.runtimes.base import (
 )
 from worker.runtimes.docker_engine import (
     CDI_ENGINE_MAJOR,
-    NO_GPU_IN_GVISOR,
     engine_major,
     engine_name,
     judge_engine,
@@ -52,7 +51,7 @@ from worker.runtimes.docker_files import lend_output, share_inputs
 from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, look_at_disk, no_volume
 from worker.runtimes.docker_janitor import Unreclaimed, look_at_janitor, reclaim, starts_ours
 from worker.runtimes.docker_request import JANITOR_LABEL, LABEL, ImageFacts, container_config, parse_image
-from worker.runtimes.profiles import is_gvisor
+from worker.runtimes.profiles import NO_GPU_IN_GVISOR, is_gvisor
 
 log = structlog.get_logger("worker.docker")
 

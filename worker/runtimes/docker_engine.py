@@ -10,7 +10,6 @@ from worker.runtimes.base import Check, Level
 from worker.runtimes.profiles import GVISOR, is_gvisor
 
 CDI_ENGINE_MAJOR = 25
-NO_GPU_IN_GVISOR = "no GPU is given to a container in gVisor"
 
 
 def engine_major(version: Mapping[str, Any]) -> int:

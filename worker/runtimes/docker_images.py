@@ -122,7 +122,7 @@ class Images:
         refused = self._refuse_address(reference)
         if refused is not None:
             return refused
-        disk = Disk(str(api.info().get("DockerRootDir", "")))
+        disk = EngineDisk(str(api.info().get("DockerRootDir", "")))
         self._make_room(api, lambda: not disk.below(self._rules.reserve_bytes))
         if disk.below(self._rules.reserve_bytes):
             return RunResult(RunStatus.BROKEN, "less of the engine's disk is free than storage.reserve: no image fits")
@@ -231,7 +231,7 @@ class Images:
             replace_text(self._rules.ledger, json.dumps({"version": 1, "images": images}))
 
 
-class Disk:
+class EngineDisk:
     """The file system below an engine's folder, where it is this machine's and can be seen."""
 
     def __init__(self, folder: str) -> None:
@@ -260,7 +260,7 @@ class Disk:
 class Pull:
     """One pull, read by a thread of its own so that a silent engine holds up nobody."""
 
-    def __init__(self, api: Any, name: str, digest: str, rules: ImageRules, disk: Disk) -> None:
+    def __init__(self, api: Any, name: str, digest: str, rules: ImageRules, disk: EngineDisk) -> None:
         self._api = api
         self._name = name
         self._digest = digest
@@ -432,7 +432,7 @@ def _without_names(reference: str, said: str) -> str:
 def look_at_disk(info: Mapping[str, Any]) -> Check:
     """Check that the disk can be watched that an engine unpacks images on, from its `info`."""
     folder = str(info.get("DockerRootDir", ""))
-    free = Disk(folder).free()
+    free = EngineDisk(folder).free()
     if free is None:
         text = f"{folder or 'its folder'} cannot be seen from here: a pull is bounded by what the engine reports of it"
         return Check("image disk", Level.WARN, text, "let the worker's user enter the folders above it: chmod o+x")

@@ -15,6 +15,7 @@ from worker.runtimes.base import Check, Level
 
 GVISOR: Final = "runsc"
 """The name of gVisor's program; a runtime registered as this, or as this and more after a hyphen, is taken for it."""
+NO_GPU_IN_GVISOR: Final = "no GPU is given to a container in gVisor"
 
 
 SELFTEST: Final = "selftest"

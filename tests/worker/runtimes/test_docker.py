@@ -40,7 +40,7 @@ from tests.worker.runtimes.engines import (
     runtime_of,
 )
 from worker.runtimes import docker as subject
-from worker.runtimes import docker_engine, docker_images, docker_request
+from worker.runtimes import docker_engine, docker_images, docker_request, profiles
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, SandboxLimits
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -667,7 +667,7 @@ def test_run__gpu_on_an_engine_without_cdi__refused_with_its_version(bench: Benc
         pytest.skip("this engine takes CDI requests; the refusal is tested with recorded versions")
     result = bench.run("true", gpus=("GPU-6f0e8f2c-1111-2222-3333-444455556666",))
     assert result.status is RunStatus.BROKEN
-    assert (docker_engine.NO_GPU_IN_GVISOR if IN_GVISOR else version["Version"]) in result.detail
+    assert (profiles.NO_GPU_IN_GVISOR if IN_GVISOR else version["Version"]) in result.detail
 
 
 def test_capabilities__this_engine__a_row_per_flag(runtime: subject.DockerRuntime) -> None:

@@ -12,7 +12,7 @@ import docker
 import pytest
 
 from worker.runtimes.base import RunResult, RunStatus
-from worker.runtimes.docker_images import Disk, ImageRules, Pull
+from worker.runtimes.docker_images import EngineDisk, ImageRules, Pull
 
 pytestmark = [pytest.mark.net, pytest.mark.timeout(60)]
 
@@ -43,7 +43,7 @@ def engine() -> Iterator[Any]:
 
 def pulled(api: Any, report: bytes, monkeypatch: pytest.MonkeyPatch) -> RunResult | None:
     monkeypatch.setattr(_Engine, "report", report)
-    pull = Pull(api, "docker.io/a", "sha256:" + "0" * 64, ImageRules(), Disk("/nowhere"))
+    pull = Pull(api, "docker.io/a", "sha256:" + "0" * 64, ImageRules(), EngineDisk("/nowhere"))
     return pull.to_end(time.monotonic() + 30, threading.Event())
 
 
