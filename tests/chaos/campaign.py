@@ -75,7 +75,8 @@ class Book:
 def kill_campaign(book: Book, home: Path, options: argparse.Namespace) -> list[str]:
     """Kill workers, keepers and submitters at every named point, `--rounds` times each."""
     wrong: list[str] = []
-    plan = kills.Plan(options.runtimes.split(","), options.rounds, options.lanes, options.seed)
+    points = options.keeper_points.split(",")
+    plan = kills.Plan(options.runtimes.split(","), options.rounds, options.lanes, options.seed, points)
     for run in options.of.split(","):
         with chaos_market(home / run) as market:
             result = Result(on_kill=book.kill)
@@ -283,6 +284,7 @@ def _options(argv: Sequence[str] | None) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", required=True)
     kill = commands.add_parser("kill", help="kill -9 at every named point")
     kill.add_argument("--rounds", type=int, default=1, help="kills for each point and runtime")
+    kill.add_argument("--keeper-points", default=",".join(kills.KEEPER_POINTS), help="where keepers are killed")
     kill.add_argument("--lanes", type=int, default=2, help="workers of each runtime at the same time")
     kill.add_argument("--runtimes", default="wasm,docker")
     kill.add_argument("--of", default="worker,keeper,submitter")
