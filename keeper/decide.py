@@ -96,12 +96,13 @@ class _Decision:
             for row in job.units:
                 self.take_stock(job, row)
         yield from self.rests()
+        # Before any lease is taken back: the silence of a node that runs nothing any more pays nothing.
+        yield from self.liveness()
         for job in jobs:
             for row in sorted(job.units, key=lambda row: row.index):
                 yield from self.unit(job, row)
             yield from self.rest(job)
         yield from self.settlements()
-        yield from self.liveness()
 
     # ---- units ----
 
@@ -143,6 +144,8 @@ class _Decision:
             return waits
         index, unit = (ALL, None) if row is None else (row.index, row.unit)
         reward = formulas.expire_reward(job.terms, unit, self.now - since)
+        if not reward:
+            return Skip(name, "its end pays nobody: its submitter cancels it")
         return self.worth(name, reward, EXPIRE_GAS) or Expire(job.id, index, reward=reward, gas=EXPIRE_GAS)
 
     def running(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
@@ -380,6 +383,8 @@ class _Decision:
             fee = formulas.liveness_fee(node, paid)
             if waits:
                 yield waits
+            elif not fee:
+                yield Skip(name, "silent, and recording it pays nothing")
             elif self.config.is_worth(fee, LIVENESS_ITEM_GAS, price):
                 batch.append((fee, number))
             else:

@@ -63,7 +63,7 @@ from worker.settings import (
 from worker.shell import Told, Worker
 from worker.status import read_status
 from worker.volumes import mounted, size_of, volumes_of
-from worker.watch import NEW_OPERATOR, find_node
+from worker.watch import NEW_OPERATOR, find_node, refuse_anothers_node
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -230,11 +230,13 @@ def port_of(settings: Settings, network: Network, rpc_timeout: float, on_fault: 
 def node_of(settings: Settings, home: Path, market: Market, operator: str) -> Node:
     """Return the node to work for, as it stands; `home` is the worker's, also in a dry run.
 
-    Raises ConfigError NO_NODE, NOT_OPERATOR, MANY_NODES, HOME_IN_USE.
+    Raises ConfigError NO_NODE, NOT_OPERATOR, NOT_OWNER, MANY_NODES, HOME_IN_USE.
     """
-    node = find_node(market, settings.node, operator, market.port.head().hash)
+    owner = settings.account.payout
+    node = find_node(market, settings.node, operator, owner, market.port.head().hash)
     if node is None:
         refuse_former_key(home, market, operator)
+        refuse_anothers_node(market, operator, owner)
         raise ConfigError(
             f"no node is registered for the key {operator}",
             hint="hearth worker register",

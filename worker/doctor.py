@@ -488,23 +488,20 @@ def look_at_node(settings: Settings, market: Market) -> list[Check]:
     """Check that a node is registered for this key, and what it may do now."""
     from hearth.protocol import formulas
     from worker.build import refuse_anothers_home, refuse_former_key
-    from worker.watch import find_node
+    from worker.watch import find_node, refuse_anothers_node
 
-    address = operator_key(settings).address
+    address, owner = operator_key(settings).address, settings.account.payout
     head = market.port.head()
-    node = find_node(market, settings.node, address, head.hash)
+    node = find_node(market, settings.node, address, owner, head.hash)
     if node is None:
         refuse_former_key(settings.home, market, address)
+        refuse_anothers_node(market, address, owner)
         refuse_anothers_home(settings.home, market, address)
         return [Check("node", Level.WARN, f"no node is registered for {address}", "hearth worker register")]
     refuse_anothers_home(settings.home, market, address)
     parameters = market.network.node_parameters
     status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
     rows = []
-    if node.owner != settings.account.payout:
-        rows.append(
-            Check("node owner", Level.WARN, f"{node.owner} is paid, not account.payout", "set account.payout to it")
-        )
     asset = asset_of(market.network)
     short = [one for one in waits_of(node, head.timestamp, parameters, asset) if one["reason"] == "stake"]
     rows += [Check("stake", Level.FAIL, f"{one['text']}, so no work comes", one["next"]) for one in short]

@@ -26,6 +26,7 @@ from worker.settings import Settings, accepting_at
 log = structlog.get_logger("worker")
 
 GAS_NEXT: Final = "raise max_gas_price or gas.max_per_day in worker.toml, then hearth worker reload"
+OWNER_NEXT: Final = "where that owner is yours, set account.payout to it in worker.toml, then hearth worker start"
 STORE_NEXT: Final = "hearth worker doctor; it is tried again by itself"
 
 
@@ -45,20 +46,24 @@ class Holds:
         self.capped = ""
         """What waits for cheaper gas, in words; empty for nothing."""
         self._refused = False
+        self._other_owner = ""
         self._sender = sender
         self._metrics = metrics
         self._clock = clock
         self._wall = wall
 
     def look(
-        self, head: Block, settings: Settings, disk: Disk, *, refusal: str, funds_short: bool, sent: bool
+        self, head: Block, node: Node, settings: Settings, disk: Disk, *, refusal: str, funds_short: bool, sent: bool
     ) -> Reason | None:
         """Return why nothing new is taken now, or None; one that is `sent` for a unit hears no mode.
 
         `refusal` is why the store takes no results, "" where it takes them.
         """
         self._tell_store(refusal)
-        self.now = self._why(head, settings, disk, funds_short=funds_short, sent=sent)
+        if self._tell_owner(node, settings.account.payout):
+            self.now = Reason.OTHER_OWNER
+        else:
+            self.now = self._why(head, settings, disk, funds_short=funds_short, sent=sent)
         return self.now
 
     def _why(self, head: Block, settings: Settings, disk: Disk, *, funds_short: bool, sent: bool) -> Reason | None:
@@ -106,6 +111,17 @@ class Holds:
             told("the disk is full: nothing new is taken" if short else "the disk has room again", disk=disk.in_words())
             self.disk_short = short
         return short
+
+    def _tell_owner(self, node: Node, payout: str) -> bool:
+        """Say whether the node has an owner that this worker was not told of; the log hears of each change."""
+        other = node.owner if node.owner != payout else ""
+        if other != self._other_owner:
+            if other:
+                log.warning("the node has another owner: nothing new is taken", owner=other, next=OWNER_NEXT)
+            else:
+                log.info("the node is account.payout's again")
+            self._other_owner = other
+        return bool(other)
 
     def _tell_store(self, refusal: str) -> None:
         """Keep why the store takes no results; the log hears of each change, and not of a store that has yet to say."""

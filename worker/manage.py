@@ -89,15 +89,18 @@ class Provider:
         from worker.watch import find_node
 
         market = self.session.market
-        return find_node(market, self.settings.node, self.operator, market.port.head().hash)
+        owner = self.settings.account.payout
+        return find_node(market, self.settings.node, self.operator, owner, market.port.head().hash)
 
     def node(self) -> Node:
-        """Return this worker's node as it stands. Raises NotFoundError NO_NODE, ConfigError NOT_OPERATOR."""
+        """Return this worker's node as it stands. Raises NotFoundError NO_NODE, ConfigError NOT_OPERATOR, NOT_OWNER."""
         from worker.build import refuse_former_key
+        from worker.watch import refuse_anothers_node
 
         node = self._find()
         if node is None:
             refuse_former_key(self.settings.home, self.session.market, self.operator)
+            refuse_anothers_node(self.session.market, self.operator, self.settings.account.payout)
             raise NotFoundError(
                 f"no node of {self.session.network.name} is operated by {self.operator}",
                 hint="hearth worker register",
@@ -132,7 +135,7 @@ class Provider:
     # ---- the owner's actions ----
 
     def register(self, *, stake: str | None = None, print_tx: bool = False) -> OwnerAction:
-        """Register this machine with a stake, by default the market's minimum and a tenth of it.
+        """Register this machine with a stake, by default the market's minimum.
 
         Raises ConfigError UNSAFE_ENGINE where it would offer containers in an engine with known holes, HOME_IN_USE
         where the settings name another worker's home, RefusedError, FundsError.
@@ -142,7 +145,8 @@ class Provider:
         from worker.watch import find_node
 
         market, settings = self.session.market, self.settings
-        found = find_node(market, None, self.operator, market.port.head().hash)
+        payout = settings.account.payout
+        found = find_node(market, None, self.operator, payout, market.port.head().hash)
         if found is not None:
             raise RefusedError(
                 f"the key {self.operator} operates node {found.id} already",
@@ -155,10 +159,9 @@ class Provider:
         hold(settings.home).refuse_held()
         refuse_anothers_home(settings.home, market, self.operator)
         offer, manifest = self._offer()
-        payout = settings.account.payout
         report = self._owner.register(self.operator, offer, manifest, payout=payout, stake=stake, print_tx=print_tx)
         if not print_tx and not self.session.dry_run:
-            node = find_node(market, None, self.operator, "latest")
+            node = find_node(market, None, self.operator, payout, "latest")
             report["node"] = None if node is None else node.id
         return report
 

@@ -349,7 +349,7 @@ class Worker:
             executions=self._journal.executions(),
             flights=self._outbox.flights(),
         )
-        hold, lead = self._why_hold(head), self._outbox.lead.seconds
+        hold, lead = self._why_hold(head, snapshot.node), self._outbox.lead.seconds
         config = replace(self.told.config, hold=hold, gas_price=self._gas_price, lead=lead)
         if self.errand is not None:
             config = self.errand.narrow(snapshot, config)
@@ -385,7 +385,7 @@ class Worker:
     def _beat(self, head: Block, node: Node) -> None:
         """Send the beat that is due, where the loop has begun. One that fails is decided again with all the rest."""
         snapshot = Snapshot(head.number, head.timestamp, node, self._watcher.immutables, flights=self._outbox.flights())
-        config = replace(self.told.config, hold=self._why_hold(head))
+        config = replace(self.told.config, hold=self._why_hold(head, node))
         beat = due_beat(snapshot, config, self._clock.now) if self._begun else None
         if beat is not None:
             with suppress(ChainError, StorageError):
@@ -430,11 +430,11 @@ class Worker:
         """Learn what became of transactions; send again what is unknown."""
         self._outbox.reconcile(head, self.told.config.coin_price)
 
-    def _why_hold(self, head: Block) -> Reason | None:
+    def _why_hold(self, head: Block, node: Node) -> Reason | None:
         """Return why nothing new is taken now, or None."""
         told, short, refusal = self.told, self._outbox.funds_short, self._executor.store_refusal()
         sent = self.errand is not None
-        return self._holds.look(head, told.settings, told.disk, refusal=refusal, funds_short=short, sent=sent)
+        return self._holds.look(head, node, told.settings, told.disk, refusal=refusal, funds_short=short, sent=sent)
 
     def _tell_lost(self) -> None:
         """Say in the log what each lease that ran out cost, and how far its attempt had come."""

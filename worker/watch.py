@@ -360,10 +360,11 @@ class Watcher:
         return {row.id: row.gate for row in rows if row.gate is not None and row.gate is not Gate.FITS}
 
 
-def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef) -> Node | None:
-    """Return the node to work for: the wanted one, else the only one that `operator` operates; None for no such node.
+def find_node(market: Market, wanted: int | None, operator: str, owner: str, block: BlockRef) -> Node | None:
+    """Return the node to work for: the wanted one, else the only one of `owner` that `operator` operates; or None.
 
-    Raises ConfigError where the wanted node is another key's, or where the key operates several.
+    Anybody may register a node with anybody's key, or hand one to it: those of other owners are not looked at. Raises
+    ConfigError where the wanted node is another key's (NOT_OPERATOR) or another's (NOT_OWNER), and MANY_NODES.
     """
     if wanted is not None:
         node = market.node(NodeId(wanted), block)
@@ -374,8 +375,10 @@ def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef
                 code="NOT_OPERATOR",
                 component="worker",
             )
+        if node.owner != owner:
+            raise anothers_node(node, owner)
         return node
-    mine = [node for node in market.nodes(block) if node.operator == operator]
+    mine = [node for node in market.nodes(block) if (node.operator, node.owner) == (operator, owner)]
     if len(mine) > 1:
         raise ConfigError(
             f"{operator} operates the nodes {', '.join(str(node.id) for node in mine)}",
@@ -384,3 +387,20 @@ def find_node(market: Market, wanted: int | None, operator: str, block: BlockRef
             component="worker",
         )
     return mine[0] if mine else None
+
+
+def anothers_node(node: Node, owner: str) -> ConfigError:
+    """Return the refusal of a node that this worker's key operates, and that is not its owner's."""
+    return ConfigError(
+        f"node {node.id} belongs to {node.owner}, and account.payout is {owner}: a worker works for no other owner",
+        hint="hearth worker register; where that owner is yours, set account.payout to it in worker.toml",
+        code="NOT_OWNER",
+        component="worker",
+    )
+
+
+def refuse_anothers_node(market: Market, operator: str, owner: str) -> None:
+    """Raise ConfigError NOT_OWNER where a key that has no node of `owner` operates somebody else's."""
+    for node in market.nodes(market.port.head().hash):
+        if node.operator == operator and node.owner != owner:
+            raise anothers_node(node, owner)

@@ -29,6 +29,7 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Reason.GAS_CAPPED: "gas costs more than half of max_gas_price, or this day's budget is spent",
     Reason.DISK_FULL: "less disk is free than storage.reserve",
     Reason.STORE_DOWN: "its store takes no results",
+    Reason.OTHER_OWNER: "its node has another owner than account.payout",
     Reason.NOT_READY: "gas money is short",
     Reason.NODE_STATUS: "it may take nothing",
     Reason.SLOTS_FULL: "every slot is taken",

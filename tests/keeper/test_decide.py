@@ -410,16 +410,21 @@ def test_decide__unit_past_its_lease__reclaims_with_the_growing_reward() -> None
 
 def test_decide__silent_node__reclaims_before_the_lease_ends() -> None:
     running = open_unit(state=State.RUNNING, node=NodeId(1), mark=NOW + 9_000, started=NOW - 2_000)
-    said = actions_of(decide(one_job(running, nodes=(node(1, beat=NOW - 900),)), FREE, NOW))
-    assert {type(one) for one in said} == {Reclaim, CheckLiveness}
-    said = actions_of(decide(one_job(running, nodes=(node(1, beat=NOW - 899),)), FREE, NOW))
+    said = actions_of(decide(one_job(running, nodes=(node(1, beat=NOW - 900, busy=1),)), FREE, NOW))
+    assert [type(one) for one in said] == [CheckLiveness, Reclaim]
+    said = actions_of(decide(one_job(running, nodes=(node(1, beat=NOW - 899, busy=1),)), FREE, NOW))
     assert said == []
 
 
 def test_decide__130_silent_nodes__two_batches() -> None:
-    nodes = tuple(node(i, beat=NOW - 900) for i in range(1, 131))
+    nodes = tuple(node(i, beat=NOW - 900, busy=1) for i in range(1, 131))
     said = decide(case_of(nodes, ()).snapshot, FREE, NOW)
     assert [len(one.nodes) for one in said if isinstance(one, CheckLiveness)] == [128, 2]
+
+
+def test_decide__silent_node_that_runs_nothing__is_left_alone() -> None:
+    said = decide(case_of((node(1, beat=NOW - 900),), ()).snapshot, FREE, NOW)
+    assert actions_of(said) == [] and reason_for(said, node_id(NodeId(1))) == "silent, and recording it pays nothing"
 
 
 def test_decide__70_submitted_units__settle_in_batches_best_paid_first() -> None:
@@ -440,12 +445,17 @@ def test_decide__settlement_below_its_gas__waits_until_the_ramp_pays() -> None:
     assert actions_of(decide(snapshot, config, later))
 
 
-def test_decide__array_past_its_deadline__expires_the_rest_and_each_open_unit() -> None:
-    rows = (open_unit(), replace(open_unit(state=State.RUNNING, mark=NOW + 5, node=NodeId(1)), index=1))
-    snapshot = one_job(*rows, header=Header(touched=2, opened=NOW - 500), units=9, deadline=NOW + 359)
+def test_decide__array_past_its_deadline__expires_the_rest_and_what_had_an_attempt() -> None:
+    """Not what was only touched: its end pays nobody."""
+    rows = (
+        open_unit(attempts=1),
+        replace(open_unit(), index=2),
+        replace(open_unit(state=State.RUNNING, mark=NOW + 5, node=NodeId(1)), index=1),
+    )
+    snapshot = one_job(*rows, header=Header(touched=3, opened=NOW - 500), units=9, deadline=NOW + 359)
     said = [one for one in decide(snapshot, FREE, NOW) if isinstance(one, Expire)]
     assert [one.index for one in said] == [0, ALL]
-    assert [one.reward for one in said] == [0, formulas.expire_reward(job().terms, None, 0)]
+    assert {one.reward for one in said} == {formulas.expire_reward(job().terms, None, 0)}
 
 
 def test_decide__notice_over__closes() -> None:

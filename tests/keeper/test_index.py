@@ -160,7 +160,7 @@ class History:
         self.world.evm.warp(self.draw.choice([1, 5, 13, 61, 400, 901]))
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3, 6])
+@pytest.mark.parametrize("seed", [0, 1, 6, 9])
 def test_index__random_history__follows_the_contracts_and_its_actions_are_taken(seed: int) -> None:
     world = World(LoggingEvm())
     history, follower = History(world, seed), Follower(world, world.keeper)

@@ -150,7 +150,7 @@ def test_cycle__silent_node__is_reclaimed_and_recorded(market: LiveMarket) -> No
     keeper = market.keeper()
     assert outcomes(keeper.cycle()) == []
     market.warp(901)
-    assert outcomes(keeper.cycle()) == [("reclaim", "mined"), ("check_liveness", "mined")]
+    assert outcomes(keeper.cycle()) == [("check_liveness", "mined"), ("reclaim", "mined")]
     market.evm.catch_up()
     assert world.state(terms) == State.OPEN
     assert world.credit(market.address) > 0

@@ -32,7 +32,7 @@ from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, JobPosted, Started
 from hearth.protocol import words
-from hearth.protocol.types import JobId, NodeId, State
+from hearth.protocol.types import JobId, NodeId, Offer, Runtime, State
 from hearth.protocol.units import format_amount
 from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore
@@ -794,6 +794,61 @@ def test_build__key_without_a_node__is_refused(scenario: Scenario) -> None:
     config = scenario.home / "worker.toml"
     config.write_text(f"node = {scenario.node}\n" + config.read_text())
     assert refusal(scenario).code == "NOT_OPERATOR"
+
+
+def strangers_node(exchange: Exchange, operator: str) -> int:
+    """Have the submitter register a node of its own with somebody's key; return its id."""
+    sender, offer = exchange.submitter, Offer(runtimes=Runtime.WASM, cores=1, ram_gib=1, disk_gib=1, slots=1, ask=1)
+    stake = exchange.net.network.node_parameters.minimum_stake
+    sender.send(exchange.market.calls.register(operator, offer, bytes(32), stake), key=f"hijack/{operator}")
+    return max(int(node.id) for node in exchange.market.nodes("latest"))
+
+
+@pytest.mark.e2e
+def test_build__strangers_node_with_this_key__is_not_worked_for(exchange: Exchange, scenario: Scenario) -> None:
+    """What a stranger would gain: a machine that works, beats and pays gas for him, or one that cannot start."""
+    theirs = strangers_node(exchange, scenario.operator)
+    job = scenario.post()
+    with working(scenario):
+        scenario.settled(job)
+    assert exchange.market.node(NodeId(theirs)).state.beat == 0
+    config = scenario.home / "worker.toml"
+    config.write_text(f"node = {theirs}\n" + config.read_text())
+    assert refusal(scenario).code == "NOT_OWNER"
+
+
+@pytest.mark.e2e
+def test_build__key_with_a_strangers_node_alone__is_refused(exchange: Exchange, scenario: Scenario) -> None:
+    shutil.rmtree(scenario.home / "keys")
+    other = keys.create_key(scenario.home / "keys", "operator", PASSWORD, devnet=True)
+    theirs = strangers_node(exchange, other.address)
+    error = refusal(scenario)
+    assert (error.code, error.exit_code) == ("NOT_OWNER", 3)
+    assert error.message.startswith(f"node {theirs} belongs to {exchange.submitter.address}")
+
+
+@pytest.mark.e2e
+def test_run__node_goes_to_another_owner__runs_what_it_holds_takes_nothing_and_falls_silent(
+    exchange: Exchange, scenario: Scenario
+) -> None:
+    """A worker beats and works only for the owner that it was told of."""
+    market, node = exchange.market, scenario.node
+    job = scenario.post()
+    with structlog.testing.capture_logs() as logs, working(scenario):
+        wait(lambda: scenario.state(job) is State.RUNNING, "it works")
+        exchange.owner.send(market.calls.offer_owner(node, exchange.submitter.address), key=f"offer/{node}")
+        exchange.submitter.send(market.calls.accept_owner(node), key=f"accept/{node}")
+        wait(lambda: state_of(scenario).get("hold") == "other_owner", "it takes nothing new")
+        scenario.settled(job)
+        later = scenario.post(by=exchange.owner)
+        beat = market.node(node).state.beat
+        wait(lambda: reasons(scenario, later) == ["other_owner"], "it says why")
+        exchange.chain.rpc("anvil_mine", hex(20))
+        wait(lambda: state_of(scenario).get("block", 0) >= exchange.chain.head().number - 3, "it looks on")
+        assert (scenario.state(later), market.node(node).state.beat) == (State.OPEN, beat)
+    (line,) = [line for line in logs if line["event"].startswith("the node has another owner")]
+    assert line["owner"] == exchange.submitter.address
+    assert refusal(scenario).code == "NOT_OWNER"
 
 
 @pytest.mark.e2e

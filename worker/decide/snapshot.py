@@ -31,6 +31,7 @@ class Reason(StrEnum):
     GAS_CAPPED = "gas_capped"
     DISK_FULL = "disk_full"
     STORE_DOWN = "store_down"
+    OTHER_OWNER = "other_owner"
     NOT_READY = "not_ready"
     NODE_STATUS = "node_status"
     TX_PENDING = "tx_pending"
