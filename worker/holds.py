@@ -60,14 +60,15 @@ class Holds:
         `refusal` is why the store takes no results, "" where it takes them.
         """
         self._tell_store(refusal)
-        if self._tell_owner(node, settings.account.payout):
-            self.now = Reason.OTHER_OWNER
-        else:
-            self.now = self._why(head, settings, disk, funds_short=funds_short, sent=sent)
+        self.now = self._why(head, node, settings, disk, funds_short=funds_short, sent=sent)
         return self.now
 
-    def _why(self, head: Block, settings: Settings, disk: Disk, *, funds_short: bool, sent: bool) -> Reason | None:
+    def _why(
+        self, head: Block, node: Node, settings: Settings, disk: Disk, *, funds_short: bool, sent: bool
+    ) -> Reason | None:
         short, dear = self._tell_disk(disk), self._tell_gas(head)
+        if self._tell_owner(node, settings.account.payout):
+            return Reason.OTHER_OWNER
         mode = read_mode(settings.home)
         if mode != "run" and not sent:
             return Reason.DRAINING if mode == "drain" else Reason.PAUSED
