@@ -132,7 +132,7 @@ class Provider:
     # ---- the owner's actions ----
 
     def register(self, *, stake: str | None = None, print_tx: bool = False) -> OwnerAction:
-        """Register this machine with a stake, by default the market's minimum and a tenth of it.
+        """Register this machine with a stake, by default the market's minimum.
 
         Raises ConfigError UNSAFE_ENGINE where it would offer containers in an engine with known holes, HOME_IN_USE
         where the settings name another worker's home, RefusedError, FundsError.
