@@ -5,12 +5,13 @@ Both stand: a lease that is declined costs its node nothing, and counts as an at
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hearth.protocol import formulas
 from hearth.protocol.types import SENTINEL, State
 from tests.attacks.stages import KINDS, market
-from tests.kit import world as w
 
 UNITS = 12
 WINDOW = 12
@@ -28,7 +29,7 @@ def test_expire__units_claimed_and_given_back_in_the_last_second__earn_no_more_t
     node = world.register(slots=1)
     terms = world.terms(units=UNITS, match_window=window)
     lease = formulas.lease_seconds(terms) + formulas.grace(terms, world.policy)
-    terms = w.replace(terms, deadline=world.evm.now + 2_000 + lease)
+    terms = replace(terms, deadline=world.evm.now + 2_000 + lease)
     world.post(terms)
     due = formulas.expirable_from(terms, world.policy)
     world.evm.at(due - 1)
