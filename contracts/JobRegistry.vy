@@ -607,7 +607,7 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
 def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     """
     @notice End an open unit, or (ALL) an array's untouched ones, that can no longer finish before the deadline.
-    @param payee Who gets the expirer's pay; zero means msg.sender. An array's unit that had no attempt pays none.
+    @param payee Who gets the expirer's pay; zero means msg.sender. A unit of an array pays none.
     """
     due: uint256 = (
         ((terms.limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK)
@@ -633,8 +633,8 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
             self._refuse(NOT_OPEN)
         at = self._event_index(header, index)
         refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
-        # Else a proposal for each of an array's units, just before it expires, would make each of them pay.
-        if header != 0 and (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK == 0:
+        # An array pays once, for its untouched units. Else touching each just before it expires would make each pay.
+        if header != 0:
             reward = 0
         word = self._end(job_id, key, word, header, packing.STATE_EXPIRED)
     refund -= reward

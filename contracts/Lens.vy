@@ -252,14 +252,15 @@ def _read(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
 @internal
 def _due(candidate: ILens.Candidate) -> bool:
     """
-    @return Whether the registry would take the call now.
+    @return Whether the registry would take the call now, and pay for it.
     """
     if candidate.op == LIVENESS:
         ids: DynArray[uint256, MAX_NODES_CHECKED] = self._range(candidate)
         for node: uint256 in ids:
             hot: uint256 = (staticcall NODES.get(node)).hot
             silent: bool = block.timestamp >= (hot & packing.HOT_BEAT_MASK) + DEAD_AFTER
-            if hot != 0 and silent and hot & (packing.HOT_LAPSED | packing.HOT_EXITING) == 0:
+            busy: uint256 = (hot >> packing.HOT_BUSY_SHIFT) & packing.HOT_BUSY_MASK
+            if busy != 0 and silent and hot & (packing.HOT_LAPSED | packing.HOT_EXITING) == 0:
                 return True
         return False
 
@@ -288,7 +289,7 @@ def _due(candidate: ILens.Candidate) -> bool:
                 raw[0] & packing.HEADER_CLOSED == 0
                 and (raw[0] >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK < units
             )
-        return state == packing.STATE_OPEN
+        return state == packing.STATE_OPEN and not header
     return False
 
 

@@ -143,11 +143,8 @@ def reclaim_reward(terms: Terms, slash: int, overdue: int) -> int:
 
 
 def expire_reward(terms: Terms, unit: Unit | None, overdue: int) -> int:
-    """Return the expirer's pay; `unit` is None for an array's untouched ones, which pay once.
-
-    So do those that were touched and had no attempt: they pay nothing of their own.
-    """
-    if unit is not None and terms.leases > 1 and unit.attempts == 0:
+    """Return the expirer's pay; `unit` is None for an array's untouched ones, which pay once for the whole array."""
+    if unit is not None and terms.leases > 1:
         return 0
     return min(terms.keeper_fee, ramp(terms.keeper_fee // 4, overdue))
 

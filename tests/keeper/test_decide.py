@@ -445,8 +445,8 @@ def test_decide__settlement_below_its_gas__waits_until_the_ramp_pays() -> None:
     assert actions_of(decide(snapshot, config, later))
 
 
-def test_decide__array_past_its_deadline__expires_the_rest_and_what_had_an_attempt() -> None:
-    """Not what was only touched: its end pays nobody."""
+def test_decide__array_past_its_deadline__expires_the_rest_and_no_touched_unit() -> None:
+    """The end of one pays nobody."""
     rows = (
         open_unit(attempts=1),
         replace(open_unit(), index=2),
@@ -454,7 +454,7 @@ def test_decide__array_past_its_deadline__expires_the_rest_and_what_had_an_attem
     )
     snapshot = one_job(*rows, header=Header(touched=3, opened=NOW - 500), units=9, deadline=NOW + 359)
     said = [one for one in decide(snapshot, FREE, NOW) if isinstance(one, Expire)]
-    assert [one.index for one in said] == [0, ALL]
+    assert [one.index for one in said] == [ALL]
     assert {one.reward for one in said} == {formulas.expire_reward(job().terms, None, 0)}
 
 

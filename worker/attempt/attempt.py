@@ -91,11 +91,13 @@ class Attempt:
         return kept
 
     def _tell(self, refusal: str) -> None:
-        """Say once why the store takes no result, and each time to what asks whether it does."""
+        """Say once why the store takes no result. Whether it takes others is for a trial to find."""
         if refusal and not self._work.refusal:
             log.warning("the store does not take a result", attempt=str(self._task.key), why=refusal)
+            self._intake.tell(refusal)
+        elif not refusal:
+            self._intake.tell("")
         self._work.refusal = refusal
-        self._intake.tell(refusal)
 
     def _run_unit(self, *, until: float, last: float) -> Kept:
         """Fetch into an empty folder and run, until a time of `time.monotonic`, and judge, until the `last`; nothing is

@@ -179,12 +179,8 @@ class Executor:
         self._intake.wait(RECOVER_SECONDS)
 
     def store_refusal(self) -> str:
-        """Return why the store takes no results now, "" where it takes them.
-
-        A result that is being refused counts before any trial, which is smaller and may find room where that has none.
-        """
-        refused = [work.refusal for work in self.active() if work.refusal]
-        return refused[0] if refused else self._intake.refusal()
+        """Return why the store takes no results now, "" where it takes them."""
+        return self._intake.refusal()
 
     def take_given_back(self) -> dict[JobId, str]:
         """Return the jobs of which a unit was given back since the last call, and why."""

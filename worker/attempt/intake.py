@@ -24,7 +24,7 @@ EVERY_SECONDS: Final = 300.0
 """Between two writes of a store that took the first of them: 1 MiB each, 300 MB a day."""
 AGAIN_SECONDS: Final = 10.0
 """Between two trials of a store that takes nothing."""
-PATIENCE_SECONDS: Final = 20.0
+PATIENCE_SECONDS: Final = 60.0
 """How long a trial may take before the store counts as one that takes nothing."""
 UNASKED: Final = "it has not been asked yet"
 
@@ -75,7 +75,9 @@ class Intake:
         with self._lock:
             self._refusal, self._since = refusal, math.inf
             if self._due < math.inf:
-                self._due = time.monotonic() + (AGAIN_SECONDS if refusal else EVERY_SECONDS)
+                now = time.monotonic()
+                # However many results are refused, none puts off the trial that says whether others are taken.
+                self._due = min(max(self._due, now), now + AGAIN_SECONDS) if refusal else now + EVERY_SECONDS
 
     def _try(self) -> None:
         try:

@@ -159,5 +159,5 @@ def test_expire__open_unit_of_a_closed_array__is_refunded(world: World) -> None:
     world.evm.warp(5_000)
     with credited(world) as got:
         world.expire(terms, 0)
-    assert got == {"keeper": EXPIRE_PAY, "submitter": BUDGET - EXPIRE_PAY}
+    assert got == {"submitter": BUDGET}
     assert world.locked(world.id_of(terms)) == 0

@@ -79,12 +79,15 @@ def test_checkUpkeep__one_lease_by_another_index__is_never_due(world: World) -> 
 def test_checkUpkeep__silent_node__is_due_once_per_lapse(world: World) -> None:
     node = world.register()
     leaving = world.register()
+    for one in (node, leaving):
+        world.claim(world.post(), one)
+    idle = world.register()
     world.nodes.send.exit_start(leaving, sender=world.owner)
     world.register(beat=False)
     wide = candidate(LIVENESS, index=0, count=10)
     for offset in around(world, world.evm.now + DEAD_AFTER):
         assert bool(due(world, wide)) == (offset >= 0)
-        assert due(world, candidate(LIVENESS, index=node + 1, count=5)) == []
+        assert due(world, candidate(LIVENESS, index=node + 1, count=5)) == [], f"node {idle} runs nothing"
         assert due(world, candidate(LIVENESS, index=node, count=0)) == []
         if offset >= 0:
             world.nodes.send.check_liveness([node], world.keeper)
@@ -93,6 +96,7 @@ def test_checkUpkeep__silent_node__is_due_once_per_lapse(world: World) -> None:
 
 def test_checkUpkeep__range_of_nodes__is_128_at_most(world: World) -> None:
     node = world.register()
+    world.claim(world.post(), node)
     world.evm.warp(DEAD_AFTER)
     assert node == 1
     assert due(world, candidate(LIVENESS, index=0, count=1)) == []

@@ -104,7 +104,7 @@ def test_refusal__store_that_hangs__takes_nothing_and_keeps_nobody_waiting(
     wait(lambda: taking.refusal() == "")
 
 
-def test_tell__what_an_upload_met__counts_at_once_and_puts_off_the_trial(store: Moody) -> None:
+def test_tell__what_an_upload_met__counts_at_once(store: Moody) -> None:
     taking = Intake(store, nothing)
     taking.begin()
     taking.wait(30)
@@ -135,3 +135,18 @@ def test_refusal__fault_of_the_worker_itself__ends_no_thread_unseen(
     taking.begin()
     taking.wait(30)
     assert "ZeroDivisionError" in taking.refusal()
+
+
+def test_tell__results_that_are_refused_again_and_again__put_off_no_trial(
+    store: Moody, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "AGAIN_SECONDS", 0.2)
+    taking = Intake(store, nothing)
+    taking.begin()
+    taking.wait(30)
+    end = time.monotonic() + 5
+    while store.tried < 3 and time.monotonic() < end:
+        taking.tell("the upload was refused")
+        taking.refusal()
+        time.sleep(0.01)
+    assert store.tried == 3

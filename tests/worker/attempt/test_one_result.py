@@ -1,6 +1,6 @@
 """Attack: one stranger's result that a store never takes, where it takes all others, to keep a whole worker idle.
 
-It stands: a result that is refused counts before any trial, until its lease ends, and puts every trial off.
+It held the worker until its lease ended; now until the store has taken a trial, which no refusal puts off.
 """
 
 from __future__ import annotations
@@ -30,12 +30,11 @@ class Quota(FolderStore):
         return super().add_path(*args, **named)
 
 
-@pytest.mark.xfail(reason="one refused result holds all slots until its lease ends", strict=True)
 def test_store_refusal__one_result_is_never_taken__does_not_hold_the_other_slots_until_its_lease_ends(
     rig: Rig,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Profit of a submitter: for one job's gas, and no pay, a node of many slots takes nothing for up to 30 days."""
+    """Profit of a submitter: a node of many slots took nothing for up to 30 days, for one job's gas."""
     monkeypatch.setattr(upload, "RETRY_SECONDS", 0.02)
     monkeypatch.setattr(intake, "AGAIN_SECONDS", 0.02)
     monkeypatch.setattr(intake, "EVERY_SECONDS", 0.02)
@@ -44,14 +43,10 @@ def test_store_refusal__one_result_is_never_taken__does_not_hold_the_other_slots
     rig.open()
     rig.executor.ask_store()
     assert rig.executor.store_refusal() == ""
-    began = time.monotonic()
     rig.executor.start(Task(KEY, terms, 6, 1.0, 1))
-    wait(lambda: rig.executor.store_refusal() != "", 11)
-    first, taken, looks = time.monotonic() - began, 0, 0
+    wait(lambda: any(work.refusal for work in rig.executor.active()), 11)
+    looks = []
     while rig.executor.active():
-        rig.store.try_write()  # it takes a MiB at any moment
-        looks += 1
-        taken += rig.executor.store_refusal() == ""
+        looks.append(rig.executor.store_refusal())
         time.sleep(0.1)
-    print(f"held from {first:.1f} s to {time.monotonic() - began:.1f} s of 6; open in {taken} of {looks} looks")
-    assert taken > 0
+    assert len(looks) > 10 and looks.count("") > len(looks) - 3, looks
