@@ -132,7 +132,7 @@ def test_read_chain__beat_that_is_due__is_sent_before_any_job_is_read(begun: boo
     worker._market = SimpleNamespace(credit=lambda *_: 0)  # type: ignore[assignment]
     worker._clock = SimpleNamespace(now=decided.NODE.state.beat + 9)  # type: ignore[assignment]
     worker._read_node = lambda head: decided.NODE  # type: ignore[method-assign]
-    worker._why_hold = lambda head: None  # type: ignore[method-assign]
+    worker._why_hold = lambda head, node: None  # type: ignore[method-assign]
     send = lambda action: order.append(action.kind.value)  # noqa: E731
     worker._outbox = SimpleNamespace(flights=tuple, send=send)  # type: ignore[assignment]
     read = lambda *_: order.append("jobs") or ()  # type: ignore[func-returns-value]  # noqa: E731
