@@ -102,6 +102,7 @@ def fill_tmp() -> None:
 
 def signal_worker() -> None:
     os.kill(PARENT, signal.SIGUSR1)
+    time.sleep(STAY_SECONDS)  # Python tells a program of a signal when its main thread runs next
 
 
 def false_answer() -> None:
