@@ -68,6 +68,7 @@ from worker.watch import NEW_OPERATOR, find_node, refuse_anothers_node
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
 
+    from hearth.chain.port import BlockRef
     from worker.reports import WorkerProcess
 
 log = structlog.get_logger("worker")
@@ -232,11 +233,8 @@ def node_of(settings: Settings, home: Path, market: Market, operator: str) -> No
 
     Raises ConfigError NO_NODE, NOT_OPERATOR, NOT_OWNER, MANY_NODES, HOME_IN_USE.
     """
-    owner = settings.account.payout
-    node = find_node(market, settings.node, operator, owner, market.port.head().hash)
+    node = find_own_node(settings, home, market, operator, market.port.head().hash)
     if node is None:
-        refuse_former_key(home, market, operator)
-        refuse_anothers_node(market, operator, owner)
         raise ConfigError(
             f"no node is registered for the key {operator}",
             hint="hearth worker register",
@@ -244,6 +242,19 @@ def node_of(settings: Settings, home: Path, market: Market, operator: str) -> No
             component="worker",
         )
     refuse_anothers_home(home, market, operator)
+    return node
+
+
+def find_own_node(settings: Settings, home: Path, market: Market, operator: str, block: BlockRef) -> Node | None:
+    """Return the node that a key operates for account.payout, None where it may register one.
+
+    Raises ConfigError NOT_OPERATOR, NOT_OWNER, MANY_NODES.
+    """
+    owner = settings.account.payout
+    node = find_node(market, settings.node, operator, owner, block)
+    if node is None:
+        refuse_former_key(home, market, operator)
+        refuse_anothers_node(market, operator, owner)
     return node
 
 

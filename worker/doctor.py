@@ -487,18 +487,14 @@ def _about(seconds: int) -> str:
 def look_at_node(settings: Settings, market: Market) -> list[Check]:
     """Check that a node is registered for this key, and what it may do now."""
     from hearth.protocol import formulas
-    from worker.build import refuse_anothers_home, refuse_former_key
-    from worker.watch import find_node, refuse_anothers_node
+    from worker.build import find_own_node, refuse_anothers_home
 
-    address, owner = operator_key(settings).address, settings.account.payout
+    address = operator_key(settings).address
     head = market.port.head()
-    node = find_node(market, settings.node, address, owner, head.hash)
-    if node is None:
-        refuse_former_key(settings.home, market, address)
-        refuse_anothers_node(market, address, owner)
-        refuse_anothers_home(settings.home, market, address)
-        return [Check("node", Level.WARN, f"no node is registered for {address}", "hearth worker register")]
+    node = find_own_node(settings, settings.home, market, address, head.hash)
     refuse_anothers_home(settings.home, market, address)
+    if node is None:
+        return [Check("node", Level.WARN, f"no node is registered for {address}", "hearth worker register")]
     parameters = market.network.node_parameters
     status = formulas.status(node, head.timestamp, parameters.dead_after, parameters.minimum_stake)
     rows = []

@@ -94,13 +94,11 @@ class Provider:
 
     def node(self) -> Node:
         """Return this worker's node as it stands. Raises NotFoundError NO_NODE, ConfigError NOT_OPERATOR, NOT_OWNER."""
-        from worker.build import refuse_former_key
-        from worker.watch import refuse_anothers_node
+        from worker.build import find_own_node
 
-        node = self._find()
+        settings, market = self.settings, self.session.market
+        node = find_own_node(settings, settings.home, market, self.operator, market.port.head().hash)
         if node is None:
-            refuse_former_key(self.settings.home, self.session.market, self.operator)
-            refuse_anothers_node(self.session.market, self.operator, self.settings.account.payout)
             raise NotFoundError(
                 f"no node of {self.session.network.name} is operated by {self.operator}",
                 hint="hearth worker register",

@@ -77,8 +77,8 @@ class JobReader:
         logs = market.port.logs([self.session.network.jobs], (None, posted.job_id), from_block=first, to_block=last)
         found = []
         for event in market.events_in(logs):
-            if misplaced(event, posted):
-                market.strays.note(event.log, misplaced(event, posted))
+            if why := misplaced(event, posted):
+                market.strays.note(event.log, why)
             else:
                 found.append(event)
         return found

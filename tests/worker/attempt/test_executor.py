@@ -405,10 +405,8 @@ def test_stop__store_that_takes_nothing__is_named_in_the_log_and_counted(
     assert rig.executor.broken == 1
 
 
-def test_store_refusal__result_that_is_refused__holds_until_the_store_takes_a_trial(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And no longer: what a store refuses of one stranger would else keep every slot idle until his lease ends."""
+def upload_in_vain(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Start an attempt whose result a store refuses that takes trials."""
     monkeypatch.setattr(upload, "RETRY_SECONDS", 0.01)
     terms = rig.terms(rig.spec("env"))
     rig.store = Down(rig.store.root, writes=10**9)
@@ -416,6 +414,13 @@ def test_store_refusal__result_that_is_refused__holds_until_the_store_takes_a_tr
     rig.executor.ask_store()
     assert rig.executor.store_refusal() == ""
     rig.executor.start(Task(KEY, terms, 60, 1.0, 1))
+
+
+def test_store_refusal__result_that_is_refused__holds_until_the_store_takes_a_trial(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no longer: what a store refuses of one stranger would else keep every slot idle until his lease ends."""
+    upload_in_vain(rig, monkeypatch)
     wait(lambda: rig.executor.store_refusal() == "the store is down")
     rig.executor._intake._due = 0.0  # as AGAIN_SECONDS later
     wait(lambda: rig.executor.store_refusal() == "")
@@ -430,12 +435,7 @@ def test_store_refusal__upload_that_was_given_up__holds_until_the_store_takes_a_
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nobody asks it any more by an upload; the next job would be the next to ask."""
-    monkeypatch.setattr(upload, "RETRY_SECONDS", 0.01)
-    terms = rig.terms(rig.spec("env"))
-    rig.store = Down(rig.store.root, writes=10**9)
-    rig.open()
-    rig.executor.ask_store()
-    rig.executor.start(Task(KEY, terms, 60, 1.0, 1))
+    upload_in_vain(rig, monkeypatch)
     wait(lambda: any(work.refusal for work in rig.executor.active()))
     rig.executor.stop(KEY, "given back")
     wait(lambda: not rig.executor.active())
