@@ -47,9 +47,9 @@ SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
 CHAOS ?= .build/chaos.jsonl
 
-.PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check artifacts-check \
-	schemas-check test demo fuzz fuzz-parsers abuse mutants wheel bench bench-gas chaos soak test-docker \
-	lanes artifacts schemas lock lock-check format clean \
+.PHONY: help setup check lint types rooms contracts-format contracts-bytes contracts-forms lanes-check reasons-check \
+	artifacts-check schemas-check test demo fuzz fuzz-parsers abuse mutants wheel bench bench-gas chaos soak test-docker \
+	lanes reasons artifacts schemas lock lock-check format clean \
 	services-up services-down
 
 help: ## list the commands
@@ -109,7 +109,8 @@ node_modules/.stamp: package.json package-lock.json .npmrc $(NODE_STAMP)
 
 # ---- checks ----
 
-check: lint types rooms contracts-format contracts-bytes contracts-forms lanes-check artifacts-check schemas-check ## every static check
+check: lint types rooms contracts-format contracts-bytes contracts-forms lanes-check ## every static check
+check: reasons-check artifacts-check schemas-check
 
 lint: .venv/.stamp-project
 	$(PY) -m ruff check --quiet .
@@ -133,6 +134,9 @@ contracts-forms: .venv/.stamp-project
 
 lanes-check: .venv/.stamp-project
 	$(PY) -m tools.lanes --check
+
+reasons-check: .venv/.stamp-project
+	$(PY) -m tools.reasons --check
 
 artifacts-check: .venv/.stamp-project
 	$(PY) -m tools.build_artifacts --check
@@ -216,6 +220,9 @@ wheel: .venv/.stamp-project ## the package that users install, into dist/
 
 lanes: .venv/.stamp-project ## write packing.vy, SPEC's tables and words.json from the lane table
 	$(PY) -m tools.lanes
+
+reasons: .venv/.stamp-project ## write reasons.vy and reason_texts.vy from the table of reasons
+	$(PY) -m tools.reasons
 
 artifacts: .venv/.stamp-project ## compile contracts into hearth/market/artifacts
 	$(PY) -m tools.build_artifacts

@@ -33,6 +33,7 @@ from interfaces import IEscrow
 implements: IEscrow
 
 import packing
+import reasons
 
 # The ERC-20 that is kept here, or zero for the native coin.
 ASSET: public(reentrant(immutable(address)))
@@ -53,7 +54,8 @@ def __init__(asset: address):
     @param asset the ERC-20 to keep, or zero for the native coin
     """
     # A call to an address without code looks like a transfer without a return value.
-    assert asset == empty(address) or asset.is_contract, "escrow: no such asset"
+    if asset != empty(address) and not asset.is_contract:
+        reasons._refuse(reasons.ESCROW_NO_ASSET)
     ASSET = asset
 
 
@@ -68,14 +70,18 @@ def lock(key: bytes32, amount: uint256):
     @param key a name of the caller's own
     @param amount base units, below 2^96: native, the value sent; ERC-20, covered by tokens that are not yet tracked
     """
-    assert amount <= packing.SHARE_AMOUNT_MASK, "escrow: too large"
+    if amount > packing.SHARE_AMOUNT_MASK:
+        reasons._refuse(reasons.ESCROW_TOO_LARGE)
     if ASSET == empty(address):
-        assert msg.value == amount, "escrow: wrong value"
+        if msg.value != amount:
+            reasons._refuse(reasons.ESCROW_WRONG_VALUE)
     else:
-        assert msg.value == 0, "escrow: not native"
+        if msg.value != 0:
+            reasons._refuse(reasons.ESCROW_NOT_NATIVE)
         total: uint256 = self.tracked + amount
         balance: uint256 = staticcall IERC20(ASSET).balanceOf(self)
-        assert balance >= total, "escrow: not funded"
+        if balance < total:
+            reasons._refuse(reasons.ESCROW_NOT_FUNDED)
         self.tracked = total
     self.locked[msg.sender][key] += amount
     log IEscrow.Locked(controller=msg.sender, key=key, amount=amount)
@@ -107,12 +113,14 @@ def split(key: bytes32, shares: uint256[4]):
         if amount != 0:
             account: address = convert(share & packing.SHARE_ACCOUNT_MASK, address)
             # Nobody could ever withdraw it; money that is meant to be lost goes to a named dead address.
-            assert account != empty(address), "escrow: share for nobody"
+            if account == empty(address):
+                reasons._refuse(reasons.ESCROW_FOR_NOBODY)
             # unsafe: at most four amounts below 2^96
             total = unsafe_add(total, amount)
             self.credit[account] += amount
     held: uint256 = self.locked[msg.sender][key]
-    assert held >= total, "escrow: short"
+    if held < total:
+        reasons._refuse(reasons.ESCROW_SHORT)
     # unsafe: held >= total
     self.locked[msg.sender][key] = unsafe_sub(held, total)
     log IEscrow.Split(controller=msg.sender, key=key, shares=shares)
@@ -128,18 +136,21 @@ def withdraw(to: address, amount: uint256):
     @param to who receives it; the caller or any other address but zero and Escrow itself
     @param amount base units, at most the caller's credit
     """
-    assert to != empty(address) and to != self, "escrow: bad receiver"
+    if to == empty(address) or to == self:
+        reasons._refuse(reasons.ESCROW_BAD_RECEIVER)
     self._take_credit(msg.sender, amount)
     log IEscrow.Withdrawn(account=msg.sender, to=to, amount=amount)
     if ASSET == empty(address):
         # No answer is copied, so a receiver cannot charge the caller for a long one.
         paid: bool = raw_call(to, b"", value=amount, revert_on_failure=False)
-        assert paid, "escrow: receiver refused"
+        if not paid:
+            reasons._refuse(reasons.ESCROW_RECEIVER_REFUSED)
     else:
         self.tracked -= amount
         # A token may answer nothing, as some do; it may not answer false.
         moved: bool = extcall IERC20(ASSET).transfer(to, amount, default_return_value=True)
-        assert moved, "escrow: token refused"
+        if not moved:
+            reasons._refuse(reasons.ESCROW_TOKEN_REFUSED)
 
 
 # ---- INTERNALS ----
@@ -148,6 +159,7 @@ def withdraw(to: address, amount: uint256):
 @internal
 def _take_credit(account: address, amount: uint256):
     held: uint256 = self.credit[account]
-    assert held >= amount, "escrow: short"
+    if held < amount:
+        reasons._refuse(reasons.ESCROW_SHORT)
     # unsafe: held >= amount
     self.credit[account] = unsafe_sub(held, amount)

@@ -12,8 +12,10 @@
         calldata in every call that moves money. The funding lies in Escrow under this contract and the job's id; a
         unit that has not ended holds exactly its price and its keeper fees less the tips already paid, and at its
         end all of that is split in one call. Payments are credits in Escrow; nothing here depends on a transfer out.
-@custom:security Unaudited. Calls only go JobRegistry -> NodeRegistry -> Escrow, state first. The governor sets
-        bounded parameters of new jobs and may pause posts for 7 days; no call touches a posted job's parameters.
+        A job may name a judge: a contract that alone may hold its submitted units and end them. It can move nothing
+        but those units' money and those leases' bonds; who posts the job and who takes it consent to it.
+@custom:security Unaudited. Calls only go JobRegistry -> NodeRegistry -> Escrow, state first. It has no owner and no
+        setter; what `post` takes is said by Rules, a view. Nothing is called on a judge but by Rules, a view too.
         `post` alone reaches a token, and is locked; every other call reaches NodeRegistry and Escrow only, which
         call nobody on these paths, so they are @reentrant. Within a token's callback a job that is being posted
         has no funding yet, and Escrow refuses every split of it.
@@ -25,6 +27,7 @@ from ethereum.ercs import IERC20
 from interfaces import IEscrow
 from interfaces import IJobRegistry
 from interfaces import INodeRegistry
+from interfaces import IRules
 
 implements: IJobRegistry
 
@@ -38,106 +41,17 @@ ALL: constant(uint256) = max_value(uint256)  # every untouched unit, in cancel a
 MAX_PARENTS: constant(uint256) = 16
 MAX_BATCH: constant(uint256) = 64
 MAX_EXTENSIONS: constant(uint256) = 3
-MAX_LAPSES: constant(uint256) = 2
-SLASH_DIVISOR: constant(uint256) = 10
-PAUSE_TIME: constant(uint256) = 7 * 86400
-POLICY_GRACE: constant(uint256) = 86400  # a replaced policy is taken this long
-FEE_CAP: constant(uint256) = 1000  # bps
+ACCUSATION_TIME: constant(uint256) = 3600  # seconds from a decline to the start of the attempt that counts against it
 
-# Limits of SPEC section "Terms".
-MAX_SECONDS: constant(uint256) = 30 * 86400
-MAX_UNITS: constant(uint256) = 2**20
-MAX_CHUNK: constant(uint256) = 256
-MAX_WINDOW: constant(uint256) = 300
-MAX_ATTEMPTS: constant(uint256) = 8
-MAX_CHALLENGE_WINDOW: constant(uint256) = 7 * 86400
-# What this version builds: one unit a lease, one replica, no challenge window, no checkpoints, no flag but newcomers.
-BUILT_LANES: constant(uint256) = (
-    packing.LIMITS_CHUNK_LANE
-    + packing.LIMITS_REPLICAS_LANE
-    + packing.LIMITS_QUORUM_LANE
-    + packing.LIMITS_CHALLENGE_WINDOW_LANE
-    + packing.LIMITS_CHECKPOINT_EVERY_LANE
-    + packing.LIMITS_FLAGS_LANE
-    - packing.LIMITS_NEWCOMERS
-)
-BUILT: constant(uint256) = (
-    (1 << packing.LIMITS_CHUNK_SHIFT) + (1 << packing.LIMITS_REPLICAS_SHIFT) + (1 << packing.LIMITS_QUORUM_SHIFT)
-)
-
-# Reasons, one 32-byte row each; SPEC section "Errors".
-NOT_SUBMITTER: constant(uint256) = 0
-PAUSED: constant(uint256) = 1
-POLICY_OLD: constant(uint256) = 2
-POSTED_BEFORE: constant(uint256) = 3
-SPARE_BITS: constant(uint256) = 4
-SPEC_ZERO: constant(uint256) = 5
-RUNTIME_ZERO: constant(uint256) = 6
-CEILING_ZERO: constant(uint256) = 7
-SECONDS_RANGE: constant(uint256) = 8
-DEADLINE_NEAR: constant(uint256) = 9
-UNITS_RANGE: constant(uint256) = 10
-CHUNK_RANGE: constant(uint256) = 11
-NO_CHUNKS: constant(uint256) = 12
-REPLICAS_RANGE: constant(uint256) = 13
-NO_REPLICAS: constant(uint256) = 14
-QUORUM_RANGE: constant(uint256) = 15
-WINDOW_RANGE: constant(uint256) = 16
-NO_CHALLENGES: constant(uint256) = 17
-NO_CHECKPOINTS: constant(uint256) = 18
-ATTEMPTS_RANGE: constant(uint256) = 19
-BILLING_RANGE: constant(uint256) = 20
-NO_CONFIDENTIAL: constant(uint256) = 21
-NO_PREEMPTIBLE: constant(uint256) = 22
-FLAG_UNKNOWN: constant(uint256) = 23
-NO_VERIFIERS: constant(uint256) = 24
-NO_COURT: constant(uint256) = 25
-NO_PARENTS: constant(uint256) = 26
-PRICE_LOW: constant(uint256) = 27
-KEEPER_FEE_RANGE: constant(uint256) = 28
-BOND_LARGE: constant(uint256) = 29
-ESCROW_LARGE: constant(uint256) = 30
-WRONG_VALUE: constant(uint256) = 31
-TRANSFER_FAILED: constant(uint256) = 32
-INDEX_RANGE: constant(uint256) = 33
-INDEX_LATER: constant(uint256) = 34
-JOB_CLOSED: constant(uint256) = 35
-NOTHING_LEFT: constant(uint256) = 36
-NOT_OPEN: constant(uint256) = 37
-NOT_RUNNING: constant(uint256) = 38
-NOT_CLOSING: constant(uint256) = 39
-NOT_SUBMITTED: constant(uint256) = 40
-CLAIMS_ONLY: constant(uint256) = 41
-NO_CLAIMS: constant(uint256) = 42
-PROPOSAL_LIVE: constant(uint256) = 43
-NO_PROPOSAL: constant(uint256) = 44
-WINDOW_OVER: constant(uint256) = 45
-WINDOW_OPEN: constant(uint256) = 46
-NOT_BETTER: constant(uint256) = 47
-BEST_ALREADY: constant(uint256) = 48
-EXCLUDED: constant(uint256) = 49
-OWN_JOB: constant(uint256) = 50
-NO_TIME: constant(uint256) = 51
-NO_RESUME: constant(uint256) = 52
-LATE: constant(uint256) = 53
-OUTCOME_RANGE: constant(uint256) = 54
-USED_RANGE: constant(uint256) = 55
-RESULT_ZERO: constant(uint256) = 56
-RECLAIMABLE: constant(uint256) = 57
-NOT_RECLAIMABLE: constant(uint256) = 58
-NOTICE_RUNNING: constant(uint256) = 59
-NOT_EXPIRED: constant(uint256) = 60
-NOTHING_DONE: constant(uint256) = 61
-NOT_GOVERNOR: constant(uint256) = 62
-POLICY_RANGE: constant(uint256) = 63
-NOT_OFFERED: constant(uint256) = 64
-CHAIN_CHANGED: constant(uint256) = 65
-REASONS: constant(
-    String[2112]
-) = "jobs: not the submitter         jobs: paused                    jobs: policy not current        jobs: posted before             jobs: spare bits set            jobs: spec zero                 jobs: no runtime asked          jobs: ceiling zero              jobs: max_seconds out of range  jobs: deadline too near         jobs: units out of range        jobs: chunk out of range        jobs: no chunks yet             jobs: replicas out of range     jobs: no replicas yet           jobs: quorum out of range       jobs: match_window out of range jobs: no challenges yet         jobs: no checkpoints yet        jobs: attempts out of range     jobs: billing out of range      jobs: no confidential jobs yet  jobs: no preemptible jobs yet   jobs: unknown flag              jobs: no verifiers yet          jobs: no court yet              jobs: no parents yet            jobs: price below minimum       jobs: keeper_fee out of range   jobs: bond too large            jobs: escrow too large          jobs: wrong value sent          jobs: transfer failed           jobs: no such unit              jobs: not the next unit         jobs: closed                    jobs: nothing untouched         jobs: not open                  jobs: not running               jobs: not closing               jobs: not submitted             jobs: takes claims only         jobs: takes no claims yet       jobs: a proposal is live        jobs: no proposal               jobs: window over               jobs: window still open         jobs: not a better key          jobs: best already              jobs: node excluded             jobs: operator is the submitter jobs: no time left              jobs: no checkpoints to resume  jobs: too late to submit        jobs: outcome out of range      jobs: used out of range         jobs: result zero               jobs: reclaimable               jobs: not reclaimable yet       jobs: notice still running      jobs: not expired               jobs: nothing to do             jobs: not the governor          jobs: policy out of range       jobs: not offered to you        jobs: chain id has changed      "
+# What a judge may say of a unit.
+RELEASE: constant(uint256) = 0
+CONFIRM: constant(uint256) = 1
+REJECT: constant(uint256) = 2
+VOID: constant(uint256) = 3
 
 ESCROW: public(immutable(IEscrow))
 NODES: public(immutable(INodeRegistry))
+RULES: public(immutable(IRules))
 ASSET: public(immutable(IERC20))  # zero for the native coin
 TREASURY: public(immutable(address))
 DEAD_AFTER: public(immutable(uint256))  # seconds, NodeRegistry's
@@ -145,34 +59,23 @@ CHAIN_ID: immutable(uint256)  # part of every id; a chain that changes its own m
 
 _words: HashMap[bytes32, uint256]  # unit key -> unit word; job id of an array -> its header
 _seconds: HashMap[bytes32, uint256]  # unit key -> best proposal while OPEN, result digest from SUBMITTED
-_accused: HashMap[bytes32, uint256]  # unit key -> the last node that declined it; counts with the ACCUSED flag
-_policy: uint256  # of new jobs; zero while a pause holds it back
-_held_policy: uint256  # comes back when the pause ends
-_previous_policy: uint256
-_previous_until: uint256  # seconds
-paused_until: public(reentrant(uint256))  # seconds
-governor: public(reentrant(address))
-offered_governor: public(reentrant(address))
+_accused: HashMap[bytes32, uint256]  # unit key -> its last decline: packing.ACCUSED_NODE_SHIFT ..; see UNIT_ACCUSED
 
 
 @deploy
-def __init__(escrow: IEscrow, nodes: INodeRegistry, treasury: address, policy: uint256):
+def __init__(escrow: IEscrow, nodes: INodeRegistry, rules: IRules, treasury: address):
     """
     @param nodes The NodeRegistry of the pair, deployed before with this contract's predicted address.
-    @param policy The first parameters of new jobs (packing.POLICY_VERSION_SHIFT ..).
     """
-    assert treasury != empty(address), "jobs: treasury zero"
+    if treasury == empty(address):
+        reasons._refuse(reasons.JOBS_TREASURY_ZERO)
     ESCROW = escrow
     NODES = nodes
+    RULES = rules
     ASSET = IERC20(staticcall escrow.ASSET())
     TREASURY = treasury
     DEAD_AFTER = staticcall nodes.DEAD_AFTER()
     CHAIN_ID = chain.id
-    self._check_policy_range(policy)
-    self._policy = policy
-    self.governor = msg.sender
-    log IJobRegistry.PolicyChanged(policy=policy, previous=0, until=0)
-    log IJobRegistry.GovernorChanged(governor=msg.sender)
 
 
 # ---- SUBMITTERS ----
@@ -188,22 +91,15 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     @return The job's id.
     """
     if chain.id != CHAIN_ID:
-        self._refuse(CHAIN_CHANGED)
+        reasons._refuse(reasons.JOBS_CHAIN_CHANGED)
     job_id: bytes32 = self._job_id(terms)
     if self._words[job_id] != 0:
-        self._refuse(POSTED_BEFORE)
-    policy: uint256 = terms.policy
-    if policy != self._policy or policy == 0:
-        self._check_other_policy(policy)
+        reasons._refuse(reasons.JOBS_POSTED_BEFORE)
     if terms.submitter & packing.SUBMITTER_ACCOUNT_MASK != convert(msg.sender, uint256):
-        self._refuse(NOT_SUBMITTER)
-    count: uint256 = self._check_terms(terms)
-    if len(parents) != 0:
-        self._refuse(NO_PARENTS)
-
-    amount: uint256 = count * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
-    if amount > packing.SHARE_AMOUNT_MASK:
-        self._refuse(ESCROW_LARGE)
+        reasons._refuse(reasons.JOBS_NOT_SUBMITTER)
+    count: uint256 = 0
+    amount: uint256 = 0
+    count, amount = staticcall RULES.check(terms, parents, skip_contract_check=True)
     if count == 1:
         self._words[job_id] = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
     else:
@@ -213,14 +109,14 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     # The lock is the next call after the transfer, so that nobody can lock the payer's tokens in between.
     if ASSET.address == empty(address):
         if msg.value != amount:
-            self._refuse(WRONG_VALUE)
+            reasons._refuse(reasons.JOBS_WRONG_VALUE)
         extcall ESCROW.lock(job_id, amount, value=msg.value, skip_contract_check=True)
     else:
         if msg.value != 0:
-            self._refuse(WRONG_VALUE)
+            reasons._refuse(reasons.JOBS_WRONG_VALUE)
         paid: bool = extcall ASSET.transferFrom(msg.sender, ESCROW.address, amount, default_return_value=True)
         if not paid:
-            self._refuse(TRANSFER_FAILED)
+            reasons._refuse(reasons.JOBS_TRANSFER_FAILED)
         extcall ESCROW.lock(job_id, amount, skip_contract_check=True)
     return job_id
 
@@ -232,8 +128,8 @@ def accept(terms: IJobRegistry.Terms, index: uint256):
     @notice Settle a submitted unit at once, without waiting for the window and without a settler's pay.
     """
     self._check_submitter(terms.submitter)
-    if not self._settle(terms, index, empty(address)):
-        self._refuse(NOT_SUBMITTED)
+    if self._settle(terms, index, empty(address)) != 0:
+        reasons._refuse(reasons.JOBS_NOT_SUBMITTED)
 
 
 @external
@@ -249,7 +145,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     if index == ALL and self._state(word) == packing.STATE_HEADER:
         refund: uint256 = self._close_array(job_id, word, terms)
         log IJobRegistry.Cancelled(job_id=job_id, index=ALL, word=self._words[job_id], refund=refund)
-        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
+        self._refund(job_id, refund, terms.submitter)
         return
 
     key: bytes32 = empty(bytes32)
@@ -260,17 +156,17 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     if state == packing.STATE_OPEN:
         word = self._with_lapse(key, word, terms.policy)
         if (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0:
-            self._refuse(PROPOSAL_LIVE)
+            reasons._refuse(reasons.JOBS_PROPOSAL_LIVE)
         refund: uint256 = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
         log IJobRegistry.Cancelled(job_id=job_id, index=at, word=word, refund=refund)
-        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
+        self._refund(job_id, refund, terms.submitter)
         return
 
     if state != packing.STATE_RUNNING:
-        self._refuse(NOT_OPEN)
+        reasons._refuse(reasons.JOBS_NOT_OPEN)
     if block.timestamp >= self._reclaimable_from(word):
-        self._refuse(RECLAIMABLE)
+        reasons._refuse(reasons.JOBS_RECLAIMABLE)
     notice: uint256 = (terms.policy >> packing.POLICY_CANCEL_NOTICE_SHIFT) & packing.POLICY_CANCEL_NOTICE_MASK
     mark: uint256 = min((word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK, block.timestamp + notice)
     word = (
@@ -302,13 +198,13 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
     if self._state(word) != packing.STATE_OPEN:
-        self._refuse(NOT_OPEN)
+        reasons._refuse(reasons.JOBS_NOT_OPEN)
     word = self._with_lapse(key, word, terms.policy)
     mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if mark == 0:
-        self._refuse(NO_PROPOSAL)
+        reasons._refuse(reasons.JOBS_NO_PROPOSAL)
     if block.timestamp < mark:
-        self._refuse(WINDOW_OPEN)
+        reasons._refuse(reasons.JOBS_WINDOW_OPEN)
     best: uint256 = self._seconds[key]
     node: uint256 = (best >> packing.BEST_NODE_SHIFT) & packing.BEST_NODE_MASK
     rate: uint256 = (word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK
@@ -317,21 +213,22 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
         job_id,
         key,
         self._event_index(header, index),
-        word + (1 << packing.UNIT_TIPS_SHIFT),
+        (word | packing.UNIT_ACKED) + (1 << packing.UNIT_TIPS_SHIFT),
         node,
         rate,
+        terms.money & packing.MONEY_CEILING_MASK,
         session_key,
         resume_from,
     )
-    tip: uint256 = ((terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 2
-    extcall ESCROW.split(job_id, [self._share(tip, best), 0, 0, 0], skip_contract_check=True)
+    extcall ESCROW.split(job_id, [self._share(leases._tip(terms.money), best), 0, 0, 0], skip_contract_check=True)
 
 
 @external
 @reentrant
 def claim(terms: IJobRegistry.Terms, index: uint256, node: uint256, session_key: bytes32, resume_from: uint256):
     """
-    @notice Start a lease without a match, where the terms or the clock allow it. Called by the node's operator.
+    @notice Start a lease without a match, where the terms or the clock allow it. Called by the node's operator. What
+            the node may ask rises from a quarter of the ceiling to all of it within `claim_ramp`.
     @param index The unit, or NEXT for the array's first untouched one.
     """
     job_id: bytes32 = self._job_id(terms)
@@ -339,18 +236,18 @@ def claim(terms: IJobRegistry.Terms, index: uint256, node: uint256, session_key:
     key: bytes32 = empty(bytes32)
     word: uint256 = 0
     at, key, word = self._open(job_id, terms.limits, index)
+    opens: uint256 = leases._claims_from(word, terms.limits, terms.policy)
     word = self._with_lapse(key, word, terms.policy)
     if (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0:
-        self._refuse(PROPOSAL_LIVE)
-    lapses: uint256 = (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK
-    window: uint256 = (terms.limits >> packing.LIMITS_MATCH_WINDOW_SHIFT) & packing.LIMITS_MATCH_WINDOW_MASK
-    if window != 0 and lapses < MAX_LAPSES:
-        after: uint256 = (terms.policy >> packing.POLICY_OPEN_CLAIM_AFTER_SHIFT) & packing.POLICY_OPEN_CLAIM_AFTER_MASK
-        if block.timestamp < ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK) + after:
-            self._refuse(NO_CLAIMS)
-    if lapses == 0 and (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK == node:
-        self._refuse(EXCLUDED)
-    self._start(terms, job_id, key, at, word, node, 0, session_key, resume_from)
+        reasons._refuse(reasons.JOBS_PROPOSAL_LIVE)
+    if block.timestamp < opens:
+        reasons._refuse(reasons.JOBS_NO_CLAIMS)
+    if (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK == 0 and (
+        word >> packing.UNIT_NODE_SHIFT
+    ) & packing.UNIT_NODE_MASK == node:
+        reasons._refuse(reasons.JOBS_EXCLUDED)
+    ceiling: uint256 = leases._claim_ceiling(terms.money, terms.policy, block.timestamp - opens)
+    self._start(terms, job_id, key, at, word, node, 0, ceiling, session_key, resume_from)
 
 
 @external
@@ -369,14 +266,14 @@ def submit(job_id: bytes32, index: uint256, result: bytes32, report: bytes32, ou
     key, word, header = self._touched(job_id, index)
     self._check_leased(word)
     if outcome == 0 or outcome > packing.OUTCOME_TIMEOUT:
-        self._refuse(OUTCOME_RANGE)
+        reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
     if result == empty(bytes32):
-        self._refuse(RESULT_ZERO)
+        reasons._refuse(reasons.JOBS_RESULT_ZERO)
     if word & packing.UNIT_FUEL != 0:
         if used == 0 or used > packing.UNIT_SECONDS_MASK:
-            self._refuse(USED_RANGE)
+            reasons._refuse(reasons.JOBS_USED_RANGE)
     elif used != 0:
-        self._refuse(USED_RANGE)
+        reasons._refuse(reasons.JOBS_USED_RANGE)
 
     word = (
         (word & ~(packing.UNIT_STATE_LANE | packing.UNIT_OUTCOME_LANE | packing.UNIT_MARK_LANE))
@@ -399,7 +296,9 @@ def submit(job_id: bytes32, index: uint256, result: bytes32, report: bytes32, ou
 @reentrant
 def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report: bytes32):
     """
-    @notice Give a lease back because its input, key or image cannot be used. Pays nothing; called by the operator.
+    @notice Give a lease back because its input, key or image cannot be used, while that is found out; or, cancelled,
+            before its notice ends. Pays nothing; called by the operator.
+    @dev What a match brought its proposer is burnt from the bond, else nodes and keepers in league would share tips.
     @param outcome 6 bad input, 7 bad key, 8 image missing.
     """
     job_id: bytes32 = self._job_id(terms)
@@ -409,17 +308,24 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     key, word, header = self._touched(job_id, index)
     self._check_leased(word)
     if outcome < packing.OUTCOME_BAD_INPUT or outcome > packing.OUTCOME_IMAGE_MISSING:
-        self._refuse(OUTCOME_RANGE)
+        reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
+    closing: bool = self._state(word) == packing.STATE_CLOSING
+    if not closing:
+        if block.timestamp >= leases._declinable_until(terms.limits, terms.policy, word):
+            reasons._refuse(reasons.JOBS_DECLINE_LATE)
+        if block.timestamp >= self._reclaimable_from(word):
+            reasons._refuse(reasons.JOBS_RECLAIMABLE)
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    burn: uint256 = leases._tip_to_burn(terms.money, word)
     word |= outcome << packing.UNIT_OUTCOME_SHIFT
 
     price: uint256 = leases._unit_price(terms.money, terms.limits)
     refund: uint256 = 0
-    if self._state(word) == packing.STATE_CLOSING:
+    if closing:
         refund = leases._holds(price, terms.money, terms.limits, word)
         word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
     elif self._may_reopen(terms.limits, terms.policy, word, header):
-        self._accused[key] = node
+        self._accused[key] = node | (block.timestamp << packing.ACCUSED_AT_SHIFT)
         word = self._reopen(key, word | packing.UNIT_ACCUSED)
     else:
         refund = leases._holds(price, terms.money, terms.limits, word)
@@ -427,10 +333,38 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     log IJobRegistry.Declined(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report
     )
-    bond: uint256 = leases._bond(price, terms.money, terms.policy)
-    extcall NODES.declined(node, msg.sender, bond, skip_contract_check=True)
-    if refund != 0:
-        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
+    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
+    extcall NODES.declined(node, msg.sender, bond, burn, skip_contract_check=True)
+    self._refund(job_id, refund, terms.submitter)
+
+
+@external
+@reentrant
+def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
+    """
+    @notice Give a lease back that will have no result. It costs the node what a reclaim does, less what the reclaimer
+            may get; the slot is free at once. Called by the operator, before anyone may reclaim.
+    @param report sha2-256 of the report document.
+    """
+    job_id: bytes32 = self._job_id(terms)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    if self._state(word) != packing.STATE_RUNNING:
+        reasons._refuse(reasons.JOBS_NOT_RUNNING)
+    if block.timestamp >= self._reclaimable_from(word):
+        reasons._refuse(reasons.JOBS_RECLAIMABLE)
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
+    slash: uint256 = leases._slash(price, terms.money, terms.policy)
+    fee: uint256 = leases._whole_fee(price, word, terms.limits, terms.policy)
+    refund: uint256 = 0
+    word, refund = self._lose(terms, job_id, key, word, header, price)
+    log IJobRegistry.GaveUp(job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report)
+    extcall NODES.gave_up(node, msg.sender, bond, slash - slash // 4, fee, skip_contract_check=True)
+    self._refund(job_id, refund, terms.submitter)
 
 
 # ---- ANYONE ----
@@ -451,22 +385,22 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     at, key, word = self._open(job_id, terms.limits, index)
     word = self._with_lapse(key, word, terms.policy)
     window: uint256 = (terms.limits >> packing.LIMITS_MATCH_WINDOW_SHIFT) & packing.LIMITS_MATCH_WINDOW_MASK
-    if window == 0 or (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK >= MAX_LAPSES:
-        self._refuse(CLAIMS_ONLY)
+    if window == 0 or (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK >= leases.MAX_LAPSES:
+        reasons._refuse(reasons.JOBS_CLAIMS_ONLY)
     mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if mark != 0 and block.timestamp >= mark:
-        self._refuse(WINDOW_OVER)
+        reasons._refuse(reasons.JOBS_WINDOW_OVER)
     if (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK == node:
-        self._refuse(EXCLUDED)
-    if not self._has_time(terms.limits, terms.policy):
-        self._refuse(NO_TIME)
+        reasons._refuse(reasons.JOBS_EXCLUDED)
+    if not leases._has_time(terms.limits, terms.policy, block.timestamp):
+        reasons._refuse(reasons.JOBS_NO_TIME)
 
     rate: uint256 = 0
     score: uint256 = 0
     operator: address = empty(address)
     rate, score, operator = staticcall NODES.appraise(node, leases._ask(terms), skip_contract_check=True)
     if convert(operator, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
-        self._refuse(OWN_JOB)
+        reasons._refuse(reasons.JOBS_OWN_JOB)
     rank: uint256 = leases._key(
         job_id, at, (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK, node, score
     )
@@ -477,9 +411,9 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     else:
         best: uint256 = self._seconds[key]
         if (best >> packing.BEST_NODE_SHIFT) & packing.BEST_NODE_MASK == node:
-            self._refuse(BEST_ALREADY)
+            reasons._refuse(reasons.JOBS_BEST_ALREADY)
         if rank <= (best >> packing.BEST_KEY_SHIFT) & packing.BEST_KEY_MASK:
-            self._refuse(NOT_BETTER)
+            reasons._refuse(reasons.JOBS_NOT_BETTER)
         extensions = best >> packing.BEST_EXTENSIONS_SHIFT
         if extensions < MAX_EXTENSIONS and mark - block.timestamp < window // 3:
             extensions += 1
@@ -510,8 +444,9 @@ def settle(terms: IJobRegistry.Terms, index: uint256, payee: address):
     @notice Pay for a submitted unit once its window is over.
     @param payee Who gets the settler's pay; zero means msg.sender.
     """
-    if not self._settle(terms, index, self._payee(payee)):
-        self._refuse(NOT_SUBMITTED)
+    refusal: uint256 = self._settle(terms, index, self._payee(payee))
+    if refusal != 0:
+        reasons._refuse(refusal)
 
 
 @external
@@ -523,10 +458,10 @@ def settle_batch(items: DynArray[IJobRegistry.Item, MAX_BATCH], payee: address):
     receiver: address = self._payee(payee)
     done: bool = False
     for item: IJobRegistry.Item in items:
-        if self._settle(item.terms, item.index, receiver):
+        if self._settle(item.terms, item.index, receiver) == 0:
             done = True
     if not done:
-        self._refuse(NOTHING_DONE)
+        reasons._refuse(reasons.JOBS_NOTHING_DONE)
 
 
 @external
@@ -541,10 +476,10 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
     if self._state(word) != packing.STATE_CLOSING:
-        self._refuse(NOT_CLOSING)
+        reasons._refuse(reasons.JOBS_NOT_CLOSING)
     mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if block.timestamp < mark:
-        self._refuse(NOTICE_RUNNING)
+        reasons._refuse(reasons.JOBS_NOTICE_RUNNING)
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     billed: uint256 = mark - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
     billed = min(billed, terms.limits & packing.LIMITS_MAX_SECONDS_MASK) + (
@@ -554,14 +489,12 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
     rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
-    reward: uint256 = leases._ramp(
-        ((terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 8, block.timestamp - mark
-    )
+    reward: uint256 = leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - mark)
     word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
     log IJobRegistry.Closed(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
     )
-    bond: uint256 = leases._bond(price, terms.money, terms.policy)
+    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
     owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
     self._pay_out(job_id, owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
 
@@ -579,27 +512,23 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
     if self._state(word) != packing.STATE_RUNNING:
-        self._refuse(NOT_RUNNING)
+        reasons._refuse(reasons.JOBS_NOT_RUNNING)
     due: uint256 = self._reclaimable_from(word)
     if block.timestamp < due:
-        self._refuse(NOT_RECLAIMABLE)
+        reasons._refuse(reasons.JOBS_NOT_RECLAIMABLE)
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     price: uint256 = leases._unit_price(terms.money, terms.limits)
-    bond: uint256 = leases._bond(price, terms.money, terms.policy)
-    slash: uint256 = bond // SLASH_DIVISOR
-    base: uint256 = ((terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 8
-    reward: uint256 = min(slash // 4, leases._ramp(base, block.timestamp - due))
+    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
+    slash: uint256 = leases._slash(price, terms.money, terms.policy)
+    reward: uint256 = min(slash // 4, leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - due))
+    least: uint256 = leases._tip_to_burn(terms.money, word)
+    fee: uint256 = leases._whole_fee(price, word, terms.limits, terms.policy)
 
     refund: uint256 = 0
-    if self._may_reopen(terms.limits, terms.policy, word, header):
-        word = self._reopen(key, word)
-    else:
-        refund = leases._holds(price, terms.money, terms.limits, word)
-        word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
+    word, refund = self._lose(terms, job_id, key, word, header, price)
     log IJobRegistry.Reclaimed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
-    extcall NODES.reclaimed(node, bond, slash, reward, self._payee(payee), skip_contract_check=True)
-    if refund != 0:
-        extcall ESCROW.split(job_id, [self._share(refund, terms.submitter), 0, 0, 0], skip_contract_check=True)
+    extcall NODES.reclaimed(node, 1, bond, slash, reward, least, fee, self._payee(payee), skip_contract_check=True)
+    self._refund(job_id, refund, terms.submitter)
 
 
 @external
@@ -615,7 +544,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
         - leases._lease_time(terms.limits, terms.policy)
     )
     if block.timestamp < due:
-        self._refuse(NOT_EXPIRED)
+        reasons._refuse(reasons.JOBS_NOT_EXPIRED)
     job_id: bytes32 = self._job_id(terms)
     word: uint256 = self._words[job_id]
     keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
@@ -630,7 +559,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
         header: uint256 = 0
         key, word, header = self._touched(job_id, index)
         if self._state(word) != packing.STATE_OPEN:
-            self._refuse(NOT_OPEN)
+            reasons._refuse(reasons.JOBS_NOT_OPEN)
         at = self._event_index(header, index)
         refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
         # An array pays once, for its untouched units. Else touching each just before it expires would make each pay.
@@ -646,75 +575,104 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     )
 
 
-# ---- GOVERNANCE ----
+# ---- JUDGES ----
 
 
 @external
 @reentrant
-def set_policy(policy: uint256):
+def dispute(terms: IJobRegistry.Terms, index: uint256):
     """
-    @notice Set the parameters of new jobs. The replaced ones are taken for 24 hours more.
+    @notice Hold a submitted unit while its judge looks at it. Called by the judge that the terms name.
     """
-    self._check_governor()
-    self._check_policy_range(policy)
-    previous: uint256 = self._policy
-    if previous == 0:
-        previous = self._held_policy
-        self._held_policy = policy
-    else:
-        self._policy = policy
-    self._previous_policy = previous
-    self._previous_until = block.timestamp + POLICY_GRACE
-    log IJobRegistry.PolicyChanged(policy=policy, previous=previous, until=self._previous_until)
+    self._check_judge(terms.judge)
+    job_id: bytes32 = self._job_id(terms)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    if self._state(word) != packing.STATE_SUBMITTED:
+        reasons._refuse(reasons.JOBS_NOT_SUBMITTED)
+    if block.timestamp >= leases._challenge_end(terms.limits, word):
+        reasons._refuse(reasons.JOBS_DISPUTE_LATE)
+    word = (word & ~packing.UNIT_STATE_LANE) | packing.STATE_DISPUTED
+    self._words[key] = word
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    log IJobRegistry.Disputed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
 
 
 @external
 @reentrant
-def drop_previous_policy():
+def rule(
+    terms: IJobRegistry.Terms, index: uint256, verdict: uint256, fields: uint256, shares: uint256[3], payee: address
+):
     """
-    @notice Take posts under the current parameters only, from now on.
+    @notice Say what becomes of a submitted unit. Called by the judge that the terms name.
+    @param verdict 0 release a disputed unit, which is submitted again; 1 confirm it, which pays for it; 2 reject it,
+           which refunds it and takes the bond; 3 void it, which refunds it less the start fee. A unit that is not
+           disputed can be confirmed, and where the terms ask for a proof rejected and voided too.
+    @param fields What a confirmed unit's outcome and fuel seconds are instead (packing.FIELDS_OUTCOME_SHIFT ..); zero
+           leaves them.
+    @param shares Of the bond of a rejected unit, as Escrow.split takes them, at most six tenths; the rest is burnt.
+    @param payee Who gets the settler's pay of a confirmed unit; zero means msg.sender.
     """
-    self._check_governor()
-    self._previous_until = 0
-    log IJobRegistry.PolicyChanged(policy=self._policy, previous=self._previous_policy, until=0)
+    self._check_judge(terms.judge)
+    job_id: bytes32 = self._job_id(terms)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    state: uint256 = self._state(word)
+    if verdict > VOID:
+        reasons._refuse(reasons.JOBS_VERDICT_RANGE)
+    if state != packing.STATE_DISPUTED:
+        if state != packing.STATE_SUBMITTED:
+            reasons._refuse(reasons.JOBS_NOT_SUBMITTED)
+        if verdict != CONFIRM and (verdict == RELEASE or terms.limits & packing.LIMITS_PROVEN == 0):
+            reasons._refuse(reasons.JOBS_NOT_DISPUTED)
+    if verdict != CONFIRM and fields != 0:
+        reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
 
+    at: uint256 = self._event_index(header, index)
+    if verdict == RELEASE:
+        word = (word & ~packing.UNIT_STATE_LANE) | packing.STATE_SUBMITTED
+        self._words[key] = word
+        self._log_ruled(job_id, at, word, RELEASE, 0, 0, 0)
+        return
+    if verdict == CONFIRM:
+        # Who names his own judge confirms at once: a newcomer's record waits all the same.
+        counts: bool = word & packing.UNIT_FRESH == 0 or block.timestamp >= leases._fresh_until(terms.policy, word)
+        self._pay_for(
+            terms,
+            job_id,
+            key,
+            at,
+            self._with_fields(word, fields),
+            header,
+            self._payee(payee),
+            self._share_of_keeper_fee(terms.money),
+            counts,
+            True,
+        )
+        return
 
-@external
-@reentrant
-def pause():
-    """
-    @notice Stop new posts for 7 days. Nothing else stops, and the pause ends by itself.
-    """
-    self._check_governor()
-    if self._policy != 0:
-        self._held_policy = self._policy
-        self._policy = 0
-    self.paused_until = block.timestamp + PAUSE_TIME
-    log IJobRegistry.Paused(until=self.paused_until)
-
-
-@external
-@reentrant
-def offer_governor(governor: address):
-    """
-    @notice Offer the governor's rights to a new holder, who must accept. Zero takes it back.
-    """
-    self._check_governor()
-    self.offered_governor = governor
-    log IJobRegistry.GovernorOffered(governor=governor)
-
-
-@external
-@reentrant
-def accept_governor():
-    """
-    @notice Become the governor.
-    """
-    if msg.sender != self.offered_governor:
-        self._refuse(NOT_OFFERED)
-    self.governor = msg.sender
-    self.offered_governor = empty(address)
-    log IJobRegistry.GovernorChanged(governor=msg.sender)
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
+    held: uint256 = leases._holds(price, terms.money, terms.limits, word)
+    if verdict == REJECT:
+        word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
+        self._log_ruled(job_id, at, word, REJECT, 0, 0, bond)
+        extcall NODES.slashed(node, bond, shares, skip_contract_check=True)
+        self._refund(job_id, held, terms.submitter)
+        return
+    pay: uint256 = leases._pay(
+        price, word, (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
+    )
+    fee: uint256 = leases._fee(pay, terms.policy)
+    word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
+    self._log_ruled(job_id, at, word, VOID, pay, fee, 0)
+    owner: address = extcall NODES.settled(node, bond, False, 0, 0, skip_contract_check=True)
+    self._pay_out(job_id, owner, pay, fee, empty(address), 0, terms.submitter, held - pay)
 
 
 # ---- VIEWS ----
@@ -735,23 +693,13 @@ def job_id_of(terms: IJobRegistry.Terms) -> bytes32:
 @reentrant
 def load(job_id: bytes32, index: uint256) -> (uint256, uint256, uint256, uint256):
     """
-    @return (job word, unit word, auxiliary slot, accused node) as stored; the job word of an array is its header.
+    @return (job word, unit word, auxiliary slot, last decline) as stored; the job word of an array is its header.
     """
     job: uint256 = self._words[job_id]
     key: bytes32 = job_id
     if self._state(job) == packing.STATE_HEADER:
         key = keccak256(abi_encode(job_id, index))
     return job, self._words[key], self._seconds[key], self._accused[key]
-
-
-@view
-@external
-@reentrant
-def policies() -> (uint256, uint256, uint256, uint256, uint256):
-    """
-    @return (policy of new jobs or 0 while paused, held policy, previous policy, its last second + 1, paused until)
-    """
-    return self._policy, self._held_policy, self._previous_policy, self._previous_until, self.paused_until
 
 
 # ---- INTERNAL: units ----
@@ -778,10 +726,10 @@ def _touched(job_id: bytes32, index: uint256) -> (bytes32, uint256, uint256):
     word: uint256 = self._words[job_id]
     if self._state(word) != packing.STATE_HEADER:
         if index != 0 and index != NEXT:
-            self._refuse(INDEX_RANGE)
+            reasons._refuse(reasons.JOBS_INDEX_RANGE)
         # The key of an array's unit is no job: what it moves, and what its events name, is reached through its array.
         if word & packing.UNIT_ARRAY != 0:
-            self._refuse(NOT_RUNNING)
+            reasons._refuse(reasons.JOBS_NOT_RUNNING)
         return job_id, word, 0
     key: bytes32 = keccak256(abi_encode(job_id, index))
     return key, self._words[key], word
@@ -796,21 +744,21 @@ def _open(job_id: bytes32, limits: uint256, index: uint256) -> (uint256, bytes32
     word: uint256 = self._words[job_id]
     if self._state(word) != packing.STATE_HEADER:
         if index != 0 and index != NEXT:
-            self._refuse(INDEX_RANGE)
+            reasons._refuse(reasons.JOBS_INDEX_RANGE)
         if self._state(word) != packing.STATE_OPEN:
-            self._refuse(NOT_OPEN)
+            reasons._refuse(reasons.JOBS_NOT_OPEN)
         return 0, job_id, word
 
     if word & packing.HEADER_CLOSED != 0:
-        self._refuse(JOB_CLOSED)
+        reasons._refuse(reasons.JOBS_JOB_CLOSED)
     touched: uint256 = (word >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
     at: uint256 = index
     if index == NEXT:
         at = touched
     if at >= (limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK:
-        self._refuse(INDEX_RANGE)
+        reasons._refuse(reasons.JOBS_INDEX_RANGE)
     if at > touched:
-        self._refuse(INDEX_LATER)
+        reasons._refuse(reasons.JOBS_INDEX_LATER)
     key: bytes32 = keccak256(abi_encode(job_id, at))
     if at == touched:
         self._words[job_id] = word + (1 << packing.HEADER_TOUCHED_SHIFT)
@@ -818,7 +766,7 @@ def _open(job_id: bytes32, limits: uint256, index: uint256) -> (uint256, bytes32
         return at, key, packing.STATE_OPEN | (opened << packing.UNIT_STARTED_SHIFT) | packing.UNIT_ARRAY
     word = self._words[key]
     if self._state(word) != packing.STATE_OPEN:
-        self._refuse(NOT_OPEN)
+        reasons._refuse(reasons.JOBS_NOT_OPEN)
     return at, key, word
 
 
@@ -853,20 +801,26 @@ def _start(
     word: uint256,
     node: uint256,
     rate: uint256,
+    ceiling: uint256,
     session_key: bytes32,
     resume_from: uint256,
 ):
     """
     @notice Start a lease of an OPEN unit for the node that msg.sender operates.
     @param rate The rate locked by a proposal, zero to lock the ask in force.
+    @param ceiling The highest rate that may be locked now.
     """
     if resume_from != 0:
-        self._refuse(NO_RESUME)
+        reasons._refuse(reasons.JOBS_NO_RESUME)
     if convert(msg.sender, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
-        self._refuse(OWN_JOB)
-    if not self._has_time(terms.limits, terms.policy):
-        self._refuse(NO_TIME)
-    locked: uint256 = extcall NODES.engage(node, msg.sender, leases._ask(terms), rate, skip_contract_check=True)
+        reasons._refuse(reasons.JOBS_OWN_JOB)
+    if not leases._has_time(terms.limits, terms.policy, block.timestamp):
+        reasons._refuse(reasons.JOBS_NO_TIME)
+    ask: INodeRegistry.Ask = leases._ask(terms)
+    ask.ceiling = ceiling
+    locked: uint256 = 0
+    seasoned: bool = False
+    locked, seasoned = extcall NODES.engage(node, msg.sender, ask, rate, skip_contract_check=True)
     started: uint256 = (
         packing.STATE_RUNNING
         | (node << packing.UNIT_NODE_SHIFT)
@@ -874,10 +828,14 @@ def _start(
         | (block.timestamp << packing.UNIT_STARTED_SHIFT)
         | ((block.timestamp + leases._lease_time(terms.limits, terms.policy)) << packing.UNIT_MARK_SHIFT)
         | ((word & (packing.UNIT_ATTEMPTS_LANE | packing.UNIT_TIPS_LANE)) + (1 << packing.UNIT_ATTEMPTS_SHIFT))
-        | (word & (packing.UNIT_ACCUSED | packing.UNIT_ARRAY))
+        | (word & (packing.UNIT_ACCUSED | packing.UNIT_ARRAY | packing.UNIT_ACKED))
     )
     if (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK == packing.BILLING_FUEL:
         started |= packing.UNIT_FUEL
+    if terms.judge != 0:
+        started |= packing.UNIT_STORE
+    if not seasoned:
+        started |= packing.UNIT_FRESH
     self._words[key] = started
     log IJobRegistry.Started(job_id=job_id, index=index, node=node, word=started, session_key=session_key)
 
@@ -892,7 +850,7 @@ def _may_reopen(limits: uint256, policy: uint256, word: uint256, header: uint256
         limits >> packing.LIMITS_MAX_ATTEMPTS_SHIFT
     ) & packing.LIMITS_MAX_ATTEMPTS_MASK:
         return False
-    return header & packing.HEADER_CLOSED == 0 and self._has_time(limits, policy)
+    return header & packing.HEADER_CLOSED == 0 and leases._has_time(limits, policy, block.timestamp)
 
 
 @internal
@@ -910,6 +868,26 @@ def _reopen(key: bytes32, word: uint256) -> uint256:
     opened: uint256 = kept | packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
     self._words[key] = opened
     return opened
+
+
+@internal
+def _lose(
+    terms: IJobRegistry.Terms, job_id: bytes32, key: bytes32, word: uint256, header: uint256, price: uint256
+) -> (uint256, uint256):
+    """
+    @notice End a lease that its node has lost.
+    @return (the new word, the refund: 0 where the unit is open again)
+    """
+    if self._may_reopen(terms.limits, terms.policy, word, header):
+        return self._reopen(key, word), 0
+    refund: uint256 = leases._holds(price, terms.money, terms.limits, word)
+    return self._end(job_id, key, word, header, packing.STATE_REFUNDED), refund
+
+
+@internal
+def _refund(job_id: bytes32, refund: uint256, submitter: uint256):
+    if refund != 0:
+        extcall ESCROW.split(job_id, [self._share(refund, submitter), 0, 0, 0], skip_contract_check=True)
 
 
 @internal
@@ -936,65 +914,143 @@ def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) ->
     @return What the untouched units hold.
     """
     if header & packing.HEADER_CLOSED != 0:
-        self._refuse(JOB_CLOSED)
+        reasons._refuse(reasons.JOBS_JOB_CLOSED)
     untouched: uint256 = ((terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK) - (
         (header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
     )
     if untouched == 0:
-        self._refuse(NOTHING_LEFT)
+        reasons._refuse(reasons.JOBS_NOTHING_LEFT)
     self._words[job_id] = header | packing.HEADER_CLOSED
     return untouched * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
 
 
 @internal
-def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> bool:
+def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> uint256:
     """
     @param settler Who gets the settler's pay; zero for nobody, when the submitter accepts.
-    @return False where the unit is not SUBMITTED. This version has no challenge window: a submit can be settled at
-            once.
+    @return Zero once it is settled, else why it cannot be.
     """
     job_id: bytes32 = self._job_id(terms)
     key: bytes32 = empty(bytes32)
     word: uint256 = 0
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
-    if self._state(word) != packing.STATE_SUBMITTED:
-        return False
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
-    ok: bool = (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
+    state: uint256 = self._state(word)
+    at: uint256 = self._event_index(header, index)
+    # A submitter who accepts at once vouches for a newcomer with his own money alone: he may be its owner.
+    counts: bool = word & packing.UNIT_FRESH == 0
+    reward: uint256 = 0
+    if settler == empty(address):
+        if state != packing.STATE_SUBMITTED:
+            return reasons.JOBS_NOT_SUBMITTED
+    else:
+        if state != packing.STATE_SUBMITTED and state != packing.STATE_DISPUTED:
+            return reasons.JOBS_NOT_SUBMITTED
+        since: uint256 = leases._settleable_from(terms.limits, terms.policy, word)
+        if block.timestamp < since:
+            return reasons.JOBS_SETTLE_EARLY
+        reward = leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - since)
+        if terms.limits & packing.LIMITS_PROVEN != 0:
+            self._fail_unproven(terms, job_id, key, at, word, header, settler, reward)
+            return 0
+        counts = True
+    self._pay_for(terms, job_id, key, at, word, header, settler, reward, counts, False)
+    return 0
 
+
+@internal
+def _log_ruled(
+    job_id: bytes32, index: uint256, word: uint256, verdict: uint256, pay: uint256, fee: uint256, taken: uint256
+):
+    log IJobRegistry.Ruled(
+        job_id=job_id,
+        index=index,
+        node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        word=word,
+        verdict=verdict,
+        pay=pay,
+        fee=fee,
+        taken=taken,
+    )
+
+
+@internal
+def _pay_for(
+    terms: IJobRegistry.Terms,
+    job_id: bytes32,
+    key: bytes32,
+    index: uint256,
+    submitted: uint256,
+    header: uint256,
+    settler: address,
+    reward: uint256,
+    counts: bool,
+    ruled: bool,
+):
+    """
+    @notice End a submitted unit with its pay.
+    @param index The one that events name.
+    @param reward The settler's pay.
+    @param counts Whether a success is one for the node's record.
+    @param ruled Whether its judge ends it.
+    """
+    word: uint256 = submitted
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    started: uint256 = (word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK
     # A notice changes none of it: a submitter who sees a result on its way would else cancel and have it for less.
     billed: uint256 = terms.limits & packing.LIMITS_MAX_SECONDS_MASK
     billing: uint256 = (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK
     if billing == packing.BILLING_FUEL:
         billed = min(billed, (word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
     elif billing == packing.BILLING_METERED:
-        billed = min(billed, mark - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK))
+        billed = min(billed, ((word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK) - started)
     price: uint256 = leases._unit_price(terms.money, terms.limits)
     pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
     rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
-    reward: uint256 = 0
-    if settler != empty(address):
-        reward = leases._ramp(
-            ((terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 8,
-            block.timestamp - mark,
-        )
-
-    accused: uint256 = 0
+    ok: bool = counts and (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
+    decliner: uint256 = 0
     if ok and word & packing.UNIT_ACCUSED != 0:
-        accused = self._accused[key]
-        if accused == node:
-            accused = 0
-    bond: uint256 = leases._bond(price, terms.money, terms.policy)
+        accused: uint256 = self._accused[key]
+        decliner = accused & packing.ACCUSED_NODE_MASK
+        # What works much later says nothing of what the decliner found.
+        if decliner == node or started >= (accused >> packing.ACCUSED_AT_SHIFT) + ACCUSATION_TIME:
+            decliner = 0
+    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
     word = self._end(job_id, key, word, header, packing.STATE_SETTLED)
-    log IJobRegistry.Settled(
-        job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
-    )
-    owner: address = extcall NODES.settled(node, bond, ok, fee, accused, skip_contract_check=True)
+    if ruled:
+        self._log_ruled(job_id, index, word, CONFIRM, pay, fee, 0)
+    else:
+        log IJobRegistry.Settled(job_id=job_id, index=index, node=node, word=word, pay=pay, fee=fee)
+    owner: address = extcall NODES.settled(node, bond, ok, fee, decliner, skip_contract_check=True)
     self._pay_out(job_id, owner, pay, fee, settler, reward, terms.submitter, rest)
-    return True
+
+
+@internal
+def _fail_unproven(
+    terms: IJobRegistry.Terms,
+    job_id: bytes32,
+    key: bytes32,
+    index: uint256,
+    word: uint256,
+    header: uint256,
+    settler: address,
+    ramped: uint256,
+):
+    """
+    @notice End a submitted unit that nobody has proven in time: a refund, and the node loses what a lost lease does.
+    @param ramped The settler's pay, which comes out of the slash and is at most a quarter of it.
+    """
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
+    slash: uint256 = leases._slash(price, terms.money, terms.policy)
+    fee: uint256 = leases._whole_fee(price, word, terms.limits, terms.policy)
+    refund: uint256 = leases._holds(price, terms.money, terms.limits, word)
+    ended: uint256 = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
+    log IJobRegistry.Unproven(job_id=job_id, index=index, node=node, word=ended)
+    extcall NODES.reclaimed(node, 0, bond, slash, min(slash // 4, ramped), 0, fee, settler, skip_contract_check=True)
+    self._refund(job_id, refund, terms.submitter)
 
 
 @internal
@@ -1028,6 +1084,15 @@ def _pay_out(
 
 @pure
 @internal
+def _share_of_keeper_fee(money: uint256) -> uint256:
+    """
+    @return What settling, closing and reclaiming pay at first.
+    """
+    return ((money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 8
+
+
+@pure
+@internal
 def _share(amount: uint256, account: uint256) -> uint256:
     """
     @param account An address, or a word whose lower 160 bits are one.
@@ -1036,18 +1101,6 @@ def _share(amount: uint256, account: uint256) -> uint256:
     if amount == 0:
         return 0
     return (amount << packing.SHARE_AMOUNT_SHIFT) | (account & packing.SHARE_ACCOUNT_MASK)
-
-
-@view
-@internal
-def _has_time(limits: uint256, policy: uint256) -> bool:
-    """
-    @return Whether an attempt that starts now can end before the deadline.
-    """
-    return (
-        block.timestamp + leases._lease_time(limits, policy)
-        <= (limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK
-    )
 
 
 @view
@@ -1078,7 +1131,38 @@ def _payee(payee: address) -> address:
 @internal
 def _check_submitter(submitter: uint256):
     if submitter & packing.SUBMITTER_ACCOUNT_MASK != convert(msg.sender, uint256):
-        self._refuse(NOT_SUBMITTER)
+        reasons._refuse(reasons.JOBS_NOT_SUBMITTER)
+
+
+@view
+@internal
+def _check_judge(judge: uint256):
+    # No judge is named by zero, which nobody calls from.
+    if judge != convert(msg.sender, uint256):
+        reasons._refuse(reasons.JOBS_NOT_JUDGE)
+
+
+@pure
+@internal
+def _with_fields(word: uint256, fields: uint256) -> uint256:
+    """
+    @return A unit's word with the outcome and the fuel seconds that its judge found, if any.
+    """
+    if fields == 0:
+        return word
+    outcome: uint256 = fields & packing.FIELDS_OUTCOME_MASK
+    used: uint256 = fields >> packing.FIELDS_SECONDS_SHIFT
+    if outcome == 0 or outcome > packing.OUTCOME_TIMEOUT:
+        reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
+    if used > packing.UNIT_SECONDS_MASK or (used == 0) != (word & packing.UNIT_FUEL == 0):
+        reasons._refuse(reasons.JOBS_USED_RANGE)
+    if used == 0:
+        return (word & ~packing.UNIT_OUTCOME_LANE) | (outcome << packing.UNIT_OUTCOME_SHIFT)
+    return (
+        (word & ~(packing.UNIT_OUTCOME_LANE | packing.UNIT_SECONDS_LANE))
+        | (outcome << packing.UNIT_OUTCOME_SHIFT)
+        | (used << packing.UNIT_SECONDS_SHIFT)
+    )
 
 
 @view
@@ -1086,166 +1170,6 @@ def _check_submitter(submitter: uint256):
 def _check_leased(word: uint256):
     state: uint256 = self._state(word)
     if state != packing.STATE_RUNNING and state != packing.STATE_CLOSING:
-        self._refuse(NOT_RUNNING)
+        reasons._refuse(reasons.JOBS_NOT_RUNNING)
     if block.timestamp >= (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK:
-        self._refuse(LATE)
-
-
-@view
-@internal
-def _check_terms(terms: IJobRegistry.Terms) -> uint256:
-    """
-    @notice Check every field's range; the id fixes them afterwards, so no later call does.
-    @return The number of leases.
-    """
-    limits: uint256 = terms.limits
-    if (
-        terms.needs >> packing.NEEDS_BITS != 0
-        or terms.needs & packing.NEEDS_GUARDS != 0
-        or terms.money >> packing.MONEY_BITS != 0
-        or limits >> packing.LIMITS_BITS != 0
-        or terms.verifier >> packing.VERIFIER_BITS != 0
-        or terms.court >> packing.COURT_BITS != 0
-    ):
-        self._refuse(SPARE_BITS)
-    if limits & BUILT_LANES != BUILT:
-        self._refuse_unbuilt(limits)
-    if terms.verifier != 0:
-        self._refuse(NO_VERIFIERS)
-    if terms.court != 0:
-        self._refuse(NO_COURT)
-    if terms.parents_hash != empty(bytes32):
-        self._refuse(NO_PARENTS)
-    if terms.spec == empty(bytes32):
-        self._refuse(SPEC_ZERO)
-    if (terms.needs >> packing.NEEDS_RUNTIMES_SHIFT) & packing.NEEDS_RUNTIMES_MASK == 0:
-        self._refuse(RUNTIME_ZERO)
-    if terms.money & packing.MONEY_CEILING_MASK == 0:
-        self._refuse(CEILING_ZERO)
-    seconds: uint256 = limits & packing.LIMITS_MAX_SECONDS_MASK
-    if seconds == 0 or seconds > MAX_SECONDS:
-        self._refuse(SECONDS_RANGE)
-    if not self._has_time(limits, terms.policy):
-        self._refuse(DEADLINE_NEAR)
-    units: uint256 = (limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
-    if units == 0 or units > MAX_UNITS:
-        self._refuse(UNITS_RANGE)
-    window: uint256 = (limits >> packing.LIMITS_MATCH_WINDOW_SHIFT) & packing.LIMITS_MATCH_WINDOW_MASK
-    if window != 0 and (
-        window < (terms.policy >> packing.POLICY_MIN_MATCH_WINDOW_SHIFT) & packing.POLICY_MIN_MATCH_WINDOW_MASK
-        or window > MAX_WINDOW
-    ):
-        self._refuse(WINDOW_RANGE)
-    attempts: uint256 = (limits >> packing.LIMITS_MAX_ATTEMPTS_SHIFT) & packing.LIMITS_MAX_ATTEMPTS_MASK
-    if attempts == 0 or attempts > MAX_ATTEMPTS:
-        self._refuse(ATTEMPTS_RANGE)
-    if (limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK > packing.BILLING_METERED:
-        self._refuse(BILLING_RANGE)
-
-    price: uint256 = leases._unit_price(terms.money, limits)
-    if price < leases._amount((terms.policy >> packing.POLICY_MIN_PRICE_SHIFT) & packing.POLICY_MIN_PRICE_MASK):
-        self._refuse(PRICE_LOW)
-    least: uint256 = leases._amount(
-        (terms.policy >> packing.POLICY_MIN_KEEPER_FEE_SHIFT) & packing.POLICY_MIN_KEEPER_FEE_MASK
-    )
-    keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
-    if keeper_fee < least or keeper_fee > max(price, least):
-        self._refuse(KEEPER_FEE_RANGE)
-    if leases._bond(price, terms.money, terms.policy) > packing.HOT_BOND_MASK:
-        self._refuse(BOND_LARGE)
-    return units
-
-
-@pure
-@internal
-def _refuse_unbuilt(limits: uint256):
-    """
-    @notice Name the field that is out of range, or that this version does not build yet.
-    """
-    chunk: uint256 = (limits >> packing.LIMITS_CHUNK_SHIFT) & packing.LIMITS_CHUNK_MASK
-    if (
-        chunk == 0
-        or chunk > MAX_CHUNK
-        or ((limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK) % chunk != 0
-    ):
-        self._refuse(CHUNK_RANGE)
-    if chunk != 1:
-        self._refuse(NO_CHUNKS)
-    replicas: uint256 = (limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK
-    if replicas % 2 == 0 or replicas > 7:
-        self._refuse(REPLICAS_RANGE)
-    quorum: uint256 = (limits >> packing.LIMITS_QUORUM_SHIFT) & packing.LIMITS_QUORUM_MASK
-    if quorum <= replicas // 2 or quorum > replicas:
-        self._refuse(QUORUM_RANGE)
-    if replicas != 1:
-        self._refuse(NO_REPLICAS)
-    if (limits >> packing.LIMITS_CHALLENGE_WINDOW_SHIFT) & packing.LIMITS_CHALLENGE_WINDOW_MASK != 0:
-        self._refuse(NO_CHALLENGES)
-    if (limits >> packing.LIMITS_CHECKPOINT_EVERY_SHIFT) & packing.LIMITS_CHECKPOINT_EVERY_MASK != 0:
-        self._refuse(NO_CHECKPOINTS)
-    if limits & packing.LIMITS_CONFIDENTIAL != 0:
-        self._refuse(NO_CONFIDENTIAL)
-    if limits & packing.LIMITS_PREEMPTIBLE != 0:
-        self._refuse(NO_PREEMPTIBLE)
-    self._refuse(FLAG_UNKNOWN)
-
-
-@internal
-def _check_other_policy(policy: uint256):
-    """
-    @notice Take a policy that is not the current one: the previous for 24 h, or the one that a pause, now over, held.
-    """
-    if block.timestamp < self.paused_until:
-        self._refuse(PAUSED)
-    if self._policy == 0:
-        self._policy = self._held_policy
-        if policy == self._policy:
-            return
-    if policy != self._previous_policy or block.timestamp >= self._previous_until:
-        self._refuse(POLICY_OLD)
-
-
-@pure
-@internal
-def _check_policy_range(policy: uint256):
-    """
-    @notice The bounds of SPEC section "Parameters", hard-coded.
-    """
-    window: uint256 = (policy >> packing.POLICY_MIN_MATCH_WINDOW_SHIFT) & packing.POLICY_MIN_MATCH_WINDOW_MASK
-    ack_time: uint256 = (policy >> packing.POLICY_ACK_TIME_SHIFT) & packing.POLICY_ACK_TIME_MASK
-    after: uint256 = (policy >> packing.POLICY_OPEN_CLAIM_AFTER_SHIFT) & packing.POLICY_OPEN_CLAIM_AFTER_MASK
-    grace: uint256 = (policy >> packing.POLICY_GRACE_FLOOR_SHIFT) & packing.POLICY_GRACE_FLOOR_MASK
-    fee: uint256 = (policy >> packing.POLICY_FEE_BPS_SHIFT) & packing.POLICY_FEE_BPS_MASK
-    if (
-        policy & packing.POLICY_VERSION_MASK != PROTOCOL_VERSION
-        or fee > FEE_CAP
-        or (policy >> packing.POLICY_AUDIT_SHARE_BPS_SHIFT) & packing.POLICY_AUDIT_SHARE_BPS_MASK > fee
-        or (policy >> packing.POLICY_BOND_NONE_BPS_SHIFT) & packing.POLICY_BOND_NONE_BPS_MASK == 0
-        or window == 0
-        or window > MAX_WINDOW
-        or ack_time < 2
-        or ack_time > 600
-        or after < 2
-        or after > 3600
-        or grace == 0
-        or grace > 3600
-        or (policy >> packing.POLICY_MIN_CHALLENGE_WINDOW_SHIFT) & packing.POLICY_MIN_CHALLENGE_WINDOW_MASK
-        > MAX_CHALLENGE_WINDOW
-    ):
-        self._refuse(POLICY_RANGE)
-
-
-@view
-@internal
-def _check_governor():
-    if msg.sender != self.governor:
-        self._refuse(NOT_GOVERNOR)
-
-
-@pure
-@internal
-def _refuse(code: uint256):
-    """
-    @notice Revert with a row of REASONS, its padding cut off.
-    """
-    raise reasons._trim(slice(REASONS, code * reasons.ROW, 32))
+        reasons._refuse(reasons.JOBS_LATE)

@@ -20,6 +20,8 @@ implements: ILens
 
 import leases
 import packing
+import reason_texts
+import reasons
 
 MAX_PAGE: constant(uint256) = 256
 MAX_CANDIDATES: constant(uint256) = 64
@@ -119,14 +121,18 @@ def unit(terms: IJobRegistry.Terms, index: uint256) -> ILens.UnitView:
 @reentrant
 def fit(terms: IJobRegistry.Terms, index: uint256, node: uint256, claim: bool) -> uint256:
     """
+    @notice A claim's price is looked at twice: in its place against the ceiling, and after all other gates against
+            what open claims have risen to, which passes by itself (`claimable_from`).
     @return The first gate that keeps a node from proposing (or claiming) a unit, 0 if it fits.
     """
-    raw: uint256[4] = self._read(terms, index)
-    word: uint256 = raw[1]
+    raw: uint256[4] = self._find(terms, index)
+    opens: uint256 = leases._claims_from(raw[1], terms.limits, terms.policy)
+    word: uint256 = self._with_lapse(raw, terms.policy)
     header: bool = raw[0] & packing.HEADER_STATE_MASK == packing.STATE_HEADER
     if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN or (header and raw[0] & packing.HEADER_CLOSED != 0):
         return NOT_OPEN
-    code: uint256 = staticcall NODES.gate(node, leases._ask(terms))
+    ask: INodeRegistry.Ask = leases._ask(terms)
+    code: uint256 = staticcall NODES.gate(node, ask)
     if code != 0:
         return code
     record: INodeRegistry.Node = staticcall NODES.get(node)
@@ -140,7 +146,30 @@ def fit(terms: IJobRegistry.Terms, index: uint256, node: uint256, claim: bool) -
         > (terms.limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK
     ):
         return NO_TIME
-    return 0
+    if not claim:
+        return 0
+    ask.ceiling = leases._claim_ceiling(terms.money, terms.policy, max(block.timestamp, opens) - opens)
+    return staticcall NODES.gate(node, ask)
+
+
+@view
+@external
+@reentrant
+def claimable_from(terms: IJobRegistry.Terms, index: uint256, rate: uint256) -> uint256:
+    """
+    @notice Say when an OPEN unit may be claimed by a node that asks `rate`, if nobody proposes or acks meanwhile.
+    @return The first second, max_value(uint256) where the unit is not open or the rate is above the ceiling.
+    """
+    raw: uint256[4] = self._find(terms, index)
+    header: bool = raw[0] & packing.HEADER_STATE_MASK == packing.STATE_HEADER
+    if (
+        raw[1] & packing.UNIT_STATE_MASK != packing.STATE_OPEN
+        or (header and raw[0] & packing.HEADER_CLOSED != 0)
+        or rate > terms.money & packing.MONEY_CEILING_MASK
+    ):
+        return max_value(uint256)
+    opens: uint256 = leases._claims_from(raw[1], terms.limits, terms.policy)
+    return opens + leases._claim_wait(terms.money, terms.policy, rate)
 
 
 @view
@@ -182,6 +211,17 @@ def checkUpkeep(
     return len(due) != 0, due
 
 
+@view
+@external
+@reentrant
+def reason(number: uint256) -> String[32]:
+    """
+    @param number What a contract of the market reverted with: the argument of `Refused`.
+    @return The reason in words, empty for a number that is no reason's.
+    """
+    return reason_texts._text(number)
+
+
 # ---- ANYONE ----
 
 
@@ -206,7 +246,8 @@ def performUpkeep(candidates: DynArray[ILens.Candidate, MAX_CANDIDATES]):
             extcall JOBS.expire(candidate.terms, candidate.index, msg.sender)
         else:
             extcall NODES.check_liveness(self._range(candidate), msg.sender)
-    assert done, "lens: nothing to do"
+    if not done:
+        reasons._refuse(reasons.LENS_NOTHING_DONE)
 
 
 # ---- INTERNAL ----
@@ -228,9 +269,9 @@ def _load(job_id: bytes32, index: uint256) -> uint256[4]:
 
 @view
 @internal
-def _read(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
+def _find(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
     """
-    @return (job word, unit word with its lapse applied, auxiliary slot, accused node)
+    @return (job word, unit word as stored, or as it opens if it is the array's next one, auxiliary slot, last decline)
     """
     job_id: bytes32 = staticcall JOBS.job_id_of(terms)
     raw: uint256[4] = self._load(job_id, index)
@@ -241,10 +282,28 @@ def _read(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
         ):
             opened: uint256 = (raw[0] >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK
             raw[1] = packing.STATE_OPEN | (opened << packing.UNIT_STARTED_SHIFT) | packing.UNIT_ARRAY
-    if raw[1] & packing.UNIT_STATE_MASK == packing.STATE_OPEN and leases._has_lapsed(
-        raw[1], terms.policy, block.timestamp
-    ):
-        raw[1] = leases._drop(raw[1], raw[2])
+    return raw
+
+
+@view
+@internal
+def _with_lapse(raw: uint256[4], policy: uint256) -> uint256:
+    """
+    @return A unit's word with its lapse applied.
+    """
+    if raw[1] & packing.UNIT_STATE_MASK == packing.STATE_OPEN and leases._has_lapsed(raw[1], policy, block.timestamp):
+        return leases._drop(raw[1], raw[2])
+    return raw[1]
+
+
+@view
+@internal
+def _read(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
+    """
+    @return (job word, unit word with its lapse applied, auxiliary slot, last decline)
+    """
+    raw: uint256[4] = self._find(terms, index)
+    raw[1] = self._with_lapse(raw, terms.policy)
     return raw
 
 
@@ -270,7 +329,10 @@ def _due(candidate: ILens.Candidate) -> bool:
     mark: uint256 = (raw[1] >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     header: bool = raw[0] & packing.HEADER_STATE_MASK == packing.STATE_HEADER
     if candidate.op == SETTLE:
-        return state == packing.STATE_SUBMITTED
+        return (
+            (state == packing.STATE_SUBMITTED or state == packing.STATE_DISPUTED)
+            and block.timestamp >= leases._settleable_from(candidate.terms.limits, candidate.terms.policy, raw[1])
+        )
     if candidate.op == CLOSE:
         return state == packing.STATE_CLOSING and block.timestamp >= mark
     if candidate.op == RECLAIM:

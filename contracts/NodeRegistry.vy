@@ -36,11 +36,14 @@ MAX_NODES: constant(uint256) = packing.TOTALS_NEXT_ID_MASK
 BPS: constant(uint256) = 10000
 HOUR: constant(uint256) = 3600
 PAUSE_TIME: constant(uint256) = 7 * 86400
+PAUSE_EVERY: constant(uint256) = 30 * 86400  # from the beginning of one pause to the next
+VERDICT_TIME: constant(uint256) = 7 * 86400  # seconds for which a verdict sets a node aside, at least
+MOST_SHARED: constant(uint256) = 6000  # bps of a bond that a judge may give to somebody
 DEAD_ADDRESS: constant(address) = 0x000000000000000000000000000000000000dEaD
 
 # A lane that follows another in the node state adds without touching its neighbour.
 ONE_BUSY: constant(uint256) = 1 << packing.HOT_BUSY_SHIFT
-BEAT_LANES: constant(uint256) = packing.HOT_BEAT_LANE + packing.HOT_LAPSED
+BEAT_LANES: constant(uint256) = packing.HOT_BEAT_LANE + packing.HOT_LAPSED + packing.HOT_SILENT
 
 # The gates of SPEC section "Matching", in the order in which they are checked. 0 = all hold.
 NOT_LIVE: constant(uint256) = 1
@@ -59,10 +62,6 @@ TIER_LOW: constant(uint256) = 13
 ZONE_BARRED: constant(uint256) = 14
 PRICE_HIGH: constant(uint256) = 15
 ON_PROBATION: constant(uint256) = 16
-# One 32-byte row a gate, row 0 first.
-GATE_REASONS: constant(
-    String[544]
-) = "nodes: fits                     nodes: not live                 nodes: stake below minimum      nodes: exiting                  nodes: quarantined              nodes: no free slot             nodes: free stake short         nodes: runtime missing          nodes: too few GPUs             nodes: VRAM short               nodes: cores short              nodes: RAM short                nodes: disk short               nodes: GPU tier too low         nodes: zone not allowed         nodes: ask above ceiling        nodes: on probation             "
 
 ESCROW: public(immutable(IEscrow))
 ASSET: public(immutable(IERC20))  # zero for the native coin
@@ -82,6 +81,7 @@ _offers: HashMap[uint256, uint256]  # node -> packing.OFFER_TIER_SHIFT ..
 _next_asks: HashMap[uint256, uint256]  # node -> packing.NEXT_ASK_ASK_SHIFT ..
 _hot: HashMap[address, HashMap[uint256, uint256]]  # operator -> node -> packing.HOT_BEAT_SHIFT ..
 _offered_owners: HashMap[uint256, address]  # node -> who may accept it
+_offered_operators: HashMap[uint256, address]  # node -> whose first beat takes it over
 minimum_stake: public(reentrant(uint256))  # base units, asked of new registrations
 paused_until: public(reentrant(uint256))  # seconds
 governor: public(reentrant(address))
@@ -104,14 +104,22 @@ def __init__(
     @param jobs The JobRegistry of the pair; its address is predicted, and the deploy script checks it.
     @param minimum_stake The first minimum of new registrations, and the least it ever is; ACTIVE takes half of it.
     """
-    assert jobs != empty(address), "nodes: jobs zero"
-    assert dead_after >= 3 and dead_after <= 86400, "nodes: dead_after out of range"
-    assert ask_notice <= 86400, "nodes: ask_notice out of range"
-    assert unbonding >= 1 and unbonding <= 30 * 86400, "nodes: unbonding out of range"
-    assert minimum_stake >= 1 and minimum_stake <= MAX_STAKE, "nodes: minimum out of range"
-    assert fee_reference >= 1 and fee_reference <= MAX_STAKE, "nodes: reference out of range"
-    assert liveness_fee <= minimum_stake, "nodes: fee above minimum"
-    assert ration_bps <= BPS, "nodes: ration out of range"
+    if jobs == empty(address):
+        reasons._refuse(reasons.NODES_JOBS_ZERO)
+    if dead_after < 3 or dead_after > 86400:
+        reasons._refuse(reasons.NODES_DEAD_AFTER_RANGE)
+    if ask_notice > 86400:
+        reasons._refuse(reasons.NODES_NOTICE_RANGE)
+    if unbonding < 1 or unbonding > 30 * 86400:
+        reasons._refuse(reasons.NODES_UNBONDING_RANGE)
+    if minimum_stake < 1 or minimum_stake > MAX_STAKE:
+        reasons._refuse(reasons.NODES_MINIMUM_RANGE)
+    if fee_reference < 1 or fee_reference > MAX_STAKE:
+        reasons._refuse(reasons.NODES_REFERENCE_RANGE)
+    if liveness_fee > minimum_stake:
+        reasons._refuse(reasons.NODES_FEE_RANGE)
+    if ration_bps > BPS:
+        reasons._refuse(reasons.NODES_RATION_RANGE)
     ESCROW = escrow
     ASSET = IERC20(staticcall escrow.ASSET())
     JOBS = jobs
@@ -142,16 +150,21 @@ def register(operator: address, offer: uint256, manifest: bytes32, stake: uint25
     @param stake Base units, sent along or approved to this contract.
     @return The node's id.
     """
-    assert block.timestamp >= self.paused_until, "nodes: paused"
-    assert operator != empty(address), "nodes: operator zero"
+    if block.timestamp < self.paused_until:
+        reasons._refuse(reasons.NODES_PAUSED)
+    if operator == empty(address):
+        reasons._refuse(reasons.NODES_OPERATOR_ZERO)
     self._check_offer(offer)
     self._check_ask(offer >> packing.OFFER_ASK_SHIFT)
-    assert stake >= self.minimum_stake, "nodes: stake below minimum"
-    assert stake <= MAX_STAKE, "nodes: stake too large"
+    if stake < self.minimum_stake:
+        reasons._refuse(reasons.NODES_NOT_ACTIVE)
+    if stake > MAX_STAKE:
+        reasons._refuse(reasons.NODES_STAKE_LARGE)
 
     totals: uint256 = self._totals
     node: uint256 = totals & packing.TOTALS_NEXT_ID_MASK
-    assert node != MAX_NODES, "nodes: no ids left"
+    if node == MAX_NODES:
+        reasons._refuse(reasons.NODES_NO_IDS)
     self._totals = totals + 1 + (stake << packing.TOTALS_TOTAL_SHIFT)
     self._owners[node] = (stake << packing.OWNER_STAKE_SHIFT) | convert(msg.sender, uint256)
     self._operators[node] = convert(operator, uint256)
@@ -172,10 +185,14 @@ def add_stake(node: uint256, owner: address, amount: uint256):
     @param amount Base units, sent along or approved to this contract.
     """
     record: uint256 = self._owners[node]
-    assert record != 0, "nodes: unknown node"
-    assert self._address(record) == owner, "nodes: node of another owner"
-    assert amount != 0, "nodes: amount zero"
-    assert (record >> packing.OWNER_STAKE_SHIFT) + amount <= MAX_STAKE, "nodes: stake too large"
+    if record == 0:
+        reasons._refuse(reasons.NODES_UNKNOWN)
+    if self._address(record) != owner:
+        reasons._refuse(reasons.NODES_OTHER_OWNER)
+    if amount == 0:
+        reasons._refuse(reasons.NODES_AMOUNT_ZERO)
+    if (record >> packing.OWNER_STAKE_SHIFT) + amount > MAX_STAKE:
+        reasons._refuse(reasons.NODES_STAKE_LARGE)
     self._owners[node] = record + (amount << packing.OWNER_STAKE_SHIFT)
     self._totals += amount << packing.TOTALS_TOTAL_SHIFT
     log INodeRegistry.StakeAdded(node=node, payer=msg.sender, amount=amount)
@@ -191,9 +208,11 @@ def update_offer(node: uint256, offer: uint256, manifest: bytes32):
     """
     self._check_owner(node)
     self._check_offer(offer)
-    assert offer >> packing.OFFER_ASK_SHIFT == 0, "nodes: ask has its own call"
+    if offer >> packing.OFFER_ASK_SHIFT != 0:
+        reasons._refuse(reasons.NODES_ASK_APART)
     hot: uint256 = self._hot[self._operator(node)][node]
-    assert (hot >> packing.HOT_BUSY_SHIFT) & packing.HOT_BUSY_MASK == 0, "nodes: busy"
+    if (hot >> packing.HOT_BUSY_SHIFT) & packing.HOT_BUSY_MASK != 0:
+        reasons._refuse(reasons.NODES_BUSY)
     kept: uint256 = self._offers[node] & (packing.OFFER_ASK_LANE | packing.OFFER_PENDING)
     self._offers[node] = offer | kept
     log INodeRegistry.OfferChanged(node=node, offer=offer | kept, manifest=manifest)
@@ -211,7 +230,8 @@ def set_ask(node: uint256, ask: uint256):
     offer: uint256 = self._offers[node]
     if offer & packing.OFFER_PENDING != 0:
         next: uint256 = self._next_asks[node]
-        assert block.timestamp >= next >> packing.NEXT_ASK_AT_SHIFT, "nodes: an ask is pending"
+        if block.timestamp < next >> packing.NEXT_ASK_AT_SHIFT:
+            reasons._refuse(reasons.NODES_ASK_PENDING)
         offer = (offer & ~packing.OFFER_ASK_LANE) | ((next & packing.NEXT_ASK_ASK_MASK) << packing.OFFER_ASK_SHIFT)
     at: uint256 = block.timestamp + ASK_NOTICE
     self._offers[node] = offer | packing.OFFER_PENDING
@@ -223,18 +243,17 @@ def set_ask(node: uint256, ask: uint256):
 @reentrant
 def set_operator(node: uint256, operator: address):
     """
-    @notice Hand the node to another hot key, at once and at any time; leases, bond and beat go with it.
+    @notice Offer the node to another hot key, at any time. Its first beat takes the node over, leases, bond and beat
+            with it; until then the present operator serves. Naming the present one takes an offer back.
     """
     self._check_owner(node)
-    record: uint256 = self._operators[node]
-    old: address = self._address(record)
-    assert operator != empty(address), "nodes: operator zero"
-    assert operator != old, "nodes: same operator"
-    hot: uint256 = self._hot[old][node]
-    self._operators[node] = (record & packing.OPERATOR_EXIT_AT_LANE) | convert(operator, uint256)
-    self._hot[old][node] = 0
-    self._hot[operator][node] = hot
-    log INodeRegistry.OperatorChanged(node=node, operator=operator)
+    if operator == empty(address):
+        reasons._refuse(reasons.NODES_OPERATOR_ZERO)
+    offered: address = operator
+    if operator == self._operator(node):
+        offered = empty(address)
+    self._offered_operators[node] = offered
+    log INodeRegistry.OperatorOffered(node=node, operator=offered)
 
 
 @external
@@ -252,13 +271,16 @@ def offer_owner(node: uint256, owner: address):
 @reentrant
 def accept_owner(node: uint256):
     """
-    @notice Become the owner of a node that was offered to msg.sender.
+    @notice Become the owner of a node that was offered to msg.sender. What its former owner offered an operator is void.
     """
-    assert self._offered_owners[node] == msg.sender, "nodes: not offered to you"
+    if self._offered_owners[node] != msg.sender:
+        reasons._refuse(reasons.NODES_NOT_OFFERED)
     record: uint256 = self._owners[node]
-    assert record != 0, "nodes: unknown node"
+    if record == 0:
+        reasons._refuse(reasons.NODES_UNKNOWN)
     self._owners[node] = (record & packing.OWNER_STAKE_LANE) | convert(msg.sender, uint256)
     self._offered_owners[node] = empty(address)
+    self._offered_operators[node] = empty(address)
     log INodeRegistry.OwnerChanged(node=node, owner=msg.sender)
 
 
@@ -270,7 +292,8 @@ def exit_start(node: uint256):
     """
     self._check_owner(node)
     record: uint256 = self._operators[node]
-    assert record >> packing.OPERATOR_EXIT_AT_SHIFT == 0, "nodes: exiting"
+    if record >> packing.OPERATOR_EXIT_AT_SHIFT != 0:
+        reasons._refuse(reasons.NODES_LEAVING)
     at: uint256 = block.timestamp + UNBONDING
     self._operators[node] = record | (at << packing.OPERATOR_EXIT_AT_SHIFT)
     operator: address = self._address(record)
@@ -288,7 +311,8 @@ def exit_cancel(node: uint256):
     """
     self._check_owner(node)
     record: uint256 = self._operators[node]
-    assert record >> packing.OPERATOR_EXIT_AT_SHIFT != 0, "nodes: not exiting"
+    if record >> packing.OPERATOR_EXIT_AT_SHIFT == 0:
+        reasons._refuse(reasons.NODES_NOT_EXITING)
     operator: address = self._address(record)
     self._operators[node] = record & packing.OPERATOR_ACCOUNT_MASK
     hot: uint256 = self._hot[operator][node]
@@ -305,10 +329,13 @@ def exit_finish(node: uint256):
     """
     record: uint256 = self._operators[node]
     exit_at: uint256 = record >> packing.OPERATOR_EXIT_AT_SHIFT
-    assert exit_at != 0, "nodes: not exiting"
-    assert block.timestamp >= exit_at, "nodes: still unbonding"
+    if exit_at == 0:
+        reasons._refuse(reasons.NODES_NOT_EXITING)
+    if block.timestamp < exit_at:
+        reasons._refuse(reasons.NODES_UNBONDING)
     operator: address = self._address(record)
-    assert (self._hot[operator][node] >> packing.HOT_BOND_SHIFT) & packing.HOT_BOND_MASK == 0, "nodes: bond outstanding"
+    if (self._hot[operator][node] >> packing.HOT_BOND_SHIFT) & packing.HOT_BOND_MASK != 0:
+        reasons._refuse(reasons.NODES_BOND_LEFT)
     owned: uint256 = self._owners[node]
     stake: uint256 = owned >> packing.OWNER_STAKE_SHIFT
     self._hot[operator][node] = 0
@@ -317,6 +344,7 @@ def exit_finish(node: uint256):
     self._offers[node] = 0
     self._next_asks[node] = 0
     self._offered_owners[node] = empty(address)
+    self._offered_operators[node] = empty(address)
     self._totals -= stake << packing.TOTALS_TOTAL_SHIFT
     log INodeRegistry.ExitFinished(node=node, stake=stake)
     if stake != 0:
@@ -333,22 +361,25 @@ def exit_finish(node: uint256):
 @reentrant
 def beat(node: uint256):
     """
-    @notice Say that the node is alive. The first beat makes a registered node ACTIVE.
+    @notice Say that the node is alive. A key's first beat is its consent: it makes a registered node ACTIVE, and
+            takes over one that is offered to it.
     """
-    assert self._beat(node), "nodes: not the operator"
+    if not self._beat(node):
+        reasons._refuse(reasons.NODES_NOT_OPERATOR)
 
 
 @external
 @reentrant
 def heartbeat(nodes: DynArray[uint256, MAX_BATCH]):
     """
-    @notice Beat for several nodes of one operator; ids that are not msg.sender's are skipped.
+    @notice Beat for several nodes of one operator; ids neither msg.sender's nor offered to it are skipped.
     """
     done: bool = False
     for node: uint256 in nodes:
         if self._beat(node):
             done = True
-    assert done, "nodes: nothing to do"
+    if not done:
+        reasons._refuse(reasons.NODES_NOTHING_DONE)
 
 
 # ---- ANYONE ----
@@ -390,7 +421,8 @@ def check_liveness(nodes: DynArray[uint256, MAX_BATCH], payee: address):
                 [(fee << packing.SHARE_AMOUNT_SHIFT) | convert(receiver, uint256), 0, 0, 0],
                 skip_contract_check=True,
             )
-    assert done, "nodes: nothing to do"
+    if not done:
+        reasons._refuse(reasons.NODES_NOTHING_DONE)
 
 
 # ---- JOBREGISTRY ----
@@ -398,15 +430,16 @@ def check_liveness(nodes: DynArray[uint256, MAX_BATCH], payee: address):
 
 @external
 @reentrant
-def engage(node: uint256, operator: address, ask: INodeRegistry.Ask, rate: uint256) -> uint256:
+def engage(node: uint256, operator: address, ask: INodeRegistry.Ask, rate: uint256) -> (uint256, bool):
     """
     @notice Start a lease: every gate holds, the bond is reserved, a slot is taken, the node has beaten.
     @param rate The rate locked by a proposal, zero to lock the ask in force.
-    @return The locked rate.
+    @return (the locked rate, whether the node is seasoned)
     """
     self._check_jobs()
     hot: uint256 = self._hot[operator][node]
-    assert hot != 0, "nodes: not the operator"
+    if hot == 0:
+        reasons._refuse(reasons.NODES_NOT_OPERATOR)
     offer: uint256 = self._offers[node]
     locked: uint256 = rate
     if rate == 0:
@@ -415,7 +448,7 @@ def engage(node: uint256, operator: address, ask: INodeRegistry.Ask, rate: uint2
     self._hot[operator][node] = (
         ((hot & ~BEAT_LANES) | block.timestamp) + ONE_BUSY + (ask.bond << packing.HOT_BOND_SHIFT)
     )
-    return locked
+    return locked, hot & packing.HOT_SEASONED != 0
 
 
 @external
@@ -426,20 +459,34 @@ def submitted(node: uint256, operator: address):
     """
     self._check_jobs()
     hot: uint256 = self._hot[operator][node]
-    assert hot != 0, "nodes: not the operator"
+    if hot == 0:
+        reasons._refuse(reasons.NODES_NOT_OPERATOR)
     self._hot[operator][node] = ((hot & ~BEAT_LANES) | block.timestamp) - ONE_BUSY
 
 
 @external
 @reentrant
-def declined(node: uint256, operator: address, bond: uint256):
+def declined(node: uint256, operator: address, bond: uint256, burn: uint256):
     """
     @notice A lease was declined: slot and bond are free.
+    @param burn Base units of the bond: what a match brought its proposer; zero without one.
     """
     self._check_jobs()
-    hot: uint256 = self._hot[operator][node]
-    assert hot != 0, "nodes: not the operator"
-    self._hot[operator][node] = hot - ONE_BUSY - (bond << packing.HOT_BOND_SHIFT)
+    self._hot[operator][node] = self._freed(node, operator, bond)
+    self._burn(node, burn)
+
+
+@external
+@reentrant
+def gave_up(node: uint256, operator: address, bond: uint256, burn: uint256, fee: uint256):
+    """
+    @notice A lease was given up: slot and the rest of the bond are free, the failure counts.
+    @param burn Base units of the bond. No ration spares it: an outage makes nobody give up.
+    @param fee What the lease would have paid, by which the failure counts.
+    """
+    self._check_jobs()
+    self._observe_failure(node, operator, self._freed(node, operator, bond), self._weight(fee))
+    self._burn(node, burn)
 
 
 @external
@@ -447,19 +494,21 @@ def declined(node: uint256, operator: address, bond: uint256):
 def settled(node: uint256, bond: uint256, ok: bool, fee: uint256, accused: uint256) -> address:
     """
     @notice A submitted lease was settled: its bond is free; a success counts by the fee it paid.
-    @param accused A node that declined the unit before, observed as a failure; zero for none.
+    @param accused A node that declined the unit before, observed as a failure of the same weight; zero for none.
     @return The owner, who is paid.
     """
     self._check_jobs()
     operator: address = self._operator(node)
     hot: uint256 = self._hot[operator][node] - (bond << packing.HOT_BOND_SHIFT)
+    weight: uint256 = self._weight(fee)
     if ok:
-        hot = reputation._observe(
-            hot, True, min(reputation.ONE, reputation.ONE * fee // FEE_REFERENCE), block.timestamp
-        )
+        hot = reputation._observe(hot, True, weight, block.timestamp)
     self._hot[operator][node] = hot
     if accused != 0:
-        self._observe_failure(accused, reputation.ONE)
+        operator = self._operator(accused)
+        # One that has left is not observed.
+        if operator != empty(address):
+            self._observe_failure(accused, operator, self._hot[operator][accused], weight)
     return self._address(self._owners[node])
 
 
@@ -478,12 +527,25 @@ def closed(node: uint256, bond: uint256) -> address:
 
 @external
 @reentrant
-def reclaimed(node: uint256, bond: uint256, slash: uint256, reward: uint256, payee: address):
+def reclaimed(
+    node: uint256,
+    busy: uint256,
+    bond: uint256,
+    slash: uint256,
+    reward: uint256,
+    least: uint256,
+    fee: uint256,
+    payee: address,
+):
     """
     @notice A lease failed: slot and the rest of the bond are free, the failure counts, the slash leaves the stake.
     @dev The burn is rationed per clock hour, so that an outage cannot slash a network: at or above the ration
-         nothing is burnt and the failure counts half. slash <= bond <= stake.
+         `least` is burnt and the failure counts half. slash <= bond <= stake.
+    @param busy Slots that it held: 1, or 0 where its result was submitted and not proven.
     @param reward Part of `slash` that goes to `payee`; the rest is burnt.
+    @param least Base units that are burnt in any case: what a match brought its proposer.
+    @param fee What the lease would have paid, by which the failure of a live node counts. A dead one failed by its
+           silence, which counts once, however many leases it held.
     """
     self._check_jobs()
     operator: address = self._operator(node)
@@ -494,11 +556,19 @@ def reclaimed(node: uint256, bond: uint256, slash: uint256, reward: uint256, pay
     if (totals >> packing.TOTALS_HOUR_SHIFT) & packing.TOTALS_HOUR_MASK == hour:
         burnt = (totals >> packing.TOTALS_BURNT_SHIFT) & packing.TOTALS_BURNT_MASK
 
+    hot: uint256 = self._hot[operator][node] - (busy << packing.HOT_BUSY_SHIFT) - (bond << packing.HOT_BOND_SHIFT)
+    weight: uint256 = self._weight(fee)
+    # What was submitted was not lost by silence.
+    if busy != 0 and block.timestamp >= (hot & packing.HOT_BEAT_MASK) + DEAD_AFTER:
+        weight = reputation.ONE
+        if hot & packing.HOT_SILENT != 0:
+            weight = 0
+        hot |= packing.HOT_SILENT
+
     burn: uint256 = slash - reward
-    weight: uint256 = reputation.ONE
     if burnt >= max(stakes * RATION_BPS // BPS, 3 * MINIMUM_STAKE):
-        burn = 0
-        weight = reputation.ONE // 2
+        burn = min(burn, least)
+        weight = weight // 2
     taken: uint256 = reward + burn
     self._totals = (
         (totals & packing.TOTALS_NEXT_ID_MASK)
@@ -507,8 +577,7 @@ def reclaimed(node: uint256, bond: uint256, slash: uint256, reward: uint256, pay
         | ((stakes - taken) << packing.TOTALS_TOTAL_SHIFT)
     )
     self._owners[node] -= taken << packing.OWNER_STAKE_SHIFT
-    self._hot[operator][node] -= ONE_BUSY + (bond << packing.HOT_BOND_SHIFT)
-    self._observe_failure(node, weight)
+    self._observe_failure(node, operator, hot, weight)
     log INodeRegistry.Slashed(node=node, payee=payee, reward=reward, burnt=burn)
     if taken != 0:
         extcall ESCROW.split(
@@ -523,6 +592,38 @@ def reclaimed(node: uint256, bond: uint256, slash: uint256, reward: uint256, pay
         )
 
 
+@external
+@reentrant
+def slashed(node: uint256, bond: uint256, shares: uint256[3]):
+    """
+    @notice A judge rejected a submitted lease: its bond is lost, the failure counts ten times, the node is set aside.
+    @dev Four tenths at least reach nobody, so that who judges himself loses by it. No ration spares a verdict.
+    @param shares Parts of the bond, as Escrow.split takes them; the rest is burnt.
+    """
+    self._check_jobs()
+    paid: uint256 = 0
+    for share: uint256 in shares:
+        paid += share >> packing.SHARE_AMOUNT_SHIFT
+    if paid > bond * MOST_SHARED // BPS:
+        reasons._refuse(reasons.NODES_SHARES_LARGE)
+    operator: address = self._operator(node)
+    until: uint256 = block.timestamp + VERDICT_TIME
+    hot: uint256 = self._hot[operator][node] - (bond << packing.HOT_BOND_SHIFT)
+    hot = reputation._observe(hot, False, reputation.VERDICT, block.timestamp)
+    until = max(until, (hot >> packing.HOT_QUARANTINE_SHIFT) & packing.HOT_QUARANTINE_MASK)
+    self._hot[operator][node] = (
+        (hot & ~packing.HOT_QUARANTINE_LANE) | (until << packing.HOT_QUARANTINE_SHIFT) | packing.HOT_SLASHED
+    )
+    self._owners[node] -= bond << packing.OWNER_STAKE_SHIFT
+    self._totals -= bond << packing.TOTALS_TOTAL_SHIFT
+    log INodeRegistry.Rejected(node=node, shares=shares, burnt=bond - paid, until=until)
+    extcall ESCROW.split(
+        convert(node, bytes32),
+        [shares[0], shares[1], shares[2], self._share(bond - paid, DEAD_ADDRESS)],
+        skip_contract_check=True,
+    )
+
+
 # ---- GOVERNANCE ----
 
 
@@ -533,7 +634,8 @@ def set_minimum_stake(amount: uint256):
     @notice Set the stake asked of new registrations, at least the first minimum.
     """
     self._check_governor()
-    assert amount >= MINIMUM_STAKE and amount <= MAX_STAKE, "nodes: minimum out of range"
+    if amount < MINIMUM_STAKE or amount > MAX_STAKE:
+        reasons._refuse(reasons.NODES_MINIMUM_RANGE)
     self.minimum_stake = amount
     log INodeRegistry.MinimumStakeChanged(amount=amount)
 
@@ -542,9 +644,12 @@ def set_minimum_stake(amount: uint256):
 @reentrant
 def pause():
     """
-    @notice Stop new registrations for 7 days. Nothing else stops, and the pause ends by itself.
+    @notice Stop new registrations for 7 days, at most once in 30. Nothing else stops, and the pause ends by itself.
     """
     self._check_governor()
+    last: uint256 = self.paused_until
+    if last != 0 and block.timestamp < last - PAUSE_TIME + PAUSE_EVERY:
+        reasons._refuse(reasons.NODES_PAUSED_LATELY)
     self.paused_until = block.timestamp + PAUSE_TIME
     log INodeRegistry.Paused(until=self.paused_until)
 
@@ -566,7 +671,8 @@ def accept_governor():
     """
     @notice Become the governor.
     """
-    assert msg.sender == self.offered_governor, "nodes: not offered to you"
+    if msg.sender != self.offered_governor:
+        reasons._refuse(reasons.NODES_NOT_OFFERED)
     self.governor = msg.sender
     self.offered_governor = empty(address)
     log INodeRegistry.GovernorChanged(governor=msg.sender)
@@ -583,6 +689,16 @@ def last_seen(node: uint256) -> uint256:
     @return The second of the node's last beat, zero if there was none.
     """
     return self._hot[self._operator(node)][node] & packing.HOT_BEAT_MASK
+
+
+@view
+@external
+@reentrant
+def offered_operator(node: uint256) -> address:
+    """
+    @return The key whose first beat takes the node over, zero for none.
+    """
+    return self._offered_operators[node]
 
 
 @view
@@ -657,11 +773,19 @@ def _beat(node: uint256) -> bool:
     hot: uint256 = self._hot[msg.sender][node]
     if hot == 0:
         record: uint256 = self._operators[node]
-        if record == 0 or self._address(record) != msg.sender:
-            return False
-        hot = block.timestamp << packing.HOT_REP_TIME_SHIFT
-        if record >> packing.OPERATOR_EXIT_AT_SHIFT != 0:
-            hot |= packing.HOT_EXITING
+        operator: address = self._address(record)
+        if operator != msg.sender:
+            if self._offered_operators[node] != msg.sender:
+                return False
+            hot = self._hot[operator][node]
+            self._hot[operator][node] = 0
+            self._operators[node] = (record & packing.OPERATOR_EXIT_AT_LANE) | convert(msg.sender, uint256)
+            self._offered_operators[node] = empty(address)
+            log INodeRegistry.OperatorChanged(node=node, operator=msg.sender)
+        if hot == 0:
+            hot = block.timestamp << packing.HOT_REP_TIME_SHIFT
+            if record >> packing.OPERATOR_EXIT_AT_SHIFT != 0:
+                hot |= packing.HOT_EXITING
     self._hot[msg.sender][node] = (hot & ~BEAT_LANES) | block.timestamp
     return True
 
@@ -674,24 +798,60 @@ def _take(node: uint256, amount: uint256):
     """
     key: bytes32 = convert(node, bytes32)
     if ASSET.address == empty(address):
-        assert msg.value == amount, "nodes: wrong value sent"
+        if msg.value != amount:
+            reasons._refuse(reasons.NODES_WRONG_VALUE)
         extcall ESCROW.lock(key, amount, value=msg.value)
     else:
-        assert msg.value == 0, "nodes: wrong value sent"
+        if msg.value != 0:
+            reasons._refuse(reasons.NODES_WRONG_VALUE)
         paid: bool = extcall ASSET.transferFrom(msg.sender, ESCROW.address, amount, default_return_value=True)
-        assert paid, "nodes: transfer failed"
+        if not paid:
+            reasons._refuse(reasons.NODES_TRANSFER_FAILED)
         extcall ESCROW.lock(key, amount)
 
 
+@view
 @internal
-def _observe_failure(node: uint256, weight: uint256):
+def _weight(fee: uint256) -> uint256:
     """
-    @dev A no-op for a node that has left.
+    @return What a fee weighs as an observation, in 1/2**20.
     """
-    operator: address = self._operator(node)
-    if operator == empty(address):
+    return min(reputation.ONE, reputation.ONE * fee // FEE_REFERENCE)
+
+
+@view
+@internal
+def _freed(node: uint256, operator: address, bond: uint256) -> uint256:
+    """
+    @return The node state without slot and bond of a lease that its operator ends.
+    """
+    hot: uint256 = self._hot[operator][node]
+    if hot == 0:
+        reasons._refuse(reasons.NODES_NOT_OPERATOR)
+    return hot - ONE_BUSY - (bond << packing.HOT_BOND_SHIFT)
+
+
+@internal
+def _burn(node: uint256, amount: uint256):
+    """
+    @dev Burn a part of the stake that a bond has just freed.
+    """
+    if amount == 0:
         return
-    old: uint256 = self._hot[operator][node]
+    self._owners[node] -= amount << packing.OWNER_STAKE_SHIFT
+    self._totals -= amount << packing.TOTALS_TOTAL_SHIFT
+    log INodeRegistry.Slashed(node=node, payee=empty(address), reward=0, burnt=amount)
+    extcall ESCROW.split(convert(node, bytes32), [self._share(amount, DEAD_ADDRESS), 0, 0, 0], skip_contract_check=True)
+
+
+@internal
+def _observe_failure(node: uint256, operator: address, old: uint256, weight: uint256):
+    """
+    @notice Store a node state with a failure folded in; one without weight changes nothing of it.
+    """
+    if weight == 0:
+        self._hot[operator][node] = old
+        return
     hot: uint256 = reputation._observe(old, False, weight, block.timestamp)
     self._hot[operator][node] = hot
     until: uint256 = (hot >> packing.HOT_QUARANTINE_SHIFT) & packing.HOT_QUARANTINE_MASK
@@ -758,7 +918,8 @@ def _gate(hot: uint256, offer: uint256, stake: uint256, ask: INodeRegistry.Ask, 
     busy: uint256 = (hot >> packing.HOT_BUSY_SHIFT) & packing.HOT_BUSY_MASK
     if busy >= (offer >> packing.OFFER_SLOTS_SHIFT) & packing.OFFER_SLOTS_MASK:
         return NO_SLOT
-    if stake - ((hot >> packing.HOT_BOND_SHIFT) & packing.HOT_BOND_MASK) < ask.bond:
+    reserved: uint256 = (hot >> packing.HOT_BOND_SHIFT) & packing.HOT_BOND_MASK
+    if stake - reserved < ask.bond:
         return STAKE_SHORT
     # lanes: what is needed and not offered, still in its place
     if ((ask.needs & ~offer) >> packing.NEEDS_RUNTIMES_SHIFT) & packing.NEEDS_RUNTIMES_MASK != 0:
@@ -773,7 +934,10 @@ def _gate(hot: uint256, offer: uint256, stake: uint256, ask: INodeRegistry.Ask, 
         return ZONE_BARRED
     if rate > ask.ceiling:
         return PRICE_HIGH
-    if ask.probation != 0 and hot & packing.HOT_SEASONED == 0 and (ask.probation == 2 or busy != 0):
+    # What a newcomer has submitted still counts: it may be junk until somebody has looked. A first lease always fits.
+    if hot & packing.HOT_SEASONED == 0 and (
+        ask.probation == 0 or (reserved != 0 and reserved + ask.bond > ask.probation)
+    ):
         return ON_PROBATION
     return 0
 
@@ -801,42 +965,46 @@ def _short_size(held: uint256) -> uint256:
 @internal
 def _check_gate(code: uint256):
     """
-    @dev Revert with the gate's reason, its padding cut off.
+    @dev Revert with the gate's reason.
     """
-    if code == 0:
-        return
-    raise reasons._trim(slice(GATE_REASONS, code * reasons.ROW, 32))
+    if code != 0:
+        reasons._refuse(reasons.GATE + code)
 
 
 @pure
 @internal
 def _check_offer(offer: uint256):
-    assert (
-        offer >> packing.OFFER_BITS == 0 and offer & (packing.OFFER_GUARDS | packing.OFFER_PENDING) == 0
-    ), "nodes: spare bits set"
-    assert (offer >> packing.OFFER_SLOTS_SHIFT) & packing.OFFER_SLOTS_MASK != 0, "nodes: no slots"
-    assert (offer >> packing.OFFER_RUNTIMES_SHIFT) & packing.OFFER_RUNTIMES_MASK != 0, "nodes: no runtime"
+    if offer >> packing.OFFER_BITS != 0 or offer & (packing.OFFER_GUARDS | packing.OFFER_PENDING) != 0:
+        reasons._refuse(reasons.NODES_SPARE_BITS)
+    if (offer >> packing.OFFER_SLOTS_SHIFT) & packing.OFFER_SLOTS_MASK == 0:
+        reasons._refuse(reasons.NODES_NO_SLOTS)
+    if (offer >> packing.OFFER_RUNTIMES_SHIFT) & packing.OFFER_RUNTIMES_MASK == 0:
+        reasons._refuse(reasons.NODES_NO_RUNTIME)
 
 
 @pure
 @internal
 def _check_ask(ask: uint256):
-    assert ask != 0 and ask <= packing.OFFER_ASK_MASK, "nodes: ask out of range"
+    if ask == 0 or ask > packing.OFFER_ASK_MASK:
+        reasons._refuse(reasons.NODES_ASK_RANGE)
 
 
 @view
 @internal
 def _check_owner(node: uint256):
-    assert msg.sender == self._address(self._owners[node]), "nodes: not the owner"
+    if msg.sender != self._address(self._owners[node]):
+        reasons._refuse(reasons.NODES_NOT_OWNER)
 
 
 @view
 @internal
 def _check_jobs():
-    assert msg.sender == JOBS, "nodes: not the job registry"
+    if msg.sender != JOBS:
+        reasons._refuse(reasons.NODES_NOT_JOBS)
 
 
 @view
 @internal
 def _check_governor():
-    assert msg.sender == self.governor, "nodes: not the governor"
+    if msg.sender != self.governor:
+        reasons._refuse(reasons.NODES_NOT_GOVERNOR)

@@ -16,6 +16,9 @@ import packing
 BPS: constant(uint256) = 10000
 RATE_SCALE: constant(uint256) = 10**6
 BUCKET: constant(uint256) = 500000  # scores this close share by lot
+MAX_LAPSES: constant(uint256) = 2
+SLASH_DIVISOR: constant(uint256) = 10
+STALE_TIME: constant(uint256) = 30 * 86400  # seconds past its window after which a dispute holds nothing any more
 
 
 @pure
@@ -47,21 +50,58 @@ def _holds(price: uint256, money: uint256, limits: uint256, word: uint256) -> ui
     """
     @return What a unit that has not ended holds: its budget less the tips already paid.
     """
-    tip: uint256 = ((money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 2
-    return self._budget(price, money, limits) - ((word >> packing.UNIT_TIPS_SHIFT) & packing.UNIT_TIPS_MASK) * tip
+    tips: uint256 = (word >> packing.UNIT_TIPS_SHIFT) & packing.UNIT_TIPS_MASK
+    return self._budget(price, money, limits) - tips * self._tip(money)
 
 
 @pure
 @internal
-def _bond(price: uint256, money: uint256, policy: uint256) -> uint256:
+def _tip(money: uint256) -> uint256:
     """
-    @return The stake that a lease reserves, rounding up. No court exists, so no jury has to be covered.
+    @return What a proposer gets when its proposal is acked.
     """
-    share: uint256 = (policy >> packing.POLICY_BOND_NONE_BPS_SHIFT) & packing.POLICY_BOND_NONE_BPS_MASK
+    return ((money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK) // 2
+
+
+@pure
+@internal
+def _bond(price: uint256, money: uint256, limits: uint256, policy: uint256) -> uint256:
+    """
+    @return The stake that a lease reserves, rounding up: what a judge may take.
+    """
+    share: uint256 = (limits >> packing.LIMITS_BOND_BPS_SHIFT) & packing.LIMITS_BOND_BPS_MASK
+    return max((share * price + BPS - 1) // BPS, self._base_bond(price, money, policy))
+
+
+@pure
+@internal
+def _slash(price: uint256, money: uint256, policy: uint256) -> uint256:
+    """
+    @return What a lost lease takes from the stake. It goes by the base bond: a crash must not cost what fraud costs.
+    """
+    return self._base_bond(price, money, policy) // SLASH_DIVISOR
+
+
+@pure
+@internal
+def _base_bond(price: uint256, money: uint256, policy: uint256) -> uint256:
+    """
+    @return The least bond of a lease, rounding up.
+    """
     return max(
-        (share * price + BPS - 1) // BPS,
+        self._price_bond(price, policy),
         8 * ((money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK),
     )
+
+
+@pure
+@internal
+def _price_bond(price: uint256, policy: uint256) -> uint256:
+    """
+    @return The part of a base bond that goes by the price, rounding up.
+    """
+    share: uint256 = (policy >> packing.POLICY_MIN_BOND_BPS_SHIFT) & packing.POLICY_MIN_BOND_BPS_MASK
+    return (share * price + BPS - 1) // BPS
 
 
 @pure
@@ -71,16 +111,18 @@ def _ask(terms: IJobRegistry.Terms) -> INodeRegistry.Ask:
     @return What the matching gates compare a node with.
     """
     price: uint256 = self._unit_price(terms.money, terms.limits)
-    probation: uint256 = 0
+    probation: uint256 = max_value(uint256)
     if terms.limits & packing.LIMITS_NEWCOMERS == 0:
-        probation = 1
         code: uint256 = (terms.policy >> packing.POLICY_PROBATION_PRICE_SHIFT) & packing.POLICY_PROBATION_PRICE_MASK
-        if price > self._amount(code):
-            probation = 2
+        most: uint256 = self._amount(code)
+        if price <= most:
+            probation = self._price_bond(most, terms.policy)
+        elif most != 0:
+            probation = 0
     return INodeRegistry.Ask(
         needs=terms.needs,
         ceiling=terms.money & packing.MONEY_CEILING_MASK,
-        bond=self._bond(price, terms.money, terms.policy),
+        bond=self._bond(price, terms.money, terms.limits, terms.policy),
         probation=probation,
     )
 
@@ -99,6 +141,15 @@ def _pay(price: uint256, word: uint256, billed: uint256) -> uint256:
 @internal
 def _fee(pay: uint256, policy: uint256) -> uint256:
     return pay * ((policy >> packing.POLICY_FEE_BPS_SHIFT) & packing.POLICY_FEE_BPS_MASK) // BPS
+
+
+@pure
+@internal
+def _whole_fee(price: uint256, word: uint256, limits: uint256, policy: uint256) -> uint256:
+    """
+    @return The fee of a lease of which every second is billed: what its failure weighs by.
+    """
+    return self._fee(self._pay(price, word, limits & packing.LIMITS_MAX_SECONDS_MASK), policy)
 
 
 @pure
@@ -132,6 +183,82 @@ def _lease_time(limits: uint256, policy: uint256) -> uint256:
 
 @pure
 @internal
+def _tip_to_burn(money: uint256, word: uint256) -> uint256:
+    """
+    @return What a lost lease burns at least, where a match began it: what its proposer was paid.
+    """
+    if word & packing.UNIT_ACKED == 0:
+        return 0
+    return self._tip(money)
+
+
+@pure
+@internal
+def _has_time(limits: uint256, policy: uint256, now: uint256) -> bool:
+    """
+    @return Whether an attempt that starts now can end before the deadline.
+    """
+    return (
+        now + self._lease_time(limits, policy)
+        <= (limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK
+    )
+
+
+@pure
+@internal
+def _challenge_end(limits: uint256, word: uint256) -> uint256:
+    """
+    @return The second from which a SUBMITTED unit cannot be disputed any more: its submit, where no judge is named.
+    """
+    return ((word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK) + (
+        (limits >> packing.LIMITS_CHALLENGE_WINDOW_SHIFT) & packing.LIMITS_CHALLENGE_WINDOW_MASK
+    )
+
+
+@pure
+@internal
+def _settleable_from(limits: uint256, policy: uint256, word: uint256) -> uint256:
+    """
+    @return The first second at which anyone may settle a SUBMITTED or DISPUTED unit, the submitter aside. A newcomer's
+            result can be looked at first; what has to be proven has time for it until the deadline; and a judge that
+            does not rule holds nothing for ever.
+    """
+    opens: uint256 = self._challenge_end(limits, word)
+    if word & packing.UNIT_STATE_MASK == packing.STATE_DISPUTED:
+        opens += STALE_TIME
+    if limits & packing.LIMITS_PROVEN != 0:
+        deadline: uint256 = (limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK
+        window: uint256 = (limits >> packing.LIMITS_CHALLENGE_WINDOW_SHIFT) & packing.LIMITS_CHALLENGE_WINDOW_MASK
+        return max(opens, deadline + window)
+    if word & packing.UNIT_FRESH != 0:
+        return max(opens, self._fresh_until(policy, word))
+    return opens
+
+
+@pure
+@internal
+def _fresh_until(policy: uint256, word: uint256) -> uint256:
+    """
+    @return The first second at which the result of a node that was on probation counts for its record.
+    """
+    return ((word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK) + (
+        (policy >> packing.POLICY_FRESH_DELAY_SHIFT) & packing.POLICY_FRESH_DELAY_MASK
+    )
+
+
+@pure
+@internal
+def _declinable_until(limits: uint256, policy: uint256, word: uint256) -> uint256:
+    """
+    @return The second from which a lease cannot be declined any more: what cannot be used was found by then.
+    """
+    least: uint256 = (policy >> packing.POLICY_FETCH_FLOOR_SHIFT) & packing.POLICY_FETCH_FLOOR_MASK
+    started: uint256 = (word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK
+    return started + max(least, min((limits & packing.LIMITS_MAX_SECONDS_MASK) // 4, 3600))
+
+
+@pure
+@internal
 def _key(job_id: bytes32, index: uint256, attempts: uint256, node: uint256, score: uint256) -> uint256:
     """
     @return A proposal's 48-bit key: the score's bucket, then the node's lot.
@@ -161,3 +288,53 @@ def _drop(word: uint256, best: uint256) -> uint256:
     node: uint256 = (best >> packing.BEST_NODE_SHIFT) & packing.BEST_NODE_MASK
     kept: uint256 = word & ~(packing.UNIT_NODE_LANE | packing.UNIT_RATE_LANE | packing.UNIT_MARK_LANE)
     return (kept | (node << packing.UNIT_NODE_SHIFT)) + (1 << packing.UNIT_LAPSES_SHIFT)
+
+
+@pure
+@internal
+def _claims_from(word: uint256, limits: uint256, policy: uint256) -> uint256:
+    """
+    @param word Of an OPEN unit as stored: where a lapse is applied, its proposal's mark is lost.
+    @return The first second since its last proposal at which the unit takes claims; their price rises from it on.
+    """
+    started: uint256 = (word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK
+    if (limits >> packing.LIMITS_MATCH_WINDOW_SHIFT) & packing.LIMITS_MATCH_WINDOW_MASK == 0:
+        return started
+    opens: uint256 = started + (
+        (policy >> packing.POLICY_OPEN_CLAIM_AFTER_SHIFT) & packing.POLICY_OPEN_CLAIM_AFTER_MASK
+    )
+    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
+    if mark == 0:
+        return opens
+    lapsed: uint256 = mark + ((policy >> packing.POLICY_ACK_TIME_SHIFT) & packing.POLICY_ACK_TIME_MASK)
+    if ((word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK) + 1 >= MAX_LAPSES:
+        return lapsed
+    # While a proposal was live, nobody could claim: that time raises no price.
+    return max(opens, lapsed)
+
+
+@pure
+@internal
+def _claim_ceiling(money: uint256, policy: uint256, waited: uint256) -> uint256:
+    """
+    @param waited Seconds since `_claims_from`.
+    @return The highest ask that a claim may lock: a quarter of the ceiling at first, all of it after `claim_ramp`,
+            rounding down.
+    """
+    ramp: uint256 = (policy >> packing.POLICY_CLAIM_RAMP_SHIFT) & packing.POLICY_CLAIM_RAMP_MASK
+    return (money & packing.MONEY_CEILING_MASK) * (ramp + 3 * min(ramp, waited)) // (4 * ramp)
+
+
+@pure
+@internal
+def _claim_wait(money: uint256, policy: uint256, rate: uint256) -> uint256:
+    """
+    @param rate At most the ceiling.
+    @return The fewest seconds after which `_claim_ceiling` reaches a rate.
+    """
+    ramp: uint256 = (policy >> packing.POLICY_CLAIM_RAMP_SHIFT) & packing.POLICY_CLAIM_RAMP_MASK
+    ceiling: uint256 = money & packing.MONEY_CEILING_MASK
+    parts: uint256 = (4 * ramp * rate + ceiling - 1) // ceiling  # of the ramp + 3 * waited that it takes
+    if parts <= ramp:
+        return 0
+    return (parts - ramp + 2) // 3

@@ -141,7 +141,7 @@ HOT_S_LANE: constant(uint256) = 67108863 << 144
 HOT_REP_TIME_SHIFT: constant(uint256) = 170  # seconds, until which r and s have decayed
 HOT_REP_TIME_MASK: constant(uint256) = 4294967295  # 2**32 - 1
 HOT_REP_TIME_LANE: constant(uint256) = 4294967295 << 170
-HOT_CUSUM_SHIFT: constant(uint256) = 202  # the breaker's sum
+HOT_CUSUM_SHIFT: constant(uint256) = 202  # 1/16, the breaker's sum
 HOT_CUSUM_MASK: constant(uint256) = 255  # 2**8 - 1
 HOT_CUSUM_LANE: constant(uint256) = 255 << 202
 HOT_QUARANTINE_SHIFT: constant(uint256) = 210  # seconds, its end
@@ -157,9 +157,10 @@ HOT_LAPSED: constant(uint256) = 2**246
 HOT_EXITING: constant(uint256) = 2**247
 HOT_SLASHED: constant(uint256) = 2**248
 HOT_SEASONED: constant(uint256) = 2**249  # off probation, for ever
-HOT_COUNT_SHIFT: constant(uint256) = 250  # full successes modulo 64
-HOT_COUNT_MASK: constant(uint256) = 63  # 2**6 - 1
-HOT_COUNT_LANE: constant(uint256) = 63 << 250
+HOT_COUNT_SHIFT: constant(uint256) = 250  # full successes modulo 32
+HOT_COUNT_MASK: constant(uint256) = 31  # 2**5 - 1
+HOT_COUNT_LANE: constant(uint256) = 31 << 250
+HOT_SILENT: constant(uint256) = 2**255  # a reclaim has counted the silence since the last beat
 
 # ---- unit: a lease ----
 UNIT_STATE_SHIFT: constant(uint256) = 0
@@ -213,17 +214,19 @@ UNIT_LAPSES_SHIFT: constant(uint256) = 232  # proposals dropped since it opened
 UNIT_LAPSES_MASK: constant(uint256) = 15  # 2**4 - 1
 UNIT_LAPSES_LANE: constant(uint256) = 15 << 232
 UNIT_FLAGS_SHIFT: constant(uint256) = 236
-UNIT_FLAGS_MASK: constant(uint256) = 63  # 2**6 - 1
-UNIT_FLAGS_LANE: constant(uint256) = 63 << 236
+UNIT_FLAGS_MASK: constant(uint256) = 255  # 2**8 - 1
+UNIT_FLAGS_LANE: constant(uint256) = 255 << 236
 UNIT_FUEL: constant(uint256) = 2**236
 UNIT_STORE: constant(uint256) = 2**237
-UNIT_SPECIAL: constant(uint256) = 2**238
+UNIT_KEYED: constant(uint256) = 2**238
 UNIT_NOTICED: constant(uint256) = 2**239
 UNIT_ACCUSED: constant(uint256) = 2**240
 UNIT_ARRAY: constant(uint256) = 2**241
-UNIT_RESUME_SHIFT: constant(uint256) = 242  # 0 in this version
-UNIT_RESUME_MASK: constant(uint256) = 16383  # 2**14 - 1
-UNIT_RESUME_LANE: constant(uint256) = 16383 << 242
+UNIT_ACKED: constant(uint256) = 2**242
+UNIT_FRESH: constant(uint256) = 2**243
+UNIT_RESUME_SHIFT: constant(uint256) = 244  # 0 in this version
+UNIT_RESUME_MASK: constant(uint256) = 4095  # 2**12 - 1
+UNIT_RESUME_LANE: constant(uint256) = 4095 << 244
 
 # ---- header: an array ----
 HEADER_STATE_SHIFT: constant(uint256) = 0  # which no unit has
@@ -260,6 +263,15 @@ BEST_EXTENSIONS_MASK: constant(uint256) = 15  # 2**4 - 1
 BEST_EXTENSIONS_LANE: constant(uint256) = 15 << 240
 BEST_BITS: constant(uint256) = 244
 
+# ---- accused: the last decline of a unit that re-opened; counts with the flag ACCUSED ----
+ACCUSED_NODE_SHIFT: constant(uint256) = 0
+ACCUSED_NODE_MASK: constant(uint256) = 4294967295  # 2**32 - 1
+ACCUSED_NODE_LANE: constant(uint256) = 4294967295 << 0
+ACCUSED_AT_SHIFT: constant(uint256) = 32  # seconds, of the decline
+ACCUSED_AT_MASK: constant(uint256) = 1099511627775  # 2**40 - 1
+ACCUSED_AT_LANE: constant(uint256) = 1099511627775 << 32
+ACCUSED_BITS: constant(uint256) = 72
+
 # ---- key: what a proposal is ranked by ----
 KEY_LOT_SHIFT: constant(uint256) = 0  # of the seed and the node
 KEY_LOT_MASK: constant(uint256) = 1099511627775  # 2**40 - 1
@@ -276,6 +288,15 @@ SHARE_ACCOUNT_LANE: constant(uint256) = 1461501637330902918203684832716283019655
 SHARE_AMOUNT_SHIFT: constant(uint256) = 160  # base units
 SHARE_AMOUNT_MASK: constant(uint256) = 79228162514264337593543950335  # 2**96 - 1
 SHARE_AMOUNT_LANE: constant(uint256) = 79228162514264337593543950335 << 160
+
+# ---- fields: what a judge finds instead of what was submitted; 0 where that stands ----
+FIELDS_OUTCOME_SHIFT: constant(uint256) = 0  # a unit's
+FIELDS_OUTCOME_MASK: constant(uint256) = 15  # 2**4 - 1
+FIELDS_OUTCOME_LANE: constant(uint256) = 15 << 0
+FIELDS_SECONDS_SHIFT: constant(uint256) = 4  # seconds, of fuel, where fuel is billed
+FIELDS_SECONDS_MASK: constant(uint256) = 16777215  # 2**24 - 1
+FIELDS_SECONDS_LANE: constant(uint256) = 16777215 << 4
+FIELDS_BITS: constant(uint256) = 28
 
 # ---- submitter: a word of the terms ----
 SUBMITTER_ACCOUNT_SHIFT: constant(uint256) = 0  # the submitter
@@ -337,19 +358,17 @@ LIMITS_FLAGS_LANE: constant(uint256) = 255 << 180
 LIMITS_CONFIDENTIAL: constant(uint256) = 2**180
 LIMITS_PREEMPTIBLE: constant(uint256) = 2**181
 LIMITS_NEWCOMERS: constant(uint256) = 2**182
-LIMITS_BITS: constant(uint256) = 188
+LIMITS_PROVEN: constant(uint256) = 2**183
+LIMITS_BOND_BPS_SHIFT: constant(uint256) = 188  # bps, of the price; the policy's minimum counts where it is more
+LIMITS_BOND_BPS_MASK: constant(uint256) = 16777215  # 2**24 - 1
+LIMITS_BOND_BPS_LANE: constant(uint256) = 16777215 << 188
+LIMITS_BITS: constant(uint256) = 212
 
-# ---- verifier: a word of the terms ----
-VERIFIER_ACCOUNT_SHIFT: constant(uint256) = 0  # 0 in this version
-VERIFIER_ACCOUNT_MASK: constant(uint256) = 1461501637330902918203684832716283019655932542975  # 2**160 - 1
-VERIFIER_ACCOUNT_LANE: constant(uint256) = 1461501637330902918203684832716283019655932542975 << 0
-VERIFIER_BITS: constant(uint256) = 160
-
-# ---- court: a word of the terms ----
-COURT_ACCOUNT_SHIFT: constant(uint256) = 0  # 0 in this version
-COURT_ACCOUNT_MASK: constant(uint256) = 1461501637330902918203684832716283019655932542975  # 2**160 - 1
-COURT_ACCOUNT_LANE: constant(uint256) = 1461501637330902918203684832716283019655932542975 << 0
-COURT_BITS: constant(uint256) = 160
+# ---- judge: a word of the terms ----
+JUDGE_ACCOUNT_SHIFT: constant(uint256) = 0  # the contract that judges, 0 for none
+JUDGE_ACCOUNT_MASK: constant(uint256) = 1461501637330902918203684832716283019655932542975  # 2**160 - 1
+JUDGE_ACCOUNT_LANE: constant(uint256) = 1461501637330902918203684832716283019655932542975 << 0
+JUDGE_BITS: constant(uint256) = 160
 
 # ---- policy: the parameters that a job freezes ----
 POLICY_VERSION_SHIFT: constant(uint256) = 0  # the protocol's, 1
@@ -358,18 +377,21 @@ POLICY_VERSION_LANE: constant(uint256) = 255 << 0
 POLICY_FEE_BPS_SHIFT: constant(uint256) = 8  # bps, of the pay
 POLICY_FEE_BPS_MASK: constant(uint256) = 1023  # 2**10 - 1
 POLICY_FEE_BPS_LANE: constant(uint256) = 1023 << 8
-POLICY_BOND_NONE_BPS_SHIFT: constant(uint256) = 18  # bps, of the price
-POLICY_BOND_NONE_BPS_MASK: constant(uint256) = 65535  # 2**16 - 1
-POLICY_BOND_NONE_BPS_LANE: constant(uint256) = 65535 << 18
-POLICY_BOND_OPTIMISTIC_BPS_SHIFT: constant(uint256) = 34  # bps, not used yet
-POLICY_BOND_OPTIMISTIC_BPS_MASK: constant(uint256) = 65535  # 2**16 - 1
-POLICY_BOND_OPTIMISTIC_BPS_LANE: constant(uint256) = 65535 << 34
-POLICY_BOND_REDUNDANT_BPS_SHIFT: constant(uint256) = 50  # bps, not used yet
-POLICY_BOND_REDUNDANT_BPS_MASK: constant(uint256) = 65535  # 2**16 - 1
-POLICY_BOND_REDUNDANT_BPS_LANE: constant(uint256) = 65535 << 50
-POLICY_BOND_PROOF_BPS_SHIFT: constant(uint256) = 66  # bps, not used yet
-POLICY_BOND_PROOF_BPS_MASK: constant(uint256) = 65535  # 2**16 - 1
-POLICY_BOND_PROOF_BPS_LANE: constant(uint256) = 65535 << 66
+POLICY_MIN_BOND_BPS_SHIFT: constant(uint256) = 18  # bps, of the price: what is lost by negligence goes by it
+POLICY_MIN_BOND_BPS_MASK: constant(uint256) = 65535  # 2**16 - 1
+POLICY_MIN_BOND_BPS_LANE: constant(uint256) = 65535 << 18
+POLICY_CLAIM_RAMP_SHIFT: constant(uint256) = 34  # seconds, in which an open claim's price rises to the ceiling
+POLICY_CLAIM_RAMP_MASK: constant(uint256) = 4095  # 2**12 - 1
+POLICY_CLAIM_RAMP_LANE: constant(uint256) = 4095 << 34
+POLICY_FRESH_DELAY_SHIFT: constant(uint256) = 46  # seconds, before a result of a node on probation may be settled
+POLICY_FRESH_DELAY_MASK: constant(uint256) = 65535  # 2**16 - 1
+POLICY_FRESH_DELAY_LANE: constant(uint256) = 65535 << 46
+POLICY_FETCH_FLOOR_SHIFT: constant(uint256) = 62  # seconds, at least, in which a lease may be declined
+POLICY_FETCH_FLOOR_MASK: constant(uint256) = 4095  # 2**12 - 1
+POLICY_FETCH_FLOOR_LANE: constant(uint256) = 4095 << 62
+POLICY_RESERVED_SHIFT: constant(uint256) = 74  # 0 in this version
+POLICY_RESERVED_MASK: constant(uint256) = 255  # 2**8 - 1
+POLICY_RESERVED_LANE: constant(uint256) = 255 << 74
 POLICY_MIN_PRICE_SHIFT: constant(uint256) = 82  # coded amount
 POLICY_MIN_PRICE_MASK: constant(uint256) = 32767  # 2**15 - 1
 POLICY_MIN_PRICE_LANE: constant(uint256) = 32767 << 82
@@ -397,18 +419,15 @@ POLICY_GRACE_FLOOR_LANE: constant(uint256) = 4095 << 170
 POLICY_START_FEE_SECONDS_SHIFT: constant(uint256) = 182  # seconds, of rate
 POLICY_START_FEE_SECONDS_MASK: constant(uint256) = 4095  # 2**12 - 1
 POLICY_START_FEE_SECONDS_LANE: constant(uint256) = 4095 << 182
-POLICY_MIN_CHALLENGE_WINDOW_SHIFT: constant(uint256) = 194  # seconds, not used yet
+POLICY_MIN_CHALLENGE_WINDOW_SHIFT: constant(uint256) = 194  # seconds, of a job that names a judge
 POLICY_MIN_CHALLENGE_WINDOW_MASK: constant(uint256) = 1048575  # 2**20 - 1
 POLICY_MIN_CHALLENGE_WINDOW_LANE: constant(uint256) = 1048575 << 194
 POLICY_KEY_TIMEOUT_SHIFT: constant(uint256) = 214  # seconds, not used yet
 POLICY_KEY_TIMEOUT_MASK: constant(uint256) = 65535  # 2**16 - 1
 POLICY_KEY_TIMEOUT_LANE: constant(uint256) = 65535 << 214
-POLICY_AUDIT_SHARE_BPS_SHIFT: constant(uint256) = 230  # bps, part of the fee's, not used yet
-POLICY_AUDIT_SHARE_BPS_MASK: constant(uint256) = 1023  # 2**10 - 1
-POLICY_AUDIT_SHARE_BPS_LANE: constant(uint256) = 1023 << 230
-POLICY_MIN_JURORS_SHIFT: constant(uint256) = 240  # not used yet
-POLICY_MIN_JURORS_MASK: constant(uint256) = 63  # 2**6 - 1
-POLICY_MIN_JURORS_LANE: constant(uint256) = 63 << 240
+POLICY_RESERVED_HIGH_SHIFT: constant(uint256) = 230  # 0 in this version
+POLICY_RESERVED_HIGH_MASK: constant(uint256) = 65535  # 2**16 - 1
+POLICY_RESERVED_HIGH_LANE: constant(uint256) = 65535 << 230
 POLICY_MIN_CHECKPOINT_SHIFT: constant(uint256) = 246  # seconds, not used yet
 POLICY_MIN_CHECKPOINT_MASK: constant(uint256) = 1023  # 2**10 - 1
 POLICY_MIN_CHECKPOINT_LANE: constant(uint256) = 1023 << 246

@@ -13,7 +13,12 @@ ONE: constant(uint256) = 2**20
 MEMORY: constant(uint256) = 50 * 2**20
 SEASONED_AT: constant(uint256) = 5 * 2**20
 STEP: constant(uint256) = 10125  # seconds; 256 of them are the half-life of 30 days
-BREAKER: constant(uint256) = 12
+BREAKER: constant(uint256) = 192  # sixteenths: three whole failures trip it
+AFTER_TRIP: constant(uint256) = 128  # sixteenths: one more trips it again
+FAILURE: constant(uint256) = 64  # sixteenths of a whole failure
+SUCCESS: constant(uint256) = 16  # sixteenths of a full success
+VERDICT: constant(uint256) = 10 * 2**20  # what a judge's verdict weighs, always enough for the breaker
+SUCCESSES_A_TRIP: constant(uint256) = 32  # full successes that take one off trips
 QUARANTINE_BASE: constant(uint256) = 3600
 QUARANTINE_MAX: constant(uint256) = 7 * 86400
 # Every lane that `observe` rewrites.
@@ -50,7 +55,7 @@ def _decay(amount: uint256, steps: uint256) -> uint256:
 def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
     """
     @notice Fold one observation into a node state.
-    @param weight In 1/2**20; only observations of at least ONE move the breaker.
+    @param weight In 1/2**20, at most ONE, of a failure at most VERDICT.
     @param now Seconds, at least the word's reputation time.
     @return The new node state.
     """
@@ -62,33 +67,31 @@ def _observe(hot: uint256, ok: bool, weight: uint256, now: uint256) -> uint256:
     if steps != 0:
         r = self._decay(r, steps)
         s = self._decay(s, steps)
+    cusum: uint256 = (hot >> packing.HOT_CUSUM_SHIFT) & packing.HOT_CUSUM_MASK
+    trips: uint256 = (hot >> packing.HOT_TRIPS_SHIFT) & packing.HOT_TRIPS_MASK
+    count: uint256 = (hot >> packing.HOT_COUNT_SHIFT) & packing.HOT_COUNT_MASK
+    quarantine: uint256 = (hot >> packing.HOT_QUARANTINE_SHIFT) & packing.HOT_QUARANTINE_MASK
     if ok:
         r += weight
+        # Less than a sixteenth is lost: cheap work does not heal.
+        cusum -= min(cusum, weight * SUCCESS // ONE)
+        if weight == ONE:
+            count = (count + 1) % SUCCESSES_A_TRIP
+            if count == 0 and trips != 0:
+                trips -= 1
     else:
+        # Less than a sixteenth waits in s: small failures add up, and none counts for more than it weighs.
+        cusum += (s + weight) * FAILURE // ONE - s * FAILURE // ONE
         s += weight
+        if cusum >= BREAKER:
+            # lanes: twice as long with each trip
+            quarantine = max(quarantine, now + min(QUARANTINE_MAX, QUARANTINE_BASE << trips))
+            trips = min(15, trips + 1)
+            cusum = AFTER_TRIP
     total: uint256 = r + s
     if total > MEMORY:
         r = r * MEMORY // total
         s = s * MEMORY // total
-
-    cusum: uint256 = (hot >> packing.HOT_CUSUM_SHIFT) & packing.HOT_CUSUM_MASK
-    trips: uint256 = (hot >> packing.HOT_TRIPS_SHIFT) & packing.HOT_TRIPS_MASK
-    count: uint256 = hot >> packing.HOT_COUNT_SHIFT
-    quarantine: uint256 = (hot >> packing.HOT_QUARANTINE_SHIFT) & packing.HOT_QUARANTINE_MASK
-    if weight >= ONE:
-        if ok:
-            if cusum != 0:
-                cusum -= 1
-            count = (count + 1) % 64
-            if count == 0 and trips != 0:
-                trips -= 1
-        else:
-            cusum = min(255, cusum + 4)
-            if cusum >= BREAKER:
-                # lanes: twice as long with each trip
-                quarantine = max(quarantine, now + min(QUARANTINE_MAX, QUARANTINE_BASE << trips))
-                trips = min(15, trips + 1)
-                cusum = 8
     seasoned: uint256 = 0
     if r >= SEASONED_AT:
         seasoned = packing.HOT_SEASONED

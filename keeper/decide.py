@@ -31,7 +31,7 @@ from hearth.protocol.gas import (
     SETTLE_ITEM_GAS,
     settling_gas,
 )
-from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, State, Unit
+from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, State, Terms, TermsFlag, Unit
 from keeper.actions import (
     ALL,
     Action,
@@ -62,6 +62,17 @@ def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
     depend on the order of the snapshot's rows.
     """
     return list(_Decision(snapshot, config, now).run())
+
+
+def _why_unsettled(terms: Terms, unit: Unit) -> str:
+    """Say why a unit that has a result cannot be settled yet."""
+    if unit.state == State.DISPUTED:
+        return "its judge holds it"
+    if terms.flags & TermsFlag.PROVEN:
+        return "its judge may confirm it"
+    if terms.challenge_window:
+        return "its judge may dispute it"
+    return "the result of a node on probation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +127,24 @@ class _Decision:
             yield self.running(job, row, name)
         elif unit.state == State.CLOSING:
             yield self.closing(job, row, name)
-        elif unit.state == State.SUBMITTED:
-            since = unit.submitted_at + job.terms.challenge_window
-            waits = self.waits(name, since, f"challenge window open until {since}")
-            if waits:
-                yield waits
-            else:
-                self.due.append(_Due(formulas.settle_reward(job.terms, self.now - since), job.id, row.index))
         else:
-            yield Skip(name, "in dispute")
+            said = self.settlement(job, row, name)
+            if said is not None:
+                yield said
+
+    def settlement(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip | None:
+        """Decide about a unit that has a result; None where it is settled together with others."""
+        since = formulas.settleable_from(job.terms, job.policy, row.unit)
+        waits = self.waits(name, since, f"{_why_unsettled(job.terms, row.unit)}, to be settled from {since} on")
+        if waits:
+            return waits
+        if not job.terms.flags & TermsFlag.PROVEN:
+            self.due.append(_Due(formulas.settle_reward(job.terms, self.now - since), job.id, row.index))
+            return None
+        # Without its proof it ends as a lease that is reclaimed does.
+        slash = formulas.slash_of(job.terms, job.policy)
+        reward = formulas.reclaim_reward(job.terms, slash, self.now - since)
+        return self.worth(name, reward, RECLAIM_GAS) or Settle(((job.id, row.index),), reward=reward, gas=RECLAIM_GAS)
 
     def open(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         expired = self.expired(job, row, name)
@@ -156,7 +176,7 @@ class _Decision:
         waits = self.waits(name, since, f"runs on node {unit.node}, which may submit until {unit.deadline_at}")
         if waits:
             return waits
-        slash = formulas.slash_of(formulas.bond(job.terms, job.policy))
+        slash = formulas.slash_of(job.terms, job.policy)
         reward = formulas.reclaim_reward(job.terms, slash, self.now - since)
         return self.worth(name, reward, RECLAIM_GAS) or Reclaim(
             job.id, row.index, unit.node, reward=reward, gas=RECLAIM_GAS
@@ -346,7 +366,8 @@ class _Decision:
             state = node.state
             no_slot = state.busy + count >= node.offer.slots
             no_stake = node.stake - state.bond - bonded < ask.bond
-            if no_slot or no_stake or (ask.probation and not state.seasoned):
+            newcomer = state.seasoned or formulas.may_newcomer(ask, state.bond + bonded)
+            if no_slot or no_stake or not newcomer:
                 yield number
 
     # ---- many at once ----

@@ -71,6 +71,8 @@ class Fleet:
         self._whole = {name: np.zeros(capacity, np.int64) for name in _WHOLE}
         self._free_low = np.zeros(capacity, np.uint64)
         self._free = np.zeros(capacity, np.float64)
+        self._bond_low = np.zeros(capacity, np.uint64)
+        self._bond = np.zeros(capacity, np.float64)
 
     def __len__(self) -> int:
         return self._size
@@ -98,8 +100,9 @@ class Fleet:
         self._wide["ask_low"][rows], self._wide["ask_high"][rows] = bits(offer, ask_at, 80)
         self._wide["next_low"][rows], self._wide["next_high"][rows] = bits(upcoming, 0, 80)
         bond_low, bond_high = bits(hot, words.shift_of(words.HOT, "bond"), 80)
+        self._bond_low[rows], self._bond[rows] = bond_low, approx(bond_low, bond_high)
         self._free_low[rows] = stake_low - bond_low
-        self._free[rows] = approx(stake_low, stake_high) - approx(bond_low, bond_high)
+        self._free[rows] = approx(stake_low, stake_high) - self._bond[rows]
         column = {name: values[rows] for name, values in self._whole.items()}
         starts, _ = bits(upcoming, _NEXT_ASK_BITS, 62)
         column["turns_at"][:] = np.where(column["pending"] != 0, starts.astype(np.int64), _NEVER)
@@ -147,6 +150,8 @@ class Fleet:
             rate_high=high,
             free=self._free[rows],
             free_low=self._free_low[rows],
+            bond=self._bond[rows],
+            bond_low=self._bond_low[rows],
             operator_low=self._limbs[rows, OPERATOR, 0],
             columns=kept,
         )
@@ -163,6 +168,8 @@ class Fleet:
         self._limbs = grown(self._limbs)  # type: ignore[assignment]
         self._free_low = grown(self._free_low)  # type: ignore[assignment]
         self._free = grown(self._free)  # type: ignore[assignment]
+        self._bond_low = grown(self._bond_low)  # type: ignore[assignment]
+        self._bond = grown(self._bond)  # type: ignore[assignment]
         self._wide = {name: grown(values) for name, values in self._wide.items()}  # type: ignore[misc]
         self._whole = {name: grown(values) for name, values in self._whole.items()}  # type: ignore[misc]
 
@@ -183,7 +190,8 @@ _KEPT: Final = ("runtimes", "zone", "busy", "seasoned", "reputation", "load")
 class Nodes:
     """A fleet at one block: the ready nodes (live, ACTIVE, not leaving, not quarantined, with a free slot) in columns.
 
-    `ids` ascends. `rate` is the ask in force as float64 with its low and high words; `free` the stake not bonded.
+    `ids` ascends. `rate` is the ask in force as float64 with its low and high words; `free` the stake not bonded,
+    `bond` the rest.
     """
 
     fleet: Fleet
@@ -195,5 +203,7 @@ class Nodes:
     rate_high: U64
     free: F64
     free_low: U64
+    bond: F64
+    bond_low: U64
     operator_low: U64
     columns: dict[str, Whole]

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 
 from hearth.protocol import formulas
-from hearth.protocol.formulas import Ask, Immutables
+from hearth.protocol.formulas import MAX_UINT, Ask, Immutables
 from hearth.protocol.types import BPS, Best, Gate, JobId, NodeId, Policy, State, Terms, Unit
 from hearth.protocol.zones import ZONE_COUNT, zone_distance
 from keeper.columns import F64, I64, LOW, U64, Mask, at_least
@@ -65,10 +65,12 @@ def candidates(nodes: Nodes, ask: Ask, submitter: str, barred: Iterable[int] = (
     if needs.zone_mask:
         near = _zones(needs.zone_mask)[column["zone"]]
         mask = near if mask is None else np.logical_and(mask, near, out=mask)
-    if ask.probation:
+    if ask.probation < MAX_UINT:
         known = column["seasoned"] != 0
-        if ask.probation == 1:
-            known |= column["busy"] == 0
+        if ask.probation:
+            known |= ~at_least(nodes.bond, nodes.bond_low, 1)
+        if ask.probation >= ask.bond:
+            known |= ~at_least(nodes.bond, nodes.bond_low, ask.probation - ask.bond + 1)
         mask = known if mask is None else np.logical_and(mask, known, out=mask)
     rows = np.arange(len(nodes.ids)) if mask is None else np.flatnonzero(mask)
     rows = rows[~at_least(nodes.rate[rows], nodes.rate_low[rows], ask.ceiling + 1)]

@@ -121,7 +121,7 @@ class Reader:
 
     def _begin(self) -> None:
         """Start an empty index, and a cursor before the market's first block."""
-        self.index = Index(self._network.chain_id, self._network.jobs, self._payee)
+        self.index = Index(self._network.job_chain_id, self._network.jobs, self._payee)
         addresses = [self._network.jobs, self._network.escrow]
         self._cursor = Cursor(self._port, addresses, self._network.deploy_block, topics=topics(), span=self._span)
         self._followed, self._borne = False, 0

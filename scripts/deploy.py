@@ -19,7 +19,7 @@ from hearth.chain.tx import GWEI, SenderConfig, Sent
 from hearth.client.money import address_of
 from hearth.client.session import MAX_FEE
 from hearth.config.settings import load_settings
-from hearth.market.deploying import Deployment, Wish, find_deployed, finish, prepare
+from hearth.market.deploying import Deployment, Wish, find_deployed, finish, prepare, worth_of
 from hearth.market.deployment import Step, TxDeployer
 from hearth.market.profiles import PROFILES
 from hearth.protocol.units import Asset, amount_at_least, show_amount
@@ -37,6 +37,11 @@ WAIT_SECONDS = 900.0
 @click.option("--symbol", default="ETH", show_default=True, help="Symbol of the asset.")
 @click.option("--token", metavar="ADDRESS", help="The ERC-20 to pay in; left out, the native coin.")
 @click.option("--decimals", type=click.IntRange(0, 36), default=18, show_default=True, help="Decimals of the asset.")
+@click.option(
+    "--per-ether",
+    metavar="AMOUNT",
+    help="How many of the asset are worth an ether, by which a profile's amounts are scaled; 1 for the native coin.",
+)
 @click.option("--explorer", help="Explorer to link transactions to.")
 @click.option("--rpc", multiple=True, help="RPC address for the network file; may be given several times.")
 @click.option("--confirmations", type=click.IntRange(0), help="Blocks to wait for; default: the network's own.")
@@ -60,6 +65,7 @@ def cli(
     symbol: str,
     token: str | None,
     decimals: int,
+    per_ether: str | None,
     explorer: str | None,
     rpc: tuple[str, ...],
     confirmations: int | None,
@@ -71,7 +77,7 @@ def cli(
     path = (folder / f"{name}.json").absolute()
     port = RpcChain([provider.http_uri], timeout=30.0)
     asset = Asset(symbol, decimals, token and address_of(token))
-    wish = Wish(name, PROFILES[profile], asset, address_of(treasury))
+    wish = Wish(name, PROFILES[profile], asset, address_of(treasury), worth_of(per_ether, asset))
     if not force and find_deployed(wish, port, path) is not None:
         click.echo(f"{name} is deployed: nothing was sent", err=True)
         click.echo(str(path))
@@ -111,6 +117,16 @@ def plan_lines(deployment: Deployment, coin: str) -> Iterator[str]:
     yield f"  it holds {show_amount(deployment.balance, native)}"
     for name, value in deployment.wish.settings().items():
         yield f"  {name} {value}"
+    asset, policy, nodes = plan.asset, plan.profile.policy, plan.profile.node_parameters
+    for title, amount in (
+        ("minimum stake", nodes.minimum_stake),
+        ("least price of a unit", policy.min_price),
+        ("least keeper fee", policy.min_keeper_fee),
+        ("probation price", policy.probation_price),
+        ("fee of a full success", nodes.fee_reference),
+        ("fee of a silence", nodes.liveness_fee),
+    ):
+        yield f"  {title} {show_amount(amount, asset)}"
     for step in plan.steps:
         if step.name in deployment.standing:
             yield f"  {step.name} stands at {step.address}"

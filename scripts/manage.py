@@ -14,6 +14,7 @@ import click
 
 from hearth.chain.port import Call
 from hearth.chain.rpc import RpcChain
+from hearth.client.money import address_of
 from hearth.client.session import MAX_FEE
 from hearth.config.settings import load_settings
 from hearth.daemon.signer import sender_config
@@ -22,7 +23,8 @@ from hearth.market.reads import Market
 from hearth.protocol.types import Policy
 from scripts._shell import NETWORKS, Command, confirm, find_account, sending, signing_options
 
-REGISTRIES = {"posts": "JobRegistry", "registrations": "NodeRegistry"}
+GOVERNED = {"posts": "Rules", "registrations": "NodeRegistry"}
+"""Each has a governor and a pause of its own."""
 POLICY_FIELDS = tuple(f.name for f in fields(Policy) if f.name != "version")
 
 
@@ -90,11 +92,11 @@ def drop_previous_policy(provider: Any, folder: Path, name: str, **signing: Any)
 
 @cli.command(cls=Command)
 @market_options
-@click.argument("what", type=click.Choice(sorted(REGISTRIES)))
+@click.argument("what", type=click.Choice(sorted(GOVERNED)))
 def pause(provider: Any, folder: Path, name: str, what: str, **signing: Any) -> None:
-    """Pause new posts or new registrations; it ends by itself after 7 days."""
+    """Pause new posts or new registrations, at most once in 30 days; it ends by itself after 7."""
     market = open_market(provider, folder, name)
-    send(market, market.calls.pause(REGISTRIES[what]), **signing)
+    send(market, market.calls.pause(GOVERNED[what]), **signing)
 
 
 @cli.command(cls=Command)
@@ -104,3 +106,22 @@ def set_minimum_stake(provider: Any, folder: Path, name: str, amount: int, **sig
     """Ask new registrations for this stake, in base units."""
     market = open_market(provider, folder, name)
     send(market, market.calls.set_minimum_stake(amount), **signing)
+
+
+@cli.command(cls=Command)
+@market_options
+@click.argument("what", type=click.Choice(sorted(GOVERNED)))
+@click.argument("address")
+def offer_governor(provider: Any, folder: Path, name: str, what: str, address: str, **signing: Any) -> None:
+    """Offer the governor's rights over posts or registrations to an address, which has to accept them."""
+    market = open_market(provider, folder, name)
+    send(market, market.calls.offer_governor(GOVERNED[what], address_of(address)), **signing)
+
+
+@cli.command(cls=Command)
+@market_options
+@click.argument("what", type=click.Choice(sorted(GOVERNED)))
+def accept_governor(provider: Any, folder: Path, name: str, what: str, **signing: Any) -> None:
+    """Take the governor's rights that this account was offered."""
+    market = open_market(provider, folder, name)
+    send(market, market.calls.accept_governor(GOVERNED[what]), **signing)

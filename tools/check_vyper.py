@@ -22,6 +22,7 @@ from vyper.semantics.types.function import ContractFunctionT, MemberFunctionT
 
 from tools.lane_rules import lane_faults
 from tools.lanes import PACKING
+from tools.reasons import MODULE as REASONS
 from tools.vyper_files import COMPILER, Source, find_sources, load
 
 BANNED_CALLS = {
@@ -32,7 +33,7 @@ BANNED_CALLS = {
     "create_copy_of": "contracts are deployed by the deploy script only",
     "selfdestruct": "a contract that holds money never disappears",
     "raw_log": "events are declared in the .vyi",
-    "raw_revert": "reasons are text, listed in SPEC",
+    "raw_revert": "a contract refuses by a number of reasons.vy",
     "sqrt": "decimal rounding",
     "isqrt": "not needed, and one builtin less to trust",
 }
@@ -133,7 +134,7 @@ def check_builtins(file: _File) -> Iterator[Problem]:
     """Refuse builtins that Hearth does without, and decoding or slicing to a length that the caller picks."""
     for node in file.module.get_descendants(vy_ast.Call):
         name = _called_name(node)
-        if name in BANNED_BUILTINS:
+        if name in BANNED_BUILTINS and not (name == "raw_revert" and file.source.path.name == REASONS.name):
             yield file.problem(node, "banned-builtin", f"{name}: {BANNED_BUILTINS[name]}")
         if name in ("_abi_decode", "abi_decode") and len(node.args) > 1:
             wanted = _type_of(node.args[1])
@@ -149,7 +150,7 @@ def check_builtins(file: _File) -> Iterator[Problem]:
                 node,
                 "raw-call",
                 'only `ok: bool = raw_call(to, b"", value=v, revert_on_failure=False)`'
-                " with `assert ok` as the next statement",
+                " with `if not ok: reasons._refuse(...)` as the next statement",
             )
         for word in node.keywords:
             if word.arg == "is_delegate_call":
@@ -160,7 +161,7 @@ def check_builtins(file: _File) -> Iterator[Problem]:
 
 
 def _is_checked_payment(call: vy_ast.Call) -> bool:
-    """Tell the one raw call in use, which pays out the native asset: no data, no answer, its success asserted next."""
+    """Tell the one raw call in use, which pays out the native asset: no data, no answer, its failure refused next."""
     assign = call.get_ancestor()
     keywords = {word.arg: word.value for word in call.keywords}
     data = call.args[1] if len(call.args) == 2 else None
@@ -170,8 +171,23 @@ def _is_checked_payment(call: vy_ast.Call) -> bool:
         return False
     siblings = getattr(assign.get_ancestor(), "body", [])
     after = siblings[siblings.index(assign) + 1 :][:1] if assign in siblings else []
-    return [type(node) for node in after] == [vy_ast.Assert] and (
-        isinstance(after[0].test, vy_ast.Name) and after[0].test.id == assign.target.id
+    if [type(node) for node in after] != [vy_ast.If] or [_is_refusal(node) for node in after[0].body] != [True]:
+        return False
+    test = after[0].test
+    return (
+        isinstance(test, vy_ast.UnaryOp)
+        and isinstance(test.op, vy_ast.Not)
+        and (isinstance(test.operand, vy_ast.Name) and test.operand.id == assign.target.id)
+    )
+
+
+def _is_refusal(statement: vy_ast.VyperNode) -> bool:
+    """Tell the statement `reasons._refuse(...)`, after which nothing runs."""
+    called = statement.value.func if isinstance(statement, vy_ast.Expr) else None
+    return (
+        isinstance(called, vy_ast.Attribute)
+        and called.attr == "_refuse"
+        and (isinstance(called.value, vy_ast.Name) and called.value.id == REASONS.stem)
     )
 
 
@@ -269,6 +285,12 @@ def check_unsafe(file: _File) -> Iterator[Problem]:
             yield file.problem(node, "unsafe", f"{_called_name(node)} without its proof: `# unsafe: ...`")
 
 
+def check_refusals(file: _File) -> Iterator[Problem]:
+    """Refuse texts, and refusals without a reason: each costs more code than a number, or tells nobody anything."""
+    for node in file.module.get_descendants((vy_ast.Assert, vy_ast.Raise)):
+        yield file.problem(node, "refusal", "a contract refuses by `reasons._refuse(...)`")
+
+
 def check_lanes(file: _File) -> Iterator[Problem]:
     """Ask for the lane that each shift and mask reads or writes; packing.vy is written from the table itself."""
     if file.source.path.name == PACKING.name:
@@ -286,6 +308,7 @@ TREE_RULES = (
     check_loops,
     check_calls,
     check_unsafe,
+    check_refusals,
     check_lanes,
 )
 

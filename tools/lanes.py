@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -177,9 +177,15 @@ def render(root: Path) -> dict[Path, str]:
     }
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Write the files, or with --check compare them; exit 1 on a difference."""
-    parser = argparse.ArgumentParser(prog="python -m tools.lanes", description=__doc__.splitlines()[0])
+def write_or_check(
+    argv: list[str] | None, tool: str, table: str, counted: str, render: Callable[[Path], dict[Path, str]]
+) -> int:
+    """Write what `render` makes of `table`, or with --check compare it; exit 1 on a difference.
+
+    `counted` is what the table has, for the last line; `tool` is the module's name here and make's command.
+    """
+    about = f"Write what follows from {table}, or check it."
+    parser = argparse.ArgumentParser(prog=f"python -m tools.{tool}", description=about)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 where a file is stale")
     parser.add_argument("--root", type=Path, default=ROOT, help="the project's folder")
     args = parser.parse_args(argv)
@@ -190,12 +196,17 @@ def main(argv: list[str] | None = None) -> int:
             continue
         stale.append(path)
         if args.check:
-            print(f"{path} differs from hearth/protocol/words.py; run: make lanes", file=sys.stderr)
+            print(f"{path} differs from {table}; run: make {tool}", file=sys.stderr)
         else:
             target.write_text(text, encoding="utf-8")
-    lanes = sum(not lane.is_zero for word in WORDS.values() for lane in word.lanes)
-    print(f"lanes: {lanes} in {len(WORDS)} words, {len(stale)} files {'stale' if args.check else 'written'}")
+    print(f"{tool}: {counted}, {len(stale)} files {'stale' if args.check else 'written'}")
     return 1 if args.check and stale else 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the files, or with --check compare them; exit 1 on a difference."""
+    lanes = sum(not lane.is_zero for word in WORDS.values() for lane in word.lanes)
+    return write_or_check(argv, "lanes", "hearth/protocol/words.py", f"{lanes} in {len(WORDS)} words", render)
 
 
 if __name__ == "__main__":

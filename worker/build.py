@@ -63,7 +63,7 @@ from worker.settings import (
 from worker.shell import Told, Worker
 from worker.status import read_status
 from worker.volumes import mounted, size_of, volumes_of
-from worker.watch import NEW_OPERATOR, find_node, refuse_anothers_node
+from worker.watch import NEW_OPERATOR, find_node, may_serve, refuse_anothers_node
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -246,7 +246,7 @@ def node_of(settings: Settings, home: Path, market: Market, operator: str) -> No
 
 
 def find_own_node(settings: Settings, home: Path, market: Market, operator: str, block: BlockRef) -> Node | None:
-    """Return the node that a key operates for account.payout, None where it may register one.
+    """Return the node that a key operates, or is offered, for account.payout; None where it may register one.
 
     Raises ConfigError NOT_OPERATOR, NOT_OWNER, MANY_NODES.
     """
@@ -279,7 +279,8 @@ def refuse_former_key(home: Path, market: Market, operator: str) -> None:
 def refuse_anothers_home(home: Path, market: Market, operator: str) -> None:
     """Raise ConfigError HOME_IN_USE where another key's worker has worked in a home, for a node that is not this key's.
 
-    While it is stopped its lock says nothing; its journal, attempts and results are there for it to go on with.
+    While it is stopped its lock says nothing; its journal, attempts and results are there for it to go on with. A key
+    that its node is offered to goes on with them in its place.
     """
     said = None
     with suppress(ConfigError):  # a file that is damaged must not keep a worker from its own home
@@ -287,7 +288,7 @@ def refuse_anothers_home(home: Path, market: Market, operator: str) -> None:
     if said is None or said["operator"] == operator:
         return
     node = _node_that_worked(home, said, market)
-    if node is not None and node.operator not in (operator, ZERO_ADDRESS):
+    if node is not None and node.operator != ZERO_ADDRESS and not may_serve(market, node, operator):
         raise ConfigError(
             f"{home} is the home of node {node.id}'s worker, whose key is {said['operator']}, and this key is "
             f"{operator}: two workers cannot share a home",
@@ -300,7 +301,9 @@ def refuse_anothers_home(home: Path, market: Market, operator: str) -> None:
 def _node_that_worked(home: Path, said: WorkerProcess, market: Market) -> Node | None:
     """Return the node whose worker wrote what a home `said`, None where that was on another chain, or it has left."""
     network = market.network
-    if not TxJournal.path_in(home, network.chain_id, network.genesis_hash, said["operator"]).exists():
+    # A chain that has changed its id is the same one; the journal of before has the former id in its name.
+    ids = {network.chain_id, network.job_chain_id}
+    if not any(TxJournal.path_in(home, one, network.genesis_hash, said["operator"]).exists() for one in ids):
         return None
     try:
         return market.node(NodeId(said["node"]))
@@ -432,7 +435,9 @@ def config_of(
         registries=settings.docker.registries,
         submitters=None if accept.submitters is None else frozenset(accept.submitters),
         submitters_refused=frozenset(accept.refuse_submitters),
-        verifiers=frozenset(accept.verifiers),
+        judges=frozenset(accept.judges),
+        attesters=frozenset(int(digest, 16) for digest in accept.attesters),
+        attesters_judge=network.contracts.get("Attesters", ""),
         confirmations=accept.confirmations,
         propose=accept.propose,
         propose_after=settings.propose_after_seconds,

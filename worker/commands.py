@@ -186,10 +186,11 @@ def worker_stake(run: Run, amount: str | None, again: bool, config: Path, print_
 @click.option("--node", type=click.IntRange(1), help="The node, where worker.toml or its key is not here.")
 @_owner_options
 def worker_operator(run: Run, address: str, node: int | None, config: Path, print_tx: bool, tx: Path | None) -> None:
-    """Hand the node to the key of ADDRESS, where the key that works is lost, stolen or replaced.
+    """Offer the node to the key of ADDRESS, where the key that works is lost, stolen or replaced.
 
     \b
-    It counts at once. Leases, bond and beat go with the node; the old key can do nothing more.
+    The first beat of its worker takes the node over, leases, bond and beat with it; the old key serves until then
+    and can do nothing more after. Naming the key that works takes an offer back.
     On the owner's machine: hearth worker operator ADDRESS --node N --account owner
     """
     provider = Provider(run.client, config)
@@ -198,10 +199,15 @@ def worker_operator(run: Run, address: str, node: int | None, config: Path, prin
         return provider.replace_operator(address, node=node, print_tx=print_tx)
 
     report = _owner(run, tx, "set_operator", act, operator=address)
-    line = f"node {report.get('node')} is the key's of {report.get('operator')} now; it needs coin for gas"
+    node_and_key = f"node {report.get('node')} {{}} the key of {report.get('operator')}"
+    if report.get("kept"):
+        line = node_and_key.format("stays with")
+    else:
+        line = f"{node_and_key.format('is offered to')}, whose first beat takes it over; it needs coin for gas"
+        line += "\n  next: account.keystore in worker.toml, then hearth worker start"
     if report.get("already_sent"):
-        line = f"node {report.get('node')} is the key's of {report.get('operator')} already; nothing was sent"
-    _show_action(run, report, f"{line}\n  next: account.keystore in worker.toml, then hearth worker start")
+        line = f"nothing was sent: an earlier call counts\n{line}"
+    _show_action(run, report, line)
 
 
 @worker.command("withdraw", cls=Leaf)
@@ -382,9 +388,13 @@ def worker_bundle(run: Run, config: Path, log: Path | None, out: Path | None) ->
 _BOOKS: Final = {
     "paid": "leases whose program ended well",
     "failed_theirs": "leases whose program failed by itself: paid, too",
-    "declined": "leases given back: not paid, and no slash",
+    "declined": "leases given back in their first time: not paid, and no slash",
+    "given_up": "leases given up later: not paid, and nearly a slash",
     "closed": "leases that their submitter cancelled: the time is paid",
     "timed_out": "leases lost, since nothing was submitted in time: not paid, and a slash",
+    "voided": "leases whose judge could not tell: the start fee is paid",
+    "rejected": "leases whose judge rejected the result: not paid, and the bond is lost",
+    "unproven": "leases that nobody confirmed in time: not paid, and a slash",
     "income": "paid to the owner, less the market's fees",
     "fees": "the market's",
     "slashed": "stake lost by lost leases",

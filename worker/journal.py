@@ -93,7 +93,8 @@ class AttemptRow:
         stage = _STAGES.get(self.phase)
         if stage is None:
             return None
-        return Execution(self.key, stage, self.outcome, self.result, self.report, self.used, max(1, self.tries))
+        begun = self.moment in (Moment.STARTED, Moment.RESULT, Moment.PINNED)
+        return Execution(self.key, stage, self.outcome, self.result, self.report, self.used, max(1, self.tries), begun)
 
 
 class AttemptJournal(JournalFile):

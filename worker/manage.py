@@ -15,7 +15,6 @@ from hearth.base.errors import ConfigError, NotFoundError, RefusedError, UsageEr
 from hearth.protocol.types import NodeId
 
 if TYPE_CHECKING:
-    from hearth.chain.port import ChainPort
     from hearth.client import Client
     from hearth.client.reports import Check as CheckRow
     from hearth.client.reports import Diagnosis, OwnerAction
@@ -115,20 +114,10 @@ class Provider:
         from worker.doctor import diagnose, walls_of
 
         session = self.session
-        found = diagnose(self.settings, session.network, self._port(), session.settings.home)
+        found = diagnose(self.settings, session.network, session.unchecked_market.port, session.settings.home)
         rows = [_row(check) for check in found]
         walls = [_wall(wall) for wall in walls_of(self.settings, found)]
         return {"schema": "hearth.doctor/1", "result": worst(rows), "checks": rows, "walls": walls}
-
-    def _port(self) -> ChainPort:
-        """Return the port to the chain by those whom a worker of these settings asks, the client's where none is."""
-        from hearth.chain.rpc import RpcChain
-
-        session, urls = self.session, self.settings.rpc
-        if not urls:
-            return session.unchecked_market.port
-        network, timeout = session.network, min(20.0, float(session.settings.timeout))
-        return RpcChain(urls, timeout, chain_id=network.chain_id, genesis_hash=network.genesis_hash)
 
     # ---- the owner's actions ----
 
@@ -147,7 +136,7 @@ class Provider:
         found = find_node(market, None, self.operator, payout, market.port.head().hash)
         if found is not None:
             raise RefusedError(
-                f"the key {self.operator} operates node {found.id} already",
+                f"the key {self.operator} operates node {found.id} already, or is offered it",
                 hint="hearth worker update; hearth worker status",
                 code="REGISTERED",
                 component="worker",
@@ -174,16 +163,17 @@ class Provider:
         return self._owner.set_ask(self.node(), rate, print_tx=print_tx)
 
     def replace_operator(self, operator: str, *, node: int | None = None, print_tx: bool = False) -> OwnerAction:
-        """Hand the node to the key of another address: where the key that works is lost, stolen or replaced.
+        """Offer the node to the key of another address: where the key that works is lost, stolen or replaced.
 
-        `node` names it where neither settings nor key are at hand. The owner's key signs here, never a running worker,
-        which this call would stop. Raises UsageError BAD_ADDRESS, NotFoundError, ConfigError NOT_OWNER, KEY_IN_USE.
+        That key's first beat takes it over; naming the present operator takes an offer back. `node` names it where
+        neither settings nor key are at hand. The owner's key signs here, never a running worker, which that beat would
+        end. Raises UsageError BAD_ADDRESS, NotFoundError, ConfigError NOT_OWNER, KEY_IN_USE.
         """
         number = node if node is not None else self.settings.node
         found = self.node() if number is None else self.session.market.node(NodeId(number))
         if not print_tx and self._works_for(found):
             raise ConfigError(
-                f"the worker that runs here signs with the key that owns node {found.id}, and would end by this call",
+                f"the worker that runs here signs with the key that owns node {found.id}, and ends when it loses it",
                 hint="hearth worker drain, then the same command again; leases of a worker that is stopped go over",
                 code="KEY_IN_USE",
                 component="worker",
@@ -422,8 +412,12 @@ class Provider:
             "paid": books.paid,
             "failed_theirs": books.failed_theirs,
             "declined": books.declined,
+            "given_up": books.given_up,
             "closed": books.closed,
             "timed_out": books.timed_out,
+            "voided": books.voided,
+            "rejected": books.rejected,
+            "unproven": books.unproven,
             "income": str(books.income),
             "fees": str(books.fees),
             "slashed": str(books.slashed),

@@ -156,8 +156,12 @@ class EarningsReport(TypedDict):
     paid: int
     failed_theirs: int
     declined: int
+    given_up: int
     closed: int
     timed_out: int
+    voided: int
+    rejected: int
+    unproven: int
     income: str
     fees: str
     slashed: str

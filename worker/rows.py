@@ -1,15 +1,15 @@
 """Read the jobs that concern a node at one block, within a bound that no number of jobs and units moves.
 
-Own leases are read at every block: one that is not read would look lost. All other open leases share PAGES calls a
-block, first those that this node was proposed for, since an ack has its time, then each job in its turn, whoever read
-it least recently first. So a stranger's arrays cost others' a wait, and nobody a beat or an ack. Source:
-docs/decisions/0039-what-a-round-reads.md.
+Own leases are read at every block, and those for which something is gathered here: what is not read would look lost.
+All other open leases share PAGES calls a block, first those that this node was proposed for, since an ack has its time,
+then each job in its turn, whoever read it least recently first. So a stranger's arrays cost others' a wait, and nobody
+a beat or an ack. Source: docs/decisions/0039-what-a-round-reads.md.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -17,8 +17,8 @@ from hearth.base.errors import ChainError, NotFoundError
 from hearth.chain.port import Block
 from hearth.market.reads import PAGE, Market, UnitView
 from hearth.protocol import words
-from hearth.protocol.formulas import Ask, Immutables, ask_of, node_gate
-from hearth.protocol.types import Gate, Header, JobId, Node, NodeFlag, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.formulas import MAX_UINT, Ask, Immutables, ask_of, node_gate
+from hearth.protocol.types import Accused, Gate, Header, JobId, Node, NodeFlag, NodeId, Policy, State, Terms, Unit
 from worker.decide import OURS, Job, Lease, SpecFacts, Target
 
 JOBS: Final = 16 * PAGE
@@ -42,7 +42,8 @@ class Row:
     were read last, `next` where its next page begins.
 
     `since` are first sights of own attempts, `unread` tries to read its spec that came to nothing, `given_back` units
-    that this machine could not run, `paid` the block of an own attempt's end and what it brought.
+    that this machine could not run, `in_vain` how often since an ack something was fetched for its matches in vain, and
+    `gather_at` until when nothing more is, `paid` the block of an own attempt's end and what it brought.
     """
 
     id: JobId
@@ -62,6 +63,8 @@ class Row:
     spec: SpecFacts | None = None
     unread: int = 0
     given_back: int = 0
+    in_vain: int = 0
+    gather_at: int = 0
     retry_at: int = 0
     retry_why: str = ""
     ended: int | None = None
@@ -118,12 +121,22 @@ class RowReader:
         """Say whether a unit is leased to the node."""
         return unit.state in OURS and unit.node == self._node
 
-    def read(self, rows: Sequence[Row], others: Sequence[Row], head: Block, target: Target | None) -> tuple[Job, ...]:
-        """Return the jobs of the rows that have their turn, in the rows' order; of `others` learn which are over."""
+    def read(
+        self,
+        rows: Sequence[Row],
+        others: Sequence[Row],
+        head: Block,
+        target: Target | None,
+        ahead: Mapping[JobId, set[int]],
+    ) -> tuple[Job, ...]:
+        """Return the jobs of the rows that have their turn, in the rows' order; of `others` learn which are over.
+
+        `ahead` are leases that must be read as own ones are, at most one a slot.
+        """
         self._round += 1
         for row in rows:
             row.led = {index: until for index, until in row.led.items() if head.timestamp < until}
-        chosen, glanced = self._choose(rows, target), self._glance(others, head)
+        chosen, glanced = self._choose(rows, target, ahead), self._glance(others, head)
         found = self._market.job_words([row.id for row in (*chosen, *glanced)], head.hash)
         for row, word in zip(glanced, found[len(chosen) :], strict=True):
             if _over(word):
@@ -132,7 +145,8 @@ class RowReader:
         sights = [self._sight(row, word) for row, word in zip(chosen, found, strict=True)]
         for sight in sights:
             # A job whose post left the chain has no units, though this node held some of them.
-            for first, count in _pages(sight.row.own - sight.views.keys()) if sight.word else ():
+            must = sight.row.own | sight.row.leases & ahead.get(sight.row.id, set())
+            for first, count in _pages(must - sight.views.keys()) if sight.word else ():
                 self._look(sight, first, count, head)
         self._share(sights, head, target)
         read = {sight.row.id for sight in sights if sight.whole}
@@ -150,14 +164,14 @@ class RowReader:
             row.listed = self._round
         return turn
 
-    def _choose(self, rows: Sequence[Row], target: Target | None) -> list[Row]:
+    def _choose(self, rows: Sequence[Row], target: Target | None, ahead: Collection[JobId]) -> list[Row]:
         """Return the rows whose words are read: those that must be, and those whose turn it is."""
-        named = None if target is None else target.job
-        others = [row for row in rows if not row.own and row.id != named]
+        named = {*ahead} if target is None else {*ahead, target.job}
+        others = [row for row in rows if not row.own and row.id not in named]
         if len(others) > JOBS:
             others.sort(key=lambda row: (not row.led, row.listed, -row.posted))
         turn = {row.id for row in others[:JOBS]}
-        chosen = [row for row in rows if row.own or row.id == named or row.id in turn]
+        chosen = [row for row in rows if row.own or row.id in named or row.id in turn]
         for row in chosen:
             # A new job's units wait as long as those of the others: by new ones nobody gets ahead.
             row.paged = row.paged if row.listed else self._round - 1
@@ -171,7 +185,7 @@ class RowReader:
             unit = words.unpack_unit(word)
             row.leases.add(0)
             if not unit.window_end:
-                sight.views[0] = UnitView(unit, 0, 0)
+                sight.views[0] = UnitView(unit, 0, Accused())
         return sight
 
     def _share(self, sights: Sequence[_Sight], head: Block, target: Target | None) -> None:
@@ -270,7 +284,7 @@ def able(node: Node, immutables: Immutables) -> Node:
 
 def never_fits(terms: Terms, policy: Policy, node: Node, immutables: Immutables) -> Gate:
     """Return the gate that the offer of an able node fails: sizes, runtimes, zone or price; else FITS."""
-    ask: Ask = ask_of(terms, policy)._replace(bond=0, probation=0)
+    ask: Ask = ask_of(terms, policy)._replace(bond=0, probation=MAX_UINT)
     return node_gate(node, ask, 1, immutables.dead_after, immutables.minimum_stake)
 
 

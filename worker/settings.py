@@ -22,6 +22,7 @@ from hearth.config.sections import (
     Address,
     Amount,
     AmountOrUnlimited,
+    Digest,
     Duration,
     GasPrice,
     LogLevel,
@@ -165,7 +166,8 @@ class Accept(Section):
     refuse_images: tuple[ImagePattern, ...] = ()
     modules: tuple[ModulePattern, ...] = ("*",)
     refuse_modules: tuple[ModulePattern, ...] = ()
-    verifiers: tuple[Address, ...] = ()
+    judges: tuple[Address, ...] = ()
+    attesters: tuple[Digest, ...] = ()
     gpu_only: bool = False
     min_price: RateOrNone = ""
     min_pay: Amount = ""

@@ -44,14 +44,17 @@ from worker.attempt.task import Bounds, Task
 from worker.attempt.underway import Running
 from worker.decide import (
     Action,
+    Beat,
     Caller,
     ChainAction,
     Config,
+    Kind,
     LeaseKey,
     LocalStep,
     Reason,
     Skip,
     Snapshot,
+    Stage,
     Target,
     decide,
     due_beat,
@@ -68,7 +71,7 @@ from worker.settings import Settings
 from worker.specs import Specs
 from worker.status import facts_of, read_status, write_status
 from worker.upkeep import Upkeep
-from worker.watch import NEW_OPERATOR, Watcher
+from worker.watch import NEW_OPERATOR, Watcher, may_serve
 
 if TYPE_CHECKING:
     from worker.reports import WorkerFacts
@@ -341,12 +344,15 @@ class Worker:
             ) from error
         assert self._chain is not None
         now = self._clock.now
+        # Asked before why some have ended: what is not here any more has said why.
+        executions = (*self._journal.executions(), *self._executor.ahead())
         self._specs.apply(now)
         self._specs.leave_alone(self._executor.take_given_back(), now)
+        self._specs.rest(self._executor.take_in_vain(), now)
         snapshot = replace(
             self._chain,
             jobs=self._watcher.refresh(self._chain.jobs),
-            executions=self._journal.executions(),
+            executions=executions,
             flights=self._outbox.flights(),
         )
         hold, lead = self._why_hold(head, snapshot.node), self._outbox.lead.seconds
@@ -369,7 +375,8 @@ class Worker:
             fees = self._market.port.fees()
             self._gas_price = fees.base_fee + fees.priority_fee
         target = None if self.errand is None else self.errand.wanted
-        jobs = self._watcher.read(head, node, target)
+        ahead = [execution.key for execution in self._executor.ahead()]
+        jobs = self._watcher.read(head, node, target, ahead)
         return Snapshot(head.number, head.timestamp, node, self._watcher.immutables, jobs, credit=credit)
 
     def _beat_meanwhile(self) -> None:
@@ -392,7 +399,10 @@ class Worker:
                 self._outbox.send(beat)
 
     def _read_node(self, head: Block) -> Node:
-        """Read this worker's node. Raises NodeLeftError after the end of an exit."""
+        """Read this worker's node, which its first beat takes over where it is offered to its key.
+
+        Raises NodeLeftError after the end of an exit, ConfigError NOT_OPERATOR where it is another key's.
+        """
         try:
             node = self._market.node(self.told.node, head.hash)
         except NotFoundError as error:
@@ -405,14 +415,25 @@ class Worker:
                     hint="hearth worker doctor",
                 ) from error
             raise NodeLeftError from error
-        if node.operator not in (self.sender.address, ZERO_ADDRESS):
+        if node.operator in (self.sender.address, ZERO_ADDRESS):
+            return node
+        if not may_serve(self._market, node, self.sender.address, head.hash):
             raise ConfigError(
                 f"node {node.id} is operated by {node.operator} now, this worker signs with {self.sender.address}",
                 hint=f"{NEW_OPERATOR}; if you did not, its owner can take it back: hearth worker operator ADDRESS",
                 code="NOT_OPERATOR",
                 component="worker",
             )
-        return node
+        if self._begun and not any(flight.kind is Kind.BEAT for flight in self._outbox.flights()):
+            self._outbox.send(Beat(node.id, node.state.beat))
+        # What runs on it is another key's until then: nothing of it is looked at.
+        raise ChainError(
+            f"node {node.id} is operated by {node.operator} until the first beat of {self.sender.address} is mined",
+            code="AWAITS_BEAT",
+            retryable=True,
+            hint="hearth worker start sends it",
+            component="worker",
+        )
 
     def _watch_clock(self, head: Block) -> None:
         """Compare the clock with a block, at the first one with those before it too; a local chain has its own time."""
@@ -465,16 +486,22 @@ class Worker:
         """Begin to read a job's spec."""
         self._specs.begin(job)
 
-    def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int) -> None:
-        """Begin to execute a held lease, which has `seconds` left."""
+    def gather(self, attempt: LeaseKey, seconds: int) -> None:
+        """Fetch within `seconds` what an attempt needs whose lease this node leads."""
+        log.info("gathering before the ack", attempt=str(attempt), seconds=seconds)
+        self._executor.gather(Task(attempt, self._watcher.rows[attempt.job].terms, float(seconds), 0.0))
+
+    def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int, begun: int) -> None:
+        """Begin to execute a held lease that has `seconds` left; in `begun` its program must be started."""
         row = self._watcher.rows[attempt.job]
+        row.in_vain = 0
         # Upload and submit need time at the end: a third of the grace, which the lease has beyond the run itself,
         # or what this machine needs for a submit and what comes before it, where that is more.
         grace = formulas.grace(row.terms, row.policy)
         margin = max(1.0, min(120.0, grace / 3))
         margin = max(margin, min(grace, self._outbox.lead.seconds + margin / 4))
         log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)
-        self._executor.start(Task(attempt, row.terms, float(seconds), margin, tries))
+        self._executor.start(Task(attempt, row.terms, float(seconds), margin, tries, float(begun)))
 
     def stop_attempt(self, attempt: LeaseKey, why: str) -> None:
         """Stop an execution."""
@@ -562,7 +589,7 @@ class Worker:
         metrics.busy.set(node.state.busy)
         minimum = snapshot.immutables.minimum_stake
         metrics.stake_short.set(self._holds.tell_stake(node, minimum, asset_of(self._market.network)))
-        metrics.attempts_running.set(len(self._executor.active()))
+        metrics.attempts_running.set(sum(work.stage is Stage.WORKING for work in self._executor.active()))
         metrics.slots_lost.set(max(0, node.offer.slots - self.told.config.max_slots))
         metrics.runtimes_lost.set(
             sum(

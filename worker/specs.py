@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -94,10 +94,21 @@ class Specs:
                 log.warning("spec or data not there now", job=job.hex(), why=answer, tries=row.unread)
 
     def leave_alone(self, given_back: Mapping[JobId, str], now: int) -> None:
-        """Leave jobs alone of which a unit could not be run here, each for the reason given."""
+        """Leave jobs alone of which a unit could not be run here, each for the sentence given."""
         for job, why in given_back.items():
             row = self._rows.get(job)
             if row is not None:
                 row.retry_at = now + GIVEN_BACK_SECONDS * 2 ** min(row.given_back, UNREAD_DOUBLINGS)
-                row.retry_why = f"a unit of it was given back: {why}"
+                row.retry_why = why
                 row.given_back += 1
+
+    def rest(self, in_vain: Collection[JobId], now: int) -> None:
+        """Fetch nothing for matches of jobs for a while for which something was fetched in vain, longer each time.
+
+        Anybody may propose a node for his own job and take the match away again. An ack ends it.
+        """
+        for job in in_vain:
+            row = self._rows.get(job)
+            if row is not None:
+                row.gather_at = now + UNREAD_SECONDS * 2 ** min(row.in_vain, UNREAD_DOUBLINGS)
+                row.in_vain += 1

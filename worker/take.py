@@ -14,10 +14,25 @@ from typing import TYPE_CHECKING, Final, Literal
 from hearth.base.errors import ConfigError, HearthError, JobEnded, RefusedError, UsageError
 from hearth.client.views import job_hex, moment
 from hearth.daemon.loop import stop_on_signals
+from hearth.protocol import formulas, words
 from hearth.protocol.gas import BEAT_GAS, LEASE_GAS
 from hearth.protocol.types import Gate, JobId, NodeId, Outcome, State, Unit
+from worker.attempt.underway import Running
 from worker.build import build
-from worker.decide import HELD, Config, LeaseKey, ReadSpec, Reason, Skip, Snapshot, Target, outlook, own_leases
+from worker.decide import (
+    AHEAD,
+    HELD,
+    ON_ITS_WAY,
+    Config,
+    LeaseKey,
+    ReadSpec,
+    Reason,
+    Skip,
+    Snapshot,
+    Target,
+    outlook,
+    own_leases,
+)
 from worker.home import is_running
 from worker.journal import AttemptRow, Phase
 from worker.shell import Look, Worker
@@ -33,8 +48,9 @@ _OFFER: Final = (Gate.RUNTIME, Gate.GPU_COUNT, Gate.VRAM, Gate.CORES, Gate.RAM, 
 _STAKE: Final = (Gate.NOT_ACTIVE, Gate.STAKE_SHORT)
 _POLICY: Final = (
     *(Reason.OUTSIDE_SCHEDULE, Reason.SUBMITTER_REFUSED, Reason.RATE_BELOW_MINIMUM, Reason.TOO_LONG),
-    *(Reason.PAY_BELOW_MINIMUM, Reason.NO_GPU_ASKED, Reason.VERIFIER_UNKNOWN, Reason.IMAGE_REFUSED, Reason.TOO_BIG),
+    *(Reason.PAY_BELOW_MINIMUM, Reason.NO_GPU_ASKED, Reason.JUDGE_UNKNOWN, Reason.IMAGE_REFUSED, Reason.TOO_BIG),
 )
+_HANDED_IN: Final = (State.SUBMITTED, State.DISPUTED, State.SETTLED)
 _LATER: Final = (
     *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
     *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.STORE_DOWN, Reason.UNPROFITABLE, Reason.TOO_TIGHT),
@@ -71,6 +87,13 @@ def take(session: Session, settings: Settings, job: JobId, index: int | None = N
             stop_on_signals(errand.stop)
             worker.run()
         return errand.report()
+
+
+def _said_of(found: ReadSpec | Skip | None) -> str:
+    """Say of a unit that can be taken what a dry run does not wait for."""
+    if isinstance(found, Skip) and found.reason is Reason.AWAITS_PRICE:
+        return f"it can be taken once the price of open claims has risen to this node's ask, in {found.detail}"
+    return "it can be taken"
 
 
 class Take:
@@ -156,7 +179,7 @@ class Take:
         if unit is not None and unit.state is State.SETTLED:
             following = "hearth worker earnings"
         elif unit is not None and self.submitted:
-            at = moment(unit.submitted_at + self._terms.challenge_window)
+            at = moment(formulas.settleable_from(self._terms, words.unpack_policy(self._terms.policy), unit))
             following = f"settled by a keeper, or when this node works again, from {at} on: hearth job show {job[:14]}"
         return {
             "schema": "hearth.worker.take/1",
@@ -178,8 +201,11 @@ class Take:
         """Note what the chain says of the unit, and whether that is its end."""
         if self._attempt is None:
             found = self._outlook(look)
-            if not isinstance(found, Skip):
-                self._say("it can be taken" if self._session.dry_run else "taking it")
+            if not isinstance(found, Skip) or found.reason in ON_ITS_WAY:
+                self._say(_said_of(found) if self._session.dry_run else "taking it")
+                for ahead in (one.key for one in look.snapshot.executions if one.stage in AHEAD):
+                    if self.wanted.names(ahead.job, ahead.index):
+                        self._tell_work(self._worker.progress(ahead))
                 return
             self._attempt = self._submitted_before()
             if self._attempt is None:
@@ -193,7 +219,7 @@ class Take:
         if index is None:
             return None
         unit = self._worker.unit(job, index)
-        mine = unit.node == self._node and unit.state in (State.SUBMITTED, State.SETTLED)
+        mine = unit.node == self._node and unit.state in _HANDED_IN
         return LeaseKey(job, index, unit.attempts) if mine else None
 
     def _follow(self, look: Look, attempt: LeaseKey) -> None:
@@ -206,7 +232,7 @@ class Take:
         if entry is not None and (entry.phase in (Phase.REFUSED, Phase.BROKEN) or any(entry.result)):
             self._entry = entry
         mine = (unit.node, unit.attempts) == (self._node, attempt.attempts)
-        if mine and unit.state in (State.SUBMITTED, State.SETTLED):
+        if mine and unit.state in _HANDED_IN:
             # A block that a reorganisation takes away would leave the lease without a worker.
             self._submitted_at = snapshot.block if self._submitted_at is None else self._submitted_at
             self.submitted = snapshot.block >= self._submitted_at + look.config.confirmations
@@ -224,11 +250,17 @@ class Take:
                 failed = self._entry.phase in (Phase.REFUSED, Phase.BROKEN)
                 self._say(f"failed: {self._entry.detail}" if failed else "submitting")
             return
+        self._tell_work(work)
+
+    # ---- words ----
+
+    def _tell_work(self, work: Running | None) -> None:
+        """Say how far an attempt is, which may have ended a moment ago."""
+        if work is None:
+            return
         self._say(work.phase)
         if work.phase.startswith("fetching"):
             self._session.tell("progress", {"what": work.phase, "done": work.done, "total": work.total})
-
-    # ---- words ----
 
     def _refusal(self, skip: Skip) -> RefusedError:
         """Return why the unit is not taken, and what could be done about it."""

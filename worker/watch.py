@@ -21,16 +21,21 @@ from hearth.market.events import (
     Closed,
     Closing,
     Declined,
+    Disputed,
+    GaveUp,
     JobPosted,
     NodeLapsed,
     NodeUnitEvent,
     Proposed,
     Reclaimed,
+    Rejected,
+    Ruled,
     Settled,
     Slashed,
     Started,
     Submitted,
     UnitEvent,
+    Unproven,
     decode,
     topic_of,
 )
@@ -45,6 +50,7 @@ from hearth.protocol.types import (
     Outcome,
     State,
     Unit,
+    Verdict,
 )
 from worker.decide import Job, LeaseKey, Target
 from worker.rows import Row, RowReader, able, never_fits
@@ -55,7 +61,10 @@ KEEP: Final = 64
 """Blocks for which an ended job is kept, in case a reorganisation brings it back."""
 NEW_OPERATOR: Final = "if you named a new operator, set account.keystore in worker.toml to its key"
 """What whoever holds a key that operates the node no more can do."""
-HEARD: Final = (JobPosted, Proposed, Started, Submitted, Declined, Settled, Closing, Closed, Reclaimed, Slashed)
+HEARD: Final = (
+    *(JobPosted, Proposed, Started, Submitted, Declined, GaveUp, Settled, Closing, Closed, Reclaimed, Slashed),
+    *(Disputed, Ruled, Unproven, Rejected),
+)
 """The events whose absence from a block that announces them would hide work or money."""
 MISREADS: Final = 3
 """Readings of a log that no contract writes, before it is stepped over: another provider may tell it as it is."""
@@ -67,7 +76,8 @@ PAID: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """One line of the node's books: `kind` is paid, failed_theirs, declined, closed, reclaimed, slashed or lapsed."""
+    """One line of the node's books: `kind` is paid, failed_theirs, declined, given_up, closed, reclaimed, voided,
+    rejected, unproven, slashed or lapsed."""
 
     block: int
     kind: str
@@ -83,8 +93,12 @@ class Earnings:
     paid: int = 0
     failed_theirs: int = 0
     declined: int = 0
+    given_up: int = 0
     closed: int = 0
     timed_out: int = 0
+    voided: int = 0
+    rejected: int = 0
+    unproven: int = 0
     income: int = 0
     fees: int = 0
     slashed: int = 0
@@ -98,7 +112,9 @@ class Earnings:
 
 def earnings_of(payments: Iterable[Payment]) -> Earnings:
     """Add up the books."""
-    counts = dict.fromkeys(("paid", "failed_theirs", "declined", "closed", "reclaimed"), 0)
+    counts = dict.fromkeys(
+        ("paid", "failed_theirs", "declined", "given_up", "closed", "reclaimed", "voided", "rejected", "unproven"), 0
+    )
     income = fees = slashed = lapsed = 0
     for line in payments:
         if line.kind in counts:
@@ -113,13 +129,26 @@ def earnings_of(payments: Iterable[Payment]) -> Earnings:
         paid=counts["paid"],
         failed_theirs=counts["failed_theirs"],
         declined=counts["declined"],
+        given_up=counts["given_up"],
         closed=counts["closed"],
         timed_out=counts["reclaimed"],
+        voided=counts["voided"],
+        rejected=counts["rejected"],
+        unproven=counts["unproven"],
         income=income,
         fees=fees,
         slashed=slashed,
         liveness_fees=lapsed,
     )
+
+
+def _lost_by(event: Slashed | Rejected | NodeLapsed) -> int:
+    """Return what an event took from a node's stake, in base units."""
+    if isinstance(event, NodeLapsed):
+        return event.fee
+    if isinstance(event, Rejected):
+        return event.burnt + sum(words.unpack_share(share)[1] for share in event.shares)
+    return event.reward + event.burnt
 
 
 class Watcher:
@@ -237,11 +266,10 @@ class Watcher:
                     self._learn(row, event, unit.attempts)
                 self._touch(row, event, unit)
             return
-        if isinstance(event, Slashed | NodeLapsed):
+        if isinstance(event, Slashed | Rejected | NodeLapsed):
             if event.node == self._node:
-                lapsed = isinstance(event, NodeLapsed)
-                amount = event.fee if isinstance(event, NodeLapsed) else event.reward + event.burnt
-                self._book(entry, Payment(entry.block_number, "lapsed" if lapsed else "slashed", None, amount))
+                kind = "lapsed" if isinstance(event, NodeLapsed) else "slashed"
+                self._book(entry, Payment(entry.block_number, kind, None, _lost_by(event)))
             return
         try:
             posted = self._market.posted_in(entry)
@@ -258,9 +286,9 @@ class Watcher:
 
     def _learn(self, row: Row, event: NodeUnitEvent, attempt: int) -> None:
         """Note what an own attempt brought: what was given back, or cancelled before it ran, brought nothing."""
-        if isinstance(event, Settled | Closed):
+        if isinstance(event, Settled | Closed) or (isinstance(event, Ruled) and event.verdict != Verdict.RELEASE):
             row.paid[event.index, attempt] = (event.log.block_number, event.pay - event.fee)
-        elif isinstance(event, Declined):
+        elif isinstance(event, Declined | GaveUp | Unproven):
             row.paid[event.index, attempt] = (event.log.block_number, 0)
         for oldest in list(row.paid)[:-PAID]:
             del row.paid[oldest]
@@ -290,18 +318,25 @@ class Watcher:
             return
         at, job = event.log.block_number, event.job_id
         line: Payment | None = None
-        if isinstance(event, Settled):
+        if isinstance(event, Settled) or (isinstance(event, Ruled) and event.verdict == Verdict.CONFIRM):
             ok = words.unpack_unit(event.word).outcome == Outcome.OK
             line = Payment(at, "paid" if ok else "failed_theirs", job, event.pay - event.fee, event.fee)
         elif isinstance(event, Closed):
             line = Payment(at, "closed", job, event.pay - event.fee, event.fee)
+        elif isinstance(event, Ruled) and event.verdict == Verdict.VOID:
+            line = Payment(at, "voided", job, event.pay - event.fee, event.fee)
+        elif isinstance(event, Ruled) and event.verdict == Verdict.REJECT:
+            line = Payment(at, "rejected", job, 0)
+        elif isinstance(event, Unproven):
+            line = Payment(at, "unproven", job, 0)
         elif isinstance(event, Declined):
             line = Payment(at, "declined", job, 0)
-        elif isinstance(event, Reclaimed):
-            line = Payment(at, "reclaimed", job, 0)
+        elif isinstance(event, GaveUp | Reclaimed):
+            given_up = isinstance(event, GaveUp)
+            line = Payment(at, "given_up" if given_up else "reclaimed", job, 0)
             row = self.rows.get(job)
             if row is not None and self._followed:
-                cost = formulas.slash_of(formulas.bond(row.terms, row.policy))
+                cost = (formulas.give_up_burn if given_up else formulas.slash_of)(row.terms, row.policy)
                 self.lost.append((LeaseKey(job, event.index, words.unpack_unit(event.word).attempts), cost))
         if line is not None:
             self._book(event.log, line)
@@ -312,9 +347,12 @@ class Watcher:
 
     # ---- state ----
 
-    def read(self, head: Block, node: Node, target: Target | None = None) -> tuple[Job, ...]:
-        """Return jobs that may concern the node, read at `head`: all with leases of its own and the target's, and as
-        many others as one block has room for. Of a job that never fits, own leases are read, and whether it is over."""
+    def read(
+        self, head: Block, node: Node, target: Target | None = None, ahead: Iterable[LeaseKey] = ()
+    ) -> tuple[Job, ...]:
+        """Return jobs that may concern the node, read at `head`: all with leases of its own, the target's and those
+        `ahead`, and as many others as one block has room for. Of a job that never fits, own leases are read, and
+        whether it is over."""
         self._forget(head.number)
         offered = able(node, self.immutables)
         anew, self._offered = offered != self._offered, offered
@@ -325,7 +363,10 @@ class Watcher:
                 row.gate = never_fits(row.terms, row.policy, offered, self.immutables)
             if row.ended is None:
                 (wanted if row.gate is Gate.FITS or row.own else others).append(row)
-        return self._reader.read(wanted, others, head, target)
+        gathered: dict[JobId, set[int]] = {}
+        for key in ahead:
+            gathered.setdefault(key.job, set()).add(key.index)
+        return self._reader.read(wanted, others, head, target, gathered)
 
     def _forget(self, number: int) -> None:
         """Drop what ended so long ago that no reorganisation brings it back."""
@@ -343,6 +384,7 @@ class Watcher:
                 spec=row.spec,
                 retry_at=row.retry_at,
                 retry_why=row.retry_why,
+                gather_at=row.gather_at,
                 paid=tuple(pay for _, pay in row.paid.values()),
             )
             if (row := self.rows.get(job.id))
@@ -363,12 +405,13 @@ class Watcher:
 def find_node(market: Market, wanted: int | None, operator: str, owner: str, block: BlockRef) -> Node | None:
     """Return the node to work for: the wanted one, else the only one of `owner` that `operator` operates; or None.
 
-    Anybody may register a node with anybody's key, or hand one to it: those of other owners are not looked at. Raises
-    ConfigError where the wanted node is another key's (NOT_OPERATOR) or another's (NOT_OWNER), and MANY_NODES.
+    Where it operates none, the only one that is offered to it, which its first beat takes over. Anybody may register a
+    node with anybody's key, or offer one to it: those of other owners are not looked at. Raises ConfigError where the
+    wanted node is another key's (NOT_OPERATOR) or another's (NOT_OWNER), and MANY_NODES.
     """
     if wanted is not None:
         node = market.node(NodeId(wanted), block)
-        if node.operator != operator:
+        if not may_serve(market, node, operator, block):
             raise ConfigError(
                 f"node {wanted} is operated by {node.operator}, this key is {operator}",
                 hint=f"{NEW_OPERATOR}; else mend node in worker.toml",
@@ -378,15 +421,22 @@ def find_node(market: Market, wanted: int | None, operator: str, owner: str, blo
         if node.owner != owner:
             raise anothers_node(node, owner)
         return node
-    mine = [node for node in market.nodes(block) if (node.operator, node.owner) == (operator, owner)]
+    owned = [node for node in market.nodes(block) if node.owner == owner]
+    mine = [node for node in owned if node.operator == operator]
+    mine = mine or [node for node in owned if may_serve(market, node, operator, block)]
     if len(mine) > 1:
         raise ConfigError(
-            f"{operator} operates the nodes {', '.join(str(node.id) for node in mine)}",
+            f"{operator} operates, or is offered, the nodes {', '.join(str(node.id) for node in mine)}",
             hint="set node in worker.toml",
             code="MANY_NODES",
             component="worker",
         )
     return mine[0] if mine else None
+
+
+def may_serve(market: Market, node: Node, operator: str, block: BlockRef = "latest") -> bool:
+    """Say whether a key operates a node, or would by its first beat for it."""
+    return node.operator == operator or market.offered_operator(node.id, block) == operator
 
 
 def anothers_node(node: Node, owner: str) -> ConfigError:

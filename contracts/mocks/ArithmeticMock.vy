@@ -38,7 +38,7 @@ def holds(money: uint256, limits: uint256, word: uint256) -> uint256:
 @pure
 @external
 def bond(money: uint256, limits: uint256, policy: uint256) -> uint256:
-    return leases._bond(leases._unit_price(money, limits), money, policy)
+    return leases._bond(leases._unit_price(money, limits), money, limits, policy)
 
 
 @pure
@@ -61,6 +61,12 @@ def fee(pay: uint256, policy: uint256) -> uint256:
 
 @pure
 @external
+def whole_fee(price: uint256, word: uint256, limits: uint256, policy: uint256) -> uint256:
+    return leases._whole_fee(price, word, limits, policy)
+
+
+@pure
+@external
 def ramp(base: uint256, overdue: uint256) -> uint256:
     return leases._ramp(base, overdue)
 
@@ -79,6 +85,36 @@ def lease_time(limits: uint256, policy: uint256) -> uint256:
 
 @pure
 @external
+def tip(money: uint256) -> uint256:
+    return leases._tip(money)
+
+
+@pure
+@external
+def slash(money: uint256, limits: uint256, policy: uint256) -> uint256:
+    return leases._slash(leases._unit_price(money, limits), money, policy)
+
+
+@pure
+@external
+def tip_to_burn(money: uint256, word: uint256) -> uint256:
+    return leases._tip_to_burn(money, word)
+
+
+@pure
+@external
+def settleable_from(limits: uint256, policy: uint256, word: uint256) -> uint256:
+    return leases._settleable_from(limits, policy, word)
+
+
+@pure
+@external
+def declinable_until(limits: uint256, policy: uint256, word: uint256) -> uint256:
+    return leases._declinable_until(limits, policy, word)
+
+
+@pure
+@external
 def key(job_id: bytes32, index: uint256, attempts: uint256, node: uint256, score: uint256) -> uint256:
     return leases._key(job_id, index, attempts, node, score)
 
@@ -93,6 +129,24 @@ def has_lapsed(word: uint256, policy: uint256, now: uint256) -> bool:
 @external
 def drop(word: uint256, best: uint256) -> uint256:
     return leases._drop(word, best)
+
+
+@pure
+@external
+def claims_from(word: uint256, limits: uint256, policy: uint256) -> uint256:
+    return leases._claims_from(word, limits, policy)
+
+
+@pure
+@external
+def claim_ceiling(money: uint256, policy: uint256, waited: uint256) -> uint256:
+    return leases._claim_ceiling(money, policy, waited)
+
+
+@pure
+@external
+def claim_wait(money: uint256, policy: uint256, rate: uint256) -> uint256:
+    return leases._claim_wait(money, policy, rate)
 
 
 # ---- reputation and scoring ----

@@ -6,6 +6,11 @@
 @notice Test only. Anyone may make it call anything and set its mood.
 """
 
+from interfaces import IJobRegistry
+from interfaces import IJudge
+
+implements: IJudge
+
 # What it does when native coin arrives or a hooked token moves. No mood: it accepts.
 flag Mood:
     REFUSE  # reverts
@@ -65,6 +70,15 @@ def on_move():
 @payable
 def __default__():
     self._react()
+
+
+@view
+@external
+def takes(terms: IJobRegistry.Terms) -> bool:
+    """
+    @notice Judge whatever it is named for.
+    """
+    return True
 
 
 @internal

@@ -309,7 +309,7 @@ def _revert_data(raw: Any) -> bytes:
 def _reason_in_text(text: str) -> str:
     if _OUT_OF_GAS.search(text):
         return "out of gas"
-    found = re.search(r"revert(?:ed)?(?: with reason string)?:? '?([^']+)'?$", text)
+    found = re.search(r"revert(?:ed)?\b(?: with reason string)?:? '?([^']+)'?$", text)
     return found.group(1).strip() if found else ""
 
 

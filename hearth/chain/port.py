@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
 from hearth.base.errors import HearthError, RefusedError
+from hearth.protocol import reasons
 
 Tag = Literal["latest", "pending", "safe", "finalized", "earliest"]
 BlockRef = int | bytes | Tag
@@ -183,6 +184,7 @@ def hex_of(value: bytes) -> str:
     return "0x" + value.hex()
 
 
+_REFUSED = bytes.fromhex("590a5151")
 _ERROR = bytes.fromhex("08c379a0")
 _PANIC = bytes.fromhex("4e487b71")
 _PANICS = {
@@ -195,7 +197,12 @@ _PANICS = {
 
 
 def revert_reason(data: bytes) -> str:
-    """Decode the return data of a revert: Error(string), Panic(uint256), or "" where it carries no reason."""
+    """Return what a revert's return data say: a text of the market's, a token's or the compiler's; "" where it is none.
+
+    The market's contracts give `Refused(uint256)`, tokens `Error(string)`, and checked arithmetic may `Panic(uint256)`.
+    """
+    if data[:4] == _REFUSED and len(data) >= 36:
+        return reasons.text_of(int.from_bytes(data[4:36], "big"))
     if data[:4] == _ERROR and len(data) >= 68:
         length = int.from_bytes(data[36:68], "big")
         return data[68 : 68 + min(length, len(data) - 68)].decode("utf-8", "replace")
@@ -210,6 +217,7 @@ _HINTS: Final = {
     "nodes: paused": "the same command later: registrations are paused for a while",
     "jobs": "hearth job show JOB",
     "nodes": "hearth worker status",
+    "rules": "hearth net events",
     "escrow": "hearth wallet balance",
 }
 """The command that shows what a refusal is about: by the whole reason, else by the part of the market that refused."""
@@ -218,7 +226,7 @@ _HINTS: Final = {
 def refused(reason: str, *, label: str = "", data: bytes = b"") -> RefusedError:
     """Build the error of a call that a contract refuses.
 
-    `details["reason"]` is the contract's own text ("jobs: not open"), "" where it gave none.
+    `details["reason"]` is the contract's reason in words ("jobs: not open"), "" where it gave none.
     """
     what = f"{label} is refused" if label else "the contract refuses the call"
     why = reason or "it reverted without a reason"
@@ -228,5 +236,5 @@ def refused(reason: str, *, label: str = "", data: bytes = b"") -> RefusedError:
 
 
 def reason_of(error: HearthError) -> str:
-    """Return the contract's own reason of a refusal, "" for any other error."""
+    """Return the contract's reason of a refusal in words, "" for any other error."""
     return str(error.details.get("reason", ""))

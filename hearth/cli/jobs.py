@@ -1,4 +1,4 @@
-"""Jobs: hearth offers, check, run, submit, jobs, and job show|spec|logs|events|get|cancel|accept|rerun|receipt."""
+"""Jobs: hearth offers, check, run, submit, jobs, and job show|spec|logs|get|cancel|accept|attest|confirm|..."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from hearth.client.views import moment
 
 if TYPE_CHECKING:
     from hearth.client.reports import (
+        Confirmation,
         JobAction,
         JobEnd,
         JobList,
@@ -324,7 +325,8 @@ def job_show(run: Run, job: str) -> None:
             f"  state {report['state']}, verdict {report['verdict']}: {counts}",
             f"  posted in block {report['posted']['block']} by {report['submitter']}, {report['posted']['tx']}",
             f"  escrow {report['escrow_text']}, at most {report['ceiling_text']}, billing {report['billing']}",
-            f"  deadline {report['deadline_text']}; verify {report['verify']}",
+            f"  deadline {report['deadline_text']}; a lease's bond {report['bond_text']}",
+            f"  verify {report['verify']}",
         ]
         for row in report["leases"]:
             outcome = f", {row['outcome_text']}" if row["outcome_text"] else ""
@@ -434,7 +436,7 @@ def _result_lines(row: ResultRow) -> list[str]:
     return lines
 
 
-def _show_action(run: Run, report: JobAction, done: str) -> None:
+def _show_action(run: Run, report: JobAction | Confirmation, done: str) -> None:
     text = "a dry run: nothing was sent" if report["dry_run"] else f"job {report['job'][:14]} {done}"
     # Each transaction was told when it was mined.
     run.out.emit(report, lambda: [text], [facts["tx"] for facts in report["transactions"]])
@@ -456,6 +458,49 @@ def job_cancel(run: Run, job: str, unit: int | None) -> None:
 def job_accept(run: Run, job: str, unit: int | None) -> None:
     """Accept submitted results, which settles them at once."""
     _show_action(run, run.client.jobs.accept(job, unit=unit), "is settled for the results that were accepted")
+
+
+@job.command("attest", cls=Leaf)
+@click.argument("job")
+@click.option("--unit", "units", multiple=True, type=click.IntRange(0), help="Only this unit; may be repeated.")
+@click.option("--result", "seen", metavar="CID", multiple=True, help="Sign this result alone; may be repeated.")
+@click.option("--attesters", metavar="FILE", type=FILE, help="The job's set: this account must be in it.")
+@click.option("--out", metavar="FILE", type=FILE, help="Write the signatures there.")
+def job_attest(
+    run: Run, job: str, units: tuple[int, ...], seen: tuple[str, ...], attesters: Path | None, out: Path | None
+) -> None:
+    """Sign a job's submitted results, as one of its attesters. Sends nothing; hearth job confirm takes the file."""
+    import json
+
+    report = run.client.jobs.attest(job, units, seen=seen, attesters=attesters, out=out)
+
+    def text() -> list[str]:
+        if run.dry_run:
+            return ["a dry run: nothing was signed"]
+        if out is None:
+            return json.dumps(report, indent=2).splitlines()
+        count = len(report["results"])
+        what = f"{count} result{'s' * (count > 1)} of job {report['job'][:14]}"
+        then = f"hearth job confirm {report['job'][:14]} {out} --attesters {attesters or 'FILE'}"
+        return [f"{report['signer']} signed {what} into {out}", f"  {then}"]
+
+    run.out.emit(report, text, [row["signature"] for row in report["results"]])
+
+
+@job.command("confirm", cls=Leaf)
+@click.argument("job")
+@click.argument("signatures", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@click.option("--unit", "units", multiple=True, type=click.IntRange(0), help="Only this unit; may be repeated.")
+@click.option("--attesters", metavar="FILE", type=FILE, required=True, help="The job's set of attesters.")
+@click.option("--payee", metavar="ADDRESS", help="Who gets the settler's pay; this account by default.")
+def job_confirm(
+    run: Run, job: str, signatures: tuple[Path, ...], units: tuple[int, ...], attesters: Path, payee: str | None
+) -> None:
+    """Have results paid for that enough attesters signed. FILE is what hearth job attest wrote; anyone may send it."""
+    report = run.client.jobs.confirm(job, units, signatures, attesters=attesters, payee=payee)
+    many = len(report["units"]) > 1
+    which = f"unit{'s' * many} {', '.join(map(str, report['units']))}"
+    _show_action(run, report, f"is settled for {which}, as enough attesters signed")
 
 
 @job.command("rerun", cls=Leaf)

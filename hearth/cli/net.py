@@ -29,8 +29,10 @@ def net_status(run: Run) -> None:
         workers = ", ".join(f"{count} {state}" for state, count in report["workers"].items()) or "none"
         units = ", ".join(f"{count} {state}" for state, count in report["units"].items()) or "none"
         pause = f"; new posts are paused until {moment(report['paused_until'])}" if report["posts_paused"] else ""
+        here, before = report["chain_id"], report["deployed_chain_id"]
+        changed = f" (it was {before} at deployment: nobody can post)" if here != before else ""
         return [
-            f"{report['network']}, chain {report['chain_id']}, block {report['block']}",
+            f"{report['network']}, chain {here}{changed}, block {report['block']}",
             f"  workers: {workers}; {report['busy']} of {report['slots']} slots busy",
             f"  {report['jobs']} jobs; units: {units}",
             f"  Escrow holds {report['escrow_text']}{pause}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, strays_in
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, strays_in, verification
 
 if TYPE_CHECKING:
     from hearth.client.reports import JobFacts, JobRow, Lease
@@ -29,12 +29,8 @@ def job_row(view: JobView) -> JobRow:
     }
 
 
-def job_facts(session: Session, view: JobView) -> JobFacts:
-    """Return everything that the chain knows of a job, with who may act next and until when."""
-    from hearth.protocol import formulas
-    from hearth.protocol.units import show_rate
-
-    terms, posted = view.terms, view.posted
+def _leases(session: Session, view: JobView) -> list[Lease]:
+    """Return the leases that are listed one by one, with who may act next on each and until when."""
     nodes = {unit.node for unit in view.units if unit.node and not unit.state.terminal}
     seen = {node: session.market.last_seen(node) for node in nodes}
     dead_after = session.network.node_parameters.dead_after
@@ -58,6 +54,16 @@ def job_facts(session: Session, view: JobView) -> JobFacts:
                 "next": next_step(view, index, seen, dead_after),
             }
         )
+    return leases
+
+
+def job_facts(session: Session, view: JobView) -> JobFacts:
+    """Return everything that the chain knows of a job, with who may act next and until when."""
+    from hearth.protocol import formulas
+    from hearth.protocol.types import ZERO_ADDRESS
+    from hearth.protocol.units import show_rate
+
+    terms, posted = view.terms, view.posted
     escrow = formulas.escrow_at_post(terms)
     return {
         "schema": "hearth.job/1",
@@ -86,7 +92,11 @@ def job_facts(session: Session, view: JobView) -> JobFacts:
         "ceiling": str(terms.ceiling),
         "ceiling_text": show_rate(terms.ceiling, session.asset),
         "keeper_fee": str(terms.keeper_fee),
-        "verify": "none: nobody can challenge this result",
-        "leases": leases,
+        "verify": verification(terms, session.network.contracts.get("Attesters", "")),
+        "judge": None if terms.judge == ZERO_ADDRESS else terms.judge,
+        "judge_data": None if terms.judge == ZERO_ADDRESS else f"{terms.judge_data:#066x}",
+        "bond": str(formulas.bond(terms, view.policy)),
+        "bond_text": session.amount(formulas.bond(terms, view.policy)),
+        "leases": _leases(session, view),
         **strays_in(session.market.strays),
     }

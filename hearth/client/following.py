@@ -52,7 +52,8 @@ def follow(
                 view = reads.view(posted, head)
                 yield from (event_facts(event, session.asset) for event in events)
                 first = head.number + 1
-                if view.finished:
+                if view.delivered:
+                    _tell_unpaid(view, session.tell)
                     return
                 if look is not None:
                     look(view)
@@ -73,6 +74,15 @@ def follow(
                 job=job_hex(job_id),
             )
         time.sleep(POLL_SECONDS)
+
+
+def _tell_unpaid(view: JobView, tell: Tell) -> None:
+    """Say where a job's results are here and its submitter may pay for them at once."""
+    if view.unpaid_until:
+        job = job_hex(view.posted.job_id)[:14]
+        at = moment(view.unpaid_until)
+        text = f"its worker is on probation, and is paid from {at} on; hearth job accept {job} pays at once"
+        tell("note", {"text": text})
 
 
 def _gone(job_id: JobId, since: float | None, tell: Tell) -> float:

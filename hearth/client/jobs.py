@@ -1,4 +1,4 @@
-"""Read jobs, wait for them, and act on one's own: show, events, wait, cancel, accept, receipt."""
+"""Read jobs, wait for them, and act on one's own: show, events, wait, cancel, accept, attest, confirm, receipt."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from hearth.base.errors import RefusedError, UsageError
 from hearth.client import cancelling
+from hearth.client.attesting import Attesting
 from hearth.client.cancelling import indices
 from hearth.client.facts import job_facts, job_row
 from hearth.client.following import follow, wait
@@ -38,6 +39,9 @@ class Jobs:
         self.run = posting.run
         self.rerun = posting.rerun
         self.attach = posting.attach
+        attesting = Attesting(reads)
+        self.attest = attesting.attest
+        self.confirm = attesting.confirm
         self.spec = results.spec
         self.get = results.get
         self.logs = results.logs

@@ -55,6 +55,7 @@ class Net:
             "schema": "hearth.net/1",
             "network": self.session.network.name,
             "chain_id": self.session.network.chain_id,
+            "deployed_chain_id": self.session.network.job_chain_id,
             "block": head.number,
             "time": head.timestamp,
             "protocol_version": self.session.network.protocol_version,

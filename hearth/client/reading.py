@@ -53,6 +53,7 @@ class JobReader:
         """Read many jobs at a block, one-lease jobs in pages. One that the chain does not know is a stray log's."""
         from hearth.market.reads import UnitView
         from hearth.protocol import words
+        from hearth.protocol.types import Accused
 
         found = []
         for one, word in zip(
@@ -67,7 +68,7 @@ class JobReader:
                 found.append(self.view(one, head))
                 continue
             policy = words.unpack_policy(one.terms.policy)
-            seen = (UnitView(unit, 0, 0),)
+            seen = (UnitView(unit, 0, Accused()),)
             found.append(JobView(one, policy, None, (unit,), seen, head.number, head.timestamp))
         return found
 

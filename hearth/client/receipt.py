@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 def receipt(reads: JobReader, job: str) -> JobReceipt:
     """Return where a job's money went: paid, fees, tips, keepers, refunds, and every transaction with its gas."""
-    from hearth.market.events import Closed, Settled
+    from hearth.market.events import Closed, Ruled, Settled
     from hearth.protocol import formulas
 
     session = reads.session
     view = reads.look(job)
     market = session.market
     events = reads.events(view.posted, view.posted.log.block_number, view.number)
-    ends = [event for event in events if isinstance(event, Settled | Closed)]
+    ends = [event for event in events if isinstance(event, Settled | Closed | Ruled)]
     pay = sum(event.pay for event in ends)
     fee = sum(event.fee for event in ends)
     receipts: dict[bytes, ReceiptLine] = {}
@@ -84,12 +84,16 @@ def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
         Closed,
         Declined,
         Expired,
+        GaveUp,
         Reclaimed,
+        Ruled,
         Settled,
         Split,
         UnitEvent,
+        Unproven,
     )
     from hearth.protocol import words
+    from hearth.protocol.types import Verdict
 
     refunded = keepers = 0
     last: Event | None = None
@@ -99,9 +103,9 @@ def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
         if not isinstance(event, Split) or event.key != job:
             continue
         shares = [words.unpack_share(share)[1] for share in event.shares]
-        if isinstance(last, Settled | Closed):
+        if isinstance(last, Settled | Closed) or (isinstance(last, Ruled) and last.verdict != Verdict.REJECT):
             refunded, keepers = refunded + shares[3], keepers + shares[2]
-        elif isinstance(last, Cancelled | Declined | Reclaimed | Expired):
+        elif isinstance(last, Cancelled | Declined | GaveUp | Reclaimed | Expired | Ruled | Unproven):
             refunded, keepers = refunded + shares[0], keepers + shares[1]
         else:
             keepers += shares[0]

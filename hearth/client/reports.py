@@ -99,6 +99,48 @@ class JobAction(TypedDict):
     dry_run: bool
 
 
+class AttestedResult(TypedDict):
+    """One unit's result as an attester signed it.
+
+    `spec` and `result` are digests, `outcome` and `fuel_seconds` what the node is paid by. `signature` is 65 bytes of
+    hex with 0x, r, s and v, of the EIP-712 `Result` of contracts/Attesters.vy.
+    """
+
+    unit: int
+    spec: str
+    result: str
+    outcome: str
+    fuel_seconds: int
+    signature: str
+
+
+class Attestation(TypedDict):
+    """What one attester signed of a job; `hearth job confirm` reads it from a file.
+
+    `contract` is the network's Attesters. In a dry run nothing is signed, and `results` is empty.
+    """
+
+    schema: Literal["hearth.attestation/1"]
+    network: str
+    chain_id: int
+    contract: str
+    job: str
+    signer: str
+    results: list[AttestedResult]
+    dry_run: bool
+
+
+class Confirmation(TypedDict):
+    """What confirming sent: one transaction for each of `units`."""
+
+    schema: Literal["hearth.action/1"]
+    action: Literal["confirm"]
+    job: str
+    units: list[int]
+    transactions: list[Transaction]
+    dry_run: bool
+
+
 class Withdrawal(TypedDict):
     """What withdrawing from Escrow sent; nothing now where an earlier call had paid the same (`already_sent`)."""
 
@@ -135,9 +177,10 @@ class OwnerAction(TypedDict):
     `action` is "register", "update", "price", "operator", "stake", "withdraw" or "exit start|cancel|finish". Where
     another machine is to send it, nothing was sent and `prepared` holds the call; `prepared_in` is the file that such a
     call came from.
-    Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; a new operator
-    `node` and `operator`, and `already_sent` where it is the node's already; more stake `node`, `added` and
-    `already_sent`; a withdrawal `amount` and `to`; an exit `node` and `unbonding`.
+    Registering tells `operator`, `stake` and, once it is mined, `node`; a new price `node` and `ask`; an operator
+    `node`, `operator`, `kept` (it is the present one, and an offer is taken back) and, where that is so already,
+    `already_sent`; more stake `node`, `added` and `already_sent`; a withdrawal `amount` and `to`; an exit `node` and
+    `unbonding`.
     """
 
     schema: Literal["hearth.action/1"]
@@ -155,6 +198,7 @@ class OwnerAction(TypedDict):
     added: NotRequired[str]
     added_text: NotRequired[str]
     already_sent: NotRequired[bool]
+    kept: NotRequired[bool]
     amount: NotRequired[str]
     amount_text: NotRequired[str]
     to: NotRequired[str]
@@ -221,8 +265,9 @@ class JobFacts(JobRow, OfLogs):
     """Everything that the chain knows of a job at block `at_block`, whose time is `at_time`.
 
     `ok` and `failed` count leases that were settled, `untouched` those that nobody touched. `escrow` is what posting
-    locked, `ceiling` a rate, `keeper_fee` what each attempt sets aside for keepers. `leases` lists at most 200, those
-    that have not ended first.
+    locked, `ceiling` a rate, `keeper_fee` what each attempt sets aside for keepers, `bond` the stake that a lease
+    reserves. `judge` is the contract that alone may hold results and end them, null where the job names none, and
+    `judge_data` what that goes by. `leases` lists at most 200, those that have not ended first.
     """
 
     schema: Literal["hearth.job/1"]
@@ -247,6 +292,10 @@ class JobFacts(JobRow, OfLogs):
     ceiling_text: str
     keeper_fee: str
     verify: str
+    judge: str | None
+    judge_data: str | None
+    bond: str
+    bond_text: str
     leases: list[Lease]
 
 
@@ -275,6 +324,8 @@ class EventFacts(TypedDict):
     report: NotRequired[str]
     pay: NotRequired[str]
     refund: NotRequired[str]
+    verdict: NotRequired[Literal["release", "confirm", "reject", "void"]]
+    taken: NotRequired[str]
     fee: NotRequired[Plain]
     account: NotRequired[str]
     amount: NotRequired[Plain]
@@ -435,13 +486,30 @@ class CostBasis(TypedDict):
     units: int
 
 
+class PlannedJudge(TypedDict):
+    """The attesters of a planned job: `quorum` of `keys` must sign a result before it is paid for.
+
+    `digest` is the set's, which workers name whose providers accept it. A result that nobody confirms is refunded from
+    `unproven_from` on and costs its node `slash`.
+    """
+
+    contract: str
+    digest: str
+    keys: list[str]
+    quorum: int
+    window: int
+    unproven_from: int
+    slash: str
+
+
 class JobPlan(TypedDict):
     """A checked job, nothing of which was written or sent.
 
     `escrow` is what posting would lock, `ceiling` a rate, `keeper_fee` what each attempt sets aside. `billing` is the
     one that the job would be posted with, and `costs` has one row for each that it may have, that one first. `workers`
     counts nodes by the first gate that keeps them from it, `can_take` those that can take it now or when they are free.
-    `pending`, only in the dry run of a submission, is the same job where it was posted already.
+    `judge` is null where nobody judges its results. `pending`, only in the dry run of a submission, is the same job
+    where it was posted already.
     """
 
     schema: Literal["hearth.plan/1"]
@@ -464,6 +532,7 @@ class JobPlan(TypedDict):
     workers: dict[str, int]
     can_take: int
     auto_price: bool
+    judge: PlannedJudge | None
     text: list[str]
     dry_run: bool
     pending: NotRequired[str | None]
@@ -645,7 +714,8 @@ class Balance(TypedDict):
 class OfferRow(TypedDict):
     """What a live node offers and asks. The sizes are those of one slot; `tier` is "" for none.
 
-    `free` counts the slots that a job could take now: on `probation`, one at a time, and none in a quarantine.
+    `free` counts the slots that a job could take now, none in a quarantine. On `probation` what leases reserve together
+    is bounded.
     `quarantined_until` is null where it is in none.
     """
 
@@ -739,12 +809,14 @@ class NodeGates(TypedDict):
 class NetStatus(OfLogs):
     """A network at `block`: what Escrow holds, nodes by status, units by state, slots of all nodes.
 
+    `deployed_chain_id` is what `chain_id` was when the market was deployed: where they differ, nobody can post.
     `paused_until` is the end of the last pause of posts, 0 for none; `posts_paused` says whether it is still to come.
     """
 
     schema: Literal["hearth.net/1"]
     network: str
     chain_id: int
+    deployed_chain_id: int
     block: int
     time: int
     protocol_version: int

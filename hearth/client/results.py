@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         UnitEnd,
     )
     from hearth.client.session import Session
-    from hearth.market.events import Declined, Submitted
+    from hearth.market.events import Declined, GaveUp, Submitted
     from hearth.protocol.types import Terms
     from hearth.storage.unixfs import ReadLimits
 
@@ -343,12 +343,12 @@ class Results:
             return self._report(one.report)
         return {}
 
-    def _reports(self, view: JobView) -> dict[int, Submitted | Declined]:
+    def _reports(self, view: JobView) -> dict[int, Submitted | Declined | GaveUp]:
         """Return the last event with a report of each unit."""
-        from hearth.market.events import Declined, Submitted
+        from hearth.market.events import Declined, GaveUp, Submitted
 
         events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
-        return {event.index: event for event in events if isinstance(event, Submitted | Declined)}
+        return {event.index: event for event in events if isinstance(event, Submitted | Declined | GaveUp)}
 
     def _results(self, view: JobView, unit: int | None) -> tuple[list[UnitResult], list[UnreadResult]]:
         """Return the result of each unit that has one, its document read by the digest on chain and checked, and the
@@ -360,7 +360,7 @@ class Results:
         found, unread = [], []
         for index in range(len(view.units)) if unit is None else [unit]:
             event = last.get(index)
-            if event is None or view.units[index].state not in (State.SUBMITTED, State.SETTLED):
+            if event is None or view.units[index].state not in (State.SUBMITTED, State.DISPUTED, State.SETTLED):
                 continue
             outcome, state = view.units[index].outcome, view.units[index].state
             try:

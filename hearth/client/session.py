@@ -144,11 +144,10 @@ class Session:
 
     @property
     def state(self) -> Path:
-        """Return the folder of this market's own state: journals and posted jobs."""
+        """Return the folder of this market's own state, posted jobs; a chain that changes its id keeps them."""
         network = self.network
-        return (
-            self.settings.home / "state" / f"{network.chain_id}-{network.genesis_hash.hex()[:8]}-{network.jobs[2:10]}"
-        )
+        market = f"{network.job_chain_id}-{network.genesis_hash.hex()[:8]}-{network.jobs[2:10]}"
+        return self.settings.home / "state" / market
 
     @property
     def records(self) -> Records:

@@ -43,7 +43,10 @@ def waits_of(node: Node, now: int, parameters: NodeParameters, asset: Asset, *, 
         text = f"in quarantine for {format_duration(node.state.quarantine - now)} more, after failures"
         waits.append(_wait("quarantine", text, "hearth worker earnings"))
     if not node.state.seasoned:
-        text = "on probation until about five leases were paid in full: one lease at a time, of a bounded price"
+        text = (
+            "on probation until about five leases were paid in full: what its leases reserve together is bounded, "
+            "and a result is paid after a delay"
+        )
         waits.append(_wait("probation", text, "hearth net params"))
     return waits
 

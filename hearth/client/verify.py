@@ -212,7 +212,7 @@ class Verifier:
                 told.settled += 1
                 told.failed += unit.outcome is not Outcome.OK
             told.failed += unit.state is State.REFUNDED
-            if unit.state in (State.SETTLED, State.SUBMITTED):
+            if unit.state in (State.SETTLED, State.SUBMITTED, State.DISPUTED):
                 told.results.append(index)
             expected = words_of.get((job, index))
             if expected is not None and words.unpack_unit(expected) != unit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -15,11 +15,13 @@ from hearth.market.events import (
     Closing,
     CreditLocked,
     Declined,
+    Disputed,
     Event,
     ExitCancelled,
     ExitFinished,
     ExitStarted,
     Expired,
+    GaveUp,
     GovernorChanged,
     GovernorOffered,
     JobPosted,
@@ -30,6 +32,7 @@ from hearth.market.events import (
     NodeUnitEvent,
     OfferChanged,
     OperatorChanged,
+    OperatorOffered,
     OwnerChanged,
     OwnerOffered,
     Paused,
@@ -37,6 +40,8 @@ from hearth.market.events import (
     Proposed,
     Quarantined,
     Reclaimed,
+    Rejected,
+    Ruled,
     Settled,
     Slashed,
     Split,
@@ -44,11 +49,24 @@ from hearth.market.events import (
     Started,
     Submitted,
     UnitEvent,
+    Unproven,
     Withdrawn,
 )
 from hearth.market.reads import Posted, UnitView
 from hearth.protocol import formulas, words
-from hearth.protocol.types import SENTINEL, Header, NodeId, Outcome, Policy, State, Terms, Unit
+from hearth.protocol.types import (
+    SENTINEL,
+    ZERO_ADDRESS,
+    Header,
+    NodeId,
+    Outcome,
+    Policy,
+    State,
+    Terms,
+    TermsFlag,
+    Unit,
+)
+from hearth.protocol.types import Verdict as Ruling
 from hearth.protocol.units import Asset, format_duration, show_amount, show_rate
 
 if TYPE_CHECKING:
@@ -56,6 +74,8 @@ if TYPE_CHECKING:
     from hearth.market.strays import Strays
 
 YEAR_10000 = 253_402_300_800
+LONG_SECONDS = 60
+"""A result that waits longer for its settlement is not waited for."""
 OUTCOME_WORDS = {
     Outcome.OK: "ok",
     Outcome.EXIT: "failed: the program ended with an error",
@@ -92,10 +112,45 @@ class JobView:
             return 0
         return self.terms.leases - self.header.touched
 
+    def stored(self, index: int) -> Unit:
+        """Return a unit without its lapse applied: a touched one as it is on chain, the next one as it opens."""
+        if index < len(self.units):
+            return self.best[index].unit
+        assert self.header is not None
+        return Unit(State.OPEN, started=self.header.opened)
+
     @property
     def finished(self) -> bool:
         """Say whether every lease has ended."""
         return self.untouched == 0 and all(unit.state.terminal for unit in self.units)
+
+    @property
+    def delivered(self) -> bool:
+        """Say whether every lease has ended, or has a result that nobody but its submitter may settle for long.
+
+        There is nothing to wait for then: a result does not change.
+        """
+        return self.untouched == 0 and all(
+            unit.state.terminal or self._waits(unit) > LONG_SECONDS for unit in self.units
+        )
+
+    @property
+    def unpaid_until(self) -> int:
+        """Return when the last result that waits for its settlement may be settled, 0 where none waits."""
+        waiting = (
+            formulas.settleable_from(self.terms, self.policy, unit) for unit in self.units if self._waits(unit) > 0
+        )
+        return max(waiting, default=0)
+
+    def _waits(self, unit: Unit) -> int:
+        """Return how many seconds a unit's result waits before anyone may settle it, 0 for other units."""
+        # What has to be proven, or is held by its judge, may still end in a refund at any time.
+        if unit.state is not State.SUBMITTED or self.terms.flags & TermsFlag.PROVEN:
+            return 0
+        return max(0, formulas.settleable_from(self.terms, self.policy, unit) - self.now)
+
+    def _has_result(self, unit: Unit) -> bool:
+        return unit.state is State.SETTLED or self._waits(unit) > 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -108,18 +163,18 @@ class JobView:
 
     @property
     def ok(self) -> int:
-        """Count the units that were settled with a good result."""
-        return sum(unit.state is State.SETTLED and unit.outcome is Outcome.OK for unit in self.units)
+        """Count the units with a good result that is settled, or waits since its node is on probation."""
+        return sum(self._has_result(unit) and unit.outcome is Outcome.OK for unit in self.units)
 
     @property
     def failed(self) -> int:
-        """Count the units that were settled with a failure of the program."""
-        return sum(unit.state is State.SETTLED and unit.outcome is not Outcome.OK for unit in self.units)
+        """Count the units with a failure of the program that is settled, or waits since its node is on probation."""
+        return sum(self._has_result(unit) and unit.outcome is not Outcome.OK for unit in self.units)
 
     @property
     def verdict(self) -> Verdict:
         """Return "ok", "failed", "refunded" or "pending", for the job as a whole."""
-        if not self.finished:
+        if not self.delivered:
             return "pending"
         if self.failed:
             return "failed"
@@ -160,7 +215,7 @@ def next_step(view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_a
     if unit.state.terminal:
         return "nothing: it has ended"
     if unit.state is State.OPEN:
-        return _next_open(unit, best.node, terms, policy, now)
+        return _next_open(unit, view.stored(index), best.node, terms, policy, now)
     if unit.state is State.RUNNING:
         dead = formulas.reclaimable_from(unit, last_seen.get(unit.node, unit.started), dead_after)
         if now >= dead:
@@ -173,12 +228,46 @@ def next_step(view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_a
         if now < unit.deadline_at:
             return f"node {unit.node} may still submit until {until(unit.deadline_at, now)}, then anyone may close it"
         return "the notice is over: anyone may close it"
-    if unit.state is State.SUBMITTED:
-        return "anyone may settle it now (nobody can challenge this result); hearth job accept JOB settles it at once"
-    return "waits for a ruling"
+    if unit.state in (State.SUBMITTED, State.DISPUTED):
+        return _next_submitted(unit, terms, policy, now)
+    return "waits for its parents"
 
 
-def _next_open(unit: Unit, best: int, terms: Terms, policy: Policy, now: int) -> str:
+def verification(terms: Terms, attesters: str) -> str:
+    """Say how results of a job are checked, by whom and until when; `attesters` is the address of that judge."""
+    if terms.judge == ZERO_ADDRESS:
+        return "none: nobody can challenge this result"
+    judge = f"judge {terms.judge}"
+    if terms.judge == attesters:
+        judge = f"enough attesters of the set {terms.judge_data:#066x}"
+    if terms.flags & TermsFlag.PROVEN:
+        end = moment(terms.deadline + terms.challenge_window)
+        return f"{judge} must confirm a result until {end}, else it is refunded"
+    return f"{judge} may dispute a result for {format_duration(terms.challenge_window)} after it came"
+
+
+def _next_submitted(unit: Unit, terms: Terms, policy: Policy, now: int) -> str:
+    """Say who may end a unit that has a result, and from when."""
+    since = formulas.settleable_from(terms, policy, unit)
+    proven = bool(terms.flags & TermsFlag.PROVEN)
+    end = "refund it, since nobody has proven it" if proven else "settle it"
+    accept = "; hearth job accept JOB settles it at once"
+    if unit.state is State.DISPUTED:
+        if now < since:
+            return f"its judge {terms.judge} looks at it; without a ruling anyone may {end} from {until(since, now)}"
+        return f"its judge {terms.judge} has not ruled in time: anyone may {end} now"
+    if now >= since:
+        unjudged = " (nobody can challenge this result)" if terms.judge == ZERO_ADDRESS else ""
+        return f"anyone may {end} now{unjudged}{accept}"
+    if proven:
+        return f"its judge {terms.judge} may confirm it until {until(since, now)}; then anyone may {end}{accept}"
+    if now < formulas.challenge_end(terms, unit):
+        return f"its judge {terms.judge} may dispute it; anyone may settle it from {until(since, now)}{accept}"
+    return f"its node is on probation: anyone may settle it from {until(since, now)}{accept}"
+
+
+def _next_open(unit: Unit, stored: Unit, best: int, terms: Terms, policy: Policy, now: int) -> str:
+    """Say who may take an OPEN unit: `unit` with its lapse applied, `stored` as it is on chain."""
     if not formulas.has_time(terms, policy, now):
         return "no attempt can end before the deadline: anyone may expire it for a refund, hearth job cancel JOB too"
     if formulas.has_live_proposal(unit, policy, now):
@@ -187,10 +276,12 @@ def _next_open(unit: Unit, best: int, terms: Terms, policy: Policy, now: int) ->
             return f"better proposals until {until(window, now)}; then node {best} may take it until {until(end, now)}"
         return f"node {best} may take it until {until(end, now)}"
     excluded = f"; node {unit.node} is excluded, since it had the unit last" if unit.node else ""
-    if formulas.claimable(terms, policy, unit, now):
-        return f"any fitting worker may claim it{excluded}"
-    at = unit.started + policy.open_claim_after
-    return f"anyone may propose a fitting worker; workers may claim it from {until(at, now)}{excluded}"
+    opens = formulas.claims_from(terms, policy, stored)
+    risen = opens + policy.claim_ramp
+    if formulas.claimable(terms, policy, stored, now):
+        cheaper = "" if now >= risen else f", cheaper ones first, and at its full price from {until(risen, now)}"
+        return f"any fitting worker may claim it{cheaper}{excluded}"
+    return f"anyone may propose a fitting worker; workers may claim it from {until(opens, now)}{excluded}"
 
 
 def event_facts(event: Event, asset: Asset) -> EventFacts:
@@ -229,10 +320,12 @@ def _flat(event: Event, asset: Asset) -> dict[str, Any]:
             facts["outcome"] = unit.outcome.name.lower()
         if isinstance(event, Submitted):
             facts |= {"result": event.result.hex(), "report": event.report.hex()}
-        if isinstance(event, Declined):
+        if isinstance(event, Declined | GaveUp):
             facts["report"] = event.report.hex()
-        if isinstance(event, Settled | Closed):
+        if isinstance(event, Settled | Closed | Ruled):
             facts |= {"pay": str(event.pay), "fee": str(event.fee)}
+        if isinstance(event, Ruled):
+            facts |= {"verdict": Ruling(event.verdict).name.lower(), "taken": str(event.taken)}
         return {**facts, "text": _unit_text(event, unit, asset)}
     if isinstance(event, Cancelled | Expired):
         facts["refund"] = str(event.refund)
@@ -254,13 +347,34 @@ def _unit_text(event: NodeUnitEvent, unit: Unit, asset: Asset) -> str:
         return f"settled ({OUTCOME_WORDS[unit.outcome]}), {node}'s owner earned {_net(event.pay, event.fee, asset)}"
     if isinstance(event, Declined):
         return f"{node} gave it back; {reopened}"
+    if isinstance(event, GaveUp):
+        return f"{node} gave it up and paid for that; {reopened}"
     if isinstance(event, Reclaimed):
         return f"{node} lost it: late or silent; {reopened}"
+    if isinstance(event, Disputed):
+        return f"the judge holds {node}'s result"
+    if isinstance(event, Ruled):
+        return _ruled_text(event, unit, asset)
+    if isinstance(event, Unproven):
+        return f"nobody has proven {node}'s result in time; refunded"
     if isinstance(event, Closing):
         return f"{node} was given notice"
     if isinstance(event, Closed):
         return f"closed after notice, {node}'s owner earned {_net(event.pay, event.fee, asset)}"
     return f"{node}: {type(event).__name__}"
+
+
+def _ruled_text(event: Ruled, unit: Unit, asset: Asset) -> str:
+    verdict = Ruling(event.verdict)
+    if verdict is Ruling.RELEASE:
+        return f"the judge lets node {event.node}'s result stand: it can be settled as if it had not been held"
+    if verdict is Ruling.REJECT:
+        taken = show_amount(event.taken, asset)
+        return f"the judge rejected node {event.node}'s result: refunded, its bond of {taken} lost"
+    earned = f"node {event.node}'s owner earned {_net(event.pay, event.fee, asset)}"
+    if verdict is Ruling.CONFIRM:
+        return f"the judge confirmed it ({OUTCOME_WORDS[unit.outcome]}), {earned}"
+    return f"the judge could not tell: refunded but for the start fee, {earned}"
 
 
 def _net(pay: int, fee: int, asset: Asset) -> str:
@@ -279,9 +393,13 @@ def _offer(word: int, asset: Asset) -> str:
 
 
 def _split(event: Split, asset: Asset) -> str:
-    parts = [words.unpack_share(share) for share in event.shares]
+    return f"{_key(event.key)}: {_shown_shares(event.shares, asset)}"
+
+
+def _shown_shares(shares: Iterable[int], asset: Asset) -> str:
+    parts = [words.unpack_share(share) for share in shares]
     shown = ", ".join(f"{show_amount(amount, asset)} to {account}" for account, amount in parts if amount)
-    return f"{_key(event.key)}: {shown or 'nothing to anybody'}"
+    return shown or "nothing to anybody"
 
 
 _MARKET_TEXTS: Final[Mapping[type[Event], Callable[[Any, Asset], str]]] = {
@@ -291,6 +409,11 @@ _MARKET_TEXTS: Final[Mapping[type[Event], Callable[[Any, Asset], str]]] = {
     ),
     OfferChanged: lambda e, a: f"node {e.node} offers {_offer(e.offer, a)}",
     AskChanged: lambda e, a: f"node {e.node} asks {show_rate(e.ask, a)} from {moment(e.at)}",
+    OperatorOffered: lambda e, a: (
+        f"node {e.node} stays with its operator"
+        if int(e.operator, 16) == 0
+        else f"node {e.node} is offered to the operator {e.operator}, until whose first beat the present one serves"
+    ),
     OperatorChanged: lambda e, a: f"node {e.node} has the operator {e.operator}",
     OwnerOffered: lambda e, a: f"node {e.node} is offered to {e.owner}",
     OwnerChanged: lambda e, a: f"node {e.node} belongs to {e.owner}",
@@ -301,6 +424,10 @@ _MARKET_TEXTS: Final[Mapping[type[Event], Callable[[Any, Asset], str]]] = {
     NodeLapsed: lambda e, a: f"node {e.node} is silent, {e.payee} earned {show_amount(e.fee, a)} by showing it",
     Slashed: lambda e, a: (
         f"node {e.node} was slashed: {show_amount(e.reward, a)} to {e.payee}, {show_amount(e.burnt, a)} burnt"
+    ),
+    Rejected: lambda e, a: (
+        f"node {e.node} lost its bond by a judge's verdict: {_shown_shares(e.shares, a)}, "
+        f"{show_amount(e.burnt, a)} burnt; it takes no leases until {moment(e.until)}"
     ),
     Quarantined: lambda e, a: f"node {e.node} is in quarantine until {moment(e.until)}",
     MinimumStakeChanged: lambda e, a: f"new nodes stake at least {show_amount(e.amount, a)}",

@@ -18,8 +18,9 @@ from hearth.client.money import address_of, recipient
 from hearth.client.paying import Payment, pay_once
 from hearth.client.prepared import TAKES, Holder, Prepared, read_prepared
 from hearth.client.standing import START, waits_of
-from hearth.client.views import job_hex, moment
+from hearth.client.views import job_hex, moment, until
 from hearth.client.wallet import credit_to_withdraw
+from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import amount_at_least, format_amount, parse_amount, parse_rate, show_rate
 
 if TYPE_CHECKING:
@@ -138,7 +139,8 @@ class Workers:
         }
 
     def gates(self, job: str, node: Node) -> NodeGates:
-        """Return the chain's gate between a node and each open unit of a job."""
+        """Return the chain's gate between a node and each open unit of a job; a claim's where it takes claims."""
+        from hearth.protocol import formulas
         from hearth.protocol.types import Gate, State
 
         view = self._reads.look(job)
@@ -147,9 +149,15 @@ class Workers:
             indices.append(len(view.units))
         rows: list[UnitGate] = []
         for index in indices:
-            gate = self.session.market.fit(view.posted.packed, index, node.id)
+            claim = formulas.claimable(view.terms, view.policy, view.stored(index), view.now)
+            gate = self.session.market.fit(view.posted.packed, index, node.id, claim=claim)
             word = GATE_WORDS.get(gate, gate.name.lower().replace("_", " "))
             text = "it fits" if gate is Gate.FITS else f"this node is {word}"
+            if gate is Gate.PRICE:
+                rate = formulas.ask_in_force(node, view.now)
+                rises = self.session.market.claimable_from(view.posted.packed, index, rate)
+                if rises is not None:
+                    text = f"it can claim once the price has risen to its ask: from {until(rises, view.now)}"
             rows.append({"unit": index, "gate": gate.name.lower(), "text": text})
         return {"job": job_hex(view.posted.job_id), "state": view.state, "node": node.id, "units": rows}
 
@@ -206,14 +214,16 @@ class Workers:
         return {**report, "node": node.id, "ask": str(ask), "ask_text": show_rate(ask, asset)}
 
     def set_operator(self, node: Node, operator: str, *, print_tx: bool = False) -> OwnerAction:
-        """Hand a node to another hot key, at once: leases, bond and beat go with it, the old key can do nothing more.
+        """Offer a node to another hot key, whose first beat takes it over, with leases, bond and beat.
 
-        Where the node is that key's already, nothing is sent (`already_sent`). Raises UsageError BAD_ADDRESS.
+        Naming the present operator takes an offer back (`kept`). Where that, or the offer, is so already, nothing is
+        sent (`already_sent`). Raises UsageError BAD_ADDRESS.
         """
         session = self.session
         new = recipient(operator, session.network, why="nobody could work with it")
-        facts: dict[str, Any] = {"node": node.id, "operator": new}
-        if node.operator == new:
+        kept = node.operator == new
+        facts: dict[str, Any] = {"node": node.id, "operator": new, "kept": kept}
+        if session.market.offered_operator(node.id) == (ZERO_ADDRESS if kept else new):
             none: OwnerAction = {
                 "schema": "hearth.action/1",
                 "action": "operator",
@@ -447,11 +457,8 @@ class Workers:
 
 
 def _free(node: Node, now: int) -> int:
-    """Count the slots that a job could take now: none in quarantine, and on probation one lease at a time."""
-    if now < node.state.quarantine:
-        return 0
-    slots = node.offer.slots if node.state.seasoned else 1
-    return max(0, min(node.offer.slots, slots) - node.state.busy)
+    """Count the slots that a job could take now: none in quarantine."""
+    return 0 if now < node.state.quarantine else max(0, node.offer.slots - node.state.busy)
 
 
 def _agrees(path: Path, function: str, arguments: Mapping[str, Any], name: str, wanted: int | str) -> None:

@@ -26,6 +26,7 @@ from hearth.protocol import units
 from hearth.protocol.units import Asset
 
 _ADDRESS: Final = re.compile(r"0x[0-9a-fA-F]{40}")
+_DIGEST: Final = re.compile(r"0x[0-9a-fA-F]{64}")
 _GWEI: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?gwei")
 _LISTEN: Final = re.compile(r"(.+):(\d{1,5})")
 
@@ -65,6 +66,12 @@ def reads(parse: Callable[[str], object]) -> AfterValidator:
 def _address(text: str) -> str:
     if not _ADDRESS.fullmatch(text):
         raise ValueError(f'"{text}" is not an address: 0x and 40 hex digits')
+    return text.lower()
+
+
+def _digest(text: str) -> str:
+    if not _DIGEST.fullmatch(text):
+        raise ValueError(f'"{text}" is no digest: 0x and 64 hex digits')
     return text.lower()
 
 
@@ -109,6 +116,8 @@ def _rpc(text: str) -> str:
 
 
 Address = Annotated[str, AfterValidator(_address)]
+Digest = Annotated[str, AfterValidator(_digest)]
+"""32 bytes, as 0x and 64 hex digits."""
 Amount = Annotated[str, reads(_amount)]
 """An amount by its form, or an empty text; which unit and how many decimals it may have, the market's asset says."""
 AmountOrUnlimited = Annotated[str, reads(_most)]

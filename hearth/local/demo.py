@@ -1,14 +1,16 @@
 """The market at work, in real time on a local chain: `make demo`, or `hearth demo`.
 
 Three workers and a keeper run as processes of their own, jobs are posted by the command line, one worker is stopped in
-the middle of a unit, which is reclaimed and finished by another. At the end the whole chain is verified. Everything is
-stopped again, also after a failure.
+the middle of a unit, which is reclaimed and finished by another; one job is paid for once two of its three attesters
+have looked at the result and signed it. At the end the whole chain is verified. Everything is stopped again, also
+after a failure.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,12 +19,14 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from hearth.base.errors import ConfigError, HearthError
+from hearth.client.attesters import load_set
 from hearth.local.examples import examples_folder
 from hearth.local.market import LocalMarket
 from hearth.protocol.units import show_amount
@@ -34,6 +38,7 @@ if TYPE_CHECKING:
     from hearth.market.events import Event
 
 EXAMPLES: Final = examples_folder()
+ATTESTERS_FILE: Final = EXAMPLES / "attested" / "attesters.yaml"
 PRICES: Final = {"worker": "0.60/h", "worker2": "0.65/h", "worker3": "0.70/h"}
 WORKERS: Final = tuple(PRICES)
 VICTIM: Final = "worker3"
@@ -43,6 +48,11 @@ SLOTS: Final = 2
 STAKE: Final = "20"
 NUMPY_IMAGE: Final = "HEARTH_TEST_IMAGE_PYTHON_NUMPY"
 """Names an image with python3 and numpy by digest, where a container engine is (make services-up)."""
+ATTESTED: Final = "attested"
+"""The job whose result attesters look at."""
+ATTESTERS: Final = ("attester", "attester2")
+LEAST_ACCURACY: Final = 0.8
+"""What they want to see."""
 START_SECONDS: Final = 60.0
 RUN_SECONDS: Final = 300.0
 STILL_SECONDS: Final = 2.5
@@ -66,6 +76,8 @@ class DemoStage:
     names: dict[str, str] = field(default_factory=dict)
     running: dict[tuple[str, int], int] = field(default_factory=dict)
     reclaimed: int = 0
+    attesting: Future[None] | None = None
+    pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
     def say(self, text: str) -> None:
         """Write a line of the timeline."""
@@ -97,6 +109,7 @@ def _run(tell: Tell, keep: bool, port: int, began: float) -> tuple[NetVerificati
         stack.enter_context(_signals_end_it())
         stack.callback(stage.client.close)
         stack.callback(_stop_chain, stage)
+        stack.callback(stage.pool.shutdown)
         stack.callback(_stop_processes, stage)
         _set_up(stage, port)
         setup = round(time.monotonic() - began, 1)
@@ -133,6 +146,7 @@ def _set_up(stage: DemoStage, port: int) -> None:
         size = ("--slots", str(SLOTS), "--cores", "1", "--memory", "1GiB", "--disk", "2GiB", "--gpus", "none")
         place = ("--country", "de", "--payout", payout, "--runtimes", runtimes)
         _hearth(stage, "worker", "init", "--config", config, "--account", name, "--price", PRICES[name], *place, *size)
+        _trust_attesters(Path(config))
         if docker:
             _allow_registry(Path(config), os.environ[NUMPY_IMAGE])
         registered = _hearth(stage, "worker", "register", "--config", config, "--stake", STAKE)
@@ -141,6 +155,13 @@ def _set_up(stage: DemoStage, port: int) -> None:
         _start(stage, name, ["worker", "start", "--config", config])
     _start(stage, "keeper", ["keeper", "run", "--config", str(_keeper_file(stage))])
     _wait_for_workers(stage)
+
+
+def _trust_attesters(config: Path) -> None:
+    """Let a worker take jobs that are paid for by the word of the example's attesters."""
+    line = f"attesters = [{json.dumps(f'{load_set(ATTESTERS_FILE).judge_data:#066x}')}]"
+    text = config.read_text(encoding="utf-8")
+    config.write_text(re.sub(r"^(\[accept\].*)$", rf"\1\n{line}", text, count=1, flags=re.MULTILINE), encoding="utf-8")
 
 
 def _allow_registry(config: Path, image: str) -> None:
@@ -247,7 +268,7 @@ def _engine_answers() -> bool:
 
 def _post(stage: DemoStage) -> None:
     """Post every job from the command line, each in a process that waits for its end."""
-    arguments: dict[str, tuple[str, ...]] = {"digits": (), "wordcount-array": (), "failing": ()}
+    arguments: dict[str, tuple[str, ...]] = {"digits": (), "wordcount-array": (), "failing": (), ATTESTED: ()}
     if os.environ.get(NUMPY_IMAGE) and _engine_answers():
         arguments["numpy-train"] = ("--var", f"IMAGE={os.environ[NUMPY_IMAGE]}")
     for name, extra in arguments.items():
@@ -274,6 +295,8 @@ def _watch(stage: DemoStage) -> None:
     confirmed = False
     while any(process.poll() is None for process in stage.submits.values()) or (confirmed and not stage.reclaimed):
         _read_events(stage)
+        if stage.attesting is not None and stage.attesting.done():
+            stage.attesting.result()
         busy = [unit for unit, node in stage.running.items() if node == stage.nodes[VICTIM]]
         if not stopped_at and busy:
             _signal(stage.processes[VICTIM], signal.SIGSTOP)
@@ -298,7 +321,7 @@ def _watch(stage: DemoStage) -> None:
 def _read_events(stage: DemoStage) -> None:
     """Print the registry's events since the last look, and note who runs what."""
     from hearth.client.views import event_facts
-    from hearth.market.events import JobPosted, NodeUnitEvent, Reclaimed, Started, UnitEvent
+    from hearth.market.events import JobPosted, NodeUnitEvent, Reclaimed, Started, Submitted, UnitEvent
 
     client = stage.client
     market = client.session.market
@@ -323,10 +346,28 @@ def _read_events(stage: DemoStage) -> None:
                 stage.running[key] = event.node
             if isinstance(event, Reclaimed) and isinstance(event, NodeUnitEvent):
                 stage.reclaimed += 1
+            if isinstance(event, Submitted) and name == ATTESTED and stage.attesting is None:
+                stage.attesting = stage.pool.submit(_attest, stage, str(facts["job"]), event.result.hex())
     for tx_hash, event in used.items():
         receipt = market.port.receipt(tx_hash)
         if receipt is not None:
             stage.gas[type(event).__name__].append(receipt.gas_used)
+
+
+def _attest(stage: DemoStage, job: str, result: str) -> None:
+    """Have attesters look at a result and sign it, each with a key of its own, and bring both to the chain."""
+    files = []
+    for name in ATTESTERS:
+        folder, file = stage.folder / "seen" / name, stage.folder / f"{name}.json"
+        _hearth(stage, "job", "get", job, "--output", str(folder))
+        accuracy = float(json.loads((folder / "accuracy.json").read_text(encoding="utf-8"))["accuracy"])
+        if accuracy < LEAST_ACCURACY:
+            raise HearthError(f"{name} does not sign an accuracy of {accuracy}", code="DEMO_RESULT", hint="hearth demo")
+        of_set = ("--attesters", str(ATTESTERS_FILE))
+        _hearth(stage, "job", "attest", job, "--account", name, "--result", result, "--out", str(file), *of_set)
+        stage.say(f"{name} read an accuracy of {accuracy} and signed the result of {ATTESTED}")
+        files.append(str(file))
+    _hearth(stage, "job", "confirm", job, *files, *of_set)
 
 
 def _job_name(stage: DemoStage, event: Any) -> str:
@@ -345,6 +386,8 @@ def _unit_name(stage: DemoStage, unit: tuple[str, int]) -> str:
 
 def _collect(stage: DemoStage) -> None:
     """Show what each job's command printed, check the exit codes, and add the array up."""
+    if stage.attesting is not None:
+        stage.attesting.result()
     for name, process in stage.submits.items():
         expected = 100 if name == "failing" else 0
         report = json.loads((stage.folder / f"{name}.json").read_text(encoding="utf-8") or "{}")
@@ -360,7 +403,7 @@ def _collect(stage: DemoStage) -> None:
         stage.say(
             f"{name}: {results['verdict']}, exit code {process.returncode}, {results['verified']} results verified"
         )
-        if name == "digits":
+        if name in ("digits", ATTESTED):
             stage.say(f"  accuracy.json: {(folder / 'accuracy.json').read_text(encoding='utf-8').strip()}")
         elif name == "numpy-train":
             stage.say(f"  metrics.json: {(folder / 'metrics.json').read_text(encoding='utf-8').strip()}")

@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import re
+import secrets
 import shlex
 import shutil
 import signal
@@ -22,7 +23,7 @@ import subprocess
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -76,6 +77,10 @@ GAS_MONEY: Final = 10**18
 """What the faucet keeps for its own gas, wei."""
 TREASURY: Final = 9
 """Index of the account that earns the fees."""
+BASE_FEE: Final = 10**9
+"""Wei per gas of a new chain's first block, the least; the blocks move it from there."""
+BASE_FEES: Final = 10**6
+"""How many first base fees there are: all within a thousandth of the least."""
 SAVE_SECONDS: Final = 2
 """How often anvil writes its state, which is what a killed chain loses at most; an hour of blocks is 5 MB."""
 STATE: Final = "chain.json"
@@ -233,12 +238,11 @@ def down(home: Path, *, timeout: float = 30.0) -> bool:
         return False
     os.kill(process.pid, signal.SIGTERM)
     end = time.monotonic() + timeout
-    while _alive(process):
+    while not _ended(process):
         if time.monotonic() > end:
             raise ChainError(
                 f"the devnet (process {process.pid}) does not stop", code="DEVNET_STOP", hint="hearth devnet down"
             )
-        _reap(process.pid)
         time.sleep(0.05)
     _pid_file(home).unlink(missing_ok=True)
     return True
@@ -315,10 +319,15 @@ def _running(home: Path) -> _Process | None:
     return None
 
 
-def _reap(pid: int) -> None:
-    """Collect a child that ended; another process's child is not ours to collect."""
-    with suppress(ChildProcessError):
-        os.waitpid(pid, os.WNOHANG)
+def _ended(process: _Process) -> bool:
+    """Say whether a process has ended, and collect it where it is this process's child.
+
+    A child is told by its exit alone: while the kernel still loads its program it has no arguments to be known by.
+    """
+    try:
+        return os.waitpid(process.pid, os.WNOHANG)[0] != 0
+    except ChildProcessError:
+        return not _alive(process)
 
 
 def _alive(process: _Process) -> bool:
@@ -373,7 +382,13 @@ def _start(home: Path, host: str, port: int, block_time: int) -> _Process:
         *("--host", host, "--port", str(port)),
         *("--chain-id", str(LOCAL_CHAIN_ID), "--hardfork", HARDFORK, "--accounts", str(len(KEYS))),
         *("--block-time", str(block_time), "--dump-state", str(home / SAVED), "--state-interval", str(SAVE_SECONDS)),
-        *(("--load-state", str(state)) if state.exists() else ()),
+        # Anvil's block 0 differs by nothing but the second it starts in, and chains are told apart by its hash: by
+        # workers that sweep up their own sandboxes, by journals and by locks of keys.
+        *(
+            ("--load-state", str(state))
+            if state.exists()
+            else ("--base-fee", str(BASE_FEE + secrets.randbelow(BASE_FEES)))
+        ),
     ]
     with (home / "anvil.log").open("ab") as log:
         child = subprocess.Popen(
@@ -393,8 +408,7 @@ def _wait_ready(home: Path, chain: RpcChain, process: _Process, timeout: float) 
             served = None
         if served == LOCAL_CHAIN_ID:
             return
-        _reap(process.pid)
-        if not _alive(process) or time.monotonic() > end:
+        if _ended(process) or time.monotonic() > end:
             raise ChainError(
                 f"anvil did not come up on port {process.port}: {_last_words(home)}",
                 code="DEVNET_START",
@@ -496,11 +510,15 @@ def _lost(logged: Sequence[_Logged], chain: RpcChain) -> Lost | None:
 def _existing(path: Path, chain: RpcChain, erc20: bool) -> Network | None:
     """Return the market that the network file names, None where this chain does not hold it.
 
-    Raises ConfigError where it holds one of the other asset.
+    Raises ConfigError where it holds one of the other asset, or the file is none of this version.
     """
     if not path.exists():
         return None
-    network = load_network(path)
+    try:
+        network = load_network(path)
+    except ConfigError as error:
+        # A market of another version: it is wiped when its owner says so, not before.
+        raise ConfigError(error.message, code=error.code, hint="hearth devnet down --wipe") from error
     try:
         Market(chain, network).check()
     except ChainError as error:

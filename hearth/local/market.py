@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from hearth.client.session import Session
     from hearth.local.devnet import Lost
 
-DEVNET_ACCOUNTS: Final = {"dev": 1, "worker": 2, "keeper": 3, "worker2": 4, "worker3": 5, "provider": 6}
+DEVNET_ACCOUNTS: Final = {
+    name: index
+    for index, name in enumerate(
+        ("dev", "worker", "keeper", "worker2", "worker3", "provider", "attester", "attester2"), start=1
+    )
+}
 """The keys that a devnet makes, by the index of anvil's public account."""
 FUND_COINS: Final = 100
 FUND_TOKENS: Final = 1_000

@@ -15,6 +15,7 @@ from hearth.market.abi import codec
 from hearth.market.contracts import CONTRACTS
 from hearth.market.network import Network
 from hearth.protocol import formulas, words
+from hearth.protocol.attest import Signature
 from hearth.protocol.types import (
     ZERO_ADDRESS,
     ZERO_HASH,
@@ -108,8 +109,12 @@ class Calls:
         return self._build("JobRegistry", "submit", job_id, index, result, report, int(outcome), used)
 
     def decline(self, terms: Terms | TermsWords, index: int, outcome: Outcome, report: bytes = ZERO_HASH) -> Call:
-        """Give a unit back for a fault of the job."""
+        """Give a unit back for a fault of the job, while that is found out."""
         return self._build("JobRegistry", "decline", packed_terms(terms), index, int(outcome), report)
+
+    def give_up(self, terms: Terms | TermsWords, index: int, report: bytes = ZERO_HASH) -> Call:
+        """Give a unit back that will have no result, for a part of the bond."""
+        return self._build("JobRegistry", "give_up", packed_terms(terms), index, report)
 
     # ---- anyone ----
 
@@ -125,6 +130,19 @@ class Calls:
         """Pay up to 64 submitted units."""
         packed = [(packed_terms(terms), index) for terms, index in items]
         return self._build("JobRegistry", "settle_batch", packed, _payee(payee))
+
+    def confirm(
+        self,
+        terms: Terms | TermsWords,
+        index: int,
+        keys: Sequence[str],
+        quorum: int,
+        signatures: Sequence[Signature],
+        payee: str | None = None,
+    ) -> Call:
+        """Pay a submitted unit whose result enough attesters signed."""
+        packed = packed_terms(terms)
+        return self._build("Attesters", "confirm", packed, index, keys, quorum, signatures, _payee(payee))
 
     def close(self, terms: Terms | TermsWords, index: int, payee: str | None = None) -> Call:
         """End a unit whose notice ran out."""
@@ -162,7 +180,7 @@ class Calls:
         return self._build("NodeRegistry", "set_ask", node, ask)
 
     def set_operator(self, node: NodeId, operator: str) -> Call:
-        """Replace a node's operator."""
+        """Offer a node to another operator, whose first beat takes it over; naming the present one takes that back."""
         return self._build("NodeRegistry", "set_operator", node, operator)
 
     def offer_owner(self, node: NodeId, owner: str) -> Call:
@@ -218,26 +236,26 @@ class Calls:
 
     def set_policy(self, policy: Policy) -> Call:
         """Change the parameters of new jobs."""
-        return self._build("JobRegistry", "set_policy", words.pack_policy(policy))
+        return self._build("Rules", "set_policy", words.pack_policy(policy))
 
     def drop_previous_policy(self) -> Call:
         """Stop accepting the previous parameters at once."""
-        return self._build("JobRegistry", "drop_previous_policy")
+        return self._build("Rules", "drop_previous_policy")
 
     def set_minimum_stake(self, amount: int) -> Call:
         """Change what new registrations need."""
         return self._build("NodeRegistry", "set_minimum_stake", amount)
 
     def pause(self, contract: str) -> Call:
-        """Pause posts ("JobRegistry") or registrations ("NodeRegistry") for 7 days."""
+        """Pause posts ("Rules") or registrations ("NodeRegistry") for 7 days, at most once in 30."""
         return self._build(contract, "pause")
 
     def offer_governor(self, contract: str, governor: str) -> Call:
-        """Offer a registry's defaults to another governor."""
+        """Offer the defaults of "Rules" or "NodeRegistry" to another governor."""
         return self._build(contract, "offer_governor", governor)
 
     def accept_governor(self, contract: str) -> Call:
-        """Accept a registry's defaults."""
+        """Accept the defaults of "Rules" or "NodeRegistry"."""
         return self._build(contract, "accept_governor")
 
     # ---- automation ----

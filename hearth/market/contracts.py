@@ -8,8 +8,10 @@ from typing import Final
 CONTRACTS: Final[Mapping[str, str]] = {
     "Escrow": "escrow",
     "NodeRegistry": "nodes",
+    "Rules": "rules",
     "JobRegistry": "jobs",
     "Lens": "lens",
+    "Attesters": "attesters",
 }
 """Name -> short name (in labels of calls, constructors' parameters, `Network`), in the order of deployment: each needs
 only those before it, by call."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,16 +33,18 @@ KEYS: Final = {
 }
 """What a record holds."""
 _ADDRESS: Final = re.compile("0x[0-9a-f]{40}")
+_AMOUNT: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,18})?")
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to deploy: `name` is the network file's, amounts of `profile` are those of 18 decimals."""
+    """What to deploy: `name` is the network file's, and `per_ether` of the asset are worth an ether."""
 
     name: str
     profile: Profile
     asset: Asset
     treasury: str
+    per_ether: Fraction = Fraction(1)
 
     def settings(self) -> dict[str, str]:
         """Return what makes two wishes the same deployment, for people and for the record."""
@@ -50,6 +53,7 @@ class Wish:
             "profile": self.profile.name,
             "treasury": self.treasury.lower(),
             "asset": f"{asset.symbol} of {asset.decimals} decimals, {asset.address or 'the native coin'}",
+            "amounts": f"as for {self.per_ether} {asset.symbol} to an ether",
         }
 
 
@@ -79,6 +83,19 @@ class Deployment:
         return record_path(self.path)
 
 
+def worth_of(per_ether: str | None, asset: Asset) -> Fraction:
+    """Return how many of the asset are worth an ether. Raises UsageError BAD_AMOUNT, also for a token without it."""
+    text = per_ether if per_ether is not None or asset.address is not None else "1"
+    if text is None or not _AMOUNT.fullmatch(text) or not Fraction(text):
+        what = f"--per-ether {text!r} is no amount" if text is not None else "what a token is worth cannot be seen here"
+        raise UsageError(
+            what,
+            hint=f"--per-ether 2500, where 2500 {asset.symbol} are worth an ether: amounts are fixed by it for good",
+            code="BAD_AMOUNT",
+        )
+    return Fraction(text)
+
+
 def record_path(path: Path) -> Path:
     """Return where a deployment is remembered whose network file will be `path`."""
     return path.with_name(path.name + ".deploying")
@@ -99,7 +116,7 @@ def find_deployed(wish: Wish, port: ChainPort, path: Path) -> Network | None:
         if error.retryable:
             raise
         raise _exists(path, f"of which {error.message}") from error
-    profile = wish.profile.for_decimals(wish.asset.decimals)
+    profile = wish.profile.for_asset(wish.asset, wish.per_ether)
     found = (network.asset, network.policy, network.node_parameters, market.immutable("JobRegistry", "TREASURY"))
     wanted = (wish.asset, words.pack_policy(profile.policy), profile.node_parameters, wish.treasury.lower())
     if found != wanted:
@@ -114,7 +131,8 @@ def prepare(
     """Plan a deployment, or the rest of the one that is under way, and check that the deployer can pay for it.
 
     Nothing is written or sent. `anew` leaves a record out of account. Raises FundsError, ConfigError DEPLOY_UNFINISHED
-    where the record is of other settings, another deployer, chain or version, BAD_TREASURY, BAD_DECIMALS, RefusedError
+    where the record is of other settings, another deployer, chain or version, BAD_TREASURY, BAD_DECIMALS,
+    UNFIT_AMOUNTS, RefusedError
     where the asset is no contract.
     """
     chain_id, genesis, head = port.chain_id(), port.genesis_hash(), port.head().number
@@ -123,7 +141,14 @@ def prepare(
         raw = None
     nonce = port.nonce(deployer, pending=True) if raw is None else int(raw["nonce"])
     since = head if raw is None else int(raw["since"])
-    plan = make_plan(wish.profile, wish.asset, deployer=deployer, nonce=nonce, treasury=wish.treasury)
+    plan = make_plan(
+        wish.profile,
+        wish.asset,
+        deployer=deployer,
+        nonce=nonce,
+        treasury=wish.treasury,
+        per_ether=wish.per_ether,
+    )
     standing = frozenset(step.name for step in plan.steps if raw is not None and port.code(step.address))
     if not standing:
         port.call(Call(None, plan.steps[0].code, label="deploy.Escrow"), sender=deployer)

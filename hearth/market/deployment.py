@@ -1,7 +1,7 @@
 """Plan a deployment, carry it out on the one transaction path, and refuse what does not read back as planned.
 
-The plan is pure: from a deployer and its nonce follow all four addresses, so that the fixed pair of registries can name
-each other. The same plan carried out again finds what stands and what is in flight, and creates the rest; hearth.market
+The plan is pure: from a deployer and its nonce follow all addresses, so that the fixed pair of registries can name each
+other. The same plan carried out again finds what stands and what is in flight, and creates the rest; hearth.market
 .deploying keeps it while it is under way. Constructor arguments are taken by parameter name from the committed ABIs,
 and every constant and immutable that a contract exposes must have an expected value here: a new one that nobody checks
 is refused. Source: SPEC section "Deployment".
@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Final, Protocol
 
 from hearth.base.errors import ChainError, ConfigError
@@ -94,11 +95,16 @@ def create_address(deployer: str, nonce: int) -> str:
     return "0x" + keccak(bytes([0xC0 + len(payload)]) + payload)[12:].hex()
 
 
-def make_plan(profile: Profile, asset: Asset, *, deployer: str, nonce: int, treasury: str) -> DeploymentPlan:
-    """Return the plan of a deployment whose first transaction has `nonce`; amounts are scaled to the asset."""
+def make_plan(
+    profile: Profile, asset: Asset, *, deployer: str, nonce: int, treasury: str, per_ether: Fraction = Fraction(1)
+) -> DeploymentPlan:
+    """Return the plan of a deployment whose first transaction has `nonce`; amounts are brought to the asset.
+
+    `per_ether` of the asset are worth an ether. Raises ConfigError BAD_TREASURY, UNFIT_AMOUNTS.
+    """
     if int(treasury, 16) == 0:
         raise ConfigError("the treasury is the zero address", code="BAD_TREASURY", hint="use --treasury ADDRESS")
-    profile = profile.for_decimals(asset.decimals)
+    profile = profile.for_asset(asset, per_ether)
     parameters, policy = profile.node_parameters, words.pack_policy(profile.policy)
     addresses = {name: create_address(deployer, nonce + i) for i, name in enumerate(CONTRACTS)}
     token = asset.address or ZERO_ADDRESS
@@ -135,14 +141,15 @@ def make_plan(profile: Profile, asset: Asset, *, deployer: str, nonce: int, trea
             "RATION_BPS": parameters.ration_bps,
             "minimum_stake": parameters.minimum_stake,
         },
+        "Rules": {**governed, "NODES": addresses["NodeRegistry"], "policies": (policy, 0, 0, 0, 0)},
         "JobRegistry": {
             **pair,
-            **governed,
             "NODES": addresses["NodeRegistry"],
+            "RULES": addresses["Rules"],
             "TREASURY": treasury.lower(),
-            "policies": (policy, 0, 0, 0, 0),
         },
         "Lens": {"JOBS": addresses["JobRegistry"], "NODES": addresses["NodeRegistry"]},
+        "Attesters": {"JOBS": addresses["JobRegistry"]},
     }
     return DeploymentPlan(profile, asset, treasury.lower(), deployer.lower(), nonce, steps, expected)
 

@@ -17,7 +17,7 @@ from hearth.chain.port import Log
 from hearth.market.abi import codec, signature_of, type_of
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol import words
-from hearth.protocol.types import SENTINEL, JobId, NodeId, Outcome
+from hearth.protocol.types import SENTINEL, JobId, NodeId, Outcome, Verdict
 from hearth.protocol.words import TermsWords
 
 TERMS_BYTES: Final = 9 * 32
@@ -96,6 +96,13 @@ class Declined(NodeUnitEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class GaveUp(NodeUnitEvent):
+    """A node gave up a lease that it could not bring to a result."""
+
+    report: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Settled(NodeUnitEvent):
     """A unit was settled; `pay` includes `fee`."""
 
@@ -119,6 +126,26 @@ class Closed(NodeUnitEvent):
 @dataclass(frozen=True, slots=True)
 class Reclaimed(NodeUnitEvent):
     """A unit was taken from a node that failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Disputed(NodeUnitEvent):
+    """The job's judge holds a unit while it looks at it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled(NodeUnitEvent):
+    """The job's judge said what becomes of a unit; `pay` includes `fee`, `taken` is the bond that the node lost."""
+
+    verdict: int
+    pay: int
+    fee: int
+    taken: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unproven(NodeUnitEvent):
+    """A unit whose terms ask for a proof ended without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +173,7 @@ class PolicyChanged(Event):
     until: int
 
 
-# ---- both registries ----
+# ---- Rules and NodeRegistry ----
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,8 +235,15 @@ class AskChanged(NodeEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorOffered(NodeEvent):
+    """A node's owner named another operator, whose first beat takes it over; zero took an offer back."""
+
+    operator: str
+
+
+@dataclass(frozen=True, slots=True)
 class OperatorChanged(NodeEvent):
-    """A node has a new operator."""
+    """A node has a new operator, by its first beat."""
 
     operator: str
 
@@ -273,6 +307,15 @@ class Slashed(NodeEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Rejected(NodeEvent):
+    """A judge rejected a node's result: its bond went to `shares` (as in Split), the rest was burnt."""
+
+    shares: tuple[int, ...]
+    burnt: int
+    until: int
+
+
+@dataclass(frozen=True, slots=True)
 class Quarantined(NodeEvent):
     """A node's breaker tripped."""
 
@@ -326,10 +369,12 @@ class Withdrawn(Event):
 
 
 _CLASSES: Final[tuple[type[Event], ...]] = (
-    *(JobPosted, Proposed, Started, Submitted, Declined, Settled, Closing, Closed, Reclaimed, Cancelled, Expired),
+    *(JobPosted, Proposed, Started, Submitted, Declined, GaveUp, Settled),
+    *(Closing, Closed, Reclaimed, Cancelled, Expired, Disputed, Ruled, Unproven),
     *(PolicyChanged, Paused, GovernorOffered, GovernorChanged),
-    *(NodeRegistered, OfferChanged, AskChanged, OperatorChanged, OwnerOffered, OwnerChanged, StakeAdded),
-    *(ExitStarted, ExitCancelled, ExitFinished, NodeLapsed, Slashed, Quarantined, MinimumStakeChanged),
+    *(NodeRegistered, OfferChanged, AskChanged, StakeAdded),
+    *(OperatorOffered, OperatorChanged, OwnerOffered, OwnerChanged),
+    *(ExitStarted, ExitCancelled, ExitFinished, NodeLapsed, Slashed, Rejected, Quarantined, MinimumStakeChanged),
     *(Locked, CreditLocked, Split, Withdrawn),
 )
 EVENTS: Final[dict[str, type[Event]]] = {cls.__name__: cls for cls in _CLASSES}
@@ -497,5 +542,7 @@ def _check_unit(event: UnitEvent) -> None:
     if event.index >= MAX_UNITS:
         raise ValueError(f"no job has a unit {event.index:#x}")
     unit = words.unpack_unit(word)
-    if isinstance(event, Submitted | Settled) and unit.outcome is Outcome.NONE:
+    if isinstance(event, Submitted | Settled | Disputed | Ruled | Unproven) and unit.outcome is Outcome.NONE:
         raise ValueError("it names a result without an outcome")
+    if isinstance(event, Ruled):
+        Verdict(event.verdict)

@@ -36,7 +36,10 @@ class NodeParameters:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """One market. `contracts` are addresses in lower case by name; `policy` is the word at deployment."""
+    """One market. `contracts` are addresses in lower case by name; `policy` is the word at deployment.
+
+    `chain_id` is the chain's now, for transactions; `deployed_chain_id` what it was at deployment, None for the same.
+    """
 
     name: str
     chain_id: int
@@ -51,6 +54,12 @@ class Network:
     explorer: str | None = None
     gateways: tuple[str, ...] = ()
     protocol_version: int = PROTOCOL_VERSION
+    deployed_chain_id: int | None = None
+
+    @property
+    def job_chain_id(self) -> int:
+        """Return the chain id that ids of jobs are made with: the chain's at deployment."""
+        return self.chain_id if self.deployed_chain_id is None else self.deployed_chain_id
 
     @property
     def local(self) -> bool:
@@ -68,6 +77,11 @@ class Network:
         return self.contracts["NodeRegistry"]
 
     @property
+    def rules(self) -> str:
+        """Return the address of Rules."""
+        return self.contracts["Rules"]
+
+    @property
     def jobs(self) -> str:
         """Return the address of JobRegistry."""
         return self.contracts["JobRegistry"]
@@ -83,6 +97,7 @@ class Network:
         return {
             "name": self.name,
             "chain_id": self.chain_id,
+            **({} if self.deployed_chain_id is None else {"deployed_chain_id": self.deployed_chain_id}),
             "genesis_hash": "0x" + self.genesis_hash.hex(),
             "protocol_version": self.protocol_version,
             "contracts": dict(self.contracts),
@@ -117,6 +132,7 @@ def network_of(raw: Mapping[str, Any], source: str = "the network file") -> Netw
         contracts = {name: _address(raw["contracts"][name]) for name in CONTRACTS}
         asset = raw["asset"]
         token = asset["address"]
+        deployed = raw.get("deployed_chain_id")
         network = Network(
             name=str(raw["name"]),
             chain_id=int(raw["chain_id"]),
@@ -131,9 +147,12 @@ def network_of(raw: Mapping[str, Any], source: str = "the network file") -> Netw
             explorer=None if raw.get("explorer") is None else str(raw["explorer"]),
             gateways=tuple(str(url) for url in raw.get("gateways", ())),
             protocol_version=version,
+            deployed_chain_id=None if deployed is None else int(deployed),
         )
-        if min(network.chain_id, network.deploy_block) < 0:
-            raise ValueError("its chain_id or its deploy_block is negative")
+        if min(network.chain_id, network.job_chain_id, network.deploy_block) < 0:
+            raise ValueError("a chain id or its deploy_block is negative")
+        if max(network.chain_id, network.job_chain_id) >> 256:
+            raise ValueError("a chain id has more than 256 bits")
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise ConfigError(
             f"{source} is no network file: {error!r}", code="BAD_NETWORK", hint="use --network FILE"

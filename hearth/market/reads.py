@@ -22,6 +22,7 @@ from hearth.protocol import formulas, words
 from hearth.protocol.types import (
     SENTINEL,
     ZERO_ADDRESS,
+    Accused,
     Best,
     Gate,
     Header,
@@ -37,6 +38,8 @@ from hearth.protocol.words import TermsWords
 
 PAGE: Final = 256
 """Nodes, jobs or units that Lens returns at once."""
+NO_TERMS: Final[TermsWords] = (0, bytes(32), 0, 0, 0, 0, 0, 0, bytes(32))
+"""Terms without any, whose id tells with which chain id ids are made."""
 NODE_WORDS: Final = 7
 NODE_BYTES: Final = 32 * NODE_WORDS
 """A node in a Lens page: owner, operator, stake, offer, hot, next_ask, exit_at."""
@@ -48,7 +51,7 @@ class UnitView:
 
     unit: Unit
     second: int
-    accused: int
+    accused: Accused
 
     @property
     def best(self) -> Best:
@@ -130,7 +133,8 @@ class Market:
     # ---- identity ----
 
     def check(self) -> None:
-        """Refuse a wrong chain, and contracts whose code is not what the network file says.
+        """Refuse a wrong chain, contracts whose code is not what the network file says, those that were deployed
+        under another chain id than it says, and a Rules that posts do not go by.
 
         Raises ChainError with code WRONG_CHAIN or WRONG_CONTRACTS, neither of which a retry helps.
         """
@@ -158,9 +162,38 @@ class Market:
                     hint="use --network NAME or --rpc URL",
                 )
 
+        self._check_job_ids()
+        self._check_rules()
+
+    def _check_job_ids(self) -> None:
+        """Compare an id that JobRegistry makes with the same one of our own; terms that nobody could post will do."""
+        network = self.network
+        (found,) = self._view("JobRegistry", "job_id_of", NO_TERMS, block="latest")
+        if found != self.job_id(NO_TERMS):
+            raise ChainError(
+                f"JobRegistry of network {network.name} makes ids of jobs with another chain id than "
+                f"{network.job_chain_id}: where the chain has changed its id since the deployment, the network file "
+                'must name the former one as "deployed_chain_id"',
+                code="WRONG_CONTRACTS",
+                retryable=False,
+                hint="use --network FILE",
+            )
+
+    def _check_rules(self) -> None:
+        """Compare the Rules that JobRegistry asks with the file's: a second one of the same pair has the same code."""
+        network = self.network
+        found = str(self.immutable("JobRegistry", "RULES")).lower()
+        if found != network.rules:
+            raise ChainError(
+                f"JobRegistry of network {network.name} goes by the Rules at {found}, not by those at {network.rules}",
+                code="WRONG_CONTRACTS",
+                retryable=False,
+                hint="use --network FILE",
+            )
+
     def job_id(self, terms: Terms | TermsWords) -> JobId:
         """Return the id that these terms have on this market."""
-        return formulas.job_id_of_words(self.network.chain_id, self.network.jobs, packed_terms(terms))
+        return formulas.job_id_of_words(self.network.job_chain_id, self.network.jobs, packed_terms(terms))
 
     # ---- logs ----
 
@@ -270,7 +303,7 @@ class Market:
         if job == 0:
             raise _no_job(job_id)
         if not words.is_header(job):
-            return UnitView(words.unpack_unit(job), second, accused)
+            return UnitView(words.unpack_unit(job), second, words.unpack_accused(accused))
         return _lease(words.unpack_header(job), index, unit, second, accused)
 
     def units(
@@ -295,7 +328,7 @@ class Market:
         """Return a unit with its lapse applied at the block's time, as every guard reads it."""
         (view,) = self._view("Lens", "unit", packed_terms(terms), index, block=block)
         word, second, accused = view
-        return UnitView(words.unpack_unit(word), second, accused)
+        return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
 
     def job_words(self, job_ids: Sequence[JobId], block: BlockRef = "latest") -> list[int]:
         """Return many jobs' words, in pages through Lens."""
@@ -312,6 +345,13 @@ class Market:
         (code,) = self._view("Lens", "fit", packed_terms(terms), index, node, claim, block=block)
         return Gate(code)
 
+    def claimable_from(
+        self, terms: Terms | TermsWords, index: int, rate: int, *, block: BlockRef = "latest"
+    ) -> int | None:
+        """Return the first second at which a node that asks `rate` may claim an open unit, None where it never may."""
+        (second,) = self._view("Lens", "claimable_from", packed_terms(terms), index, rate, block=block)
+        return None if second == SENTINEL else second
+
     def score(
         self, terms: Terms | TermsWords, index: int, node: NodeId, block: BlockRef = "latest"
     ) -> tuple[int, int, int]:
@@ -321,7 +361,8 @@ class Market:
 
     def policies(self, block: BlockRef = "latest") -> Policies:
         """Return the parameters that new jobs may name."""
-        current, held, previous, until, paused_until = self._view("JobRegistry", "policies", block=block)
+        current, held, previous, until, paused_until = self._view("Rules", "policies", block=block)
+        # After a pause the held one stays where it is, in force, until the next is set.
         return Policies(current or held, previous, until, paused_until)
 
     def policy(self, block: BlockRef = "latest") -> Policy:
@@ -367,6 +408,11 @@ class Market:
         """Return the time of a node's last beat, 0 for never."""
         (beat,) = self._view("NodeRegistry", "last_seen", node, block=block)
         return int(beat)
+
+    def offered_operator(self, node: NodeId, block: BlockRef = "latest") -> str:
+        """Return the address whose first beat takes a node over, zero for none."""
+        (operator,) = self._view("NodeRegistry", "offered_operator", node, block=block)
+        return str(operator).lower()
 
     def check_upkeep(self, candidates: Iterable[Upkeep], block: BlockRef = "latest") -> list[Upkeep]:
         """Return the candidates that are due."""
@@ -443,6 +489,6 @@ def _no_job(job_id: JobId) -> NotFoundError:
 def _lease(header: Header, index: int, word: int, second: int, accused: int) -> UnitView:
     """Read a lease of an array: an untouched one is open since the header's time, or gone with a closed array."""
     if word:
-        return UnitView(words.unpack_unit(word), second, accused)
+        return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
     state = State.CANCELLED if header.closed and index >= header.touched else State.OPEN
-    return UnitView(Unit(state=state, started=header.opened), 0, 0)
+    return UnitView(Unit(state=state, started=header.opened), 0, Accused())

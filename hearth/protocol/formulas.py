@@ -34,6 +34,7 @@ from hearth.protocol.types import (
     Terms,
     TermsFlag,
     Unit,
+    UnitFlag,
 )
 from hearth.protocol.zones import zone_distance
 
@@ -44,6 +45,12 @@ MAX_EXTENSIONS: Final = 3
 MAX_LAPSES: Final = 2
 BUCKET: Final = 500_000
 SLASH_DIVISOR: Final = 10
+STALE_SECONDS: Final = 30 * 86_400
+"""How long past its window a dispute can hold a unit."""
+MOST_SHARED: Final = 6_000
+"""The most of a bond, in bps, that a judge may give to somebody."""
+MAX_FETCH: Final = 3_600
+MAX_UINT: Final = 2**256 - 1
 
 TERMS_TYPE: Final = "(uint256,bytes32,uint256,uint256,uint256,uint256,uint256,uint256,bytes32)"
 
@@ -52,7 +59,7 @@ TERMS_TYPE: Final = "(uint256,bytes32,uint256,uint256,uint256,uint256,uint256,ui
 
 
 def job_id(chain_id: int, registry: str, terms: Terms) -> JobId:
-    """Return keccak256(abi_encode(chain_id, registry, terms)), the id of a job."""
+    """Return keccak256(abi_encode(chain_id, registry, terms)), the id of a job; `chain_id` is that at deployment."""
     return job_id_of_words(chain_id, registry, words.pack_terms(terms))
 
 
@@ -117,14 +124,30 @@ def lease_seconds(terms: Terms) -> int:
     return terms.max_seconds * terms.chunk
 
 
+def base_bond(terms: Terms, policy: Policy) -> int:
+    """Return the least bond of a lease: max(ceil(the policy's share x price), 8 keeper fees)."""
+    return max(ceil_div(policy.min_bond_bps * price(terms), BPS), 8 * terms.keeper_fee)
+
+
 def bond(terms: Terms, policy: Policy) -> int:
-    """Return the stake that a lease reserves: max(ceil(share x price), 8 keeper fees). No court exists: J = 0."""
-    return max(ceil_div(policy.bond_none_bps * price(terms), BPS), 8 * terms.keeper_fee)
+    """Return the stake that a lease reserves, what a judge may take: max(ceil(bond_bps x price), the base bond)."""
+    return max(ceil_div(terms.bond_bps * price(terms), BPS), base_bond(terms, policy))
 
 
-def slash_of(lease_bond: int) -> int:
-    """Return what a failed lease costs the node, its caller's reward included."""
-    return lease_bond // SLASH_DIVISOR
+def slash_of(terms: Terms, policy: Policy) -> int:
+    """Return what a lost lease costs the node, its caller's reward included; it goes by the base bond."""
+    return base_bond(terms, policy) // SLASH_DIVISOR
+
+
+def give_up_burn(terms: Terms, policy: Policy) -> int:
+    """Return what giving a lease up burns: what a reclaim would, less the most that its caller gets."""
+    slash = slash_of(terms, policy)
+    return slash - slash // 4
+
+
+def tip_to_burn(terms: Terms, unit: Unit) -> int:
+    """Return what a lost lease burns at least, where a match began it: what its proposer was paid."""
+    return tip(terms) if unit.flags & UnitFlag.ACKED else 0
 
 
 def ramp(base: int, overdue: int) -> int:
@@ -138,7 +161,7 @@ def settle_reward(terms: Terms, overdue: int) -> int:
 
 
 def reclaim_reward(terms: Terms, slash: int, overdue: int) -> int:
-    """Return the reclaimer's pay, which comes out of the slash."""
+    """Return the reclaimer's pay, which comes out of the slash; so does the settler's of a unit without a proof."""
     return min(slash // 4, ramp(terms.keeper_fee // 8, overdue))
 
 
@@ -170,9 +193,19 @@ def pay_at_close(terms: Terms, policy: Policy, unit: Unit) -> int:
     return min(price(terms), unit.rate * seconds // RATE_SCALE)
 
 
+def pay_at_void(terms: Terms, policy: Policy, unit: Unit) -> int:
+    """Return the pay of a unit that its judge voids, before the fee: the start fee."""
+    return min(price(terms), unit.rate * policy.start_fee_seconds // RATE_SCALE)
+
+
 def fee_of(pay: int, policy: Policy) -> int:
     """Return the treasury's share of a pay, rounding down."""
     return pay * policy.fee_bps // BPS
+
+
+def whole_fee(terms: Terms, policy: Policy, unit: Unit) -> int:
+    """Return the fee of a lease of which every second is billed: what its failure weighs by, in base units."""
+    return fee_of(min(price(terms), unit.rate * lease_seconds(terms) // RATE_SCALE), policy)
 
 
 # ---- the life of a unit ----
@@ -190,11 +223,50 @@ def with_lapse(unit: Unit, best: Best, policy: Policy, now: int) -> Unit:
     return replace(unit, node=best.node, lapses=unit.lapses + 1, rate=0, mark=0)
 
 
+def claims_from(terms: Terms, policy: Policy, unit: Unit) -> int:
+    """Return the first second since its last proposal at which an OPEN unit takes claims; their price rises from it on.
+
+    `unit` is as stored: where a lapse is applied, its proposal's mark is lost. While a proposal is live, that is the
+    second at which it lapses, if nobody acks it.
+    """
+    if terms.match_window == 0:
+        return unit.started
+    opens = unit.started + policy.open_claim_after
+    if not unit.window_end:
+        return opens
+    lapsed = unit.window_end + policy.ack_time
+    return lapsed if unit.lapses + 1 >= MAX_LAPSES else max(opens, lapsed)
+
+
 def claimable(terms: Terms, policy: Policy, unit: Unit, now: int) -> bool:
-    """Say whether an OPEN unit (its lapse applied) takes claims now."""
-    if unit.state != State.OPEN or has_live_proposal(unit, policy, now):
-        return False
-    return terms.match_window == 0 or unit.lapses >= MAX_LAPSES or now >= unit.started + policy.open_claim_after
+    """Say whether an OPEN unit (as stored) takes claims now, their price aside."""
+    return unit.state == State.OPEN and now >= claims_from(terms, policy, unit)
+
+
+def claim_ceiling(terms: Terms, policy: Policy, waited: int) -> int:
+    """Return the highest ask that a claim may lock `waited` seconds after `claims_from`.
+
+    It is a quarter of the ceiling at first and all of it after the policy's claim_ramp, rounding down.
+    """
+    ramp = policy.claim_ramp
+    return terms.ceiling * (ramp + 3 * min(ramp, waited)) // (4 * ramp)
+
+
+def claim_wait(terms: Terms, policy: Policy, rate: int) -> int:
+    """Return the fewest seconds after which `claim_ceiling` reaches a rate, which is at most the ceiling."""
+    parts = ceil_div(4 * policy.claim_ramp * rate, terms.ceiling)
+    return ceil_div(max(0, parts - policy.claim_ramp), 3)
+
+
+def claimable_from(terms: Terms, policy: Policy, unit: Unit, rate: int) -> int | None:
+    """Return the first second at which an OPEN unit (as stored) may be claimed by a node that asks `rate`.
+
+    That is if nobody proposes or acks meanwhile. None where the rate is above the ceiling. Mirrors
+    `Lens.claimable_from`.
+    """
+    if rate > terms.ceiling:
+        return None
+    return claims_from(terms, policy, unit) + claim_wait(terms, policy, rate)
 
 
 def proposable(terms: Terms, unit: Unit, now: int) -> bool:
@@ -212,6 +284,34 @@ def has_time(terms: Terms, policy: Policy, now: int) -> bool:
 def expirable_from(terms: Terms, policy: Policy) -> int:
     """Return the first second at which `expire` is valid."""
     return terms.deadline - lease_seconds(terms) - grace(terms, policy) + 1
+
+
+def challenge_end(terms: Terms, unit: Unit) -> int:
+    """Return the second from which a SUBMITTED unit cannot be disputed any more: its submit where there is no judge."""
+    return unit.submitted_at + terms.challenge_window
+
+
+def fresh_until(policy: Policy, unit: Unit) -> int:
+    """Return the first second at which the result of a node that was on probation counts for its record."""
+    return unit.submitted_at + policy.fresh_delay
+
+
+def settleable_from(terms: Terms, policy: Policy, unit: Unit) -> int:
+    """Return the first second at which anyone may settle a SUBMITTED or DISPUTED unit; its submitter may accept before.
+
+    Where the terms ask for a proof, settling then is a refund, and costs the node what a lost lease does.
+    """
+    opens = challenge_end(terms, unit)
+    if unit.state == State.DISPUTED:
+        opens += STALE_SECONDS
+    if terms.flags & TermsFlag.PROVEN:
+        return max(opens, terms.deadline + terms.challenge_window)
+    return max(opens, fresh_until(policy, unit)) if unit.flags & UnitFlag.FRESH else opens
+
+
+def declinable_until(terms: Terms, policy: Policy, unit: Unit) -> int:
+    """Return the second from which a RUNNING unit cannot be declined any more, only given up."""
+    return unit.started + max(policy.fetch_floor, min(terms.max_seconds // 4, MAX_FETCH))
 
 
 def reclaimable_from(unit: Unit, beat: int, dead_after: int) -> int:
@@ -232,7 +332,11 @@ _SIZE_GATES: Final = (
 
 
 class Ask(NamedTuple):
-    """What a job asks of a node (`INodeRegistry.Ask`): needs, highest rate, bond, and the probation mode."""
+    """What a job asks of a node (`INodeRegistry.Ask`): needs, highest rate, bond, and what probation allows.
+
+    That is the most stake, base units, that a node on probation may have reserved with the lease, where it is not its
+    first; 0 for seasoned nodes only.
+    """
 
     needs: Needs
     ceiling: int
@@ -242,10 +346,12 @@ class Ask(NamedTuple):
 
 def ask_of(terms: Terms, policy: Policy) -> Ask:
     """Derive from the terms what the matching gates compare a node with."""
-    if terms.flags & TermsFlag.NEWCOMERS:
-        probation = 0
+    if terms.flags & TermsFlag.NEWCOMERS or policy.probation_price == 0:
+        probation = MAX_UINT
+    elif price(terms) <= policy.probation_price:
+        probation = ceil_div(policy.min_bond_bps * policy.probation_price, BPS)
     else:
-        probation = 1 if price(terms) <= policy.probation_price else 2
+        probation = 0
     return Ask(terms.needs, terms.ceiling, bond(terms, policy), probation)
 
 
@@ -289,6 +395,11 @@ def quarantined_until(node: Node, now: int) -> int | None:
     return node.state.quarantine if now < node.state.quarantine else None
 
 
+def may_newcomer(ask: Ask, reserved: int) -> bool:
+    """Say whether a node on probation that has so much stake reserved, base units, may take one lease more."""
+    return ask.probation != 0 and (reserved == 0 or reserved + ask.bond <= ask.probation)
+
+
 def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: int) -> Gate:
     """Return the first gate that keeps a node from a lease (mirrors `NodeRegistry.gate`)."""
     state, offer, needs = node.state, node.offer, ask.needs
@@ -313,7 +424,7 @@ def node_gate(node: Node, ask: Ask, now: int, dead_after: int, minimum_stake: in
         return Gate.ZONE
     if ask_in_force(node, now) > ask.ceiling:
         return Gate.PRICE
-    if not state.seasoned and (ask.probation == 2 or (ask.probation == 1 and state.busy > 0)):
+    if not (state.seasoned or may_newcomer(ask, state.bond)):
         return Gate.PROBATION
     return Gate.FITS
 
@@ -338,7 +449,8 @@ def fit(
 ) -> Gate:
     """Return the first gate that keeps a node from proposing (or claiming) a unit (mirrors `Lens.fit`).
 
-    `unit` and `best` are as stored; the lapse is applied here. An untouched lease is `Unit(state=State.OPEN)`.
+    `unit` and `best` are as stored; the lapse is applied here. An untouched lease is open since its header was. A PRICE
+    that passes by itself, since open claims have not risen to the node's ask yet, is named where no other gate is shut.
     """
     read = with_lapse(unit, best, policy, now)
     if read.state != State.OPEN:
@@ -350,7 +462,12 @@ def fit(
         return Gate.SUBMITTER
     if read.node == node.id and not (claim and read.lapses > 0):
         return Gate.EXCLUDED
-    return Gate.FITS if has_time(terms, policy, now) else Gate.NO_TIME
+    if not has_time(terms, policy, now):
+        return Gate.NO_TIME
+    if not claim:
+        return Gate.FITS
+    risen = claim_ceiling(terms, policy, max(0, now - claims_from(terms, policy, unit)))
+    return Gate.PRICE if ask_in_force(node, now) > risen else Gate.FITS
 
 
 def score(needs: Needs, ceiling: int, rate: int, offer: Offer, state: NodeState) -> int:

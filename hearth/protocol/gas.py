@@ -19,6 +19,8 @@ IMPROVE_GAS: Final = 60_000
 ACK_GAS: Final = 75_000
 CLAIM_GAS: Final = 78_000
 SUBMIT_GAS: Final = 44_000
+SUBMIT_JUDGED_GAS: Final = 67_000
+"""Where a judge is named: the digest's slot is new."""
 SETTLE_GAS: Final = 104_000
 LEASE_GAS: Final = CLAIM_GAS + SUBMIT_GAS + SETTLE_GAS
 """What a unit costs a worker that claims it and settles it itself."""

@@ -24,6 +24,9 @@ SENTINEL = 2**256 - 1
 LOCAL_CHAIN_ID = 31337
 """The id of a chain on one machine, for development: nothing on it has value, and it mines when it is asked to."""
 
+MAX_PROOF_SECONDS = 60 * 86_400
+"""How far away the deadline of a job may be that asks for a proof: its bonds wait until then."""
+
 RATE_SCALE = 10**6
 """A rate is base units times this, per second."""
 COIN = 10**18
@@ -89,12 +92,22 @@ class Runtime(IntFlag):
     JUROR = 8
 
 
+class Verdict(IntEnum):
+    """What a judge may say of a unit (`JobRegistry.rule`)."""
+
+    RELEASE = 0
+    CONFIRM = 1
+    REJECT = 2
+    VOID = 3
+
+
 class TermsFlag(IntFlag):
     """Switches in a job's terms."""
 
     CONFIDENTIAL = 1
     PREEMPTIBLE = 2
     NEWCOMERS = 4
+    PROVEN = 8
 
 
 class UnitFlag(IntFlag):
@@ -102,10 +115,12 @@ class UnitFlag(IntFlag):
 
     FUEL = 1
     STORE = 2
-    SPECIAL = 4
+    KEYED = 4
     NOTICED = 8
     ACCUSED = 16
     ARRAY = 32
+    ACKED = 64
+    FRESH = 128
 
 
 class NodeFlag(IntFlag):
@@ -196,7 +211,8 @@ class Offer:
 class NodeState:
     """The part of a node's record that changes with its leases and beats: one word on chain, the lane table's HOT.
 
-    Beat and reputation times are chain seconds, the bond base units, r and s 1/2**20.
+    Beat and reputation times are chain seconds, the bond base units, r and s 1/2**20, cusum 1/16. `silent` says that a
+    reclaim has counted the silence since the last beat.
     """
 
     beat: int = 0
@@ -211,6 +227,7 @@ class NodeState:
     status: NodeFlag = NodeFlag(0)
     seasoned: bool = False
     count: int = 0
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +279,7 @@ class Unit:
     @property
     def submitted_at(self) -> int:
         """Return when the result was submitted."""
-        return self.mark if self.state in (State.SUBMITTED, State.SETTLED) else 0
+        return self.mark if self.state in (State.SUBMITTED, State.DISPUTED, State.SETTLED) else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +304,14 @@ class Best:
 
 
 @dataclass(frozen=True, slots=True)
+class Accused:
+    """Who declined a unit last, 0 for nobody, and when in chain seconds."""
+
+    node: NodeId = NodeId(0)
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """The parameters that a job freezes at post. Times in seconds, shares in bps, amounts in base units.
 
@@ -295,10 +320,11 @@ class Policy:
 
     version: int
     fee_bps: int
-    bond_none_bps: int
-    bond_optimistic_bps: int
-    bond_redundant_bps: int
-    bond_proof_bps: int
+    min_bond_bps: int
+    claim_ramp: int
+    fresh_delay: int
+    fetch_floor: int
+    reserved: int
     min_price: int
     min_keeper_fee: int
     probation_price: int
@@ -310,8 +336,7 @@ class Policy:
     start_fee_seconds: int
     min_challenge_window: int
     key_timeout: int
-    audit_share_bps: int
-    min_jurors: int
+    reserved_high: int
     min_checkpoint: int
 
 
@@ -338,8 +363,9 @@ class Terms:
     max_attempts: int = 1
     billing: Billing = Billing.FIXED
     flags: TermsFlag = TermsFlag(0)
-    verifier: str = ZERO_ADDRESS
-    court: str = ZERO_ADDRESS
+    bond_bps: int = 0
+    judge_data: int = 0
+    judge: str = ZERO_ADDRESS
     parents_hash: bytes = field(default=ZERO_HASH)
 
     @property

@@ -17,6 +17,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from hearth.protocol.types import (
+    Accused,
     Best,
     Billing,
     Header,
@@ -145,12 +146,13 @@ HOT: Final = Word(
         Lane("r", 26, "1/2^20", "successes"),
         Lane("s", 26, "1/2^20", "failures"),
         Lane("rep_time", 32, "seconds", "until which r and s have decayed"),
-        Lane("cusum", 8, "", "the breaker's sum"),
+        Lane("cusum", 8, "1/16", "the breaker's sum"),
         Lane("quarantine", 32, "seconds", "its end"),
         Lane("trips", 4, "", "how often the breaker tripped"),
         Lane("status", 3, flags=_members(NodeFlag)),
         Lane("seasoned", 1, "", "off probation, for ever"),
-        Lane("count", 6, "", "full successes modulo 64"),
+        Lane("count", 5, "", "full successes modulo 32"),
+        Lane("silent", 1, "", "a reclaim has counted the silence since the last beat"),
     ),
 )
 UNIT: Final = Word(
@@ -166,8 +168,8 @@ UNIT: Final = Word(
         Lane("attempts", 4, "", "leases begun"),
         Lane("tips", 4, "", "tips paid"),
         Lane("lapses", 4, "", "proposals dropped since it opened"),
-        Lane("flags", 6, flags=_members(UnitFlag)),
-        Lane("resume", 14, "", "0 in this version"),
+        Lane("flags", 8, flags=_members(UnitFlag)),
+        Lane("resume", 12, "", "0 in this version"),
     ),
 )
 HEADER: Final = Word(
@@ -191,6 +193,10 @@ BEST: Final = Word(
         Lane("extensions", 4, "", "0..3"),
     ),
 )
+ACCUSED: Final = Word(
+    "the last decline of a unit that re-opened; counts with the flag ACCUSED",
+    (Lane("node", 32), Lane("at", 40, "seconds", "of the decline")),
+)
 KEY: Final = Word(
     "what a proposal is ranked by",
     (Lane("lot", 40, "", "of the seed and the node"), Lane("bucket", 8, "", "score // 500,000")),
@@ -198,6 +204,10 @@ KEY: Final = Word(
 SHARE: Final = Word(
     "a part of Escrow's split",
     (Lane("account", 160, "", "who is credited"), Lane("amount", 96, "base units")),
+)
+FIELDS: Final = Word(
+    "what a judge finds instead of what was submitted; 0 where that stands",
+    (Lane("outcome", 4, "", "a unit's"), Lane("seconds", 24, "seconds", "of fuel, where fuel is billed")),
 )
 SUBMITTER: Final = Word(
     "a word of the terms",
@@ -222,19 +232,20 @@ LIMITS: Final = Word(
         Lane("max_attempts", 4),
         Lane("billing", 4, values=_members(Billing)),
         Lane("flags", 8, flags=_members(TermsFlag)),
+        Lane("bond_bps", 24, "bps", "of the price; the policy's minimum counts where it is more"),
     ),
 )
-VERIFIER: Final = Word("a word of the terms", (Lane("account", 160, "", "0 in this version"),))
-COURT: Final = Word("a word of the terms", (Lane("account", 160, "", "0 in this version"),))
+JUDGE: Final = Word("a word of the terms", (Lane("account", 160, "", "the contract that judges, 0 for none"),))
 POLICY: Final = Word(
     "the parameters that a job freezes",
     (
         Lane("version", 8, "", "the protocol's, 1"),
         Lane("fee_bps", 10, "bps", "of the pay"),
-        Lane("bond_none_bps", 16, "bps", "of the price"),
-        Lane("bond_optimistic_bps", 16, "bps", "not used yet"),
-        Lane("bond_redundant_bps", 16, "bps", "not used yet"),
-        Lane("bond_proof_bps", 16, "bps", "not used yet"),
+        Lane("min_bond_bps", 16, "bps", "of the price: what is lost by negligence goes by it"),
+        Lane("claim_ramp", 12, "seconds", "in which an open claim's price rises to the ceiling"),
+        Lane("fresh_delay", 16, "seconds", "before a result of a node on probation may be settled"),
+        Lane("fetch_floor", 12, "seconds", "at least, in which a lease may be declined"),
+        Lane("reserved", 8, "", "0 in this version"),
         Lane("min_price", 15, "coded amount"),
         Lane("min_keeper_fee", 15, "coded amount"),
         Lane("probation_price", 15, "coded amount"),
@@ -244,10 +255,9 @@ POLICY: Final = Word(
         Lane("cancel_notice", 12, "seconds"),
         Lane("grace_floor", 12, "seconds"),
         Lane("start_fee_seconds", 12, "seconds", "of rate"),
-        Lane("min_challenge_window", 20, "seconds", "not used yet"),
+        Lane("min_challenge_window", 20, "seconds", "of a job that names a judge"),
         Lane("key_timeout", 16, "seconds", "not used yet"),
-        Lane("audit_share_bps", 10, "bps", "part of the fee's, not used yet"),
-        Lane("min_jurors", 6, "", "not used yet"),
+        Lane("reserved_high", 16, "", "0 in this version"),
         Lane("min_checkpoint", 10, "seconds", "not used yet"),
     ),
 )
@@ -278,13 +288,14 @@ WORDS: Final[dict[str, Word]] = {
     "unit": UNIT,
     "header": HEADER,
     "best": BEST,
+    "accused": ACCUSED,
     "key": KEY,
     "share": SHARE,
+    "fields": FIELDS,
     "submitter": SUBMITTER,
     "money": MONEY,
     "limits": LIMITS,
-    "verifier": VERIFIER,
-    "court": COURT,
+    "judge": JUDGE,
     "policy": POLICY,
     "amount": AMOUNT,
     "totals": TOTALS,
@@ -382,7 +393,14 @@ def pack_node_state(state: NodeState) -> int:
 def unpack_node_state(word: int) -> NodeState:
     """Unpack a node's state."""
     v = unpack(HOT, word)
-    return NodeState(**{**v, "status": NodeFlag(v["status"]), "seasoned": bool(v["seasoned"])})  # type: ignore[arg-type]
+    return NodeState(
+        **{  # type: ignore[arg-type]
+            **v,
+            "status": NodeFlag(v["status"]),
+            "seasoned": bool(v["seasoned"]),
+            "silent": bool(v["silent"]),
+        }
+    )
 
 
 def pack_unit(unit: Unit) -> int:
@@ -433,6 +451,17 @@ def unpack_best(word: int) -> Best:
     return Best(payee=f"0x{v['payee']:040x}", node=NodeId(v["node"]), key=v["key"], extensions=v["extensions"])
 
 
+def pack_accused(accused: Accused) -> int:
+    """Pack who declined a unit last, and when."""
+    return pack(ACCUSED, _values(accused))
+
+
+def unpack_accused(word: int) -> Accused:
+    """Unpack who declined a unit last, and when."""
+    v = unpack(ACCUSED, word)
+    return Accused(node=NodeId(v["node"]), at=v["at"])
+
+
 def unpack_share(word: int) -> tuple[str, int]:
     """Unpack a share of Escrow's split: the account in lower case, and base units."""
     v = unpack(SHARE, word)
@@ -452,7 +481,7 @@ def unpack_policy(word: int) -> Policy:
 
 
 TermsWords = tuple[int, bytes, int, int, int, int, int, int, bytes]
-"""submitter, spec, needs, money, limits, verifier, court, policy, parents_hash: the struct `IJobRegistry.Terms`."""
+"""submitter, spec, needs, money, limits, judge_data, judge, policy, parents_hash: the struct `IJobRegistry.Terms`."""
 
 
 def pack_terms(terms: Terms) -> TermsWords:
@@ -467,8 +496,8 @@ def pack_terms(terms: Terms) -> TermsWords:
         pack_needs(terms.needs),
         pack(MONEY, values),
         pack(LIMITS, values),
-        pack(VERIFIER, {"account": int(terms.verifier, 16)}),
-        pack(COURT, {"account": int(terms.court, 16)}),
+        terms.judge_data,
+        pack(JUDGE, {"account": int(terms.judge, 16)}),
         terms.policy,
         bytes(terms.parents_hash),
     )
@@ -476,7 +505,7 @@ def pack_terms(terms: Terms) -> TermsWords:
 
 def unpack_terms(words: TermsWords) -> Terms:
     """Unpack the nine words. Addresses are in lower case. Raises ValueError where spare bits are set."""
-    submitter, spec, needs, money, limits, verifier, court, policy, parents_hash = words
+    submitter, spec, needs, money, limits, judge_data, judge, policy, parents_hash = words
     payer = unpack(SUBMITTER, submitter)
     v = unpack(LIMITS, limits)
     v.update(unpack(MONEY, money))
@@ -485,8 +514,8 @@ def unpack_terms(words: TermsWords) -> Terms:
         salt=payer["salt"],
         spec=bytes(spec),
         needs=unpack_needs(needs),
-        verifier=f"0x{unpack(VERIFIER, verifier)['account']:040x}",
-        court=f"0x{unpack(COURT, court)['account']:040x}",
+        judge_data=judge_data,
+        judge=f"0x{unpack(JUDGE, judge)['account']:040x}",
         policy=policy,
         parents_hash=bytes(parents_hash),
         **{**v, "billing": Billing(v["billing"]), "flags": TermsFlag(v["flags"])},  # type: ignore[arg-type]

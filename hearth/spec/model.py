@@ -24,6 +24,7 @@ MAX_UNITS = 1 << 20
 MAX_CHUNK = 256
 MAX_ATTEMPTS = 8
 MAX_MATCH_WINDOW = 300
+MAX_CHALLENGE_WINDOW = 7 * 86_400
 MAX_TRIES = 1 << 24
 """Leases times attempts stay below this."""
 
@@ -194,14 +195,20 @@ class Compare(Model):
 
 
 class Verify(Model):
-    """Who may challenge a result."""
+    """Who judges a result: nobody, or attesters of whom enough must sign it before its worker is paid."""
 
-    mode: Literal["none", "optimistic", "redundant", "proof", "attested"] = "none"
+    mode: Literal["none", "attested", "referee", "retrial"] | None = None
+    attesters: Text | None = Field(
+        default=None, description="a file with keys (1 to 16 addresses) and quorum, how many of them must sign"
+    )
     window: Duration | None = None
     compare: Compare = Compare()
     replicas: Annotated[int, Field(ge=1, le=7), _DIGITS] | None = None
-    quorum: Annotated[int, Field(ge=1, le=7), _DIGITS] | None = None
-    verifier: Text | None = None
+
+    @property
+    def kind(self) -> Literal["none", "attested", "referee", "retrial"]:
+        """Return the mode, which naming attesters implies where it is left out."""
+        return self.mode or ("none" if self.attesters is None else "attested")
 
 
 class Array(Model):
@@ -294,23 +301,16 @@ def problems_of(spec: JobSpec) -> Iterator[Problem]:
 def unbuilt_in(spec: JobSpec) -> Iterator[Problem]:
     """Yield each part of a well formed spec that this version of the network does not offer, with its own code."""
     later = "is not available in this version"
-    mode = spec.verify.mode
-    if mode == "optimistic":
+    mode = spec.verify.kind
+    if mode in ("referee", "retrial"):
         yield Problem(
             ("verify", "mode"),
-            "there is no court on this network yet: nobody can challenge this result",
-            "use mode: none",
-            "NO_COURT",
+            f"mode {mode} {later}: nobody can challenge a result yet, only attesters can confirm one",
+            "use mode: none, or name attesters",
+            {"referee": "NO_REFEREE", "retrial": "NO_RETRIAL"}[mode],
         )
-    elif mode != "none":
-        yield Problem(
-            ("verify", "mode"),
-            f"mode {mode} {later}",
-            "use mode: none",
-            {"redundant": "NO_REDUNDANT", "proof": "NO_PROOF", "attested": "NO_ATTESTED"}[mode],
-        )
-    if mode == "none" and spec.verify.replicas is not None and spec.verify.replicas > 1:
-        yield Problem(("verify", "replicas"), f"more than one replica {later}", "remove replicas", "NO_REDUNDANT")
+    if spec.verify.replicas is not None and spec.verify.replicas > 1:
+        yield Problem(("verify", "replicas"), f"more than one replica {later}", "remove replicas", "NO_REPLICAS")
     if spec.array.chunk > 1:
         yield Problem(("array", "chunk"), f"chunk above 1 {later}", "use chunk: 1", "NO_CHUNK")
     if spec.after:
@@ -410,20 +410,14 @@ def _limits(spec: JobSpec) -> Iterator[Problem]:
 
 
 def _verify(verify: Verify) -> Iterator[Problem]:
-    redundant = verify.mode == "redundant"
-    if redundant and (verify.replicas not in (3, 5, 7)):
-        yield Problem(("verify", "replicas"), "mode redundant needs 3, 5 or 7 replicas")
-    if not redundant and verify.quorum is not None:
-        yield Problem(("verify", "quorum"), "only mode redundant has a quorum", "remove quorum")
-    if (
-        redundant
-        and verify.replicas
-        and verify.quorum
-        and not verify.replicas < 2 * verify.quorum <= 2 * verify.replicas
-    ):
-        yield Problem(("verify", "quorum"), "must be more than half of the replicas, and not more than all")
-    if verify.mode == "none" and verify.window is not None and parse_duration(verify.window) > 0:
-        yield Problem(("verify", "window"), "mode none has no challenge window", "remove window")
-    if verify.verifier is not None and verify.mode not in ("proof", "attested"):
-        yield Problem(("verify", "verifier"), "only modes proof and attested name a verifier", "remove verifier")
+    mode = verify.kind
+    if mode == "attested" and verify.attesters is None:
+        yield Problem(("verify", "attesters"), "mode attested needs attesters", "add attesters: FILE")
+    if mode != "attested" and verify.attesters is not None:
+        yield Problem(("verify", "attesters"), f"mode {mode} has no attesters", "use mode: attested")
+    window = 0 if verify.window is None else parse_duration(verify.window)
+    if mode == "none" and window:
+        yield Problem(("verify", "window"), "mode none has no window", "remove window, or name attesters")
+    if window > MAX_CHALLENGE_WINDOW:
+        yield Problem(("verify", "window"), f"{verify.window} is above {MAX_CHALLENGE_WINDOW // 86_400}d")
     yield from rules.compare(verify.compare.model_dump(exclude_none=True), ("verify", "compare"))

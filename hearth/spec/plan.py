@@ -11,11 +11,12 @@ from datetime import UTC, datetime, timedelta
 
 from hearth.base.errors import HearthError, SpecError
 from hearth.protocol.runtimes import RUNTIMES
-from hearth.protocol.types import RATE_SCALE, Billing, Needs, Policy, Terms, TermsFlag
+from hearth.protocol.types import MAX_PROOF_SECONDS, RATE_SCALE, ZERO_ADDRESS, Billing, Needs, Policy, Terms, TermsFlag
 from hearth.protocol.units import (
     Asset,
     amount_at_least,
     format_amount,
+    format_duration,
     parse_amount,
     parse_duration,
     parse_rate,
@@ -154,6 +155,19 @@ def deadline_of(spec: JobSpec, policy: Policy, now: int) -> int:
     return moment
 
 
+def _in_proof_time(spec: JobSpec, deadline: int, now: int) -> int:
+    """Return a deadline until which a bond may wait for attesters. Raises SpecError BAD_DEADLINE."""
+    if spec.verify.kind == "none" or deadline <= now + MAX_PROOF_SECONDS:
+        return deadline
+    most = format_duration(MAX_PROOF_SECONDS)
+    raise _refuse(
+        "limits.deadline",
+        f"{spec.limits.deadline or 'the default'} is more than {most} away, as long as a bond waits for attesters",
+        f'write "{most}" at most',
+        "BAD_DEADLINE",
+    )
+
+
 def match_window_of(spec: JobSpec, policy: Policy) -> int:
     """Return the seconds in which proposals compete; 0 is open claim; by default the policy's minimum."""
     if spec.match.window is None:
@@ -164,6 +178,23 @@ def match_window_of(spec: JobSpec, policy: Policy) -> int:
             "match.window",
             f"{spec.match.window} is below this market's {policy.min_match_window}s",
             f"use {policy.min_match_window}s, or 0s for first come",
+        )
+    return window
+
+
+def challenge_window_of(spec: JobSpec, policy: Policy) -> int:
+    """Return the seconds from submit in which a judge may act; by default the policy's minimum, 0 without a judge."""
+    if spec.verify.kind == "none":
+        return 0
+    if spec.verify.window is None:
+        return policy.min_challenge_window
+    window = parse_duration(spec.verify.window)
+    if window < policy.min_challenge_window:
+        raise _refuse(
+            "verify.window",
+            f"{spec.verify.window} is below this market's {format_duration(policy.min_challenge_window)}",
+            f"use {format_duration(policy.min_challenge_window)}",
+            "BAD_WINDOW",
         )
     return window
 
@@ -179,8 +210,15 @@ def terms_of(
     policy: Policy,
     policy_word: int,
     now: int,
+    judge: str = ZERO_ADDRESS,
+    judge_data: int = 0,
 ) -> Terms:
-    """Return the terms of a job: `digest` names its canonical spec, `policy_word` is the registry's `policy` packed."""
+    """Return the terms of a job: `digest` names its canonical spec, `policy_word` is the registry's `policy` packed.
+
+    `judge` is the contract of the attesters that the spec names, `judge_data` their set's commitment; then no result is
+    paid for without them.
+    """
+    flags = TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0)
     return Terms(
         submitter=submitter,
         salt=salt,
@@ -188,14 +226,17 @@ def terms_of(
         needs=needs,
         ceiling=prices.ceiling,
         max_seconds=spec.max_seconds,
-        deadline=deadline_of(spec, policy, now),
+        deadline=_in_proof_time(spec, deadline_of(spec, policy, now), now),
         keeper_fee=prices.keeper_fee,
         policy=policy_word,
         units=spec.array.units,
         match_window=match_window_of(spec, policy),
+        challenge_window=challenge_window_of(spec, policy),
         max_attempts=spec.retry.attempts,
         billing=billing_of(spec),
-        flags=TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0),
+        flags=flags | TermsFlag.PROVEN if judge_data else flags,
+        judge=judge,
+        judge_data=judge_data,
     )
 
 

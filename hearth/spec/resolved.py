@@ -105,7 +105,7 @@ class ResolvedCompare(Canonical):
 
 
 class ResolvedVerify(Canonical):
-    """Who may challenge a result. Version 1 of the document knows only: nobody."""
+    """How results are compared. Who judges them stands in the terms, and not in version 1 of the document."""
 
     mode: Literal["none"]
     compare: ResolvedCompare

@@ -33,6 +33,8 @@ def desugar(data: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...], list
     resources = spec.get("resources")
     if isinstance(resources, dict):
         spec["resources"] = _resources(dict(resources), problems)
+    if isinstance(spec.get("verify"), str):
+        spec["verify"] = {"mode": spec["verify"]}
     if "input_data" in spec:
         _input_data(spec, notes, problems)
     if "output_dest" in spec:

@@ -33,7 +33,6 @@ WHOLE_KEYS: Final = frozenset(
         ("array", "chunk"),
         ("retry", "attempts"),
         ("verify", "replicas"),
-        ("verify", "quorum"),
     }
 )
 """The keys of whole numbers, for which quotes do not help; JobSpec is not read before the text is."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Outcome, Policy, State, Terms, TermsFlag
+from hearth.protocol.types import Accused, Outcome, Policy, State, Terms, TermsFlag
 from tests.attacks.stages import market
 from tests.kit import world as w
 from tests.kit.evm import Reverted
@@ -59,6 +59,7 @@ class Modelled:
         for node in model.nodes.values():
             assert world.node(node.id) == node
             assert world.staked(node.id) == node.stake
+            assert world.nodes.call.offered_operator(node.id) == model.offered_operator.get(node.id, w.ZERO)
         totals = words.unpack(words.TOTALS, world.nodes.call.totals())
         assert totals == {
             "next_id": model.next_id,
@@ -71,7 +72,7 @@ class Modelled:
             for index, unit in job.units.items():
                 job_word, word, second, accused = world.load(job.terms, index)
                 assert words.unpack_unit(word) == unit
-                assert accused == job.accused.get(index, 0)
+                assert words.unpack_accused(accused) == job.accused.get(index, Accused())
                 if unit.state == State.OPEN and unit.mark:
                     assert words.unpack_best(second) == job.best[index]
                 if job.header is not None:
@@ -142,9 +143,25 @@ def _must(both: Modelled, name: str, *args: Any) -> None:
     assert both.by(name, *args) == "", name
 
 
+def _claim(both: Modelled) -> None:
+    """Claim in the first second at which open claims have risen to the node's ask, and in none before."""
+    world, unit = both.world, both.job.units[0]
+    due = formulas.claimable_from(both.job.terms, world.policy, unit, both.model.nodes[both.node].offer.ask)
+    assert due is not None
+    early = world.evm.now < due
+    both.wait_until(due - 1)
+    both.step(
+        lambda m: m.beat(world.operator, both.node), lambda: world.nodes.send.beat(both.node, sender=world.operator)
+    )
+    if early:
+        assert both.by("claim") == "nodes: ask above ceiling"
+        both.wait_until(due)
+    _must(both, "claim")
+
+
 def settle(both: Modelled, late: int, used: int) -> None:
     """Claim, submit, settle."""
-    _must(both, "claim")
+    _claim(both)
     both.world.evm.warp(min(late, both.mark - both.world.evm.now - 1))
     _must(both, "submit", 1, used)
     both.world.evm.warp(late)
@@ -153,7 +170,7 @@ def settle(both: Modelled, late: int, used: int) -> None:
 
 def accept(both: Modelled, late: int, used: int) -> None:
     """Claim, submit a failure, accept."""
-    _must(both, "claim")
+    _claim(both)
     _must(both, "submit", 3, used)
     _must(both, "accept")
 
@@ -177,7 +194,7 @@ def lapse(both: Modelled, late: int, used: int) -> None:
 
 def close(both: Modelled, late: int, used: int) -> None:
     """Claim, cancel, close."""
-    _must(both, "claim")
+    _claim(both)
     both.world.evm.warp(min(late, both.mark - both.world.evm.now - 1, w.DEAD_AFTER - 1))
     _must(both, "cancel")
     both.wait_until(both.mark + late)
@@ -186,7 +203,7 @@ def close(both: Modelled, late: int, used: int) -> None:
 
 def submit_in_notice(both: Modelled, late: int, used: int) -> None:
     """Claim, cancel, submit before the notice is over, settle."""
-    _must(both, "claim")
+    _claim(both)
     _must(both, "cancel")
     if both.mark > both.world.evm.now:
         _must(both, "submit", 1, used)
@@ -198,7 +215,7 @@ def submit_in_notice(both: Modelled, late: int, used: int) -> None:
 def reclaim(both: Modelled, late: int, used: int) -> None:
     """Let every attempt fail, then expire or be refunded."""
     while both.job.units[0].state == State.OPEN and both.job.units[0].attempts == 0:
-        _must(both, "claim")
+        _claim(both)
         both.wait_until(both.mark + late)
         _must(both, "reclaim")
     if both.job.units[0].state == State.OPEN:
@@ -208,7 +225,7 @@ def reclaim(both: Modelled, late: int, used: int) -> None:
 
 def decline(both: Modelled, late: int, used: int) -> None:
     """Claim, decline, cancel."""
-    _must(both, "claim")
+    _claim(both)
     _must(both, "decline", 6)
     if both.job.units[0].state == State.OPEN:
         _must(both, "cancel")

@@ -11,7 +11,8 @@ from contextlib import suppress
 from typing import Any
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Terms, TermsFlag
+from hearth.protocol.formulas import MAX_UINT
+from hearth.protocol.types import Terms, TermsFlag, Verdict
 from tests.attacks.stages import HOOK, holding, market
 from tests.kit import world as w
 from tests.kit.evm import Contract, Reverted
@@ -56,6 +57,14 @@ class Attack:
                 world.claim(terms, self.victim_node)
             if name == "mine submitted":
                 world.submit(terms)
+        # One that he judges himself.
+        own = self.world.policy.min_challenge_window
+        flags = TermsFlag.NEWCOMERS | TermsFlag.PROVEN
+        terms = self._terms(self.address, judge=self.address.lower(), challenge_window=own, flags=flags)
+        self.run(world.jobs, "post", words.pack_terms(terms), (), value=formulas.escrow_at_post(terms))
+        self.jobs["mine judged"] = terms
+        world.claim(terms, self.victim_node)
+        world.submit(terms)
         # The victim's jobs, run by the attacker's node.
         for name in ("open", "running", "submitted", "last"):
             terms = self._terms(world.submitter, max_attempts=1 if name == "last" else 3)
@@ -70,7 +79,7 @@ class Attack:
         self.jobs["second"] = self._terms(self.address)
         evm.warp(12)
         self._gift()
-        for registry in (world.nodes, world.jobs):
+        for registry in (world.nodes, world.rules):
             registry.send.offer_governor(self.address, sender=world.deployer)
             self.run(registry, "accept_governor")
             self.run(registry, "offer_governor", self.address)
@@ -116,7 +125,13 @@ class Attack:
     def contracts(self) -> dict[str, Contract]:
         """Return the market's contracts by name."""
         world = self.world
-        return {"Escrow": world.escrow, "NodeRegistry": world.nodes, "JobRegistry": world.jobs, "Lens": world.lens}
+        return {
+            "Escrow": world.escrow,
+            "NodeRegistry": world.nodes,
+            "Rules": world.rules,
+            "JobRegistry": world.jobs,
+            "Lens": world.lens,
+        }
 
     def packed(self, name: str) -> words.TermsWords:
         """Return a job's terms as calldata."""
@@ -211,7 +226,7 @@ OUTER: dict[str, Callable[[Attack], None]] = {
 }
 CASES = [("native", "withdraw"), *(("erc20", outer) for outer in OUTER)]
 
-_ASK = (words.pack_needs(w.NEEDS), 100 * 10**18, 10**15, 0)
+_ASK = (words.pack_needs(w.NEEDS), 100 * 10**18, 10**15, MAX_UINT)
 # Arguments of each function, valid while the outer call is under way.
 INNER: dict[tuple[str, str], Args] = {
     ("Escrow", "lock"): lambda a: (key("own"), w.ETHER),
@@ -233,10 +248,12 @@ INNER: dict[tuple[str, str], Args] = {
     ("NodeRegistry", "check_liveness"): lambda a: ([a.victim_node, a.node], a.attacker),
     ("NodeRegistry", "engage"): lambda a: (a.node, a.address, _ASK, 0),
     ("NodeRegistry", "submitted"): lambda a: (a.node, a.address),
-    ("NodeRegistry", "declined"): lambda a: (a.node, a.address, 1),
+    ("NodeRegistry", "declined"): lambda a: (a.node, a.address, 1, 1),
+    ("NodeRegistry", "gave_up"): lambda a: (a.node, a.address, 1, 1, 1),
     ("NodeRegistry", "settled"): lambda a: (a.node, 1, True, 1, 0),
     ("NodeRegistry", "closed"): lambda a: (a.node, 1),
-    ("NodeRegistry", "reclaimed"): lambda a: (a.victim_node, 1, 9, 4, a.attacker),
+    ("NodeRegistry", "reclaimed"): lambda a: (a.victim_node, 1, 1, 9, 4, 0, 1, a.attacker),
+    ("NodeRegistry", "slashed"): lambda a: (a.victim_node, 1, [share(a.attacker, 1), 0, 0]),
     ("NodeRegistry", "set_minimum_stake"): lambda a: (2 * w.ETHER,),
     ("NodeRegistry", "pause"): lambda a: (),
     ("NodeRegistry", "offer_governor"): lambda a: (a.attacker,),
@@ -248,17 +265,27 @@ INNER: dict[tuple[str, str], Args] = {
     ("JobRegistry", "claim"): lambda a: (a.packed("open"), 0, a.node, bytes(32), 0),
     ("JobRegistry", "submit"): lambda a: (a.id("running"), 0, w.RESULT, w.REPORT, 1, 0),
     ("JobRegistry", "decline"): lambda a: (a.packed("running"), 0, 6, w.REPORT),
+    ("JobRegistry", "give_up"): lambda a: (a.packed("running"), 0, w.REPORT),
     ("JobRegistry", "propose"): lambda a: (a.packed("won"), 0, a.victim_node, w.ZERO),
     ("JobRegistry", "settle"): lambda a: (a.packed("submitted"), 0, a.attacker),
     ("JobRegistry", "settle_batch"): lambda a: ([(a.packed("submitted"), 0)], a.attacker),
     ("JobRegistry", "close"): lambda a: (a.packed("mine running"), 0, a.attacker),
     ("JobRegistry", "reclaim"): lambda a: (a.packed("mine running"), 0, a.attacker),
     ("JobRegistry", "expire"): lambda a: (a.packed("open"), 0, a.attacker),
-    ("JobRegistry", "set_policy"): lambda a: (words.pack_policy(w.replace(w.POLICY, fee_bps=301)),),
-    ("JobRegistry", "drop_previous_policy"): lambda a: (),
-    ("JobRegistry", "pause"): lambda a: (),
-    ("JobRegistry", "offer_governor"): lambda a: (a.attacker,),
-    ("JobRegistry", "accept_governor"): lambda a: (),
+    ("JobRegistry", "dispute"): lambda a: (a.packed("mine judged"), 0),
+    ("JobRegistry", "rule"): lambda a: (
+        a.packed("mine judged"),
+        0,
+        Verdict.REJECT,
+        0,
+        [share(a.attacker, formulas.bond(a.jobs["mine judged"], a.world.policy) * 6 // 10), 0, 0],
+        a.attacker,
+    ),
+    ("Rules", "set_policy"): lambda a: (words.pack_policy(w.replace(w.POLICY, fee_bps=301)),),
+    ("Rules", "drop_previous_policy"): lambda a: (),
+    ("Rules", "pause"): lambda a: (),
+    ("Rules", "offer_governor"): lambda a: (a.attacker,),
+    ("Rules", "accept_governor"): lambda a: (),
     ("Lens", "performUpkeep"): lambda a: ([(1, a.packed("submitted"), 0, 0)],),
     # views
     ("Escrow", "ASSET"): lambda a: (),
@@ -272,12 +299,14 @@ INNER: dict[tuple[str, str], Args] = {
     ("NodeRegistry", "totals"): lambda a: (),
     ("JobRegistry", "job_id_of"): lambda a: (a.packed("fresh"),),
     ("JobRegistry", "load"): lambda a: (a.id("fresh"), 0),
-    ("JobRegistry", "policies"): lambda a: (),
+    ("Rules", "policies"): lambda a: (),
+    ("Rules", "check"): lambda a: (a.packed("second"), ()),
     ("Lens", "units"): lambda a: (a.id("fresh"), 0, 1),
     ("Lens", "nodes"): lambda a: (a.node, 1),
     ("Lens", "jobs"): lambda a: ([a.id("fresh")],),
     ("Lens", "unit"): lambda a: (a.packed("fresh"), 0),
     ("Lens", "fit"): lambda a: (a.packed("fresh"), 0, a.node, True),
+    ("Lens", "claimable_from"): lambda a: (a.packed("fresh"), 0, 1),
     ("Lens", "score"): lambda a: (a.packed("fresh"), 0, a.node),
     ("Lens", "checkUpkeep"): lambda a: ([(1, a.packed("submitted"), 0, 0)],),
 }

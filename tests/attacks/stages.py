@@ -119,6 +119,41 @@ def _submitted(scene: Scene) -> None:
     scene.world.submit(scene.terms)
 
 
+def _judged(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, **scene.world.judged())
+    _submitted(scene)
+
+
+def _disputed(scene: Scene) -> None:
+    _judged(scene)
+    scene.world.dispute(scene.terms)
+
+
+def _proven(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, **scene.world.judged(flags=scene.terms.flags | TermsFlag.PROVEN))
+    _submitted(scene)
+
+
+def _proven_disputed(scene: Scene) -> None:
+    _proven(scene)
+    scene.world.dispute(scene.terms)
+
+
+def _window_over(scene: Scene) -> None:
+    _judged(scene)
+    scene.to(formulas.challenge_end(scene.terms, scene.world.unit(scene.terms)))
+
+
+def _stale(scene: Scene) -> None:
+    _disputed(scene)
+    scene.to(formulas.settleable_from(scene.terms, scene.world.policy, scene.world.unit(scene.terms)))
+
+
+def _unproven(scene: Scene) -> None:
+    _proven(scene)
+    scene.to(scene.terms.deadline + scene.terms.challenge_window)
+
+
 def _settled(scene: Scene) -> None:
     _submitted(scene)
     scene.world.settle(scene.terms)
@@ -185,6 +220,13 @@ LIVE: dict[str, Callable[[Scene], None]] = {
     "closing": _closing,
     "noticed": _noticed,
     "submitted": _submitted,
+    "judged": _judged,
+    "window over": _window_over,
+    "disputed": _disputed,
+    "stale": _stale,
+    "proven": _proven,
+    "proven disputed": _proven_disputed,
+    "unproven": _unproven,
     "array": _array,
     "array expirable": _array_expirable,
     "array running": _array_running,
@@ -244,6 +286,7 @@ def finish(found: Scene, *, payee: str = w.ZERO) -> int:
                 found.to(unit.mark)
                 world.close(terms, index, sender=world.stranger, payee=payee)
             else:
+                found.to(formulas.settleable_from(terms, world.policy, unit))
                 world.settle(terms, index, sender=world.stranger, payee=payee)
             calls += 1
     if untouched(found):

@@ -21,14 +21,14 @@ def policies(draw: st.DrawFn) -> w.Policy:
     return w.replace(
         w.POLICY,
         fee_bps=fee,
-        audit_share_bps=draw(st.integers(0, fee)),
-        bond_none_bps=draw(st.sampled_from([1, 9, 4_999, 5_000, 10_000, 65_535])),
+        min_bond_bps=draw(st.sampled_from([1, 9, 4_999, 5_000, 10_000, 65_535])),
         min_price=0,
-        min_keeper_fee=0,
-        probation_price=draw(st.sampled_from([0, 10**18])),
+        min_keeper_fee=8,
+        probation_price=draw(st.sampled_from([0, 10 * w.FEE_REFERENCE])) if fee >= 10 else 0,
         ack_time=draw(st.sampled_from([2, 60, 600])),
         open_claim_after=draw(st.sampled_from([2, 300, 3_600])),
         cancel_notice=draw(st.sampled_from([0, 1, 120, 4_095])),
+        claim_ramp=draw(st.sampled_from([1, 30, 3_600])),
         grace_floor=draw(st.sampled_from([1, 300, 3_600])),
         start_fee_seconds=draw(st.sampled_from([0, 1, 60, 4_095])),
     )
@@ -39,7 +39,7 @@ def _fits(terms: Terms, policy: w.Policy) -> bool:
     return (
         formulas.bond(terms, policy) <= TOP
         and formulas.escrow_at_post(terms) < 2**96
-        and terms.keeper_fee <= formulas.unit_price(terms)
+        and terms.keeper_fee <= max(formulas.unit_price(terms), policy.min_keeper_fee)
     )
 
 
@@ -73,14 +73,14 @@ def test_arithmetic__extreme_parameters_and_amounts__equal_the_model(
     terms = both.terms(
         ceiling=ceiling,
         max_seconds=seconds,
-        keeper_fee=min(price * share // 16, 2**75),
+        keeper_fee=max(policy.min_keeper_fee, min(price * share // 16, 2**75)),
         max_attempts=attempts,
         billing=billing,
         match_window=12 if life in ("match", "lapse") else 0,
         deadline=both.world.evm.now + 200 * w.DAY,
     )
     if not _fits(terms, policy):
-        terms = w.replace(terms, max_seconds=1, keeper_fee=0, max_attempts=1)
+        terms = w.replace(terms, max_seconds=1, keeper_fee=policy.min_keeper_fee, max_attempts=1)
     both.post(terms)
     LIVES[life](both, late, used if billing == Billing.FUEL else 0)
     assert both.job.units[0].state.terminal

@@ -32,7 +32,7 @@ VIEWS = [
             "job_id_of",
             "load",
         ),
-        *("policies", "units", "nodes", "jobs", "unit", "fit", "score", "checkUpkeep"),
+        *("policies", "check", "units", "nodes", "jobs", "unit", "fit", "claimable_from", "score", "checkUpkeep"),
     }
 ]
 

@@ -21,12 +21,15 @@ from tests.kit.evm import START, Reverted
 Branch = Callable[[Scene], Any]
 SUBMIT: Branch = lambda s: s.world.submit(s.terms)  # noqa: E731
 DECLINE: Branch = lambda s: s.world.decline(s.terms)  # noqa: E731
+GIVE_UP: Branch = lambda s: s.world.give_up(s.terms)  # noqa: E731
 RECLAIM: Branch = lambda s: s.world.reclaim(s.terms)  # noqa: E731
 CLOSE: Branch = lambda s: s.world.close(s.terms)  # noqa: E731
 CANCEL: Branch = lambda s: s.world.cancel(s.terms)  # noqa: E731
 PROPOSE: Branch = lambda s: s.world.propose(s.terms, 2)  # noqa: E731
 ACK: Branch = lambda s: s.world.ack(s.terms)  # noqa: E731
 CLAIM: Branch = lambda s: s.world.claim(s.terms, s.node)  # noqa: E731
+SETTLE: Branch = lambda s: s.world.settle(s.terms)  # noqa: E731
+DISPUTE: Branch = lambda s: s.world.dispute(s.terms)  # noqa: E731
 EXPIRE: Branch = lambda s: s.world.expire(s.terms)  # noqa: E731
 NEARBY = (-2, -1, 0, 1, 2)
 
@@ -52,11 +55,23 @@ def _lease_end(found: Scene) -> int:
     return found.world.unit(found.terms).mark
 
 
+def _declines_end(found: Scene) -> int:
+    return formulas.declinable_until(found.terms, w.POLICY, found.world.unit(found.terms))
+
+
+def _settleable(found: Scene) -> int:
+    return formulas.settleable_from(found.terms, w.POLICY, found.world.unit(found.terms))
+
+
 EDGES: dict[str, tuple[str, Callable[[Scene], int], tuple[Branch, ...], tuple[Branch, ...]]] = {
-    "lease end": ("running", _lease_end, (SUBMIT, DECLINE, CANCEL), (RECLAIM,)),
+    "lease end": ("running", _lease_end, (SUBMIT, GIVE_UP, CANCEL), (RECLAIM,)),
+    "declines' end": ("running", _declines_end, (DECLINE,), ()),
     "notice end": ("closing", _lease_end, (SUBMIT, DECLINE), (CLOSE,)),
     "window end": ("proposed", _lease_end, (PROPOSE,), (ACK,)),
     "ack end": ("won", lambda s: _lease_end(s) + w.POLICY.ack_time, (ACK,), (CANCEL,)),
+    "challenges' end": ("judged", _settleable, (DISPUTE,), (SETTLE,)),
+    "stale": ("disputed", _settleable, (), (SETTLE,)),
+    "unproven": ("proven", _settleable, (), (SETTLE,)),
     "expiry": ("open", lambda s: formulas.expirable_from(s.terms, w.POLICY), (CLAIM,), (EXPIRE,)),
 }
 
@@ -91,7 +106,7 @@ def test_edge__any_lease__work_and_its_end_never_overlap(
         world.cancel(found.terms)
     found.to(max(world.unit(found.terms).mark + offset, world.evm.now))
     _beat(found)
-    work = {enabled(found, SUBMIT), enabled(found, DECLINE)}
+    work = {enabled(found, SUBMIT), enabled(found, DECLINE if cancelled else GIVE_UP)}
     end = enabled(found, CLOSE if cancelled else RECLAIM)
     assert work == {not end}
     assert end == (world.evm.now >= world.unit(found.terms).mark)

@@ -117,6 +117,7 @@ CALLS: dict[str, tuple[str, Call]] = {
     "ack": ("won", lambda s: s.world.ack(s.terms)),
     "submit": ("running", lambda s: s.world.submit(s.terms)),
     "decline": ("running", lambda s: s.world.decline(s.terms)),
+    "give_up": ("running", lambda s: s.world.give_up(s.terms)),
     "cancel": ("running", lambda s: s.world.cancel(s.terms)),
     "settle": ("submitted", lambda s: s.world.settle(s.terms)),
     "accept": ("submitted", lambda s: s.world.accept(s.terms)),

@@ -53,11 +53,19 @@ DUE: dict[str, set[str]] = {
     "silent": {"reclaim"},
     "noticed": {"close"},
     "submitted": {"settle", "settle_batch", "accept"},
+    "judged": {"accept"},
+    "window over": {"settle", "settle_batch", "accept"},
+    "stale": {"settle", "settle_batch"},
+    "proven": {"accept"},
+    "unproven": {"settle", "settle_batch", "accept"},
     "array expirable": {"expire all"},
     "array submitted": {"settle", "settle_batch", "accept"},
 }
 # Stages at which the node itself has been silent for longer than it may.
-MUTE = {"expirable", "overdue", "last overdue", "silent", "array expirable", "refunded", "expired"}
+MUTE = {
+    *("expirable", "overdue", "last overdue", "silent", "array expirable", "refunded", "expired"),
+    *("window over", "stale", "unproven"),
+}
 # Those of them at which it runs something: the silence of another pays nothing, and upkeep leaves it.
 MUTE_AND_BUSY = {"overdue", "last overdue", "silent"}
 
@@ -131,4 +139,4 @@ def test_upkeep__stale_and_due_candidates_together__does_what_is_due_once(op: in
 
 def test_keeper_action__table__covers_every_stage() -> None:
     assert set(DUE) <= set(STAGES)
-    assert len(STAGES) * len(ACTIONS) == 24 * 15
+    assert len(STAGES) * len(ACTIONS) == 31 * 15

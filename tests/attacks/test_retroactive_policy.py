@@ -17,7 +17,7 @@ from tests.kit import world as w
 HARSH = replace(
     w.POLICY,
     fee_bps=1_000,
-    bond_none_bps=60_000,
+    min_bond_bps=60_000,
     min_price=10**18,
     min_keeper_fee=10**17,
     probation_price=0,
@@ -27,9 +27,8 @@ HARSH = replace(
     cancel_notice=0,
     grace_floor=3_600,
     start_fee_seconds=4_095,
-    audit_share_bps=1_000,
 )
-KIND = replace(w.POLICY, fee_bps=0, bond_none_bps=1, grace_floor=1, ack_time=600, audit_share_bps=0)
+KIND = replace(w.POLICY, fee_bps=0, min_bond_bps=1, grace_floor=1, ack_time=600, probation_price=0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -38,8 +37,8 @@ KIND = replace(w.POLICY, fee_bps=0, bond_none_bps=1, grace_floor=1, ack_time=600
 def test_set_policy__at_each_stage__changes_nothing_for_the_job(stage: str, policy: Policy, kind: str) -> None:
     """Control: the same job without the change, to the unit and to the credit."""
     plain, changed = scene(stage, kind), scene(stage, kind)
-    changed.world.jobs.send.set_policy(words.pack_policy(policy), sender=changed.world.deployer)
-    changed.world.jobs.send.drop_previous_policy(sender=changed.world.deployer)
+    changed.world.rules.send.set_policy(words.pack_policy(policy), sender=changed.world.deployer)
+    changed.world.rules.send.drop_previous_policy(sender=changed.world.deployer)
     assert finish(plain) == finish(changed)
     assert plain.world.evm.now == changed.world.evm.now
     assert credits(plain.world) == credits(changed.world)
@@ -53,7 +52,7 @@ def test_set_policy__then_a_whole_life__pays_the_fee_of_the_post() -> None:
     """The life from claim to payment happens under the new policy; the next job pays the new fee."""
     found = scene("open")
     world = found.world
-    world.jobs.send.set_policy(words.pack_policy(HARSH), sender=world.deployer)
+    world.rules.send.set_policy(words.pack_policy(HARSH), sender=world.deployer)
     world.claim(found.terms, found.node)
     world.submit(found.terms)
     settled = world.settle(found.terms).event("Settled")

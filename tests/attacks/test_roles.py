@@ -15,6 +15,7 @@ import pytest
 
 from hearth.market.contracts import CONTRACTS
 from hearth.protocol import words
+from hearth.protocol.formulas import MAX_UINT
 from tests.attacks.stages import KINDS, Scene, booked, holding, parties, scene
 from tests.kit import world as w
 from tests.kit.evm import Contract, Reverted
@@ -48,7 +49,7 @@ def _pair(scene: Scene) -> None:
 
 
 def _engagement(scene: Scene) -> tuple[Any, ...]:
-    ask = (words.pack_needs(w.NEEDS), 100 * 10**18, BOND, 0)
+    ask = (words.pack_needs(w.NEEDS), 100 * 10**18, BOND, MAX_UINT)
     return scene.node, scene.world.operator, ask, 0
 
 
@@ -82,7 +83,7 @@ def _lock_each(scene: Scene) -> None:
     """Let every party hold a lock of its own."""
     _give(scene)
     for account in actors(scene).values():
-        scene.world.escrow.send.lock_credit(key("own"), 100, sender=account)
+        _send(scene, account, scene.world.escrow, "lock_credit", (key("own"), 100))
 
 
 def _offer_node(scene: Scene) -> None:
@@ -91,7 +92,7 @@ def _offer_node(scene: Scene) -> None:
 
 def _offer_governor(contract: str) -> Callable[[Scene], None]:
     def offer(scene: Scene) -> None:
-        registry = scene.world.nodes if contract == "NodeRegistry" else scene.world.jobs
+        registry = scene.world.nodes if contract == "NodeRegistry" else scene.world.rules
         registry.send.offer_governor(scene.world.keeper, sender=scene.world.deployer)
 
     return offer
@@ -105,7 +106,8 @@ NOT_OWNER = "nodes: not the owner"
 NOT_JOBS = "nodes: not the job registry"
 NOT_OPERATOR = "nodes: not the operator"
 NODES_GOVERNOR = "nodes: not the governor"
-JOBS_GOVERNOR = "jobs: not the governor"
+RULES_GOVERNOR = "rules: not the governor"
+NOT_JUDGE = "jobs: not the judge"
 OWN_JOB = "jobs: operator is the submitter"
 NOT_SUBMITTER = "jobs: not the submitter"
 R = Right
@@ -139,14 +141,24 @@ RIGHTS: dict[tuple[str, str], Right] = {
         "registry", NOT_JOBS, "open", lambda s: (s.node, s.world.operator), lambda s: _engaged(s)
     ),
     ("NodeRegistry", "declined"): R(
-        "registry", NOT_JOBS, "open", lambda s: (s.node, s.world.operator, BOND), lambda s: _engaged(s)
+        "registry", NOT_JOBS, "open", lambda s: (s.node, s.world.operator, BOND, 7), lambda s: _engaged(s)
+    ),
+    ("NodeRegistry", "gave_up"): R(
+        "registry", NOT_JOBS, "open", lambda s: (s.node, s.world.operator, BOND, 7, 1), lambda s: _engaged(s)
     ),
     ("NodeRegistry", "settled"): R(
         "registry", NOT_JOBS, "open", lambda s: (s.node, BOND, True, 1, 0), lambda s: _engaged(s)
     ),
     ("NodeRegistry", "closed"): R("registry", NOT_JOBS, "open", lambda s: (s.node, BOND), lambda s: _engaged(s)),
     ("NodeRegistry", "reclaimed"): R(
-        "registry", NOT_JOBS, "open", lambda s: (s.node, BOND, 9, 4, s.world.stranger), lambda s: _engaged(s)
+        "registry", NOT_JOBS, "open", lambda s: (s.node, 1, BOND, 9, 4, 0, 1, s.world.stranger), lambda s: _engaged(s)
+    ),
+    ("NodeRegistry", "slashed"): R(
+        "registry",
+        NOT_JOBS,
+        "open",
+        lambda s: (s.node, BOND, [share(s.world.stranger, 7), 0, 0]),
+        lambda s: _engaged(s),
     ),
     ("NodeRegistry", "set_minimum_stake"): R("governor", NODES_GOVERNOR, "open", lambda s: (2 * w.ETHER,)),
     ("NodeRegistry", "pause"): R("governor", NODES_GOVERNOR, "open", lambda s: ()),
@@ -165,20 +177,25 @@ RIGHTS: dict[tuple[str, str], Right] = {
         "operator", NOT_OPERATOR, "running", lambda s: (s.world.id_of(s.terms), 0, w.RESULT, w.REPORT, 1, 0)
     ),
     ("JobRegistry", "decline"): R("operator", NOT_OPERATOR, "running", lambda s: (_terms(s), 0, 6, w.REPORT)),
+    ("JobRegistry", "give_up"): R("operator", NOT_OPERATOR, "running", lambda s: (_terms(s), 0, w.REPORT)),
     ("JobRegistry", "propose"): R(ANYONE, "", "lapsed", lambda s: (_terms(s), 0, 2, w.ZERO), lambda s: _second(s)),
     ("JobRegistry", "settle"): R(ANYONE, "", "submitted", lambda s: (_terms(s), 0, w.ZERO)),
     ("JobRegistry", "settle_batch"): R(ANYONE, "", "submitted", lambda s: ([(_terms(s), 0)], w.ZERO)),
     ("JobRegistry", "close"): R(ANYONE, "", "noticed", lambda s: (_terms(s), 0, w.ZERO)),
     ("JobRegistry", "reclaim"): R(ANYONE, "", "overdue", lambda s: (_terms(s), 0, w.ZERO)),
     ("JobRegistry", "expire"): R(ANYONE, "", "expirable", lambda s: (_terms(s), 0, w.ZERO)),
-    ("JobRegistry", "set_policy"): R(
-        "governor", JOBS_GOVERNOR, "open", lambda s: (words.pack_policy(w.replace(w.POLICY, fee_bps=300)),)
+    ("JobRegistry", "dispute"): R("judge", NOT_JUDGE, "judged", lambda s: (_terms(s), 0)),
+    ("JobRegistry", "rule"): R(
+        "judge", NOT_JUDGE, "disputed", lambda s: (_terms(s), 0, 2, 0, [share(s.world.stranger, 7), 0, 0], w.ZERO)
     ),
-    ("JobRegistry", "drop_previous_policy"): R("governor", JOBS_GOVERNOR, "open", lambda s: ()),
-    ("JobRegistry", "pause"): R("governor", JOBS_GOVERNOR, "open", lambda s: ()),
-    ("JobRegistry", "offer_governor"): R("governor", JOBS_GOVERNOR, "open", lambda s: (s.world.stranger,)),
-    ("JobRegistry", "accept_governor"): R(
-        "keeper", "jobs: not offered to you", "open", lambda s: (), _offer_governor("JobRegistry")
+    ("Rules", "set_policy"): R(
+        "governor", RULES_GOVERNOR, "open", lambda s: (words.pack_policy(w.replace(w.POLICY, fee_bps=300)),)
+    ),
+    ("Rules", "drop_previous_policy"): R("governor", RULES_GOVERNOR, "open", lambda s: ()),
+    ("Rules", "pause"): R("governor", RULES_GOVERNOR, "open", lambda s: ()),
+    ("Rules", "offer_governor"): R("governor", RULES_GOVERNOR, "open", lambda s: (s.world.stranger,)),
+    ("Rules", "accept_governor"): R(
+        "keeper", "rules: not offered to you", "open", lambda s: (), _offer_governor("Rules")
     ),
     ("Lens", "performUpkeep"): R(ANYONE, "", "submitted", lambda s: ([(1, _terms(s), 0, 0)],)),
 }
@@ -192,26 +209,39 @@ def _second(scene: Scene) -> None:
 
 
 def contracts(scene: Scene) -> dict[str, Contract]:
-    """Return the market's contracts by name."""
+    """Return the market's contracts by name, but for Attesters: who has the signatures may call it (test_attesters)."""
     world = scene.world
-    return dict(zip(CONTRACTS, (world.escrow, world.nodes, world.jobs, world.lens), strict=True))
+    names = [name for name in CONTRACTS if name != "Attesters"]
+    return dict(zip(names, (world.escrow, world.nodes, world.rules, world.jobs, world.lens), strict=True))
 
 
 def actors(scene: Scene) -> dict[str, str]:
-    """Return every account that takes part: the parties, the governor, and who stands in for a JobRegistry."""
+    """Return every account that takes part: the parties, governor and judge, and who stands in for a JobRegistry."""
     people = {name: account for name, account in parties(scene.world).items() if name != "dead"}
-    return people | {"governor": scene.world.deployer, "registry": scene.world.evm.account("registry")}
+    return people | {
+        "governor": scene.world.deployer,
+        "registry": scene.world.evm.account("registry"),
+        "judge": scene.world.judge.address,
+    }
 
 
 def _call(scene: Scene, name: tuple[str, str], sender: str, amount: int) -> None:
     contract = contracts(scene)[name[0]]
     args = RIGHTS[name].args(scene)
     world = scene.world
-    if world.token is None:
-        world.evm.set_balance(sender, 10**24)
-        getattr(contract.send, name[1])(*args, sender=sender, value=amount)
+    _send(scene, sender, contract, name[1], args, value=amount if world.token is None else 0)
+
+
+def _send(scene: Scene, sender: str, contract: Contract, name: str, args: tuple[Any, ...], *, value: int = 0) -> None:
+    """Make a call as an account; the judge has code, and is told what to call."""
+    world = scene.world
+    payer = world.deployer if sender == world.judge.address else sender
+    if value:
+        world.evm.set_balance(payer, 10**24)
+    if sender == world.judge.address:
+        world.judge.send.run(contract, contract.encode(name, *args), value=value)
     else:
-        getattr(contract.send, name[1])(*args, sender=sender)
+        getattr(contract.send, name)(*args, sender=sender, value=value)
 
 
 def _fund(scene: Scene, name: tuple[str, str], amount: int) -> None:
@@ -222,7 +252,7 @@ def _fund(scene: Scene, name: tuple[str, str], amount: int) -> None:
             world.evm.set_balance(account, 10**24)
         elif amount:
             world.token.send.mint(account, amount)
-            world.token.send.approve(contracts(scene)[name[0]], amount, sender=account)
+            _send(scene, account, world.token, "approve", (contracts(scene)[name[0]], amount))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -267,7 +297,7 @@ def test_roles__table__names_every_function_that_writes() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_roles__governor_with_all_his_calls__reaches_no_money(kind: str) -> None:
     """Every governor's call, with a job at every hand: no lock, no stake, no credit moves."""
-    for stage in ("running", "submitted", "closing", "array running"):
+    for stage in ("running", "submitted", "judged", "disputed", "closing", "array running"):
         found = scene(stage, kind)
         world = found.world
         before = (world.load(found.terms), world.node(found.node), booked(found), holding(world, world.escrow))

@@ -1,6 +1,6 @@
 """Attack 19: amounts at which something rounds, so that a later call reverts and a job hangs.
 
-Prices of 0, 1, 2, around a power of the rate's scale, and at the top of their lanes; keeper fees around every divisor.
+Prices of 1, 2, around a power of the rate's scale, and at the top of their lanes; keeper fees around every divisor.
 What `post` takes must live through every way to its end, to the base unit as the model says.
 """
 
@@ -14,7 +14,7 @@ from tests.attacks.modelled import LIVES, Modelled
 from tests.kit import world as w
 from tests.kit.evm import reverts
 
-POLICY = w.replace(w.POLICY, min_price=0, min_keeper_fee=0, fee_bps=333, audit_share_bps=1, bond_none_bps=4_999)
+POLICY = w.replace(w.POLICY, min_price=0, min_keeper_fee=8, fee_bps=333, min_bond_bps=4_999)
 TOP = 2**80 - 1
 # (ceiling, seconds): the price is ceiling x seconds / 1e6, rounding up.
 PRICES = [
@@ -30,8 +30,8 @@ PRICES = [
 
 
 def fees(price: int) -> list[int]:
-    """Return keeper fees around 0, around an eighth, and around the price, which is the most that is taken."""
-    return sorted({min(fee, 2**76) for fee in (0, 1, 2, 8, price - 1, price) if 0 <= fee <= price})
+    """Return keeper fees at the least, around two eighths, and around the price, the most that is taken above it."""
+    return sorted({min(fee, 2**76) for fee in (8, 9, 15, 16, price - 1, price) if 8 <= fee <= max(price, 8)})
 
 
 def cases() -> int:
@@ -67,7 +67,7 @@ def test_rounding__each_price_and_keeper_fee__every_life_ends(life: str) -> None
 @pytest.mark.parametrize(
     ("seconds", "keeper_fee", "bond_bps", "reason"),
     [
-        (2_000_000, 0, 10_000, "jobs: bond too large"),
+        (2_000_000, 8, 10_000, "jobs: bond too large"),
         (1_000_000, 2**78, 1, "jobs: bond too large"),
         (1_000_000, TOP, 1, "jobs: bond too large"),
     ],
@@ -75,7 +75,7 @@ def test_rounding__each_price_and_keeper_fee__every_life_ends(life: str) -> None
 def test_rounding__amounts_beyond_their_lanes__are_refused_at_post(
     seconds: int, keeper_fee: int, bond_bps: int, reason: str
 ) -> None:
-    both = Modelled(w.replace(POLICY, bond_none_bps=bond_bps), ask=1, stake=TOP)
+    both = Modelled(w.replace(POLICY, min_bond_bps=bond_bps), ask=1, stake=TOP)
     with reverts(reason):
         both.post(both.terms(ceiling=TOP, max_seconds=seconds, keeper_fee=keeper_fee))
 
@@ -84,15 +84,17 @@ def test_rounding__amounts_beyond_their_lanes__are_refused_at_post(
 def test_rounding__keeper_fee_at_and_above_the_price__edge_is_exact(ceiling: int) -> None:
     both = Modelled(POLICY, ask=1, stake=TOP)
     price = formulas.unit_price(both.terms(ceiling=ceiling, max_seconds=1_000))
-    both.post(both.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=price))
-    with reverts("jobs: keeper_fee out of range"):
-        both.post(both.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=price + 1))
+    most = max(price, POLICY.min_keeper_fee)
+    both.post(both.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=most))
+    for keeper_fee in (most + 1, POLICY.min_keeper_fee - 1):
+        with reverts("jobs: keeper_fee out of range"):
+            both.post(both.terms(ceiling=ceiling, max_seconds=1_000, keeper_fee=keeper_fee))
 
 
 def test_rounding__escrow_at_its_limit__is_taken_and_one_unit_more_is_refused() -> None:
     """The lock's lane is 96 bits: the largest array that fits is posted, expires whole and comes back whole."""
     both = Modelled(POLICY, ask=1, stake=TOP)
-    terms = both.terms(ceiling=TOP, max_seconds=1_000_000, keeper_fee=0, max_attempts=1)
+    terms = both.terms(ceiling=TOP, max_seconds=1_000_000, keeper_fee=8, max_attempts=1)
     most = (2**96 - 1) // formulas.lease_budget(terms)
     with reverts("jobs: escrow too large"):
         both.post(w.replace(terms, units=most + 1))
@@ -100,4 +102,6 @@ def test_rounding__escrow_at_its_limit__is_taken_and_one_unit_more_is_refused() 
     both.wait_until(both.expirable)
     world = both.world
     world.expire(both.job.terms, 2**256 - 1)
-    assert world.credit(world.submitter) == formulas.escrow_at_post(both.job.terms)
+    reward = world.credit(world.keeper)
+    assert reward == terms.keeper_fee // 4
+    assert world.credit(world.submitter) + reward == formulas.escrow_at_post(both.job.terms)

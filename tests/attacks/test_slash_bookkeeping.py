@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol import words
-from hearth.protocol.types import TermsFlag
+from hearth.protocol.types import TermsFlag, Verdict
 from tests.attacks.stages import KINDS, Scene, booked, holding, scene
 from tests.kit import world as w
 from tests.kit.evm import reverts
+from tests.kit.vault import share
 
 
 def _total(world: w.World) -> int:
@@ -42,6 +43,22 @@ def test_slash__lock_and_credits__move_by_what_the_event_says(stage: str, kind: 
     had = holding(world, world.stranger)
     world.escrow.send.withdraw(world.stranger, slashed["reward"], sender=world.stranger)
     assert holding(world, world.stranger) - had == slashed["reward"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("stage", ["disputed", "proven"])
+@pytest.mark.parametrize("tenths", [0, 1, 6])
+def test_verdict__lock_and_credits__move_by_what_the_event_says(stage: str, kind: str, tenths: int) -> None:
+    found = scene(stage, kind)
+    world = found.world
+    bond, total = world.node(found.node).state.bond, _total(world)
+    staked, stake = world.staked(found.node), world.node(found.node).stake
+    given = share(world.stranger, bond * tenths // 10)
+    rejected = world.rule(found.terms, Verdict.REJECT, shares=(given, 0, 0)).event("Rejected")
+    assert rejected["burnt"] == world.credit(w.DEAD) == bond - bond * tenths // 10 > 0
+    assert world.credit(world.stranger) == bond * tenths // 10
+    assert staked - world.staked(found.node) == stake - world.node(found.node).stake == total - _total(world) == bond
+    assert booked(found) == holding(world, world.escrow)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import NodeFlag, TermsFlag
+from hearth.protocol.types import NodeFlag, TermsFlag, Verdict
 from tests.attacks.stages import KINDS, Scene, market
 from tests.kit import world as w
 from tests.kit.evm import reverts
@@ -33,8 +33,13 @@ def _left(scene: Scene) -> None:
         scene.world.nodes.send.exit_finish(scene.node, sender=scene.world.owner)
 
 
-def _other_operator(scene: Scene) -> None:
+def _offered(scene: Scene) -> None:
     scene.world.nodes.send.set_operator(scene.node, scene.world.evm.account("new key"), sender=scene.world.owner)
+
+
+def _other_operator(scene: Scene) -> None:
+    _offered(scene)
+    scene.world.nodes.send.beat(scene.node, sender=scene.world.evm.account("new key"))
 
 
 def _other_owner(scene: Scene) -> None:
@@ -60,6 +65,7 @@ ESCAPES: dict[str, Callable[[Scene], None]] = {
     "stays": _nothing,
     "leaves": _leave,
     "unbonding over": _left,
+    "offered": _offered,
     "other operator": _other_operator,
     "other owner": _other_owner,
     "charged": _charged,
@@ -99,21 +105,21 @@ def test_slash__each_way_out__is_taken_in_full(escape: str, kind: str) -> None:
             taken = slashed["reward"] + slashed["burnt"]
             burnt = totals["burnt"] if totals["hour"] == world.evm.now // 3_600 else 0
             if burnt < max(before.stake // 100, 3 * w.MINIMUM_STAKE):
-                assert taken == formulas.slash_of(bond), name
+                assert taken == formulas.slash_of(terms, w.POLICY), name
             assert before.stake - after.stake == taken > 0
             assert (before.state.bond - after.state.bond, before.state.busy - after.state.busy) == (bond, 1)
             assert after.stake >= after.state.bond
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_slash__smallest_amounts__rounds_to_nothing_and_goes_through(kind: str) -> None:
-    """Bonds of 1 to 11 base units: a tenth, rounded down, may be zero, and is no reason to revert."""
-    policy = w.replace(w.POLICY, min_price=0, min_keeper_fee=0)
+def test_slash__smallest_amounts__pays_its_caller(kind: str) -> None:
+    """Bonds of eight of the least keeper fees: a tenth, and the caller's quarter of it, are not nothing."""
+    policy = w.replace(w.POLICY, min_price=0, min_keeper_fee=8)
     for price in range(1, 23):
         world = market(kind, policy=policy)
         node = world.register(ask=1)
         terms = world.terms(
-            ceiling=price * 10**6, max_seconds=1, keeper_fee=0, max_attempts=1, flags=TermsFlag.NEWCOMERS
+            ceiling=price * 10**6, max_seconds=1, keeper_fee=8, max_attempts=1, flags=TermsFlag.NEWCOMERS
         )
         scene = Scene(world, node, terms)
         world.post(terms)
@@ -121,7 +127,32 @@ def test_slash__smallest_amounts__rounds_to_nothing_and_goes_through(kind: str) 
         scene.to(world.unit(terms).mark)
         slashed = world.reclaim(terms).event("Slashed")
         assert slashed["reward"] + slashed["burnt"] == formulas.bond(terms, policy) // 10
+        assert slashed["reward"] > 0
         assert world.locked(world.id_of(terms)) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("escape", ESCAPES)
+def test_verdict__each_way_out__is_taken_in_full(escape: str, kind: str) -> None:
+    """A rejected result costs its whole bond, whatever its node did between submit and verdict."""
+    for (name, spare), bond_bps in itertools.product(SPARE.items(), (0, 50_000)):
+        world = market(kind)
+        terms = world.terms(
+            **world.judged(ceiling=10**22, keeper_fee=10**16, bond_bps=bond_bps, deadline=world.evm.now + 90 * w.DAY)
+        )
+        bond = formulas.bond(terms, w.POLICY)
+        scene = Scene(world, world.register(stake=bond + spare), terms)
+        world.post(terms)
+        world.claim(terms, scene.node)
+        world.submit(terms)
+        world.dispute(terms)
+        ESCAPES[escape](scene)
+        before = world.node(scene.node)
+        rejected = world.rule(terms, Verdict.REJECT).event("Rejected")
+        after = world.node(scene.node)
+        assert rejected["burnt"] == before.stake - after.stake == bond, name
+        assert (before.state.bond, after.state.bond) == (bond, 0)
+        assert world.staked(scene.node) == after.stake <= spare
 
 
 def test_slash__while_exiting__keeps_the_mark_and_lets_go_afterwards() -> None:

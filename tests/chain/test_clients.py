@@ -38,11 +38,20 @@ LOOP = bytes.fromhex("5b600056")
 NO_OPCODE = bytes.fromhex("fe")
 
 
-def _reverts(reason: bytes) -> bytes:
-    """Return a program that reverts with Error(reason)."""
-    said = (
+def _error(reason: bytes) -> bytes:
+    """Return a token's Error(reason)."""
+    return (
         bytes.fromhex("08c379a0") + (32).to_bytes(32, "big") + len(reason).to_bytes(32, "big") + reason.ljust(32, b"\0")
     )
+
+
+def _refused(number: int) -> bytes:
+    """Return a contract's Refused(number)."""
+    return bytes.fromhex("590a5151") + number.to_bytes(32, "big")
+
+
+def _reverts(said: bytes) -> bytes:
+    """Return a program that reverts with `said`."""
     store = b"".join(
         b"\x7f" + said[at : at + 32].ljust(32, b"\0") + bytes([0x60, at, 0x52]) for at in range(0, len(said), 32)
     )
@@ -225,8 +234,14 @@ def test_send__the_rpc_never_takes_it__the_key_and_its_nonce_are_free(client: Cl
 
 @pytest.mark.parametrize(
     ("code", "reason"),
-    [(_reverts(b"jobs: not open"), "jobs: not open"), (LOOP, "out of gas"), (NO_OPCODE, "")],
-    ids=["reason", "endless", "no-opcode"],
+    [
+        (_reverts(_refused(1037)), "jobs: not open"),
+        (_reverts(_refused(999)), "refused with reason 999"),
+        (_reverts(_error(b"token: paused")), "token: paused"),
+        (LOOP, "out of gas"),
+        (NO_OPCODE, ""),
+    ],
+    ids=["reason", "unknown-reason", "token", "endless", "no-opcode"],
 )
 def test_call_and_estimate__the_contract_fails__refused_with_its_reason(
     client: Client, code: bytes, reason: str

@@ -22,6 +22,9 @@ from hearth.chain.rpc import RpcChain
 pytestmark = pytest.mark.net
 
 ADDRESS = "0x" + "ab" * 20
+REFUSED = bytes.fromhex("590a5151")
+NOT_OPEN, NO_SLOT = (REFUSED + number.to_bytes(32, "big") for number in (1037, 2005))
+OVERFLOW = "0x4e487b71" + "11".rjust(64, "0")
 REASON = bytes.fromhex("08c379a0") + (32).to_bytes(32, "big") + (14).to_bytes(32, "big") + b"jobs: not open".ljust(32)
 
 
@@ -596,8 +599,12 @@ def test_logs__topics__are_sent_as_alternatives(provider: Provider) -> None:
         (Rpc(-32000, "execution reverted", {"data": hex_of(REASON)}), "jobs: not open"),
         (Rpc(-32015, "VM execution error.", "Reverted " + hex_of(REASON)), "jobs: not open"),
         (Rpc(-32000, "execution reverted: jobs: not open"), "jobs: not open"),
+        (Rpc(3, "execution reverted", hex_of(NOT_OPEN)), "jobs: not open"),
+        (Rpc(-32000, "execution reverted", {"data": hex_of(NO_SLOT)}), "nodes: no free slot"),
+        (Rpc(-32015, "VM execution error.", "Reverted " + hex_of(REFUSED + bytes(32))), "refused with reason 0"),
+        (Rpc(3, "execution reverted", hex_of(REFUSED + bytes(31))), ""),
         (Rpc(3, "execution reverted", "0x"), ""),
-        (Rpc(3, "execution reverted", "0x4e487b71" + "11".rjust(64, "0")), "panic 0x11: arithmetic overflow or"),
+        (Rpc(3, "execution reverted", OVERFLOW), "panic 0x11: arithmetic overflow or underflow"),
     ],
 )
 def test_call__reverts__carries_the_contracts_reason(provider: Provider, error: Rpc, reason: str) -> None:
@@ -607,7 +614,7 @@ def test_call__reverts__carries_the_contracts_reason(provider: Provider, error: 
     provider.on("eth_call", answer)
     with pytest.raises(RefusedError) as caught:
         chain(provider).call(Call(ADDRESS, b"\1\2\3\4", label="jobs.claim"))
-    assert str(caught.value.details["reason"]).startswith(reason) and "jobs.claim is refused" in caught.value.message
+    assert caught.value.details["reason"] == reason and "jobs.claim is refused" in caught.value.message
     assert provider.counts["eth_call"] == 1, "a refusal is an answer, not a fault"
 
 
@@ -709,6 +716,7 @@ def test_receipt__of_a_block_that_a_crash_took_away__is_none(provider: Provider)
         ("jobs: not open", "jobs.claim", "hearth job show JOB"),
         ("jobs: paused", "jobs.post", "hearth net status says until when"),
         ("nodes: still unbonding", "nodes.exit_finish", "hearth worker status"),
+        ("rules: paused lately", "rules.pause", "hearth net events"),
         ("escrow: short", "escrow.withdraw", "hearth wallet balance"),
         ("panic 0x11: arithmetic overflow or underflow", "nodes.add_stake", "hearth worker status"),
         ("", "jobs.settle", "hearth job show JOB"),
@@ -722,5 +730,9 @@ def test_refused__part_of_the_market__hints_at_what_shows_it(reason: str, label:
 def test_revert_reason__odd_data__is_empty_or_cut() -> None:
     assert revert_reason(b"") == "" and revert_reason(b"\1\2\3\4") == ""
     assert revert_reason(REASON) == "jobs: not open"
+    assert revert_reason(NOT_OPEN) == "jobs: not open"
+    assert revert_reason(REFUSED) == revert_reason(REFUSED + bytes(31)) == ""
+    assert revert_reason(NOT_OPEN + b"more" * 2**18) == "jobs: not open"
+    assert revert_reason(REFUSED + b"\xff" * 32) == f"refused with reason {2**256 - 1}"
     long = REASON[:36] + (2**200).to_bytes(32, "big") + b"abc"
     assert revert_reason(long) == "abc"

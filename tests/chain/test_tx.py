@@ -712,7 +712,9 @@ def test_look_again__nonce_out_of_reach__is_unclear_since_its_bytes_are_out(
 def test_finish__receipt_before_the_nonce_is_used__is_not_believed(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     pending = rig.sender.start(CALL, key="k")
     (tx,) = rig.chain.pending
-    forged = Receipt(tx.hash, 1, b"\1" * 32, True, 21_000, 1, ADDRESS, TARGET, None, ())
+    head = rig.chain.head()
+    # It names a block that the chain has.
+    forged = Receipt(tx.hash, head.number, head.hash, True, 21_000, 1, ADDRESS, TARGET, None, ())
     rig.mining = False
     with monkeypatch.context() as lying:
         lying.setattr(rig.chain, "receipt", lambda tx_hash, **_: forged)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import worker.settings
@@ -23,18 +23,22 @@ from hearth.market.events import (
     Declined,
     Event,
     Expired,
+    GaveUp,
     JobPosted,
     NodeLapsed,
     Reclaimed,
+    Rejected,
+    Ruled,
     Settled,
     Slashed,
     Split,
     Started,
     Submitted,
+    Unproven,
 )
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.types import JobId, State, Terms, Unit
+from hearth.protocol.types import JobId, State, Terms, Unit, Verdict
 from keeper.settings import SpendingLimits
 from tests.kit.running import RunningMarket
 
@@ -43,7 +47,7 @@ MAX_GAS_PRICE = max(
 )
 """The cap of worker.toml and keeper.toml where they name none, wei per gas."""
 PROPOSE = "0x" + codec("JobRegistry").selector("propose").hex()
-ENDS = (Settled, Closed, Cancelled, Expired, Reclaimed, Declined)
+ENDS = (Settled, Closed, Cancelled, Expired, Reclaimed, Declined, GaveUp, Ruled, Unproven)
 READY_SECONDS = 30.0
 
 
@@ -215,10 +219,21 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
     if isinstance(event, Started | Submitted):
         paid = formulas.tip(terms) * (unit.tips - (before.tips if before is not None else 0))
         return Counter(), paid if isinstance(event, Started) else 0
-    if isinstance(event, Settled | Closed) and before is not None:
-        settles = isinstance(event, Settled)
-        pay = formulas.pay_at_settle(terms, before) if settles else formulas.pay_at_close(terms, policy, before)
-        reward = formulas.settle_reward(terms, now - before.mark)
+    pays = isinstance(event, Settled | Closed) or (
+        isinstance(event, Ruled) and event.verdict in (Verdict.CONFIRM, Verdict.VOID)
+    )
+    if pays and before is not None:
+        if isinstance(event, Closed):
+            pay, reward = formulas.pay_at_close(terms, policy, before), formulas.settle_reward(terms, now - before.mark)
+        elif isinstance(event, Settled):
+            since = formulas.settleable_from(terms, policy, before)
+            pay, reward = formulas.pay_at_settle(terms, before), formulas.settle_reward(terms, max(0, now - since))
+        elif unit.state is State.SETTLED:
+            # What its judge found instead stands in the new word.
+            found = replace(before, outcome=unit.outcome, seconds=unit.seconds)
+            pay, reward = formulas.pay_at_settle(terms, found), formulas.settle_reward(terms, 0)
+        else:
+            pay, reward = formulas.pay_at_void(terms, policy, before), 0
         fee = formulas.fee_of(pay, policy)
         due: Counter[str] = Counter()
         due[facts.owners[int(before.node)]] += pay - fee
@@ -226,6 +241,8 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
         due[terms.submitter] += formulas.unit_holds(terms, before) - pay - reward
         return due, reward
     held = formulas.unit_holds(terms, before) if before is not None else formulas.lease_budget(terms)
+    if isinstance(event, Unproven) or (isinstance(event, Ruled) and event.verdict == Verdict.REJECT):
+        return Counter({terms.submitter: held}), 0
     if isinstance(event, Cancelled) and unit.state is State.CANCELLED:
         return Counter({terms.submitter: held}), 0
     if isinstance(event, Expired):
@@ -258,7 +275,7 @@ def _late(facts: Facts) -> Iterator[str]:
 def _slashes(facts: Facts) -> Iterator[str]:
     """No honest node lost stake, a lease or its good name."""
     for event in facts.events:
-        if isinstance(event, Slashed | Reclaimed | NodeLapsed | Declined):
+        if isinstance(event, Slashed | Rejected | Reclaimed | NodeLapsed | Declined | GaveUp | Unproven):
             yield f"node {event.node}: {type(event).__name__} in block {event.log.block_number}"
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from tools import build_artifacts
-from tools.build_artifacts import main, size_limit
+from tools.build_artifacts import main
+from tools.reasons import MODULE as REASONS
+from tools.vyper_files import ROOT
 
 HEAD = "# pragma version 0.4.3\n# pragma evm-version cancun\n# pragma nonreentrancy on\n"
 MODULE = "# pragma version 0.4.3\n\nSTEP: constant(uint256) = {step}\n"
@@ -54,6 +56,15 @@ def test_main__twice__writes_the_same_bytes(tmp_path: Path, folders: list[str]) 
     assert main(["--check", *folders]) == 0
 
 
+def test_main__contract_that_refuses_by_number__has_the_error_in_its_abi(tmp_path: Path, folders: list[str]) -> None:
+    (tmp_path / "contracts" / REASONS.name).write_bytes((ROOT / REASONS).read_bytes())
+    path = tmp_path / "contracts" / "Thing.vy"
+    path.write_text(CONTRACT.replace("import counting\n", "import counting\nimport reasons\n"))
+    assert main(folders) == 0
+    entries = [entry for entry in _artifact(tmp_path)["abi"] if entry["type"] == "error"]  # type: ignore[attr-defined]
+    assert entries == [{"type": "error", "name": "Refused", "inputs": [{"name": "reason", "type": "uint256"}]}]
+
+
 def test_check__module_changed__is_stale(
     tmp_path: Path, folders: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,7 +96,7 @@ def test_check__contract_over_its_size__exits_1(
     folders: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     main(folders)
-    monkeypatch.setattr(build_artifacts, "SIZE_LIMITS", {"Thing": 20})
+    monkeypatch.setattr(build_artifacts, "SIZE_LIMIT", 20)
     assert main(["--check", *folders]) == 1
     assert "limit 20" in capsys.readouterr().err
 
@@ -95,8 +106,3 @@ def test_build__no_evm_version__is_refused(tmp_path: Path, folders: list[str]) -
     path.write_text(CONTRACT.replace("# pragma evm-version cancun\n", ""))
     with pytest.raises(ValueError, match="no evm-version"):
         main(folders)
-
-
-def test_size_limit__registry__is_tighter() -> None:
-    assert size_limit("JobRegistry") == 21_000
-    assert size_limit("Escrow") == 22_000

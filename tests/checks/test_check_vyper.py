@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tools.check_vyper import check_source, main
-from tools.vyper_files import Source
+from tools.reasons import MODULE
+from tools.vyper_files import ROOT, Source
 
 HEAD = "# pragma version 0.4.3\n# pragma evm-version cancun\n# pragma nonreentrancy on\n"
 
@@ -18,6 +19,8 @@ CLEAN = (
 """
 
 from ethereum.ercs import IERC20
+
+import reasons
 
 MAX_ITEMS: constant(uint256) = 8
 
@@ -43,10 +46,12 @@ def pay(to: address, amounts: DynArray[uint256, MAX_ITEMS]) -> uint256:
     self.totals[to] += least
     self.list.append(least)
     paid: uint256 = self._count(to)
-    assert extcall TOKEN.transfer(to, paid, default_return_value=True), "money: refused"
+    if not extcall TOKEN.transfer(to, paid, default_return_value=True):
+        reasons._refuse(reasons.ESCROW_TOKEN_REFUSED)
     if least == 1:
         sent: bool = raw_call(to, b"", value=least, revert_on_failure=False)
-        assert sent, "money: refused"
+        if not sent:
+            reasons._refuse(reasons.ESCROW_RECEIVER_REFUSED)
     return paid | total
 
 
@@ -56,6 +61,12 @@ def _count(to: address) -> uint256:
     return staticcall TOKEN.balanceOf(to)
 '''
 )
+
+
+@pytest.fixture(autouse=True)
+def _reasons(tmp_path: Path) -> None:
+    """Put the module that refuses beside what is checked."""
+    (tmp_path / MODULE.name).write_bytes((ROOT / MODULE).read_bytes())
 
 
 def _problems(tmp_path: Path, text: str, name: str = "Sample.vy") -> list[tuple[str, int]]:
@@ -72,7 +83,16 @@ def _body(code: str, *, returns: str = "uint256", arguments: str = "flag: bool, 
     return f"{HEAD}\n{storage}{before}\n@payable\n@external\ndef f({arguments}){tail}:\n{lines}"
 
 
+IMPORT = "import reasons\n"
 NO_REVERT = "revert_on_failure=False"
+
+
+def _pays(rest: str, *, data: str = "b''") -> str:
+    """Return a contract that sends coin, and what it does next."""
+    return _body(f"ok: bool = raw_call(msg.sender, {data}, value=n, {NO_REVERT})\n{rest}\nreturn 0", before=IMPORT)
+
+
+REFUSES = "if not ok:\n    reasons._refuse(n)"
 WRITER = "@internal\ndef _g() -> uint256:\n    self.x += 1\n    return 1\n"
 
 # The published advisories, as source: CVE, what must be said about it.
@@ -104,16 +124,17 @@ REJECTED = {
     "inversion in a ternary": (_body("return ~n if flag else 0"), "ternary-arithmetic"),
     "or on msg.value": (_body("return msg.value | n"), "message-bitor"),
     "raw_call that reverts by itself": (_body('raw_call(msg.sender, b"", value=n)\nreturn 0'), "raw-call"),
-    "raw_call with data": (
-        _body(f"ok: bool = raw_call(msg.sender, b'a', value=n, {NO_REVERT})\nassert ok\nreturn 0"),
-        "raw-call",
-    ),
-    "raw_call with its success dropped": (
-        _body(f"ok: bool = raw_call(msg.sender, b'', value=n, {NO_REVERT})\nself.x = 1\nassert ok\nreturn 0"),
-        "raw-call",
-    ),
-    "raw_call with another value asserted": (
-        _body(f"ok: bool = raw_call(msg.sender, b'', value=n, {NO_REVERT})\nassert flag\nreturn 0"),
+    "raw_call with data": (_pays(REFUSES, data="b'a'"), "raw-call"),
+    "raw_call with something before its refusal": (_pays(f"self.x = 1\n{REFUSES}"), "raw-call"),
+    "raw_call with its failure unread": (_pays("self.x = 1"), "raw-call"),
+    "raw_call with another value looked at": (_pays("if not flag:\n    reasons._refuse(n)"), "raw-call"),
+    "raw_call with its success refused": (_pays("if ok:\n    reasons._refuse(n)"), "raw-call"),
+    "raw_call with its failure noted": (_pays("if not ok:\n    self.x = 1"), "raw-call"),
+    "raw_call with its failure told to another function": (
+        _body(
+            f"ok: bool = raw_call(msg.sender, b'', value=n, {NO_REVERT})\nif not ok:\n    self._refuse(n)\nreturn 0",
+            before="@internal\ndef _refuse(code: uint256):\n    self.x = code\n",
+        ),
         "raw-call",
     ),
     "delegate call": (
@@ -123,6 +144,10 @@ REJECTED = {
     "send": (_body("send(msg.sender, n)\nreturn 0"), "banned-builtin"),
     "selfdestruct": (_body("selfdestruct(msg.sender)", returns=""), "banned-builtin"),
     "raw_log": (_body('raw_log([keccak256("a")], b"")\nreturn 0'), "banned-builtin"),
+    "raw_revert": (_body("raw_revert(abi_encode(n))", returns=""), "banned-builtin"),
+    "assert": (_body("assert flag\nreturn 0"), "refusal"),
+    "assert with a text": (_body('assert flag, "jobs: paused"\nreturn 0'), "refusal"),
+    "raise": (_body('raise "jobs: paused"', returns=""), "refusal"),
     "minimal proxy": (_body("return create_minimal_proxy_to(msg.sender)", returns="address"), "banned-builtin"),
     "copy": (_body("return create_copy_of(msg.sender)", returns="address"), "banned-builtin"),
     "isqrt": (_body("return isqrt(n)"), "banned-builtin"),
@@ -178,6 +203,12 @@ def test_check_source__house_style__passes(tmp_path: Path) -> None:
     problems, nodes = check_source_of(tmp_path, CLEAN)
     assert problems == []
     assert nodes > 100
+
+
+def test_check_source__raw_revert_of_the_module_that_refuses__passes(tmp_path: Path) -> None:
+    text = (ROOT / MODULE).read_text(encoding="utf-8")
+    assert "raw_revert(" in text and _problems(tmp_path, text, MODULE.name) == []
+    assert [rule for rule, _ in _problems(tmp_path, text, "others.vy")] == ["banned-builtin"]
 
 
 def check_source_of(tmp_path: Path, text: str) -> tuple[list[str], int]:
@@ -237,8 +268,9 @@ def test_check_source__text_that_does_not_compile__is_refused(tmp_path: Path) ->
 
 
 def test_main__banned_form_in_a_folder__exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "Sample.vy").write_text(CVE_114117)
-    assert main([str(tmp_path)]) == 1
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "Sample.vy").write_text(CVE_114117)
+    assert main([str(tmp_path / "sources")]) == 1
     printed = capsys.readouterr()
     assert "message-bitor" in printed.err
     assert "1 files (1 deployable)" in printed.out

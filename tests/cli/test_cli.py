@@ -26,6 +26,7 @@ from hearth.cli.leaf import NO_MARKET, Run, carried
 from hearth.cli.output import Output
 from hearth.cli.root import COMMANDS, EXTENSIONS, extensions, root
 from hearth.client import Client as Real
+from hearth.client.attesting import Attesting
 from hearth.client.jobs import Jobs
 from hearth.client.net import Net
 from hearth.client.posting.post import Posting
@@ -98,7 +99,13 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
     owner, call = {
         "": (Posting, "run.client.jobs"),
         "job": (
-            Posting if name == "rerun" else Results if name in ("spec", "get", "logs") else Jobs,
+            Posting
+            if name == "rerun"
+            else Attesting
+            if name in ("attest", "confirm")
+            else Results
+            if name in ("spec", "get", "logs")
+            else Jobs,
             "run.client.jobs",
         ),
         "wallet": (Wallet, "run.client.wallet"),
@@ -122,7 +129,7 @@ def test_command__every_leaf__calls_one_documented_function_of_its_name(path: st
 def test_jobs__what_other_classes_serve__are_members_too(tmp_path: Path) -> None:
     jobs = Real(Settings(home=tmp_path)).jobs
     assert {name for name in vars(jobs) if callable(getattr(jobs, name)) and name != "reads"} == {
-        *("check", "submit", "run", "rerun", "attach", "spec", "get", "logs")
+        *("check", "submit", "run", "rerun", "attach", "attest", "confirm", "spec", "get", "logs")
     }
 
 
@@ -186,7 +193,8 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     wanted = """
     demo init doctor completion offers check convert run submit jobs|devnet up devnet down devnet fund
     |wallet new wallet import wallet list wallet show wallet balance wallet send wallet withdraw
-    |job show job spec job logs job events job wait job get job cancel job accept job rerun job receipt
+    |job show job spec job logs job events job wait job get job cancel job accept job attest job confirm
+    |job rerun job receipt
     |worker doctor worker selftest worker init worker register worker update worker start worker take worker pause
     |worker resume worker drain worker status worker why worker earnings worker stake worker price worker withdraw
     |worker operator worker exit worker volumes worker bundle worker reload

@@ -95,10 +95,9 @@ def test_cancel__a_unit_held_for_too_long__says_what_is_left_and_what_was_done()
 
 
 @pytest.mark.parametrize(
-    ("seasoned", "busy", "quarantine", "free"),
-    [(True, 0, 0, 4), (True, 1, 0, 3), (False, 0, 0, 1), (False, 1, 0, 0), (True, 0, 100, 4), (True, 0, 101, 0)],
+    ("busy", "quarantine", "free"), [(0, 0, 4), (1, 0, 3), (4, 0, 0), (5, 0, 0), (0, 100, 4), (0, 101, 0)]
 )
-def test_free__on_probation__is_one_lease_at_a_time(seasoned: bool, busy: int, quarantine: int, free: int) -> None:
-    state = SimpleNamespace(seasoned=seasoned, busy=busy, quarantine=quarantine)
+def test_free__quarantine__is_none(busy: int, quarantine: int, free: int) -> None:
+    state = SimpleNamespace(busy=busy, quarantine=quarantine)
     node: Any = SimpleNamespace(offer=SimpleNamespace(slots=4), state=state)
     assert _free(node, 100) == free

@@ -1,4 +1,4 @@
-"""Attack L11, the client's side: a chain that changed its id ends its jobs, and this client reaches none of them."""
+"""Attack L11, the client's side: a chain that changed its id keeps its jobs, and the client reaches them."""
 
 from __future__ import annotations
 
@@ -8,32 +8,60 @@ import pytest
 
 from hearth.base.errors import ChainError
 from hearth.chain.port import Log
-from hearth.market.network import Network
+from hearth.market.network import Network, network_of
 from hearth.market.reads import Market
+from hearth.protocol.types import LOCAL_CHAIN_ID
 from tests.kit import build
-from tests.kit.scripted import ScriptedMarket
+from tests.kit.scripted import ScriptedMarket, answer_checks
 
 OTHER = 31_338
 
 
-@pytest.mark.xfail(reason="job ids and signatures are made with one chain id, the network file's", strict=True)
-def test_market__chain_has_changed_its_id__the_jobs_of_before_are_found_by_some_network_file(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def deployed_market() -> ScriptedMarket:
+    """Return a market that was deployed under LOCAL_CHAIN_ID."""
+    made = ScriptedMarket()
+    for address in made.network.contracts.values():
+        made.chain.set_code(address, b"code")
+    answer_checks(made.chain, made.network, LOCAL_CHAIN_ID)
+    made.market.check()
+    return made
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch) -> ScriptedMarket:
+    """The same, on a chain whose id is OTHER now."""
+    made = deployed_market()
+    monkeypatch.setattr(made.chain, "chain_id", lambda: OTHER)
+    return made
+
+
+def changed(scripted: ScriptedMarket, deployed: int | None) -> Network:
+    return replace(scripted.network, chain_id=OTHER, deployed_chain_id=deployed)
+
+
+def test_market__chain_has_changed_its_id__finds_the_jobs_of_before(scripted: ScriptedMarket) -> None:
     """The contracts keep the old id in job ids; transactions and `check` need the new one."""
-    scripted = ScriptedMarket()
     event = scripted.posted(build.terms())
     log = Log(event.address, event.topics, event.data, 1, b"\1" * 32, b"\2" * 32, 0)
-    assert list(scripted.market.events_in([log])), "before the change"
-    monkeypatch.setattr(scripted.chain, "chain_id", lambda: OTHER)
+    network = changed(scripted, LOCAL_CHAIN_ID)
+    market = Market(scripted.chain, network)
+    market.check()
+    assert list(market.events_in([log])) and not market.strays
+    assert network_of(network.as_dict()) == network
+    assert "deployed_chain_id" not in scripted.network.as_dict()
 
-    def finds(network: Network) -> bool:
-        market = Market(scripted.chain, network)
-        try:
-            market.check()
-        except ChainError as error:
-            if error.code == "WRONG_CHAIN":
-                return False  # the scripted chain has no code: WRONG_CONTRACTS comes after the id was taken
-        return bool(list(market.events_in([log])))
 
-    assert finds(scripted.network) or finds(replace(scripted.network, chain_id=OTHER))
+@pytest.mark.parametrize("deployed", [None, OTHER, 1, LOCAL_CHAIN_ID + 2**64])
+def test_check__id_at_deployment_is_another__is_refused_and_told_what_to_write(
+    scripted: ScriptedMarket, deployed: int | None
+) -> None:
+    with pytest.raises(ChainError, match='must name the former one as "deployed_chain_id"') as caught:
+        Market(scripted.chain, changed(scripted, deployed)).check()
+    assert (caught.value.code, caught.value.retryable) == ("WRONG_CONTRACTS", False)
+
+
+def test_check__the_chain_is_as_it_was__a_former_id_is_refused() -> None:
+    scripted = deployed_market()
+    Market(scripted.chain, replace(scripted.network, deployed_chain_id=LOCAL_CHAIN_ID)).check()
+    with pytest.raises(ChainError, match=f"another chain id than {OTHER}"):
+        Market(scripted.chain, replace(scripted.network, deployed_chain_id=OTHER)).check()

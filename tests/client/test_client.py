@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,15 +24,31 @@ from hearth.client.reading import JobReader
 from hearth.client.results import Results, UnitResult, check_result
 from hearth.client.session import Session
 from hearth.client.verify import Books
-from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, moment, next_step, until
+from hearth.client.views import OUTCOME_WORDS, JobView, event_facts, moment, next_step, until, verification
 from hearth.config.settings import Settings
 from hearth.market import events as e
-from hearth.market.events import CreditLocked, Locked, Split, Withdrawn
-from hearth.market.profiles import DEVNET
+from hearth.market.events import CreditLocked, Locked, Ruled, Split, Withdrawn
+from hearth.market.profiles import DEVNET, PUBLIC
 from hearth.market.reads import Posted, UnitView
-from hearth.protocol.types import Billing, Gate, Header, JobId, Needs, NodeId, Offer, Outcome, State, Terms, Unit
-from hearth.protocol.units import Asset, parse_rate
-from hearth.protocol.words import pack_offer, pack_terms
+from hearth.protocol.types import (
+    Accused,
+    Billing,
+    Gate,
+    Header,
+    JobId,
+    Needs,
+    NodeId,
+    Offer,
+    Outcome,
+    State,
+    Terms,
+    TermsFlag,
+    Unit,
+    UnitFlag,
+)
+from hearth.protocol.types import Verdict as Ruling
+from hearth.protocol.units import NATIVE, Asset, parse_rate
+from hearth.protocol.words import pack_offer, pack_terms, pack_unit
 from hearth.spec.model import Gpu
 from hearth.storage.stores import MemoryStore
 from tests.kit import build
@@ -52,7 +69,7 @@ def _view(units: list[Unit], *, leases: int = 1, closed: bool = False, now: int 
     terms = _terms(units=leases)
     posted = Posted(JobId(bytes(32)), terms, pack_terms(terms), (), LOG)
     header = Header(closed=closed, touched=len(units)) if leases > 1 else None
-    seen = tuple(UnitView(unit, second, 0) for unit in units)
+    seen = tuple(UnitView(unit, second, Accused()) for unit in units)
     return JobView(posted, POLICY, header, tuple(units), seen, 10, now)
 
 
@@ -108,6 +125,87 @@ def test_next_step__each_state__says_who_may_act(unit: Unit, second: int, now: i
     assert words in next_step(_view([unit], now=now, second=second), 0, {}, 6)
 
 
+MONTH = 30 * 86_400
+
+
+@pytest.mark.parametrize(
+    ("state", "flags", "now", "words"),
+    [
+        (State.SUBMITTED, TermsFlag(0), NOW + 59, "may dispute it; anyone may settle it from"),
+        (State.SUBMITTED, TermsFlag(0), NOW + 60, "anyone may settle it now; hearth job accept"),
+        (State.DISPUTED, TermsFlag(0), NOW + 60 + MONTH - 1, "looks at it; without a ruling anyone may settle it from"),
+        (State.DISPUTED, TermsFlag(0), NOW + 60 + MONTH, "has not ruled in time: anyone may settle it now"),
+        (State.SUBMITTED, TermsFlag.PROVEN, NOW + 3_659, "may confirm it until"),
+        (State.SUBMITTED, TermsFlag.PROVEN, NOW + 3_660, "anyone may refund it, since nobody has proven it now"),
+        (State.DISPUTED, TermsFlag.PROVEN, NOW + 60 + MONTH, "anyone may refund it, since nobody has proven it now"),
+    ],
+)
+def test_next_step__judged_unit__names_what_its_judge_may_do_and_until_when(
+    state: State, flags: TermsFlag, now: int, words: str
+) -> None:
+    unit = Unit(state=state, outcome=Outcome.OK, node=NodeId(3), mark=NOW)
+    assert words in next_step(_judged(_view([unit], now=now), flags), 0, {}, 6)
+
+
+def _judged(view: JobView, flags: TermsFlag) -> JobView:
+    terms = replace(view.terms, judge="0x" + "77" * 20, judge_data=9, challenge_window=60, flags=flags)
+    return replace(view, posted=replace(view.posted, terms=terms))
+
+
+@pytest.mark.parametrize(
+    ("state", "flags", "delivered"),
+    [
+        (State.SUBMITTED, TermsFlag(0), True),  # it can be challenged for two hours, and is there
+        (State.SUBMITTED, TermsFlag.PROVEN, False),
+        (State.DISPUTED, TermsFlag(0), False),
+    ],
+)
+def test_delivered__judged_result__is_waited_for_while_it_may_be_refunded(
+    state: State, flags: TermsFlag, delivered: bool
+) -> None:
+    unit = Unit(state=state, outcome=Outcome.OK, node=NodeId(3), mark=NOW)
+    view = _judged(_view([unit]), flags)
+    view = replace(view, posted=replace(view.posted, terms=replace(view.terms, challenge_window=7_200)))
+    assert view.delivered is delivered and view.verdict == ("ok" if delivered else "pending")
+
+
+def test_verification__each_kind__is_one_sentence() -> None:
+    view = _view([OK])
+    assert verification(view.terms, "") == "none: nobody can challenge this result"
+    judged = _judged(view, TermsFlag(0)).terms
+    assert verification(judged, "") == f"judge {judged.judge} may dispute a result for 1m after it came"
+    proven = _judged(view, TermsFlag.PROVEN).terms
+    assert verification(proven, proven.judge).startswith(f"enough attesters of the set {9:#066x} must confirm")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "state", "text"),
+    [
+        (Ruling.RELEASE, State.SUBMITTED, "the judge lets node 3's result stand"),
+        (Ruling.CONFIRM, State.SETTLED, "the judge confirmed it (ok), node 3's owner earned 0.095 ETH"),
+        (Ruling.REJECT, State.REFUNDED, "rejected node 3's result: refunded, its bond of 0.2 ETH lost"),
+        (Ruling.VOID, State.REFUNDED, "could not tell: refunded but for the start fee, node 3's owner earned 0.095"),
+    ],
+)
+def test_event_facts__ruling__says_what_became_of_the_unit(verdict: Ruling, state: State, text: str) -> None:
+    word = pack_unit(Unit(state=state, outcome=Outcome.OK, node=NodeId(3)))
+    pays = verdict in (Ruling.CONFIRM, Ruling.VOID)
+    pay, fee = (10**17, 5 * 10**15) if pays else (0, 0)
+    taken = 2 * 10**17 if verdict is Ruling.REJECT else 0
+    told = event_facts(Ruled(LOG, JobId(bytes(32)), 0, NodeId(3), word, verdict, pay, fee, taken), NATIVE)
+    assert text in told["text"] and told["verdict"] == verdict.name.lower()
+    assert (told["pay"], told["taken"]) == (str(pay), str(taken))
+
+
+def test_next_step__open_claim__names_the_second_of_its_full_price() -> None:
+    unit = Unit(state=State.OPEN, started=NOW)
+    for late, cheaper in ((0, True), (DEVNET.policy.claim_ramp, False)):
+        view = _view([unit], now=NOW + DEVNET.policy.open_claim_after + late)
+        told = next_step(view, 0, {}, 6)
+        full = until(NOW + DEVNET.policy.open_claim_after + DEVNET.policy.claim_ramp, view.now)
+        assert told.startswith("any fitting worker may claim it") and (full in told) is cheaper
+
+
 def test_next_step__live_proposal__names_the_node_and_the_last_moment() -> None:
     from hearth.protocol.types import Best
     from hearth.protocol.words import pack_best
@@ -140,7 +238,7 @@ def test_workers_in_words__mixed_fleet__counts_each_gate_and_the_takers() -> Non
 
 def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> None:
     session = Session(Settings(home=tmp_path))
-    session.__dict__["network"] = SimpleNamespace(chain_id=1, jobs="0x" + "aa" * 20)
+    session.__dict__["network"] = SimpleNamespace(job_chain_id=1, jobs="0x" + "aa" * 20)
     fingerprint = Preflight(session).fingerprint
     dear = _terms(ceiling=2 * 10**18, keeper_fee=10**13, salt=8, deadline=NOW + 9_999)
     assert fingerprint(_terms(), None, True) == fingerprint(dear, None, True)
@@ -151,7 +249,7 @@ def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> N
 
 def test_fingerprint__billing_of_our_choice__finds_a_job_that_was_posted_when_that_was_fixed(tmp_path: Path) -> None:
     session = Session(Settings(home=tmp_path))
-    session.__dict__["network"] = SimpleNamespace(chain_id=1, jobs="0x" + "aa" * 20)
+    session.__dict__["network"] = SimpleNamespace(job_chain_id=1, jobs="0x" + "aa" * 20)
     fingerprint = Preflight(session).fingerprint
     fixed, metered = _terms(billing=Billing.FIXED), _terms(billing=Billing.METERED)
     assert fingerprint(metered, None, False, True) == fingerprint(fixed, None, False)
@@ -428,3 +526,24 @@ def test_check__only_the_price_keeps_the_workers__says_which_would_do(gates: dic
     )
     said = posting.check({"image": "x"})["text"]
     assert said == ["a line", *(['for a worker to take it: write max_rate: "0.6 ETH/h"'] if told else [])]
+
+
+@pytest.mark.parametrize(
+    ("flags", "waited", "delivered", "verdict"),
+    [
+        (UnitFlag(0), 0, False, "pending"),  # anyone may settle it now: a keeper will
+        (UnitFlag.FRESH, 0, True, "ok"),
+        (UnitFlag.FRESH, 3_539, True, "ok"),
+        (UnitFlag.FRESH, 3_540, False, "pending"),  # soon it is settled
+        (UnitFlag.FRESH, 3_600, False, "pending"),
+    ],
+)
+def test_delivered__result_that_waits_long_for_its_settlement__is_not_waited_for(
+    flags: UnitFlag, waited: int, delivered: bool, verdict: str
+) -> None:
+    unit = Unit(state=State.SUBMITTED, outcome=Outcome.OK, node=NodeId(3), mark=1_000, flags=flags)
+    view = replace(_view([unit], now=1_000 + waited), policy=PUBLIC.policy)
+    assert (view.delivered, view.verdict, view.finished) == (delivered, verdict, False)
+    assert view.unpaid_until == (4_600 if flags and waited < 3_600 else 0)
+    failed = replace(view, units=(replace(unit, outcome=Outcome.EXIT),))
+    assert failed.verdict == ("failed" if delivered else "pending")

@@ -52,6 +52,8 @@ def view(now: int, *units: Unit, untouched: int = 0, finished: bool = False) -> 
     return SimpleNamespace(
         posted=SimpleNamespace(job_id=JOB), terms=terms, policy=None, units=units, untouched=untouched, now=now,
         finished=finished,
+        delivered=finished,
+        unpaid_until=0,
     )  # fmt: skip
 
 

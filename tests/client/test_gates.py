@@ -11,10 +11,26 @@ import pytest
 from hearth.cli.jobs import in_quarantine
 from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.net import Net
+from hearth.client.views import JobView
 from hearth.client.workers import Workers
 from hearth.market.profiles import DEVNET
+from hearth.market.reads import UnitView
 from hearth.protocol import formulas
-from hearth.protocol.types import ZERO_ADDRESS, Gate, Needs, Node, NodeId, NodeState, Offer, Runtime, Terms
+from hearth.protocol.types import (
+    ZERO_ADDRESS,
+    Gate,
+    Header,
+    JobId,
+    Needs,
+    Node,
+    NodeId,
+    NodeState,
+    Offer,
+    Runtime,
+    State,
+    Terms,
+    Unit,
+)
 from hearth.protocol.units import Asset
 from hearth.protocol.words import pack_policy
 
@@ -137,3 +153,32 @@ def test_lists__a_node_in_quarantine__say_until_when() -> None:
     assert [row["quarantined_until"] for row in listed] == [None, NOW + 60]
     for rows in (offers, listed):
         assert [in_quarantine(row) for row in rows] == ["", " (in quarantine until 2027-01-15 08:01:00 UTC)"]
+
+
+def test_why__open_claim_below_the_nodes_ask__names_its_second() -> None:
+    """The chain's gate is a claim's where the unit takes claims; one that only time opens says when."""
+    mine = node(2, TERMS.ceiling)
+    asked: list[tuple[int, bool]] = []
+
+    def gate(packed: object, index: int, number: int, *, claim: bool) -> Gate:
+        asked.append((index, claim))
+        return Gate.PRICE
+
+    def first(packed: object, index: int, rate: int) -> int | None:
+        return None if rate > TERMS.ceiling else NOW + 30
+
+    market = SimpleNamespace(fit=gate, claimable_from=first)
+    posted: Any = SimpleNamespace(job_id=JobId(bytes(32)), terms=replace(TERMS, units=3), packed=())
+    running, waiting = Unit(State.RUNNING), Unit(State.OPEN, started=NOW)
+    for window, claim in ((12, False), (0, True)):
+        posted.terms = replace(posted.terms, match_window=window)
+        seen = tuple(UnitView(unit, 0, 0) for unit in (running, waiting))
+        view = JobView(posted, POLICY, Header(touched=2, opened=NOW), (running, waiting), seen, 9, NOW)
+        reads: Any = SimpleNamespace(session=SimpleNamespace(market=market), look=lambda job, view=view: view)
+        asked.clear()
+        told = Workers(reads).gates("0x", mine)["units"]
+        assert asked == [(1, claim), (2, claim)]
+        words = "it can claim once the price has risen to its ask: from 08:00:30 UTC (in 30s)"
+        assert {row["text"] for row in told} == {words}
+    dear = Workers(reads).gates("0x", node(2, TERMS.ceiling + 1))["units"]
+    assert {row["text"] for row in dear} == {"this node is above your price"}

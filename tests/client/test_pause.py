@@ -1,9 +1,10 @@
-"""A market whose posts are paused: refused before anything is stored or sent, with the moment of its end."""
+"""A market that takes no new job, paused or for good: refused before anything is stored or sent, with the reason."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -65,11 +66,13 @@ def posting(tmp_path: Path, chain: FakeChain, monkeypatch: pytest.MonkeyPatch) -
 def paused(chain: FakeChain, until: int) -> None:
     word = build.terms().policy
     answer = encode(["uint256"] * 5, [word, 0, 0, 0, until])
-    address = build.ADDRESSES["JobRegistry"]
-    chain.on_call(address, codec("JobRegistry").selector("policies"), lambda call, block: answer)
+    chain.on_call(build.ADDRESSES["Rules"], codec("Rules").selector("policies"), lambda call, block: answer)
 
 
-@pytest.mark.parametrize("asked", [("check", {}), ("submit", {}), ("submit", {"print_tx": True})], ids=str)
+ASKED = [("check", {}), ("submit", {}), ("submit", {"print_tx": True})]
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
 def test_posting__posts_are_paused__refused_with_the_moment_and_goes_on_at_it(
     posting: Posting, chain: FakeChain, asked: tuple[str, dict[str, Any]]
 ) -> None:
@@ -82,3 +85,20 @@ def test_posting__posts_are_paused__refused_with_the_moment_and_goes_on_at_it(
     paused(chain, now)
     with pytest.raises(_Reached):
         getattr(posting, name)(JOB, **options)
+
+
+@pytest.mark.parametrize("asked", ASKED, ids=str)
+def test_posting__chain_has_changed_its_id__refused_before_anything_is_stored(
+    posting: Posting, chain: FakeChain, asked: tuple[str, dict[str, Any]]
+) -> None:
+    name, options = asked
+    paused(chain, 0)
+    network = posting.session.network
+    posting.session.__dict__["network"] = replace(network, deployed_chain_id=network.chain_id)
+    with pytest.raises(_Reached):
+        getattr(posting, name)(JOB, **options)
+    posting.session.__dict__["network"] = replace(network, deployed_chain_id=1)
+    del posting.session.__dict__["unchecked_market"]
+    with pytest.raises(RefusedError, match=f"had the id 1 when {network.name} was deployed") as caught:
+        getattr(posting, name)(JOB, **options)
+    assert (caught.value.code, caught.value.exit_code, caught.value.retryable) == ("CHAIN_CHANGED", 5, False)

@@ -16,7 +16,7 @@ from hearth.base.errors import HearthError
 from hearth.chain.port import Log
 from hearth.client.views import event_facts
 from hearth.market.events import EVENTS, Event
-from hearth.protocol.types import SENTINEL, Offer, Outcome, State, Unit
+from hearth.protocol.types import SENTINEL, Offer, Outcome, State, Unit, Verdict
 from hearth.protocol.units import Asset
 from hearth.protocol.words import pack_offer, pack_unit
 from tools import schemas
@@ -96,6 +96,8 @@ def _samples(cls: type[Event]) -> Iterator[Event]:
                 values[name] = LOG
             elif name == "word":
                 values[name] = word
+            elif name == "verdict":
+                values[name] = int(Verdict.REJECT if number == LARGE else Verdict.CONFIRM)
             elif name == "offer":
                 values[name] = pack_offer(Offer(slots=2, ask=min(number, (1 << 80) - 1)))
             elif name == "terms":

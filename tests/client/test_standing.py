@@ -41,7 +41,7 @@ def node(*, stake: int = GOOD.stake, exit_at: int = 0, operator: str = GOOD.oper
         (node(beat=NOW - PARAMETERS.dead_after + 1), [], "", ""),
         (node(quarantine=NOW + 3600), ["quarantine"], "in quarantine for 1h more", "hearth worker earnings"),
         (node(quarantine=NOW), [], "", ""),
-        (node(seasoned=False), ["probation"], "one lease at a time", "hearth net params"),
+        (node(seasoned=False), ["probation"], "a result is paid after a delay", "hearth net params"),
         (node(exit_at=NOW + 60, stake=0), ["exiting"], "its stake is free in 1m", "hearth worker exit --finish"),
         (node(operator="0x" + "00" * 20), ["exited"], "it has left", "hearth worker register"),
     ],

@@ -37,8 +37,10 @@ NETWORK: dict[str, Any] = {
     "contracts": {
         "Escrow": "0x" + "01" * 20,
         "NodeRegistry": "0x" + "02" * 20,
+        "Rules": "0x" + "06" * 20,
         "JobRegistry": "0x" + "03" * 20,
         "Lens": "0x" + "04" * 20,
+        "Attesters": "0x" + "07" * 20,
     },
     "asset": {"symbol": "USDX", "decimals": 6, "address": "0x" + "05" * 20},
     "policy": "0x" + "00" * 31 + "07",

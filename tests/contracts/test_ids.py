@@ -51,13 +51,14 @@ FIELDS = {
     "max_attempts": 4,
     "billing": 4,
     "flags": 8,
-    "verifier": 160,
-    "court": 160,
+    "bond_bps": 24,
+    "judge_data": 256,
+    "judge": 160,
     "policy": 256,
     "parents_hash": 256,
 }
 HASHES = ("spec", "parents_hash")
-ADDRESSES = ("submitter", "verifier", "court")
+ADDRESSES = ("submitter", "judge")
 NEEDS_FIELDS = ("runtimes", "tier", "gpu_count", "vram_gib", "cores", "ram_gib", "disk_gib", "zone_mask", "home")
 
 
@@ -74,7 +75,7 @@ def _fields(number: int) -> dict[str, int]:
         fields = {name: (1 << bits) - 1 for name, bits in FIELDS.items()}
     else:
         fields = {name: drawn(name, bits) for name, bits in FIELDS.items()}
-    return {**fields, "billing": fields["billing"] % 3, "flags": fields["flags"] % 8}
+    return {**fields, "billing": fields["billing"] % 3, "flags": fields["flags"] % 16}
 
 
 def _words(f: dict[str, int]) -> list[int]:
@@ -103,6 +104,7 @@ def _words(f: dict[str, int]) -> list[int]:
         + (f["max_attempts"] << 172)
         + (f["billing"] << 176)
         + (f["flags"] << 180)
+        + (f["bond_bps"] << 188)
     )
     return [
         f["submitter"] + (f["salt"] << 160),
@@ -110,8 +112,8 @@ def _words(f: dict[str, int]) -> list[int]:
         needs,
         f["ceiling"] + (f["keeper_fee"] << 80),
         limits,
-        f["verifier"],
-        f["court"],
+        f["judge_data"],
+        f["judge"],
         f["policy"],
         f["parents_hash"],
     ]

@@ -98,6 +98,7 @@ def names(place: Town) -> dict[str, str]:
     network = json.loads((place.home / "networks" / "devnet.json").read_text())
     for name, change in (
         ("other_chain", {"chain_id": 1}),
+        ("other_deployment", {"deployed_chain_id": 1}),
         ("other_code", {"code_hashes": {**network["code_hashes"], "Escrow": "0x" + "00" * 32}}),
         ("other_version", {"protocol_version": 2}),
     ):
@@ -152,7 +153,10 @@ def names(place: Town) -> dict[str, str]:
         "deaf_worker": str(folder / "deaf.toml"),
         "bad_settings": str(folder / "bad.toml"),
         **{name: str(folder / name) for name in ("password", "wrong_password", "open_password", "weak_password")},
-        **{name: str(folder / f"{name}.json") for name in ("other_chain", "other_code", "other_version")},
+        **{
+            name: str(folder / f"{name}.json")
+            for name in ("other_chain", "other_deployment", "other_code", "other_version")
+        },
     }
 
 

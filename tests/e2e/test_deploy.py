@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from importlib.util import find_spec
 from pathlib import Path
 from unittest import mock
@@ -18,7 +19,7 @@ from eth_abi.abi import encode
 from eth_account import Account
 
 from hearth.base import failpoints
-from hearth.base.errors import ChainError, ConfigError, FundsError, UsageError
+from hearth.base.errors import ChainError, ConfigError, FundsError, RefusedError, UsageError
 from hearth.chain.keys import KeyFile, create_key
 from hearth.chain.port import Call
 from hearth.chain.rpc import RpcChain
@@ -34,12 +35,14 @@ from hearth.market.network import Network, load_network
 from hearth.market.profiles import DEVNET, PUBLIC
 from hearth.market.reads import Market
 from hearth.protocol.units import Asset
+from tests.kit import build
 from tests.kit.anvil import bare_chain
 from tests.kit.require import require
 
 pytestmark = pytest.mark.e2e
 
 CHAIN_ID = 4242
+DAY = 86_400
 CONFIG = SenderConfig(MAX_FEE, poll=0.05, timeout=60)
 TREASURY = "0x" + "77" * 20
 WISH = Wish("mine", PUBLIC, Asset("ETH", 18), TREASURY)
@@ -54,6 +57,9 @@ def url() -> Iterator[str]:
         require("anvil", False, error.message)
     with bare_chain("--chain-id", str(CHAIN_ID), "--block-time", "1") as found:
         yield found
+
+
+TOKEN = ("--treasury", TREASURY, "--token", TREASURY, "--decimals", "6", "--yes")
 
 
 def deploy(url: str, folder: Path, index: int, *, wish: Wish = WISH, anew: bool = False) -> Network:
@@ -198,7 +204,8 @@ def test_prepare__decimals_that_are_not_the_tokens__are_refused(url: str, tmp_pa
     with pytest.raises(ConfigError) as caught:
         prepare(wish, chain, deployer, path, CONFIG)
     assert caught.value.code == "BAD_DECIMALS" and "--decimals 6" in caught.value.hint
-    assert prepare(replace(WISH, asset=Asset("SIX", 6, receipt.contract)), chain, deployer, path, CONFIG).gas > 0
+    six = replace(WISH, asset=Asset("SIX", 6, receipt.contract), per_ether=Fraction(2_500))
+    assert prepare(six, chain, deployer, path, CONFIG).gas > 0
 
 
 def test_prepare__short_of_gas__says_how_much_is_needed(url: str, tmp_path: Path) -> None:
@@ -325,7 +332,7 @@ def test_deploy_script__a_wallets_key__plan_question_deployment_and_nothing_twic
     assert paused.exit_code == 0, paused.output
     assert Market(chain, network).policies().paused_until > chain.head().timestamp
     stranger = scripts("pause", "posts", account="TEST::1")
-    assert stranger.exit_code == 5 and "jobs: not the governor" in stranger.output
+    assert stranger.exit_code == 5 and "rules: not the governor" in stranger.output
 
 
 def test_manage_script__each_command__the_market_reads_so(scripts: Scripts) -> None:
@@ -344,12 +351,79 @@ def test_manage_script__each_command__the_market_reads_so(scripts: Scripts) -> N
     refused_change = scripts("set-policy", "fee=1", account=governor)
     assert refused_change.exit_code == 2 and "fee_bps" in refused_change.output
     assert scripts("drop-previous-policy", account=governor).exit_code == 0 and market.policies().until == 0
-    assert scripts("pause", "posts", account=governor).exit_code == 0
-    assert market.policies().paused_until > chain.head().timestamp
+    assert scripts("pause", "registrations", account=governor).exit_code == 0
+    assert market.immutable("NodeRegistry", "paused_until") > chain.head().timestamp
+    assert market.policies().paused_until == 0
     assert scripts("set-minimum-stake", str(2 * 10**18), account=governor).exit_code == 0
     assert market.immutable("NodeRegistry", "minimum_stake") == 2 * 10**18
     too_low = scripts("set-minimum-stake", "7", account=governor)
     assert too_low.exit_code == 5 and "nodes: minimum out of range" in too_low.output
+
+
+def test_manage_script__posts_are_paused__new_jobs_wait_and_the_brake_rests_for_a_month(scripts: Scripts) -> None:
+    governor, submitter = "TEST::4", devnet.account(5).address.lower()
+    with bare_chain("--chain-id", str(CHAIN_ID)) as own:
+        scripts.url = own
+        chain = RpcChain([own], timeout=10)
+        assert scripts("--treasury", TREASURY, "--yes", account=governor).exit_code == 0
+        market = Market(chain, load_network(scripts.home / "networks" / "mine.json"))
+
+        def post() -> None:
+            """Simulate a post under what the client takes for the policy in force."""
+            now, policy = chain.head().timestamp, market.policies().word
+            terms = build.terms(submitter=submitter, policy=policy, deadline=now + DAY, keeper_fee=10**12)
+            chain.call(market.calls.post(terms), sender=submitter)
+
+        def later(seconds: int) -> None:
+            chain.rpc("evm_increaseTime", seconds)
+            chain.rpc("evm_mine")
+
+        post()
+        assert scripts("pause", "posts", account=governor).exit_code == 0
+        assert market.policies().paused_until == chain.head().timestamp + 7 * DAY
+        assert market.policies().word == market.network.policy
+        with pytest.raises(RefusedError, match="jobs: paused"):
+            post()
+        later(7 * DAY)
+        post()
+        early = scripts("pause", "posts", account=governor)
+        assert early.exit_code == 5 and "rules: paused lately" in early.output
+        later(23 * DAY)
+        assert scripts("pause", "posts", account=governor).exit_code == 0
+        with pytest.raises(RefusedError, match="jobs: paused"):
+            post()
+
+        # What is set meanwhile is taken at its end.
+        assert scripts("set-policy", "fee_bps=400", account=governor).exit_code == 0
+        assert market.policy().fee_bps == 400
+        later(7 * DAY)
+        post()
+        assert scripts("set-policy", "fee_bps=300", account=governor).exit_code == 0
+        assert market.policy().fee_bps == 300
+        post()
+
+
+def test_manage_script__rights_are_offered__they_pass_once_accepted_and_for_that_contract_alone(
+    scripts: Scripts,
+) -> None:
+    first, second, address = "TEST::6", "TEST::7", devnet.account(7).address
+    assert scripts("--treasury", TREASURY, "--yes", account=first).exit_code == 0
+    market = Market(RpcChain([scripts.url], timeout=10), load_network(scripts.home / "networks" / "mine.json"))
+    early = scripts("accept-governor", "posts", account=second)
+    assert early.exit_code == 5 and "rules: not offered to you" in early.output
+    mistyped = scripts("offer-governor", "posts", address[:-1], account=first)
+    assert mistyped.exit_code == 2 and "is no address" in mistyped.output
+    offered = scripts("offer-governor", "posts", address, account=first)
+    assert offered.exit_code == 0, offered.output
+    assert market.immutable("Rules", "offered_governor").lower() == address.lower()
+    assert scripts("set-policy", "fee_bps=400", account=first).exit_code == 0
+    assert scripts("accept-governor", "posts", account=second).exit_code == 0
+    assert market.immutable("Rules", "governor").lower() == address.lower()
+    late = scripts("set-policy", "fee_bps=300", account=first)
+    assert late.exit_code == 5 and "rules: not the governor" in late.output
+    assert scripts("set-policy", "fee_bps=300", account=second).exit_code == 0
+    other = scripts("set-minimum-stake", str(2 * 10**18), account=second)
+    assert other.exit_code == 5 and "nodes: not the governor" in other.output
 
 
 def test_deploy_script__a_keystore_of_apes__signs(scripts: Scripts, ape_folder: Path) -> None:
@@ -373,10 +447,13 @@ def test_deploy_script__a_keystore_of_apes__signs(scripts: Scripts, ape_folder: 
         (("--treasury", "0x" + "00" * 20, "--yes"), "TEST::9", 3, "the treasury is the zero address"),
         (("--treasury", TREASURY, "--yes"), "nobody", 3, "next: hearth wallet import nobody FILE"),
         (("--treasury", TREASURY, "--yes"), "./none.json", 3, "none.json cannot be read"),
-        (("--treasury", TREASURY, "--token", TREASURY, "--yes"), "TEST::9", 5, "escrow: no such asset"),
+        ((*TOKEN, "--per-ether", "2500", "--decimals", "18"), "TEST::9", 5, "escrow: no such asset"),
+        (TOKEN, "TEST::9", 2, "next: --per-ether 2500, where 2500 ETH are worth an ether"),
+        ((*TOKEN, "--per-ether", "0"), "TEST::9", 2, "--per-ether '0' is no amount"),
+        ((*TOKEN, "--per-ether", "1"), "TEST::9", 3, "an eighth of min_keeper_fee would be nothing"),
         (("--treasury", TREASURY, "--network", "http://127.0.0.1:1", "--yes"), "TEST::9", 4, "cannot be used"),
     ],
-    ids=["address", "treasury", "account", "file", "token", "network"],
+    ids=["address", "treasury", "account", "file", "token", "worth", "no worth", "small coin", "network"],
 )
 def test_deploy_script__bad_input__is_refused_before_anything_is_sent(
     scripts: Scripts, arguments: tuple[str, ...], account: str, code: int, words: str

@@ -50,8 +50,9 @@ from hearth.protocol.types import (
 from hearth.protocol.words import pack_policy, pack_terms
 from tests.kit import build
 from tests.kit.anvil import bare_chain, need_anvil
-from tests.kit.running import RunningMarket
+from tests.kit.running import RunningMarket, wait
 from tools import schemas
+from worker.build import label_of
 
 pytestmark = pytest.mark.e2e
 
@@ -132,6 +133,10 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     # The node beats every two seconds in life; here it may have lapsed while posting.
     stage.sender(3).send(calls.beat(node), key="beat/2")
     assert market.fit(terms, 0, node, claim=True) is Gate.FITS
+    opened = market.unit(job).unit.started
+    assert market.claimable_from(terms, 0, terms.ceiling // 4) == opened
+    assert market.claimable_from(terms, 0, terms.ceiling) == opened + market.policy().claim_ramp
+    assert market.claimable_from(terms, 0, terms.ceiling + 1) is None
     rate, score, key = market.score(terms, 0, node)
     assert rate == OFFER.ask and 0 < score <= 10**8 and key >> 40 == score // formulas.BUCKET
     stage.sender(3).send(calls.claim(terms, 0, node), key="claim")
@@ -141,7 +146,14 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     assert market.unit_now(terms, 0).unit.node == node
 
     stage.sender(3).send(calls.submit(job, 0, b"\x11" * 32, b"\x22" * 32, Outcome.OK), key="submit")
-    due = market.check_upkeep([Upkeep(UpkeepOp.SETTLE, pack_terms(terms), 0), Upkeep(UpkeepOp.LIVENESS, None, 1, 1)])
+    candidates = [Upkeep(UpkeepOp.SETTLE, pack_terms(terms), 0), Upkeep(UpkeepOp.LIVENESS, None, 1, 1)]
+    # The node is new: its result waits, and it does not beat meanwhile.
+    due_at = formulas.settleable_from(terms, market.policy(), market.unit(job).unit)
+    assert due_at == market.unit(job).unit.mark + market.policy().fresh_delay
+    if chain.head().timestamp < due_at:
+        assert candidates[0] not in market.check_upkeep(candidates)
+    wait(lambda: chain.head().timestamp >= due_at, "the delay is over")
+    due = market.check_upkeep(candidates)
     assert due[0] == Upkeep(UpkeepOp.SETTLE, pack_terms(terms), 0)
     settled = stage.sender(4).send(calls.perform_upkeep(due[:1]), key="upkeep")
     (event,) = [e for e in market.events_in(settled.logs) if isinstance(e, Settled)]
@@ -207,6 +219,7 @@ def test_check__another_market_or_chain__is_refused(stage: RunningMarket) -> Non
         (replace(network, genesis_hash=b"\x01" * 32), "WRONG_CHAIN"),
         (replace(network, contracts={**network.contracts, "Lens": "0x" + "99" * 20}), "WRONG_CONTRACTS"),
         (replace(network, contracts={**network.contracts, "Lens": network.escrow}), "WRONG_CONTRACTS"),
+        (replace(network, contracts={**network.contracts, "Rules": network.lens}, code_hashes={}), "WRONG_CONTRACTS"),
     ]
     for other, code in wrong:
         with pytest.raises(ChainError) as caught:
@@ -262,6 +275,20 @@ def test_up__the_other_asset__is_refused(stage: RunningMarket) -> None:
     assert caught.value.code == "DEVNET_ASSET"
 
 
+def test_up__market_of_an_older_version__is_refused_with_the_way_to_a_new_one(stage: RunningMarket) -> None:
+    path = stage.net.network_file
+    good = path.read_text()
+    older = json.loads(good)
+    del older["contracts"]["Rules"]
+    path.write_text(json.dumps(older))
+    try:
+        with pytest.raises(ConfigError, match="Rules") as caught:
+            devnet.up(stage.home, stage.port, erc20=stage.net.network.asset.address is not None)
+        assert (caught.value.code, caught.value.hint) == ("BAD_NETWORK", "hearth devnet down --wipe")
+    finally:
+        path.write_text(good)
+
+
 def test_up__busy_port__is_refused_with_another_one(stage: RunningMarket, tmp_path: Path) -> None:
     with pytest.raises(ConfigError) as caught:
         devnet.up(tmp_path, stage.port)
@@ -306,6 +333,24 @@ def test_up__again_and_again__is_the_same_chain_with_the_same_market(tmp_path: P
             assert (again.deployed, again.network, again.lost) == (False, first.network, None)
     finally:
         devnet.down(tmp_path)
+
+
+def test_up__two_in_one_second__are_two_chains_whose_workers_name_their_sandboxes_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = tmp_path / "anvil-of-one-second"
+    second.write_text(f'#!/bin/sh\nexec {devnet.find_anvil()} "$@" --timestamp {int(time.time())}\n')
+    second.chmod(0o700)
+    monkeypatch.setenv("HEARTH_ANVIL", str(second))
+    homes = [tmp_path / name for name in ("one", "other")]
+    try:
+        found = [devnet.up(home, free_port()) for home in homes]
+        zeros = [RpcChain([net.url], timeout=10).block(0) for net in found]
+        assert len({zero.timestamp for zero in zeros if zero is not None}) == 1, "they began in one second"
+        assert len({label_of(net.network, build.node(1)) for net in found}) == 2
+    finally:
+        for home in homes:
+            devnet.down(home)
 
 
 def test_up__killed__says_which_blocks_it_lost_and_the_same_key_sends_again(tmp_path: Path) -> None:
@@ -376,6 +421,18 @@ def test_up__anvil_dies_at_start__says_its_last_words(tmp_path: Path, monkeypatc
     with pytest.raises(ChainError) as caught:
         devnet.up(tmp_path / "home", free_port(), timeout=10)
     assert caught.value.code == "DEVNET_START" and "no room left" in caught.value.message
+
+
+def test_up__child_without_its_arguments_yet__is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text(f'#!/bin/sh\nsleep 0.5\nexec {shlex.quote(str(need_anvil()))} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setenv("HEARTH_ANVIL", str(slow))
+    home = tmp_path / "home"
+    try:
+        assert devnet.up(home, free_port()).started
+    finally:
+        devnet.down(home)
 
 
 def test_find_anvil__nowhere__says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

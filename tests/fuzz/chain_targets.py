@@ -95,9 +95,12 @@ _TRANSACTION: Final = {
     "blockNumber": "0x10",
     "blockHash": _HASH,
 }
-_REVERT: Final = "0x08c379a0" + abi.encode(["string"], ["jobs: not open"]).hex()
+_REVERT: Final = "0x08c379a0" + abi.encode(["string"], ["token: paused"]).hex()
+_PANIC: Final = "0x4e487b71" + abi.encode(["uint256"], [0x11]).hex()
+_REFUSED: Final = "0x590a5151" + abi.encode(["uint256"], [1037]).hex()
 _ERRORS: Final = (
-    {"code": 3, "message": "execution reverted: jobs: not open", "data": _REVERT},
+    {"code": 3, "message": "execution reverted", "data": _REFUSED},
+    {"code": 3, "message": "execution reverted: token: paused", "data": _REVERT},
     {"code": -32000, "message": "nonce too low"},
     {"code": -32005, "message": "query returned more than 10000 results"},
     {"code": -32603, "message": "VM Exception: revert", "data": {"data": "Reverted " + _REVERT, "result": _REVERT}},
@@ -264,7 +267,7 @@ def _check_posted(data: bytes, posted: Any) -> None:
 
 def _index(data: bytes) -> Index:
     """Apply many logs to a keeper's index: few jobs and few units, so that they meet."""
-    index, at = Index(NETWORK.chain_id, NETWORK.jobs, _ADDRESS, capacity=4), 0
+    index, at = Index(NETWORK.job_chain_id, NETWORK.jobs, _ADDRESS, capacity=4), 0
     while at < len(data):
         log, at = _log_of(data, at)
         topics = list(log.topics)
@@ -308,6 +311,7 @@ _WORDS: Final = (
     (words.unpack_unit, words.pack_unit),
     (words.unpack_header, words.pack_header),
     (words.unpack_best, words.pack_best),
+    (words.unpack_accused, words.pack_accused),
     (words.unpack_offer, words.pack_offer),
     (words.unpack_node_state, words.pack_node_state),
     (words.unpack_needs, words.pack_needs),
@@ -326,7 +330,7 @@ def _check_word(data: bytes, found: tuple[int, int, Any]) -> None:
     which, word, value = found
     write: Callable[[Any], int] = _WORDS[which][1]
     again = write(value)
-    if which == 6:  # one amount has several codes, of which the shortest is written
+    if write is words.pack_policy:  # one amount has several codes, of which the shortest is written
         same("words", words.unpack_policy(again), value)
     else:
         same("words", again, word)
@@ -503,7 +507,7 @@ TARGETS: Final = (
         "bytes",
         "a revert's return data",
         revert_reason,
-        lambda: [bytes.fromhex(_REVERT[2:]), bytes.fromhex("4e487b71") + bytes(31) + b"\x11"],
+        lambda: [bytes.fromhex(text[2:]) for text in (_REFUSED, _REVERT, _PANIC)],
         (),
         _check_reason,
         bool,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,19 @@ from hypothesis import strategies as st
 
 from bench import plain
 from hearth.protocol import formulas
-from hearth.protocol.types import Best, Gate, Header, Node, NodeFlag, NodeId, State, Unit
+from hearth.protocol.gas import RECLAIM_GAS
+from hearth.protocol.types import (
+    Best,
+    Gate,
+    Header,
+    Node,
+    NodeFlag,
+    NodeId,
+    State,
+    TermsFlag,
+    Unit,
+    UnitFlag,
+)
 from keeper.actions import (
     ALL,
     Action,
@@ -72,9 +85,16 @@ def refusal(action: Action, case: Case, now: int) -> str:
         return "" if 0 < len(set(action.nodes)) == len(action.nodes) <= 128 else "bad batch"
     if isinstance(action, Settle):
         for job_id, index in action.items:
-            unit = _row(rows[job_id], index).unit
-            if unit.state != State.SUBMITTED or now < unit.mark + rows[job_id].terms.challenge_window:
-                return "not submitted, or challengeable"
+            unit, of = _row(rows[job_id], index).unit, rows[job_id]
+            since = unit.mark + of.terms.challenge_window
+            if unit.state == State.DISPUTED:
+                since += 30 * 86_400
+            if of.terms.flags & TermsFlag.PROVEN:
+                since = max(since, of.terms.deadline + of.terms.challenge_window)
+            elif unit.flags & UnitFlag.FRESH:
+                since = max(since, unit.mark + of.policy.fresh_delay)
+            if unit.state not in (State.SUBMITTED, State.DISPUTED) or now < since:
+                return "not submitted, or held"
         return "" if 0 < len(set(action.items)) == len(action.items) <= 64 else "bad batch"
     row = rows[action.job]
     terms, policy = row.terms, row.policy
@@ -433,6 +453,43 @@ def test_decide__70_submitted_units__settle_in_batches_best_paid_first() -> None
     assert [len(one.items) for one in said] == [64, 6]
     assert said[0].items[0] == (rows[69].id, 0)
     assert said[0].reward > said[1].reward
+
+
+@pytest.mark.parametrize(
+    ("changes", "wait", "why"),
+    [
+        ({"challenge_window": 60}, 60, "its judge may dispute it"),
+        ({"challenge_window": 60, "flags": TermsFlag.PROVEN}, 86_400 + 60, "its judge may confirm it"),
+    ],
+)
+def test_decide__judged_result__is_settled_once_its_judge_has_no_time_left(
+    changes: dict[str, Any], wait: int, why: str
+) -> None:
+    row = job(open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW), judge=OTHER, **changes)
+    snapshot = case_of((node(1),), (row,)).snapshot
+    assert reason_for(decide(snapshot, FREE, NOW + wait - 1), NAME).startswith(
+        f"{why}, to be settled from {NOW + wait}"
+    )
+    (said,) = actions_of(decide(snapshot, FREE, NOW + wait))
+    assert isinstance(said, Settle) and said.items == ((row.id, 0),)
+
+
+def test_decide__result_in_dispute__is_settled_a_month_after_its_window() -> None:
+    row = job(open_unit(state=State.DISPUTED, node=NodeId(1), mark=NOW), judge=OTHER, challenge_window=60)
+    snapshot, end = case_of((node(1),), (row,)).snapshot, NOW + 60 + 30 * 86_400
+    assert reason_for(decide(snapshot, FREE, end - 1), NAME).startswith("its judge holds it")
+    assert actions_of(decide(snapshot, FREE, end))
+
+
+def test_decide__unit_that_nobody_has_proven__pays_a_part_of_its_slash() -> None:
+    proven = {"judge": OTHER, "challenge_window": 60, "flags": TermsFlag.PROVEN}
+    row = job(open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW), **proven)
+    config = replace(FREE, max_loss=0, coin_price=1_800_000_000_000_000)
+    slash = formulas.slash_of(row.terms, row.policy)
+    assert slash // 4 < row.terms.keeper_fee // 2, "the slash is what bounds it once the ramp has grown"
+    late = NOW + 86_400 + 60 + 600
+    (said,) = actions_of(decide(case_of((node(1),), (row,)).snapshot, config, late))
+    assert (said.reward, said.gas) == (min(slash // 4, 500), RECLAIM_GAS)
 
 
 def test_decide__settlement_below_its_gas__waits_until_the_ramp_pays() -> None:

@@ -37,6 +37,7 @@ from keeper.fleet import Fleet, encode_node
 TOP = 2**80 - 1
 NOW = 1_000_000
 OPEN = Unit(state=State.OPEN)
+OWNER, OPERATOR, SUBMITTER = ("0x" + digit * 40 for digit in "123")
 EDGES = [0, 1, 2, 10_000, 2**53 - 1, 2**53, 2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, TOP - 1, TOP]
 
 amounts = st.one_of(st.sampled_from(EDGES), st.integers(0, TOP), st.integers(0, 2**40))
@@ -193,6 +194,24 @@ def test_cases__most_fleets__have_several_fitting_nodes() -> None:
 
     look()
     assert sum(several) > len(several) // 4
+
+
+@pytest.mark.parametrize("bond", [1, 2**53 + 1, 2**70 + 1])
+@pytest.mark.parametrize("most", [0, 1, 2**64, 2**71, formulas.MAX_UINT])
+def test_candidates__newcomers__are_those_that_the_gate_lets_in(bond: int, most: int) -> None:
+    """What each has reserved is a unit around its bound; a first lease is bounded by nothing."""
+    edges = {most - bond + shift for shift in (-1, 0, 1)} | {0, 1}
+    held = [reserved for reserved in sorted(edges) if 0 <= reserved < 2**72]
+    nodes = [
+        Node(
+            NodeId(at), "0x" + "11" * 20, "0x" + "22" * 20, TOP, Offer(slots=9, ask=1), NodeState(beat=NOW, bond=amount)
+        )
+        for at, amount in enumerate(held, start=1)
+    ]
+    ask = Ask(Needs(), 1, bond, most)
+    view = build_fleet(nodes).at(NOW, Immutables(900, 0))
+    found = {int(view.ids[row]) for row in match.candidates(view, ask, SUBMITTER)}
+    assert found == {n.id for n in nodes if formulas.node_gate(n, ask, NOW, 900, 0) == Gate.FITS}
 
 
 @given(cases())

@@ -92,6 +92,24 @@ def test_cycle__matched_job__is_proposed_settled_and_paid_for(market: LiveMarket
     assert told["ready"] is True
 
 
+def test_cycle__chain_has_changed_its_id__a_job_of_before_is_proposed_and_settled(market: LiveMarket) -> None:
+    world = market.world
+    world.register()
+    terms = post(market)
+    market.evm.rpc("anvil_setChainId", CHAIN_ID + 1)
+    network = market.network(chain_id=CHAIN_ID + 1, deployed_chain_id=CHAIN_ID)
+    keeper = market.keeper(network=network, port=RpcChain([market.url], chain_id=network.chain_id))
+    keeper.start()
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+    market.warp(13)
+    world.ack(terms)
+    world.submit(terms)
+    assert outcomes(keeper.cycle()) == [("settle", "mined")]
+    assert world.state(terms) == State.SETTLED
+    with pytest.raises(ChainError, match="deployed_chain_id"):
+        market.keeper(dry=True, network=replace(network, deployed_chain_id=None), port=keeper.market.port).start()
+
+
 def test_cycle__array__proposes_one_lease_per_free_slot_in_one_block(market: LiveMarket) -> None:
     world = market.world
     world.register()  # four slots

@@ -18,18 +18,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from eth_abi import decode
 from eth_utils import keccak, to_checksum_address
 
 from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.rpc import RpcChain
 from hearth.local.devnet import HARDFORK, find_anvil, free_port
-from tests.kit.evm import BLOCK_GAS, CHAIN_ID, START, Contract, Evm, Function, Receipt, Reverted, _plain
+from tests.kit.evm import BLOCK_GAS, CHAIN_ID, START, Contract, Evm, Function, Receipt, Reverted, _plain, reason_in
 from tests.kit.require import require
 
 START_SECONDS = 20.0
-
-_ERROR = keccak(b"Error(string)")[:4]
 
 
 def need_anvil() -> Path:
@@ -93,6 +90,8 @@ class RpcError(Exception):
 
 class AnvilEvm(Evm):
     """One anvil process behind the interface of `Evm`; `close` ends it."""
+
+    chain_id = CHAIN_ID
 
     def __init__(self, *, now: int = START) -> None:
         block = ("--chain-id", str(CHAIN_ID), "--gas-limit", str(BLOCK_GAS), "--timestamp", str(now - 1))
@@ -231,5 +230,4 @@ class AnvilEvm(Evm):
 
 def _reverted(error: RpcError) -> Reverted:
     data = bytes.fromhex(str(error.error.get("data") or "0x")[2:])
-    reason = str(decode(["string"], data[4:])[0]) if data[:4] == _ERROR else str(error)
-    return Reverted(reason, data, 0)
+    return Reverted(reason_in(data) or str(error), data, 0)

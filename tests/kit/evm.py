@@ -36,6 +36,8 @@ from vyper.compiler.output import build_abi_output
 from vyper.compiler.phases import CompilerData
 from vyper.compiler.settings import OptimizationLevel, Settings
 
+from hearth.protocol import reasons
+
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACTS = ROOT / "contracts"
 ARTIFACTS = ROOT / "hearth" / "market" / "artifacts"
@@ -55,6 +57,7 @@ NATIVE = "0x" + "00" * 20
 # Zero bytes that revm appends to analysed code.
 _PADDING = 33
 
+_REFUSED = keccak(b"Refused(uint256)")[:4]
 _ERROR = keccak(b"Error(string)")[:4]
 _PANIC = keccak(b"Panic(uint256)")[:4]
 _REVERT = re.compile(r"^Revert \{ gas_used: (\d+), output: 0x([0-9a-f]*) \}$")
@@ -187,8 +190,8 @@ def _compile(name: str, path: Path | None, text: str) -> Artifact:
 class Reverted(Exception):
     """A transaction or a call failed and changed nothing.
 
-    `reason` is the text of `Error(string)`, "" for an empty revert (Vyper's checked arithmetic and clamps),
-    "panic: n", "halt: ..." when the machine itself stopped (out of gas), else the raw bytes in hexadecimal.
+    `reason` is the text of `Refused(uint256)` or `Error(string)`, "" for an empty revert (Vyper's checked arithmetic
+    and clamps), "panic: n", "halt: ..." when the machine itself stopped (out of gas), else the raw bytes in hex.
     `data` holds the raw bytes, `gas_used` the gas, warm as described above.
     """
 
@@ -252,13 +255,18 @@ def _failure(error: RuntimeError) -> Reverted:
     if not revert:
         raise error
     data = bytes.fromhex(revert[2])
+    return Reverted(reason_in(data), data, int(revert[1]))
+
+
+def reason_in(data: bytes) -> str:
+    """Return what a revert's data say, as `Reverted` describes it. Data that are longer than they should be are raw."""
+    if data[:4] == _REFUSED and len(data) == 36:
+        return reasons.text_of(decode(["uint256"], data[4:])[0])
     if data[:4] == _ERROR:
-        reason = str(decode(["string"], data[4:])[0])
-    elif data[:4] == _PANIC:
-        reason = f"panic: {decode(['uint256'], data[4:])[0]}"
-    else:
-        reason = "0x" + data.hex() if data else ""
-    return Reverted(reason, data, int(revert[1]))
+        return str(decode(["string"], data[4:])[0])
+    if data[:4] == _PANIC:
+        return f"panic: {decode(['uint256'], data[4:])[0]}"
+    return "0x" + data.hex() if data else ""
 
 
 # ------------------------------------------------------------------------------------------------ ABI

@@ -14,7 +14,7 @@ from typing import Any
 
 from hearth.protocol import formulas, words
 from hearth.protocol.gpu_tiers import TIERS
-from hearth.protocol.types import RATE_SCALE, SENTINEL, NodeId, Terms, TermsFlag
+from hearth.protocol.types import SENTINEL, NodeId, Terms, TermsFlag, Verdict
 from hearth.protocol.units import Asset
 from hearth.spec import (
     Blob,
@@ -30,26 +30,30 @@ from hearth.spec import (
 )
 from hearth.storage.stores import MemoryStore
 from tests.kit import world as w
+from tests.kit.attesters import Attested
 from tests.kit.evm import ROOT, Receipt
+from tests.kit.vault import share
 
 # The ceilings; docs/GAS.md shows them beside the figures.
 CEILINGS = {
-    "post": 97_000,
+    "post": 102_000,
     "claim": 55_000,
     "submit": 42_000,
-    "settle": 78_000,
-    "life": 260_000,
-    "settle_accused": 90_000,
-    "settle_batch_50": 42_500,
+    "settle": 82_000,
+    "life": 272_000,
+    "settle_accused": 92_000,
+    "settle_batch_50": 44_500,
     "propose": 77_000,
     "improve": 60_000,
     "propose_after_lapse": 59_000,
     "ack": 75_000,
-    "decline": 69_000,
+    "decline": 71_000,
+    "decline_acked": 100_000,
+    "give_up": 80_000,
     "cancel": 47_000,
     "cancel_running": 43_000,
     "close": 79_000,
-    "reclaim": 86_000,
+    "reclaim": 88_400,
     "reclaim_final": 95_000,
     "expire": 53_000,
     "beat": 27_200,
@@ -59,6 +63,15 @@ CEILINGS = {
     "array_claim": 78_000,
     "array_submit": 44_000,
     "array_settle": 91_000,
+    "confirm_2_of_3": 130_000,
+    "submit_store": 65_000,
+    "life_judged": 292_000,
+    "dispute": 36_600,
+    "rule_release": 39_600,
+    "rule_confirm": 86_600,
+    "rule_reject": 105_000,
+    "rule_void": 77_800,
+    "settle_unproven": 96_500,
 }
 POST_10000_EXTRA = 500
 BATCH = 50
@@ -94,16 +107,18 @@ def digits_terms(world: w.World, **overrides: Any) -> Terms:
 
 
 class Bench:
-    """Samples on one world. The node's ask is 1e18 base units an hour, under the ceiling of the digits job."""
+    """Samples on one world. The nodes ask at most a quarter of the digits job's ceiling, so that they claim at once."""
 
     def __init__(self, world: w.World) -> None:
         self.world = world
         self.figures: dict[str, int] = {}
-        ask = 10**18 * RATE_SCALE // 3_600
+        ask = digits_terms(world).ceiling // 4
         self.ask = ask
+        self.attested = Attested(world)
         self.node = world.register(ask=ask)
         self.other_owner = world.evm.account("owner b")
         self.other_operator = world.evm.account("operator b")
+        self.reader = world.evm.deploy("mocks/Receiver")
         self.other = self._register(self.other_owner, self.other_operator, ask - 10**12)
 
     def _register(self, owner: str, operator: str, ask: int) -> NodeId:
@@ -161,6 +176,15 @@ class Bench:
         world.submit(terms, used=4, sender=operator)
         world.accept(terms)
 
+        terms = self.terms(match_window=30)
+        world.post(terms)
+        world.propose(terms, self.node)
+        world.evm.warp(30)
+        self.beat()
+        world.ack(terms)
+        note("decline_acked", "Declined", world.decline(terms))
+        world.cancel(terms)
+
     def _by_key(self, terms: Terms) -> tuple[NodeId, NodeId]:
         packed = words.pack_terms(terms)
         keys = {node: self.world.lens.call.score(packed, 0, node)[2] for node in (self.node, self.other)}
@@ -199,14 +223,38 @@ class Bench:
             world.claim(terms, self.other, sender=self.other_operator)
         world.evm.warp(w.DEAD_AFTER)
         note("reclaim", "Reclaimed", world.reclaim(first))
+        # Only the first reclaim of a silence is a failure.
+        world.nodes.send.beat(self.other, sender=self.other_operator)
+        world.evm.warp(w.DEAD_AFTER)
         note("reclaim_final", "Reclaimed", world.reclaim(last))
         world.cancel(first)
+        # A node of its own: with the failures of the others it would soon be in quarantine.
+        third = self._register(self.other_owner, self.other_operator, self.ask)
+        world.nodes.send.beat(third, sender=self.other_operator)
+        terms = self.terms()
+        world.post(terms)
+        world.claim(terms, third, sender=self.other_operator)
+        note("give_up", "GaveUp", world.give_up(terms, sender=self.other_operator))
+        world.cancel(terms)
         world.evm.warp(2 * w.DAY)
 
         terms = self.terms()
         world.post(terms)
         world.evm.at(formulas.expirable_from(terms, world.policy) + 1)
         note("expire", "Expired", world.expire(terms))
+
+    def confirms(self, record: bool) -> None:
+        """Have two of three attesters confirm a result."""
+        world, attested = self.world, self.attested
+        note: Callable[..., Receipt] = self.sample if record else (lambda key, event, receipt: receipt)
+        terms = self.terms(**attested.named(), deadline=world.evm.now + w.DAY)
+        world.post(terms)
+        world.claim(terms, self.node)
+        world.evm.warp(5)
+        world.submit(terms, used=4)
+        receipt = note("confirm_2_of_3", "Ruled", attested.confirm(terms, attested.signed(terms)))
+        shares = receipt.event("Split")["shares"]
+        assert all(share >> 160 for share in shares), "owner, treasury, settler and submitter are all paid"
 
     def arrays(self, record: bool) -> None:
         """Take the second unit of an array through its life."""
@@ -221,6 +269,49 @@ class Bench:
             world.evm.warp(1)
             keep("array_settle", "Settled", world.settle(terms, at))
         world.cancel(terms, SENTINEL)
+
+    def judged(self, record: bool) -> None:
+        """Take jobs that name a judge through their life, and every verdict, of a judge that does nothing else."""
+        world = self.world
+        note: Callable[..., Receipt] = self.sample if record else (lambda key, event, receipt: receipt)
+        # A judge that reads nothing of its own when it is asked.
+        terms = self.terms(**world.judged(judge=self.reader.address.lower()))
+        parts = [world.post_receipt(terms), world.claim(terms, self.node)]
+        parts.append(note("submit_store", "Submitted", world.submit(terms, used=4)))
+        world.evm.warp(terms.challenge_window)
+        parts.append(world.settle(terms))
+        assert parts[-1].events("Settled")
+        if record:
+            self.figures["life_judged"] = sum(part.gas_used for part in parts)
+
+        terms = self._submitted(self.node)
+        note("dispute", "Disputed", world.dispute(terms))
+        note("rule_release", "Ruled", world.rule(terms, Verdict.RELEASE))
+        note("rule_confirm", "Ruled", world.rule(terms, Verdict.CONFIRM, payee=world.keeper))
+        terms = self._submitted(self.node)
+        note("rule_void", "Ruled", world.rule(terms, Verdict.VOID))
+        # Nodes of their own: what is rejected or not proven sets a node aside.
+        for key in ("rule_reject", "settle_unproven"):
+            node = self._register(self.other_owner, self.other_operator, self.ask)
+            world.nodes.send.beat(node, sender=self.other_operator)
+            terms = self._submitted(node, deadline=world.evm.now + w.DAY)
+            if key == "rule_reject":
+                part = formulas.bond(terms, world.policy) // 10
+                given = [share(who, part) for who in (world.submitter, world.keeper, self.other_owner)]
+                note(key, "Rejected", world.rule(terms, Verdict.REJECT, shares=(given[0], given[1], given[2])))
+            else:
+                world.evm.at(terms.deadline + terms.challenge_window)
+                note(key, "Unproven", world.settle(terms))
+
+    def _submitted(self, node: NodeId, **overrides: Any) -> Terms:
+        """Submit a unit whose judge has to confirm it."""
+        world, operator = self.world, self.world.operator if node == self.node else self.other_operator
+        flags = TermsFlag.NEWCOMERS | TermsFlag.PROVEN
+        terms = self.terms(**world.judged(flags=flags, **overrides))
+        world.post(terms)
+        world.claim(terms, node, sender=operator)
+        world.submit(terms, used=4, sender=operator)
+        return terms
 
     def nodes(self) -> None:
         """Beat, register and withdraw."""
@@ -283,7 +374,9 @@ def measure(world: w.World, *, batch: bool = True) -> dict[str, int]:
         bench.life(record)
         bench.matched(record)
         bench.ends(record)
+        bench.confirms(record)
         bench.arrays(record)
+        bench.judged(record)
     bench.nodes()
     bench.posts()
     if batch:
@@ -323,6 +416,12 @@ def _match_array(bench: Bench, found: dict[str, int]) -> None:
         bench.beat()
         found["ACK"] = world.ack(terms, index, sender=operator).gas_used
         found["SUBMIT"] = world.submit(terms, index, used=4, sender=operator).gas_used
+    judged = bench.terms(units=20, match_window=0, **world.judged())
+    world.post(judged)
+    for index in range(2):
+        bench.beat()
+        world.claim(judged, bench.node, SENTINEL)
+        found["SUBMIT_JUDGED"] = world.submit(judged, index, used=4).gas_used
 
 
 def _settle_accused(bench: Bench, found: dict[str, int]) -> None:

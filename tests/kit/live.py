@@ -32,6 +32,7 @@ class LiveMarket:
     def __init__(self, folder: Path, *, erc20: bool = False) -> None:
         self.evm = AnvilEvm()
         self.world = World(self.evm, erc20=erc20)
+        self.attesters = self.evm.deploy("Attesters", self.world.jobs)
         self.folder = folder
         self.url = self.evm.url
         self.account = Account.from_key(SECRET)
@@ -43,7 +44,7 @@ class LiveMarket:
 
     def network(self, **changes: Any) -> Network:
         world = self.world
-        deployed = (world.escrow, world.nodes, world.jobs, world.lens)
+        deployed = (world.escrow, world.nodes, world.rules, world.jobs, world.lens, self.attesters)
         contracts = {name: one.address.lower() for name, one in zip(CONTRACTS, deployed, strict=True)}
         token = None if world.token is None else world.token.address.lower()
         values: dict[str, Any] = {
@@ -81,12 +82,10 @@ class LiveMarket:
         chain = port or self.port()
         sender = None
         if not dry:
-            journal = TxJournal(
-                settings.home / "tx.db", chain_id=CHAIN_ID, genesis_hash=network.genesis_hash, address=self.address
-            )
-            sender = Sender(
-                chain, self.account, journal, SenderConfig(MAX_FEE, timeout=20.0, poll=0.05), chain_id=CHAIN_ID
-            )
+            facts = {"genesis_hash": network.genesis_hash, "address": self.address}
+            journal = TxJournal(settings.home / "tx.db", chain_id=network.chain_id, **facts)
+            config = SenderConfig(MAX_FEE, timeout=20.0, poll=0.05)
+            sender = Sender(chain, self.account, journal, config, chain_id=network.chain_id)
         return Keeper(settings, network, chain, sender, KeeperHealth(60.0))
 
     def warp(self, seconds: int) -> None:

@@ -16,8 +16,10 @@ from eth_utils import to_checksum_address
 from hearth.market.network import NodeParameters
 from hearth.protocol import formulas, reputation
 from hearth.protocol.types import (
+    BPS,
     SENTINEL,
     ZERO_ADDRESS,
+    Accused,
     Best,
     Billing,
     Gate,
@@ -32,8 +34,10 @@ from hearth.protocol.types import (
     Policy,
     State,
     Terms,
+    TermsFlag,
     Unit,
     UnitFlag,
+    Verdict,
 )
 from tests.kit.world import DEAD
 
@@ -80,7 +84,7 @@ class Job:
     units: dict[int, Unit]
     header: Header | None
     best: dict[int, Best] = field(default_factory=dict)
-    accused: dict[int, NodeId] = field(default_factory=dict)
+    accused: dict[int, Accused] = field(default_factory=dict)
     funded: int = 0
     paid: int = 0
 
@@ -96,6 +100,7 @@ class Model:
         self.treasury = treasury
         self.credits: Counter[str] = Counter()
         self.nodes: dict[NodeId, Node] = {}
+        self.offered_operator: dict[NodeId, str] = {}
         self.exited: set[NodeId] = set()
         self.jobs: dict[JobId, Job] = {}
         self.next_id = 1
@@ -106,6 +111,9 @@ class Model:
         self.jobs_paused_until = 0
         self.nodes_paused_until = 0
         self.visits: Counter[tuple[State, State]] = Counter()
+        # How often each unit came to an end; of each rejected lease its bond, and what of it was given to somebody.
+        self.ends: Counter[tuple[JobId, int]] = Counter()
+        self.verdicts: list[tuple[int, int]] = []
 
     # ---- reading ----
 
@@ -126,7 +134,7 @@ class Model:
             formulas.bond(job.terms, self.policy)
             for job in self.jobs.values()
             for unit in job.units.values()
-            if unit.node == node and unit.state in (State.RUNNING, State.CLOSING, State.SUBMITTED)
+            if unit.node == node and unit.state in (State.RUNNING, State.CLOSING, State.SUBMITTED, State.DISPUTED)
         )
 
     def busy_of(self, node: NodeId) -> int:
@@ -176,8 +184,9 @@ class Model:
 
     def set_operator(self, sender: str, node: NodeId, operator: str) -> None:
         self._owned(sender, node)
-        refuse_if(operator == self.nodes[node].operator, "nodes: same operator")
-        self._node(node, operator=operator)
+        self.offered_operator.pop(node, None)
+        if operator != self.nodes[node].operator:
+            self.offered_operator[node] = operator
 
     def exit_start(self, sender: str, node: NodeId) -> None:
         self._owned(sender, node)
@@ -199,6 +208,7 @@ class Model:
         refuse_if(self.now < old.exit_at, "nodes: still unbonding")
         refuse_if(old.state.bond != 0, "nodes: bond outstanding")
         del self.nodes[node]
+        self.offered_operator.pop(node, None)
         self.exited.add(node)
         self.credits[old.owner] += old.stake
 
@@ -249,7 +259,7 @@ class Model:
             refuse_if(unit.mark != 0 and self.now >= unit.mark, "jobs: window over")
             refuse_if(unit.node == node, "jobs: node excluded")
             refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: no time left")
-            record = self._gated(job, node)
+            record = self._gated(job, node, job.terms.ceiling)
             refuse_if(record.operator.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
             rate = formulas.ask_in_force(record, self.now)
             seed = formulas.seed(job.id, at, unit.attempts)
@@ -276,18 +286,25 @@ class Model:
             refuse_if(unit.mark == 0, "jobs: no proposal")
             refuse_if(self.now < unit.mark, "jobs: window still open")
             best = job.best[at]
-            self._start(sender, job, at, replace(unit, tips=unit.tips + 1), best.node, unit.rate)
+            won = replace(unit, tips=unit.tips + 1)
+            self._start(sender, job, at, won, best.node, unit.rate, job.terms.ceiling)
             self._pay(job, best.payee, formulas.tip(job.terms))
 
     def claim(self, sender: str, job: Job, index: int, node: NodeId) -> None:
         with _Undo(self, job):
             at = self._open(job, index)
-            unit = self._read(job, at)
+            stored, unit = self._stored(job, at), self._read(job, at)
             refuse_if(unit.mark != 0, "jobs: a proposal is live")
-            if job.terms.match_window and unit.lapses < formulas.MAX_LAPSES:
-                refuse_if(self.now < unit.started + self.policy.open_claim_after, "jobs: takes no claims yet")
+            opens = [unit.started]
+            if job.terms.match_window:
+                if unit.lapses < formulas.MAX_LAPSES:
+                    opens.append(unit.started + self.policy.open_claim_after)
+                    refuse_if(self.now < opens[-1], "jobs: takes no claims yet")
+                if stored.mark:
+                    opens.append(stored.mark + self.policy.ack_time)
             refuse_if(unit.lapses == 0 and unit.node == node, "jobs: node excluded")
-            self._start(sender, job, at, unit, node, 0)
+            ceiling = formulas.claim_ceiling(job.terms, self.policy, self.now - max(opens))
+            self._start(sender, job, at, unit, node, 0, ceiling)
 
     def submit(self, sender: str, job: Job, index: int, outcome: Outcome, used: int) -> None:
         at = self._at(job, index)
@@ -297,33 +314,54 @@ class Model:
         refuse_if((used == 0) if fuel else (used != 0), "jobs: used out of range")
         hot = self._operated(sender, unit.node).state
         self._write(job, at, replace(unit, state=State.SUBMITTED, outcome=outcome, mark=self.now, seconds=used))
-        self._hot(unit.node, replace(hot, busy=hot.busy - 1, beat=self.now, status=hot.status & ~NodeFlag.LAPSED))
+        self._hot(
+            unit.node,
+            replace(hot, busy=hot.busy - 1, beat=self.now, status=hot.status & ~NodeFlag.LAPSED, silent=False),
+        )
 
     def decline(self, sender: str, job: Job, index: int, outcome: Outcome) -> None:
         at = self._at(job, index)
         unit = self._leased(job, at)
         refuse_if(outcome < Outcome.BAD_INPUT, "jobs: outcome out of range")
+        if unit.state == State.RUNNING:
+            late = self.now >= formulas.declinable_until(job.terms, self.policy, unit)
+            refuse_if(late, "jobs: too late to decline")
+            refuse_if(self.now >= self._due(unit), "jobs: reclaimable")
         hot = self._operated(sender, unit.node).state
         self._hot(unit.node, replace(hot, busy=hot.busy - 1, bond=hot.bond - self._bond(job)))
+        self._burn(unit.node, formulas.tip_to_burn(job.terms, unit))
         unit = replace(unit, outcome=outcome)
         if unit.state == State.CLOSING:
             self._refund(job, at, unit, State.CANCELLED)
         elif self._may_reopen(job, unit):
-            job.accused[at] = unit.node
+            job.accused[at] = Accused(unit.node, self.now)
             self._reopen(job, at, replace(unit, flags=unit.flags | UnitFlag.ACCUSED))
         else:
             self._refund(job, at, unit, State.REFUNDED)
 
+    def give_up(self, sender: str, job: Job, index: int) -> None:
+        at = self._at(job, index)
+        unit = self._stored(job, at)
+        refuse_if(unit.state != State.RUNNING, "jobs: not running")
+        refuse_if(self.now >= self._due(unit), "jobs: reclaimable")
+        hot = self._operated(sender, unit.node).state
+        self._hot(unit.node, replace(hot, busy=hot.busy - 1, bond=hot.bond - self._bond(job)))
+        fee = formulas.whole_fee(job.terms, self.policy, unit)
+        self._fail(unit.node, reputation.fee_weight(fee, self.parameters.fee_reference))
+        self._burn(unit.node, formulas.give_up_burn(job.terms, self.policy))
+        self._lose(job, at, unit)
+
     def accept(self, sender: str, job: Job, index: int) -> None:
         refuse_if(sender.lower() != job.terms.submitter.lower(), "jobs: not the submitter")
-        refuse_if(not self._settle(None, job, index), "jobs: not submitted")
+        refuse_if(bool(self._settle(None, job, index)), "jobs: not submitted")
 
     def settle(self, sender: str, job: Job, index: int) -> None:
-        refuse_if(not self._settle(sender, job, index), "jobs: not submitted")
+        refusal = self._settle(sender, job, index)
+        refuse_if(bool(refusal), refusal)
 
     def settle_batch(self, sender: str, items: list[tuple[Job, int]]) -> None:
         done = [self._settle(sender, job, index) for job, index in items]
-        refuse_if(not any(done), "jobs: nothing to do")
+        refuse_if(all(done), "jobs: nothing to do")
 
     def cancel(self, sender: str, job: Job, index: int) -> None:
         refuse_if(sender.lower() != job.terms.submitter.lower(), "jobs: not the submitter")
@@ -359,13 +397,11 @@ class Model:
         refuse_if(unit.state != State.RUNNING, "jobs: not running")
         due = self._due(unit)
         refuse_if(self.now < due, "jobs: not reclaimable yet")
-        slash = formulas.slash_of(self._bond(job))
+        slash = formulas.slash_of(job.terms, self.policy)
         reward = formulas.reclaim_reward(job.terms, slash, self.now - due)
-        if self._may_reopen(job, unit):
-            self._reopen(job, at, unit)
-        else:
-            self._refund(job, at, unit, State.REFUNDED)
-        self._slash(unit.node, self._bond(job), slash, reward, sender)
+        fee = formulas.whole_fee(job.terms, self.policy, unit)
+        self._lose(job, at, unit)
+        self._slash(unit.node, self._bond(job), slash, reward, formulas.tip_to_burn(job.terms, unit), fee, sender)
 
     def expire(self, sender: str, job: Job, index: int) -> None:
         due = formulas.expirable_from(job.terms, self.policy)
@@ -382,6 +418,63 @@ class Model:
             self._pay(job, job.terms.submitter, formulas.unit_holds(job.terms, unit) - reward)
             self._end(job, at, unit, State.EXPIRED)
         self._pay(job, sender, reward)
+
+    # ---- judges ----
+
+    def dispute(self, sender: str, job: Job, index: int) -> None:
+        at, unit = self._judged(sender, job, index)
+        refuse_if(unit.state != State.SUBMITTED, "jobs: not submitted")
+        refuse_if(self.now >= formulas.challenge_end(job.terms, unit), "jobs: too late to dispute")
+        self._write(job, at, replace(unit, state=State.DISPUTED))
+
+    def rule(
+        self,
+        sender: str,
+        job: Job,
+        index: int,
+        verdict: int,
+        fields: tuple[int, int],
+        shares: list[tuple[str, int]],
+        payee: str,
+    ) -> None:
+        """Let a judge rule; `fields` are an outcome and fuel seconds, both 0 to leave them, `shares` of the bond."""
+        at, unit = self._judged(sender, job, index)
+        refuse_if(verdict > Verdict.VOID, "jobs: verdict out of range")
+        if unit.state != State.DISPUTED:
+            refuse_if(unit.state != State.SUBMITTED, "jobs: not submitted")
+            taken = verdict in (Verdict.REJECT, Verdict.VOID) and job.terms.flags & TermsFlag.PROVEN
+            refuse_if(verdict != Verdict.CONFIRM and not taken, "jobs: not disputed")
+        refuse_if(verdict != Verdict.CONFIRM and fields != (0, 0), "jobs: outcome out of range")
+        if verdict == Verdict.RELEASE:
+            self._write(job, at, replace(unit, state=State.SUBMITTED))
+        elif verdict == Verdict.CONFIRM:
+            if fields != (0, 0):
+                unit = self._found(unit, *fields)
+            counts = not unit.flags & UnitFlag.FRESH or self.now >= formulas.fresh_until(self.policy, unit)
+            self._pay_for(job, at, unit, payee, formulas.settle_reward(job.terms, 0), counts)
+        elif verdict == Verdict.REJECT:
+            bond, given = self._bond(job), sum(amount for _, amount in shares)
+            refuse_if(given > bond * formulas.MOST_SHARED // BPS, "nodes: shares too large")
+            refuse_if(any(amount and who == ZERO_ADDRESS for who, amount in shares), "escrow: share for nobody")
+            record = self.nodes[unit.node]
+            hot = replace(record.state, bond=record.state.bond - bond)
+            self._node(unit.node, stake=record.stake - bond, state=reputation.reject(hot, self.now))
+            for who, amount in shares:
+                self.credits[who] += amount
+            self.credits[DEAD] += bond - given
+            self.verdicts.append((bond, given))
+            self._refund(job, at, unit, State.REFUNDED)
+        else:
+            self._free(job, unit)
+            self._pay_out(job, at, unit, State.REFUNDED, formulas.pay_at_void(job.terms, self.policy, unit), None, 0)
+
+    # ---- governance ----
+
+    def pause_jobs(self) -> None:
+        self.jobs_paused_until = self._pause(self.jobs_paused_until, "rules: paused lately")
+
+    def pause_nodes(self) -> None:
+        self.nodes_paused_until = self._pause(self.nodes_paused_until, "nodes: paused lately")
 
     # ---- escrow ----
 
@@ -409,17 +502,40 @@ class Model:
 
     def _beat(self, sender: str, node: NodeId) -> bool:
         record = self.nodes.get(node)
-        if record is None or record.operator != sender:
+        if record is None or sender not in (record.operator, self.offered_operator.get(node)):
             return False
+        if record.operator != sender:
+            self._node(node, operator=self.offered_operator.pop(node))
         hot = record.state
         if not hot.beat:
             exiting = NodeFlag.EXITING if record.exit_at else NodeFlag(0)
             hot = replace(hot, rep_time=self.now, status=exiting)
-        self._hot(node, replace(hot, beat=self.now, status=hot.status & ~NodeFlag.LAPSED))
+        self._hot(node, replace(hot, beat=self.now, status=hot.status & ~NodeFlag.LAPSED, silent=False))
         return True
 
     def _bond(self, job: Job) -> int:
         return formulas.bond(job.terms, self.policy)
+
+    def _pause(self, last: int, reason: str) -> int:
+        refuse_if(last != 0 and self.now < last + 23 * 86_400, reason)
+        return self.now + 7 * 86_400
+
+    def _judged(self, sender: str, job: Job, index: int) -> tuple[int, Unit]:
+        refuse_if(sender.lower() != job.terms.judge.lower(), "jobs: not the judge")
+        at = self._at(job, index)
+        return at, self._stored(job, at)
+
+    def _found(self, unit: Unit, outcome: int, used: int) -> Unit:
+        """Return a unit with the outcome and the fuel seconds that its judge found."""
+        refuse_if(not 1 <= outcome <= Outcome.TIMEOUT, "jobs: outcome out of range")
+        fuel = bool(unit.flags & UnitFlag.FUEL)
+        refuse_if(used >= 1 << 24 or (used == 0) == fuel, "jobs: used out of range")
+        return replace(unit, outcome=Outcome(outcome), seconds=used if fuel else unit.seconds)
+
+    def _free(self, job: Job, unit: Unit) -> None:
+        """Let go of the bond of a submitted lease."""
+        hot = self.nodes[unit.node].state
+        self._hot(unit.node, replace(hot, bond=hot.bond - self._bond(job)))
 
     def _at(self, job: Job, index: int) -> int:
         if job.header is not None:
@@ -449,18 +565,17 @@ class Model:
         refuse_if(self._stored(job, at).state != State.OPEN, "jobs: not open")
         return at
 
-    def _gated(self, job: Job, node: NodeId) -> Node:
+    def _gated(self, job: Job, node: NodeId, ceiling: int) -> Node:
         record = self.nodes.get(node)
         refuse_if(record is None, "nodes: not live")
         assert record is not None
         market = self.parameters
-        gate = formulas.node_gate(
-            record, formulas.ask_of(job.terms, self.policy), self.now, market.dead_after, market.minimum_stake
-        )
+        ask = formulas.ask_of(job.terms, self.policy)._replace(ceiling=ceiling)
+        gate = formulas.node_gate(record, ask, self.now, market.dead_after, market.minimum_stake)
         refuse_if(gate != Gate.FITS, GATE_REASONS.get(gate, ""))
         return record
 
-    def _start(self, sender: str, job: Job, at: int, unit: Unit, node: NodeId, rate: int) -> None:
+    def _start(self, sender: str, job: Job, at: int, unit: Unit, node: NodeId, rate: int, ceiling: int) -> None:
         terms = job.terms
         refuse_if(sender.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
         refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: no time left")
@@ -469,11 +584,11 @@ class Model:
             record = self.nodes[node]
             self.nodes[node] = replace(record, offer=replace(record.offer, ask=rate, pending=False))
             try:
-                self._gated(job, node)
+                self._gated(job, node, ceiling)
             finally:
                 self.nodes[node] = record
         else:
-            record = self._gated(job, node)
+            record = self._gated(job, node, ceiling)
         hot = record.state
         self._hot(
             node,
@@ -481,12 +596,18 @@ class Model:
                 hot,
                 beat=self.now,
                 status=hot.status & ~NodeFlag.LAPSED,
+                silent=False,
                 busy=hot.busy + 1,
                 bond=hot.bond + self._bond(job),
             ),
         )
         lease_end = self.now + formulas.lease_seconds(terms) + formulas.grace(terms, self.policy)
         fuel = UnitFlag.FUEL if terms.billing == Billing.FUEL else UnitFlag(0)
+        marks = UnitFlag.ACKED if rate else UnitFlag(0)
+        if not hot.seasoned:
+            marks |= UnitFlag.FRESH
+        if terms.judge != ZERO_ADDRESS:
+            marks |= UnitFlag.STORE
         started = Unit(
             state=State.RUNNING,
             node=node,
@@ -495,7 +616,7 @@ class Model:
             mark=lease_end,
             attempts=unit.attempts + 1,
             tips=unit.tips,
-            flags=(unit.flags & (UnitFlag.ACCUSED | UnitFlag.ARRAY)) | fuel,
+            flags=(unit.flags & (UnitFlag.ACCUSED | UnitFlag.ARRAY)) | fuel | marks,
         )
         self._write(job, at, started)
 
@@ -524,6 +645,12 @@ class Model:
         )
         self._write(job, at, opened)
 
+    def _lose(self, job: Job, at: int, unit: Unit) -> None:
+        if self._may_reopen(job, unit):
+            self._reopen(job, at, unit)
+        else:
+            self._refund(job, at, unit, State.REFUNDED)
+
     def _close_array(self, job: Job) -> int:
         assert job.header is not None
         refuse_if(job.header.closed, "jobs: closed")
@@ -532,39 +659,65 @@ class Model:
         job.header = replace(job.header, closed=True)
         return untouched * formulas.lease_budget(job.terms)
 
-    def _settle(self, settler: str | None, job: Job, index: int) -> bool:
+    def _settle(self, settler: str | None, job: Job, index: int) -> str:
+        """Return why a unit cannot be settled, "" once it is."""
         at = self._at(job, index)
         unit = self._stored(job, at)
-        if unit.state != State.SUBMITTED:
-            return False
+        held = unit.state == State.DISPUTED and settler is not None
+        if unit.state != State.SUBMITTED and not held:
+            return "jobs: not submitted"
+        if settler is None:
+            self._pay_for(job, at, unit, None, 0, not unit.flags & UnitFlag.FRESH)
+            return ""
+        since = formulas.settleable_from(job.terms, self.policy, unit)
+        if self.now < since:
+            return "jobs: too early to settle"
+        if job.terms.flags & TermsFlag.PROVEN:
+            slash = formulas.slash_of(job.terms, self.policy)
+            reward = formulas.reclaim_reward(job.terms, slash, self.now - since)
+            fee = formulas.whole_fee(job.terms, self.policy, unit)
+            self._refund(job, at, unit, State.REFUNDED)
+            self._slash(unit.node, self._bond(job), slash, reward, 0, fee, settler, busy=0)
+        else:
+            self._pay_for(job, at, unit, settler, formulas.settle_reward(job.terms, self.now - since), True)
+        return ""
+
+    def _pay_for(self, job: Job, at: int, unit: Unit, settler: str | None, reward: int, counts: bool) -> None:
+        """End a submitted unit with its pay; `counts` says whether a success is one for the node's record."""
+        self._free(job, unit)
         pay = formulas.pay_at_settle(job.terms, unit)
-        reward = formulas.settle_reward(job.terms, self.now - unit.mark) if settler else 0
-        hot = self.nodes[unit.node].state
-        hot = replace(hot, bond=hot.bond - self._bond(job))
-        if unit.outcome == Outcome.OK:
-            fee = formulas.fee_of(pay, self.policy)
-            hot = reputation.observe(hot, True, reputation.success_weight(fee, self.parameters.fee_reference), self.now)
-        self._hot(unit.node, hot)
-        if unit.outcome == Outcome.OK and unit.flags & UnitFlag.ACCUSED and job.accused[at] != unit.node:
-            self._fail(job.accused[at], reputation.ONE)
+        if counts and unit.outcome == Outcome.OK:
+            weight = reputation.fee_weight(formulas.fee_of(pay, self.policy), self.parameters.fee_reference)
+            self._hot(unit.node, reputation.observe(self.nodes[unit.node].state, True, weight, self.now))
+            self._fail(reputation.accused_at_settle(job.accused.get(at, Accused()), unit), weight)
         self._pay_out(job, at, unit, State.SETTLED, pay, settler, reward)
-        return True
 
     def _fail(self, node: NodeId, weight: int) -> None:
-        if node in self.nodes:
+        if node in self.nodes and weight:
             self._hot(node, reputation.observe(self.nodes[node].state, False, weight, self.now))
 
-    def _slash(self, node: NodeId, bond: int, slash: int, reward: int, payee: str) -> None:
+    def _burn(self, node: NodeId, amount: int) -> None:
+        self._node(node, stake=self.nodes[node].stake - amount)
+        self.credits[DEAD] += amount
+
+    def _slash(
+        self, node: NodeId, bond: int, slash: int, reward: int, least: int, fee: int, payee: str, *, busy: int = 1
+    ) -> None:
         hour = self.now // 3600
         burnt = self.burnt if hour == self.hour else 0
         ration = max(self.stake_total * self.parameters.ration_bps // 10_000, 3 * self.parameters.minimum_stake)
         rationed = burnt >= ration
-        burn = 0 if rationed else slash - reward
+        burn = least if rationed else slash - reward
         self.hour, self.burnt = hour, burnt + burn
         record = self.nodes[node]
-        hot = replace(record.state, busy=record.state.busy - 1, bond=record.state.bond - bond)
-        self._node(node, stake=record.stake - reward - burn, state=hot)
-        self._fail(node, reputation.negligence_weight(rationed))
+        # What was submitted was not lost by silence.
+        dead = bool(busy) and self.now >= record.state.beat + self.parameters.dead_after
+        weight = reputation.reclaim_weight(
+            record.state, fee, self.parameters.fee_reference, dead=dead, rationed=rationed
+        )
+        hot = replace(record.state, busy=record.state.busy - busy, bond=record.state.bond - bond)
+        self._node(node, stake=record.stake - reward - burn, state=replace(hot, silent=hot.silent or dead))
+        self._fail(node, weight)
         self.credits[payee] += reward
         self.credits[DEAD] += burn
 
@@ -586,6 +739,7 @@ class Model:
         self._end(job, at, unit, state)
 
     def _end(self, job: Job, at: int, unit: Unit, state: State) -> None:
+        self.ends[job.id, at] += 1
         self._write(job, at, replace(unit, state=state))
         if job.header is not None:
             if state == State.SETTLED and unit.outcome == Outcome.OK:

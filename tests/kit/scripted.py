@@ -10,12 +10,31 @@ from eth_abi.abi import encode
 from hearth.chain.port import Block, Call
 from hearth.market.abi import codec
 from hearth.market.events import JobPosted, topic_of
+from hearth.market.network import Network
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.types import JobId, Terms
 from hearth.protocol.units import Asset
 from tests.kit import build
 from tests.kit.fake_chain import Event, FakeChain
+
+
+def answer_job_ids(chain: FakeChain, registry: str, chain_id: int) -> None:
+    """Let `job_id_of` of a scripted JobRegistry answer as one that was deployed under a chain id."""
+
+    def job_id_of(call: Call, block: Block) -> bytes:
+        told = codec("JobRegistry").decode_input(call.data)
+        assert told is not None
+        return formulas.job_id_of_words(chain_id, registry, told[1]["terms"])
+
+    chain.on_call(registry, codec("JobRegistry").selector("job_id_of"), job_id_of)
+
+
+def answer_checks(chain: FakeChain, network: Network, chain_id: int) -> None:
+    """Let a scripted JobRegistry answer all that `Market.check` asks, as one that was deployed under a chain id."""
+    answer_job_ids(chain, network.jobs, chain_id)
+    rules = encode(["address"], [network.rules])
+    chain.on_call(network.jobs, codec("JobRegistry").selector("RULES"), lambda call, block: rules)
 
 
 class ScriptedMarket:

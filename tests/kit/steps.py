@@ -8,16 +8,17 @@ from typing import Any
 
 from hearth.market.network import NodeParameters
 from hearth.protocol import words
-from hearth.protocol.types import Needs, NodeId, NodeState, Terms, UnitFlag
+from hearth.protocol.formulas import MAX_UINT
+from hearth.protocol.types import Needs, NodeId, NodeState, Terms, TermsFlag, UnitFlag
 from tests.kit.evm import Contract, Receipt
-from tests.kit.world import DEAD, NEEDS, ZOO, World
+from tests.kit.world import DEAD, FEE_REFERENCE, NEEDS, ZOO, World
 
 # Traits of contracts/mocks/ZooToken.vy.
 LIE = 4
-# Of a job with World's defaults on a node with OFFER: a price of 1e20 x 1000 s, a rate of 5e19, fee 500 bps.
+# Of a job with World's defaults on a node with OFFER: a price of 1e20 x 1000 s, a rate of 25e18, fee 500 bps.
 PRICE = 10**17
-PAY = 5 * 10**16
-FEE = 25 * 10**14
+PAY = 25 * 10**15
+FEE = 125 * 10**13
 KEEPER_FEE = 10**14
 BUDGET = PRICE + 3 * KEEPER_FEE
 BOND = 5 * 10**16
@@ -25,6 +26,11 @@ SLASH = 5 * 10**15
 SETTLE_PAY = 125 * 10**11  # keeper_fee // 8
 TIP = 5 * 10**13
 LEASE = 1_300  # max_seconds and the grace floor
+# Of a judged one: the policy's shortest window, and what a voided unit pays for 60 s.
+WINDOW = 7_200
+STALE = 30 * 86_400
+VOID_PAY = 15 * 10**14
+VOID_FEE = 75 * 10**12
 
 
 def around(world: World, second: int) -> Iterator[int]:
@@ -61,7 +67,7 @@ def node_state(world: World, node: NodeId) -> NodeState:
 
 
 def ask(
-    *, needs: Needs = NEEDS, ceiling: int = 100 * 10**18, bond: int = BOND, probation: int = 0
+    *, needs: Needs = NEEDS, ceiling: int = 100 * 10**18, bond: int = BOND, probation: int = MAX_UINT
 ) -> tuple[int, int, int, int]:
     """Return what a job asks of a node, as NodeRegistry takes it."""
     return words.pack_needs(needs), ceiling, bond, probation
@@ -91,6 +97,14 @@ def running(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
     return terms, node
 
 
+def won(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
+    """Register a node, post a job, propose the node, and let the window end."""
+    node, terms = world.register(), world.post(**{"match_window": 30, **overrides})
+    world.propose(terms, node)
+    world.evm.warp(terms.match_window)
+    return terms, node
+
+
 def submitted(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
     """Register a node, post a job, claim it, and submit after 100 s."""
     terms, node = running(world, **overrides)
@@ -99,9 +113,26 @@ def submitted(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
     return terms, node
 
 
+def judged(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
+    """Submit a result of a job that names the market's judge."""
+    return submitted(world, **world.judged(**overrides))
+
+
+def proven(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
+    """Submit a result that its judge has to confirm."""
+    return judged(world, **{"flags": TermsFlag.NEWCOMERS | TermsFlag.PROVEN, **overrides})
+
+
+def disputed(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
+    """Submit a result that its judge holds at once."""
+    terms, node = judged(world, **overrides)
+    world.dispute(terms)
+    return terms, node
+
+
 def awkward(world: World) -> tuple[Contract, Contract, Contract]:
     """Deploy a market of an awkward token in `world`'s chain: (token, NodeRegistry, JobRegistry)."""
-    parameters = NodeParameters(900, 600, 86_400, 1, 1, 0, 0)
+    parameters = NodeParameters(900, 600, 86_400, 1, FEE_REFERENCE, 0, 0)
     made = World(world.evm, erc20=True, token=ZOO, policy=world.policy, parameters=parameters)
     assert made.token is not None
     return made.token, made.nodes, made.jobs

@@ -29,6 +29,7 @@ from hearth.protocol.types import (
     Runtime,
     State,
     Terms,
+    TermsFlag,
     Unit,
 )
 from tests.kit.evm import CHAIN_ID, NATIVE, Contract, Evm, Receipt
@@ -40,7 +41,8 @@ ETHER = 10**18
 DAY = 86_400
 
 # The public profile, as the deploy script sets it.
-POLICY = PUBLIC.policy
+POLICY = replace(PUBLIC.policy, fresh_delay=0)
+"""The public policy, but that results of nodes on probation, as all are at first, are settled at once."""
 NODES = PUBLIC.node_parameters
 # What an ERC-20 market pays in: the mock to deploy and its arguments. ZooToken has a switch for each awkward trait.
 PLAIN = ("mocks/MockToken", "Test token", "TEST", 18)
@@ -64,7 +66,7 @@ OFFER = Offer(
     disk_gib=500,
     zone=3,
     slots=4,
-    ask=50 * 10**18,
+    ask=25 * 10**18,
 )
 NEEDS = Needs(runtimes=Runtime.WASM, cores=4, ram_gib=8, disk_gib=10)
 RESULT = bytes.fromhex("11" * 32)
@@ -101,10 +103,13 @@ class World:
         self.stranger = evm.account("stranger")
         self.token: Contract | None = evm.deploy(*token) if erc20 else None
         self.escrow = evm.deploy("Escrow", self.token or NATIVE)
-        self.nodes = self.deploy_nodes(evm.create_address(self.deployer, 1), parameters)
-        self.jobs = evm.deploy("JobRegistry", self.escrow, self.nodes, self.treasury, words.pack_policy(policy))
+        self.nodes = self.deploy_nodes(evm.create_address(self.deployer, 2), parameters)
+        self.rules = evm.deploy("Rules", self.nodes, words.pack_policy(policy))
+        self.jobs = evm.deploy("JobRegistry", self.escrow, self.nodes, self.rules, self.treasury)
         assert self.nodes.call.JOBS() == self.jobs.address
         self.lens = evm.deploy("Lens", self.jobs, self.nodes)
+        # Rules as anyone tells it.
+        self.judge = evm.deploy("mocks/MockJudge", self.jobs)
         self._salt = 0
 
     def deploy_nodes(self, jobs: str, parameters: NodeParameters = NODES) -> Contract:
@@ -172,7 +177,7 @@ class World:
     # jobs
 
     def terms(self, **overrides: Any) -> Terms:
-        """Build the terms of a one-unit job that OFFER fits, open to claims; every call has another salt."""
+        """Build the terms of a one-unit job that OFFER fits, open to claims and newcomers; each has another salt."""
         self._salt += 1
         base: dict[str, Any] = dict(
             submitter=self.submitter.lower(),
@@ -185,8 +190,14 @@ class World:
             keeper_fee=10**14,
             policy=words.pack_policy(self.policy),
             max_attempts=3,
+            flags=TermsFlag.NEWCOMERS,
         )
         return Terms(**{**base, **overrides})
+
+    def judged(self, **overrides: Any) -> dict[str, Any]:
+        """Return the fields of terms that name the market's judge; `overrides` are fields too."""
+        window = self.policy.min_challenge_window
+        return {"judge": self.judge.address.lower(), "challenge_window": window, **overrides}
 
     def id_of(self, terms: Terms) -> JobId:
         """Return a job's id."""
@@ -252,6 +263,24 @@ class World:
         """Accept a result, as the submitter."""
         return self.jobs.send.accept(words.pack_terms(terms), index, sender=sender or self.submitter)
 
+    def dispute(self, terms: Terms, index: int = 0) -> Receipt:
+        """Let the judge hold a unit."""
+        return self.judge.send.dispute(words.pack_terms(terms), index, sender=self.stranger)
+
+    def rule(
+        self,
+        terms: Terms,
+        verdict: int,
+        index: int = 0,
+        *,
+        fields: int = 0,
+        shares: tuple[int, int, int] = (0, 0, 0),
+        payee: str = ZERO,
+    ) -> Receipt:
+        """Let the judge say what becomes of a unit; `shares` are words as Escrow takes them."""
+        packed = words.pack_terms(terms)
+        return self.judge.send.rule(packed, index, verdict, fields, list(shares), payee, sender=self.stranger)
+
     def cancel(self, terms: Terms, index: int = 0, *, sender: str | None = None) -> Receipt:
         """Cancel a unit (or ALL), as the submitter."""
         return self.jobs.send.cancel(words.pack_terms(terms), index, sender=sender or self.submitter)
@@ -259,6 +288,10 @@ class World:
     def decline(self, terms: Terms, index: int = 0, *, outcome: int = 6, sender: str | None = None) -> Receipt:
         """Decline a lease, as the operator."""
         return self.jobs.send.decline(words.pack_terms(terms), index, outcome, REPORT, sender=sender or self.operator)
+
+    def give_up(self, terms: Terms, index: int = 0, *, sender: str | None = None) -> Receipt:
+        """Give a lease up, as the operator."""
+        return self.jobs.send.give_up(words.pack_terms(terms), index, REPORT, sender=sender or self.operator)
 
     def load(self, terms: Terms, index: int = 0) -> tuple[int, int, int, int]:
         """Return (job word, unit word, auxiliary slot, accused) as stored."""

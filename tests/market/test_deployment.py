@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from eth_abi.abi import encode
 from eth_account import Account
 from eth_utils.crypto import keccak
 
-from hearth.base.errors import ChainError, ConfigError
+from hearth.base.errors import ChainError, ConfigError, UsageError
 from hearth.chain.port import Call
 from hearth.chain.tx import Sender, SenderConfig
 from hearth.chain.tx_journal import TxJournal, TxState
@@ -20,7 +21,7 @@ from hearth.client.session import MAX_FEE
 from hearth.market import deploying, deployment
 from hearth.market.abi import artifact, codec
 from hearth.market.contracts import CONTRACTS
-from hearth.market.deploying import KEYS, SCHEMA, Wish, prepare, record_path
+from hearth.market.deploying import KEYS, SCHEMA, Wish, prepare, record_path, worth_of
 from hearth.market.deployment import (
     DeploymentPlan,
     Step,
@@ -33,9 +34,11 @@ from hearth.market.deployment import (
 )
 from hearth.market.network import load_network, network_of, save_network
 from hearth.market.profiles import DEVNET, PROFILES, PUBLIC
-from hearth.protocol import words
+from hearth.protocol import formulas, words
 from hearth.protocol.units import Asset
 from tests.kit.fake_chain import FakeChain
+from tests.kit.scripted import answer_job_ids
+from tests.kit.world import World
 
 DEPLOYER = "0x" + "de" * 20
 TREASURY = "0x" + "77" * 20
@@ -44,7 +47,8 @@ TOKEN = Asset("USDX", 6, "0x" + "70" * 20)
 
 
 def plan_of(asset: Asset = ETH, nonce: int = 5) -> DeploymentPlan:
-    return make_plan(DEVNET, asset, deployer=DEPLOYER, nonce=nonce, treasury=TREASURY)
+    worth = Fraction(2_500 if asset.address else 1)
+    return make_plan(DEVNET, asset, deployer=DEPLOYER, nonce=nonce, treasury=TREASURY, per_ether=worth)
 
 
 def runtime(name: str) -> bytes:
@@ -68,6 +72,8 @@ class FakeDeployer:
         self.chain.set_code(step.address, runtime(step.name) + b"immutables of " + step.name.encode())
         for getter, value in self.values[step.name].items():
             self.chain.on_call(step.address, codec(step.name).selector(getter), self.answer(step.name, getter, value))
+        if step.name == "JobRegistry":
+            answer_job_ids(self.chain, step.address, self.chain.chain_id())
         return step.address, block.number
 
     @staticmethod
@@ -203,7 +209,7 @@ def test_carry_out__confirmations__are_waited_for(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(deployment.time, "sleep", sleep)
     carry_out(plan, deployer, chain, name="x", confirmations=3)
-    assert len(slept) == 3 and chain.head().number == 7
+    assert len(slept) == 3 and chain.head().number == len(CONTRACTS) + 3
     monkeypatch.setattr(deployment, "CONFIRM_SECONDS", 0.0)
     with pytest.raises(ChainError) as caught:
         carry_out(plan, FakeDeployer(chain, plan), chain, name="x", confirmations=1)
@@ -243,15 +249,64 @@ def test_check_decimals__token_of_six__is_taken_as_that_alone(asset: Asset) -> N
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda p: p.name)
-@pytest.mark.parametrize("decimals", [0, 2, 6, 18, 24])
-def test_for_decimals__amounts__scale_and_pack(profile: Any, decimals: int) -> None:
-    scaled = profile.for_decimals(decimals)
+@pytest.mark.parametrize(
+    ("decimals", "per_ether"),
+    [(6, "2500"), (6, "2718.28"), (6, "80"), (8, "1"), (8, "0.8"), (18, "1"), (18, "2500"), (18, "0.0001"), (23, "1")],
+)
+def test_for_asset__by_value__is_taken_by_the_contracts(profile: Any, decimals: int, per_ether: str) -> None:
+    worth = Fraction(per_ether)
+    scaled = profile.for_asset(Asset("USDX", decimals), worth)
     assert words.unpack_policy(words.pack_policy(scaled.policy)) == scaled.policy
     parameters = scaled.node_parameters
-    assert min(parameters.minimum_stake, parameters.fee_reference, parameters.liveness_fee) >= 1
-    assert parameters.minimum_stake == 10**decimals
-    assert parameters.liveness_fee <= parameters.minimum_stake
-    assert min(scaled.policy.min_price, scaled.policy.min_keeper_fee) >= 1
+    assert parameters.minimum_stake == int(10**decimals * worth)
+    exact = profile.policy.probation_price * worth * Fraction(10**decimals, 10**18)
+    assert exact * 99 // 100 <= scaled.policy.probation_price <= exact
+    # The bounds in the contracts' code, on them.
+    world = World(policy=scaled.policy, parameters=parameters)
+    assert world.rules.call.policies()[0] == words.pack_policy(scaled.policy)
+    policy = scaled.policy
+    assert min(policy.min_keeper_fee // 8, policy.min_price * policy.fee_bps // 10_000) >= 1
+    least = world.terms(keeper_fee=policy.min_keeper_fee, max_seconds=1, ceiling=1)
+    assert formulas.slash_of(least, policy) // 4 >= 1
+    assert 1 <= parameters.liveness_fee <= parameters.minimum_stake
+
+
+@pytest.mark.parametrize("profile", PROFILES.values(), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    ("decimals", "per_ether", "what"),
+    [
+        (6, "1", "an eighth of min_keeper_fee would be nothing"),
+        (6, "79.99", "an eighth of min_keeper_fee would be nothing"),
+        (2, "2500", "an eighth of min_keeper_fee would be nothing, the fee on min_price would be nothing"),
+        (0, "10", "fee_reference would be nothing, liveness_fee would be nothing"),
+        (25, "1", "half of minimum_stake would be too large"),
+        (36, "1", "min_keeper_fee would be too large"),
+    ],
+)
+def test_for_asset__share_that_is_nothing_or_too_large__is_refused_before_anything_is_sent(
+    profile: Any, decimals: int, per_ether: str, what: str, tmp_path: Path
+) -> None:
+    asset = Asset("USDX", decimals)
+    with pytest.raises(ConfigError) as caught:
+        profile.for_asset(asset, Fraction(per_ether))
+    assert caught.value.code == "UNFIT_AMOUNTS" and what in caught.value.message
+    wish = Wish("x", profile, asset, TREASURY, Fraction(per_ether))
+    chain = FakeChain()
+    with pytest.raises(ConfigError) as caught:
+        prepare(wish, chain, DEPLOYER, tmp_path / "x.json", SenderConfig(MAX_FEE))
+    assert caught.value.code == "UNFIT_AMOUNTS" and chain.sent == [] and not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", [None, "", "0", "0.0", "-1", "1e3", "1/3", "nan", "2,500", "1" * 13])
+def test_worth_of__no_amount__is_refused(text: str | None) -> None:
+    with pytest.raises(UsageError) as caught:
+        worth_of(text, TOKEN)
+    assert caught.value.code == "BAD_AMOUNT" and "--per-ether 2500" in (caught.value.hint or "")
+
+
+def test_worth_of__amount__is_exact_and_one_for_the_native_coin() -> None:
+    assert worth_of("2718.28", TOKEN) == Fraction("2718.28")
+    assert (worth_of(None, ETH), worth_of("4000", ETH)) == (1, 4_000)
 
 
 def test_profiles__against_the_table_of_the_protocol__agree() -> None:
@@ -262,17 +317,17 @@ def test_profiles__against_the_table_of_the_protocol__agree() -> None:
     assert (p.policy.min_match_window, p.policy.ack_time, p.policy.open_claim_after) == (12, 60, 300)
     assert (d.policy.min_match_window, d.policy.ack_time, d.policy.open_claim_after) == (1, 4, 6)
     assert (p.policy.grace_floor, d.policy.grace_floor) == (300, 3)
+    assert (p.policy.claim_ramp, p.policy.fresh_delay, p.policy.fetch_floor) == (30, 3_600, 60)
+    assert (d.policy.claim_ramp, d.policy.fresh_delay, d.policy.fetch_floor) == (1, 5, 10)
     assert (p.policy.min_challenge_window, d.policy.min_challenge_window) == (7200, 5)
     assert (p.node_parameters.ask_notice, p.policy.cancel_notice, p.node_parameters.unbonding) == (600, 120, 604_800)
     assert (d.node_parameters.ask_notice, d.policy.cancel_notice, d.node_parameters.unbonding) == (2, 3, 20)
     for profile in (p, d):
         policy = profile.policy
-        assert policy.fee_bps == 500 and policy.audit_share_bps == 300
-        assert (policy.bond_none_bps, policy.bond_optimistic_bps) == (5_000, 40_000)
-        assert (policy.bond_redundant_bps, policy.bond_proof_bps) == (10_000, 5_000)
+        assert policy.fee_bps == 500
+        assert (policy.min_bond_bps, policy.reserved, policy.reserved_high) == (5_000, 0, 0)
         assert profile.node_parameters.dead_after >= 3 * profile.beat_every
-    assert (p.policy.start_fee_seconds, p.policy.min_jurors) == (60, 7)
-    assert (d.policy.start_fee_seconds, d.policy.min_jurors) == (2, 3)
+    assert (p.policy.start_fee_seconds, d.policy.start_fee_seconds) == (60, 2)
 
 
 def test_network_of__bad_files__say_what_is_wrong(tmp_path: Path) -> None:
@@ -284,6 +339,7 @@ def test_network_of__bad_files__say_what_is_wrong(tmp_path: Path) -> None:
         ({**good, "contracts": {**good["contracts"], "Lens": "0x" + "00" * 20}}, "BAD_NETWORK"),
         ({**good, "genesis_hash": "0x12"}, "BAD_NETWORK"),
         ({**good, "node_parameters": {"dead_after": 1}}, "BAD_NETWORK"),
+        *(({**good, name: str(2**256)}, "BAD_NETWORK") for name in ("chain_id", "deployed_chain_id")),
         ({**good, "protocol_version": 2}, "WRONG_VERSION"),
     ]
     for raw, code in bad:
@@ -294,7 +350,11 @@ def test_network_of__bad_files__say_what_is_wrong(tmp_path: Path) -> None:
         load_network(tmp_path / "none.json")
     assert caught.value.code == "NO_NETWORK"
     odd = [
-        *({**good, name: value} for name in ("chain_id", "deploy_block") for value in (float("inf"), 10**400, -5)),
+        *(
+            {**good, name: value}
+            for name in ("chain_id", "deployed_chain_id", "deploy_block")
+            for value in (float("inf"), 10**400, -5)
+        ),
         {**good, "name": "\ud800"},
         {**good, "asset": {**good["asset"], "decimals": float("inf")}},
     ]

@@ -1,4 +1,4 @@
-"""Every event of the four contracts, decoded by its class; eth_abi is the oracle."""
+"""Every event of the contracts, decoded by its class; eth_abi is the oracle."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def sample(kind: str, seed: int) -> Any:
         return 2**255 + seed
     if kind == "bytes32[]":
         return (b"\x01" * 32, b"\x02" * 32)
-    if kind == "uint256[4]":
-        return (seed, 2, 3, 2**256 - 1)
+    if kind.startswith("uint256["):
+        return (seed, 2**256 - 1, *range(2, int(kind[8:-1])))
     if kind.startswith("("):
         return tuple(sample(part, seed + i) for i, part in enumerate(kind[1:-1].split(",")))
     raise AssertionError(kind)
@@ -110,16 +110,21 @@ OWN: dict[str, str] = {name: contract for contract, entry in every_event() for n
 """A contract that logs each event."""
 
 
+WITH_RESULT = ("Submitted", "Settled", "Disputed", "Ruled", "Unproven")
+"""The events whose units have a result."""
+
+
 def own_log(name: str, **changed: Any) -> Log:
     """Return a log of an event with values that its contract could write, but for those `changed`."""
     entry = next(e for _, e in every_event() if e["name"] == name)
     values: dict[str, Any] = {p["name"]: sample(type_of(p), i) for i, p in enumerate(entry["inputs"])}
-    word = DONE if name in ("Submitted", "Settled") else RUNNING
+    word = DONE if name in WITH_RESULT else RUNNING
     plain: dict[str, Any] = {
         "node": 3,
         "index": 1,
         "at": 9,
         "until": 9,
+        "verdict": 3,
         "word": word,
         "offer": words.pack_offer(Offer(slots=2)),
     }
@@ -141,8 +146,10 @@ def test_decode_of__event_of_its_contract__is_the_decoded_one(name: str) -> None
         ("Started", {"index": SENTINEL, "word": HEADER}),
         ("Started", {"index": events.MAX_UNITS}),
         ("Started", {"node": events.MAX_NODE}),
-        ("Submitted", {"word": RUNNING}),
-        ("Settled", {"word": RUNNING}),
+        *((name, {"word": RUNNING}) for name in WITH_RESULT),
+        ("Ruled", {"verdict": 4}),
+        ("Rejected", {"node": events.MAX_NODE}),
+        ("Rejected", {"until": events.MAX_TIME + 1}),
         ("Cancelled", {"index": SENTINEL}),
         ("Cancelled", {"word": HEADER}),
         ("JobPosted", {"terms": (2**256 - 1, bytes(32), *[2**256 - 1] * 6, bytes(32))}),
@@ -170,7 +177,9 @@ def test_decode_of__event_of_another_contract_or_of_none__is_refused() -> None:
         events.decode_of(own_log("Started"), "Escrow")
     with pytest.raises(ValueError, match="JobRegistry writes no such event"):
         events.decode_of(own_log("Started")._replace(topics=()), "JobRegistry")
-    for contract in ("JobRegistry", "NodeRegistry"):
+    with pytest.raises(ValueError, match="JobRegistry writes no such event"):
+        events.decode_of(own_log("Paused"), "JobRegistry")
+    for contract in ("Rules", "NodeRegistry"):
         assert isinstance(events.decode_of(own_log("Paused"), contract), events.Paused)
 
 

@@ -18,9 +18,12 @@ from hearth.market.profiles import DEVNET
 from hearth.market.reads import PAGE, Market
 from hearth.market.strays import NAMED
 from hearth.protocol import formulas, words
+from hearth.protocol.attest import Signature
 from hearth.protocol.types import (
+    LOCAL_CHAIN_ID,
     SENTINEL,
     ZERO_ADDRESS,
+    Accused,
     Best,
     Header,
     JobId,
@@ -37,7 +40,7 @@ from hearth.protocol.units import Asset
 from tests.kit import build
 from tests.kit.build import NATIVE, TOKEN
 from tests.kit.fake_chain import Event
-from tests.kit.scripted import ScriptedMarket
+from tests.kit.scripted import ScriptedMarket, answer_checks
 
 SUBMITTER = "0x" + "5b" * 20
 JOB = JobId(b"\x0a" * 32)
@@ -151,9 +154,9 @@ def test_events_in__logs_of_a_strangers_contract__are_left_out_and_no_strays(rig
 def test_unit__of_a_one_lease_job__is_the_job_word(rig: Rig) -> None:
     unit = Unit(state=State.OPEN, node=NodeId(3), rate=5, started=10, mark=20)
     best = Best(payee="0x" + "01" * 20, node=NodeId(9), key=77)
-    rig.store(words.pack_unit(unit), words.pack_unit(unit), words.pack_best(best), 4)
+    rig.store(words.pack_unit(unit), words.pack_unit(unit), words.pack_best(best), 4 | 60 << 32)
     view = rig.market.unit(JOB)
-    assert (view.unit, view.best, view.accused) == (unit, best, 4)
+    assert (view.unit, view.best, view.accused) == (unit, best, Accused(NodeId(4), 60))
     assert rig.market.header(JOB) is None
 
 
@@ -230,20 +233,23 @@ def test_reads__no_contract_there__says_so(rig: Rig) -> None:
 
 
 def test_reads__an_answer_of_another_shape__is_refused(rig: Rig) -> None:
-    rig.answer("JobRegistry", "policies", ["uint256"], [1])
+    rig.answer("Rules", "policies", ["uint256"], [1])
     rig.answer("NodeRegistry", "get", ["uint256"], [1])
     for read in (rig.market.policies, lambda: rig.market.node(NodeId(1))):
         with pytest.raises(ChainError):
             read()
 
 
-@pytest.mark.parametrize("paused", [False, True])
-def test_policies__while_paused__still_tells_the_parameters(rig: Rig, paused: bool) -> None:
-    word = TERMS.policy
-    rig.answer("JobRegistry", "policies", ["uint256"] * 5, [0 if paused else word, word if paused else 0, 5, 6, 7])
+@pytest.mark.parametrize(
+    ("word", "held"),
+    [(TERMS.policy, 0), (0, TERMS.policy), (TERMS.policy, 99)],
+    ids=["never paused", "paused lately", "set since a pause"],
+)
+def test_policies__paused_now_lately_or_never__tells_the_parameters_in_force(rig: Rig, word: int, held: int) -> None:
+    rig.answer("Rules", "policies", ["uint256"] * 5, [word, held, 5, 6, 7])
     found = rig.market.policies()
     assert found.policy == DEVNET.policy == rig.market.policy()
-    assert (found.word, found.previous, found.until, found.paused_until) == (word, 5, 6, 7)
+    assert (found.word, found.previous, found.until, found.paused_until) == (TERMS.policy, 5, 6, 7)
 
 
 # ---- nodes ----
@@ -307,11 +313,25 @@ def test_node__one__is_decoded_and_a_missing_one_is_not_found(rig: Rig) -> None:
 # ---- identity ----
 
 
-def test_check__code_hashes__are_compared() -> None:
-    rig = Rig()
+def deployed(rig: Rig) -> Rig:
     for address in rig.market.network.contracts.values():
         rig.chain.set_code(address, b"code of " + address.encode())
+    answer_checks(rig.chain, rig.market.network, LOCAL_CHAIN_ID)
     rig.market.check()
+    return rig
+
+
+def test_check__a_rules_that_posts_do_not_go_by__is_refused(rig: Rig) -> None:
+    network = deployed(rig).market.network
+    other = "0x" + "99" * 20
+    rig.chain.set_code(other, rig.chain.code(network.rules))
+    with pytest.raises(ChainError, match=f"goes by the Rules at {network.rules}, not by those at {other}") as caught:
+        Market(rig.chain, replace(network, contracts={**network.contracts, "Rules": other})).check()
+    assert (caught.value.code, caught.value.retryable) == ("WRONG_CONTRACTS", False)
+
+
+def test_check__code_hashes__are_compared(rig: Rig) -> None:
+    deployed(rig)
     hashes = {n: keccak(rig.chain.code(a)) for n, a in rig.market.network.contracts.items()}
     Market(rig.chain, replace(rig.market.network, code_hashes=hashes)).check()
     rig.chain.set_code(rig.market.network.escrow, b"another")
@@ -322,7 +342,10 @@ def test_check__code_hashes__are_compared() -> None:
 
 # ---- calls ----
 
-ROLES = {"engage", "submitted", "declined", "settled", "closed", "reclaimed", "lock", "lock_credit", "split"}
+ROLES = {
+    *("engage", "submitted", "declined", "gave_up", "settled", "closed", "reclaimed", "slashed"),
+    *("lock", "lock_credit", "split", "dispute", "rule"),
+}
 """What only another contract calls."""
 BUILT = {
     "post": lambda c: c.post(TERMS),
@@ -332,17 +355,19 @@ BUILT = {
     "claim": lambda c: c.claim(TERMS, 1, NodeId(2)),
     "submit": lambda c: c.submit(JOB, 1, b"\1" * 32, b"\2" * 32, Outcome.OK, 3),
     "decline": lambda c: c.decline(TERMS, 1, Outcome.BAD_INPUT),
+    "give_up": lambda c: c.give_up(TERMS, 1),
     "propose": lambda c: c.propose(TERMS, 1, NodeId(2), SUBMITTER),
     "settle": lambda c: c.settle(TERMS, 1),
     "settle_batch": lambda c: c.settle_batch([(TERMS, 1), (words.pack_terms(TERMS), 2)]),
     "close": lambda c: c.close(TERMS, 1),
     "reclaim": lambda c: c.reclaim(TERMS, 1),
     "expire": lambda c: c.expire(TERMS, 1),
+    "confirm": lambda c: c.confirm(TERMS, 1, [SUBMITTER], 1, [Signature(0, 27, 3, 4)]),
     "set_policy": lambda c: c.set_policy(DEVNET.policy),
     "drop_previous_policy": lambda c: c.drop_previous_policy(),
-    "pause": lambda c: c.pause("JobRegistry"),
+    "pause": lambda c: c.pause("Rules"),
     "offer_governor": lambda c: c.offer_governor("NodeRegistry", SUBMITTER),
-    "accept_governor": lambda c: c.accept_governor("JobRegistry"),
+    "accept_governor": lambda c: c.accept_governor("Rules"),
     "register": lambda c: c.register(SUBMITTER, Offer(), b"\5" * 32, 9),
     "add_stake": lambda c: c.add_stake(NodeId(1), SUBMITTER, 9),
     "update_offer": lambda c: c.update_offer(NodeId(1), Offer(), b"\5" * 32),

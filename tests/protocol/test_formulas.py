@@ -75,7 +75,8 @@ def _hots(*, last: int = LAST) -> st.SearchStrategy[NodeState]:
         trips=_lane(4),
         status=st.builds(NodeFlag, st.integers(0, 7)),
         seasoned=st.booleans(),
-        count=_lane(6),
+        count=_lane(5),
+        silent=st.booleans(),
     )
 
 
@@ -92,15 +93,20 @@ TERMS = st.builds(
     policy=st.just(0),
     max_attempts=st.integers(1, 8),
     billing=st.sampled_from(Billing),
-    flags=st.sampled_from([TermsFlag(0), TermsFlag.NEWCOMERS]),
+    flags=st.sampled_from([TermsFlag(0), TermsFlag.NEWCOMERS, TermsFlag.PROVEN]),
+    challenge_window=_lane(24),
+    bond_bps=_lane(24),
 )
 CODES = st.builds(lambda mantissa, exponent: mantissa * 10**exponent, st.integers(0, 1023), st.integers(0, 31))
 POLICIES = st.builds(
     replace,
     st.just(POLICY),
     fee_bps=_lane(10),
-    bond_none_bps=_lane(16),
-    bond_optimistic_bps=_lane(16),
+    min_bond_bps=_lane(16),
+    claim_ramp=_lane(12),
+    fetch_floor=_lane(12),
+    fresh_delay=_lane(16),
+    open_claim_after=_lane(12),
     probation_price=CODES,
     ack_time=_lane(10),
     grace_floor=_lane(12),
@@ -132,7 +138,9 @@ def test_holds__equal(terms: Terms, tips: int) -> None:
 @given(TERMS, POLICIES)
 def test_bond__equal(terms: Terms, policy: Policy) -> None:
     found = _arithmetic().call.bond(*_money_limits(terms), words.pack_policy(policy))
-    assert found == formulas.bond(terms, policy)
+    assert found == formulas.bond(terms, policy) >= formulas.base_bond(terms, policy)
+    slash = _arithmetic().call.slash(*_money_limits(terms), words.pack_policy(policy))
+    assert slash == formulas.slash_of(terms, policy) == formulas.slash_of(replace(terms, bond_bps=0), policy)
 
 
 @given(TERMS, POLICIES, st.integers(-1, 1))
@@ -164,6 +172,8 @@ def test_pay_at_settle__equal(terms: Terms, policy: Policy, rate: int, used: int
     closing = min(elapsed, terms.max_seconds) + policy.start_fee_seconds
     found = contract.pay(*_money_limits(terms), words.pack_unit(unit), closing)
     assert found == formulas.pay_at_close(terms, policy, replace(unit, state=State.CLOSING))
+    found = contract.pay(*_money_limits(terms), words.pack_unit(unit), policy.start_fee_seconds)
+    assert found == formulas.pay_at_void(terms, policy, unit)
 
 
 @given(_lane(80), st.one_of(st.integers(0, 1_200), st.integers(0, 2**40)))
@@ -194,6 +204,59 @@ def test_amount__equal(code: int) -> None:
 def test_lease_time__equal(terms: Terms, policy: Policy) -> None:
     found = _arithmetic().call.lease_time(_money_limits(terms)[1], words.pack_policy(policy))
     assert found == formulas.lease_seconds(terms) + formulas.grace(terms, policy)
+
+
+@given(
+    TERMS,
+    POLICIES,
+    _lane(40),
+    st.sampled_from([UnitFlag(0), UnitFlag.FRESH, UnitFlag.FRESH | UnitFlag.ACCUSED]),
+    st.sampled_from([State.SUBMITTED, State.DISPUTED]),
+)
+def test_settleable_from__equal(terms: Terms, policy: Policy, mark: int, flags: UnitFlag, state: State) -> None:
+    unit = Unit(state=state, mark=mark, flags=flags)
+    for posted in (terms, replace(terms, deadline=mark, challenge_window=0)):
+        found = _arithmetic().call.settleable_from(
+            _money_limits(posted)[1], words.pack_policy(policy), words.pack_unit(unit)
+        )
+        assert found == formulas.settleable_from(posted, policy, unit) >= formulas.challenge_end(posted, unit)
+
+
+@given(TERMS, POLICIES, _lane(40))
+def test_declinable_until__equal(terms: Terms, policy: Policy, started: int) -> None:
+    unit = Unit(state=State.RUNNING, started=started)
+    found = _arithmetic().call.declinable_until(
+        _money_limits(terms)[1], words.pack_policy(policy), words.pack_unit(unit)
+    )
+    assert found == formulas.declinable_until(terms, policy, unit)
+    assert started + policy.fetch_floor <= found <= started + max(policy.fetch_floor, 3_600)
+
+
+@given(TERMS, POLICIES, _lane(80))
+def test_whole_fee__equal(terms: Terms, policy: Policy, rate: int) -> None:
+    unit = Unit(state=State.RUNNING, rate=rate)
+    found = _arithmetic().call.whole_fee(
+        formulas.price(terms), words.pack_unit(unit), _money_limits(terms)[1], words.pack_policy(policy)
+    )
+    assert found == formulas.whole_fee(terms, policy, unit)
+
+
+@given(TERMS, POLICIES)
+def test_burns__cover_the_tip(terms: Terms, policy: Policy) -> None:
+    """What a match paid its proposer is never more than its node loses, however the lease ends without a result."""
+    tip = formulas.tip(terms)
+    assert _arithmetic().call.tip(_money_limits(terms)[0]) == tip
+    for flags in (UnitFlag(0), UnitFlag.ACKED, UnitFlag.FRESH):
+        unit = Unit(state=State.RUNNING, flags=flags)
+        found = _arithmetic().call.tip_to_burn(_money_limits(terms)[0], words.pack_unit(unit))
+        assert found == formulas.tip_to_burn(terms, unit)
+    slash, burn = formulas.slash_of(terms, policy), formulas.give_up_burn(terms, policy)
+    assert 16 * tip <= formulas.base_bond(terms, policy) <= formulas.bond(terms, policy)
+    assert tip <= burn <= slash
+    for overdue in (0, 200, 600, 10**6):
+        reward = formulas.reclaim_reward(terms, slash, overdue)
+        assert tip <= slash - reward, "a reclaim that no ration spares"
+        assert burn <= slash - reward, "to reclaim oneself never beats giving up"
 
 
 # ---- matching ----
@@ -227,6 +290,36 @@ def test_with_lapse__equal(
     if contract.has_lapsed(word, words.pack_policy(policy), now):
         word = contract.drop(word, words.pack_best(best))
     assert words.unpack_unit(word) == formulas.with_lapse(unit, best, policy, now)
+
+
+@given(TERMS, POLICIES, st.integers(0, 2), _lane(40), _lane(40), st.integers(0, 2))
+def test_claims_from__equal(terms: Terms, policy: Policy, window: int, started: int, mark: int, lapses: int) -> None:
+    terms = replace(terms, match_window=12 * window)
+    for last in (mark, started + policy.open_claim_after, 0):
+        unit = Unit(state=State.OPEN, started=started, mark=min(last, U[40]), lapses=lapses)
+        found = _arithmetic().call.claims_from(
+            words.pack_unit(unit), _money_limits(terms)[1], words.pack_policy(policy)
+        )
+        assert found == formulas.claims_from(terms, policy, unit)
+
+
+@given(TERMS, POLICIES, st.one_of(st.integers(0, 4_000), st.integers(0, 2**40)))
+def test_claim_ceiling__equal(terms: Terms, policy: Policy, waited: int) -> None:
+    policy = replace(policy, claim_ramp=max(1, policy.claim_ramp))
+    found = _arithmetic().call.claim_ceiling(_money_limits(terms)[0], words.pack_policy(policy), waited)
+    assert found == formulas.claim_ceiling(terms, policy, waited)
+    assert terms.ceiling // 4 <= found <= terms.ceiling
+    assert (found == terms.ceiling) >= (waited >= policy.claim_ramp)
+
+
+@given(TERMS, POLICIES, _lane(80))
+def test_claim_wait__equal__and_is_the_first_second_that_suffices(terms: Terms, policy: Policy, rate: int) -> None:
+    policy = replace(policy, claim_ramp=max(1, policy.claim_ramp))
+    for ask in {min(rate, terms.ceiling), terms.ceiling, formulas.ceil_div(terms.ceiling, 4), terms.ceiling // 4}:
+        found = _arithmetic().call.claim_wait(_money_limits(terms)[0], words.pack_policy(policy), ask)
+        assert found == formulas.claim_wait(terms, policy, ask) <= policy.claim_ramp
+        assert formulas.claim_ceiling(terms, policy, found) >= ask
+        assert not found or formulas.claim_ceiling(terms, policy, found - 1) < ask
 
 
 SIZES: dict[str, int] = {"tier": 6, "gpu_count": 6, "vram_gib": 10, "cores": 10, "ram_gib": 14, "disk_gib": 17}
@@ -295,8 +388,10 @@ def _fitting(draw: st.DrawFn) -> tuple[Node, formulas.Ask, int]:
     now = draw(st.integers(DEAD_AFTER, LAST))
     bond, free = draw(_lane(80)), draw(_lane(80))
     held = min(bond, U[80] - free)
-    probation = draw(st.integers(0, 2))
-    seasoned = hot.seasoned or probation == 2 or (probation == 1 and hot.busy > 0)
+    asked = draw(st.integers(0, min(free, U[80] - held)))
+    probation = draw(st.sampled_from([0, 1, held + asked - 1, held + asked, formulas.MAX_UINT]))
+    probation = max(0, probation)
+    seasoned = hot.seasoned or probation == 0 or (held > 0 and held + asked > probation)
     hot = replace(
         hot,
         beat=draw(st.integers(now - DEAD_AFTER + 1, now)),
@@ -306,7 +401,7 @@ def _fitting(draw: st.DrawFn) -> tuple[Node, formulas.Ask, int]:
         seasoned=seasoned,
     )
     node = Node(NodeId(1), NATIVE, NATIVE, max(MINIMUM, held + free), offer, hot)
-    ask = formulas.Ask(needs, ceiling, draw(st.integers(0, node.stake - held)), probation)
+    ask = formulas.Ask(needs, ceiling, asked, probation)
     return node, ask, now
 
 
@@ -341,7 +436,7 @@ def _break(gate: Gate, node: Node, ask: formulas.Ask, now: int) -> tuple[Node, f
         Gate.RUNTIME: (replace(node, offer=replace(offer, runtimes=Runtime.JUROR)), ask),
         Gate.ZONE: (node, ask._replace(needs=replace(needs, zone_mask=U[16] ^ 1 << offer.zone))),
         Gate.PRICE: (node, ask._replace(ceiling=offer.ask - 1)),
-        Gate.PROBATION: (replace(node, state=replace(hot, seasoned=False)), ask._replace(probation=2)),
+        Gate.PROBATION: (replace(node, state=replace(hot, seasoned=False)), ask._replace(probation=0)),
     }
     return changes[gate]
 
@@ -367,16 +462,20 @@ def test_gate__several_broken__name_the_same_first(drawn: tuple[Node, formulas.A
     _gate(node, ask, now)
 
 
-def test_gate__first_lease_of_a_newcomer__is_allowed_by_probation_one() -> None:
+def test_gate__newcomer__is_bounded_by_what_it_has_reserved_but_for_a_first_lease() -> None:
     node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(slots=3, ask=5), NodeState(beat=10**9))
-    ask = formulas.Ask(Needs(), 5, 0, 1)
-    for busy, gate in ((0, Gate.FITS), (1, Gate.PROBATION)):
-        assert _gate(replace(node, state=replace(node.state, busy=busy)), ask, 10**9) == gate
+    ask = formulas.Ask(Needs(), 5, 7, 10)
+    for reserved, most, gate in (
+        *((0, 1, Gate.FITS), (1, 1, Gate.PROBATION), (0, 0, Gate.PROBATION)),
+        *((3, 10, Gate.FITS), (4, 10, Gate.PROBATION), (4, formulas.MAX_UINT, Gate.FITS)),
+    ):
+        held = replace(node, state=replace(node.state, bond=reserved))
+        assert _gate(held, ask._replace(probation=most), 10**9) == gate, (reserved, most)
 
 
 def test_gate__never_beat__is_not_live() -> None:
     node = Node(NodeId(1), NATIVE, NATIVE, MINIMUM, Offer(ask=5), NodeState())
-    assert _gate(node, formulas.Ask(Needs(), 5, 0, 0), 10) == Gate.NOT_LIVE
+    assert _gate(node, formulas.Ask(Needs(), 5, 0, formulas.MAX_UINT), 10) == Gate.NOT_LIVE
 
 
 # ---- reputation ----
@@ -432,9 +531,9 @@ def test_observe__histories__stay_equal(steps: list[tuple[bool, int, int]], star
 @pytest.mark.parametrize("ok", [True, False])
 @pytest.mark.parametrize("trips", range(16))
 def test_observe__every_trip_count_at_the_breaker__equal(ok: bool, trips: int) -> None:
-    for cusum in (0, 7, 8, 11, 12, 251, 252, 255):
-        for count in (0, 62, 63):
-            for weight in (ONE - 1, ONE):
+    for cusum in (0, 1, 15, 16, 127, 128, 129, 191, 192, 255):
+        for count in (0, 30, 31):
+            for weight in (ONE // 64 - 1, ONE // 64, ONE - 1, ONE):
                 hot = NodeState(r=U[26], s=U[26], rep_time=LAST, cusum=cusum, trips=trips, count=count, quarantine=LAST)
                 found = _arithmetic().call.observe(words.pack_node_state(hot), ok, weight, LAST)
                 assert words.unpack_node_state(found) == reputation.observe(hot, ok, weight, LAST)

@@ -11,6 +11,8 @@ MEANS = {
     State.RUNNING: "deadline_at",
     State.CLOSING: "deadline_at",
     State.SUBMITTED: "submitted_at",
+    State.DISPUTED: "submitted_at",
+    State.DISPUTED: "submitted_at",
     State.SETTLED: "submitted_at",
 }
 

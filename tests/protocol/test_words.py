@@ -41,24 +41,26 @@ DEPLOYED = {
     "owner": "account 0 160, stake 160 80",
     "operator": "account 0 160, exit_at 160 40",
     "hot": "beat 0 32, busy 32 6, bond 38 80, r 118 26, s 144 26, rep_time 170 32, cusum 202 8, quarantine 210 32, "
-    "trips 242 4, status 246 3, seasoned 249 1, count 250 6",
+    "trips 242 4, status 246 3, seasoned 249 1, count 250 5, silent 255 1",
     "unit": "state 0 4, outcome 4 4, node 8 32, rate 40 80, started 120 40, mark 160 40, seconds 200 24, "
-    "attempts 224 4, tips 228 4, lapses 232 4, flags 236 6, resume 242 14",
+    "attempts 224 4, tips 228 4, lapses 232 4, flags 236 8, resume 244 12",
     "header": "state 0 4, closed 4 1, touched 8 24, done 32 24, failed 56 24, opened 80 40",
     "best": "payee 0 160, node 160 32, key 192 48, extensions 240 4",
+    "accused": "node 0 32, at 32 40",
     "key": "lot 0 40, bucket 40 8",
     "share": "account 0 160, amount 160 96",
+    "fields": "outcome 0 4, seconds 4 24",
     "submitter": "account 0 160, salt 160 96",
     "money": "ceiling 0 80, keeper_fee 80 80",
     "limits": "max_seconds 0 24, deadline 24 40, units 64 24, chunk 88 16, replicas 104 4, quorum 108 4, "
     "match_window 112 12, challenge_window 124 24, checkpoint_every 148 24, max_attempts 172 4, billing 176 4, "
-    "flags 180 8",
-    "verifier": "account 0 160",
-    "court": "account 0 160",
-    "policy": "version 0 8, fee_bps 8 10, bond_none_bps 18 16, bond_optimistic_bps 34 16, bond_redundant_bps 50 16, "
-    "bond_proof_bps 66 16, min_price 82 15, min_keeper_fee 97 15, probation_price 112 15, min_match_window 127 9, "
+    "flags 180 8, bond_bps 188 24",
+    "judge": "account 0 160",
+    "policy": "version 0 8, fee_bps 8 10, min_bond_bps 18 16, claim_ramp 34 12, fresh_delay 46 16, "
+    "fetch_floor 62 12, "
+    "reserved 74 8, min_price 82 15, min_keeper_fee 97 15, probation_price 112 15, min_match_window 127 9, "
     "ack_time 136 10, open_claim_after 146 12, cancel_notice 158 12, grace_floor 170 12, start_fee_seconds 182 12, "
-    "min_challenge_window 194 20, key_timeout 214 16, audit_share_bps 230 10, min_jurors 240 6, min_checkpoint 246 10",
+    "min_challenge_window 194 20, key_timeout 214 16, reserved_high 230 16, min_checkpoint 246 10",
     "amount": "mantissa 0 10, exponent 10 5",
     "totals": "next_id 0 32, hour 32 32, burnt 64 96, total 160 96",
 }
@@ -183,6 +185,7 @@ PAIRS: list[tuple[str, Callable[[int], Any], Callable[[Any], int]]] = [
     ("offer", words.unpack_offer, words.pack_offer),
     ("hot", words.unpack_node_state, words.pack_node_state),
     ("best", words.unpack_best, words.pack_best),
+    ("accused", words.unpack_accused, words.pack_accused),
 ]
 
 
@@ -262,7 +265,7 @@ def test_unpack_terms__any_words__pack_to_themselves(
     assert words.pack_terms(words.unpack_terms(packed)) == packed
 
 
-@pytest.mark.parametrize(("word", "bit"), [(2, 97), (2, 6), (3, 160), (4, 188), (5, 160), (6, 255)])
+@pytest.mark.parametrize(("word", "bit"), [(2, 97), (2, 6), (3, 160), (4, 212), (6, 255)])
 def test_unpack_terms__spare_bit__is_refused(word: int, bit: int) -> None:
     packed: list[Any] = [0, bytes(32), 0, 0, 0, 0, 0, 0, bytes(32)]
     words.unpack_terms(tuple(packed))  # type: ignore[arg-type]

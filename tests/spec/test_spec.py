@@ -23,7 +23,7 @@ import hearth
 from hearth.base.errors import NotFoundError, SpecError
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import formulas
-from hearth.protocol.types import Billing, Needs, Runtime, TermsFlag
+from hearth.protocol.types import ZERO_ADDRESS, Billing, Needs, Policy, Runtime, Terms, TermsFlag
 from hearth.protocol.units import Asset, parse_amount, parse_rate
 from hearth.spec import (
     FUEL_PER_SECOND,
@@ -85,7 +85,7 @@ resources: {{gpu: {{count: 1, tier: rtx-4090, vram: 16GiB}}, cpus: 4, memory: 16
 limits: {{runtime: 30m, deadline: 6h}}
 price: {{max_total: "60.60", max_rate: "1.20/h", keeper_fee: "0.002", billing: metered}}
 match: {{window: 12s}}
-verify: {{mode: optimistic, window: 2h, compare: {{kind: allclose, file: /out/weights.npy, atol: "1e-5"}}}}
+verify: {{mode: retrial, window: 2h, compare: {{kind: allclose, file: /out/weights.npy, atol: "1e-5"}}}}
 array: {{units: 100, chunk: 1}}
 after: ["0x{"cd" * 32}"]
 retry: {{attempts: 3}}
@@ -94,7 +94,7 @@ checkpoint: {{every: 5m, path: /out/checkpoints}}
 # The same, less what this version refuses.
 BUILT = (
     FULL.replace(", encrypt: true", "")
-    .replace("mode: optimistic, window: 2h", "mode: none")
+    .replace("mode: retrial, window: 2h", "mode: none")
     .replace(f'after: ["0x{"cd" * 32}"]\n', "")
     .replace("checkpoint: {every: 5m, path: /out/checkpoints}\n", "")
 )
@@ -127,7 +127,7 @@ def resolved(text: str = BUILT, **kwargs: Any) -> ResolvedSpec:
 def test_load_spec__full_example_of_the_guide__every_field_read() -> None:
     spec, problems = spec_problems(read_text(FULL.encode(), "job.yaml")[0])
     assert spec is not None
-    assert {problem.code for problem in problems} == {"NO_COURT", "NO_PARENTS", "NO_CHECKPOINT", "NO_ENCRYPT"}
+    assert {problem.code for problem in problems} == {"NO_RETRIAL", "NO_PARENTS", "NO_CHECKPOINT", "NO_ENCRYPT"}
     assert spec.model_fields_set == set(JobSpec.model_fields) - {"module"}
     assert spec.resources.gpu.tier == "rtx-4090"
     assert spec.inputs[1].encrypt
@@ -299,9 +299,12 @@ BAD = [
     ("image: x\narray: {units: 0}\n", 2, "array.units", "BAD_SPEC", "at least 1", ""),
     ("image: x\nretry: {attempts: 9}\n", 2, "retry.attempts", "BAD_SPEC", "at most 8", ""),
     ("image: x\nverify: {mode: maybe}\n", 2, "verify.mode", "BAD_SPEC", 'must be "none"', ""),
-    ("image: x\nverify: {window: 2h}\n", 2, "verify.window", "BAD_SPEC", "no challenge window", "remove"),
-    ("image: x\nverify: {quorum: 2}\n", 2, "verify.quorum", "BAD_SPEC", "only mode redundant", "remove"),
-    ("image: x\nverify: {verifier: '0x1'}\n", 2, "verify.verifier", "BAD_SPEC", "only modes proof", "remove"),
+    ("image: x\nverify: {window: 2h}\n", 2, "verify.window", "BAD_SPEC", "mode none has no window", "attesters"),
+    ("image: x\nverify: {attesters: a, window: 8d}\n", 2, "verify.window", "BAD_SPEC", "above 7d", ""),
+    ("image: x\nverify: attested\n", 2, "verify.attesters", "BAD_SPEC", "needs attesters", "add attesters"),
+    ("image: x\nverify: {mode: none, attesters: a}\n", 2, "verify.attesters", "BAD_SPEC", "mode none has", "attested"),
+    ("image: x\nverify: {quorum: 2}\n", 2, "verify.quorum", "UNKNOWN_KEY", "unknown key", "attesters"),
+    ("image: x\nverify: {verifier: '0x1'}\n", 2, "verify.verifier", "UNKNOWN_KEY", "unknown key", "known here"),
     ("image: x\nverify: {compare: {kind: allclose}}\n", 2, "verify.compare", "BAD_SPEC", "needs", "file"),
     ("image: x\nverify: {compare: {file: /out/a}}\n", 2, "verify.compare.file", "BAD_SPEC", "has no file", ""),
     (
@@ -392,11 +395,10 @@ def test_image__usual_reference__accepted(image: str) -> None:
 
 # Each row turns on one thing that is parsed and not offered yet.
 UNBUILT = [
-    ("verify: {mode: optimistic, window: 2h}", "NO_COURT", "nobody can challenge this result", "use mode: none"),
-    ("verify: {mode: redundant, replicas: 3, quorum: 2}", "NO_REDUNDANT", "not available in this version", "none"),
-    ("verify: {mode: proof, verifier: '0x1'}", "NO_PROOF", "not available in this version", "use mode: none"),
-    ("verify: {mode: attested, verifier: '0x1', window: 2h}", "NO_ATTESTED", "not available", "use mode: none"),
-    ("verify: {replicas: 3}", "NO_REDUNDANT", "more than one replica", "remove"),
+    ("verify: referee", "NO_REFEREE", "nobody can challenge a result yet", "or name attesters"),
+    ("verify: {mode: retrial, window: 2h}", "NO_RETRIAL", "not available in this version", "use mode: none"),
+    ("verify: {replicas: 3}", "NO_REPLICAS", "more than one replica", "remove"),
+    ("verify: {attesters: a.yaml, replicas: 3}", "NO_REPLICAS", "more than one replica", "remove"),
     (f'after: ["0x{"cd" * 32}"]', "NO_PARENTS", "not available in this version", "when they are done"),
     ("checkpoint: {every: 5m, path: /out/c}", "NO_CHECKPOINT", "not available in this version", "remove"),
     ("array: {units: 4, chunk: 2}", "NO_CHUNK", "not available in this version", "chunk: 1"),
@@ -1143,7 +1145,61 @@ def test_terms_of__example__every_field() -> None:
     assert (terms.max_seconds, terms.deadline, terms.units, terms.leases) == (1_800, NOW + 21_600, 100, 100)
     assert (terms.match_window, terms.max_attempts, terms.billing) == (12, 3, Billing.METERED)
     assert terms.flags is TermsFlag.NEWCOMERS
+    assert (terms.judge, terms.judge_data, terms.challenge_window) == (ZERO_ADDRESS, 0, 0)
     assert formulas.has_time(terms, POLICY, NOW)
+
+
+@pytest.mark.parametrize("verify", ["none", "{mode: none}", "{replicas: 1}"])
+def test_verify__nobody_named__is_mode_none(verify: str) -> None:
+    assert load(f"image: x\nverify: {verify}\n").verify.kind == "none"
+
+
+@pytest.mark.parametrize(("window", "seconds"), [(None, 7_200), ("2h", 7_200), ("7d", 604_800)])
+def test_terms_of__attesters__names_the_judge_and_asks_for_a_proof(window: str | None, seconds: int) -> None:
+    words = "attesters: a.yaml" + (f", window: {window}" if window else "")
+    spec = load(BUILT.replace("mode: none", words))
+    policy = dataclasses.replace(POLICY, min_challenge_window=7_200)
+    terms = attested_terms(spec, policy)
+    assert spec.verify.kind == "attested"
+    assert (terms.judge, terms.judge_data) == ("0x" + "aa" * 20, 77)
+    assert terms.challenge_window == seconds and terms.flags is TermsFlag.PROVEN
+
+
+def test_terms_of__attesters_window_below_the_markets__is_refused_with_it() -> None:
+    spec = load(BUILT.replace("mode: none", "attesters: a.yaml, window: 1h59m"))
+    with pytest.raises(SpecError) as caught:
+        attested_terms(spec, dataclasses.replace(POLICY, min_challenge_window=7_200))
+    assert caught.value.code == "BAD_WINDOW" and caught.value.hint == "use 2h"
+    assert caught.value.details["field"] == "verify.window"
+
+
+@pytest.mark.parametrize(("runtime", "deadline"), [("1h", "60d1s"), ("30d", "")])
+def test_terms_of__attesters_by_a_far_deadline__is_refused(runtime: str, deadline: str) -> None:
+    """A worker's bond waits for them until then."""
+    limits = {"runtime": runtime, **({"deadline": deadline} if deadline else {})}
+    job = {"image": "x", "limits": limits, "verify": {"attesters": "a.yaml"}, "price": {"max_rate": "1/h"}}
+    spec = spec_from(job).spec
+    with pytest.raises(SpecError, match="more than 60d away") as caught:
+        attested_terms(spec, POLICY)
+    assert caught.value.code == "BAD_DEADLINE" and caught.value.details["field"] == "limits.deadline"
+    nearer = spec_from({**job, "limits": limits | {"deadline": "60d"}}).spec
+    assert attested_terms(nearer, POLICY).deadline == NOW + 60 * 86_400
+
+
+def attested_terms(spec: JobSpec, policy: Policy) -> Terms:
+    return terms_of(
+        spec,
+        submitter="0x" + "22" * 20,
+        salt=5,
+        digest=b"\x01" * 32,
+        needs=Needs(),
+        prices=plan_prices(spec, USD, policy),
+        policy=policy,
+        policy_word=9,
+        now=NOW,
+        judge="0x" + "aa" * 20,
+        judge_data=77,
+    )
 
 
 # ---- published schema, working directory, shape ----

@@ -26,6 +26,8 @@ from worker.decide import (
     Claim,
     Close,
     Decline,
+    Gather,
+    GiveUp,
     Kind,
     LeaseKey,
     LocalStep,
@@ -57,6 +59,7 @@ KEYS: list[tuple[ChainAction, str]] = [
     (Claim(ID, 3, 1, 5, SENTINEL), f"claim/{A}/next/3/1"),
     (SubmitResult(KEY, RESULT, REPORT, Outcome.OK, 7), f"submit/{A}/3/2"),
     (Decline(KEY, REPORT, Outcome.BAD_INPUT), f"decline/{A}/3/2"),
+    (GiveUp(KEY, REPORT), f"give_up/{A}/3/2"),
     (Settle(((ID, 3),)), f"settle/{A}:3"),
     (Settle(((ID, 3), (OTHER, 0))), f"settle/{A}:3,{B}:0"),
     (Close(ID, 3), f"close/{A}/3"),
@@ -163,6 +166,7 @@ def test_read_call__call_of_any_action__names_its_leases(
         (Claim(job, index, attempts, 5, SENTINEL), (Kind.CLAIM, ((job, SENTINEL),))),
         (SubmitResult(key, RESULT, REPORT, Outcome.OK, 0), (Kind.SUBMIT, ((job, index),))),
         (Decline(key, REPORT, Outcome.BAD_INPUT), (Kind.DECLINE, ((job, index),))),
+        (GiveUp(key, REPORT), (Kind.GIVE_UP, ((job, index),))),
         (Settle(items), (Kind.SETTLE, items)),
         (Close(job, index), (Kind.CLOSE, ((job, index),))),
         (Beat(decided.ME, 0), (Kind.BEAT, ())),
@@ -193,6 +197,9 @@ class Hands:
     def read_spec(self, *told: Any) -> None:
         self.did.append(("read", *told))
 
+    def gather(self, *told: Any) -> None:
+        self.did.append(("gather", *told))
+
     def start_attempt(self, *told: Any) -> None:
         self.did.append(("start", *told))
 
@@ -207,7 +214,9 @@ class Hands:
     ("step", "did"),
     [
         (ReadSpec(ID), ("read", ID)),
-        (StartRun(KEY, 1_000, 2), ("start", KEY, 100, 2)),
+        (Gather(KEY, 1_000), ("gather", KEY, 100)),
+        (Gather(KEY, 800), ("gather", KEY, 0)),
+        (StartRun(KEY, 1_000, 2, 950), ("start", KEY, 100, 2, 50)),
         (Abort(KEY, "lost"), ("stop", KEY, "lost")),
         (SetAside(KEY, "over"), ("aside", KEY, "over")),
     ],
@@ -227,6 +236,7 @@ def test_perform__each_local_step__asks_the_hands_once(step: LocalStep, did: tup
         (Settle(((ID, 3), (OTHER, 0))), {ID, OTHER}),
         (Claim(ID, 3, 1, 5, SENTINEL), {ID}),
         (Decline(KEY, REPORT, Outcome.BAD_INPUT), {ID}),
+        (GiveUp(KEY, REPORT), {ID}),
         (ReadSpec(OTHER), {OTHER}),
         (Abort(KEY, ""), {ID}),
         (Skip(OTHER, None, Reason.PAUSED), {OTHER}),

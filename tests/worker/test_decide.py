@@ -33,7 +33,9 @@ from hearth.protocol.types import (
 )
 from hearth.protocol.units import Asset
 from worker.decide import (
+    AHEAD,
     HELD,
+    UNDER_WAY,
     Abort,
     Ack,
     Action,
@@ -44,6 +46,8 @@ from worker.decide import (
     Decline,
     Execution,
     Flight,
+    Gather,
+    GiveUp,
     Job,
     Kind,
     Lease,
@@ -65,6 +69,7 @@ from worker.decide import (
     explain,
     outlook,
 )
+from worker.decide.worth import most_pay
 
 NOW = 1_800_000_000
 MARKET = formulas.Immutables(dead_after=900, minimum_stake=10**18)
@@ -83,7 +88,7 @@ TERMS = Terms(
     salt=1,
     spec=b"\x07" * 32,
     needs=Needs(cores=2, ram_gib=4),
-    ceiling=2 * 10**15,
+    ceiling=4 * 10**15,
     max_seconds=600,
     deadline=NOW + 86_400,
     keeper_fee=10**12,
@@ -94,8 +99,16 @@ WASM = SpecFacts(runtime="wasm", target="bafymodule", output_bytes=1 << 20, inpu
 ID = JobId(b"\xaa" * 32)
 OPEN = Unit(state=State.OPEN, started=NOW - 5)
 RUNNING = Unit(state=State.RUNNING, node=ME, rate=10**15, started=NOW - 100, mark=NOW + 800, attempts=1)
+DECLINES_END = RUNNING.started + 150  # a quarter of max_seconds
+BEGUN_BY = DECLINES_END - 2  # two seconds for the loop, and no lead
 KEY = LeaseKey(ID, 0, 1)
 CONFIG = Config(beat_every=300)
+GATHERED, GATHERING = Execution(KEY, Stage.GATHERED), Execution(KEY, Stage.GATHERING)
+"""What this machine has of an attempt that an ack would begin."""
+
+
+JUDGE = "0x" + "44" * 20
+ATTESTED = replace(CONFIG, attesters_judge=JUDGE)
 
 
 def job_of(unit: Unit, best: Best | None = None, **overrides: object) -> Job:
@@ -203,14 +216,121 @@ def test_decide__rival_leads__proposes_only_with_a_strictly_larger_key() -> None
     [(NOW + 1, Reason.LEADING), (NOW, Ack), (NOW - 59, Ack), (NOW - 60, Gate.EXCLUDED)],
 )
 def test_decide__own_proposal__acks_inside_the_ack_time_only(mark: int, wanted: object) -> None:
-    found = only(snapshot_of(job_of(replace(OPEN, mark=mark, rate=10**15), Best(node=ME), match_window=12)))
-    assert (found.reason if isinstance(found, Skip) else type(found)) == wanted
+    job = led(mark)
+    found = decide(snapshot_of(job, executions=(GATHERED,)), CONFIG, NOW)
+    assert (found[0].reason if isinstance(found[0], Skip) else type(found[0])) == wanted
+    # Past its time what was gathered is dropped.
+    assert [type(step) for step in found[1:]] == ([Abort] if wanted is Gate.EXCLUDED else [])
+
+
+def led(mark: int, **changes: object) -> Job:
+    """Return a job whose one unit this node was proposed for, in a window that ends at a second."""
+    job = job_of(replace(OPEN, mark=mark, rate=10**15), Best(node=ME), match_window=12)
+    return replace(job, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mark", [NOW + 12, NOW + 1, NOW, NOW - 58])
+def test_decide__own_proposal__is_gathered_first_and_never_acked_before_all_is_here(mark: int) -> None:
+    """What a cheat gains: nothing. An ack that is given back costs the node's bond the keeper's tip, and a submitter
+    whose data is nowhere could burn its stake so."""
+    snapshot = snapshot_of(led(mark))
+    assert only(snapshot) == Gather(KEY, mark + POLICY.ack_time - 1)
+    assert reason(replace(snapshot, executions=(GATHERING,))) == Reason.GATHERING
+    # What is under way by another stage is no whole data either: it is put aside first.
+    for stage in (Stage.DONE, Stage.REFUSED, Stage.BROKEN):
+        found = decide(replace(snapshot, executions=(Execution(KEY, stage),)), CONFIG, NOW)
+        assert [getattr(step, "reason", type(step)) for step in found] == [SetAside, Reason.STOPPING]
+    # Nor is that of another attempt at the unit.
+    other = Execution(replace(KEY, attempts=2), Stage.GATHERED)
+    found = decide(replace(snapshot, executions=(other,)), CONFIG, NOW)
+    assert [type(step) for step in found] == [Gather, Abort]
+
+
+@pytest.mark.parametrize(("lead", "until"), [(0.0, 59), (20.7, 39), (200.0, -1)])
+def test_decide__gathering__ends_while_the_ack_can_still_be_mined(lead: float, until: int) -> None:
+    assert only(snapshot_of(led(NOW)), replace(CONFIG, lead=lead)) == Gather(KEY, NOW + until)
+
+
+@pytest.mark.parametrize("stage", [Stage.GATHERING, Stage.GATHERED])
+@pytest.mark.parametrize(
+    ("changes", "config"),
+    [
+        ({"leases": (Lease(0, replace(OPEN, mark=NOW, rate=10**15), Best(node=OTHER)),)}, CONFIG),
+        ({"leases": ()}, CONFIG),
+        ({"leases": (Lease(0, replace(RUNNING, node=OTHER)),)}, CONFIG),
+        ({"leases": (Lease(0, replace(OPEN, mark=NOW, rate=10**15, attempts=1), Best(node=OTHER)),)}, CONFIG),
+        ({"retry_at": NOW + 9}, CONFIG),
+        ({"spec": replace(WASM, target="bafyrefused")}, replace(CONFIG, modules_refused=("bafyrefused",))),
+        ({}, replace(CONFIG, hold=Reason.DRAINING)),
+        ({}, replace(CONFIG, max_slots=0)),
+    ],
+)
+def test_decide__match_that_is_lost_or_not_wanted__drops_what_was_gathered(
+    stage: Stage, changes: dict[str, object], config: Config
+) -> None:
+    found = decide(snapshot_of(led(NOW, **changes), executions=(Execution(KEY, stage),)), config, NOW)
+    assert [step.attempt for step in found if isinstance(step, Abort)] == [KEY]
+    assert not any(isinstance(step, Ack | Gather) for step in found)
+
+
+def test_decide__ack_in_flight__keeps_what_was_gathered_and_counts_its_slot_once() -> None:
+    flight = Flight(Kind.ACK, ID, 0, 1)
+    other = replace(job_of(OPEN), id=JobId(b"\xbb" * 32))
+    for slots, taken in ((1, False), (2, True)):
+        node = replace(NODE, offer=replace(NODE.offer, slots=slots))
+        found = decide(snapshot_of(led(NOW), other, node=node, executions=(GATHERED,), flights=(flight,)), CONFIG, NOW)
+        assert found[0] == Skip(ID, 0, Reason.TX_PENDING)
+        assert isinstance(found[1], Claim) is taken and len(found) == 2, found
+
+
+@pytest.mark.parametrize("mark", [NOW + 9, NOW])
+@pytest.mark.parametrize("executions", [(), (GATHERING,), (GATHERED,)])
+@pytest.mark.parametrize(("slots", "taken"), [(1, False), (2, True)])
+def test_decide__gathering__fills_one_slot_and_no_second(
+    mark: int, executions: tuple[Execution, ...], slots: int, taken: bool
+) -> None:
+    node = replace(NODE, offer=replace(NODE.offer, slots=slots))
+    other = replace(job_of(OPEN), id=JobId(b"\xbb" * 32))
+    found = decide(snapshot_of(led(mark), other, node=node, executions=executions), CONFIG, NOW)
+    assert isinstance(found[1], Claim) is taken and len(found) == 2, found
+
+
+def test_decide__gathered_and_another_match_with_one_slot__keeps_the_first() -> None:
+    """What a cheat gains: nothing. A second proposal of the node takes no slot from what it has begun to fetch."""
+    node = replace(NODE, offer=replace(NODE.offer, slots=1))
+    for name in (b"\x01", b"\xbb", b"\xfe"):
+        second = replace(led(NOW), id=JobId(name * 32))
+        for execution, step in ((GATHERED, Reason.LEADING), (GATHERING, Reason.GATHERING)):
+            found = decide(snapshot_of(second, led(NOW + 5), node=node, executions=(execution,)), CONFIG, NOW)
+            said = {step.job: step.reason for step in found if isinstance(step, Skip)}
+            assert said == {ID: step, second.id: Reason.SLOTS_FULL} and len(found) == 2, found
+
+
+def test_decide__fetched_in_vain__fetches_nothing_more_for_a_while_and_goes_on_with_what_is_here() -> None:
+    rests = led(NOW, gather_at=NOW + 1)
+    found = only(snapshot_of(rests))
+    assert isinstance(found, Skip) and (found.reason, "in vain" in found.detail) == (Reason.RETRY_LATER, True)
+    assert isinstance(only(snapshot_of(led(NOW, gather_at=NOW))), Gather)
+    assert reason(snapshot_of(rests, executions=(GATHERING,))) == Reason.GATHERING
+    assert isinstance(only(snapshot_of(rests, executions=(GATHERED,))), Ack)
+    # A claim is as it was, and a slot is free for it.
+    assert isinstance(only(snapshot_of(replace(job_of(OPEN), gather_at=NOW + 1))), Claim)
+
+
+def test_decide__acked_with_all_here__starts_with_it_once_it_is_deep_enough() -> None:
+    deep = replace(CONFIG, confirmations=3)
+    held = snapshot_of(replace(job_of(RUNNING), leases=(Lease(0, RUNNING, since=97),)), node=busy(1))
+    assert only(replace(held, executions=(GATHERED,)), deep) == StartRun(KEY, RUNNING.mark, 1, BEGUN_BY)
+    assert reason(replace(held, executions=(GATHERED,), block=99), deep) == Reason.AWAITS_CONFIRMATIONS
+    assert reason(replace(held, executions=(GATHERING,)), deep) == Reason.GATHERING
+    late = decide(replace(held, executions=(GATHERED,)), deep, RUNNING.mark)
+    assert [type(step) for step in late if not isinstance(step, Beat)] == [Abort]
 
 
 @pytest.mark.parametrize(
     ("spec", "max_loss", "said", "taken"),
     [
-        (WASM, None, Reason.LEADING, False),
+        (WASM, None, Gather, False),
         (None, None, ReadSpec, True),
         (replace(WASM, target="bafyrefused"), None, Reason.IMAGE_REFUSED, True),
         (WASM, 0, Reason.UNPROFITABLE, True),
@@ -221,18 +341,17 @@ def test_decide__led_for_what_it_would_not_ack__keeps_no_slot_for_it(
 ) -> None:
     """Profit: a rival proposes this node for jobs that nobody can run or that pay dust, to keep its slots empty."""
     config = replace(CONFIG, modules_refused=("bafyrefused",), max_loss=max_loss, coin_price=10**18, gas_price=10**6)
-    led, honest = JobId(b"\1" * 32), JobId(b"\2" * 32)
-    dust = replace(TERMS, match_window=300, max_seconds=1, ceiling=10**15)
+    rival, honest = JobId(b"\1" * 32), JobId(b"\2" * 32)
+    dust = replace(TERMS, match_window=300, max_seconds=1, ceiling=10**15, keeper_fee=8)
     unit = replace(OPEN, rate=10**15, mark=NOW + 300)
-    slots = [Job(led, dust, (Lease(index, unit, Best(node=ME)),), spec=spec) for index in range(NODE.offer.slots)]
+    slots = [Job(rival, dust, (Lease(index, unit, Best(node=ME)),), spec=spec) for index in range(NODE.offer.slots)]
     jobs = (*slots, Job(honest, TERMS, (Lease(0, OPEN),), spec=WASM))
     found = [step for step in decide(snapshot_of(*jobs), config, NOW) if not isinstance(step, Beat)]
     (mine,) = [step for step in found if getattr(step, "job", None) == honest]
     assert isinstance(mine, Claim) is taken, found
     for step in (step for step in found if step is not mine):
-        assert said in (type(step), getattr(step, "reason", None), None) or step == Skip(
-            led, step.index, Reason.SPEC_UNREAD
-        )
+        others = step.reason if isinstance(step, Skip) else type(step)
+        assert others in (said, Reason.SPEC_UNREAD if said is ReadSpec else said)
 
 
 def test_decide__rival_may_ack__waits() -> None:
@@ -243,6 +362,43 @@ def test_decide__rival_may_ack__waits() -> None:
 def test_decide__two_lapses__claims_although_the_window_is_named() -> None:
     unit = replace(OPEN, mark=NOW - 60, rate=10**15, lapses=1)
     assert isinstance(only(snapshot_of(job_of(unit, Best(node=OTHER), match_window=12))), Claim)
+
+
+@pytest.mark.parametrize("opened", [OPEN, None])
+def test_decide__open_claims_below_its_ask__waits_and_claims_in_the_first_second_that_fits(opened: Unit | None) -> None:
+    """It asks half of the ceiling, to which open claims rise in a third of the public ramp of 30 s."""
+    for age, wait in ((0, 10), (9, 1), (10, 0), (300, 0)):
+        if opened is not None:
+            job = job_of(replace(opened, started=NOW - age), ceiling=2 * 10**15)
+        else:
+            terms = replace(TERMS, units=20, ceiling=2 * 10**15)
+            job = Job(ID, terms, header=Header(touched=4, opened=NOW - age), spec=WASM)
+        found = only(snapshot_of(job))
+        if wait:
+            assert found == Skip(ID, 4 if opened is None else 0, Reason.AWAITS_PRICE, f"{wait} s")
+            ahead = outlook(snapshot_of(job), CONFIG, Target(ID), NOW)
+            assert isinstance(ahead, Skip) and ahead.reason is Reason.AWAITS_PRICE
+        else:
+            assert isinstance(found, Claim)
+    reads = replace(job, spec=None, **({"leases": (Lease(0, replace(OPEN, started=NOW)),)} if opened else {}))
+    assert only(snapshot_of(reads)) == ReadSpec(ID), "the spec is read meanwhile"
+
+
+def test_decide__second_lapse__waits_from_it() -> None:
+    unit = replace(OPEN, started=NOW - 200, mark=NOW - 60 - 9, rate=10**15, lapses=1)
+    second = Best(node=OTHER)
+    found = only(snapshot_of(job_of(unit, second, match_window=12, ceiling=2 * 10**15)))
+    assert found == Skip(ID, 0, Reason.AWAITS_PRICE, "1 s")
+    later = replace(unit, mark=unit.mark - 1)
+    assert isinstance(only(snapshot_of(job_of(later, second, match_window=12, ceiling=2 * 10**15))), Claim)
+
+
+def test_decide__price_that_has_to_rise__keeps_no_slot_free() -> None:
+    node, dear = replace(NODE, offer=replace(NODE.offer, slots=1)), replace(TERMS, ceiling=2 * 10**15)
+    for number in range(8):  # the lot puts some in front of the other job
+        rising = Job(JobId(bytes([number]) * 32), dear, (Lease(0, OPEN),), spec=WASM)
+        found = decide(snapshot_of(rising, job_of(OPEN), node=node), CONFIG, NOW)
+        assert [step.job for step in found if isinstance(step, Claim)] == [ID]
 
 
 def test_decide__array__claims_the_next_lease_by_sentinel() -> None:
@@ -293,13 +449,19 @@ def test_decide__spec_unread__reads_it_once_for_every_lease() -> None:
         (job_of(OPEN), replace(CONFIG, max_output_bytes=(1 << 20) - 1), Reason.TOO_BIG),
         (job_of(OPEN), replace(CONFIG, max_input_bytes=(1 << 10) - 1), Reason.TOO_BIG),
         (job_of(OPEN), replace(CONFIG, runtimes=frozenset({"docker"})), Reason.NOT_SUPPORTED),
-        (job_of(OPEN, verifier="0x" + "44" * 20), CONFIG, Reason.VERIFIER_UNKNOWN),
+        (job_of(OPEN, judge=JUDGE), CONFIG, Reason.JUDGE_UNKNOWN),
+        (job_of(OPEN, judge=JUDGE), replace(CONFIG, judges=frozenset({"0x" + "45" * 20})), Reason.JUDGE_UNKNOWN),
+        (job_of(OPEN, judge=JUDGE, judge_data=7), replace(ATTESTED, attesters=frozenset({8})), Reason.JUDGE_UNKNOWN),
+        (job_of(OPEN, judge=JUDGE, judge_data=7), replace(CONFIG, attesters=frozenset({7})), Reason.JUDGE_UNKNOWN),
         (job_of(OPEN, replicas=3, quorum=2), CONFIG, Reason.NOT_SUPPORTED),
         (job_of(OPEN, flags=TermsFlag.CONFIDENTIAL), CONFIG, Reason.NOT_SUPPORTED),
         (replace(job_of(OPEN), spec=SpecFacts(bad="no such key")), CONFIG, Reason.SPEC_BAD),
         (replace(job_of(OPEN), retry_at=NOW + 1), CONFIG, Reason.RETRY_LATER),
         (job_of(OPEN, ceiling=10**15 - 1), CONFIG, Gate.PRICE),
         (job_of(OPEN, needs=Needs(cores=9)), CONFIG, Gate.CORES),
+        (job_of(OPEN, needs=Needs(cores=9), ceiling=2 * 10**15), CONFIG, Gate.CORES),
+        (job_of(OPEN, ceiling=2 * 10**15), replace(CONFIG, max_slots=0), Reason.SLOTS_FULL),
+        (job_of(OPEN, ceiling=2 * 10**15), CONFIG, Reason.AWAITS_PRICE),
         (job_of(OPEN, needs=Needs(runtimes=Runtime.GPU)), CONFIG, Gate.RUNTIME),
         (job_of(OPEN, submitter=NODE.operator), CONFIG, Gate.SUBMITTER),
         (job_of(OPEN, deadline=NOW + 899), CONFIG, Gate.NO_TIME),
@@ -442,8 +604,11 @@ def test_decide__ack_due_and_window_led__acks_first_with_one_slot() -> None:
     for name, mark in ((b"\x01", NOW + 5), (b"\x02", NOW - 5), (b"\x03", NOW + 9)):
         unit = replace(OPEN, mark=mark, rate=10**15)
         jobs.append(replace(job_of(unit, Best(node=ME), match_window=12), id=JobId(name * 32)))
-    found = decide(snapshot_of(*jobs, node=node), CONFIG, NOW)
+    here = Execution(LeaseKey(jobs[1].id, 0, 1), Stage.GATHERED)
+    found = decide(snapshot_of(*jobs, node=node, executions=(here,)), CONFIG, NOW)
     assert [type(a).__name__ for a in found] == ["Ack", "Skip", "Skip"]
+    (first, *_) = decide(snapshot_of(*jobs, node=node), CONFIG, NOW)
+    assert isinstance(first, Gather) and first.attempt == here.key, "and what is due first is fetched first"
     assert isinstance(found[0], Ack) and found[0].job == jobs[1].id
 
 
@@ -464,12 +629,12 @@ def test_decide__many_workers_see_the_same_jobs__they_start_at_different_ones() 
 
 def test_decide__held_lease_without_execution__starts_it() -> None:
     """The state folder may have been deleted: the chain alone says that the node holds the lease."""
-    assert only(snapshot_of(job_of(RUNNING), node=busy(1))) == StartRun(KEY, RUNNING.mark, 1)
+    assert only(snapshot_of(job_of(RUNNING), node=busy(1))) == StartRun(KEY, RUNNING.mark, 1, BEGUN_BY)
 
 
 def test_decide__confirmations__start_paid_compute_only_when_deep_enough() -> None:
     deep = replace(CONFIG, confirmations=3)
-    for since, wanted in ((98, Reason.AWAITS_CONFIRMATIONS), (97, StartRun(KEY, RUNNING.mark, 1))):
+    for since, wanted in ((98, Reason.AWAITS_CONFIRMATIONS), (97, StartRun(KEY, RUNNING.mark, 1, BEGUN_BY))):
         job = replace(job_of(RUNNING), leases=(Lease(0, RUNNING, since=since),))
         found = only(snapshot_of(job, node=busy(1)), deep)
         assert (found.reason if isinstance(found, Skip) else found) == wanted
@@ -503,7 +668,10 @@ def test_decide__refused_attempt__declines_with_its_outcome() -> None:
 
 
 def test_decide__broken_sandbox__tries_again_then_gives_the_lease_back() -> None:
-    for tries, wanted in ((1, StartRun(KEY, RUNNING.mark, 2)), (3, Decline(KEY, bytes(32), Outcome.IMAGE_MISSING))):
+    for tries, wanted in (
+        (1, StartRun(KEY, RUNNING.mark, 2, BEGUN_BY)),
+        (3, Decline(KEY, bytes(32), Outcome.IMAGE_MISSING)),
+    ):
         broken = Execution(KEY, Stage.BROKEN, tries=tries)
         assert only(snapshot_of(job_of(RUNNING), node=busy(1), executions=(broken,))) == wanted
 
@@ -519,7 +687,7 @@ def test_decide__still_working_a_lead_before_the_mark__is_given_back_while_that_
     working = Execution(KEY, Stage.WORKING)
     slow = replace(CONFIG, lead=4.2)
     snapshot = snapshot_of(job_of(RUNNING), node=busy(1), executions=(working,))
-    assert only(snapshot, slow, RUNNING.mark - 5) == Decline(KEY, bytes(32), Outcome.BAD_INPUT)
+    assert only(snapshot, slow, RUNNING.mark - 5) == GiveUp(KEY, bytes(32))
     assert reason(snapshot, slow, RUNNING.mark - 6) == Reason.RUNNING
     # What is ready is submitted to the last second, and the pay of a notice is not thrown away.
     done = replace(working, stage=Stage.DONE, outcome=Outcome.OK, result=b"\x01" * 32)
@@ -530,7 +698,55 @@ def test_decide__still_working_a_lead_before_the_mark__is_given_back_while_that_
     grace = formulas.grace(TERMS, POLICY)
     stuck = replace(CONFIG, lead=1000.0)
     assert reason(snapshot, stuck, RUNNING.mark - 2 - grace) == Reason.RUNNING
-    assert isinstance(only(snapshot, stuck, RUNNING.mark - 1 - grace), Decline)
+    assert isinstance(only(snapshot, stuck, RUNNING.mark - 1 - grace), GiveUp)
+
+
+@pytest.mark.parametrize("stage", [Stage.REFUSED, Stage.BROKEN])
+def test_decide__what_cannot_be_run__is_declined_while_that_is_free_and_then_given_up(stage: Stage) -> None:
+    ended = Execution(KEY, stage, Outcome.BAD_INPUT, report=b"\x02" * 32, tries=3)
+    snapshot = snapshot_of(job_of(RUNNING), node=busy(1), executions=(ended,))
+    slow = replace(CONFIG, lead=4.0)
+    assert isinstance(only(snapshot, slow, DECLINES_END - 5), Decline)
+    assert only(snapshot, slow, DECLINES_END - 4) == GiveUp(KEY, ended.report), "a decline would be mined too late"
+    # A machine that is slow beyond measure tries in the first half of the window all the same.
+    stuck = replace(CONFIG, lead=1_000.0)
+    assert isinstance(only(snapshot, stuck, DECLINES_END - 76), Decline)
+    assert isinstance(only(snapshot, stuck, DECLINES_END - 75), GiveUp)
+    # A notice is paid where one waits, and a decline of a match would cost its tip.
+    closing = replace(snapshot, jobs=(job_of(replace(RUNNING, state=State.CLOSING)),))
+    assert reason(closing, slow, RUNNING.mark - 1) == Reason.NOTICE
+    assert only(closing, slow, RUNNING.mark) == Close(ID, 0)
+
+
+@pytest.mark.parametrize(("more", "taken"), [(0, True), (1, True), (2, False)])
+def test_decide__match_whose_tip_is_above_the_pay__is_not_acked(more: int, taken: bool) -> None:
+    """Attack: a keeper fee as large as the price, for a job of which this node asks next to nothing."""
+    cheap = led(NOW)
+    pay = most_pay(cheap.terms, POLICY, NODE.offer.ask)
+    dear = replace(cheap, terms=replace(cheap.terms, keeper_fee=2 * pay + more))
+    found = decide(snapshot_of(dear, node=replace(NODE, stake=10**24), executions=(GATHERED,)), CONFIG, NOW)[0]
+    assert isinstance(found, Ack if taken else Skip), found
+    if isinstance(found, Skip):
+        assert found.reason == Reason.UNPROFITABLE and "burns" in found.detail
+
+
+def test_decide__program_that_is_not_begun_when_declines_end__is_declined() -> None:
+    working = Execution(KEY, Stage.WORKING)
+    snapshot = snapshot_of(job_of(RUNNING), node=busy(1), executions=(working,))
+    assert reason(snapshot, now=DECLINES_END - 2) == Reason.RUNNING
+    assert only(snapshot, now=DECLINES_END - 1) == Decline(KEY, bytes(32), Outcome.BAD_INPUT)
+    # What began late, after a restart, has no free way out any more: it runs.
+    assert reason(snapshot, now=DECLINES_END) == Reason.RUNNING
+    begun = replace(snapshot, executions=(replace(working, begun=True),))
+    assert reason(begun, now=DECLINES_END - 1) == Reason.RUNNING
+    closing = replace(snapshot, jobs=(job_of(replace(RUNNING, state=State.CLOSING)),))
+    assert reason(closing, now=DECLINES_END - 1) == Reason.RUNNING
+
+
+def test_decide__start_when_declines_have_ended__may_begin_at_any_time() -> None:
+    snapshot = snapshot_of(job_of(RUNNING), node=busy(1))
+    assert only(snapshot, now=BEGUN_BY - 1) == StartRun(KEY, RUNNING.mark, 1, BEGUN_BY)
+    assert only(snapshot, now=BEGUN_BY) == StartRun(KEY, RUNNING.mark, 1, RUNNING.mark)
 
 
 def test_decide__closing__submits_in_the_notice_and_closes_after_it() -> None:
@@ -548,6 +764,40 @@ def test_decide__submitted__settles_after_the_configured_wait(after: int, now: i
     unit = replace(RUNNING, state=State.SUBMITTED, mark=NOW)
     found = only(snapshot_of(job_of(unit)), replace(CONFIG, settle_after=after), now)
     assert found == (Settle(((ID, 0),)) if due else Skip(ID, 0, Reason.AWAITS_WINDOW))
+
+
+@pytest.mark.parametrize(
+    "config", [replace(CONFIG, judges=frozenset({"0x" + "44" * 20})), replace(CONFIG, attesters_judge="0x" + "44" * 20)]
+)
+def test_decide__judge_that_is_trusted__taken(config: Config) -> None:
+    config = replace(config, attesters=frozenset({7}))
+    assert isinstance(only(snapshot_of(job_of(OPEN, judge=JUDGE, judge_data=7)), config), Claim)
+
+
+def test_decide__result_that_may_be_disputed__waits_for_the_window_and_then_for_the_judge() -> None:
+    unit = replace(RUNNING, state=State.SUBMITTED, mark=NOW - 59)
+    judged = {"judge": JUDGE, "challenge_window": 60}
+    assert reason(snapshot_of(job_of(unit, **judged))) == Reason.AWAITS_WINDOW
+    assert only(snapshot_of(job_of(unit, **judged)), now=NOW + 1) == Settle(((ID, 0),))
+    held = replace(unit, state=State.DISPUTED)
+    end = NOW + 1 + formulas.STALE_SECONDS
+    assert reason(snapshot_of(job_of(held, **judged)), now=end - 1) == Reason.AWAITS_JUDGE
+    assert only(snapshot_of(job_of(held, **judged)), now=end) == Settle(((ID, 0),))
+
+
+@pytest.mark.parametrize("state", [State.SUBMITTED, State.DISPUTED])
+def test_decide__result_that_nobody_has_proven__is_left_to_others(state: State) -> None:
+    unit = replace(RUNNING, state=state, mark=NOW)
+    snapshot = snapshot_of(job_of(unit, judge=JUDGE, challenge_window=60, flags=TermsFlag.PROVEN))
+    for now in (NOW, NOW + 365 * 86_400):
+        assert reason(snapshot, now=now) == Reason.AWAITS_JUDGE
+
+
+def test_decide__result_in_dispute_while_its_attempt_is_under_way__is_stopped() -> None:
+    unit = replace(RUNNING, state=State.DISPUTED, mark=NOW)
+    working = (Execution(KEY, Stage.WORKING),)
+    found = decide(snapshot_of(job_of(unit, judge=JUDGE, challenge_window=60), executions=working), CONFIG, NOW)
+    assert Abort(KEY, "a result was already submitted") in found
 
 
 def test_decide__hundred_submitted__settles_in_batches_of_64() -> None:
@@ -611,7 +861,7 @@ ELSE = JobId(b"\xbb" * 32)
 def test_decide__target__other_jobs_are_left_alone_even_where_this_node_has_won_them() -> None:
     """Keepers propose a node that beats: what it does not take lapses, and costs it nothing."""
     won = replace(job_of(replace(OPEN, mark=NOW - 1), Best(node=ME, key=1)), id=ELSE)
-    assert isinstance(only(snapshot_of(won)), Ack)
+    assert isinstance(only(snapshot_of(won)), Gather)
     found = decide(snapshot_of(won, job_of(OPEN)), HAND, NOW)
     assert found == [Skip(ELSE, None, Reason.NOT_CHOSEN), Claim(ID, 0, 0, formulas.bond(TERMS, POLICY), 0)]
 
@@ -736,7 +986,10 @@ def jobs(draw: st.DrawFn, job: JobId) -> Job:
 def snapshots(draw: st.DrawFn) -> Snapshot:
     watched = tuple(draw(jobs(job)) for job in draw(st.lists(ids, unique=True, max_size=5)))
     keys = {
-        LeaseKey(j.id, lease.index, lease.unit.attempts) for j in watched for lease in j.leases if draw(st.booleans())
+        LeaseKey(j.id, lease.index, lease.unit.attempts + draw(st.integers(0, lease.unit.state is State.OPEN)))
+        for j in watched
+        for lease in j.leases
+        if draw(st.booleans())
     }
     if draw(st.booleans()):
         keys.add(LeaseKey(draw(ids), draw(st.integers(0, 3)), draw(st.integers(1, 3))))
@@ -794,9 +1047,17 @@ def test_decide__rule_that_refuses__neither_risks_a_bond_nor_gives_a_lease_back(
 ) -> None:
     """What a cheat gains: nothing. A rule holds before money moves, and of what is held by then none is asked."""
     free, bound = (decide(snapshot, one, NOW) for one in (config, replace(config, **rules)))  # type: ignore[arg-type]
-    assert not any(isinstance(a, Ack | Claim | Propose) for a in bound)
-    kept = (StartRun, SubmitResult, Decline, Settle, Close, Abort, SetAside, Beat, Withdraw)
-    assert [a for a in bound if isinstance(a, kept)] == [a for a in free if isinstance(a, kept)]
+    assert not any(isinstance(a, Ack | Claim | Gather | Propose) for a in bound)
+    kept = (StartRun, SubmitResult, Decline, GiveUp, Settle, Close, Abort, SetAside, Beat, Withdraw)
+    ahead = {e.key for e in snapshot.executions if e.stage in AHEAD}
+    before, after = (
+        [a for a in found if isinstance(a, kept) and not (isinstance(a, Abort) and a.attempt in ahead)]
+        for found in (free, bound)
+    )
+    assert before == after
+    # What was fetched for a match that is not wanted goes, and no more than that.
+    dropped = [{a.attempt for a in found if isinstance(a, Abort)} for found in (free, bound)]
+    assert dropped[0] <= dropped[1]
 
 
 def transactions(actions: list[Action | Skip]) -> list[tuple[JobId, int]]:
@@ -806,7 +1067,7 @@ def transactions(actions: list[Action | Skip]) -> list[tuple[JobId, int]]:
         match action:
             case Propose(job, index) | Ack(job, index) | Claim(job, index) | Close(job, index):
                 found.append((job, index))
-            case SubmitResult(key) | Decline(key):
+            case SubmitResult(key) | Decline(key) | GiveUp(key):
                 found.append((key.job, key.index))
             case Settle(items):
                 found.extend(items)
@@ -815,7 +1076,7 @@ def transactions(actions: list[Action | Skip]) -> list[tuple[JobId, int]]:
 
 def touches(action: Action | Skip) -> LeaseKey | None:
     match action:
-        case StartRun(key) | SubmitResult(key) | Decline(key) | Abort(key) | SetAside(key):
+        case Gather(key) | StartRun(key) | SubmitResult(key) | Decline(key) | GiveUp(key) | Abort(key) | SetAside(key):
             return key
     return None
 
@@ -846,16 +1107,33 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
     inflight = sum(1 for f in snapshot.flights if f.kind in (Kind.ACK, Kind.CLAIM))
     slots = min(config.max_slots, snapshot.node.offer.slots)
     assert not engaged or snapshot.node.state.busy + inflight + len(engaged) <= slots
-    assert config.hold is None or not any(isinstance(a, Ack | Claim | Propose | ReadSpec) for a in actions)
+    assert config.hold is None or not any(isinstance(a, Ack | Claim | Gather | Propose | ReadSpec) for a in actions)
+    # Nor more than the machine has: what is gathered for a lease that is not held, or on its way, fills one slot.
+    engaging = {(f.job, f.index) for f in snapshot.flights if f.kind in (Kind.ACK, Kind.CLAIM)}
+    ended = {a.attempt for a in actions if isinstance(a, Abort)}
+    acked = {(a.job, a.index) for a in actions if isinstance(a, Ack)}
+    waiting = [
+        e
+        for e in snapshot.executions
+        if e.stage in AHEAD
+        and e.key not in ended
+        and not (e.key in own and own[e.key].unit.state in HELD)
+        and (e.key.job, e.key.index) not in engaging | acked
+    ]
+    begun = [*engaged, *(a for a in actions if isinstance(a, Gather))]
+    assert not begun or snapshot.node.state.busy + inflight + len(begun) + len(waiting) <= slots
 
     for action in actions:
         match action:
-            case SubmitResult(key) | Decline(key):
+            case SubmitResult(key) | Decline(key) | GiveUp(key):
                 assert own[key].unit.state in HELD and own[key].unit.mark > NOW
-                assert executions[key].stage != Stage.WORKING
+                assert executions[key].stage != Stage.WORKING or not isinstance(action, SubmitResult)
+                until = formulas.declinable_until(leases[key.job, key.index][0].terms, POLICY, own[key].unit)
+                assert not isinstance(action, Decline) or (until > NOW and own[key].unit.state == State.RUNNING)
+                assert not isinstance(action, GiveUp) or own[key].unit.state == State.RUNNING
             case StartRun(key):
                 assert own[key].unit.state == State.RUNNING and own[key].unit.mark > NOW
-                assert key not in executions or executions[key].stage == Stage.BROKEN
+                assert key not in executions or executions[key].stage in (Stage.BROKEN, Stage.GATHERED)
                 assert not any(
                     e.stage == Stage.WORKING and (e.key.job, e.key.index) == (key.job, key.index)
                     for e in snapshot.executions
@@ -867,13 +1145,18 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
                 unit = leases[job, index][1].unit
                 assert unit.state == State.CLOSING and unit.mark <= NOW and unit.node == ME
             case Abort(key):
-                assert executions[key].stage == Stage.WORKING
+                assert executions[key].stage in UNDER_WAY
                 assert key not in own or own[key].unit.state == State.SUBMITTED or own[key].unit.mark <= NOW
             case SetAside(key):
-                assert key not in own and executions[key].stage != Stage.WORKING
+                assert key not in own and executions[key].stage not in UNDER_WAY
+            case Gather(key, until):
+                job, stored = leases[key.job, key.index]
+                assert key not in executions and key.attempts == stored.unit.attempts + 1 and key not in own
+                assert stored.best.node == ME and until < stored.unit.mark + POLICY.ack_time
             case Ack(job, index):
                 stored = leases[job, index][1]
                 assert stored.best.node == ME and stored.unit.mark <= NOW < stored.unit.mark + POLICY.ack_time
+                assert executions[LeaseKey(job, index, stored.unit.attempts + 1)].stage is Stage.GATHERED
             case Propose(job, index) if (job, index) in leases:
                 stored = leases[job, index][1]
                 read = formulas.with_lapse(stored.unit, stored.best, POLICY, NOW)
@@ -881,22 +1164,24 @@ def test_decide__any_snapshot__keeps_its_promises(snapshot: Snapshot, config: Co
                 assert read.mark == 0 or stored.best.node != ME
             case Claim(job, index) if (job, index) in leases:
                 stored = leases[job, index][1]
-                read = formulas.with_lapse(stored.unit, stored.best, POLICY, NOW)
-                assert formulas.claimable(leases[job, index][0].terms, POLICY, read, NOW)
+                terms = leases[job, index][0].terms
+                assert formulas.claimable(terms, POLICY, stored.unit, NOW)
+                rises = formulas.claimable_from(terms, POLICY, stored.unit, NODE.offer.ask)
+                assert rises is not None and rises <= NOW
 
     # Every lease that the node runs is executed exactly once: already, or from now on, or for a reason that is named.
     for key, lease in own.items():
         if lease.unit.state != State.RUNNING or (key.job, key.index) in flying or lease.unit.mark <= NOW:
             continue
         starts = sum(1 for a in actions if isinstance(a, StartRun) and a.attempt == key)
-        present = key in executions and executions[key].stage != Stage.BROKEN
+        present = key in executions and executions[key].stage not in (Stage.BROKEN, Stage.GATHERED)
         waits = any(
             isinstance(a, Skip)
             and (a.job, a.index) == (key.job, key.index)
             and a.reason in (Reason.AWAITS_CONFIRMATIONS, Reason.STOPPING)
             for a in actions
         )
-        declines = any(isinstance(a, Decline) and a.attempt == key for a in actions)
+        declines = any(isinstance(a, Decline | GiveUp) and a.attempt == key for a in actions)
         assert starts + present + (waits and not present) + (declines and not present) == 1
 
     # Everything that is open, or ours, is spoken of: silence is no answer to `hearth worker why`.
@@ -944,13 +1229,14 @@ def dear(price: int, **changes: object) -> Config:
 def test_decide__unit_that_brings_less_than_its_gas__is_left_alone(job: Job, gas: int) -> None:
     pay = PAYS - formulas.fee_of(PAYS, POLICY)
     worth = pay * 10**18 // gas
-    (taken,) = decide(snapshot_of(job), dear(worth), NOW)
+    ready = snapshot_of(job, executions=(GATHERED,) if job.leases[0].best.node == ME else ())
+    (taken,) = decide(ready, dear(worth), NOW)
     assert isinstance(taken, Claim | Ack | Propose) and taken.ceiling(1 << 200) == worth
     assert taken.ceiling(worth) == worth // 2, "what begins something has half of the cap"
     assert reason(snapshot_of(job), dear(worth + 1)) == Reason.UNPROFITABLE
-    assert isinstance(only(snapshot_of(job), dear(worth + 1, max_loss=10**9)), Claim | Ack | Propose)
+    assert isinstance(only(ready, dear(worth + 1, max_loss=10**9)), Claim | Ack | Propose)
     for unasked in ({"coin_price": 0}, {"max_loss": None}):
-        assert isinstance(only(snapshot_of(job), replace(dear(worth * 9), **unasked)), Claim | Ack | Propose)
+        assert isinstance(only(ready, replace(dear(worth * 9), **unasked)), Claim | Ack | Propose)
 
 
 def test_decide__units_of_a_job_that_bill_next_to_nothing__are_not_taken_for_the_most_that_they_may_bring() -> None:

@@ -34,7 +34,7 @@ def test_journal__life_of_an_attempt__is_there_after_reopening(tmp_path: Path) -
     journal.close()
     again = AttemptJournal(path)
     assert again.put_aside is None
-    assert again.executions() == (Execution(KEY, Stage.DONE, Outcome.EXIT, b"\x01" * 32, b"\x02" * 32, 7, 1),)
+    assert again.executions() == (Execution(KEY, Stage.DONE, Outcome.EXIT, b"\x01" * 32, b"\x02" * 32, 7, 1, True),)
     assert [m for m, _ in again.moments(KEY)] == [Moment.SEEN, Moment.INTENT, Moment.FETCHED, Moment.RESULT]
     assert path.stat().st_mode & 0o077 == 0
 

@@ -15,7 +15,7 @@ from hearth.chain.tx_journal import TxJournal
 from hearth.client.session import MAX_FEE
 from hearth.local import devnet
 from hearth.market.events import Declined, Settled, Started
-from hearth.protocol.types import Outcome, State
+from hearth.protocol.types import ZERO_ADDRESS, Outcome, State
 from tests.kit.exchange import ETH, PASSWORD, Exchange, Scenario, status
 from tests.kit.running import wait
 from tests.kit.town import hearth
@@ -131,8 +131,9 @@ def test_start__key_whose_node_another_operates_now__says_so_and_stakes_no_secon
     scenario.start()
     scenario.working()
     scenario.kill()
-    new = keys.create_key(tmp_path / "keys", "new", PASSWORD, devnet=True).address
-    exchange.owner.send(exchange.market.calls.set_operator(scenario.node, new), key=f"operator/{scenario.name}")
+    new, calls = exchange.submitter.address, exchange.market.calls
+    exchange.owner.send(calls.set_operator(scenario.node, new), key=f"operator/{scenario.name}")
+    exchange.submitter.send(calls.beat(scenario.node), key=f"first beat/{scenario.name}")
     given = ("--config", str(scenario.home / "worker.toml"), "--network", str(exchange.net.network_file), "--json")
     for command in ("start", "status"):
         told = hearth(exchange.user_home, "worker", command, *given)
@@ -176,12 +177,26 @@ def test_worker_operator__key_stolen_while_a_lease_runs__the_owner_takes_the_nod
     # Neither worker.toml nor the lost key is needed, and only the owner's key will do.
     other = hearth(tmp_path, *command, "--account", "stranger", "--json")
     assert (other.code, other.error["code"]) == (3, "NOT_OWNER")
-    for sent in (True, False):
-        told = hearth(tmp_path, *command, "--account", "cold", "--json")
-        assert told.code == 0, told.err + told.out
-        assert (told.json["node"], told.json["operator"]) == (node, new.address)
-        assert (len(told.json["transactions"]), told.json.get("already_sent", False)) == (int(sent), not sent)
 
+    def named(operator: str) -> None:
+        """Have the owner name an operator, twice: the second time nothing is sent."""
+        for sent in (True, False):
+            told = hearth(tmp_path, *(operator if one == new.address else one for one in command), *cold)
+            assert told.code == 0, told.err + told.out
+            said = told.json
+            assert (said["node"], said["operator"], said["kept"]) == (node, operator, operator == old)
+            assert (len(said["transactions"]), said.get("already_sent", False)) == (int(sent), not sent)
+        assert market.node(node).operator == old
+        assert market.offered_operator(node) == (ZERO_ADDRESS if operator == old else operator)
+
+    old, cold = scenario.operator, ("--account", "cold", "--json")
+    for operator in (new.address, old, new.address):
+        named(operator)
+
+    config = scenario.home / "worker.toml"
+    config.write_text(config.read_text().replace("keys/operator.json", "keys/operator2.json"))
+    scenario.start()
+    wait(lambda: market.node(node).operator == new.address, "the new key's first beat")
     # The thief has the old key and nothing to do with it.
     journal = TxJournal(
         tmp_path / "thief.db",
@@ -204,9 +219,6 @@ def test_worker_operator__key_stolen_while_a_lease_runs__the_owner_takes_the_nod
             stolen.send(call, key=name)
     journal.close()
 
-    config = scenario.home / "worker.toml"
-    config.write_text(config.read_text().replace("keys/operator.json", "keys/operator2.json"))
-    scenario.start()
     scenario.settled(job)
     scenario.assert_once(job)
     settled = [event for event in exchange.logs() if isinstance(event, Settled) and event.job_id == job]

@@ -32,7 +32,7 @@ from hearth.local import devnet
 from hearth.local.devnet import free_port
 from hearth.market.events import Closed, Declined, JobPosted, Started
 from hearth.protocol import words
-from hearth.protocol.types import JobId, NodeId, Offer, Runtime, State
+from hearth.protocol.types import LOCAL_CHAIN_ID, JobId, NodeId, Offer, Runtime, State
 from hearth.protocol.units import format_amount
 from hearth.storage.cid import Cid
 from hearth.storage.stores import FolderStore
@@ -137,6 +137,7 @@ def test_read_chain__beat_that_is_due__is_sent_before_any_job_is_read(begun: boo
     worker._outbox = SimpleNamespace(flights=tuple, send=send)  # type: ignore[assignment]
     read = lambda *_: order.append("jobs") or ()  # type: ignore[func-returns-value]  # noqa: E731
     worker._watcher = SimpleNamespace(immutables=decided.MARKET, read=read)  # type: ignore[assignment]
+    worker._executor = SimpleNamespace(ahead=tuple)  # type: ignore[assignment]
     worker._read_chain(SimpleNamespace(number=7, timestamp=decided.NOW, hash=bytes(32)))  # type: ignore[arg-type]
     assert order == (["beat", "jobs"] if begun else ["jobs"])
 
@@ -614,13 +615,31 @@ def test_run__gas_above_its_limits__submits_what_it_holds_takes_nothing_and_says
 
 @pytest.mark.e2e
 def test_run__operator_replaced__stops_with_the_reason(exchange: Exchange, scenario: Scenario) -> None:
-    other = keys.create_key(scenario.home / "keys", "other", "pw", devnet=True)
+    """By an offer alone it works on; the other key's first beat ends it."""
+    calls, node = exchange.market.calls, scenario.node
     with pytest.raises(ConfigError) as caught, working(scenario) as running:
         wait(lambda: state_of(scenario).get("status") == "active", "it is active")
-        call = exchange.market.calls.set_operator(scenario.node, other.address)
-        exchange.owner.send(call, key=f"set_operator/{scenario.node}")
+        exchange.owner.send(calls.set_operator(node, exchange.submitter.address), key=f"set_operator/{node}")
+        job = scenario.post()
+        scenario.settled(job)
+        exchange.submitter.send(calls.beat(node), key=f"first beat/{node}")
         running.thread.join(60)  # type: ignore[attr-defined]
     assert caught.value.code == "NOT_OPERATOR"
+
+
+@pytest.mark.e2e
+def test_run__node_offered_to_this_key__is_taken_over_by_its_first_beat(exchange: Exchange, scenario: Scenario) -> None:
+    """Another key operates it and has just beaten, so that no beat would be due."""
+    market, calls, node = exchange.market, exchange.market.calls, scenario.node
+    exchange.owner.send(calls.set_operator(node, exchange.submitter.address), key=f"away/{node}")
+    exchange.submitter.send(calls.beat(node), key=f"beat away/{node}")
+    assert refusal(scenario).code == "NO_NODE"
+    exchange.owner.send(calls.set_operator(node, scenario.operator), key=f"back/{node}")
+    job = scenario.post(by=exchange.owner)
+    with working(scenario):
+        scenario.settled(job)
+    assert market.node(node).operator == scenario.operator
+    assert next(iter(scenario.transactions())).startswith("beat/"), "nothing is sent before it"
 
 
 @pytest.mark.e2e
@@ -759,6 +778,7 @@ def edit_network(scenario: Scenario, change: Any) -> None:
         (lambda d: d.update(chain_id=1), "WRONG_CHAIN", 4),
         (lambda d: d.update(genesis_hash="0x" + "11" * 32), "WRONG_CHAIN", 4),
         (lambda d: d.update(protocol_version=2), "WRONG_VERSION", 3),
+        (lambda d: d.update(deployed_chain_id=1), "WRONG_CONTRACTS", 4),
         (lambda d: d["code_hashes"].update(JobRegistry="0x" + "11" * 32), "WRONG_CONTRACTS", 4),
         (lambda d: d["contracts"].update(JobRegistry=d["contracts"]["Lens"]), "WRONG_CONTRACTS", 4),
         (lambda d: d["contracts"].update(Escrow="0x" + "11" * 20), "WRONG_CONTRACTS", 4),
@@ -815,6 +835,28 @@ def test_build__strangers_node_with_this_key__is_not_worked_for(exchange: Exchan
     config = scenario.home / "worker.toml"
     config.write_text(f"node = {theirs}\n" + config.read_text())
     assert refusal(scenario).code == "NOT_OWNER"
+
+
+@pytest.mark.e2e
+def test_build__node_that_a_stranger_offers_to_this_key__is_not_taken_over(
+    exchange: Exchange, scenario: Scenario
+) -> None:
+    """What a stranger would gain: that this key answers for the failures of his node."""
+    theirs = NodeId(strangers_node(exchange, exchange.owner.address))
+    offer = exchange.market.calls.set_operator(theirs, scenario.operator)
+    exchange.submitter.send(offer, key=f"pushed/{theirs}")
+    job = scenario.post()
+    with working(scenario):
+        scenario.settled(job)
+    assert exchange.market.node(theirs).operator == exchange.owner.address
+    config = scenario.home / "worker.toml"
+    text = config.read_text()
+    config.write_text(f"node = {theirs}\n" + text)
+    assert refusal(scenario).code == "NOT_OWNER"
+    config.write_text(text.replace("operator.json", "other.json"))
+    other = keys.create_key(scenario.home / "keys", "other", PASSWORD, devnet=True)
+    exchange.submitter.send(exchange.market.calls.set_operator(theirs, other.address), key=f"pushed again/{theirs}")
+    assert refusal(scenario).code == "NO_NODE"
 
 
 @pytest.mark.e2e
@@ -916,6 +958,15 @@ def test_build__home_of_another_keys_worker__is_refused(exchange: Exchange, scen
     # Where it has ended its lock says nothing, and its journal and results wait for it to come back.
     error = refusal(other)
     assert (error.code, error.exit_code) == ("HOME_IN_USE", 3)
+    # So they do when the chain has changed its id meanwhile.
+    exchange.chain.rpc("anvil_setChainId", LOCAL_CHAIN_ID + 1)
+    as_it_was = config.read_text()
+    try:
+        edit_network(other, lambda d: d.update(chain_id=LOCAL_CHAIN_ID + 1, deployed_chain_id=LOCAL_CHAIN_ID))
+        assert refusal(other).code == "HOME_IN_USE"
+    finally:
+        exchange.chain.rpc("anvil_setChainId", LOCAL_CHAIN_ID)
+        config.write_text(as_it_was)
     assert f"the home of node {scenario.node}'s worker, whose key is {scenario.operator}" in error.message
     # What a home says of another chain is of no use.
     for journal in (scenario.home / "state").glob("tx-*.db*"):

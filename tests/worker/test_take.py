@@ -30,10 +30,10 @@ from tests.worker.test_shell import events_of, working
 from tools import schemas
 from worker import settings
 from worker.build import build
-from worker.decide import Reason
+from worker.decide import Reason, Skip
 from worker.mode import read_mode, set_mode
 from worker.shell import Look
-from worker.take import Take, take
+from worker.take import Take, _said_of, take
 from worker.words import WORDS
 
 pytestmark = pytest.mark.e2e
@@ -100,6 +100,12 @@ def change(scenario: Scenario, old: str, new: str) -> None:
 
 
 # ---- taken ----
+
+
+def test_said_of__price_that_has_yet_to_rise__names_the_seconds() -> None:
+    rising = Skip(JobId(bytes(32)), 0, Reason.AWAITS_PRICE, "12 s")
+    assert _said_of(rising) == "it can be taken once the price of open claims has risen to this node's ask, in 12 s"
+    assert _said_of(None) == _said_of(Skip(JobId(bytes(32)), 0, Reason.GATHERING)) == "it can be taken"
 
 
 def test_take__open_job__submits_its_result_and_nothing_else(exchange: Exchange, scenario: Scenario) -> None:

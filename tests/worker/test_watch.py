@@ -17,7 +17,7 @@ from tests.kit.fake_chain import Event
 from tests.kit.nonsense import nonsense
 from tests.kit.scripted import ScriptedMarket
 from tests.worker import test_decide as decided
-from worker.decide import Target
+from worker.decide import LeaseKey, Target
 from worker.rows import PAGES, never_fits
 from worker.watch import KEEP, MISREADS, PAID, Watcher
 
@@ -71,10 +71,10 @@ class Scripted(ScriptedMarket):
         topics = (topic_of(kind), job, word(index), word(unit.node))
         return Event(JOBS, topics, word(words.pack_unit(unit)) + b"".join(map(word, rest)))
 
-    def read(self, target: Target | None = None) -> dict[JobId, Any]:
+    def read(self, target: Target | None = None, ahead: Sequence[LeaseKey] = ()) -> dict[JobId, Any]:
         head = self.watcher.sync()
         self.calls.clear()
-        return {job.id: job for job in self.watcher.read(head, decided.NODE, target)}
+        return {job.id: job for job in self.watcher.read(head, decided.NODE, target, ahead)}
 
     def array(self, units: Sequence[Unit], *, size: int = 1 << 20, closed: bool = False, **changes: Any) -> JobId:
         """Post an array of which these units were touched, each told by an event, and mine it."""
@@ -256,6 +256,32 @@ def test_read__arrays_that_fit__share_one_bound_and_every_unit_has_its_turn(worl
     assert seen[honest] == {0}
     assert all(seen[job] == set(range(2 * PAGE)) for job in hostile)
     assert not {own, wanted, single} & world.watcher.waiting()
+
+
+def test_read__proposed_without_end__what_was_gathered_for_a_match_is_read_every_time(
+    world: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Profit: a lease that is not read looks lost, and what was fetched for its ack would be dropped. A rival could
+    keep a node from every ack by proposing it for units of his own."""
+    monkeypatch.setattr("worker.rows.PAGES", 2)
+    monkeypatch.setattr("worker.rows.PAGES_LED", 1)
+    monkeypatch.setattr("worker.rows.JOBS", 2)
+    hostile = [world.array([decided.OPEN]) for _ in range(6)]
+    mine, single = world.array([decided.OPEN] * 3), world.post(replace(decided.TERMS, salt=99))
+    world.words[single[0]] = word_of = words.pack_unit(replace(decided.OPEN, mark=world.chain.head().timestamp + 1000))
+    world.units[single[0], 0] = word_of
+    world.chain.mine([single[1]])
+    for job in (*hostile, mine):
+        world.propose(job, 2 if job == mine else 0, ME)
+    ahead = [LeaseKey(mine, 2, 1), LeaseKey(single[0], 0, 1)]
+    for _ in range(5):
+        found = world.read(ahead=ahead)
+        assert 2 in {lease.index for lease in found[mine].leases}
+        assert [lease.index for lease in found[single[0]].leases] == [0]
+        world.chain.mine()
+    # A control: without it the same lease has its turn, and is not read in the meantime.
+    seen = [2 in {lease.index for lease in found[mine].leases} for _ in range(5) if mine in (found := world.read())]
+    assert seen.count(True) < 5
 
 
 def test_read__new_arrays_in_every_block__those_before_keep_their_turn(

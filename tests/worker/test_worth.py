@@ -13,7 +13,25 @@ from hearth.protocol import formulas
 from hearth.protocol.types import Best, Billing, Header, Node, State, Unit
 from tests.worker import test_decide as decided
 from tests.worker.test_decide import ID, ME, NODE, NOW, OPEN, PAYS, POLICY, RUNNING, TERMS, WASM, dear
-from worker.decide import Ack, Claim, Close, Flight, Job, Kind, Lease, Propose, Reason, Settle, Skip, Snapshot, decide
+from worker.decide import (
+    Ack,
+    Claim,
+    Close,
+    Execution,
+    Flight,
+    Gather,
+    Job,
+    Kind,
+    Lease,
+    LeaseKey,
+    Propose,
+    Reason,
+    Settle,
+    Skip,
+    Snapshot,
+    Stage,
+    decide,
+)
 
 COIN = 10**18
 UNIT_GAS = 78_000 + 44_000 + 104_000
@@ -87,8 +105,10 @@ def test_decide__window_that_is_led__counts_as_a_unit_that_was_taken() -> None:
     led = replace(array(unit, OPEN, OPEN, match_window=12), leases=(Lease(0, unit, best), Lease(1, OPEN)))
     assert taken(look(led), costing(PAYS // 20)) == 0
     due = replace(led, leases=tuple(Lease(index, replace(OPEN, mark=NOW - 1), best) for index in range(3)))
-    found = [step for step in decide(look(due), dear(costing(PAYS // 20)), NOW) if isinstance(step, Ack)]
-    assert len(found) == 1
+    here = tuple(Execution(LeaseKey(due.id, index, 1), Stage.GATHERED) for index in range(3))
+    for executions, step in (((), Gather), (here, Ack)):
+        found = decide(replace(look(due), executions=executions), dear(costing(PAYS // 20)), NOW)
+        assert sum(isinstance(one, step) for one in found) == 1
 
 
 # ---- what an honest submitter sees ----

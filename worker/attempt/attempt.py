@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ import structlog
 
 from hearth.base.errors import UnsafePath
 from hearth.protocol.types import NodeId
+from hearth.spec import ResolvedSpec
 from hearth.storage.stores import Store
 from hearth.storage.unixfs import Entry
 from worker.attempt import results, sandbox, upload
@@ -23,7 +25,7 @@ from worker.attempt.folder import Folder, Folders
 from worker.attempt.intake import Intake
 from worker.attempt.results import Kept
 from worker.attempt.sandbox import GpuPool
-from worker.attempt.task import Bounds, Task
+from worker.attempt.task import Bounds, OutputsLate, Task
 from worker.attempt.underway import Running, Underway
 from worker.journal import AttemptJournal, Moment
 from worker.runtimes.base import RunRequest, RunResult, RunStatus, Runtime, check_outputs
@@ -54,6 +56,15 @@ class Means:
     machine: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What an attempt needs, once it lies in its folder whole: `size` bytes were fetched."""
+
+    spec: ResolvedSpec
+    runtime: Runtime
+    size: int
+
+
 class Attempt:
     """One attempt at a task, and how far it is (`work`). Leaves by Stopped, Refused, Broken, HearthError or OSError."""
 
@@ -65,30 +76,61 @@ class Attempt:
         self._intake = intake
         self._folder = means.folders.of(task.key)
 
-    def carry_out(self) -> Kept:
-        """Take the attempt to a result that the store keeps, from where an earlier process left it, and return it."""
+    def gather_ahead(self, kept: ExitStack) -> Gathered | None:
+        """Bring all here that the attempt needs, in the seconds of its task, before its lease is taken.
+
+        Nothing of the job's runs. What was brought lies here until the `kept` context ends; it is None where an earlier
+        process left a result that is stored. Raises TooLate where it took too long, and Refused where a run would be
+        given back.
+        """
+        task, work = self._task, self._work
+        until = time.monotonic() + task.seconds
+        if self._folder.read_kept() is not None and upload.is_stored(self._folder.read_pins(), self._means.store):
+            return None
+        found = self._gather(until, kept)
+        request = sandbox.inspection_for(task, found.spec, self._folder, label=self._means.label, until=until)
+        sandbox.inspect(found.runtime, request, progress=work, stop=work.stop)
+        return found
+
+    def carry_out(self, found: Gathered | None = None) -> Kept:
+        """Take the attempt to a result that the store keeps, from where an earlier process left it, and return it; what
+        was `found` before the lease was taken is not fetched again."""
         means, task, work, folder = self._means, self._task, self._work, self._folder
         deadline = time.monotonic() + task.seconds
-        # What is not stored by then is given back, while a decline can still be mined.
+        # Outputs that take longer are left out of the result: they are the submitter's to choose, and the run is done.
+        outputs_until = deadline - task.margin / 2
         until = deadline - task.margin / 4
         kept = folder.read_kept()
         stored = kept is not None and upload.is_stored(folder.read_pins(), means.store)
         if kept is None or not (stored or folder.holds(kept, work.stop, until)):
             stored = False
-            folder.renew()
-            found = kept = self._run_unit(until=deadline - task.margin, last=until)
-            self._underway.when_room(lambda: folder.write_kept(found), until, work)
+            with ExitStack() as here:
+                begin = min(deadline - task.margin - sandbox.least_seconds(task), time.monotonic() + task.begun)
+                found = found or self._gather(begin, here)
+                made = kept = self._run_unit(found, until=deadline - task.margin, last=outputs_until)
+            self._underway.when_room(lambda: folder.write_kept(made), until, work)
         means.journal.reach(task.key, Moment.RESULT, f"outcome {kept.outcome.name}")
         if not stored:
             if means.stores_here:
                 outputs = kept.result.get("outputs") or {}
                 self._underway.await_room(int(outputs.get("size", 0)), until, work)
             work.phase, work.takes_room = "uploading", means.stores_here
-            pins = upload.upload(kept, folder, means.store, until=until, stop=work.stop, tell=self._tell)
+            kept, pins = self._upload(kept, outputs_until, until)
             self._underway.when_room(lambda: folder.write_pins(pins), until, work)
         work.takes_room = False
         means.journal.reach(task.key, Moment.PINNED)
         return kept
+
+    def _upload(self, kept: Kept, outputs_until: float, until: float) -> tuple[Kept, list[str]]:
+        """Store a result, after `outputs_until` without its outputs, and return what is stored and its CIDs."""
+        store, folder, stop = self._means.store, self._folder, self._work.stop
+        if kept.outputs is not None:
+            try:
+                return kept, upload.upload(kept, folder, store, until=outputs_until, stop=stop, tell=self._tell)
+            except OutputsLate as late:
+                without = kept = results.drop_outputs(kept, late.why)
+                self._underway.when_room(lambda: folder.write_kept(without), until, self._work)
+        return kept, upload.upload(kept, folder, store, until=until, stop=stop, tell=self._tell)
 
     def _tell(self, refusal: str) -> None:
         """Say once why the store takes no result. Whether it takes others is for a trial to find."""
@@ -99,25 +141,31 @@ class Attempt:
             self._intake.tell("")
         self._work.refusal = refusal
 
-    def _run_unit(self, *, until: float, last: float) -> Kept:
-        """Fetch into an empty folder and run, until a time of `time.monotonic`, and judge, until the `last`; nothing is
-        stored yet."""
+    def _gather(self, until: float, kept: ExitStack) -> Gathered:
+        """Fetch into an empty folder, and make the runtime ready, until a time of `time.monotonic`."""
         means, task, work, folder = self._means, self._task, self._work, self._folder
-        begin = until - sandbox.least_seconds(task)
-        fetch = Fetch(means.store, work, begin, work.stop, means.bounds)
+        folder.renew()
+        fetch = Fetch(means.store, work, until, work.stop, means.bounds)
         spec = fetch.spec(task.terms, means.tiers)
-        self._underway.await_room(spec.download_bytes, fetch.until, work)
+        self._underway.await_room(spec.download_bytes, until, work)
         work.takes_room = True
         means.folders.lend_volume(folder)
         fetch.data(spec, folder)
-        means.journal.reach(task.key, Moment.FETCHED, f"{work.done} bytes")
-        runtime = sandbox.prepare(spec, folder, means.runtimes, until=begin, progress=work, stop=work.stop)
+        size = work.done
+        runtime = sandbox.prepare(spec, folder, means.runtimes, until=until, progress=work, stop=work.stop, kept=kept)
+        return Gathered(spec, runtime, size)
+
+    def _run_unit(self, found: Gathered, *, until: float, last: float) -> Kept:
+        """Run until a time of `time.monotonic`, and judge, until the `last`; nothing is stored yet."""
+        means, task, work, folder = self._means, self._task, self._work, self._folder
+        spec = found.spec
+        means.journal.reach(task.key, Moment.FETCHED, f"{found.size} bytes")
         with means.gpus.lent(spec.resources.gpus) as gpus:
             request = sandbox.request_for(task, spec, folder, label=means.label, gpus=gpus, until=until)
             began = time.time()
             means.journal.reach(task.key, Moment.STARTED, request.unit)
             work.takes_room = folder.volume is None
-            run = sandbox.run(runtime, request, task.terms.max_seconds, progress=work, stop=work.stop)
+            run = sandbox.run(found.runtime, request, task.terms.max_seconds, progress=work, stop=work.stop)
         work.takes_room = False
         logs = self._underway.when_room(lambda: folder.write_logs(run.stdout, run.stderr), last, work)
         work.phase = "hashing the outputs"
@@ -155,3 +203,5 @@ def _name_outputs(
         return run, folder.name_outputs(stop, until)
     except UnsafePath as refused:
         return results.without_outputs(run, f"output refused: {refused.message}"), None
+    except OutputsLate as late:
+        return results.without_outputs(run, late.why), None

@@ -1,9 +1,12 @@
 """Carry out attempts in threads, and write into the journal how they end.
 
 Each attempt runs in a thread of its own, in a folder named by (job, index, attempts) below the worker's home. Nothing
-here reads or writes the chain. An attempt ends in one of four ways, which the journal keeps: DONE (a result, good or
-bad, is stored and can be submitted), REFUSED (the job cannot be run, whoever tries: decline), BROKEN (this machine
-failed: try again), or stopped because the lease is gone. Files are whole or absent: everything is written under a
+here reads or writes the chain. Where a proposal leads to its lease, all that an attempt needs is gathered before that
+is taken: the thread then waits for its turn, and no journal knows of it, so that a process that dies takes it along.
+
+An attempt ends in one of four ways, which the journal keeps: DONE (a result, good or bad, is stored and can be
+submitted), REFUSED (the job cannot be run, whoever tries: decline), BROKEN (this machine failed: try again), or stopped
+because the lease is gone. Files are whole or absent: everything is written under a
 temporary name, flushed and renamed, so that a crash at any point leaves what can be used again or what is swept away.
 Source: SPEC section "Worker".
 """
@@ -13,7 +16,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import Final
 
 import structlog
@@ -22,13 +25,13 @@ from hearth.base.errors import HearthError, StorageError
 from hearth.protocol.types import JobId
 from hearth.storage import canonical
 from worker.attempt import results, upload
-from worker.attempt.attempt import Attempt, Means
+from worker.attempt.attempt import Attempt, Gathered, Means
 from worker.attempt.folder import Folders
 from worker.attempt.intake import Intake
 from worker.attempt.results import Kept
-from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Refused, Stopped, Task
+from worker.attempt.task import RETRY_SECONDS, Bounds, Broken, Refused, Stopped, Task, TooLate
 from worker.attempt.underway import Running, Underway
-from worker.decide import MAX_TRIES, LeaseKey
+from worker.decide import AHEAD, MAX_TRIES, Execution, LeaseKey, Stage
 from worker.disk import Disk
 from worker.journal import Phase
 from worker.runtimes.base import Runtime
@@ -53,6 +56,7 @@ class Executor:
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._given_back: dict[JobId, str] = {}
+        self._in_vain: set[JobId] = set()
         self.faults = 0
         """Attempts that ended by an exception that no rule foresees, for the metrics."""
         self.broken = 0
@@ -111,8 +115,33 @@ class Executor:
             asking.join(RECOVER_SECONDS)
         return set(lost)
 
+    def gather(self, task: Task) -> None:
+        """Bring here in a thread what an attempt needs whose lease is not taken yet, in the seconds of its task.
+
+        `start` goes on with it.
+        """
+        work = self._underway.enter(task.key, Stage.GATHERING)
+        if work is None:
+            return
+        work.thread = threading.Thread(target=self._gather, args=(task, work), name=f"gather {task.key}", daemon=True)
+        try:
+            work.thread.start()
+        except RuntimeError:  # the machine gives no thread now: the next round asks again
+            self._underway.leave(task.key)
+
+    def ahead(self) -> tuple[Execution, ...]:
+        """Return what is gathered, or being gathered, for leases that are not taken yet."""
+        return tuple(Execution(work.key, work.stage) for work in self._underway.all() if work.stage in AHEAD)
+
     def start(self, task: Task) -> None:
-        """Start an attempt in a thread; one that runs already is left alone."""
+        """Start an attempt in a thread, or let the thread go on that gathered for it; one that runs already is left
+        alone."""
+        waiting = self._underway.get(task.key)
+        if waiting is not None and waiting.stage is Stage.GATHERED:
+            self._journal.start(task.key, task.tries)
+            if not self._underway.give_turn(task):
+                self._fail(task.key, task.tries, "what was gathered for it was given up")
+            return
         work = self._underway.enter(task.key)
         if work is None:
             return
@@ -183,9 +212,15 @@ class Executor:
         return self._intake.refusal()
 
     def take_given_back(self) -> dict[JobId, str]:
-        """Return the jobs of which a unit was given back since the last call, and why."""
+        """Return the jobs of which a unit could not be run here since the last call, and why, in a sentence."""
         with self._lock:
             found, self._given_back = self._given_back, {}
+        return found
+
+    def take_in_vain(self) -> set[JobId]:
+        """Return the jobs for which something was gathered since the last call that no attempt began with."""
+        with self._lock:
+            found, self._in_vain = self._in_vain, set()
         return found
 
     def close(self, timeout: float = 10.0) -> None:
@@ -214,11 +249,48 @@ class Executor:
 
     # ---- one attempt ----
 
-    def _run(self, task: Task, work: Running) -> None:
-        """Carry out one attempt and journal its end."""
+    def _gather(self, task: Task, work: Running) -> None:
+        """Gather for one attempt, wait for its turn, and carry it out; what no turn comes for is deleted.
+
+        Why there is none is said before the thread is seen to have ended: else it would be gathered once more at once.
+        """
+        with ExitStack() as kept:
+            try:
+                found = Attempt(self._means, task, work, self._underway, self._intake).gather_ahead(kept)
+                self._underway.gathered(work)
+                self.on_change()
+                begun = self._underway.await_turn(work)
+            except (Stopped, TooLate) as ended:
+                why = ended.why if isinstance(ended, TooLate) else work.why or "stopped"
+                log.info("gathered in vain", attempt=str(task.key), why=why)
+                with self._lock:
+                    self._in_vain.add(task.key.job)
+            except Refused as refused:
+                log.warning("not taken", attempt=str(task.key), why=refused.why, inside=refused.inside)
+                self._leave_alone(task.key.job, f"it was led, and not taken: {refused.why}")
+            except (Broken, HearthError, OSError) as error:
+                self.broken += 1
+                log.warning("not taken", attempt=str(task.key), why=str(error))
+                self._leave_alone(task.key.job, f"it was led, and not taken: this machine failed: {error}")
+            except Exception as error:  # the top of a thread: a fault here must not stop other attempts
+                self.faults += 1
+                log.exception("not gathered by a fault of the worker", attempt=str(task.key))
+                self._leave_alone(task.key.job, f"it was led, and not taken: a fault of the worker: {error!r}")
+            else:
+                return self._run(begun, work, found)
+        folder = self._folders.of(task.key)
+        if folder.read_pins():
+            folder.drop_data()
+        else:
+            folder.remove()
+        self._underway.leave(task.key)
+        self.on_change()
+
+    def _run(self, task: Task, work: Running, found: Gathered | None = None) -> None:
+        """Carry out one attempt, with what was `found` for it before, and journal its end."""
         key = task.key
         try:
-            kept = Attempt(self._means, task, work, self._underway, self._intake).carry_out()
+            kept = Attempt(self._means, task, work, self._underway, self._intake).carry_out(found)
             self._finish(task, kept)
         except Stopped:
             if work.starved:
@@ -272,7 +344,7 @@ class Executor:
         self._note(
             lambda: self._journal.finish(key, Phase.REFUSED, outcome=outcome, report=digest, detail=detail),
         )
-        self._leave_alone(key.job, why)
+        self._leave_alone(key.job, f"a unit of it was given back: {why}")
 
     def _break(self, task: Task, work: Running, why: str) -> None:
         """Note that this machine failed, after a pause that lets an engine or a store come back. A result stays, since
@@ -292,7 +364,7 @@ class Executor:
     def _count_out(self, key: LeaseKey, tries: int, why: str) -> None:
         """Leave the job alone where the try that failed was the last of its unit."""
         if tries >= MAX_TRIES:
-            self._leave_alone(key.job, f"{MAX_TRIES} tries failed here: {why}")
+            self._leave_alone(key.job, f"a unit of it was given back: {MAX_TRIES} tries failed here: {why}")
 
     def _leave_alone(self, job: JobId, why: str) -> None:
         """Let no other unit of a job be taken for a while: it would end here as this one did."""

@@ -101,6 +101,15 @@ def without_outputs(run: RunResult, why: str) -> RunResult:
     return replace(run, status=status, detail=f"{run.detail}; {why}" if run.detail else why)
 
 
+def drop_outputs(kept: Kept, why: str) -> Kept:
+    """Return a result whose outputs are not stored after all, `why` being the sentence."""
+    status = RunStatus.OUTPUT_MISSING if kept.outcome is Outcome.OK else RunStatus(kept.result["status"])
+    outcome, detail = OUTCOMES[status], str(kept.report["detail"])
+    result = {**kept.result, "outcome": outcome.name.lower(), "status": status.value, "outputs": None}
+    report = {**kept.report, "detail": (f"{detail}; {why}" if detail else why)[:DETAIL_CHARACTERS]}
+    return Kept(outcome, kept.used, result, report, None)
+
+
 def conclude(
     task: Task,
     run: RunResult,

@@ -9,7 +9,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -17,7 +17,7 @@ from hearth.protocol.types import Billing, Outcome
 from hearth.spec import FUEL_PER_SECOND, ResolvedSpec
 from worker.attempt.folder import Folder
 from worker.attempt.results import OUTCOMES
-from worker.attempt.task import Broken, Progress, Refused, Stopped, Task
+from worker.attempt.task import Broken, Progress, Refused, Stopped, Task, TooLate
 from worker.runtimes.base import OutputRule, RunRequest, RunResult, RunStatus, Runtime, SandboxLimits
 
 MAY_LACK: Final = 10
@@ -65,22 +65,44 @@ def prepare(
     until: float,
     progress: Progress,
     stop: threading.Event,
+    kept: ExitStack,
 ) -> Runtime:
-    """Return a spec's runtime once its module or image is here. Raises Refused (past `until` too), Broken, Stopped."""
+    """Return a spec's runtime once its module or image is here, where it is `kept`.
+
+    Raises Refused (TooLate past `until`), Broken, Stopped.
+    """
     runtime = runtimes.get(spec.runtime)
     if runtime is None:
         raise Refused(Outcome.IMAGE_MISSING, f"this worker does not run {spec.runtime}")
     progress.phase = "preparing"
-    refusal = runtime.prepare(str(folder.module) if spec.module else spec.image, until, stop)
+    target = str(folder.module) if spec.module else spec.image
+    kept.enter_context(runtime.keeping(target))
+    _heed(runtime.prepare(target, until, stop), until, stop)
+    return runtime
+
+
+def inspect(runtime: Runtime, request: RunRequest, *, progress: Progress, stop: threading.Event) -> None:
+    """See that a run would not be given back, before anything of the job's runs.
+
+    Raises Refused (TooLate past the time of the request), Broken, Stopped.
+    """
+    progress.phase = "looking at the program"
+    _heed(runtime.inspect(request, stop), request.until, stop)
+
+
+def _heed(refusal: RunResult | None, until: float, stop: threading.Event) -> None:
+    """Raise what a runtime says against a run, which was asked until a time of `time.monotonic`."""
     # A worker that is told to stop here has nothing against the job: the next process runs it.
     if stop.is_set():
         raise Stopped
-    if refusal is not None:
-        if refusal.status is RunStatus.BROKEN:
-            raise Broken(refusal.detail)
-        outcome = OUTCOMES.get(refusal.status, Outcome.BAD_INPUT)
-        raise Refused(Outcome.BAD_INPUT if outcome.is_result else outcome, refusal.detail)
-    return runtime
+    if refusal is None:
+        return
+    if refusal.status is RunStatus.BROKEN:
+        raise Broken(refusal.detail)
+    if time.monotonic() >= until:
+        raise TooLate(refusal.detail)
+    outcome = OUTCOMES.get(refusal.status, Outcome.BAD_INPUT)
+    raise Refused(Outcome.BAD_INPUT if outcome.is_result else outcome, refusal.detail)
 
 
 def fair_seconds(paid: int) -> int:
@@ -109,11 +131,22 @@ def request_for(
 
     `label` starts the sandbox's name. Raises Refused where fewer are left than a run must have.
     """
-    key, terms = task.key, task.terms
-    seconds, least = int(min(terms.max_seconds, until - time.monotonic())), least_seconds(task)
+    paid = task.terms.max_seconds
+    seconds, least = int(min(paid, until - time.monotonic())), least_seconds(task)
     if seconds < least:
-        left = f"{max(0, seconds)} of {terms.max_seconds} s are left, and a run has {least} at least"
+        left = f"{max(0, seconds)} of {paid} s are left, and a run has {least} at least"
         raise Refused(Outcome.BAD_INPUT, f"the inputs came too late to run: {left}")
+    request = inspection_for(task, spec, folder, label=label, until=until)
+    limits = replace(request.limits, wall_seconds=seconds)
+    return replace(request, limits=limits, gpus=gpus, least_seconds=least)
+
+
+def inspection_for(task: Task, spec: ResolvedSpec, folder: Folder, *, label: str, until: float) -> RunRequest:
+    """Return the run of a task as if it had all the seconds paid, and without GPUs: what there is to look at before.
+
+    The look ends at `until`, a time of `time.monotonic`.
+    """
+    key, terms = task.key, task.terms
     return RunRequest(
         unit=f"{label}{key.job.hex()[:12]}-{key.index}-{key.attempts}",
         command=tuple(spec.command),
@@ -122,7 +155,7 @@ def request_for(
         out_dir=folder.outputs,
         volume=folder.volume,
         limits=SandboxLimits(
-            wall_seconds=seconds,
+            wall_seconds=terms.max_seconds,
             memory_bytes=spec.resources.memory_mib << 20,
             cpus=spec.resources.cpus,
             out_bytes=spec.output_bytes,
@@ -132,13 +165,12 @@ def request_for(
         image=spec.image or None,
         env=dict(spec.env),
         outputs=tuple(OutputRule(o.path, o.required, o.max_size) for o in spec.outputs),
-        gpus=gpus,
         index=key.index,
         units=spec.units,
         # The same for every attempt and node, so that a seeded program gives the same result everywhere.
         seed=hashlib.sha256(b"hearth seed" + terms.spec + key.index.to_bytes(4, "big")).digest(),
         until=until,
-        least_seconds=least,
+        least_seconds=0,
     )
 
 

@@ -18,7 +18,7 @@ from hearth.protocol.types import Outcome
 from hearth.protocol.units import format_size
 from hearth.storage.cid import Cid
 from hearth.storage.stores import BLOCK_TIMEOUT_SECONDS, Store
-from worker.attempt.task import RETRY_SECONDS, Pace, Refused, Stopped
+from worker.attempt.task import RETRY_SECONDS, Pace, Refused, Stopped, TooLate
 
 BLOCK_WORTH: Final = 16 << 10
 """Bytes that a block counts at least: many small files come more slowly than a large one, and are no stall."""
@@ -77,7 +77,10 @@ class Supply:
             self._waited, self._come = 0.0, 0
 
     def _late(self, cid: Cid) -> Refused:
-        """Return the refusal of what does not come: what, which block, who was asked, and for how long."""
+        """Return the refusal of what does not come: what, which block, who was asked, and for how long.
+
+        Where nothing is wrong with it but the time that there was, it is TooLate.
+        """
         names = ", ".join(name_of(url) for url in self.store.url.split())
         if self._come and not self._lacks:
             least = format_size(self.pace.floor)
@@ -86,6 +89,8 @@ class Supply:
             why = f"{self.what} cannot be fetched: {names} gave no block {cid} in {self._waited:.0f} s of asking"
         else:
             why = f"{self.what} did not arrive in time from {names}"
+        if not self._said and time.monotonic() + RETRY_SECONDS >= self.until:
+            return TooLate(why)
         return Refused(Outcome.BAD_INPUT, why, inside=self._said)
 
     def refusal(self, error: StorageError) -> Refused:

@@ -6,6 +6,7 @@ is gone or the worker ends. A stage returns what it made, or leaves by one of th
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -37,10 +38,14 @@ class Refused(Exception):
 
 
 class TooLate(Refused):
-    """The lease's time is over before the work is: it is given back while a decline can still be mined."""
+    """The lease's time is over before the work is."""
 
     def __init__(self, why: str) -> None:
         super().__init__(Outcome.BAD_INPUT, why)
+
+
+class OutputsLate(TooLate):
+    """The outputs are more than can be hashed and stored in time: the run is a result without them."""
 
 
 class Broken(Exception):
@@ -50,13 +55,15 @@ class Broken(Exception):
 @dataclass(frozen=True, slots=True)
 class Task:
     """An attempt to carry out. `seconds` are left until the lease's deadline; the last `margin` of them are for upload
-    and submit, and the last quarter of these for the submit or the decline alone."""
+    and submit, the last half of these for documents, and the last quarter for the submit alone. In the first `begun`
+    seconds the program must be started: later, what is missing could not be declined any more."""
 
     key: LeaseKey
     terms: Terms
     seconds: float
     margin: float
     tries: int = 1
+    begun: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,13 +96,13 @@ class Progress:
 def watched(stop: threading.Event, until: float) -> Callable[[str, int], None]:
     """Return what a store or a namer calls after every part of the data.
 
-    It raises Stopped once `stop` is set, and TooLate past a time of `time.monotonic`.
+    It raises Stopped once `stop` is set, and OutputsLate past a time of `time.monotonic`.
     """
 
     def moved(_path: str, _count: int) -> None:
         if stop.is_set():
             raise Stopped
         if time.monotonic() >= until:
-            raise TooLate("the outputs are too large to be hashed and stored in the time that the lease left")
+            raise OutputsLate("the outputs are too large to be hashed and stored in the time that the lease left")
 
     return moved

@@ -16,8 +16,8 @@ import structlog
 
 from hearth.base.files import NO_ROOM
 from worker.attempt.folder import Folders
-from worker.attempt.task import RETRY_SECONDS, Progress, Stopped, TooLate
-from worker.decide import LeaseKey
+from worker.attempt.task import RETRY_SECONDS, Progress, Stopped, Task, TooLate
+from worker.decide import AHEAD, LeaseKey, Stage
 from worker.disk import Disk
 
 log = structlog.get_logger("worker.attempt")
@@ -26,6 +26,8 @@ T = TypeVar("T")
 
 GUARD_SECONDS: Final = 0.25
 """How often the disk is looked at."""
+TURN_SECONDS: Final = 0.1
+"""How often an attempt that was gathered looks whether it is its turn."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,6 +36,10 @@ class Running(Progress):
 
     key: LeaseKey
     started: float
+    stage: Stage = Stage.WORKING
+    """GATHERING and GATHERED before its lease is taken, WORKING from its start on."""
+    task: Task | None = None
+    """What it was gathered for, once that begins."""
     stop: threading.Event = field(default_factory=threading.Event)
     why: str = ""
     takes_room: bool = False
@@ -57,12 +63,15 @@ class Underway:
         self.starved = 0
         """Attempts that were stopped because the disk was full, for the metrics."""
 
-    def enter(self, key: LeaseKey) -> Running | None:
-        """Note an attempt that begins now, and guard the disk from here on; None where it is under way already."""
+    def enter(self, key: LeaseKey, stage: Stage = Stage.WORKING) -> Running | None:
+        """Note an attempt that begins now, or is gathered from now on, and guard the disk from here on.
+
+        None where it is under way already.
+        """
         with self._lock:
             if key in self._work:
                 return None
-            work = self._work[key] = Running(key=key, started=time.time())
+            work = self._work[key] = Running(key=key, started=time.time(), stage=stage)
             guard, self._guarded = not self._guarded, True
         if guard:
             threading.Thread(target=self._guard, name="disk guard", daemon=True).start()
@@ -83,6 +92,32 @@ class Underway:
         with self._lock:
             return list(self._work.values())
 
+    # ---- from a match to its attempt ----
+
+    def gathered(self, work: Running) -> None:
+        """Note that all of an attempt lies here whole."""
+        with self._lock:
+            work.stage, work.phase = Stage.GATHERED, "ready, until the unit is taken"
+
+    def await_turn(self, work: Running) -> Task:
+        """Wait until an attempt begins that was gathered. Raises Stopped where it was stopped before."""
+        while not work.stop.wait(TURN_SECONDS):
+            if work.task is not None:
+                return work.task
+        with self._lock:  # a turn is given under it, and to none that is stopped: this look is the last word
+            if work.task is None:
+                raise Stopped
+            return work.task
+
+    def give_turn(self, task: Task) -> bool:
+        """Let an attempt begin that was gathered; False where it was stopped meanwhile."""
+        with self._lock:
+            work = self._work.get(task.key)
+            if work is None or work.stage is not Stage.GATHERED or work.stop.is_set():
+                return False
+            work.stage, work.started, work.task = Stage.WORKING, time.time(), task
+            return True
+
     # ---- the guard ----
 
     def _guard(self) -> None:
@@ -102,8 +137,8 @@ class Underway:
     def _relieve(self) -> None:
         """Make room: delete what no attempt needs; where there is nothing, stop the attempt that takes the most.
 
-        One at a time: what it gives back may be enough. An attempt that only waits, or writes to a volume, is left
-        alone, since its end would give nothing back.
+        One at a time: what it gives back may be enough; one that was gathered and has not begun goes first. An attempt
+        that only waits, or writes to a volume, is left alone, since its end would give nothing back.
         """
         with self._lock:
             running = list(self._work.values())
@@ -116,7 +151,7 @@ class Underway:
             return
         takers = [work for work in running if work.takes_room and not work.stop.is_set()]
         if takers:
-            most = max(takers, key=lambda work: self._folders.of(work.key).taken)
+            most = max(takers, key=lambda work: (work.stage in AHEAD, self._folders.of(work.key).taken))
             most.why = f"this machine's disk was full: {self._disk.in_words()}"
             most.starved = True
             most.stop.set()

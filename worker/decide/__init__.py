@@ -24,6 +24,8 @@ from worker.decide.actions import (
     Claim,
     Close,
     Decline,
+    Gather,
+    GiveUp,
     LocalStep,
     Propose,
     ReadSpec,
@@ -38,11 +40,13 @@ from worker.decide.open import take
 from worker.decide.own import finish, leftovers
 from worker.decide.room import own_leases, project
 from worker.decide.snapshot import (
+    AHEAD,
     BEATS_ON,
     ENGAGING,
     HELD,
     MAX_TRIES,
     OURS,
+    UNDER_WAY,
     Config,
     Execution,
     Flight,
@@ -58,10 +62,13 @@ from worker.decide.snapshot import (
 )
 
 __all__ = [
+    "AHEAD",
     "ENGAGING",
     "HELD",
     "MAX_TRIES",
+    "ON_ITS_WAY",
     "OURS",
+    "UNDER_WAY",
     "Abort",
     "Ack",
     "Action",
@@ -74,6 +81,8 @@ __all__ = [
     "Decline",
     "Execution",
     "Flight",
+    "Gather",
+    "GiveUp",
     "Job",
     "Kind",
     "Lease",
@@ -101,7 +110,7 @@ __all__ = [
 
 ASK_SECONDS: Final = 30
 """How long no block must have come before a beat asks whether the chain mines."""
-ON_ITS_WAY: Final = frozenset({Reason.TX_PENDING, Reason.LEADING})
+ON_ITS_WAY: Final = frozenset({Reason.TX_PENDING, Reason.LEADING, Reason.GATHERING, Reason.AWAITS_PRICE})
 """The reasons to leave a target alone that end by themselves, with the unit taken or another reason."""
 
 
@@ -125,7 +134,7 @@ def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
     actions += left
     if config.withdraw_at and snapshot.credit >= config.withdraw_at and not _flying(snapshot, Kind.WITHDRAW):
         actions.append(Withdraw(snapshot.credit, snapshot.block))
-    actions += take(snapshot, config, now, room)
+    actions += take(snapshot, config, now, executions, room)
     return actions
 
 
@@ -140,10 +149,11 @@ def explain(snapshot: Snapshot, config: Config, job: JobId, now: int) -> list[Ac
 
 
 def outlook(snapshot: Snapshot, config: Config, target: Target, now: int) -> ReadSpec | Skip | None:
-    """Say what keeps the node from a unit that it does not hold, None where it is free to be taken or on its way.
+    """Say what keeps the node from a unit that it does not hold, None where it is free to be taken.
 
-    Asked as if the node had beaten now, since a node that takes by hand is silent before. `ReadSpec` is the answer
-    where the spec must be read first; else a `Skip` names the reason.
+    A `Skip` whose reason is one of ON_ITS_WAY keeps it for a while only. Asked as if the node had beaten now, since a
+    node that takes by hand is silent before. `ReadSpec` is the answer where the spec must be read first; else a `Skip`
+    names the reason.
     """
     node = snapshot.node
     status = formulas.status(node, now, snapshot.immutables.dead_after, snapshot.immutables.minimum_stake)
@@ -155,8 +165,10 @@ def outlook(snapshot: Snapshot, config: Config, target: Target, now: int) -> Rea
     for step in mine:
         if isinstance(step, ReadSpec):
             return step
-        if isinstance(step, Ack | Claim | Propose) or (isinstance(step, Skip) and step.reason in ON_ITS_WAY):
+        if isinstance(step, Ack | Claim | Gather | Propose):
             return None
+        if isinstance(step, Skip) and step.reason in ON_ITS_WAY:
+            return step
     job = next((job for job in snapshot.jobs if job.id == target.job), None)
     header = None if job is None else job.header
     if header is not None and target.index is not None and not header.closed and target.index > header.touched:

@@ -252,7 +252,7 @@ class SubmitResult(_EndsAttempt):
 
 @dataclass(frozen=True, slots=True)
 class Decline(_EndsAttempt):
-    """Give a lease back that cannot be run: bad input, bad key or no image."""
+    """Give a lease back that cannot be run, while that is free: bad input, bad key or no image."""
 
     kind = Kind.DECLINE
     report: bytes
@@ -261,6 +261,18 @@ class Decline(_EndsAttempt):
     def call(self, by: Caller) -> Call:
         """Build the call."""
         return by.calls.decline(by.terms(self.attempt.job), self.attempt.index, self.outcome, self.report)
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp(_EndsAttempt):
+    """Give a lease back that will have no result, for less than its reclaim would cost."""
+
+    kind = Kind.GIVE_UP
+    report: bytes
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        return by.calls.give_up(by.terms(self.attempt.job), self.attempt.index, self.report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,8 +330,11 @@ class Hands(Protocol):
     def read_spec(self, job: JobId) -> None:
         """Begin to read a job's spec."""
 
-    def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int) -> None:
-        """Begin to execute a held lease, which has `seconds` left."""
+    def gather(self, attempt: LeaseKey, seconds: int) -> None:
+        """Fetch within `seconds` what an attempt needs whose lease this node leads."""
+
+    def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int, begun: int) -> None:
+        """Begin to execute a held lease that has `seconds` left; in `begun` its program must be started."""
 
     def stop_attempt(self, attempt: LeaseKey, why: str) -> None:
         """Stop an execution."""
@@ -369,15 +384,31 @@ class _OnAttempt(LocalStep):
 
 
 @dataclass(frozen=True, slots=True)
+class Gather(_OnAttempt):
+    """Fetch all that an attempt needs, by the chain second `until`, before its lease is taken; nothing of it runs."""
+
+    until: int
+
+    def perform(self, hands: Hands, now: int) -> None:
+        """Fetch it in the seconds that are left."""
+        hands.gather(self.attempt, max(0, self.until - now))
+
+
+@dataclass(frozen=True, slots=True)
 class StartRun(_OnAttempt):
-    """Start (or start again) the execution of a held lease. `deadline_at` is the first second too late to submit."""
+    """Start (or start again) the execution of a held lease, with what was gathered for it.
+
+    `deadline_at` is the first second too late to submit. Where its program is not begun by `begun_by`, it is refused:
+    what it needs does not come.
+    """
 
     deadline_at: int
     tries: int
+    begun_by: int
 
     def perform(self, hands: Hands, now: int) -> None:
         """Start it with the seconds that are left."""
-        hands.start_attempt(self.attempt, self.deadline_at - now, self.tries)
+        hands.start_attempt(self.attempt, self.deadline_at - now, self.tries, self.begun_by - now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,18 @@
-"""Decide about the leases that the node could take, pure: acks, open claims and proposals of itself."""
+"""Decide about the leases that the node could take, pure: acks, what must lie here before them, open claims and
+proposals of itself."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from hearth.protocol import formulas, words
-from hearth.protocol.gas import ACK_GAS, CLAIM_GAS, PROPOSE_NEXT_GAS, SETTLE_GAS, SUBMIT_GAS
+from hearth.protocol.gas import ACK_GAS, CLAIM_GAS, PROPOSE_NEXT_GAS, SETTLE_GAS, SUBMIT_GAS, SUBMIT_JUDGED_GAS
 from hearth.protocol.types import (
     SENTINEL,
+    ZERO_ADDRESS,
+    Gate,
     JobId,
     Node,
     NodeId,
@@ -18,19 +22,22 @@ from hearth.protocol.types import (
     Unit,
 )
 from hearth.protocol.units import show_amount
-from worker.decide.actions import Ack, Action, ChainAction, Claim, Propose, ReadSpec, Skip
+from worker.decide.actions import Abort, Ack, Action, ChainAction, Claim, Gather, Propose, ReadSpec, Skip
 from worker.decide.policy import refuse_spec, refuse_terms
 from worker.decide.room import Room
-from worker.decide.snapshot import Config, Job, Lease, Reason, Snapshot, Target
-from worker.decide.worth import ceiling, cost, expected_pay, is_worth
+from worker.decide.snapshot import Config, Execution, Job, Lease, LeaseKey, Reason, Snapshot, Stage, Target
+from worker.decide.worth import ceiling, cost, expected_pay, is_worth, most_pay
 
 _MASK64: Final = (1 << 64) - 1
 
 
-def take(snapshot: Snapshot, config: Config, now: int, room: Room) -> list[Action | Skip]:
+def take(
+    snapshot: Snapshot, config: Config, now: int, executions: Mapping[LeaseKey, Execution], room: Room
+) -> list[Action | Skip]:
     """Decide about open leases: acks that are due, then windows that this node leads, then the rest by lot.
 
-    The lot makes workers who see the same leases start at different ones.
+    The lot makes workers who see the same leases start at different ones. What was gathered for an ack that is not
+    wanted any more, whatever the reason, is dropped.
     """
     hold = _hold(snapshot, config, now)
     actions: list[Action | Skip] = []
@@ -57,7 +64,9 @@ def take(snapshot: Snapshot, config: Config, now: int, room: Room) -> list[Actio
     reading: set[JobId] = set()
     target = config.target
     for _, _, candidate in sorted(ranked, key=lambda r: (r[0], r[1], r[2].job.id, r[2].lease.index)):
-        step = _not_chosen(target, candidate, room) or _take_lease(snapshot, config, now, candidate, room)
+        step = _not_chosen(target, candidate, room) or _take_lease(
+            snapshot, config, now, candidate, executions.get(candidate.key), room
+        )
         if target is not None and (isinstance(step, ChainAction) or candidate.leading):
             # A target is one unit.
             target = replace(target, taken=True)
@@ -68,7 +77,9 @@ def take(snapshot: Snapshot, config: Config, now: int, room: Room) -> list[Actio
             else:
                 reading.add(step.job)
         actions.append(step)
-    return actions
+    return actions + [
+        Abort(key, "this node does not lead the unit any more, or wants it no more") for key in sorted(room.ahead)
+    ]
 
 
 def _hold(snapshot: Snapshot, config: Config, now: int) -> Skip | None:
@@ -100,6 +111,11 @@ class _Candidate:
     untouched: bool
     live: bool
     leading: bool
+
+    @property
+    def key(self) -> LeaseKey:
+        """Return the attempt that begins when it is taken."""
+        return LeaseKey(self.job.id, self.lease.index, self.unit.attempts + 1)
 
 
 def _open_leases(job: Job, room: Room) -> list[tuple[Lease, bool]]:
@@ -146,46 +162,89 @@ def _not_chosen(target: Target | None, on: _Candidate, room: Room) -> Skip | Non
     return Skip(*where, Reason.NOT_CHOSEN) if target.taken or other else None
 
 
-def _take_lease(snapshot: Snapshot, config: Config, now: int, on: _Candidate, room: Room) -> Action | Skip:
-    """Decide about one OPEN lease."""
+def _take_lease(
+    snapshot: Snapshot, config: Config, now: int, on: _Candidate, execution: Execution | None, room: Room
+) -> Action | Skip:
+    """Decide about one OPEN lease; `execution` is what this machine has of the attempt that would begin."""
     job, lease, unit = on.job, on.lease, on.unit
     where = (job.id, lease.index)
     if where in room.flying or job.id in room.flying_jobs:
         return Skip(*where, Reason.TX_PENDING)
     bond = formulas.bond(job.terms, on.policy)
-    claim = not on.leading and formulas.claimable(job.terms, on.policy, unit, now)
+    ask = formulas.ask_in_force(snapshot.node, now)
+    claim = not on.leading and formulas.claimable(job.terms, on.policy, lease.unit, now)
+    rises = formulas.claimable_from(job.terms, on.policy, lease.unit, ask) if claim else None
     if job.header is not None and job.header.closed and not on.leading:
         return Skip(*where, Reason.ARRAY_CLOSED)
     gate = formulas.fit(job.terms, on.policy, lease.unit, lease.best, room.node, now, snapshot.immutables, claim=claim)
-    if gate:
+    # Where only the price of a claim has to rise yet, all else is looked at meanwhile.
+    if gate and (gate is not Gate.PRICE or rises is None):
         return Skip(*where, gate)
-    if room.free <= 0:
+    # What was gathered for this very lease has a slot.
+    if room.free + (on.key in room.ahead) <= 0:
         return Skip(*where, Reason.SLOTS_FULL)
     if not (on.leading or claim or formulas.proposable(job.terms, unit, now)):
         # Either the winner of the window, another node, has its time to ack, or open claims have not begun.
         return Skip(*where, Reason.AWAITS_ACK if on.live else Reason.AWAITS_OPEN_CLAIM)
     if job.spec is None:
         return ReadSpec(job.id)
-    gas = SUBMIT_GAS + SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS)
+    gas = SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS)
+    gas += SUBMIT_GAS if job.terms.judge == ZERO_ADDRESS else SUBMIT_JUDGED_GAS
     unpaid = room.unpaid[job.id]
-    pay = expected_pay(job, on.policy, snapshot.node.id, formulas.ask_in_force(snapshot.node, now), unpaid)
+    pay = expected_pay(job, on.policy, snapshot.node.id, ask, unpaid)
     worth = ceiling(pay, gas, config)
     if not is_worth(worth, config):
         paid, costs = show_amount(pay, config.asset), show_amount(cost(gas, config), config.asset)
         detail = f"a unit is expected to bring {paid}, and its gas costs {costs}"
         runs = f"; {unpaid} of the job's units run here and have not paid yet" if unpaid else ""
         return Skip(*where, Reason.UNPROFITABLE, detail + runs)
+    most = most_pay(job.terms, on.policy, ask)
+    if not claim and formulas.tip(job.terms) > most:
+        # What a match costs its node that must be given back after all; its size is the submitter's to choose.
+        burns, paid = show_amount(formulas.tip(job.terms), config.asset), show_amount(most, config.asset)
+        detail = f"a match that is given back burns {burns}, and a unit brings {paid} at most"
+        return Skip(*where, Reason.UNPROFITABLE, detail)
     if not (on.leading or claim):
         return _propose(snapshot, config, now, on, room, worth)
+    if rises is not None and now < rises:
+        # Its slot is not kept free: a cheaper node may be first.
+        return Skip(*where, Reason.AWAITS_PRICE, f"{rises - now} s")
+    if on.leading and execution is None and now < job.gather_at:
+        until = f"until {job.gather_at}"
+        return Skip(*where, Reason.RETRY_LATER, f"{until}: what was fetched for its matches was fetched in vain")
+    # The slot that an ack will need is kept free, so that nothing else may promise it meanwhile: only for what would be
+    # acked, since anybody may propose this node for anything.
     room.engage(bond, job.id)
-    if on.leading and now < unit.window_end:
-        # The slot that an ack will need is kept free, so that nothing else may promise it meanwhile: only for what
-        # would be acked, since anybody may propose this node for anything.
-        return Skip(*where, Reason.LEADING, f"the window ends at {unit.window_end}")
     if on.leading:
-        return Ack(*where, unit.attempts, bond, worth=worth)
+        return _lead(config, now, on, execution, room) or Ack(*where, unit.attempts, bond, worth=worth)
     # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.
     return Claim(*where, unit.attempts, bond, SENTINEL if on.untouched else lease.index, worth=worth)
+
+
+def _lead(config: Config, now: int, on: _Candidate, execution: Execution | None, room: Room) -> Action | Skip | None:
+    """Return what comes before the ack of a lease that this node leads, None where the ack is due.
+
+    All that the unit needs lies here first: a lease that is acked and given back costs its bond a part, and anybody may
+    name data that is nowhere.
+    """
+    unit, where = on.unit, (on.job.id, on.lease.index)
+    if on.key in room.ahead:
+        # It is wanted, and has its slot as a lease that will be held.
+        room.ahead.discard(on.key)
+        room.free += 1
+    if execution is None:
+        # It must be whole while the ack can still be mined.
+        late = min(int(config.lead), on.policy.ack_time)
+        return Gather(on.key, unit.window_end + on.policy.ack_time - 1 - late)
+    match execution.stage:
+        case Stage.GATHERING:
+            return Skip(*where, Reason.GATHERING)
+        case Stage.GATHERED if now < unit.window_end:
+            return Skip(*where, Reason.LEADING, f"the window ends at {unit.window_end}")
+        case Stage.GATHERED:
+            return None
+        case _:
+            return Skip(*where, Reason.STOPPING, "an earlier try at it is being put aside")
 
 
 def _propose(

@@ -1,4 +1,4 @@
-"""Decide about the leases that the node holds, pure: run, submit, decline, settle, close, stop."""
+"""Decide about the leases that the node holds, pure: run, submit, give back, settle, close, stop."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from hearth.protocol import formulas, words
 from hearth.protocol.gas import CLOSE_GAS, SETTLE_GAS, SETTLE_ITEM_GAS, settling_gas
-from hearth.protocol.types import Outcome, State, Unit
+from hearth.protocol.types import Outcome, State, TermsFlag, Unit
 from hearth.protocol.units import show_amount
 from worker.decide.actions import (
     MAX_BATCH,
@@ -16,6 +16,7 @@ from worker.decide.actions import (
     Action,
     Close,
     Decline,
+    GiveUp,
     SetAside,
     Settle,
     Skip,
@@ -24,7 +25,20 @@ from worker.decide.actions import (
     Where,
 )
 from worker.decide.room import Room
-from worker.decide.snapshot import OURS, Config, Execution, Job, Lease, LeaseKey, Reason, Snapshot, Stage
+from worker.decide.snapshot import (
+    AHEAD,
+    HELD,
+    OURS,
+    UNDER_WAY,
+    Config,
+    Execution,
+    Job,
+    Lease,
+    LeaseKey,
+    Reason,
+    Snapshot,
+    Stage,
+)
 from worker.decide.worth import ceiling, close_pay, cost, is_worth, settle_pay
 
 MAX_BOUND: Final = 4
@@ -33,10 +47,13 @@ MAX_BOUND: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A unit that can be settled: what that pays, and the bond that it frees, base units."""
+    """A unit that can be settled: what that pays, and the bond that it frees, base units.
+
+    `pay` is None for a unit that ends without the proof it needs: keepers are paid for that.
+    """
 
     where: Where
-    pay: int
+    pay: int | None
     bond: int
 
 
@@ -55,13 +72,18 @@ def finish(
         room.taken.add((key.job, key.index))
         if (key.job, key.index) in room.flying:
             actions.append(Skip(key.job, key.index, Reason.TX_PENDING))
-        elif lease.unit.state == State.SUBMITTED:
-            if now >= lease.unit.submitted_at + job.terms.challenge_window + config.settle_after:
-                policy = words.unpack_policy(job.terms.policy)
-                pay = settle_pay(job.terms, policy, lease.unit, now)
+        elif lease.unit.state not in HELD:
+            policy = words.unpack_policy(job.terms.policy)
+            if now >= formulas.settleable_from(job.terms, policy, lease.unit) + config.settle_after:
+                # Settling what nobody has proven costs this node a slash, and frees its bond.
+                proven = bool(job.terms.flags & TermsFlag.PROVEN)
+                pay = None if proven else settle_pay(job.terms, policy, lease.unit, now)
                 due.append(_Due((key.job, key.index), pay, formulas.bond(job.terms, policy)))
+            elif job.terms.flags & TermsFlag.PROVEN:
+                actions.append(Skip(key.job, key.index, Reason.AWAITS_JUDGE))
             else:
-                actions.append(Skip(key.job, key.index, Reason.AWAITS_WINDOW))
+                disputed = lease.unit.state is State.DISPUTED
+                actions.append(Skip(key.job, key.index, Reason.AWAITS_JUDGE if disputed else Reason.AWAITS_WINDOW))
         elif (key.job, key.index) in room.stopping:
             actions.append(Skip(key.job, key.index, Reason.STOPPING, "an earlier attempt is still being stopped"))
         else:
@@ -78,9 +100,10 @@ def _settle(snapshot: Snapshot, config: Config, due: Sequence[_Due]) -> list[Act
     poor: list[_Due] = []
     paying: list[_Due] = []
     for one in due:
-        (paying if is_worth(ceiling(one.pay, SETTLE_ITEM_GAS, config), config) else poor).append(one)
+        pays = one.pay is not None and is_worth(ceiling(one.pay, SETTLE_ITEM_GAS, config), config)
+        (paying if pays else poor).append(one)
     for part in _batches(paying):
-        worth = ceiling(sum(one.pay for one in part), settling_gas(len(part)), config)
+        worth = ceiling(sum(one.pay or 0 for one in part), settling_gas(len(part)), config)
         if is_worth(worth, config):
             batches.append(Settle(tuple(one.where for one in part), worth=worth))
         else:
@@ -88,7 +111,13 @@ def _settle(snapshot: Snapshot, config: Config, due: Sequence[_Due]) -> list[Act
     bound = sum(one.bond for one in poor)
     if len(poor) >= MAX_BATCH or bound * MAX_BOUND > snapshot.node.stake or _leaves(snapshot, config):
         return [*batches, *(Settle(tuple(one.where for one in part)) for part in _batches(poor))]
-    return [*batches, *(_left_to_keepers(one.where, "settling", one.pay, SETTLE_GAS, config) for one in poor)]
+    return [*batches, *(_left(one, config) for one in poor)]
+
+
+def _left(one: _Due, config: Config) -> Skip:
+    if one.pay is None:
+        return Skip(*one.where, Reason.AWAITS_JUDGE)
+    return _left_to_keepers(one.where, "settling", one.pay, SETTLE_GAS, config)
 
 
 def _batches(due: Sequence[_Due]) -> list[Sequence[_Due]]:
@@ -111,28 +140,59 @@ def _advance(
     """Decide about one RUNNING or CLOSING lease of this node."""
     unit = lease.unit
     if now >= unit.deadline_at:
-        if execution is not None and execution.stage == Stage.WORKING:
+        if execution is not None and execution.stage in UNDER_WAY:
             cancelled = unit.state == State.CLOSING
             return Abort(key, "the submitter cancelled it" if cancelled else "the time to submit is over")
         if unit.state == State.CLOSING:
             return _close(snapshot, config, now, job, lease)
         return Skip(key.job, key.index, Reason.LEASE_OVER)
     if execution is None:
-        return _start(snapshot, config, key, lease, 1)
+        return _start(snapshot, config, now, job, key, lease, 1)
     match execution.stage:
-        case Stage.WORKING if unit.state == State.RUNNING and now >= _late_at(job, unit, config):
-            return Decline(key, execution.report, Outcome.BAD_INPUT)
+        case Stage.GATHERING:
+            return Skip(key.job, key.index, Reason.GATHERING)
+        case Stage.GATHERED:
+            return _start(snapshot, config, now, job, key, lease, 1)
+        case Stage.WORKING if unit.state == State.RUNNING and _is_late(job, unit, execution, config, now):
+            return _give_back(job, unit, config, now, key, execution.report, Outcome.BAD_INPUT)
         case Stage.WORKING:
             return Skip(key.job, key.index, Reason.RUNNING)
+        case Stage.DONE if unit.state == State.CLOSING and job.terms.flags & TermsFlag.PROVEN:
+            # The notice is paid for certain; a result may be left without its proof.
+            return _noticed(key)
         case Stage.DONE:
             return SubmitResult(key, execution.result, execution.report, execution.outcome, execution.used)
         case Stage.REFUSED:
-            return Decline(key, execution.report, execution.outcome)
+            return _give_back(job, unit, config, now, key, execution.report, execution.outcome)
         case Stage.BROKEN if execution.tries < config.max_tries:
-            return _start(snapshot, config, key, lease, execution.tries + 1)
+            return _start(snapshot, config, now, job, key, lease, execution.tries + 1)
         case _:
             # The machine cannot run it: giving it back now serves everybody better than a reclaim later.
-            return Decline(key, execution.report, Outcome.IMAGE_MISSING)
+            return _give_back(job, unit, config, now, key, execution.report, Outcome.IMAGE_MISSING)
+
+
+def _give_back(
+    job: Job, unit: Unit, config: Config, now: int, key: LeaseKey, report: bytes, outcome: Outcome
+) -> Decline | GiveUp | Skip:
+    """Decline a lease while that is free, else give it up: a reclaim would cost more, and hold the slot until then."""
+    if unit.state == State.CLOSING:
+        # Waiting is paid; a decline would pay nothing, and cost the tip of a match.
+        return _noticed(key)
+    if now < _decline_by(job, unit, config):
+        return Decline(key, report, outcome)
+    return GiveUp(key, report)
+
+
+def _decline_by(job: Job, unit: Unit, config: Config) -> float:
+    """Return before which second a decline must be sent to be mined in its window, half of which it takes at most."""
+    until = formulas.declinable_until(job.terms, words.unpack_policy(job.terms.policy), unit)
+    return until - min(config.lead, (until - unit.started) / 2)
+
+
+def _is_late(job: Job, unit: Unit, execution: Execution, config: Config, now: int) -> bool:
+    """Say whether a lease under way must go back now: its time is over, or soon what is missing will cost a bond."""
+    by = _decline_by(job, unit, config)
+    return now >= _late_at(job, unit, config) or (not execution.begun and by - 1 <= now < by)
 
 
 def _late_at(job: Job, unit: Unit, config: Config) -> float:
@@ -159,13 +219,23 @@ def _left_to_keepers(where: Where, what: str, pay: int, gas: int, config: Config
     return Skip(*where, Reason.AWAITS_KEEPER, f"{what} it brings {pays} and costs {costs}: it waits for cheaper gas")
 
 
-def _start(snapshot: Snapshot, config: Config, key: LeaseKey, lease: Lease, tries: int) -> Action | Skip:
+def _start(
+    snapshot: Snapshot, config: Config, now: int, job: Job, key: LeaseKey, lease: Lease, tries: int
+) -> Action | Skip:
     if lease.unit.state == State.CLOSING:
-        return Skip(key.job, key.index, Reason.NOTICE, "cancelled by the submitter; the notice is paid without a run")
+        return _noticed(key)
     missing = lease.since + config.confirmations - snapshot.block
     if missing > 0:
         return Skip(key.job, key.index, Reason.AWAITS_CONFIRMATIONS, f"{missing} more blocks")
-    return StartRun(key, lease.unit.deadline_at, tries)
+    # What it needs must come while the lease can be declined. One that begins later has no such choice.
+    begun_by = int(_decline_by(job, lease.unit, config)) - 2
+    if now >= begun_by:
+        begun_by = lease.unit.deadline_at
+    return StartRun(key, lease.unit.deadline_at, tries, begun_by)
+
+
+def _noticed(key: LeaseKey) -> Skip:
+    return Skip(key.job, key.index, Reason.NOTICE, "cancelled by the submitter; the notice is paid without a run")
 
 
 def leftovers(
@@ -176,19 +246,22 @@ def leftovers(
 ) -> list[Action | Skip]:
     """Stop or put aside executions whose lease is gone (lost, ended, or taken away by a reorganisation).
 
-    Notes in `room` what is being stopped and what nothing else may touch: `finish` goes by it.
+    Notes in `room` what is being stopped and what nothing else may touch: `finish` goes by it. What was gathered for a
+    lease that this node does not hold is left to `take`.
     """
     actions: list[Action | Skip] = []
     for key, execution in sorted(executions.items()):
         lease = (key.job, key.index)
         if key in own:
-            if own[key][1].unit.state == State.SUBMITTED and execution.stage == Stage.WORKING:
+            if own[key][1].unit.state not in HELD and execution.stage in UNDER_WAY:
                 room.stopping.add(lease)
                 actions.append(Abort(key, "a result was already submitted"))
         elif lease in room.flying or key.job in room.flying_jobs:
-            # A claim that a reorganisation took out of its block is on its way back in.
+            # Its ack is on its way, or a claim that a reorganisation took out of its block is on its way back in.
             actions.append(Skip(key.job, key.index, Reason.TX_PENDING))
             room.taken.add(lease)
+        elif execution.stage in AHEAD:
+            room.ahead.add(key)
         elif execution.stage == Stage.WORKING:
             room.stopping.add(lease)
             room.taken.add(lease)

@@ -25,7 +25,7 @@ def refuse_terms(terms: Terms, config: Config, rate: int) -> Refusal | None:
 
     `rate` is what this node asks now, base units x 1e6 per second.
     """
-    submitter, verifier = terms.submitter.lower(), terms.verifier.lower()
+    submitter = terms.submitter.lower()
     if submitter in config.submitters_refused:
         return Reason.SUBMITTER_REFUSED, f"accept.refuse_submitters names {submitter}"
     if config.submitters is not None and submitter not in config.submitters:
@@ -33,11 +33,25 @@ def refuse_terms(terms: Terms, config: Config, rate: int) -> Refusal | None:
     unsupported = _unsupported(terms)
     if unsupported:
         return Reason.NOT_SUPPORTED, unsupported
-    if verifier != ZERO_ADDRESS and verifier not in config.verifiers:
-        return Reason.VERIFIER_UNKNOWN, f"accept.verifiers does not name {verifier}"
+    unknown = _unknown_judge(terms, config)
+    if unknown:
+        return Reason.JUDGE_UNKNOWN, unknown
     if config.gpu_only and not terms.needs.gpu_count:
         return Reason.NO_GPU_ASKED, "accept.gpu_only is true, and the job asks for no GPU"
     return _too_long_or_cheap(terms, config, rate)
+
+
+def _unknown_judge(terms: Terms, config: Config) -> str:
+    """Say why a job's judge is not trusted with a bond, empty where it is, or where there is none."""
+    judge = terms.judge.lower()
+    if judge == ZERO_ADDRESS:
+        return ""
+    if judge != config.attesters_judge:
+        return "" if judge in config.judges else f"accept.judges does not name {judge}"
+    if terms.judge_data in config.attesters:
+        return ""
+    # Whoever chooses the keys decides whether work is paid: that may be the submitter himself.
+    return f"accept.attesters does not name the set {terms.judge_data:#066x}"
 
 
 def _too_long_or_cheap(terms: Terms, config: Config, rate: int) -> Refusal | None:
@@ -97,6 +111,9 @@ def _unsupported(terms: Terms) -> str:
         return "replicas"
     if terms.chunk > 1:
         return "chunk"
+    policy = words.unpack_policy(terms.policy)
+    if terms.judge == ZERO_ADDRESS and formulas.bond(terms, policy) > formulas.base_bond(terms, policy):
+        return "a bond above the market's, and no judge who could take it"
     if terms.checkpoint_every:
         return "checkpoints"
     if terms.flags & TermsFlag.CONFIDENTIAL:

@@ -6,19 +6,20 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from hearth.protocol.types import SENTINEL, JobId, Node
+from hearth.protocol.types import SENTINEL, JobId, Node, State, TermsFlag, Unit
 from worker.decide.snapshot import (
+    AHEAD,
     ENGAGING,
     HELD,
     OURS,
     TAKING,
+    UNDER_WAY,
     Config,
     Execution,
     Job,
     Lease,
     LeaseKey,
     Snapshot,
-    Stage,
 )
 
 
@@ -33,7 +34,10 @@ class Room:
     # (job, index) of leases that another rule has spoken for, and of those whose old execution is being stopped.
     taken: set[tuple[JobId, int]] = field(default_factory=set)
     stopping: set[tuple[JobId, int]] = field(default_factory=set)
-    # Units of each job that are being taken or run: they have cost gas and brought nothing yet.
+    # What is gathered for leases that are not this node's yet, each in a slot that `free` lacks already; `take` says
+    # which of it is still wanted.
+    ahead: set[LeaseKey] = field(default_factory=set)
+    # Units of each job that are taken, run, or wait for their judge: they have cost gas and brought nothing yet.
     unpaid: Counter[JobId] = field(default_factory=Counter)
 
     def engage(self, bond: int, job: JobId | None = None) -> None:
@@ -62,10 +66,16 @@ def project(
     own: Mapping[LeaseKey, tuple[Job, Lease]],
     executions: Mapping[LeaseKey, Execution],
 ) -> Room:
-    """Project the node past its flights. An execution without a lease still fills a slot of the machine."""
+    """Project the node past its flights. An execution without a lease still fills a slot of the machine, and what was
+    gathered for an ack that is in flight fills the ack's."""
     node = snapshot.node
     held = sum(1 for _, lease in own.values() if lease.unit.state in HELD)
-    strays = sum(1 for key, e in executions.items() if e.stage == Stage.WORKING and not is_held(own, key))
+    engaged = {(f.job, f.index) for f in snapshot.flights if f.kind in ENGAGING}
+    strays = sum(
+        1
+        for key, e in executions.items()
+        if e.stage in UNDER_WAY and not is_held(own, key) and not (e.stage in AHEAD and (key.job, key.index) in engaged)
+    )
     busy = max(held, node.state.busy)
     # Leases on chain that this snapshot does not show (jobs not yet read) still count in node.state.busy.
     slots = min(config.max_slots, node.offer.slots)
@@ -74,13 +84,18 @@ def project(
         free=slots - busy - strays,
         flying=frozenset((f.job, f.index) for f in snapshot.flights if f.job is not None),
         flying_jobs=frozenset(f.job for f in snapshot.flights if f.job and f.index == SENTINEL),
-        unpaid=Counter(key.job for key, (_, lease) in own.items() if lease.unit.state in HELD),
+        unpaid=Counter(key.job for key, (job, lease) in own.items() if _is_unpaid(job, lease.unit)),
     )
     room.unpaid.update(f.job for f in snapshot.flights if f.job is not None and f.kind in TAKING)
     for flight in snapshot.flights:
         if flight.kind in ENGAGING:
             room.engage(flight.bond)
     return room
+
+
+def _is_unpaid(job: Job, unit: Unit) -> bool:
+    """Say whether a unit of this node's may still bring nothing: it runs, or waits for its judge."""
+    return unit.state in HELD or unit.state is State.DISPUTED or bool(job.terms.flags & TermsFlag.PROVEN)
 
 
 def is_held(own: Mapping[LeaseKey, tuple[Job, Lease]], key: LeaseKey) -> bool:

@@ -14,7 +14,7 @@ from worker.registries import DEFAULT_REGISTRIES
 
 HELD: Final = frozenset({State.RUNNING, State.CLOSING})
 """The states in which a lease occupies a slot of its node."""
-OURS: Final = HELD | {State.SUBMITTED}
+OURS: Final = HELD | {State.SUBMITTED, State.DISPUTED}
 """The states in which a lease still belongs to its node."""
 MAX_TRIES: Final = 3
 """After so many failures of this machine a unit is given back."""
@@ -44,15 +44,17 @@ class Reason(StrEnum):
     TOO_LONG = "too_long"
     TOO_TIGHT = "too_tight"
     NOT_SUPPORTED = "not_supported"
-    VERIFIER_UNKNOWN = "verifier_unknown"
+    JUDGE_UNKNOWN = "judge_unknown"
     SPEC_UNREAD = "spec_unread"
     SPEC_BAD = "spec_bad"
     IMAGE_REFUSED = "image_refused"
     TOO_BIG = "too_big"
     OUTBID = "outbid"
     LEADING = "leading"
+    GATHERING = "gathering"
     AWAITS_ACK = "awaits_ack"
     AWAITS_OPEN_CLAIM = "awaits_open_claim"
+    AWAITS_PRICE = "awaits_price"
     AWAITS_KEEPER = "awaits_keeper"
     AWAITS_CONFIRMATIONS = "awaits_confirmations"
     RUNNING = "running"
@@ -60,6 +62,7 @@ class Reason(StrEnum):
     NOTICE = "notice"
     LEASE_OVER = "lease_over"
     AWAITS_WINDOW = "awaits_window"
+    AWAITS_JUDGE = "awaits_judge"
     ARRAY_CLOSED = "array_closed"
     ENDED = "ended"
     NOT_CHOSEN = "not_chosen"
@@ -76,12 +79,24 @@ BEATS_ON: Final = frozenset(
 
 
 class Stage(StrEnum):
-    """Say how far this machine has come with an attempt."""
+    """Say how far this machine has come with an attempt.
 
+    The first two come before a lease does: all that the attempt needs is fetched, or lies here whole. They are known to
+    the process that fetched it alone, so that what a killed one left half is never taken for whole.
+    """
+
+    GATHERING = "gathering"
+    GATHERED = "gathered"
     WORKING = "working"
     DONE = "done"
     REFUSED = "refused"
     BROKEN = "broken"
+
+
+AHEAD: Final = frozenset({Stage.GATHERING, Stage.GATHERED})
+"""The stages of what is brought here for a match, ahead of its ack."""
+UNDER_WAY: Final = AHEAD | {Stage.WORKING}
+"""The stages in which an attempt fills a slot of this machine."""
 
 
 class Kind(StrEnum):
@@ -93,6 +108,7 @@ class Kind(StrEnum):
     CLAIM = "claim"
     SUBMIT = "submit"
     DECLINE = "decline"
+    GIVE_UP = "give_up"
     SETTLE = "settle"
     CLOSE = "close"
     WITHDRAW = "withdraw"
@@ -145,8 +161,9 @@ class Job:
     """A job that the worker watches: terms, header (arrays only) and the touched leases that were read and not ended.
 
     `retry_at` is a chain second before which nothing new is tried on the job (a lost race, a refusal, a store that is
-    down); 0 = any time. `retry_why` says what stands against it until then. `paid` is what units of the job brought
-    this node when they were settled or closed, less the fee, and 0 for each that it gave back.
+    down); 0 = any time. `retry_why` says what stands against it until then. `gather_at` is one before which nothing is
+    fetched for its matches, since that was in vain. `paid` is what units of the job brought this node when they were
+    settled or closed, less the fee, and 0 for each that it gave back.
     """
 
     id: JobId
@@ -156,12 +173,16 @@ class Job:
     spec: SpecFacts | None = None
     retry_at: int = 0
     retry_why: str = ""
+    gather_at: int = 0
     paid: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """An attempt as the journal knows it. `result`, `report`, `used` and `outcome` count from DONE or REFUSED on."""
+    """An attempt as the journal knows it. `result`, `report`, `used` and `outcome` count from DONE or REFUSED on.
+
+    `begun` says that its program has been started: nothing that it needs is missing.
+    """
 
     key: LeaseKey
     stage: Stage
@@ -170,6 +191,7 @@ class Execution:
     report: bytes = bytes(32)
     used: int = 0
     tries: int = 1
+    begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +269,9 @@ class Config:
     registries: tuple[str, ...] = DEFAULT_REGISTRIES
     submitters: frozenset[str] | None = None
     submitters_refused: frozenset[str] = frozenset()
-    verifiers: frozenset[str] = frozenset()
+    judges: frozenset[str] = frozenset()
+    attesters: frozenset[int] = frozenset()
+    attesters_judge: str = ""
     confirmations: int = 0
     propose: bool = True
     propose_after: int = 0

@@ -10,7 +10,7 @@ Source: docs/decisions/0041-what-runs-has-paid-nothing.md.
 from __future__ import annotations
 
 from hearth.protocol import formulas
-from hearth.protocol.types import COIN, RATE_SCALE, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.types import COIN, RATE_SCALE, NodeId, Policy, State, Terms, TermsFlag, Unit
 from worker.decide.snapshot import Config, Job
 
 
@@ -21,20 +21,26 @@ def expected_pay(job: Job, policy: Policy, node: NodeId, rate: int, unpaid: int)
     `unpaid` ones, which are being taken or run, counts as one that brought nothing; the most that a unit can pay where
     the node has had none.
     """
-    terms = job.terms
-    most = min(formulas.price(terms), rate * formulas.lease_seconds(terms) // RATE_SCALE)
-    most -= formulas.fee_of(most, policy)
+    terms, most = job.terms, most_pay(job.terms, policy, rate)
     waiting = [lease.unit for lease in job.leases if lease.unit.state is State.SUBMITTED and lease.unit.node == node]
+    if terms.flags & TermsFlag.PROVEN:
+        waiting = []  # they may be paid, or not
     pays = [formulas.pay_at_settle(terms, unit) for unit in waiting]
     seen = [*job.paid, *(pay - formulas.fee_of(pay, policy) for pay in pays)]
     count = len(seen) + unpaid
     return min(most, sum(seen) // count) if count else most
 
 
+def most_pay(terms: Terms, policy: Policy, rate: int) -> int:
+    """Return the most that a unit brings its node at a rate, less the fee."""
+    most = min(formulas.price(terms), rate * formulas.lease_seconds(terms) // RATE_SCALE)
+    return most - formulas.fee_of(most, policy)
+
+
 def settle_pay(terms: Terms, policy: Policy, unit: Unit, now: int) -> int:
     """Return what settling a SUBMITTED unit brings its node: the pay less the fee, and the settler's reward."""
     pay = formulas.pay_at_settle(terms, unit)
-    overdue = max(0, now - unit.submitted_at - terms.challenge_window)
+    overdue = max(0, now - formulas.settleable_from(terms, policy, unit))
     return pay - formulas.fee_of(pay, policy) + formulas.settle_reward(terms, overdue)
 
 

@@ -13,6 +13,7 @@ import stat
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -163,6 +164,15 @@ class Runtime(Protocol):
         """Fetch or check the module file or image before a run, until a time of `time.monotonic` or `cancel` is set.
 
         A result means that it cannot be run, or not in time, or CANCELLED.
+        """
+
+    def keeping(self, target: str) -> AbstractContextManager[None]:
+        """Keep a module or image here, from before it is prepared until the context ends."""
+
+    def inspect(self, request: RunRequest, cancel: threading.Event) -> RunResult | None:
+        """Look at a unit that was prepared, without running it, until the request's time or `cancel` is set.
+
+        A result means that its run would be given back, or CANCELLED.
         """
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:

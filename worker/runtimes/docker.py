@@ -14,7 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -128,18 +128,22 @@ class DockerRuntime:
         except (DockerException, RequestException) as failed:
             return _broken("the engine could not prepare the image", failed)
 
+    def keeping(self, target: str) -> AbstractContextManager[None]:
+        """Keep an image from being removed for others that are pulled."""
+        parsed = parse_image(target)
+        return nullcontext() if parsed is None else self._images.held("@".join(parsed))
+
+    def inspect(self, request: RunRequest, cancel: threading.Event) -> RunResult | None:
+        """Say what can be said of a unit without a container."""
+        return _refusal(request)
+
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
         """Run one unit and judge its outputs; never raises for anything that the job does."""
-        parsed = parse_image(request.image or "")
-        if parsed is None:
-            return RunResult(RunStatus.IMAGE_MISSING, f"the image {request.image!r} is not pinned by digest")
-        try:
-            env = guest_env(request)
-        except HearthError as refused:
-            return RunResult(RunStatus.BAD_INPUT, refused.message)
-        if request.limits.memory_bytes < DOCKER.least_memory:
-            asked, least = format_size(request.limits.memory_bytes), format_size(DOCKER.least_memory)
-            return RunResult(RunStatus.BAD_INPUT, f"resources.memory is {asked}, and a container has {least} at least")
+        refused = _refusal(request)
+        if refused is not None:
+            return refused
+        env, parsed = guest_env(request), parse_image(request.image or "")
+        assert parsed is not None
         wrong = [uuid for uuid in request.gpus if not GPU_UUID.match(uuid)]
         if wrong:
             return RunResult(RunStatus.BROKEN, f"{wrong[0]!r} is not a GPU UUID")
@@ -400,6 +404,20 @@ class _Run:
                 return reason
             self._cancel.wait(POLL_SECONDS)
         return None
+
+
+def _refusal(request: RunRequest) -> RunResult | None:
+    """Return why no container can be made for a unit, whatever its image holds, or None."""
+    if parse_image(request.image or "") is None:
+        return RunResult(RunStatus.IMAGE_MISSING, f"the image {request.image!r} is not pinned by digest")
+    try:
+        guest_env(request)
+    except HearthError as refused:
+        return RunResult(RunStatus.BAD_INPUT, refused.message)
+    if request.limits.memory_bytes < DOCKER.least_memory:
+        asked, least = format_size(request.limits.memory_bytes), format_size(DOCKER.least_memory)
+        return RunResult(RunStatus.BAD_INPUT, f"resources.memory is {asked}, and a container has {least} at least")
+    return None
 
 
 def _ended_by_itself(api: Any, container: str) -> bool:

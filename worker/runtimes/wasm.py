@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -88,6 +88,18 @@ class WasmRuntime:
         """Say whether the module file is there. A run compiles it, once, and refuses what cannot be compiled."""
         return None if Path(target).is_file() else _no_module(Path(target))
 
+    def keeping(self, target: str) -> AbstractContextManager[None]:
+        """Do nothing: a module lies in its unit's own folder."""
+        return nullcontext()
+
+    def inspect(self, request: RunRequest, cancel: threading.Event) -> RunResult | None:
+        """Compile a module in the very sandbox of its run, which then compiles it again: compiled code outlives no
+        process that has seen a stranger's bytes."""
+        result = self._run(request, cancel, None, only_compile=True)
+        # Too little memory for the module's own is a result, and a run's to tell.
+        refused = (RunStatus.BAD_INPUT, RunStatus.BROKEN, RunStatus.CANCELLED)
+        return result if result.status in refused else None
+
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
         """Run one unit and judge its outputs; never raises for anything that the job does."""
         result = self._run(request, cancel, on_log)
@@ -115,7 +127,9 @@ class WasmRuntime:
             delete_tree(left)
         return killed
 
-    def _run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None) -> RunResult:
+    def _run(
+        self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None, *, only_compile: bool = False
+    ) -> RunResult:
         if request.module is None or not request.module.is_file():
             return _no_module(request.module)
         try:
@@ -143,6 +157,7 @@ class WasmRuntime:
             "out_bytes": limits.out_bytes,
             "tmp_bytes": limits.tmp_bytes,
             "fuel": limits.fuel,
+            "only_compile": only_compile,
         }
         try:
             return self._supervise(message, request, cancel, on_log)

@@ -299,8 +299,8 @@ def run(
 ) -> dict[str, Any]:
     """Compile and run one unit by a `clock` of the `engine`; return {status, detail, exit_code, fuel_used}.
 
-    `started()` is called when the guest's first instruction is next, and starts the wall clock; `held()` are the bytes
-    that this process holds. Raises MemoryError where it met its cap.
+    One that is `only_compile` ends there. `started()` is called when the guest's first instruction is next, and starts
+    the wall clock; `held()` are the bytes that this process holds. Raises MemoryError where it met its cap.
     """
     import wasmtime
 
@@ -312,6 +312,8 @@ def run(
         return {"status": "oom", "detail": str(short), "fuel_used": 0}
     if held() > request["engine_bytes"]:
         raise MemoryError  # the guest could not have all of its own, or more of it on one machine than on another
+    if request["only_compile"]:
+        return {"status": "ok", "detail": ""}
     store = wasmtime.Store(engine)
     store.set_limits(
         memory_size=request["memory_bytes"], table_elements=MAX_TABLE_ELEMENTS, instances=1, tables=64, memories=1

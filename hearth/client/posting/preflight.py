@@ -15,16 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hearth.base.errors import NoWorkerError, RefusedError, SpecError
+from hearth.client.attesters import set_beside
 from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.posting.estimate import Estimate, earlier_runs, estimate
 from hearth.client.posting.quick import COMMAND_LINE
 from hearth.client.views import moment
-from hearth.protocol.types import Billing, Gate, Terms, TermsFlag
+from hearth.protocol.attest import AttesterSet
+from hearth.protocol.types import ZERO_ADDRESS, Billing, Gate, Terms, TermsFlag
 from hearth.protocol.units import amount_at_least, format_duration, format_rate, rate_at_least, show_rate
 
 if TYPE_CHECKING:
     from hearth.client.posting.sources import Sources
-    from hearth.client.reports import JobPlan
+    from hearth.client.reports import JobPlan, PlannedJudge
     from hearth.client.session import Session
     from hearth.market.reads import Policies
     from hearth.protocol.types import Needs
@@ -46,6 +48,7 @@ class Plan:
     estimate: Estimate
     lines: tuple[str, ...]
     auto_price: bool
+    attesters: AttesterSet | None
 
 
 class Preflight:
@@ -68,7 +71,7 @@ class Preflight:
         from hearth.client.posting.sources import Sources, resolve_image
         from hearth.protocol.gpu_tiers import TIERS
         from hearth.protocol.runtimes import RUNTIMES
-        from hearth.spec import local_sources, needs_of, plan_prices, resolve, spec_digest, terms_of
+        from hearth.spec import local_sources, needs_of, resolve
 
         sources = Sources(loaded, self.session.store, scratch)
         for where, src in local_sources(loaded.spec):
@@ -78,6 +81,8 @@ class Preflight:
         image = resolve_image(spec.image) if spec.image is not None and "@" not in spec.image else None
         try:
             resolved = resolve(spec, sources.blobs, image=image, tiers=TIERS)
+            named = spec.verify.attesters
+            attesters = None if named is None else set_beside(loaded.folder, named)
             sources.check_program(resolved.resources.memory_mib << 20)
         except SpecError as error:
             raise loaded.located(error) from error
@@ -89,19 +94,9 @@ class Preflight:
         try:
             if auto:
                 spec = self._with_auto_price(spec, needs, policies, fleet)
-            prices = plan_prices(spec, self.session.asset, policy)
-            terms = terms_of(
-                spec,
-                # Asked for here, so that a wrong network is named before a missing account.
-                submitter=submitter or self.session.key().address,
-                salt=0,
-                digest=spec_digest(resolved),
-                needs=needs,
-                prices=prices,
-                policy=policy,
-                policy_word=policies.word,
-                now=fleet.now,
-            )
+            # Asked for here, so that a wrong network is named before a missing account.
+            submitter = submitter or self.session.key().address
+            terms = self._terms(spec, resolved, needs, policies, fleet.now, submitter, attesters)
         except SpecError as error:
             raise loaded.located(error) from error
         gates = fleet.gates(terms, policy)
@@ -113,9 +108,47 @@ class Preflight:
             fleet.asks(terms, policy),
             earlier_runs(self.session, terms.spec),
         )
-        lines = tuple(self._words(terms, resolved, gates, costs, loaded.notes, auto))
+        lines = tuple(self._words(terms, resolved, gates, costs, loaded.notes, auto, attesters))
         return Plan(
-            loaded, resolved, sources, terms, fingerprint, policies.paused_until, fleet, gates, costs, lines, auto
+            loaded=loaded,
+            resolved=resolved,
+            sources=sources,
+            terms=terms,
+            fingerprint=fingerprint,
+            paused_until=policies.paused_until,
+            fleet=fleet,
+            gates=gates,
+            estimate=costs,
+            lines=lines,
+            auto_price=auto,
+            attesters=attesters,
+        )
+
+    def _terms(
+        self,
+        spec: JobSpec,
+        resolved: ResolvedSpec,
+        needs: Needs,
+        policies: Policies,
+        now: int,
+        submitter: str,
+        attesters: AttesterSet | None,
+    ) -> Terms:
+        """Return the terms of a job, but for the salt."""
+        from hearth.spec import plan_prices, spec_digest, terms_of
+
+        return terms_of(
+            spec,
+            submitter=submitter,
+            salt=0,
+            digest=spec_digest(resolved),
+            needs=needs,
+            prices=plan_prices(spec, self.session.asset, policies.policy),
+            policy=policies.policy,
+            policy_word=policies.word,
+            now=now,
+            judge=self.session.network.contracts["Attesters"].lower() if attesters else ZERO_ADDRESS,
+            judge_data=attesters.judge_data if attesters else 0,
         )
 
     def _with_auto_price(self, spec: JobSpec, needs: Needs, policies: Policies, fleet: Fleet) -> JobSpec:
@@ -170,6 +203,7 @@ class Preflight:
         costs: Estimate,
         notes: tuple[str, ...],
         auto: bool,
+        attesters: AttesterSet | None,
     ) -> list[str]:
         """Say in words what the job takes, costs and risks, and who could take it."""
         from hearth.protocol import formulas
@@ -186,16 +220,42 @@ class Preflight:
         chosen = " (half above the cheapest fitting ask)" if auto else ""
         lines.append(
             f"pays at most {show_rate(terms.ceiling, self.session.asset)} per unit{chosen}, "
-            f"{_billing_words(terms.billing)}, for at most {format_duration(terms.max_seconds)}"
+            f"{_billing_words(terms.billing, attesters is not None)}, for at most {format_duration(terms.max_seconds)}"
         )
         lines += costs.lines(terms, self.session.asset)
         lines.append(
             f"brings {_about(resolved.download_bytes)}, may leave {_about(resolved.output_bytes)}; "
             f"everything uploaded is public; deadline {moment(terms.deadline)}"
         )
-        lines.append("nobody can challenge this result: there is no court on this network yet")
+        lines.append(self._judged_words(terms, attesters))
         lines.append(workers_in_words(gates))
         return lines
+
+    def _judged_words(self, terms: Terms, attesters: AttesterSet | None) -> str:
+        """Say in one sentence who decides whether a result is paid for, by when, and what happens else."""
+        if attesters is None:
+            return "nobody can challenge this result, and it is paid for whatever it is: the job names no attesters"
+        judge = self._judge(terms, attesters)
+        slash = self.session.amount(int(judge["slash"]))
+        return (
+            f"paid for once {attesters.quorum} of the {len(attesters.keys)} attesters have signed its result "
+            "(hearth job attest JOB) or you accept it; what nobody has confirmed by "
+            f"{moment(judge['unproven_from'])} is refunded, and costs its worker {slash}; workers must accept the "
+            f"set {judge['digest']}"
+        )
+
+    def _judge(self, terms: Terms, attesters: AttesterSet) -> PlannedJudge:
+        from hearth.protocol import formulas, words
+
+        return {
+            "contract": terms.judge,
+            "digest": f"{attesters.judge_data:#066x}",
+            "keys": list(attesters.keys),
+            "quorum": attesters.quorum,
+            "window": terms.challenge_window,
+            "unproven_from": terms.deadline + terms.challenge_window,
+            "slash": str(formulas.slash_of(terms, words.unpack_policy(terms.policy))),
+        }
 
     def fingerprint(self, terms: Terms, deadline: str | None, auto_price: bool, auto_billing: bool = False) -> str:
         """Name what a user would call the same job: everything but salt, clock, policy, and a price of our choice."""
@@ -209,7 +269,7 @@ class Preflight:
             same = replace(same, ceiling=0, keeper_fee=0)
         text = json.dumps(
             [
-                self.session.network.chain_id,
+                self.session.network.job_chain_id,
                 self.session.network.jobs,
                 deadline,
                 [str(word) for word in words.pack_terms(same)],
@@ -218,10 +278,21 @@ class Preflight:
         return hashlib.sha256(text.encode()).hexdigest()
 
     def require_open(self, paused_until: int, now: int) -> None:
-        """Refuse a new post while the governor has paused them. Raises RefusedError PAUSED."""
+        """Refuse a new post while the governor has paused them, and for good where the chain has changed its id.
+
+        Raises RefusedError PAUSED, CHAIN_CHANGED.
+        """
+        network = self.session.network
+        if network.job_chain_id != network.chain_id:
+            raise RefusedError(
+                f"chain {network.chain_id} had the id {network.job_chain_id} when {network.name} was deployed, and its "
+                "contracts take no new job since; those that are posted go on",
+                hint="use --network NAME, of a market that was deployed since",
+                code="CHAIN_CHANGED",
+            )
         if now < paused_until:
             raise RefusedError(
-                f"new posts on {self.session.network.name} are paused until {moment(paused_until)}",
+                f"new posts on {network.name} are paused until {moment(paused_until)}",
                 hint="the same command then; hearth net status",
                 code="PAUSED",
                 retryable=True,
@@ -263,6 +334,7 @@ class Preflight:
             "workers": {gate.name.lower(): count for gate, count in sorted(plan.gates.items())},
             "can_take": takers(plan.gates),
             "auto_price": plan.auto_price,
+            "judge": self._judge(terms, plan.attesters) if plan.attesters else None,
             "text": list(plan.lines),
             "dry_run": self.session.dry_run,
         }
@@ -283,9 +355,10 @@ def escrow_of(terms: Terms) -> int:
     return formulas.escrow_at_post(terms)
 
 
-def _billing_words(billing: Billing) -> str:
+def _billing_words(billing: Billing, attested: bool) -> str:
+    word = "which attesters sign" if attested else "by the word of its worker"
     return {
         Billing.FIXED: "the full time whatever it takes",
-        Billing.FUEL: "by the instructions executed (the worker's word, without a court)",
+        Billing.FUEL: f"by the instructions executed ({word})",
         Billing.METERED: "by the time from start to result on the chain's clock (a worker may draw it out)",
     }[billing]

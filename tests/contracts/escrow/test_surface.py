@@ -7,22 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from hearth.protocol.reasons import REASONS
 from tests.kit.evm import CONTRACTS, Reverted, compile_contract
+from tests.kit.refusals import reasons_in
 from tests.kit.vault import Vault
 
 SOURCE = (CONTRACTS / "Escrow.vy").read_text(encoding="utf-8")
-REASONS = {
-    "escrow: bad receiver",
-    "escrow: no such asset",
-    "escrow: not funded",
-    "escrow: not native",
-    "escrow: receiver refused",
-    "escrow: share for nobody",
-    "escrow: short",
-    "escrow: token refused",
-    "escrow: too large",
-    "escrow: wrong value",
-}
 
 
 def test_surface__functions__are_those_of_the_interface() -> None:
@@ -54,12 +44,13 @@ def test_surface__nobody_owns_it() -> None:
 
 
 def test_surface__reasons__are_short_lowercase_and_each_tested() -> None:
-    assert set(re.findall(r'"(escrow: [^"]*)"', SOURCE)) == REASONS
+    reasons = {REASONS[number].text for number in reasons_in("Escrow")}
+    assert len(reasons) == 10 and reasons == {r.text for r in REASONS.values() if r.text.startswith("escrow: ")}
     tests = "".join(
         path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__)
     )
-    for reason in REASONS:
-        assert len(reason) <= 32 and reason == reason.lower()
+    for reason in reasons:
+        assert reason == reason.lower()
         assert f'reverts("{reason}")' in tests, f"no test demands {reason!r}"
 
 

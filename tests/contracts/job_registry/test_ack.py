@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol import words
-from hearth.protocol.types import NodeId, State, Terms, Unit
+from hearth.protocol.types import NodeId, State, Terms, Unit, UnitFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import BOND, LEASE, TIP, around, credited, node_state
 from tests.kit.world import ASK_NOTICE, DEAD_AFTER, OFFER, SESSION, World
@@ -29,7 +29,14 @@ def test_ack__won__starts_the_lease_and_tips_the_proposer(market: World) -> None
     assert got == {"stranger": TIP}
     now = market.evm.now
     assert market.unit(terms) == Unit(
-        state=State.RUNNING, node=node, rate=OFFER.ask, started=now, mark=now + LEASE, attempts=1, tips=1
+        state=State.RUNNING,
+        node=node,
+        rate=OFFER.ask,
+        started=now,
+        mark=now + LEASE,
+        attempts=1,
+        tips=1,
+        flags=UnitFlag.ACKED | UnitFlag.FRESH,
     )
     assert receipt.event("Started") == {
         "job_id": market.id_of(terms),
@@ -99,6 +106,7 @@ def test_ack__node_handed_to_the_submitter__reverts(world: World) -> None:
     terms, node = _won(world)
     world.evm.warp(WINDOW)
     world.nodes.send.set_operator(node, world.submitter, sender=world.owner)
+    world.nodes.send.beat(node, sender=world.submitter)
     with reverts("jobs: operator is the submitter"):
         world.ack(terms, sender=world.submitter)
 
@@ -139,6 +147,14 @@ def test_ack__ask_raised_since__pays_the_proposed_rate(world: World) -> None:
     world.evm.warp(WINDOW)
     world.ack(terms)
     assert world.unit(terms).rate == OFFER.ask
+
+
+def test_ack__proposal_at_the_ceiling__waits_for_no_open_claims_price(world: World) -> None:
+    node, terms = world.register(ask=10**20), world.post(match_window=WINDOW)
+    world.propose(terms, node)
+    world.evm.warp(WINDOW)
+    world.ack(terms)
+    assert world.unit(terms).rate == terms.ceiling
 
 
 def test_ack__gate_fails_meanwhile__reverts(world: World) -> None:

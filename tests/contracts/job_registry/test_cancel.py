@@ -62,7 +62,8 @@ def test_cancel__running__gives_notice(world: World) -> None:
         receipt = world.cancel(terms)
     assert got == {}
     after = world.unit(terms)
-    assert after == replace(before, state=State.CLOSING, mark=world.evm.now + 120, flags=UnitFlag.NOTICED)
+    flags = UnitFlag.NOTICED | UnitFlag.FRESH
+    assert after == replace(before, state=State.CLOSING, mark=world.evm.now + 120, flags=flags)
     event = {"job_id": world.id_of(terms), "index": 0, "node": node, "word": world.load(terms)[1]}
     assert receipt.event("Closing") == event
 

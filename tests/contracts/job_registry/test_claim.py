@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Billing, NodeId, State, Terms, TermsFlag, Unit, UnitFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import BOND, LEASE, around, credited, node_state
-from tests.kit.world import OFFER, SESSION, World
+from tests.kit.world import ASK_NOTICE, DAY, OFFER, POLICY, SESSION, World
 
 WINDOW = 30
 
@@ -27,7 +29,13 @@ def test_claim__no_match_window__starts_the_lease(market: World) -> None:
     assert got == {}
     now = market.evm.now
     assert market.unit(terms) == Unit(
-        state=State.RUNNING, node=node, rate=OFFER.ask, started=now, mark=now + LEASE, attempts=1
+        state=State.RUNNING,
+        node=node,
+        rate=OFFER.ask,
+        started=now,
+        mark=now + LEASE,
+        attempts=1,
+        flags=UnitFlag.FRESH,
     )
     assert receipt.event("Started") == {
         "job_id": market.id_of(terms),
@@ -42,7 +50,7 @@ def test_claim__no_match_window__starts_the_lease(market: World) -> None:
 def test_claim__fuel_job__marks_the_lease(world: World) -> None:
     node, terms = world.register(), world.post(billing=Billing.FUEL)
     world.claim(terms, node)
-    assert world.unit(terms).flags == UnitFlag.FUEL
+    assert world.unit(terms).flags == UnitFlag.FUEL | UnitFlag.FRESH
 
 
 def test_claim__sentinel_on_one_lease__is_unit_zero(world: World) -> None:
@@ -172,6 +180,113 @@ def test_claim__index_of_no_unit__reverts(world: World) -> None:
         world.claim(array, node, SENTINEL)
 
 
+def test_claim__fresh_job__rises_from_a_quarter_of_the_ceiling_to_all_of_it(world: World) -> None:
+    terms = world.post()
+    opened = world.evm.now
+    for ask, wait in ((25, 0), (26, 1), (40, 6), (50, 10), (70, 18), (99, 30), (100, 30)):
+        with world.evm.isolated():
+            node = world.register(ask=ask * 10**18)
+            if wait:
+                world.evm.at(opened + wait - 1)
+                with reverts("nodes: ask above ceiling"):
+                    world.claim(terms, node)
+            world.evm.at(opened + wait)
+            world.claim(terms, node)
+            # The ask is locked, and the bond is that of the job's own ceiling.
+            assert world.unit(terms).rate == ask * 10**18
+            assert node_state(world, node).bond == BOND
+    dear = world.register(ask=100 * 10**18 + 1)
+    world.evm.warp(600)
+    with reverts("nodes: ask above ceiling"):
+        world.claim(terms, dear)
+
+
+def test_claim__matched_job__rises_from_open_claim_after(world: World) -> None:
+    node, terms = world.register(ask=50 * 10**18), world.post(match_window=WINDOW)
+    for offset in around(world, world.evm.now + 300 + 10):
+        if offset < 0:
+            with reverts("nodes: ask above ceiling"):
+                world.claim(terms, node)
+        else:
+            world.claim(terms, node)
+
+
+@pytest.mark.parametrize("late", [0, 290, 1_000])
+def test_claim__second_lapse__rises_from_it(world: World, late: int) -> None:
+    """Also where it comes after open_claim_after, since nobody could claim before."""
+    node, other = world.register(), world.register(ask=50 * 10**18)
+    terms = world.post(match_window=WINDOW)
+    world.evm.warp(late)
+    for each in (node, other):
+        world.nodes.send.beat(each, sender=world.operator)
+    _lapse(world, terms, node)
+    world.nodes.send.beat(other, sender=world.operator)
+    _lapse(world, terms, other)
+    for offset in around(world, world.evm.now + 10):
+        if offset < 0:
+            with reverts("nodes: ask above ceiling"):
+                world.claim(terms, other)
+        else:
+            world.claim(terms, other)
+
+
+def test_claim__proposal_over_open_claim_after__raises_no_price(world: World) -> None:
+    node, dear = world.register(), world.register(ask=100 * 10**18)
+    terms = world.post(match_window=WINDOW)
+    world.evm.warp(299)
+    _lapse(world, terms, node)
+    assert world.evm.now == world.unit(terms).started + 299 + WINDOW + 60
+    world.nodes.send.beat(dear, sender=world.operator)
+    for offset in around(world, world.evm.now + 30):
+        if offset < 0:
+            with reverts("nodes: ask above ceiling"):
+                world.claim(terms, dear)
+        else:
+            world.claim(terms, dear)
+
+
+def test_claim__unit_open_again__rises_anew(world: World) -> None:
+    node, dear = world.register(), world.register(ask=100 * 10**18)
+    terms = world.post()
+    world.evm.warp(100)
+    world.claim(terms, node)
+    world.decline(terms)
+    for offset in around(world, world.evm.now + 30):
+        if offset < 0:
+            with reverts("nodes: ask above ceiling"):
+                world.claim(terms, dear)
+        else:
+            world.claim(terms, dear)
+
+
+def test_claim__array__rises_once_for_all_its_units(world: World) -> None:
+    dear, terms = world.register(ask=100 * 10**18), world.post(units=3, flags=TermsFlag.NEWCOMERS)
+    opened = world.evm.now
+    world.evm.at(opened + 29)
+    with reverts("nodes: ask above ceiling"):
+        world.claim(terms, dear, SENTINEL)
+    assert world.header(terms).touched == 0
+    world.evm.at(opened + 30)
+    for index in range(3):
+        world.claim(terms, dear, SENTINEL)
+        assert world.unit(terms, index).rate == terms.ceiling
+
+
+def test_claim__ask_that_rose_meanwhile__is_held_against_the_price_of_the_moment(world: World) -> None:
+    node, terms = world.register(), world.post(deadline=world.evm.now + 10 * DAY)
+    world.nodes.send.set_ask(node, 60 * 10**18, sender=world.owner)
+    world.evm.warp(5)
+    with world.evm.isolated():
+        world.claim(terms, node)
+    world.evm.warp(ASK_NOTICE)
+    world.nodes.send.beat(node, sender=world.operator)
+    fresh = world.post()
+    with reverts("nodes: ask above ceiling"):
+        world.claim(fresh, node)
+    world.claim(terms, node)
+    assert world.unit(terms).rate == 60 * 10**18
+
+
 def test_claim__array__opens_units_in_order(world: World) -> None:
     node, terms = world.register(), world.post(units=3, flags=TermsFlag.NEWCOMERS)
     opened = world.evm.now
@@ -207,16 +322,29 @@ def test_claim__gate__is_named(world: World) -> None:
 
 
 def test_claim__probation__holds_for_jobs_that_do_not_ask_for_newcomers(world: World) -> None:
-    node = world.register()
-    world.claim(world.post(), node)
+    cheap = {"flags": TermsFlag(0), "ceiling": 2 * 10**19 * 6 // 10}  # of a bond of more than half of what is allowed
+    node = world.register(ask=10**18)
+    first = world.post(**cheap)
+    world.claim(first, node)
     with reverts("nodes: on probation"):
-        world.claim(world.post(), node)
+        world.claim(world.post(**cheap), node)
+    world.claim(world.post(flags=TermsFlag(0), ceiling=4 * 10**18), node)
     world.claim(world.post(flags=TermsFlag.NEWCOMERS), node)
+    world.submit(first)
+    with reverts("nodes: on probation"):
+        world.claim(world.post(**cheap), node)
 
 
-@pytest.mark.parametrize(("ceiling", "taken"), [(10**21 - 1, True), (10**21, True), (10**21 + 1, False)])
+def test_claim__no_probation__lets_newcomers_take_any() -> None:
+    world = World(policy=replace(POLICY, probation_price=0))
+    node = world.register()
+    for _ in range(2):
+        world.claim(world.post(flags=TermsFlag(0), ceiling=10**21), node)
+
+
+@pytest.mark.parametrize(("ceiling", "taken"), [(2 * 10**19 - 1, True), (2 * 10**19, True), (2 * 10**19 + 1, False)])
 def test_claim__probation_price__bars_newcomers_from_dearer_units(world: World, ceiling: int, taken: bool) -> None:
-    node, terms = world.register(), world.post(ceiling=ceiling)
+    node, terms = world.register(ask=10**18), world.post(ceiling=ceiling, flags=TermsFlag(0))
     if taken:
         world.claim(terms, node)
     else:

@@ -71,6 +71,7 @@ def test_close__long_lease__bills_at_most_max_seconds_and_the_start_fee(
 def test_close__rate_near_the_ceiling__pays_no_more_than_the_price(world: World) -> None:
     node = world.register(ask=10**20)
     terms = world.post()
+    world.evm.warp(world.policy.claim_ramp)
     world.claim(terms, node)
     world.evm.warp(600)
     world.nodes.send.beat(node, sender=world.operator)

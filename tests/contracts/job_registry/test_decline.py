@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from hearth.protocol.reputation import ONE
-from hearth.protocol.types import SENTINEL, State, Unit, UnitFlag
+from hearth.protocol import words
+from hearth.protocol.reputation import ACCUSATION_TIME, ONE
+from hearth.protocol.types import SENTINEL, Accused, State, TermsFlag, Unit, UnitFlag
 from tests.kit.evm import reverts
-from tests.kit.steps import BOND, BUDGET, LEASE, around, credited, node_state, running, submitted
-from tests.kit.world import REPORT, World
+from tests.kit.steps import BOND, BUDGET, LEASE, TIP, around, credited, node_state, running, submitted, won
+from tests.kit.world import DAY, DEAD_AFTER, ETHER, POLICY, REPORT, ZERO, World
 
 
 def test_decline__running__reopens_without_the_node(market: World) -> None:
@@ -20,7 +23,7 @@ def test_decline__running__reopens_without_the_node(market: World) -> None:
     assert market.unit(terms) == Unit(
         state=State.OPEN, node=node, started=market.evm.now, attempts=1, flags=UnitFlag.ACCUSED
     )
-    assert market.load(terms)[3] == node
+    assert words.unpack_accused(market.load(terms)[3]) == Accused(node, market.evm.now)
     assert receipt.event("Declined") == {
         "job_id": market.id_of(terms),
         "index": 0,
@@ -68,20 +71,12 @@ def test_decline__attempts__run_out_one_by_one(world: World) -> None:
     assert world.state(terms) == State.REFUNDED
 
 
-def test_decline__time_left__must_hold_another_lease(world: World) -> None:
-    terms, _ = running(world, deadline=world.evm.now + 2 * LEASE)
-    for offset in around(world, terms.deadline - LEASE - 100):
-        with world.evm.isolated():
-            world.decline(terms)
-            assert world.state(terms) == State.OPEN, offset
-    for offset in (0, 1):
-        with world.evm.isolated():
-            second = world.register()
-            again = world.post(deadline=world.evm.now + LEASE + 50)
-            world.claim(again, second)
-            world.evm.warp(50 + offset)
-            world.decline(again)
-            assert world.state(again) == (State.REFUNDED if offset else State.OPEN)
+@pytest.mark.parametrize(("late", "state"), [(-1, State.OPEN), (0, State.OPEN), (1, State.REFUNDED)])
+def test_decline__time_left__must_hold_another_lease(world: World, late: int, state: State) -> None:
+    terms, _ = running(world, deadline=world.evm.now + LEASE + 50)
+    world.evm.warp(50 + late)
+    world.decline(terms)
+    assert world.state(terms) == state
 
 
 def test_decline__cancelled_lease__refunds_all(market: World) -> None:
@@ -95,14 +90,95 @@ def test_decline__cancelled_lease__refunds_all(market: World) -> None:
     assert (node_state(market, node).busy, node_state(market, node).bond) == (0, 0)
 
 
-def test_decline__lease_end__is_too_late(world: World) -> None:
-    terms, _ = running(world)
+@pytest.mark.parametrize(
+    ("seconds", "window"),
+    [(1, 60), (243, 60), (244, 61), (1_000, 250), (14_399, 3_599), (14_400, 3_600), (86_400, 3_600)],
+)
+def test_decline__window__is_a_quarter_of_the_time_within_its_bounds(world: World, seconds: int, window: int) -> None:
+    terms, node = running(world, max_seconds=seconds, deadline=world.evm.now + 200_000, flags=TermsFlag.NEWCOMERS)
+    start = world.evm.now
+    while world.evm.now < start + window - 500:  # the node is alive all the time
+        world.evm.warp(500)
+        world.nodes.send.beat(node, sender=world.operator)
+    for offset in around(world, start + window):
+        if offset < 0:
+            world.decline(terms)
+            assert world.state(terms) == State.OPEN
+        else:
+            with reverts("jobs: too late to decline"):
+                world.decline(terms)
+
+
+def test_decline__reclaimable__is_no_way_out(world: World) -> None:
+    terms, _ = running(world, max_seconds=14_400, deadline=world.evm.now + 100_000, flags=TermsFlag.NEWCOMERS)
+    for offset in around(world, world.evm.now + DEAD_AFTER):
+        if offset < 0:
+            world.decline(terms)
+        else:
+            with reverts("jobs: reclaimable"):
+                world.decline(terms)
+
+
+def test_decline__lease_shorter_than_the_window__ends_with_the_lease() -> None:
+    world = World(policy=replace(POLICY, fetch_floor=3_600))
+    terms, _ = running(world, max_seconds=60)
     for offset in around(world, world.unit(terms).mark):
         if offset < 0:
             world.decline(terms)
         else:
             with reverts("jobs: too late to submit"):
                 world.decline(terms)
+
+
+def test_decline__notice__is_free_until_it_ends(world: World) -> None:
+    terms, _ = running(world)
+    world.evm.warp(500)
+    world.cancel(terms)
+    for offset in around(world, world.unit(terms).mark):
+        if offset < 0:
+            world.decline(terms)
+            assert world.state(terms) == State.CANCELLED
+        else:
+            with reverts("jobs: too late to submit"):
+                world.decline(terms)
+
+
+def test_decline__matched__burns_the_tip(market: World) -> None:
+    terms, node = won(market)
+    market.ack(terms)
+    with credited(market) as got:
+        receipt = market.decline(terms)
+    assert got == {"dead": TIP}
+    assert receipt.event("Slashed") == {"node": node, "payee": ZERO, "reward": 0, "burnt": TIP}
+    assert market.node(node).stake == market.staked(node) == 100 * ETHER - TIP
+    state = node_state(market, node)
+    assert (state.busy, state.bond, state.s, state.cusum) == (0, 0, 0, 0)
+    totals = words.unpack(words.TOTALS, market.nodes.call.totals())
+    assert (totals["burnt"], totals["total"]) == (0, 100 * ETHER - TIP), "no burn that the ration counts"
+
+
+def test_decline__matched_and_cancelled__burns_the_tip(world: World) -> None:
+    terms, node = won(world)
+    world.ack(terms)
+    world.cancel(terms)
+    with credited(world) as got:
+        world.decline(terms)
+    assert got == {"dead": TIP, "submitter": BUDGET - TIP}
+    assert world.node(node).stake == 100 * ETHER - TIP
+
+
+def test_decline__claimed_after_a_match_was_lost__burns_nothing(world: World) -> None:
+    terms, _ = won(world)
+    world.ack(terms)
+    world.decline(terms)
+    second = world.register()
+    world.evm.warp(POLICY.open_claim_after)
+    world.nodes.send.beat(second, sender=world.operator)
+    world.claim(terms, second)
+    assert world.unit(terms).flags == UnitFlag.ACCUSED | UnitFlag.FRESH
+    with credited(world) as got:
+        world.decline(terms)
+    assert got == {} and world.node(second).stake == 100 * ETHER
 
 
 def test_decline__not_the_operator__reverts(world: World) -> None:
@@ -133,11 +209,39 @@ def test_decline__another_node_succeeds__counts_against_the_accused(market: Worl
         market.claim(terms, first)
     second = market.register()
     market.claim(terms, second)
-    assert market.unit(terms).flags == UnitFlag.ACCUSED
+    assert market.unit(terms).flags == UnitFlag.ACCUSED | UnitFlag.FRESH
     market.submit(terms)
     market.settle(terms)
-    assert (node_state(market, first).s, node_state(market, first).cusum) == (ONE, 4)
+    assert (node_state(market, first).s, node_state(market, first).cusum) == (ONE, 64)
     assert (node_state(market, second).r, node_state(market, second).s) == (ONE, 0)
+
+
+def test_decline__attempt_that_succeeds_began_an_hour_later__accuses_nobody(world: World) -> None:
+    terms, first = running(world)
+    world.evm.warp(50)
+    world.decline(terms)
+    second = world.register()
+    for offset in around(world, world.evm.now + ACCUSATION_TIME):
+        world.nodes.send.beat(second, sender=world.operator)
+        world.claim(terms, second)
+        world.evm.warp(200)
+        world.submit(terms)
+        world.evm.warp(10 * DAY)
+        world.settle(terms)
+        assert node_state(world, first).s == (ONE if offset < 0 else 0)
+
+
+def test_decline__small_job__weighs_what_the_settle_paid(world: World) -> None:
+    """Metered: 100 of 1,000 s. The fee of all of them would weigh one."""
+    terms, first = running(world, billing=2)
+    world.decline(terms)
+    second = world.register()
+    world.claim(terms, second)
+    world.evm.warp(100)
+    world.submit(terms)
+    world.settle(terms)
+    assert (node_state(world, first).s, node_state(world, first).cusum) == (ONE // 8, 8)
+    assert node_state(world, second).r == ONE // 8
 
 
 def test_decline__another_node_fails_too__accuses_nobody(world: World) -> None:
@@ -156,7 +260,7 @@ def test_decline__second_node_declines_as_well__is_the_one_accused(world: World)
     second, third = world.register(), world.register()
     world.claim(terms, second)
     world.decline(terms)
-    assert world.load(terms)[3] == second
+    assert words.unpack_accused(world.load(terms)[3]) == Accused(second, world.evm.now)
     world.claim(terms, third)
     world.submit(terms)
     world.settle(terms)
@@ -193,5 +297,6 @@ def test_decline__array_unit__accuses_under_its_own_key(world: World) -> None:
     world.claim(terms, node, 0)
     world.claim(terms, node, 1)
     assert world.decline(terms, 1).event("Declined")["index"] == 1
-    assert [world.load(terms, index)[3] for index in (0, 1)] == [0, node]
+    accused = [words.unpack_accused(world.load(terms, index)[3]) for index in (0, 1)]
+    assert accused == [Accused(), Accused(node, world.evm.now)]
     assert node_state(world, node).bond == BOND

@@ -62,9 +62,9 @@ def test_expire__late__ramps_the_pay_up_to_a_keeper_fee(market: World, overdue: 
     assert got == {"stranger": reward, "submitter": BUDGET - reward}
 
 
-@pytest.mark.parametrize(("fee", "reward"), [(1, 0), (3, 0), (4, 4), (5, 4), (7, 4), (9, 8)])
+@pytest.mark.parametrize(("fee", "reward"), [(8, 8), (9, 8), (11, 8), (12, 12)])
 def test_expire__tiny_keeper_fee__pays_a_quarter_rounded_down(fee: int, reward: int) -> None:
-    world = World(policy=replace(POLICY, min_keeper_fee=1))
+    world = World(policy=replace(POLICY, min_keeper_fee=8))
     terms = world.post(deadline=_due(world), keeper_fee=fee)
     world.evm.warp(6_000)
     with credited(world) as got:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import SENTINEL, NodeId, State, Terms
+from hearth.protocol.types import SENTINEL, NodeId, State, Terms, TermsFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import LEASE, around, credited, running
 from tests.kit.world import DEAD_AFTER, NEEDS, OFFER, World
@@ -21,7 +21,7 @@ def _key(world: World, terms: Terms, node: NodeId, index: int = 0) -> int:
 
 def _ladder(world: World, count: int) -> list[NodeId]:
     """Register nodes of which each is cheaper, and so better, than the one before."""
-    return [world.register(ask=OFFER.ask - n * 5 * 10**18) for n in range(count)]
+    return [world.register(ask=OFFER.ask - n * 4 * 10**18) for n in range(count)]
 
 
 def test_propose__first__opens_the_window(market: World) -> None:
@@ -243,7 +243,7 @@ def test_propose__window_not_of_thirds__stretches_by_the_rounded_third(world: Wo
 
 
 def test_propose__probation__bars_newcomers_from_dear_units(world: World) -> None:
-    node = world.register()
+    node = world.register(ask=10**19)
     with reverts("nodes: on probation"):
-        world.propose(world.post(match_window=WINDOW, ceiling=10**21 + 1), node)
-    assert words.decode_amount(words.encode_amount(10**18)) == 10**21 * 1_000 // 10**6
+        world.propose(world.post(match_window=WINDOW, ceiling=2 * 10**19 + 1, flags=TermsFlag(0)), node)
+    assert words.decode_amount(words.encode_amount(2 * 10**16)) == 2 * 10**19 * 1_000 // 10**6

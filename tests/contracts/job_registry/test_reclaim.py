@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hearth.protocol import formulas
 from hearth.protocol.reputation import ONE
 from hearth.protocol.types import SENTINEL, State, Unit
 from tests.kit.evm import reverts
@@ -19,7 +20,9 @@ from tests.kit.steps import (
     running,
     submitted,
 )
-from tests.kit.world import DEAD_AFTER, ETHER, World
+from tests.kit.world import DEAD_AFTER, ETHER, FEE_REFERENCE, OFFER, World
+
+ASK = OFFER.ask
 
 
 def test_reclaim__lease_over__slashes_and_reopens(market: World) -> None:
@@ -43,7 +46,8 @@ def test_reclaim__lease_over__slashes_and_reopens(market: World) -> None:
     }
     assert market.node(node).stake == market.staked(node) == 100 * ETHER - SLASH
     word = node_state(market, node)
-    assert (word.busy, word.bond, word.s, word.cusum) == (0, 0, ONE, 4)
+    assert (word.busy, word.bond, word.s, word.cusum) == (0, 0, ONE, 64)
+    assert word.silent
     assert market.locked(market.id_of(terms)) == BUDGET
 
 
@@ -186,6 +190,27 @@ def test_reclaim__array_unit__reopens_or_counts_as_failed(market: World) -> None
     assert market.locked(market.id_of(terms)) == 2 * (10**17 + 2 * 10**14)
 
 
+@pytest.mark.parametrize(
+    ("ask", "billing", "share"),
+    [(ASK, 0, 10**6), (ASK // 10, 0, 125_000), (ASK // 10, 1, 125_000), (ASK // 10, 2, 125_000), (1, 0, 0)],
+)
+def test_reclaim__lease_over_and_node_live__weighs_the_fee_of_max_seconds_at_the_locked_rate(
+    market: World, ask: int, billing: int, share: int
+) -> None:
+    """share: parts per million of the reference that 1,000 s pay at the ask, and not what the ceiling would."""
+    node = market.register(ask=ask)
+    terms = market.post(billing=billing)
+    market.claim(terms, node)
+    market.evm.at(market.unit(terms).mark - 1)
+    market.nodes.send.beat(node, sender=market.operator)
+    market.evm.warp(1)
+    fee = formulas.whole_fee(terms, market.policy, market.unit(terms))
+    assert min(10**6, fee * 10**6 // FEE_REFERENCE) == share
+    market.reclaim(terms)
+    found = node_state(market, node)
+    assert (found.s, found.cusum, found.silent) == (ONE * share // 10**6, 64 * share // 10**6, False)
+
+
 def test_reclaim__burn_over_the_ration__pays_the_reward_and_burns_nothing(market: World) -> None:
     # Leases with bonds of 40 ether: two slashes of 4 pass the ration of max(1 % of the stake, 3).
     node = market.register(stake=500 * ETHER)
@@ -195,6 +220,8 @@ def test_reclaim__burn_over_the_ration__pays_the_reward_and_burns_nothing(market
     market.evm.at((market.evm.now // 3_600 + 1) * 3_600 + 100)
     burns, weights = [], []
     for terms in jobs:
+        market.evm.at(max(market.evm.now, market.unit(terms).mark))
+        market.nodes.send.beat(node, sender=market.operator)
         before = node_state(market, node).s
         burns.append(market.reclaim(terms).event("Slashed")["burnt"])
         weights.append(node_state(market, node).s - before)

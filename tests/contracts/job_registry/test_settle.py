@@ -143,9 +143,10 @@ def test_settle__late__ramps_the_settlers_pay_to_four_times(market: World, overd
 
 def test_settle__odd_amounts__round_against_whoever_is_paid(market: World) -> None:
     # price: ceil(1000000000001 x 7 / 1e6) = 7000001; rate 999999999999: pay floor(6999999.999993) = 6999999
-    market = World(erc20=market.token is not None, policy=replace(POLICY, min_price=1, min_keeper_fee=1))
+    market = World(erc20=market.token is not None, policy=replace(POLICY, min_price=1, min_keeper_fee=8))
     node = market.register(ask=10**12 - 1)
     terms = market.post(ceiling=10**12 + 1, max_seconds=7, keeper_fee=1_001)
+    market.evm.warp(market.policy.claim_ramp)
     market.claim(terms, node)
     market.submit(terms)
     market.evm.warp(1)
@@ -158,9 +159,9 @@ def test_settle__odd_amounts__round_against_whoever_is_paid(market: World) -> No
     assert sum(got.values()) == budget
 
 
-@pytest.mark.parametrize("keeper_fee", [1, 2, 7, 8, 9, 15, 16])
+@pytest.mark.parametrize("keeper_fee", [8, 9, 15, 16])
 def test_settle__tiny_keeper_fee__pays_an_eighth_rounded_down(keeper_fee: int) -> None:
-    world = World(policy=replace(POLICY, min_keeper_fee=1))
+    world = World(policy=replace(POLICY, min_keeper_fee=8))
     terms, _ = submitted(world, keeper_fee=keeper_fee)
     with credited(world) as got:
         world.settle(terms)
@@ -170,6 +171,7 @@ def test_settle__tiny_keeper_fee__pays_an_eighth_rounded_down(keeper_fee: int) -
 def test_settle__rate_at_the_ceiling__pays_the_whole_price(world: World) -> None:
     node = world.register(ask=10**20)
     terms = world.post()
+    world.evm.warp(world.policy.claim_ramp)
     world.claim(terms, node)
     world.submit(terms)
     with credited(world) as got:
@@ -179,7 +181,7 @@ def test_settle__rate_at_the_ceiling__pays_the_whole_price(world: World) -> None
 
 @pytest.mark.parametrize("fee_bps", [0, 1, 1_000])
 def test_settle__fee_of_the_policy__goes_to_the_treasury(fee_bps: int) -> None:
-    world = World(policy=replace(POLICY, fee_bps=fee_bps, audit_share_bps=0))
+    world = World(policy=replace(POLICY, fee_bps=fee_bps, probation_price=0))
     terms, node = submitted(world)
     with credited(world) as got:
         world.settle(terms)
@@ -190,7 +192,7 @@ def test_settle__fee_of_the_policy__goes_to_the_treasury(fee_bps: int) -> None:
 
 def test_settle__policy_changed_since__keeps_the_posted_one(world: World) -> None:
     terms, _ = submitted(world)
-    world.jobs.send.set_policy(words.pack_policy(replace(POLICY, fee_bps=1_000)))
+    world.rules.send.set_policy(words.pack_policy(replace(POLICY, fee_bps=1_000, probation_price=10**16)))
     with credited(world) as got:
         world.settle(terms)
     assert got == _paid(PAY)
@@ -263,7 +265,7 @@ def test_settle__exiting_node__is_paid(world: World) -> None:
 
 def test_settle__jobs_paused__goes_on(world: World) -> None:
     terms, _ = submitted(world)
-    world.jobs.send.pause()
+    world.rules.send.pause()
     world.settle(terms)
 
 
@@ -300,14 +302,14 @@ def test_settle__array_closed_meanwhile__pays_the_touched(world: World) -> None:
 
 def test_settle__washing_cheap_jobs__seasons_nobody(world: World) -> None:
     # A fee of a thousandth of the reference weighs a thousandth.
-    node = world.register(ask=50 * 10**15)
+    node = world.register(ask=25 * 10**15)
     for _ in range(6):
         terms = world.post(ceiling=10**17, keeper_fee=10**11)
         world.claim(terms, node)
         world.submit(terms)
         world.settle(terms)
     assert not node_state(world, node).seasoned and node_state(world, node).count == 0
-    assert node_state(world, node).r == pytest.approx(6 * ONE * 25 * 10**11 // 10**15, abs=6)
+    assert node_state(world, node).r == pytest.approx(6 * ONE * 125 * 10**10 // 10**15, abs=6)
 
 
 def test_settle__five_full_fees__season_the_node(world: World) -> None:

@@ -1,11 +1,11 @@
-"""JobRegistry's views: job_id_of, load and policies."""
+"""JobRegistry's views: job_id_of and load."""
 
 from __future__ import annotations
 
 from hearth.protocol import words
 from hearth.protocol.types import SENTINEL
 from tests.kit.evm import CHAIN_ID
-from tests.kit.world import POLICY, World
+from tests.kit.world import World
 
 
 def test_job_id_of__terms__is_the_librarys_id(world: World) -> None:
@@ -38,7 +38,3 @@ def test_load__array__gives_header_and_unit(world: World) -> None:
     assert words.is_header(job) and words.unpack_unit(unit).node == node
     assert world.load(terms, 1) == (job, 0, 0, 0)
     assert world.load(terms, SENTINEL) == (job, 0, 0, 0)
-
-
-def test_policies__fresh__is_the_current_alone(world: World) -> None:
-    assert tuple(world.jobs.call.policies()) == (words.pack_policy(POLICY), 0, 0, 0, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import SENTINEL, Gate, NodeId, Terms
+from hearth.protocol.types import SENTINEL, Gate, NodeId, Terms, TermsFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import LEASE, around, running
 from tests.kit.world import DEAD_AFTER, MARKET, POLICY, World
@@ -30,12 +30,24 @@ def test_fit__node_gates__come_through(world: World) -> None:
     for offset in around(world, world.evm.now + DEAD_AFTER):
         assert _fit(world, terms, node) == (Gate.CORES if offset < 0 else Gate.NOT_LIVE)
     assert _fit(world, terms, NodeId(9)) == Gate.NOT_LIVE
-    assert _fit(world, world.post(ceiling=10**22), world.register()) == Gate.PROBATION
+    assert _fit(world, world.post(flags=TermsFlag(0)), world.register()) == Gate.PROBATION
 
 
 def test_fit__operator_is_the_submitter__is_barred(world: World) -> None:
     node = world.register(operator=world.submitter)
     assert _fit(world, world.post(), node) == Gate.SUBMITTER
+
+
+def test_fit__claim__waits_for_its_price_where_no_other_gate_is_shut(world: World) -> None:
+    node, terms = world.register(ask=50 * 10**18), world.post()
+    few, own = world.register(ask=50 * 10**18, cores=3), world.register(ask=50 * 10**18, operator=world.submitter)
+    dear = world.register(ask=100 * 10**18 + 1)
+    for offset in around(world, world.evm.now + 10):
+        assert _fit(world, terms, node) == Gate.FITS
+        assert _fit(world, terms, node, claim=True) == (Gate.PRICE if offset < 0 else Gate.FITS)
+        assert _fit(world, terms, few, claim=True) == Gate.CORES
+        assert _fit(world, terms, own, claim=True) == Gate.SUBMITTER
+        assert _fit(world, terms, dear, claim=True) == Gate.PRICE
 
 
 def test_fit__node_that_let_it_lapse__may_claim_but_not_be_proposed(world: World) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol import words
-from hearth.protocol.types import State
+from hearth.protocol.types import Accused, State
 from tests.kit.evm import NATIVE, Reverted
 from tests.kit.steps import running
 from tests.kit.world import REPORT, UNBONDING, World
@@ -80,7 +80,10 @@ def test_units__declined__shows_the_accused(world: World) -> None:
     terms, node = running(world)
     world.jobs.send.decline(words.pack_terms(terms), 0, 6, REPORT, sender=world.operator)
     (unit,) = world.lens.call.units(world.id_of(terms), 0, 1)
-    assert (words.unpack_unit(unit.word).state, unit.accused) == (State.OPEN, node)
+    assert (words.unpack_unit(unit.word).state, words.unpack_accused(unit.accused)) == (
+        State.OPEN,
+        Accused(node, world.evm.now),
+    )
 
 
 @pytest.mark.parametrize(("count", "size"), [(0, 0), (1, 1), (255, 255), (256, 256), (257, 256), (2**256 - 1, 256)])

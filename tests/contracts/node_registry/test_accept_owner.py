@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.kit.evm import reverts
 from tests.kit.steps import FEE, PAY, credited, submitted
-from tests.kit.world import UNBONDING, World
+from tests.kit.world import UNBONDING, ZERO, World
 
 
 def test_accept_owner__offered__takes_over_node_and_pay(market: World) -> None:
@@ -30,6 +30,18 @@ def test_accept_owner__not_offered__reverts(world: World) -> None:
     for sender in (world.owner, world.keeper):
         with reverts("nodes: not offered to you"):
             world.nodes.send.accept_owner(node, sender=sender)
+
+
+def test_accept_owner__operator_that_the_seller_offered__takes_nothing_over(world: World) -> None:
+    """Attack: his key beat for the sold node a month later, and let its leases fail against the buyer's stake."""
+    node, trap = world.register(), world.evm.account("trap")
+    world.nodes.send.set_operator(node, trap, sender=world.owner)
+    world.nodes.send.offer_owner(node, world.stranger, sender=world.owner)
+    world.nodes.send.accept_owner(node, sender=world.stranger)
+    assert world.nodes.call.offered_operator(node) == ZERO
+    with reverts("nodes: not the operator"):
+        world.nodes.send.beat(node, sender=trap)
+    assert world.node(node).operator == world.operator
 
 
 def test_accept_owner__twice__reverts(world: World) -> None:

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from hearth.protocol.formulas import MAX_UINT
 from hearth.protocol.types import Needs, NodeId, NodeState, Runtime
 from tests.kit.evm import reverts
 from tests.kit.steps import BOND, around, ask, engage, from_jobs, node_state
-from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, World
+from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, FEE_REFERENCE, NEEDS, OFFER, World
 
 FULL = Needs(
     runtimes=Runtime.GPU, tier=10, gpu_count=1, vram_gib=24, cores=16, ram_gib=64, disk_gib=500, zone_mask=1 << 3
@@ -20,7 +21,7 @@ def test_engage__fits__reserves_bond_and_slot_and_beats(seated: World) -> None:
     node = seated.register()
     seated.evm.warp(100)
     receipt = engage(seated, node)
-    assert receipt.value == OFFER.ask and receipt.logs == ()
+    assert receipt.value[0] == OFFER.ask and receipt.logs == ()
     assert node_state(seated, node) == NodeState(beat=seated.evm.now, rep_time=seated.evm.now - 100, busy=1, bond=BOND)
     engage(seated, node, bond=7)
     assert (node_state(seated, node).busy, node_state(seated, node).bond) == (2, BOND + 7)
@@ -28,7 +29,7 @@ def test_engage__fits__reserves_bond_and_slot_and_beats(seated: World) -> None:
 
 def test_engage__locked_rate__is_kept_whatever_the_ask(seated: World) -> None:
     node = seated.register()
-    assert engage(seated, node, rate=3, ceiling=3).value == 3
+    assert engage(seated, node, rate=3, ceiling=3).value == (3, False)
     with reverts("nodes: ask above ceiling"):
         engage(seated, node, rate=4, ceiling=3)
 
@@ -37,7 +38,7 @@ def test_engage__pending_ask__is_locked_from_the_end_of_its_notice(seated: World
     node = seated.register()
     seated.nodes.send.set_ask(node, 9, sender=seated.owner)
     for offset in around(seated, seated.evm.now + ASK_NOTICE):
-        assert engage(seated, node).value == (OFFER.ask if offset < 0 else 9)
+        assert engage(seated, node).value[0] == (OFFER.ask if offset < 0 else 9)
 
 
 def test_engage__lapsed_node_after_a_beat__clears_nothing_else(seated: World) -> None:
@@ -99,10 +100,10 @@ def test_engage__free_stake__is_needed_to_the_unit(seated: World) -> None:
 def test_engage__stake_fallen_below_half_the_minimum__reverts_until_it_is_filled_up(seated: World) -> None:
     node, half = seated.register(stake=ETHER), ETHER // 2
     engage(seated, node, bond=ETHER)
-    from_jobs(seated, "reclaimed", node, ETHER, half, 0, seated.keeper)
+    from_jobs(seated, "reclaimed", node, 1, ETHER, half, 0, 0, 0, seated.keeper)
     engage(seated, node, bond=0)
     assert seated.node(node).stake == half
-    from_jobs(seated, "reclaimed", node, 0, 1, 0, seated.keeper)
+    from_jobs(seated, "reclaimed", node, 1, 0, 1, 0, 0, 0, seated.keeper)
     with reverts("nodes: stake below minimum"):
         engage(seated, node)
     seated.pay(seated.nodes, "add_stake", node, seated.owner, 1, amount=1, sender=seated.owner)
@@ -123,7 +124,7 @@ def test_engage__quarantine__bars_until_its_last_second(seated: World) -> None:
     for _ in range(3):
         engage(seated, node)
     for _ in range(3):
-        from_jobs(seated, "reclaimed", node, BOND, BOND // 10, 0, seated.keeper)
+        from_jobs(seated, "reclaimed", node, 1, BOND, BOND // 10, 0, 0, FEE_REFERENCE, seated.keeper)
     until = node_state(seated, node).quarantine
     assert until == seated.evm.now + 3_600
     seated.evm.at(until - 1)
@@ -197,14 +198,19 @@ def test_engage__ask__may_equal_the_ceiling(seated: World) -> None:
         engage(seated, node, ceiling=OFFER.ask - 1)
 
 
-def test_engage__probation__lets_a_newcomer_hold_one_lease(seated: World) -> None:
+def test_engage__probation__bounds_what_a_newcomer_has_reserved(seated: World) -> None:
     node = seated.register()
     with reverts("nodes: on probation"):
-        engage(seated, node, probation=2)
-    engage(seated, node, probation=1)
+        engage(seated, node, probation=0)
+    engage(seated, node, probation=1)  # a first lease fits whatever it reserves
     with reverts("nodes: on probation"):
-        engage(seated, node, probation=1)
-    engage(seated, node, probation=0)
+        engage(seated, node, probation=2 * BOND - 1)
+    engage(seated, node, probation=2 * BOND)
+    from_jobs(seated, "submitted", node, seated.operator)
+    from_jobs(seated, "submitted", node, seated.operator)
+    with reverts("nodes: on probation"):  # what is submitted still counts
+        engage(seated, node, probation=3 * BOND - 1)
+    engage(seated, node, probation=MAX_UINT)
 
 
 def test_engage__seasoned__is_off_probation(seated: World) -> None:
@@ -215,5 +221,5 @@ def test_engage__seasoned__is_off_probation(seated: World) -> None:
         from_jobs(seated, "submitted", node, seated.operator)
         from_jobs(seated, "settled", node, BOND, True, 10**15, 0)
     assert node_state(seated, node).seasoned
-    engage(seated, node, probation=2)
-    engage(seated, node, probation=2)
+    engage(seated, node, probation=0)
+    engage(seated, node, probation=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.kit.evm import reverts
-from tests.kit.steps import engage, from_jobs
+from tests.kit.steps import around, engage, from_jobs
 from tests.kit.world import DAY, ETHER, UNBONDING, World
 
 
@@ -13,11 +13,15 @@ def test_pause__governor__sets_its_end(seated: World) -> None:
     assert seated.nodes.call.paused_until() == seated.evm.now + 7 * DAY
 
 
-def test_pause__again__runs_from_the_last(seated: World) -> None:
+def test_pause__again__waits_for_thirty_days_from_the_last(seated: World) -> None:
     seated.nodes.send.pause()
-    seated.evm.warp(DAY)
-    seated.nodes.send.pause()
-    assert seated.nodes.call.paused_until() == seated.evm.now + 7 * DAY
+    for offset in around(seated, seated.evm.now + 30 * DAY):
+        if offset < 0:
+            with reverts("nodes: paused lately"):
+                seated.nodes.send.pause()
+        else:
+            seated.nodes.send.pause()
+            assert seated.nodes.call.paused_until() == seated.evm.now + 7 * DAY
 
 
 def test_pause__everything_but_register__goes_on(seated: World) -> None:
@@ -31,9 +35,7 @@ def test_pause__everything_but_register__goes_on(seated: World) -> None:
     engage(seated, node, bond=0)
     from_jobs(seated, "submitted", node, seated.operator)
     seated.nodes.send.exit_start(node, sender=seated.owner)
-    seated.evm.warp(UNBONDING - 1)
-    seated.nodes.send.pause()
-    seated.evm.warp(1)
+    seated.evm.warp(UNBONDING)
     seated.nodes.send.exit_finish(node)
 
 

@@ -36,7 +36,7 @@ def test_update_offer__pending_ask__stays_pending(seated: World) -> None:
     assert seated.node(node).offer == replace(BIGGER, ask=OFFER.ask, pending=True)
     seated.evm.warp(ASK_NOTICE)
     seated.nodes.send.beat(node, sender=seated.operator)
-    assert engage(seated, node).value == 7
+    assert engage(seated, node).value[0] == 7
 
 
 def test_update_offer__not_the_owner__reverts(seated: World) -> None:

@@ -1,4 +1,4 @@
-"""NodeRegistry's views: last_seen, appraise, gate, get and totals."""
+"""NodeRegistry's views: last_seen, offered_operator, appraise, gate, get and totals."""
 
 from __future__ import annotations
 
@@ -21,10 +21,18 @@ def test_last_seen__before_and_after_a_beat__is_zero_then_its_second(seated: Wor
     assert seated.nodes.call.last_seen(node + 1) == seated.nodes.call.last_seen(0) == 0
 
 
+def test_offered_operator__of_a_node_and_of_none__is_the_key_or_zero(seated: World) -> None:
+    node = seated.register()
+    assert seated.nodes.call.offered_operator(node) == seated.nodes.call.offered_operator(node + 1) == NATIVE
+    seated.nodes.send.set_operator(node, seated.stranger, sender=seated.owner)
+    assert seated.nodes.call.offered_operator(node) == seated.stranger
+    assert seated.nodes.call.offered_operator(node + 1) == NATIVE
+
+
 def test_appraise__fits__gives_rate_score_and_operator(seated: World) -> None:
     node = seated.register(gpu_count=0, vram_gib=0, tier=0)
-    # price 5000, reputation 5000, hardware (4x10000 + 2x10000 + 1250 + 2500) // 8, distance 10000, no load
-    expected = 4_000 * 5_000 + 3_000 * 5_000 + 2_000 * 7_968 + 1_000 * 10_000
+    # price 7500, reputation 5000, hardware (4x10000 + 2x10000 + 1250 + 2500) // 8, distance 10000, no load
+    expected = 4_000 * 7_500 + 3_000 * 5_000 + 2_000 * 7_968 + 1_000 * 10_000
     assert seated.nodes.call.appraise(node, ask()) == (OFFER.ask, expected, seated.operator)
 
 

@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,12 @@ class Scripted:
         return True, "test"
 
     def prepare(self, target: str, until: float = 0, cancel: threading.Event | None = None) -> RunResult | None:
+        return None
+
+    def keeping(self, target: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def inspect(self, request: RunRequest, cancel: threading.Event) -> RunResult | None:
         return None
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
@@ -356,8 +362,9 @@ def test_start__journal_that_the_disk_refuses__leaves_no_attempt_behind(made: Ca
 
 
 @pytest.mark.parametrize("told", ["nothing", "to stop"])
-def test_start__outputs_of_holes__are_given_back_in_time_and_stop_is_heard(made: Callable[..., Rig], told: str) -> None:
-    """What a cheat gains: nothing. 64 GiB of holes take a second to make and minutes to hash, past the lease's end."""
+def test_start__outputs_of_holes__are_left_out_in_time_and_stop_is_heard(made: Callable[..., Rig], told: str) -> None:
+    """What a cheat gains: nothing. 64 GiB of holes take a second to make and minutes to hash, past the lease's end, and
+    a lease that is given back so late costs its node a part of the bond: the run is over, and is paid without them."""
     rig = made()
 
     def program(out: Path) -> None:
@@ -378,8 +385,10 @@ def test_start__outputs_of_holes__are_given_back_in_time_and_stop_is_heard(made:
     wait(lambda: not rig.executor.active())
     assert time.monotonic() - began < 3
     entry = rig.journal.entry(KEY)
-    assert entry is not None and (entry.phase, entry.outcome) == (Phase.REFUSED, Outcome.BAD_INPUT)
+    assert entry is not None and (entry.phase, entry.outcome) == (Phase.DONE, Outcome.EXIT)
     assert "too large to be hashed" in entry.detail
+    result = rig.store.get_json(entry.result)
+    assert (result["status"], result["outputs"]) == ("output_missing", None)
 
 
 # ---- files, and trees of many levels ----

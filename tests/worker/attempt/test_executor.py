@@ -8,6 +8,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -26,7 +27,7 @@ from hearth.storage.stores import FolderStore, MemoryStore, open_store
 from tests.storage.test_unixfs import SHARD, put
 from tests.worker import wasm_tools
 from tests.worker.attempt.jobs import KEY, Jobs
-from worker.attempt import executor, supply, upload
+from worker.attempt import executor, folder, supply, upload
 from worker.attempt.attempt import Means
 from worker.attempt.executor import Executor
 from worker.attempt.folder import folders_in
@@ -388,6 +389,47 @@ def test_start__store_that_is_down_for_a_while__is_asked_again(rig: Rig, monkeyp
     assert rig.store.reads == rig.store.writes == 0
 
 
+class SlowWithOutputs(FolderStore):
+    """Takes a tree in as long as its test says, and documents at once."""
+
+    def add_path(self, path: Path, ignore: Any = None, progress: Any = None) -> Any:
+        while path.name == "out":
+            time.sleep(0.02)
+            progress("", 0)
+        return super().add_path(path, ignore, progress)
+
+
+def test_start__outputs_that_take_too_long_to_store__are_left_out_of_a_result_that_is_in_time(rig: Rig) -> None:
+    """What a cheat gains: nothing. A run whose outputs are too many for the time that is left would cost its node a
+    part of the bond, were it given back then; it has run, and is paid."""
+    terms = rig.terms(rig.spec("files", runtime_seconds=1))
+    rig.store = SlowWithOutputs(rig.store.root)
+    rig.open()
+    began = time.monotonic()
+    rig.executor.start(Task(KEY, terms, 4, 2.0))
+    entry = rig.finished()
+    assert time.monotonic() - began < 4
+    assert (entry.phase, entry.outcome) == (Phase.DONE, Outcome.EXIT)
+    result = rig.result(entry)
+    assert (result["outcome"], result["status"], result["outputs"]) == ("exit", "output_missing", None)
+    assert "too large to be hashed and stored" in rig.report(entry)["detail"]
+    kept = folder.Folder(rig.home / "jobs" / str(KEY)).read_kept()
+    assert kept is not None and kept.outputs is None, "a restart stores the same result"
+
+
+def test_start__data_that_does_not_come_while_the_lease_can_be_declined__is_refused_then(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supply, "RETRY_SECONDS", 0.01)
+    terms = rig.terms(rig.spec("env"))
+    rig.store = Down(rig.store.root, reads=10**9)
+    rig.open()
+    began = time.monotonic()
+    rig.executor.start(Task(KEY, terms, 3_600, 1.0, 1, 1.0))
+    refused(rig.finished(), Outcome.BAD_INPUT)
+    assert time.monotonic() - began < 30, "not when half of the lease is over"
+
+
 def test_stop__store_that_takes_nothing__is_named_in_the_log_and_counted(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -462,6 +504,12 @@ class Hung:
         return True, "test"
 
     def prepare(self, target: str, until: float = 0, cancel: threading.Event | None = None) -> RunResult | None:
+        return None
+
+    def keeping(self, target: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def inspect(self, request: RunRequest, cancel: threading.Event) -> RunResult | None:
         return None
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
@@ -560,7 +608,7 @@ def test_start__sandbox_breaks_at_the_last_try__the_job_is_left_alone(rig: Rig, 
     wait(lambda: any(w.phase.startswith("failed") for w in rig.executor.active()))
     rig.executor.active()[0].stop.set()
     assert rig.finished().phase is Phase.BROKEN
-    assert rig.executor.take_given_back() == {KEY.job: "3 tries failed here: scripted"}
+    assert rig.executor.take_given_back() == {KEY.job: "a unit of it was given back: 3 tries failed here: scripted"}
 
 
 def test_start__fault_of_the_worker_itself__breaks_that_attempt_only(
@@ -609,7 +657,7 @@ def test_recover__last_try_ended_with_the_process__the_job_is_left_alone(
         rig.executor.recover()
     entry = rig.journal.entry(KEY)
     assert entry is not None and entry.phase is Phase.BROKEN
-    said = f"{MAX_TRIES} tries failed here: {entry.detail}"
+    said = f"a unit of it was given back: {MAX_TRIES} tries failed here: {entry.detail}"
     assert rig.executor.take_given_back() == ({KEY.job: said} if tries == MAX_TRIES else {})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -39,6 +40,12 @@ class Scripted:
             self.sets.set()
         return self.refusal
 
+    def keeping(self, target: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def inspect(self, request: RunRequest, cancel: threading.Event) -> RunResult | None:
+        return self.refusal
+
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
         if self.sets is not None:
             self.sets.set()
@@ -51,7 +58,13 @@ class Scripted:
 def prepare(spec: ResolvedSpec, folder: Folder, runtime: Scripted) -> Any:
     stop = runtime.sets or threading.Event()
     return sandbox.prepare(
-        spec, folder, {runtime.name: runtime}, until=time.monotonic() + 9, progress=Progress(), stop=stop
+        spec,
+        folder,
+        {runtime.name: runtime},
+        until=time.monotonic() + 9,
+        progress=Progress(),
+        stop=stop,
+        kept=ExitStack(),
     )
 
 
@@ -66,7 +79,13 @@ def request(terms: Terms, spec: ResolvedSpec, folder: Folder, seconds: float, **
 def test_prepare__runtime_that_is_not_here__is_refused(jobs: Jobs, folder: Folder) -> None:
     with pytest.raises(Refused) as refused:
         sandbox.prepare(
-            jobs.spec("env"), folder, {}, until=time.monotonic() + 9, progress=Progress(), stop=threading.Event()
+            jobs.spec("env"),
+            folder,
+            {},
+            until=time.monotonic() + 9,
+            progress=Progress(),
+            stop=threading.Event(),
+            kept=ExitStack(),
         )
     assert refused.value.outcome is Outcome.IMAGE_MISSING
 

@@ -161,6 +161,7 @@ def run_in_process(box: Box, request: RunRequest) -> str:
                 "module": str(request.module),
                 "until": None,
                 "least_seconds": 1,
+                "only_compile": False,
                 "command": ["main", *request.command],
                 "env": {},
                 "in_dir": str(request.in_dir),
@@ -619,6 +620,44 @@ def test_prepare__module_that_is_there_or_not__told(box: Box, probe: Path) -> No
     assert runtime.prepare(str(probe)) is None
     refused = runtime.prepare(str(box.root / "none.wasm"))
     assert refused is not None and refused.status is RunStatus.BAD_INPUT
+
+
+def test_inspect__module_that_a_run_gives_back__is_refused_and_no_other_and_nothing_runs(
+    box: Box, probe: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Profit: what is found here costs no bond. What a run ends as a result of its own is left to the run."""
+    runtime, never = wasm.WasmRuntime(box.root / "scratch"), threading.Event()
+    before = box.tree()
+    assert runtime.inspect(box.request(probe, "fill", "/out/x", "1000"), never) is None
+    spins = box.request(from_text(box.root, command("(loop (br 0))")), limits={"fuel": None})
+    assert runtime.inspect(spins, never) is None
+    big = box.request(from_text(box.root, command("nop", '(memory (export "memory") 5000)')))
+    assert runtime.inspect(big, never) is None and run(box, big).status is RunStatus.OOM
+    assert box.tree() == before and not list((box.root / "scratch").iterdir())
+    feature = from_text(box.root, command("return_call 0"))
+    costly = from_text(box.root, command(f"(local i64) {COSTLY * 6_000}"))
+    monkeypatch.setattr(wasm, "ENGINE_BYTES", 48 * MIB)
+    for request in (
+        box.request(box.root / "none.wasm"),
+        box.request(feature),
+        box.request(probe, env={"LD_PRELOAD": "x"}),
+        box.request(costly, limits={"memory_bytes": 256 * MIB}),
+    ):
+        refused = runtime.inspect(request, never)
+        assert refused is not None and refused.status is RunStatus.BAD_INPUT
+        assert refused.detail == run(box, request).detail
+    never.set()
+    cancelled = runtime.inspect(box.request(probe), never)
+    assert cancelled is not None and cancelled.status is RunStatus.CANCELLED
+
+
+def test_inspect__until_a_time__ends_at_it(box: Box) -> None:
+    module = from_text(box.root, command(f"(local i64) {COSTLY * 60_000}"))
+    began = time.monotonic()
+    request = box.request(module, until=began + 0.1, least_seconds=0, limits={"memory_bytes": 1 << 30})
+    refused = wasm.WasmRuntime(box.root / "scratch").inspect(request, threading.Event())
+    assert refused is not None and refused.detail == "the module was not compiled in the time that there was"
+    assert 0.1 <= time.monotonic() - began < 5
 
 
 def test_run__guest_that_spins_past_the_time_of_its_lease__timed_out(box: Box, probe: Path) -> None:

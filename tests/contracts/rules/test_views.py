@@ -1,0 +1,37 @@
+"""Rules' views: check and policies. What `check` refuses is demanded of `post` (tests/contracts/job_registry)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from hearth.protocol import formulas, words
+from tests.kit.evm import reverts
+from tests.kit.world import POLICY, World
+
+
+@pytest.mark.parametrize("units", [1, 7, 2**20])
+def test_check__terms__says_leases_and_funding(world: World, units: int) -> None:
+    terms = world.terms(units=units)
+    found = world.rules.call.check(words.pack_terms(terms), [])
+    assert tuple(found) == (units, formulas.escrow_at_post(terms))
+
+
+def test_check__whoever_asks__is_answered_the_same(world: World) -> None:
+    """It is no secret what would be taken: the submitter's own call is compared by `post`."""
+    packed = words.pack_terms(world.terms())
+    assert world.rules.call.check(packed, [], sender=world.stranger) == world.rules.call.check(packed, [])
+    with reverts("jobs: policy not current"):
+        world.rules.call.check(words.pack_terms(world.terms(policy=1)), [])
+
+
+def test_policies__fresh__is_the_current_alone(world: World) -> None:
+    assert tuple(world.rules.call.policies()) == (words.pack_policy(POLICY), 0, 0, 0, 0)
+
+
+def test_policies__replaced__names_the_previous_and_its_end(world: World) -> None:
+    newer = words.pack_policy(replace(POLICY, fee_bps=400))
+    world.rules.send.set_policy(newer)
+    until = world.evm.now + 86_400
+    assert tuple(world.rules.call.policies()) == (newer, 0, words.pack_policy(POLICY), until, 0)
