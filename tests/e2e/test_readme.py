@@ -17,7 +17,7 @@ from hearth.market.network import load_network
 from hearth.market.reads import Market
 from tests.kit.anvil import bare_chain, need_anvil
 from tests.kit.geth import CHAIN_ID, shared_chain
-from tests.kit.readme import PHRASE, README, ROOT, blocks, play
+from tests.kit.readme import PHRASE, README, ROOT, blocks, ending, play
 from tests.kit.require import require
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
@@ -29,6 +29,14 @@ def test_readme__first_lines__say_what_it_is() -> None:
     assert "make demo" in README and "make test" in README
     for name in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / name).exists(), name
+
+
+def test_readme__background_processes__are_waited_for_by_their_ids() -> None:
+    # A shell that no person sits at forgets a job that has ended: `wait %1` then fails, and `wait "$worker"` does not.
+    scripts = "".join(blocks("tour", "sh") + blocks("market", "sh"))
+    assert re.findall(r"^(?:wait|kill) +(?!\"\$)", scripts, re.M) == []
+    for name in re.findall(r'^(?:wait|kill) +"\$(\w+)"', scripts, re.M):
+        assert f"&\n{name}=$!\n" in scripts, name
 
 
 def test_readme__every_shell_block__is_run_by_a_test() -> None:
@@ -52,7 +60,7 @@ def test_readme__tour__runs_as_written(tmp_path: Path, anvil: Path) -> None:
         code, said = play("tour", tmp_path, change=on_a_free_port, HEARTH_ANVIL=str(anvil))
     finally:
         devnet.down(tmp_path / ".hearth")
-    assert code == 0, said
+    assert code == 0, ending(said)
 
     expected = [line for block in blocks("output", "text") for line in block.splitlines()]
     assert len(expected) >= 4
@@ -82,7 +90,7 @@ def test_readme__a_market_of_your_own__runs_as_written_through_a_paid_job(tmp_pa
     phrase.chmod(0o600)
     treasury = devnet.account(devnet.TREASURY).address
     code, said = play("market", tmp_path, RPC=own_chain, PHRASE=str(phrase), TREASURY=treasury)
-    assert code == 0, said
+    assert code == 0, ending(said)
     network = load_network(tmp_path / "networks" / "mymarket.json")
     market = Market(RpcChain([own_chain], timeout=10), network)
     market.check()

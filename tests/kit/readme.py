@@ -15,6 +15,7 @@ from tests.kit.evm import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 SECONDS = 300
+ON_FAILURE = """trap 'echo "stopped with status $? at: $BASH_COMMAND"' ERR\n"""
 PHRASE = "test test test test test test test test test test test junk"
 """The recovery phrase of the public accounts."""
 
@@ -24,12 +25,17 @@ def blocks(mark: str, language: str) -> list[str]:
     return re.findall(rf"^<!-- {mark}[^\n]*-->\n```{language}\n(.*?)^```$", README, re.M | re.S)
 
 
+def ending(said: str) -> str:
+    """Return the end of what was said, for a report that may be cut short."""
+    return said[-3_000:]
+
+
 def play(mark: str, folder: Path, *, change: Callable[[str], str] = str, **variables: str) -> tuple[int, str]:
     """Run the blocks of a mark in a clean folder, as a user who has the clone's examples and scripts there.
 
-    Returns the exit status (-1 after SECONDS) and everything that was said.
+    Returns the exit status (-1 after SECONDS) and everything that was said, which ends with the line that failed.
     """
-    script = change("set -eu\n" + "".join(blocks(mark, "sh")))
+    script = change("set -eu\n" + ON_FAILURE + "".join(blocks(mark, "sh")))
     (folder / "bin").mkdir()
     command = folder / "bin" / "hearth"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m hearth.cli "$@"\n', encoding="utf-8")
