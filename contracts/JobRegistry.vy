@@ -12,10 +12,12 @@
         calldata in every call that moves money. The funding lies in Escrow under this contract and the job's id; a
         unit that has not ended holds exactly its price and its keeper fees less the tips already paid, and at its
         end all of that is split in one call. Payments are credits in Escrow; nothing here depends on a transfer out.
+        A job may wait for other jobs' ends, its parents: anyone opens it then, or ends it with a refund, for a fee.
         A job may name a judge: a contract that alone may hold its submitted units and end them. It can move nothing
         but those units' money and those leases' bonds; who posts the job and who takes it consent to it.
 @custom:security Unaudited. Calls only go JobRegistry -> NodeRegistry -> Escrow, state first. It has no owner and no
-        setter; what `post` takes is said by Rules, a view. Nothing is called on a judge but by Rules, a view too.
+        setter; what `post` takes, and what parents' ends mean, is said by Rules, by views. Nothing is called on a
+        judge but by Rules, a view too.
         `post` alone reaches a token, and is locked; every other call reaches NodeRegistry and Escrow only, which
         call nobody on these paths, so they are @reentrant. Within a token's callback a job that is being posted
         has no funding yet, and Escrow refuses every split of it.
@@ -38,7 +40,10 @@ import reasons
 PROTOCOL_VERSION: constant(uint256) = 1
 NEXT: constant(uint256) = max_value(uint256)  # the first untouched unit, in propose and claim
 ALL: constant(uint256) = max_value(uint256)  # every untouched unit, in cancel and expire
-MAX_PARENTS: constant(uint256) = 16
+MAX_PARENTS: constant(uint256) = 16  # the conditions and fifteen ids
+MAX_WORDS: constant(uint256) = MAX_PARENTS - 1
+OPENS: constant(uint256) = 1  # of Rules.progress: every parent ended as asked
+FAILS: constant(uint256) = 2  # of Rules.progress: one ended otherwise
 MAX_BATCH: constant(uint256) = 64
 MAX_EXTENSIONS: constant(uint256) = 3
 ACCUSATION_TIME: constant(uint256) = 3600  # seconds from a decline to the start of the attempt that counts against it
@@ -85,9 +90,10 @@ def __init__(escrow: IEscrow, nodes: INodeRegistry, rules: IRules, treasury: add
 @payable
 def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> bytes32:
     """
-    @notice Post a job and lock its funding: leases x (price + attempts x keeper fee), exactly.
+    @notice Post a job and lock its funding, exactly: leases x (price + attempts x keeper fee), and with parents one
+            keeper fee more, for its unlock.
     @param terms Frozen from here on. The same terms are never taken twice.
-    @param parents The preimage words of parents_hash; empty in this version.
+    @param parents What parents_hash is the hash of: the conditions, two bits for each parent, then the parents' ids.
     @return The job's id.
     """
     if chain.id != CHAIN_ID:
@@ -100,10 +106,21 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     count: uint256 = 0
     amount: uint256 = 0
     count, amount = staticcall RULES.check(terms, parents, skip_contract_check=True)
-    if count == 1:
-        self._words[job_id] = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
+    blocked: bool = terms.parents_hash != empty(bytes32)
+    word: uint256 = 0
+    if count != 1:
+        word = (
+            packing.STATE_HEADER
+            | (block.timestamp << packing.HEADER_OPENED_SHIFT)
+            | (count << packing.HEADER_LEASES_SHIFT)
+        )
+        if blocked:
+            word |= packing.HEADER_WAITING
+    elif blocked:
+        word = packing.STATE_BLOCKED | (block.timestamp << packing.UNIT_STARTED_SHIFT)
     else:
-        self._words[job_id] = packing.STATE_HEADER | (block.timestamp << packing.HEADER_OPENED_SHIFT)
+        word = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
+    self._words[job_id] = word
     log IJobRegistry.JobPosted(job_id=job_id, submitter=msg.sender, terms=terms, parents=parents)
 
     # The lock is the next call after the transfer, so that nobody can lock the payer's tokens in between.
@@ -153,7 +170,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     key, word, header = self._touched(job_id, index)
     at: uint256 = self._event_index(header, index)
     state: uint256 = self._state(word)
-    if state == packing.STATE_OPEN:
+    if state == packing.STATE_OPEN or state == packing.STATE_BLOCKED:
         word = self._with_lapse(key, word, terms.policy)
         if (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0:
             reasons._refuse(reasons.JOBS_PROPOSAL_LIVE)
@@ -558,7 +575,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
         key: bytes32 = empty(bytes32)
         header: uint256 = 0
         key, word, header = self._touched(job_id, index)
-        if self._state(word) != packing.STATE_OPEN:
+        if self._state(word) != packing.STATE_OPEN and self._state(word) != packing.STATE_BLOCKED:
             reasons._refuse(reasons.JOBS_NOT_OPEN)
         at = self._event_index(header, index)
         refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
@@ -571,6 +588,60 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     extcall ESCROW.split(
         job_id,
         [self._share(refund, terms.submitter), self._share(reward, convert(self._payee(payee), uint256)), 0, 0],
+        skip_contract_check=True,
+    )
+
+
+@external
+@reentrant
+def unlock(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS], payee: address):
+    """
+    @notice Open a job whose parents have all ended as asked, or refund one of whose parents ended otherwise.
+    @param parents As posted.
+    @param payee Who gets the keeper fee of it; zero means msg.sender.
+    """
+    if keccak256(abi_encode(parents)) != terms.parents_hash:
+        reasons._refuse(reasons.JOBS_PARENTS_HASH)
+    job_id: bytes32 = self._job_id(terms)
+    word: uint256 = self._words[job_id]
+    is_array: bool = self._state(word) == packing.STATE_HEADER
+    if self._state(word) != packing.STATE_BLOCKED and not (is_array and word & packing.HEADER_WAITING != 0):
+        reasons._refuse(reasons.JOBS_NOT_BLOCKED)
+    # What can only expire is not opened first: its submitter would pay for both.
+    if not leases._has_time(terms.limits, terms.policy, block.timestamp):
+        reasons._refuse(reasons.JOBS_NO_TIME)
+    words: DynArray[uint256, MAX_WORDS] = []
+    for i: uint256 in range(MAX_WORDS):
+        if i + 1 == len(parents):
+            break
+        words.append(self._words[parents[i + 1]])
+    progress: uint256 = staticcall RULES.progress(parents, words, skip_contract_check=True)
+    if progress != OPENS and progress != FAILS:
+        reasons._refuse(reasons.JOBS_PARENT_RUNS)
+
+    at: uint256 = 0
+    refund: uint256 = 0
+    fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
+    if is_array:
+        at = ALL
+        if progress == FAILS:
+            refund = self._close_array(job_id, word, terms) - fee
+            word = self._words[job_id]
+        else:
+            word = (word & ~(packing.HEADER_OPENED_LANE | packing.HEADER_WAITING)) | (
+                block.timestamp << packing.HEADER_OPENED_SHIFT
+            )
+            self._words[job_id] = word
+    elif progress == FAILS:
+        refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word) - fee
+        word = self._end(job_id, job_id, word, 0, packing.STATE_CANCELLED)
+    else:
+        word = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
+        self._words[job_id] = word
+    log IJobRegistry.Unlocked(job_id=job_id, index=at, word=word, refund=refund)
+    extcall ESCROW.split(
+        job_id,
+        [self._share(refund, terms.submitter), self._share(fee, convert(self._payee(payee), uint256)), 0, 0],
         skip_contract_check=True,
     )
 
@@ -751,6 +822,8 @@ def _open(job_id: bytes32, limits: uint256, index: uint256) -> (uint256, bytes32
 
     if word & packing.HEADER_CLOSED != 0:
         reasons._refuse(reasons.JOBS_JOB_CLOSED)
+    if word & packing.HEADER_WAITING != 0:
+        reasons._refuse(reasons.JOBS_NOT_OPEN)
     touched: uint256 = (word >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
     at: uint256 = index
     if index == NEXT:
@@ -832,7 +905,7 @@ def _start(
     )
     if (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK == packing.BILLING_FUEL:
         started |= packing.UNIT_FUEL
-    if terms.judge != 0:
+    if terms.judge != 0 or terms.limits & packing.LIMITS_KEEP != 0:
         started |= packing.UNIT_STORE
     if not seasoned:
         started |= packing.UNIT_FRESH
@@ -911,7 +984,7 @@ def _end(job_id: bytes32, key: bytes32, word: uint256, header: uint256, state: u
 @internal
 def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) -> uint256:
     """
-    @return What the untouched units hold.
+    @return What the untouched units hold, and the fee of an unlock that did not come.
     """
     if header & packing.HEADER_CLOSED != 0:
         reasons._refuse(reasons.JOBS_JOB_CLOSED)
@@ -920,8 +993,13 @@ def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) ->
     )
     if untouched == 0:
         reasons._refuse(reasons.JOBS_NOTHING_LEFT)
-    self._words[job_id] = header | packing.HEADER_CLOSED
-    return untouched * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
+    self._words[job_id] = (header | packing.HEADER_CLOSED) & ~packing.HEADER_WAITING
+    held: uint256 = untouched * leases._budget(
+        leases._unit_price(terms.money, terms.limits), terms.money, terms.limits
+    )
+    if header & packing.HEADER_WAITING != 0:
+        held += (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
+    return held
 
 
 @internal

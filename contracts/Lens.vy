@@ -281,7 +281,10 @@ def _find(terms: IJobRegistry.Terms, index: uint256) -> uint256[4]:
             and index < (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
         ):
             opened: uint256 = (raw[0] >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK
-            raw[1] = packing.STATE_OPEN | (opened << packing.UNIT_STARTED_SHIFT) | packing.UNIT_ARRAY
+            state: uint256 = packing.STATE_OPEN
+            if raw[0] & packing.HEADER_WAITING != 0:
+                state = packing.STATE_BLOCKED
+            raw[1] = state | (opened << packing.UNIT_STARTED_SHIFT) | packing.UNIT_ARRAY
     return raw
 
 
@@ -351,7 +354,7 @@ def _due(candidate: ILens.Candidate) -> bool:
                 raw[0] & packing.HEADER_CLOSED == 0
                 and (raw[0] >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK < units
             )
-        return state == packing.STATE_OPEN and not header
+        return (state == packing.STATE_OPEN or state == packing.STATE_BLOCKED) and not header
     return False
 
 

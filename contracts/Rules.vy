@@ -6,9 +6,10 @@
 @author Hearth
 @license Apache-2.0
 @notice What only `JobRegistry.post` needs: the ranges of terms, the parameters of new jobs, and a pause. A job freezes
-        the parameters that it is posted under, so nothing here touches a posted job.
-@custom:security Unaudited. Holds no money and is called by `post` alone, as a view; it calls nobody but the judge that
-        the terms name, by a static call. The governor sets parameters within the bounds below, and may pause posts
+        the parameters that it is posted under, so nothing here touches a posted job: what its parents' ends mean for
+        it is a pure function too.
+@custom:security Unaudited. Holds no money and is called by `post` and `unlock` alone, as a view; it calls nobody but the
+        judge that the terms name, by a static call. The governor sets parameters within the bounds below, and may pause posts
         for 7 days, at most once in 30.
 @custom:kill Cannot be switched off. A pause ends by itself, and stops new jobs only.
 """
@@ -25,7 +26,8 @@ import packing
 import reasons
 
 PROTOCOL_VERSION: constant(uint256) = 1
-MAX_PARENTS: constant(uint256) = 16
+MAX_PARENTS: constant(uint256) = 16  # the conditions and fifteen ids
+MAX_WORDS: constant(uint256) = MAX_PARENTS - 1
 PAUSE_TIME: constant(uint256) = 7 * 86400
 PAUSE_EVERY: constant(uint256) = 30 * 86400  # from the beginning of one pause to the next
 POLICY_GRACE: constant(uint256) = 86400  # a replaced policy is taken this long
@@ -45,7 +47,7 @@ MAX_WINDOW: constant(uint256) = 300
 MAX_ATTEMPTS: constant(uint256) = 8
 MAX_CHALLENGE_WINDOW: constant(uint256) = 7 * 86400
 MAX_PROOF_TIME: constant(uint256) = 60 * 86400  # seconds to a deadline until which a bond may wait for a proof
-# What this version builds: one unit a lease, one replica, no checkpoints, no flag but newcomers and proven.
+# What this version builds: one unit a lease, one replica, no checkpoints, of the flags newcomers, proven and keep.
 BUILT_LANES: constant(uint256) = (
     packing.LIMITS_CHUNK_LANE
     + packing.LIMITS_REPLICAS_LANE
@@ -54,12 +56,21 @@ BUILT_LANES: constant(uint256) = (
     + packing.LIMITS_FLAGS_LANE
     - packing.LIMITS_NEWCOMERS
     - packing.LIMITS_PROVEN
+    - packing.LIMITS_KEEP
 )
 BUILT: constant(uint256) = (
     (1 << packing.LIMITS_CHUNK_SHIFT) + (1 << packing.LIMITS_REPLICAS_SHIFT) + (1 << packing.LIMITS_QUORUM_SHIFT)
 )
 # What a job without a judge leaves out.
 JUDGED_LANES: constant(uint256) = packing.LIMITS_CHALLENGE_WINDOW_LANE + packing.LIMITS_PROVEN
+
+# What `unlock` may do with a job by its parents' ends.
+WAITS: constant(uint256) = 0
+OPENS: constant(uint256) = 1
+FAILS: constant(uint256) = 2
+# How a job has ended, as the bit of a condition that asks for it.
+WELL: constant(uint256) = 1
+OTHERWISE: constant(uint256) = 2
 
 NODES: public(immutable(INodeRegistry))
 
@@ -170,18 +181,43 @@ def accept_governor():
 def check(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> (uint256, uint256):
     """
     @notice Say what a job costs to post now; reverts with what is wrong about its terms.
-    @return (leases, funding in base units: leases x (price + attempts x keeper fee))
+    @return (leases, funding in base units: leases x (price + attempts x keeper fee), with parents one keeper fee more)
     """
     policy: uint256 = terms.policy
     if policy != self._policy or policy == 0:
         self._check_other_policy(policy)
     count: uint256 = self._check_terms(terms)
-    if len(parents) != 0:
-        reasons._refuse(reasons.JOBS_NO_PARENTS)
     amount: uint256 = count * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
+    if terms.parents_hash != empty(bytes32):
+        self._check_parents(terms.parents_hash, parents)
+        amount += (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
+    elif len(parents) != 0:
+        reasons._refuse(reasons.JOBS_PARENTS_HASH)
     if amount > packing.SHARE_AMOUNT_MASK:
         reasons._refuse(reasons.JOBS_ESCROW_LARGE)
     return count, amount
+
+
+@pure
+@external
+@reentrant
+def progress(parents: DynArray[bytes32, MAX_PARENTS], words: DynArray[uint256, MAX_WORDS]) -> uint256:
+    """
+    @notice Say what becomes of a job by its parents: one that ended otherwise than asked ends the job at once.
+    @param parents As posted: the conditions, two bits for each parent, then the parents' ids.
+    @param words The parents' own words, in their order.
+    @return 0 it waits, 1 it opens, 2 it is refunded.
+    """
+    conditions: uint256 = convert(parents[0], uint256)
+    found: uint256 = OPENS
+    for word: uint256 in words:
+        end: uint256 = self._ended(word)
+        if end == 0:
+            found = WAITS
+        elif conditions & end == 0:
+            return FAILS
+        conditions >>= 2  # lanes: the next parent's two bits
+    return found
 
 
 @view
@@ -226,8 +262,6 @@ def _check_terms(terms: IJobRegistry.Terms) -> uint256:
         reasons._refuse(reasons.JOBS_SPARE_BITS)
     if limits & BUILT_LANES != BUILT:
         self._refuse_unbuilt(limits)
-    if terms.parents_hash != empty(bytes32):
-        reasons._refuse(reasons.JOBS_NO_PARENTS)
     if terms.spec == empty(bytes32):
         reasons._refuse(reasons.JOBS_SPEC_ZERO)
     if (terms.needs >> packing.NEEDS_RUNTIMES_SHIFT) & packing.NEEDS_RUNTIMES_MASK == 0:
@@ -290,6 +324,56 @@ def _check_judged(terms: IJobRegistry.Terms):
         reasons._refuse(reasons.JOBS_DEADLINE_FAR)
     if not (staticcall IJudge(convert(terms.judge, address)).takes(terms)):
         reasons._refuse(reasons.JOBS_JUDGE_REFUSES)
+
+
+@pure
+@internal
+def _check_parents(hashed: bytes32, parents: DynArray[bytes32, MAX_PARENTS]):
+    """
+    @notice What a slip would make wait in vain, and be refunded for a fee, is refused.
+    """
+    if keccak256(abi_encode(parents)) != hashed:
+        reasons._refuse(reasons.JOBS_PARENTS_HASH)
+    count: uint256 = len(parents)
+    if count < 2:
+        reasons._refuse(reasons.JOBS_PARENTS_RANGE)
+    conditions: uint256 = convert(parents[0], uint256)
+    for i: uint256 in range(MAX_WORDS):
+        if i == count - 1:
+            break
+        if conditions & (WELL | OTHERWISE) == 0:
+            reasons._refuse(reasons.JOBS_PARENTS_RANGE)
+        conditions >>= 2  # lanes: the next parent's two bits
+    if conditions != 0:
+        reasons._refuse(reasons.JOBS_PARENTS_RANGE)
+
+
+@pure
+@internal
+def _ended(word: uint256) -> uint256:
+    """
+    @param word A job's own word. The word of an array's unit is no job's, nor is 0: they never end.
+    @return 0 not yet, WELL every unit settled with outcome ok, OTHERWISE.
+    """
+    state: uint256 = word & packing.UNIT_STATE_MASK
+    if state == packing.STATE_HEADER:
+        done: uint256 = (word >> packing.HEADER_DONE_SHIFT) & packing.HEADER_DONE_MASK
+        whole: uint256 = (word >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
+        if done == whole:
+            return WELL
+        if word & packing.HEADER_CLOSED != 0:
+            whole = (word >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
+        if done + ((word >> packing.HEADER_FAILED_SHIFT) & packing.HEADER_FAILED_MASK) != whole:
+            return 0
+        return OTHERWISE
+    if state < packing.STATE_SETTLED or word & packing.UNIT_ARRAY != 0:
+        return 0
+    if (
+        state == packing.STATE_SETTLED
+        and (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
+    ):
+        return WELL
+    return OTHERWISE
 
 
 @pure

@@ -48,10 +48,14 @@ def _budget(price: uint256, money: uint256, limits: uint256) -> uint256:
 @internal
 def _holds(price: uint256, money: uint256, limits: uint256, word: uint256) -> uint256:
     """
-    @return What a unit that has not ended holds: its budget less the tips already paid.
+    @return What a unit that has not ended holds: its budget less the tips already paid, and while it is BLOCKED the
+            fee of its unlock.
     """
     tips: uint256 = (word >> packing.UNIT_TIPS_SHIFT) & packing.UNIT_TIPS_MASK
-    return self._budget(price, money, limits) - tips * self._tip(money)
+    held: uint256 = self._budget(price, money, limits) - tips * self._tip(money)
+    if word & packing.UNIT_STATE_MASK == packing.STATE_BLOCKED:
+        held += (money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
+    return held
 
 
 @pure

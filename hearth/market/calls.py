@@ -156,6 +156,10 @@ class Calls:
         """Refund a unit that can no longer be run in time, or with ALL the untouched rest of an array."""
         return self._build("JobRegistry", "expire", packed_terms(terms), index, _payee(payee))
 
+    def unlock(self, terms: Terms | TermsWords, parents: Sequence[bytes], payee: str | None = None) -> Call:
+        """Open a job whose parents ended as asked, or refund it; `parents` as posted."""
+        return self._build("JobRegistry", "unlock", packed_terms(terms), list(parents), _payee(payee))
+
     def check_liveness(self, nodes: Sequence[NodeId], payee: str | None = None) -> Call:
         """Record that nodes are silent."""
         return self._build("NodeRegistry", "check_liveness", list(nodes), _payee(payee))

@@ -124,6 +124,14 @@ class Closed(NodeUnitEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Unlocked(UnitEvent):
+    """A job's parents have ended: it is open now or, where one ended otherwise than asked, was refunded `refund`."""
+
+    word: int
+    refund: int
+
+
+@dataclass(frozen=True, slots=True)
 class Reclaimed(NodeUnitEvent):
     """A unit was taken from a node that failed."""
 
@@ -370,7 +378,7 @@ class Withdrawn(Event):
 
 _CLASSES: Final[tuple[type[Event], ...]] = (
     *(JobPosted, Proposed, Started, Submitted, Declined, GaveUp, Settled),
-    *(Closing, Closed, Reclaimed, Cancelled, Expired, Disputed, Ruled, Unproven),
+    *(Closing, Closed, Reclaimed, Cancelled, Expired, Disputed, Ruled, Unproven, Unlocked),
     *(PolicyChanged, Paused, GovernorOffered, GovernorChanged),
     *(NodeRegistered, OfferChanged, AskChanged, StakeAdded),
     *(OperatorOffered, OperatorChanged, OwnerOffered, OwnerChanged),

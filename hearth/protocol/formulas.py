@@ -18,9 +18,11 @@ from hearth.protocol import reputation, words
 from hearth.protocol.types import (
     BPS,
     RATE_SCALE,
+    ZERO_HASH,
     Best,
     Billing,
     Gate,
+    Header,
     JobId,
     Needs,
     Node,
@@ -96,17 +98,34 @@ def lease_budget(terms: Terms) -> int:
     return price(terms) + terms.max_attempts * terms.keeper_fee
 
 
+def unlock_fee(terms: Terms) -> int:
+    """Return what `unlock` pays its caller: a keeper fee, which a job with parents is funded with besides."""
+    return terms.keeper_fee
+
+
 def escrow_at_post(terms: Terms) -> int:
     """Return the exact funding of a job."""
-    unlock = terms.keeper_fee if terms.parents_hash != bytes(32) else 0
+    unlock = unlock_fee(terms) if terms.parents_hash != ZERO_HASH else 0
     return terms.leases * lease_budget(terms) + unlock
 
 
 def unit_holds(terms: Terms, unit: Unit) -> int:
-    """Return what an unended unit holds: its budget less the tips already paid; zero once it has ended."""
+    """Return what an unended unit holds: its budget less the tips already paid; zero once it has ended.
+
+    A BLOCKED one-lease job holds the fee of its `unlock` too.
+    """
     if unit.state.terminal:
         return 0
-    return lease_budget(terms) - unit.tips * tip(terms)
+    unlock = unlock_fee(terms) if unit.state is State.BLOCKED else 0
+    return lease_budget(terms) - unit.tips * tip(terms) + unlock
+
+
+def rest_holds(terms: Terms, header: Header) -> int:
+    """Return what the untouched leases of an array hold, with the fee of its `unlock` while it waits."""
+    if header.closed:
+        return 0
+    unlock = unlock_fee(terms) if header.waiting else 0
+    return (terms.leases - header.touched) * lease_budget(terms) + unlock
 
 
 def tip(terms: Terms) -> int:

@@ -48,7 +48,7 @@ REASONS: Final = {
     1023: Reason("JOBS_FLAG_UNKNOWN", "jobs: unknown flag"),
     1024: Reason("JOBS_NO_JUDGE", "jobs: no judge named"),
     1025: Reason("JOBS_JUDGE_REFUSES", "jobs: refused by the judge"),
-    1026: Reason("JOBS_NO_PARENTS", "jobs: no parents yet"),
+    1026: Reason("JOBS_PARENTS_HASH", "jobs: parents not as hashed"),
     1027: Reason("JOBS_PRICE_LOW", "jobs: price below minimum"),
     1028: Reason("JOBS_KEEPER_FEE_RANGE", "jobs: keeper_fee out of range"),
     1029: Reason("JOBS_BOND_LARGE", "jobs: bond too large"),
@@ -93,6 +93,9 @@ REASONS: Final = {
     1068: Reason("JOBS_TREASURY_ZERO", "jobs: treasury zero"),
     1069: Reason("JOBS_VERDICT_RANGE", "jobs: verdict out of range"),
     1070: Reason("JOBS_DEADLINE_FAR", "jobs: deadline too far"),
+    1071: Reason("JOBS_PARENTS_RANGE", "jobs: parents out of range"),
+    1072: Reason("JOBS_NOT_BLOCKED", "jobs: not blocked"),
+    1073: Reason("JOBS_PARENT_RUNS", "jobs: a parent has not ended"),
     # NodeRegistry: its gates
     GATE + 1: Reason("NODES_NOT_LIVE", "nodes: not live"),
     GATE + 2: Reason("NODES_NOT_ACTIVE", "nodes: stake below minimum"),

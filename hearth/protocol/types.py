@@ -108,6 +108,7 @@ class TermsFlag(IntFlag):
     PREEMPTIBLE = 2
     NEWCOMERS = 4
     PROVEN = 8
+    KEEP = 16
 
 
 class UnitFlag(IntFlag):
@@ -284,13 +285,15 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """An array's header: leases opened in order, ended ok, ended otherwise."""
+    """An array's header: leases opened in order, ended ok, ended otherwise; `waiting` for its parents' ends."""
 
     closed: bool = False
+    waiting: bool = False
     touched: int = 0
     done: int = 0
     failed: int = 0
     opened: int = 0
+    leases: int = 0
 
 
 @dataclass(frozen=True, slots=True)

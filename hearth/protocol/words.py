@@ -176,12 +176,14 @@ HEADER: Final = Word(
     "an array",
     (
         Lane("state", 4, "", "which no unit has", values=(("HEADER", HEADER_STATE),)),
-        Lane("closed", 1, "", "by cancel or expire of ALL"),
-        Lane("_gap", 3),
+        Lane("closed", 1, "", "by cancel or expire of ALL, or by unlock"),
+        Lane("waiting", 1, "", "for its parents' ends"),
+        Lane("_gap", 2),
         Lane("touched", 24, "", "leases opened, in order"),
         Lane("done", 24, "", "ended SETTLED with outcome ok"),
         Lane("failed", 24, "", "touched and ended otherwise"),
-        Lane("opened", 40, "seconds", "of the post"),
+        Lane("opened", 40, "seconds", "of the post, or of unlock"),
+        Lane("leases", 24, "", "of the terms: whoever waits for the array does not know them"),
     ),
 )
 BEST: Final = Word(
@@ -437,7 +439,7 @@ def unpack_header(word: int) -> Header:
     v = unpack(HEADER, word)
     if v.pop("state") != HEADER_STATE:
         raise ValueError(f"{word:#x} is no array header")
-    return Header(**{**v, "closed": bool(v["closed"])})  # type: ignore[arg-type]
+    return Header(**{**v, "closed": bool(v["closed"]), "waiting": bool(v["waiting"])})  # type: ignore[arg-type]
 
 
 def pack_best(best: Best) -> int:
