@@ -41,9 +41,6 @@ PROTOCOL_VERSION: constant(uint256) = 1
 NEXT: constant(uint256) = max_value(uint256)  # the first untouched unit, in propose and claim
 ALL: constant(uint256) = max_value(uint256)  # every untouched unit, in cancel and expire
 MAX_PARENTS: constant(uint256) = 16  # the conditions and fifteen ids
-MAX_WORDS: constant(uint256) = MAX_PARENTS - 1
-OPENS: constant(uint256) = 1  # of Rules.progress: every parent ended as asked
-FAILS: constant(uint256) = 2  # of Rules.progress: one ended otherwise
 MAX_BATCH: constant(uint256) = 64
 MAX_EXTENSIONS: constant(uint256) = 3
 ACCUSATION_TIME: constant(uint256) = 3600  # seconds from a decline to the start of the attempt that counts against it
@@ -563,33 +560,18 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     if block.timestamp < due:
         reasons._refuse(reasons.JOBS_NOT_EXPIRED)
     job_id: bytes32 = self._job_id(terms)
-    word: uint256 = self._words[job_id]
+    at: uint256 = 0
+    word: uint256 = 0
+    refund: uint256 = 0
+    at, word, refund = self._end_open(terms, job_id, index, packing.STATE_EXPIRED)
     keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
-    refund: uint256 = 0
-    at: uint256 = ALL
-    if index == ALL and self._state(word) == packing.STATE_HEADER:
-        refund = self._close_array(job_id, word, terms)
-        word = self._words[job_id]
-    else:
-        key: bytes32 = empty(bytes32)
-        header: uint256 = 0
-        key, word, header = self._touched(job_id, index)
-        if self._state(word) != packing.STATE_OPEN and self._state(word) != packing.STATE_BLOCKED:
-            reasons._refuse(reasons.JOBS_NOT_OPEN)
-        at = self._event_index(header, index)
-        refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
-        # An array pays once, for its untouched units. Else touching each just before it expires would make each pay.
-        if header != 0:
-            reward = 0
-        word = self._end(job_id, key, word, header, packing.STATE_EXPIRED)
+    # An array pays once, for its untouched units. Else touching each just before it expires would make each pay.
+    if at != ALL and (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK != 1:
+        reward = 0
     refund -= reward
     log IJobRegistry.Expired(job_id=job_id, index=at, word=word, refund=refund)
-    extcall ESCROW.split(
-        job_id,
-        [self._share(refund, terms.submitter), self._share(reward, convert(self._payee(payee), uint256)), 0, 0],
-        skip_contract_check=True,
-    )
+    self._refund_less(job_id, refund, terms.submitter, reward, payee)
 
 
 @external
@@ -600,8 +582,6 @@ def unlock(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS], p
     @param parents As posted.
     @param payee Who gets the keeper fee of it; zero means msg.sender.
     """
-    if keccak256(abi_encode(parents)) != terms.parents_hash:
-        reasons._refuse(reasons.JOBS_PARENTS_HASH)
     job_id: bytes32 = self._job_id(terms)
     word: uint256 = self._words[job_id]
     is_array: bool = self._state(word) == packing.STATE_HEADER
@@ -610,40 +590,25 @@ def unlock(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS], p
     # What can only expire is not opened first: its submitter would pay for both.
     if not leases._has_time(terms.limits, terms.policy, block.timestamp):
         reasons._refuse(reasons.JOBS_NO_TIME)
-    words: DynArray[uint256, MAX_WORDS] = []
-    for i: uint256 in range(MAX_WORDS):
-        if i + 1 == len(parents):
-            break
-        words.append(self._words[parents[i + 1]])
-    progress: uint256 = staticcall RULES.progress(parents, words, skip_contract_check=True)
-    if progress != OPENS and progress != FAILS:
-        reasons._refuse(reasons.JOBS_PARENT_RUNS)
-
+    fails: bool = staticcall RULES.fails(terms.parents_hash, parents, skip_contract_check=True)
     at: uint256 = 0
-    refund: uint256 = 0
-    fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     if is_array:
         at = ALL
-        if progress == FAILS:
-            refund = self._close_array(job_id, word, terms) - fee
-            word = self._words[job_id]
-        else:
+    refund: uint256 = 0
+    fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
+    if fails:
+        at, word, refund = self._end_open(terms, job_id, at, packing.STATE_CANCELLED)
+        refund -= fee
+    else:
+        if is_array:
             word = (word & ~(packing.HEADER_OPENED_LANE | packing.HEADER_WAITING)) | (
                 block.timestamp << packing.HEADER_OPENED_SHIFT
             )
-            self._words[job_id] = word
-    elif progress == FAILS:
-        refund = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word) - fee
-        word = self._end(job_id, job_id, word, 0, packing.STATE_CANCELLED)
-    else:
-        word = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
+        else:
+            word = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
         self._words[job_id] = word
     log IJobRegistry.Unlocked(job_id=job_id, index=at, word=word, refund=refund)
-    extcall ESCROW.split(
-        job_id,
-        [self._share(refund, terms.submitter), self._share(fee, convert(self._payee(payee), uint256)), 0, 0],
-        skip_contract_check=True,
-    )
+    self._refund_less(job_id, refund, terms.submitter, fee, payee)
 
 
 # ---- JUDGES ----
@@ -757,6 +722,16 @@ def job_id_of(terms: IJobRegistry.Terms) -> bytes32:
     @return keccak256(abi_encode(chain id at deployment, this contract, terms))
     """
     return self._job_id(terms)
+
+
+@view
+@external
+@reentrant
+def word(job_id: bytes32) -> uint256:
+    """
+    @return A job's own word as stored: a unit's, or an array's header.
+    """
+    return self._words[job_id]
 
 
 @view
@@ -964,6 +939,40 @@ def _refund(job_id: bytes32, refund: uint256, submitter: uint256):
 
 
 @internal
+def _refund_less(job_id: bytes32, refund: uint256, submitter: uint256, reward: uint256, payee: address):
+    """
+    @param reward What whoever ends or opens the job gets besides.
+    """
+    extcall ESCROW.split(
+        job_id,
+        [self._share(refund, submitter), self._share(reward, convert(self._payee(payee), uint256)), 0, 0],
+        skip_contract_check=True,
+    )
+
+
+@internal
+def _end_open(
+    terms: IJobRegistry.Terms, job_id: bytes32, index: uint256, state: uint256
+) -> (uint256, uint256, uint256):
+    """
+    @notice End an OPEN or BLOCKED unit, or (ALL) close an array.
+    @param state The unit's end.
+    @return (the index that events name, the new word, what was held)
+    """
+    word: uint256 = self._words[job_id]
+    if index == ALL and self._state(word) == packing.STATE_HEADER:
+        held: uint256 = self._close_array(job_id, word, terms)
+        return ALL, self._words[job_id], held
+    key: bytes32 = empty(bytes32)
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    if self._state(word) != packing.STATE_OPEN and self._state(word) != packing.STATE_BLOCKED:
+        reasons._refuse(reasons.JOBS_NOT_OPEN)
+    held: uint256 = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
+    return self._event_index(header, index), self._end(job_id, key, word, header, state), held
+
+
+@internal
 def _end(job_id: bytes32, key: bytes32, word: uint256, header: uint256, state: uint256) -> uint256:
     """
     @notice Write a unit's last word, and count its end in the array's header.
@@ -993,10 +1002,8 @@ def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) ->
     )
     if untouched == 0:
         reasons._refuse(reasons.JOBS_NOTHING_LEFT)
-    self._words[job_id] = (header | packing.HEADER_CLOSED) & ~packing.HEADER_WAITING
-    held: uint256 = untouched * leases._budget(
-        leases._unit_price(terms.money, terms.limits), terms.money, terms.limits
-    )
+    self._words[job_id] = (header & ~packing.HEADER_WAITING) | packing.HEADER_CLOSED
+    held: uint256 = untouched * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
     if header & packing.HEADER_WAITING != 0:
         held += (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     return held

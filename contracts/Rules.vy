@@ -64,10 +64,6 @@ BUILT: constant(uint256) = (
 # What a job without a judge leaves out.
 JUDGED_LANES: constant(uint256) = packing.LIMITS_CHALLENGE_WINDOW_LANE + packing.LIMITS_PROVEN
 
-# What `unlock` may do with a job by its parents' ends.
-WAITS: constant(uint256) = 0
-OPENS: constant(uint256) = 1
-FAILS: constant(uint256) = 2
 # How a job has ended, as the bit of a condition that asks for it.
 WELL: constant(uint256) = 1
 OTHERWISE: constant(uint256) = 2
@@ -198,26 +194,34 @@ def check(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) ->
     return count, amount
 
 
-@pure
+@view
 @external
 @reentrant
-def progress(parents: DynArray[bytes32, MAX_PARENTS], words: DynArray[uint256, MAX_WORDS]) -> uint256:
+def fails(parents_hash: bytes32, parents: DynArray[bytes32, MAX_PARENTS]) -> bool:
     """
-    @notice Say what becomes of a job by its parents: one that ended otherwise than asked ends the job at once.
+    @notice Say whether a parent of a job ended otherwise than asked; refused while none has, and one has not ended.
+            Called by the JobRegistry that the parents were posted to.
+    @param parents_hash The terms'.
     @param parents As posted: the conditions, two bits for each parent, then the parents' ids.
-    @param words The parents' own words, in their order.
-    @return 0 it waits, 1 it opens, 2 it is refunded.
     """
+    if keccak256(abi_encode(parents)) != parents_hash:
+        reasons._refuse(reasons.JOBS_PARENTS_HASH)
     conditions: uint256 = convert(parents[0], uint256)
-    found: uint256 = OPENS
-    for word: uint256 in words:
+    waits: bool = False
+    for i: uint256 in range(MAX_WORDS):
+        if i + 1 == len(parents):
+            break
+        word: uint256 = staticcall IJobRegistry(msg.sender).word(parents[i + 1], skip_contract_check=True)
         end: uint256 = self._ended(word)
         if end == 0:
-            found = WAITS
+            waits = True
+        # lanes: the parent's two bits, of an end's one
         elif conditions & end == 0:
-            return FAILS
+            return True
         conditions >>= 2  # lanes: the next parent's two bits
-    return found
+    if waits:
+        reasons._refuse(reasons.JOBS_PARENT_RUNS)
+    return False
 
 
 @view
@@ -341,6 +345,7 @@ def _check_parents(hashed: bytes32, parents: DynArray[bytes32, MAX_PARENTS]):
     for i: uint256 in range(MAX_WORDS):
         if i == count - 1:
             break
+        # lanes: the parent's two bits
         if conditions & (WELL | OTHERWISE) == 0:
             reasons._refuse(reasons.JOBS_PARENTS_RANGE)
         conditions >>= 2  # lanes: the next parent's two bits

@@ -544,7 +544,7 @@ def decode_of(log: Log, contract: str) -> Event:
 def _check_unit(event: UnitEvent) -> None:
     """Refuse an index that no job has, and a word that is none of a unit's, or for index ALL none of an array's."""
     word: int = event.word  # type: ignore[attr-defined]
-    if event.index == SENTINEL and isinstance(event, Cancelled | Expired):
+    if event.index == SENTINEL and isinstance(event, Cancelled | Expired | Unlocked):
         words.unpack_header(word)
         return
     if event.index >= MAX_UNITS:

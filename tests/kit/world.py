@@ -15,6 +15,7 @@ from eth_utils import to_checksum_address
 from hearth.market.network import NodeParameters
 from hearth.market.profiles import PUBLIC
 from hearth.protocol import formulas, words
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
 from hearth.protocol.types import (
     ZERO_ADDRESS,
     Best,
@@ -92,6 +93,7 @@ class World:
         parameters: NodeParameters = NODES,
     ) -> None:
         self.evm = evm or Evm()
+        self.parents: dict[JobId, tuple[bytes, ...]] = {}
         self.policy = policy
         evm = self.evm
         self.deployer = evm.deployer
@@ -214,6 +216,26 @@ class World:
         funding = formulas.escrow_at_post(terms) if amount is None else amount
         sender = to_checksum_address(terms.submitter)
         return self.pay(self.jobs, "post", words.pack_terms(terms), parents, amount=funding, sender=sender)
+
+    def post_after(self, *parents: tuple[Terms, Condition], **overrides: Any) -> Terms:
+        """Post a job that waits for others, and return its terms; `unlock` knows its list."""
+        packed = pack_parents([Parent(self.id_of(terms), condition) for terms, condition in parents])
+        terms = self.terms(parents_hash=parents_hash(packed), **overrides)
+        self.post_receipt(terms, parents=packed)
+        self.parents[self.id_of(terms)] = packed
+        return terms
+
+    def unlock(
+        self,
+        terms: Terms,
+        *,
+        parents: tuple[bytes, ...] | None = None,
+        payee: str = ZERO,
+        sender: str | None = None,
+    ) -> Receipt:
+        """Open a job whose parents have ended, or refund it, as the keeper; `parents` as posted unless said otherwise."""
+        packed = self.parents[self.id_of(terms)] if parents is None else parents
+        return self.jobs.send.unlock(words.pack_terms(terms), packed, payee, sender=sender or self.keeper)
 
     def claim(self, terms: Terms, node: NodeId, index: int = 0, *, sender: str | None = None) -> Receipt:
         """Claim a unit for a node, as its operator."""
