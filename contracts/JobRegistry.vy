@@ -675,8 +675,9 @@ def rule(
         self._log_ruled(job_id, at, word, RELEASE, 0, 0, 0)
         return
     if verdict == CONFIRM:
-        # Who names his own judge confirms at once: a newcomer's record waits all the same.
-        counts: bool = word & packing.UNIT_FRESH == 0 or block.timestamp >= leases._fresh_until(terms.policy, word)
+        # Who names his own judge would end his node's probation at once, and a stranger another's success.
+        if word & packing.UNIT_FRESH != 0 and block.timestamp < leases._fresh_until(terms.policy, word):
+            reasons._refuse(reasons.JOBS_SETTLE_EARLY)
         self._pay_for(
             terms,
             job_id,
@@ -686,7 +687,7 @@ def rule(
             header,
             self._payee(payee),
             self._share_of_keeper_fee(terms.money),
-            counts,
+            True,
             True,
         )
         return

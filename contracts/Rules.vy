@@ -30,7 +30,7 @@ MAX_PARENTS: constant(uint256) = 16  # the conditions and fifteen ids
 MAX_WORDS: constant(uint256) = MAX_PARENTS - 1
 PAUSE_TIME: constant(uint256) = 7 * 86400
 PAUSE_EVERY: constant(uint256) = 30 * 86400  # from the beginning of one pause to the next
-POLICY_GRACE: constant(uint256) = 86400  # a replaced policy is taken this long
+POLICY_GRACE: constant(uint256) = 86400  # a replaced policy is taken this long, and none is replaced sooner
 FEE_CAP: constant(uint256) = 1000  # bps
 # bps; with less, what a node on probation may take could hardly end its probation
 FEE_FLOOR: constant(uint256) = 10
@@ -74,6 +74,7 @@ _policy: uint256  # of new jobs; zero while a pause holds it back, and after it 
 _held_policy: uint256  # in force when the pause has ended
 _previous_policy: uint256
 _previous_until: uint256  # seconds
+_changed_at: uint256  # seconds, of the last change of the policy
 paused_until: public(reentrant(uint256))  # seconds
 governor: public(reentrant(address))
 offered_governor: public(reentrant(address))
@@ -100,10 +101,13 @@ def __init__(nodes: INodeRegistry, policy: uint256):
 @reentrant
 def set_policy(policy: uint256):
     """
-    @notice Set the parameters of new jobs. The replaced ones are taken for 24 hours more.
+    @notice Set the parameters of new jobs, once in 24 hours. The replaced ones are taken for 24 hours more.
     """
     self._check_governor()
     self._check_policy_range(policy)
+    # Parameters that are other ones in every block would stop posts, as a pause does, and for ever.
+    if block.timestamp < self._changed_at + POLICY_GRACE:
+        reasons._refuse(reasons.RULES_CHANGED_LATELY)
     previous: uint256 = self._policy
     if previous == 0:
         previous = self._held_policy
@@ -113,6 +117,7 @@ def set_policy(policy: uint256):
         self._policy = policy
     self._previous_policy = previous
     self._previous_until = block.timestamp + POLICY_GRACE
+    self._changed_at = block.timestamp
     log IRules.PolicyChanged(policy=policy, previous=previous, until=self._previous_until)
 
 

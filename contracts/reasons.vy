@@ -150,6 +150,7 @@ RULES_NOT_GOVERNOR: constant(uint256) = 5000
 RULES_POLICY_RANGE: constant(uint256) = 5001
 RULES_NOT_OFFERED: constant(uint256) = 5002
 RULES_PAUSED_LATELY: constant(uint256) = 5003
+RULES_CHANGED_LATELY: constant(uint256) = 5004
 ATTESTERS_OTHER_SET: constant(uint256) = 6000
 ATTESTERS_TOO_FEW: constant(uint256) = 6001
 ATTESTERS_NO_KEY: constant(uint256) = 6002

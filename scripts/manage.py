@@ -67,7 +67,7 @@ def cli() -> None:
 @market_options
 @click.argument("changes", nargs=-1, required=True, metavar="FIELD=VALUE...")
 def set_policy(provider: Any, folder: Path, name: str, changes: tuple[str, ...], **signing: Any) -> None:
-    """Change fields of the policy of new jobs; the replaced one is taken for 24 h more."""
+    """Change fields of the policy of new jobs, once in 24 h; the replaced one is taken for 24 h more."""
     values: dict[str, int] = {}
     for change in changes:
         key, _, value = change.partition("=")

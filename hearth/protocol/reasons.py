@@ -167,6 +167,7 @@ REASONS: Final = {
     5001: Reason("RULES_POLICY_RANGE", "rules: policy out of range"),
     5002: Reason("RULES_NOT_OFFERED", "rules: not offered to you"),
     5003: Reason("RULES_PAUSED_LATELY", "rules: paused lately"),
+    5004: Reason("RULES_CHANGED_LATELY", "rules: changed lately"),
     # Attesters
     6000: Reason("ATTESTERS_OTHER_SET", "attesters: wrong keys or quorum"),
     6001: Reason("ATTESTERS_TOO_FEW", "attesters: too few signatures"),

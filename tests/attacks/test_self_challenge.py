@@ -12,6 +12,7 @@ from hearth.protocol.types import TermsFlag, Verdict
 from tests.attacks.stages import KINDS, market
 from tests.kit import world as w
 from tests.kit.evm import reverts
+from tests.kit.steps import judged
 from tests.kit.vault import share
 
 PROVEN = TermsFlag.NEWCOMERS | TermsFlag.PROVEN
@@ -46,17 +47,31 @@ def test_launder__stake_out_without_unbonding__burns_four_tenths(kind: str, bond
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("flags", [TermsFlag.NEWCOMERS, PROVEN])
-def test_season__own_judge_confirms_at_once__adds_nothing_before_the_delay(kind: str, flags: TermsFlag) -> None:
-    """Ten jobs posted, run and confirmed within one second end nobody's probation."""
+def test_season__own_judge_confirms_at_once__is_refused_before_the_delay(kind: str, flags: TermsFlag) -> None:
+    """Ten jobs posted, run and confirmed within one second would end a node's probation."""
     world = market(kind, policy=replace(w.POLICY, fresh_delay=3_600))
     node = world.register(slots=20)
     for _ in range(10):
         terms = _own(world, flags=flags)
         world.claim(terms, node)
         world.submit(terms)
-        world.rule(terms, Verdict.CONFIRM, payee=world.owner)
+        with reverts("jobs: too early to settle"):
+            world.rule(terms, Verdict.CONFIRM, payee=world.owner)
     state = world.node(node).state
     assert (state.r, state.seasoned) == (0, False)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rival__brings_a_newcomers_proof_early__takes_neither_its_record_nor_the_pay(kind: str) -> None:
+    """Whoever confirms first gets the settler's pay: it cannot be done while the success would not count."""
+    world = market(kind, policy=replace(w.POLICY, fresh_delay=3_600))
+    terms, node = judged(world, flags=PROVEN)
+    world.evm.warp(3_599)
+    with reverts("jobs: too early to settle"):
+        world.rule(terms, Verdict.CONFIRM, payee=world.stranger)
+    world.evm.warp(1)
+    world.rule(terms, Verdict.CONFIRM, payee=world.owner)
+    assert world.node(node).state.r > 0 and world.credit(world.stranger) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

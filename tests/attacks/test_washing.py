@@ -51,6 +51,7 @@ def test_wash__no_policy__makes_probation_cheaper_than_what_it_allows(fee_bps: i
             price = mantissa * 10**exponent
             policy = w.replace(w.POLICY, fee_bps=fee_bps, probation_price=price)
             if fee_bps >= 10 and price * fee_bps // 10_000 <= w.FEE_REFERENCE:
+                world.evm.warp(w.DAY)
                 world.rules.send.set_policy(words.pack_policy(policy), sender=world.deployer)
                 taken.append(price)
             else:

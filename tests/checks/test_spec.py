@@ -457,6 +457,7 @@ def test_parameters__policy_bounds__are_the_contracts() -> None:
             changed = replace(changed, probation_price=0) if name == "fee_bps" else changed
             tried += 1
             if taken:
+                world.evm.warp(w.DAY)
                 world.rules.send.set_policy(words.pack_policy(changed), sender=world.deployer)
             else:
                 with pytest.raises(Reverted) as refusal:

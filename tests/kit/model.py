@@ -448,10 +448,11 @@ class Model:
         if verdict == Verdict.RELEASE:
             self._write(job, at, replace(unit, state=State.SUBMITTED))
         elif verdict == Verdict.CONFIRM:
+            early = bool(unit.flags & UnitFlag.FRESH) and self.now < formulas.fresh_until(self.policy, unit)
+            refuse_if(early, "jobs: too early to settle")
             if fields != (0, 0):
                 unit = self._found(unit, *fields)
-            counts = not unit.flags & UnitFlag.FRESH or self.now >= formulas.fresh_until(self.policy, unit)
-            self._pay_for(job, at, unit, payee, formulas.settle_reward(job.terms, 0), counts)
+            self._pay_for(job, at, unit, payee, formulas.settle_reward(job.terms, 0), True)
         elif verdict == Verdict.REJECT:
             bond, given = self._bond(job), sum(amount for _, amount in shares)
             refuse_if(given > bond * formulas.MOST_SHARED // BPS, "nodes: shares too large")

@@ -343,6 +343,7 @@ def test_post__previous_policy__is_taken_for_24_hours(world: World) -> None:
 
 def test_post__policy_before_the_previous__reverts(world: World) -> None:
     for fee in (400, 300):
+        world.evm.warp(DAY)
         world.rules.send.set_policy(words.pack_policy(replace(POLICY, fee_bps=fee)))
     _post(world, policy=words.pack_policy(replace(POLICY, fee_bps=400)))
     with reverts("jobs: policy not current"):

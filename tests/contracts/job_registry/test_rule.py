@@ -412,18 +412,30 @@ def test_rule__untouched_unit__reverts(world: World) -> None:
 
 
 @pytest.mark.parametrize("flags", [TermsFlag.NEWCOMERS, PROVEN])
-def test_rule__confirm_of_a_newcomer__counts_only_once_the_delay_is_over(flags: TermsFlag) -> None:
+def test_rule__confirm_of_a_newcomer__waits_for_the_delay(flags: TermsFlag) -> None:
     """Who names a judge of his own would else end his node's probation in one block."""
     world = World(policy=replace(POLICY, fresh_delay=3_600))
     terms, node = judged(world, flags=flags)
     assert world.unit(terms).flags & UnitFlag.FRESH
     for offset in around(world, world.unit(terms).mark + 3_600):
+        if offset < 0:
+            with reverts("jobs: too early to settle"):
+                world.rule(terms, CONFIRM)
+            continue
         world.rule(terms, CONFIRM)
-        assert node_state(world, node).r == (0 if offset < 0 else ONE)
+        assert node_state(world, node).r == ONE
         assert world.credit(world.owner) == PAY - FEE
 
 
-def test_rule__confirm_of_a_newcomer__accuses_nobody_before_the_delay() -> None:
+@pytest.mark.parametrize("verdict", [REJECT, VOID])
+def test_rule__other_verdicts_of_a_newcomer__wait_for_nothing(verdict: int) -> None:
+    world = World(policy=replace(POLICY, fresh_delay=3_600))
+    terms, _ = judged(world, flags=PROVEN)
+    world.rule(terms, verdict)
+    assert world.state(terms) == State.REFUNDED
+
+
+def test_rule__confirm_of_a_newcomer__accuses_once_the_delay_is_over() -> None:
     world = World(policy=replace(POLICY, fresh_delay=3_600))
     first = world.register()
     other = world.register(owner=world.evm.account("owner 2"), operator=world.keeper)
@@ -432,9 +444,9 @@ def test_rule__confirm_of_a_newcomer__accuses_nobody_before_the_delay() -> None:
     world.decline(terms)
     world.claim(terms, other, sender=world.keeper)
     world.submit(terms, sender=world.keeper)
-    for offset in around(world, world.unit(terms).mark + 3_600):
-        world.rule(terms, CONFIRM)
-        assert node_state(world, first).s == (0 if offset < 0 else reputation.fee_weight(FEE, FEE_REFERENCE))
+    world.evm.warp(3_600)
+    world.rule(terms, CONFIRM)
+    assert node_state(world, first).s == reputation.fee_weight(FEE, FEE_REFERENCE)
 
 
 # ---- the worked example ----

@@ -9,6 +9,7 @@ import pytest
 
 from hearth.protocol import words
 from tests.kit.evm import reverts
+from tests.kit.steps import around
 from tests.kit.world import DAY, FEE_REFERENCE, POLICY, World
 
 NOW = words.pack_policy(POLICY)
@@ -24,6 +25,19 @@ def test_set_policy__in_range__replaces_and_keeps_the_previous(world: World) -> 
     until = world.evm.now + DAY
     assert receipt.event("PolicyChanged") == {"policy": newer, "previous": NOW, "until": until}
     assert tuple(world.rules.call.policies()) == (newer, 0, NOW, until, 0)
+
+
+def test_set_policy__another_one__waits_a_day(world: World) -> None:
+    """A policy that is another one in every block would keep posts out for ever, which a pause cannot."""
+    first, second = _policy(fee_bps=400), _policy(fee_bps=300)
+    world.rules.send.set_policy(first)
+    for offset in around(world, world.evm.now + DAY):
+        if offset < 0:
+            world.rules.send.drop_previous_policy()  # which leaves the current one in force
+            with reverts("rules: changed lately"):
+                world.rules.send.set_policy(second)
+            continue
+        assert world.rules.send.set_policy(second).event("PolicyChanged")["previous"] == first
 
 
 def test_set_policy__within_a_pause__changes_the_held_one(world: World) -> None:
