@@ -688,7 +688,6 @@ def rule(
             self._payee(payee),
             self._share_of_keeper_fee(terms.money),
             True,
-            True,
         )
         return
 
@@ -1023,8 +1022,6 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> uint
     key, word, header = self._touched(job_id, index)
     state: uint256 = self._state(word)
     at: uint256 = self._event_index(header, index)
-    # A submitter who accepts at once vouches for a newcomer with his own money alone: he may be its owner.
-    counts: bool = word & packing.UNIT_FRESH == 0
     reward: uint256 = 0
     if settler == empty(address):
         if state != packing.STATE_SUBMITTED:
@@ -1039,8 +1036,7 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> uint
         if terms.limits & packing.LIMITS_PROVEN != 0:
             self._fail_unproven(terms, job_id, key, at, word, header, settler, reward)
             return 0
-        counts = True
-    self._pay_for(terms, job_id, key, at, word, header, settler, reward, counts, False)
+    self._pay_for(terms, job_id, key, at, word, header, settler, reward, False)
     return 0
 
 
@@ -1070,14 +1066,13 @@ def _pay_for(
     header: uint256,
     settler: address,
     reward: uint256,
-    counts: bool,
     ruled: bool,
 ):
     """
     @notice End a submitted unit with its pay.
     @param index The one that events name.
+    @param settler Who gets the settler's pay; zero where the submitter accepts.
     @param reward The settler's pay.
-    @param counts Whether a success is one for the node's record.
     @param ruled Whether its judge ends it.
     """
     word: uint256 = submitted
@@ -1094,6 +1089,8 @@ def _pay_for(
     pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
     rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
+    # A submitter who accepts at once vouches for a newcomer with his own money alone: he may be its owner.
+    counts: bool = settler != empty(address) or word & packing.UNIT_FRESH == 0
     ok: bool = counts and (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
     decliner: uint256 = 0
     if ok and word & packing.UNIT_ACCUSED != 0:
