@@ -155,30 +155,25 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     """
     self._check_submitter(terms.submitter)
     job_id: bytes32 = self._job_id(terms)
-    word: uint256 = self._words[job_id]
-    if index == ALL and self._state(word) == packing.STATE_HEADER:
-        refund: uint256 = self._close_array(job_id, word, terms)
-        log IJobRegistry.Cancelled(job_id=job_id, index=ALL, word=self._words[job_id], refund=refund)
-        self._refund(job_id, refund, terms.submitter)
-        return
-
     key: bytes32 = empty(bytes32)
+    word: uint256 = 0
     header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
-    at: uint256 = self._event_index(header, index)
+    key, word, header = self._touched(job_id, index)  # ALL is no unit of an array: its word is 0
     state: uint256 = self._state(word)
-    if state == packing.STATE_OPEN or state == packing.STATE_BLOCKED:
-        word = self._with_lapse(key, word, terms.policy)
-        if (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0:
+    if state != packing.STATE_RUNNING:
+        if (
+            state == packing.STATE_OPEN
+            and (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0
+            and not leases._has_lapsed(word, terms.policy, block.timestamp)
+        ):
             reasons._refuse(reasons.JOBS_PROPOSAL_LIVE)
-        refund: uint256 = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
-        word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
+        at: uint256 = 0
+        refund: uint256 = 0
+        at, word, refund = self._end_open(terms, job_id, index, packing.STATE_CANCELLED)
         log IJobRegistry.Cancelled(job_id=job_id, index=at, word=word, refund=refund)
         self._refund(job_id, refund, terms.submitter)
         return
 
-    if state != packing.STATE_RUNNING:
-        reasons._refuse(reasons.JOBS_NOT_OPEN)
     if block.timestamp >= self._reclaimable_from(word):
         reasons._refuse(reasons.JOBS_RECLAIMABLE)
     notice: uint256 = (terms.policy >> packing.POLICY_CANCEL_NOTICE_SHIFT) & packing.POLICY_CANCEL_NOTICE_MASK
@@ -191,7 +186,10 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     )
     self._words[key] = word
     log IJobRegistry.Closing(
-        job_id=job_id, index=at, node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK, word=word
+        job_id=job_id,
+        index=self._event_index(header, index),
+        node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        word=word,
     )
 
 

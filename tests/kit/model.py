@@ -371,9 +371,8 @@ class Model:
         at = self._at(job, index)
         stored = self._stored(job, at)
         if stored.state == State.OPEN:
-            unit = self._read(job, at)
-            refuse_if(unit.mark != 0, "jobs: a proposal is live")
-            self._refund(job, at, unit, State.CANCELLED)
+            refuse_if(self._read(job, at).mark != 0, "jobs: a proposal is live")
+            self._refund(job, at, stored, State.CANCELLED)
             return
         refuse_if(stored.state != State.RUNNING, "jobs: not open")
         refuse_if(self.now >= self._due(stored), "jobs: reclaimable")

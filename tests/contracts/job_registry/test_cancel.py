@@ -39,7 +39,7 @@ def test_cancel__live_proposal__reverts_until_it_lapses(world: World) -> None:
                 world.cancel(terms)
         else:
             world.cancel(terms)
-            assert world.unit(terms).lapses == 1
+            assert world.state(terms) == State.CANCELLED
 
 
 def test_cancel__reopened_after_a_tip__refunds_what_is_left(market: World) -> None:
