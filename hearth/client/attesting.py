@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import NotFoundError, RefusedError, UsageError
+from hearth.base.errors import NotFoundError, RefusedError, UsageError, WaitTimeout
 from hearth.base.files import replace_text
 from hearth.client.attesters import Signed, load_attestation, load_set, row_of
 from hearth.client.money import recipient
-from hearth.client.views import OUTCOME_WORDS, JobView, job_hex
+from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment
 from hearth.protocol.attest import AttesterSet, Result, Signature, typed_data
-from hearth.protocol.types import State
+from hearth.protocol.formulas import fresh_until
+from hearth.protocol.types import State, UnitFlag
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
 
 CONFIRM_GAS: Final = 180_000
 """Of one unit by a few attesters, with room; sending asks the chain itself."""
+
+
+POLL_SECONDS: Final = 0.5
 
 
 class Attesting:
@@ -98,9 +103,11 @@ class Attesting:
     ) -> Confirmation:
         """Have results paid for that enough attesters signed: those of `units`, or all that the files attest.
 
-        Every signature is checked here first, and nothing is sent unless each unit has its quorum. `payee` gets the
-        settler's pay, by default this account. Raises RefusedError NOT_ATTESTED, NOT_SUBMITTED, ALREADY_ENDED,
-        TOO_FEW_SIGNATURES; UsageError WRONG_ATTESTERS, BAD_ATTESTATION.
+        Every signature is checked here first, and nothing is sent unless each unit has its quorum. What a node on
+        probation submitted is confirmed `fresh_delay` later: that is waited for, as long as the settings' `timeout`
+        says. `payee` gets the settler's pay, by default this account. A unit that the chain refuses keeps none of the
+        others back; the first refusal is raised once all were tried. Raises RefusedError NOT_ATTESTED, NOT_SUBMITTED,
+        ALREADY_ENDED, TOO_FEW_SIGNATURES, CONFIRM_EARLY; UsageError WRONG_ATTESTERS, BAD_ATTESTATION.
         """
         session = self.session
         view = self._look(job)
@@ -133,16 +140,27 @@ class Attesting:
                 code="TOO_FEW_SIGNATURES",
                 problems=short,
             )
-        sent: list[Transaction] = []
         gas = CONFIRM_GAS * len(calls)
         session.require_funds(session.key().address, asset_units=0, gas=gas, what="confirming")
+        self._await_newcomers(view, [index for index, _, _ in calls])
+        sent: list[Transaction] = []
+        done: list[int] = []
+        refusals: list[RefusedError] = []
         with session.sender() as sender:
-            sent += [session.send(sender, call, key) for _, key, call in calls]
+            for index, key, call in calls:
+                try:
+                    sent.append(session.send(sender, call, key))
+                    done.append(index)
+                except RefusedError as error:
+                    session.tell("note", {"text": f"unit {index} is not confirmed: {error.message}"})
+                    refusals.append(error)
+        if refusals:
+            raise refusals[0]
         return {
             "schema": "hearth.action/1",
             "action": "confirm",
             "job": name,
-            "units": [index for index, _, _ in calls],
+            "units": done,
             "transactions": sent,
             "dry_run": session.dry_run,
         }
@@ -220,6 +238,32 @@ class Attesting:
                 state = states.get(index, State.OPEN)
                 self.session.tell("note", {"text": f"unit {index} is left out: it is {state.name.lower()}"})
         return found
+
+    def _await_newcomers(self, view: JobView, units: Sequence[int]) -> None:
+        """Wait until results of nodes on probation may be confirmed. Raises RefusedError CONFIRM_EARLY."""
+        session = self.session
+        fresh = [(fresh_until(view.policy, one), at) for at in units if (one := view.units[at]).flags & UnitFlag.FRESH]
+        due, index = max(fresh, default=(0, 0))
+        if view.now >= due or session.dry_run:
+            return
+        what = f"unit {index} ran on a node on probation: its result is confirmed from {moment(due)} on"
+        if due - view.now > session.settings.timeout:
+            raise RefusedError(
+                what,
+                hint=f"the same command then, or with --timeout {due - view.now}s; hearth job accept pays at once",
+                code="CONFIRM_EARLY",
+                retryable=True,
+                unit=index,
+            )
+        session.tell("note", {"text": f"{what}; waiting"})
+        end = time.monotonic() + session.settings.timeout
+        while session.market.port.head().timestamp < due:
+            if time.monotonic() >= end:
+                raise WaitTimeout(
+                    f"no block of {moment(due)} came within {session.settings.timeout} s",
+                    hint=f"hearth job confirm {job_hex(view.posted.job_id)[:14]}, as before",
+                )
+            time.sleep(POLL_SECONDS)
 
     def _result(self, view: JobView, index: int) -> Result:
         """Return what is signed of a submitted unit, all of it as the chain has it."""

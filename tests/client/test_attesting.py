@@ -19,9 +19,10 @@ from hearth.market.calls import Calls
 from hearth.market.reads import UnitView
 from hearth.protocol import words
 from hearth.protocol.attest import AttesterSet
-from hearth.protocol.types import Accused, JobId, Outcome, State, TermsFlag, Unit
+from hearth.protocol.types import Accused, JobId, Outcome, State, TermsFlag, Unit, UnitFlag
 from tests.kit import build
 from tests.kit.fake_chain import FakeChain
+from tests.kit.world import POLICY
 
 JOB = JobId(b"\x07" * 32)
 NAME = "0x" + JOB.hex()
@@ -41,12 +42,15 @@ class Place:
         self.folder, self.account = folder, ACCOUNTS[0]
         self.told: list[str] = []
         self.sent: list[tuple[Any, str]] = []
+        self.sent_at = 0
+        self.refuses: set[str] = set()
         self.view = self.viewed(units, build.terms(units=max(1, len(units)), **{**plain, **terms}))
         self.set_file = folder / "set.json"
         self.set_file.write_text(json.dumps({"keys": KEYS, "quorum": 2}))
         self.session: Any = SimpleNamespace(
             network=network,
-            market=SimpleNamespace(calls=Calls(network)),
+            market=SimpleNamespace(calls=Calls(network), port=SimpleNamespace(head=self._head)),
+            settings=SimpleNamespace(timeout=60),
             dry_run=False,
             tell=lambda kind, facts: self.told.append(facts["text"]),
             key=lambda: SimpleNamespace(address=self.account.address.lower(), name="me"),
@@ -65,14 +69,24 @@ class Place:
             best=tuple(UnitView(unit, 100 + at, Accused()) for at, unit in enumerate(units)),
             finished=all(unit.state.terminal for unit in units),
             state="running",
+            policy=words.unpack_policy(terms.policy),
+            now=1_000,
         )
+
+    def _head(self) -> Any:
+        """Mine a block ten seconds after the last."""
+        self.view.now += 10
+        return SimpleNamespace(timestamp=self.view.now)
 
     @contextmanager
     def _sender(self) -> Iterator[None]:
         yield None
 
     def _send(self, sender: object, call: Any, key: str) -> dict[str, str]:
+        if key in self.refuses:
+            raise RefusedError("jobs: not submitted", hint="look", code="TX_REFUSED")
         self.sent.append((call, key))
+        self.sent_at = self.view.now
         return {"tx": key}
 
     def attest(self, number: int, *units: int, **options: Any) -> Path:
@@ -226,6 +240,34 @@ def test_attest__what_was_seen_is_named__nothing_else_is_signed(tmp_path: Path) 
     assert [row["unit"] for row in report["results"]] == [0]
     place.view.best = (UnitView(DONE, 0xBAD, Accused()), place.view.best[1])
     refused(lambda: place.attesting.attest(NAME, (0,), seen=seen), "NOT_SEEN")
+
+
+FRESH = replace(DONE, flags=UnitFlag.FRESH, mark=1_000)
+
+
+def test_confirm__newcomers_result__waits_for_its_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearth.client.attesting.time.sleep", lambda seconds: None)
+    policy = words.pack_policy(replace(POLICY, fresh_delay=45))
+    place = Place(tmp_path, (DONE, FRESH), policy=policy)
+    report = place.confirm(place.attest(0), place.attest(1))
+    assert report["units"] == [0, 1] and place.sent_at == 1_050
+    assert any("unit 1 ran on a node on probation" in text and text.endswith("waiting") for text in place.told)
+
+
+def test_confirm__newcomers_result_far_too_early__is_refused_with_its_second(tmp_path: Path) -> None:
+    place = Place(tmp_path, (FRESH,), policy=words.pack_policy(replace(POLICY, fresh_delay=3_600)))
+    error = refused(lambda: place.confirm(place.attest(0), place.attest(1)), "CONFIRM_EARLY")
+    assert error.retryable and "1970-01-01 01:16:40 UTC" in error.message and "--timeout 3600s" in error.hint
+    assert place.sent == []
+
+
+def test_confirm__one_that_the_chain_refuses__the_others_are_sent(tmp_path: Path) -> None:
+    place = Place(tmp_path, (DONE, DONE, DONE))
+    files = place.attest(0), place.attest(1)
+    place.refuses.add(f"confirm/{JOB.hex()}/0/1")
+    refused(lambda: place.confirm(*files), "TX_REFUSED")
+    assert [key for _, key in place.sent] == [f"confirm/{JOB.hex()}/{unit}/1" for unit in (1, 2)]
+    assert "unit 0 is not confirmed: jobs: not submitted" in place.told
 
 
 def test_confirm__units_that_are_not_submitted_any_more__are_left_out_and_named(tmp_path: Path) -> None:
