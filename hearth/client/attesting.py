@@ -244,7 +244,7 @@ class Attesting:
         session = self.session
         fresh = [(fresh_until(view.policy, one), at) for at in units if (one := view.units[at]).flags & UnitFlag.FRESH]
         due, index = max(fresh, default=(0, 0))
-        if view.now >= due or session.dry_run:
+        if view.now >= due:
             return
         what = f"unit {index} ran on a node on probation: its result is confirmed from {moment(due)} on"
         if due - view.now > session.settings.timeout:
