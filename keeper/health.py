@@ -40,6 +40,7 @@ class KeeperMetrics(Metrics):
         for cause in REBUILD_CAUSES:  # a series that begins with its first event shows no increase
             self.rebuilds.labels(cause)
         self.logs = counter("logs", "Logs read")
+        self.unreadable = counter("unreadable_parents", "Words of parents that no contract writes")
         self.rewards = gauge("rewards_base_units", "Credited to the payee since its ledger began")
         self.profit = gauge("profit_base_units", "Rewards less gas since the ledger began")
         self.balance = gauge("balance_wei", "The account's coin for gas")
