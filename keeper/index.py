@@ -43,7 +43,7 @@ _UNITS_AT: Final = 4 * 32 + (256 - words.shift_of(words.LIMITS, "units") - 24) /
 
 @dataclass(slots=True)
 class _Job:
-    """One job that has not ended: its terms and parents as the log had them, its header's lanes, and its units' rows."""
+    """One job that has not ended: its terms and parents as the log had them, its header's lanes, its units' rows."""
 
     id: JobId
     raw: bytes
