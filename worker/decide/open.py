@@ -139,7 +139,7 @@ def _open_leases(job: Job, room: Room) -> list[tuple[Lease, bool]]:
 def next_lease(job: Job) -> Lease | None:
     """Return the array's next untouched lease, which is open since the header was, or None."""
     header = job.header
-    if header is None or header.closed or header.waiting or header.touched >= job.terms.leases:
+    if header is None or header.closed or header.touched >= job.terms.leases:
         return None
     return Lease(header.touched, Unit(state=State.OPEN, started=header.opened))
 
