@@ -40,7 +40,6 @@ class KeeperMetrics(Metrics):
         for cause in REBUILD_CAUSES:  # a series that begins with its first event shows no increase
             self.rebuilds.labels(cause)
         self.logs = counter("logs", "Logs read")
-        self.unreadable = counter("unreadable_parents", "Words of parents that no contract writes")
         self.rewards = gauge("rewards_base_units", "Credited to the payee since its ledger began")
         self.profit = gauge("profit_base_units", "Rewards less gas since the ledger began")
         self.balance = gauge("balance_wei", "The account's coin for gas")
@@ -51,6 +50,7 @@ class KeeperMetrics(Metrics):
         self.resting = gauge(
             "resting", "Nodes and jobs for which nothing is proposed for a while, since proposals were lost", "what"
         )
+        self.unreadable = counter("unreadable_parents", "Words of parents that no contract writes")
         self.ready = gauge("ready", "1 while the keeper can do its work")
         self.pending = gauge("pending_transactions", "Transactions that wait to be mined")
         self.cycle_seconds = Histogram(
