@@ -38,9 +38,9 @@ def emit(rpc: Rpc, sender: str, address: str, logs: Sequence[Said]) -> None:
 
 def _lists(real: Sequence[Said]) -> Iterator[Said]:
     """Yield true posts of jobs whose lists of parents cannot be, each under an id that nobody has posted."""
-    topics, data = next((topics, data) for topics, data in real if topics[0] == topic_of(JobPosted))
+    data = next(data for topics, data in real if topics[0] == topic_of(JobPosted))
     terms, size = data[: 9 * 32], len(data[: 10 * 32])
-    unknown, wild = [topics[0], b"\x5b" * 32, *topics[2:]], b"\xff" * 32
+    unknown, wild = [topic_of(JobPosted), b"\x5b" * 32, bytes(32)], b"\xff" * 32
     for tail in (b"", wild, wild * 2, (size + 32).to_bytes(32, "big") + bytes(32), size.to_bytes(32, "big") + wild):
         yield unknown, terms + tail
     for count in (1, 16, 17, 1 << 20):
