@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from hearth.protocol.parents import Parent, pack_parents
 from hearth.protocol.types import SENTINEL, JobId, NodeId
 from hearth.protocol.words import TermsWords
 
@@ -150,6 +151,23 @@ class Expire(_OnUnit):
 
     def call(self, calls: Calls, packed: Packed, payee: str) -> Call:
         return calls.expire(packed(self.job), SENTINEL if self.index == ALL else self.index, payee)
+
+
+@dataclass(frozen=True, slots=True)
+class Unlock(_OnUnit):
+    """Open a job whose parents ended as asked or, where one did not, refund it; index ALL is a whole array."""
+
+    kind: ClassVar[str] = "unlock"
+    parents: tuple[Parent, ...]
+    opens: bool
+
+    @property
+    def why(self) -> str:
+        ended = "its parents ended as asked" if self.opens else "a parent ended otherwise than asked: refunded"
+        return f"{ended}, earns {self.reward}"
+
+    def call(self, calls: Calls, packed: Packed, payee: str) -> Call:
+        return calls.unlock(packed(self.job), pack_parents(self.parents), payee)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from hearth.protocol import formulas
+from hearth.protocol import formulas, parents
 from hearth.protocol.formulas import Ask
 from hearth.protocol.gas import (
     CLOSE_GAS,
@@ -30,7 +30,9 @@ from hearth.protocol.gas import (
     RECLAIM_GAS,
     SETTLE_ITEM_GAS,
     settling_gas,
+    unlocking_gas,
 )
+from hearth.protocol.parents import Ended, Progress
 from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, State, Terms, TermsFlag, Unit
 from keeper.actions import (
     ALL,
@@ -43,6 +45,8 @@ from keeper.actions import (
     Rest,
     Settle,
     Skip,
+    Unlock,
+    name_of,
     node_id,
     unit_id,
 )
@@ -151,8 +155,33 @@ class _Decision:
         if expired:
             return expired
         if row.unit.state == State.BLOCKED:
-            return Skip(name, "waits for its parents")
+            return self.blocked(job, row.index, name, row.unit.started)
         return self.proposal(job, row, name, follows=False)
+
+    def blocked(self, job: JobRow, index: int, name: str, since: int) -> Action | Skip:
+        """Decide about a job that waits for its parents since `since`: a unit or, for index ALL, an array."""
+        seen = [self.snapshot.parents.get(parent.job) for parent in job.parents]
+        read = [one for one in seen if one is not None]
+        if len(read) < len(seen):
+            return Skip(name, "waits for its parents, which are read in a later cycle")
+        found = parents.progress(job.parents, [one.word for one in read])
+        if found is Progress.WAITS:
+            return Skip(name, f"waits for {self.not_ended(job)}")
+        expirable = formulas.expirable_from(job.terms, job.policy)
+        if self.now + self.config.latency >= expirable:
+            return Skip(name, f"no time is left; it can be expired from {expirable}")
+        waits = self.waits(name, max([since, *(one.since for one in read)]), "")
+        if waits:
+            return waits
+        reward, gas = formulas.unlock_fee(job.terms), unlocking_gas(len(job.parents))
+        opens = found is Progress.OPENS
+        return self.worth(name, reward, gas) or Unlock(job.id, index, job.parents, opens, reward=reward, gas=gas)
+
+    def not_ended(self, job: JobRow) -> str:
+        """Name the parents of a job that have not ended."""
+        words = self.snapshot.parents
+        running = [one.job for one in job.parents if parents.ended(words[one.job].word) is Ended.NOT_YET]
+        return name_of([f"0x{one.hex()}" for one in running])
 
     def expired(self, job: JobRow, row: UnitRow | None, name: str) -> Action | Skip | None:
         """Decide about the end of an open unit, or of an array's untouched ones, whose time is over; None before it."""
@@ -201,6 +230,9 @@ class _Decision:
         expired = self.expired(job, None, everything)
         if expired:
             yield expired
+            return
+        if header.waiting:
+            yield self.blocked(job, ALL, everything, header.opened)
             return
         last = min(header.touched + self.config.burst, job.terms.leases)
         for index in range(header.touched, last):

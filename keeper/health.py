@@ -50,6 +50,7 @@ class KeeperMetrics(Metrics):
         self.resting = gauge(
             "resting", "Nodes and jobs for which nothing is proposed for a while, since proposals were lost", "what"
         )
+        self.unreadable = counter("unreadable_parents", "Words of parents that no contract writes")
         self.ready = gauge("ready", "1 while the keeper can do its work")
         self.pending = gauge("pending_transactions", "Transactions that wait to be mined")
         self.cycle_seconds = Histogram(

@@ -23,7 +23,8 @@ from eth_utils.crypto import keccak
 from hearth.chain.port import Log
 from hearth.market.events import EVENTS, JobPosted, Proposed, Split, Started, UnitEvent, data_bytes_of, topic_of
 from hearth.protocol import words
-from hearth.protocol.types import SENTINEL, Best, Header, JobId, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.parents import MAX_PARENTS, Parent, parents_hash, unpack_parents
+from hearth.protocol.types import SENTINEL, ZERO_HASH, Best, Header, JobId, NodeId, Policy, State, Terms, Unit
 from hearth.protocol.words import TermsWords
 from keeper.columns import U64, lane_of, limbs_of
 from keeper.fleet import Fleet
@@ -31,6 +32,8 @@ from keeper.snapshot import JobRow, UnitRow
 from keeper.trust import Record
 
 TERMS_BYTES: Final = 9 * 32
+_LIST_AT: Final = TERMS_BYTES + 32
+"""The byte of a post's data at which its list of parents starts: after the terms, and the word that points at it."""
 _ZERO_INDEX: Final = bytes(32)
 _ALL_INDEX: Final = SENTINEL.to_bytes(32, "big")
 _STATE_MASK: Final = np.uint64(15)
@@ -40,20 +43,23 @@ _UNITS_AT: Final = 4 * 32 + (256 - words.shift_of(words.LIMITS, "units") - 24) /
 
 @dataclass(slots=True)
 class _Job:
-    """One job that has not ended: its terms as the log had them, its header's lanes, and its units' rows."""
+    """One job that has not ended: its terms and parents as the log had them, its header's lanes, its units' rows."""
 
     id: JobId
     raw: bytes
+    listed: tuple[bytes, ...]
     leases: int
     since: int
     touched: int = 0
     closed: bool = False
+    waiting: bool = False
     opened: int = 0
     ended: int = 0
     rows: dict[int, int] = field(default_factory=dict)
     view: JobRow | None = None
     terms: Terms | None = None
     policy: Policy | None = None
+    parents: tuple[Parent, ...] = ()
     record: Record = Record()
 
 
@@ -145,15 +151,19 @@ class Index:
     def _post(self, log: Log, at: int) -> None:
         job = JobId(log.topics[1]) if len(log.topics) > 1 else JobId(b"")
         leases = int.from_bytes(log.data[_UNITS_AT : _UNITS_AT + 3], "big")  # chunk and replicas are 1
-        if not job or len(log.data) < TERMS_BYTES or job in self._jobs or job in self.aside or not leases:
+        listed = _list_of(log.data)
+        if not job or listed is None or job in self._jobs or job in self.aside or not leases:
             self._stray(log)
             return
-        self._jobs[job] = entry = _Job(JobId(job), log.data[:TERMS_BYTES], leases, at)
+        self._jobs[job] = entry = _Job(JobId(job), log.data[:TERMS_BYTES], listed, leases, at)
         self._unread.add(job)
+        blocked = log.data[TERMS_BYTES - 32 : TERMS_BYTES] != ZERO_HASH
         if leases == 1:
             entry.touched = 1
             row = self._open_row(entry, _ZERO_INDEX)  # first: it may replace the columns by longer ones
-            self._words[row] = (State.OPEN, 0, 0, 0)
+            self._words[row] = (State.BLOCKED if blocked else State.OPEN, 0, 0, 0)
+        else:
+            entry.waiting = blocked
 
     def _move(self, log: Log, kind: bytes, at: int) -> int:
         """Return the row of the unit that a log moves, or -1 for a log about a whole array or one that fits nowhere."""
@@ -250,11 +260,11 @@ class Index:
 
     def _set_header(self, entry: _Job, word: int) -> None:
         header = words.unpack_header(word)
-        entry.closed, entry.opened, entry.view = header.closed, header.opened, None
+        entry.closed, entry.waiting, entry.opened, entry.view = header.closed, header.waiting, header.opened, None
 
     def _remember(self, row: int, data: bytes) -> None:
         """Keep a proposal of the payee's until something else becomes of its unit; `data` is its event's."""
-        _, policy = self._read(self._jobs[self._keys[row][:32]])
+        policy = self._read(self._jobs[self._keys[row][:32]])[1]
         unit = words.unpack_unit(int.from_bytes(data[:32], "big"))
         best = words.unpack_best(int.from_bytes(data[32:64], "big"))
         self._sent[row] = _Sent(best.node, unit.window_end + policy.ack_time, unit.lapses)
@@ -294,7 +304,8 @@ class Index:
     def compare(self, jobs: Sequence[JobId], chain: Iterable[int]) -> list[JobId]:
         """Take the jobs' words as read from the chain at the index's block; doubt and return those that were wrong.
 
-        A fresh job's opening time is taken from the chain, and is no difference: the event of its post lacks it.
+        When a fresh job opened, or began to wait, is taken from the chain, and is no difference: the event of its post
+        lacks it.
         """
         wrong: list[JobId] = []
         for job, word in zip(jobs, chain, strict=True):
@@ -305,13 +316,15 @@ class Index:
                 right = words.is_header(word)
                 if right:
                     header = words.unpack_header(word)
-                    right = (header.touched, header.closed) == (entry.touched, entry.closed)
+                    held = (entry.leases, entry.touched, entry.closed, entry.waiting, entry.opened)
+                    opened = entry.opened if fresh else header.opened
+                    right = (header.leases, header.touched, header.closed, header.waiting, opened) == held
                     right &= header.done + header.failed == entry.ended
                     self._set_header(entry, word)
             else:
                 row = entry.rows[0]
-                held = _int_of(self._words[row])
-                right = held == word or (fresh and word & 15 == State.OPEN and held == State.OPEN)
+                unit = _int_of(self._words[row])
+                right = unit == word or (fresh and word & 15 == unit and unit in (State.OPEN, State.BLOCKED))
                 self._words[row] = limbs_of(word.to_bytes(32, "big"), 1)[0]
                 entry.view = None
             if not right:
@@ -324,7 +337,8 @@ class Index:
     def rows(self) -> tuple[JobRow, ...]:
         """Return every job that has not ended, with its touched units. Unchanged jobs keep their object.
 
-        A job whose words no contract writes, or whose terms are not those of its id, is doubted and not among them.
+        A job whose words no contract writes, whose terms are not those of its id, or whose parents are not those of its
+        terms, is doubted and not among them.
         """
         found: list[JobRow] = []
         for entry in self._jobs.values():
@@ -345,12 +359,16 @@ class Index:
         return {state: int(counts[state]) for state in State if counts[state]}
 
     def _read(self, entry: _Job) -> tuple[Terms, Policy]:
-        """Return a job's terms and policy. Raises ValueError where they are not those of its id."""
+        """Return a job's terms and policy, and learn its parents. Raises ValueError where they are not its id's."""
         if entry.terms is None or entry.policy is None:
             if keccak(self._prefix + entry.raw) != entry.id:
                 raise ValueError(f"the terms of job 0x{entry.id.hex()} have another id")
-            entry.terms = words.unpack_terms(_terms_words(entry.raw))
-            entry.policy = words.unpack_policy(entry.terms.policy)
+            terms = words.unpack_terms(_terms_words(entry.raw))
+            if parents_hash(entry.listed) != terms.parents_hash:
+                raise ValueError(f"the parents of job 0x{entry.id.hex()} have another hash")
+            entry.parents = unpack_parents(entry.listed)
+            entry.policy = words.unpack_policy(terms.policy)
+            entry.terms = terms
         return entry.terms, entry.policy
 
     def _view(self, entry: _Job) -> JobRow:
@@ -358,8 +376,19 @@ class Index:
         units = tuple(self._unit(index, row) for index, row in entry.rows.items())
         header = None
         if entry.leases > 1:
-            header = Header(closed=entry.closed, touched=entry.touched, opened=entry.opened)
-        entry.view = JobRow(entry.id, terms, policy, units, header, entry.since, entry.record)
+            header = Header(
+                closed=entry.closed,
+                waiting=entry.waiting,
+                touched=entry.touched,
+                opened=entry.opened,
+                leases=entry.leases,
+            )
+        view = JobRow(entry.id, terms, policy, units, header, entry.since, entry.record, entry.parents)
+        if view.waits and not entry.parents:
+            raise ValueError(f"job 0x{entry.id.hex()} waits, and has no parents")
+        if header is not None and any(row.unit.state == State.BLOCKED for row in units):
+            raise ValueError(f"a unit of the array 0x{entry.id.hex()} waits by itself")
+        entry.view = view
         return entry.view
 
     def _unit(self, index: int, row: int) -> UnitRow:
@@ -379,6 +408,17 @@ def _moves() -> dict[bytes, int]:
     """Return the first topic of every event of a unit, and the least bytes of its data."""
     moves = [cls for cls in EVENTS.values() if issubclass(cls, UnitEvent)]
     return {topic_of(cls): data_bytes_of(cls) for cls in moves}
+
+
+def _list_of(data: bytes) -> tuple[bytes, ...] | None:
+    """Return the words of a posted list of parents, None for data that no registry writes."""
+    start = _LIST_AT + 32
+    count = (len(data) - start) // 32
+    if not 0 <= count <= MAX_PARENTS + 1 or len(data) != start + 32 * count:
+        return None
+    if data[TERMS_BYTES:start] != _LIST_AT.to_bytes(32, "big") + count.to_bytes(32, "big"):
+        return None
+    return tuple(data[at : at + 32] for at in range(start, len(data), 32))
 
 
 def _int_of(limbs: U64) -> int:

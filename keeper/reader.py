@@ -15,11 +15,14 @@ from hearth.base.errors import ChainError
 from hearth.chain.follow import Cursor
 from hearth.chain.port import Block, ChainPort
 from hearth.market.network import Network
-from hearth.market.reads import Market
+from hearth.market.reads import PAGE, Market
+from hearth.protocol import formulas
 from hearth.protocol.formulas import Immutables
+from hearth.protocol.parents import ended
+from hearth.protocol.types import JobId
 from keeper.health import KeeperMetrics
 from keeper.index import Index, topics
-from keeper.snapshot import JobRow, Snapshot
+from keeper.snapshot import JobRow, ParentWord, Snapshot
 
 log = structlog.get_logger("keeper")
 
@@ -27,6 +30,8 @@ DOUBT_SECONDS: Final = 600
 """Chain time between two rebuilds for new doubts."""
 ASIDE_SECONDS: Final = 3_600
 """Chain time after which everything is read anew for the jobs aside: a provider that lied may have been mended."""
+PARENTS: Final = 32 * PAGE
+"""Parents whose words are read per cycle: jobs whose parents are more than that take turns."""
 
 
 class Reader:
@@ -39,6 +44,8 @@ class Reader:
         self._port, self._market, self._network = port, market, network
         self._payee, self._span, self._metrics = payee, span, metrics
         self._rows: tuple[JobRow, ...] = ()
+        self._parents: dict[JobId, ParentWord] = {}
+        self._turn = 0
         self._followed = False
         self._rebuilt_at: int | None = None
         self._borne = 0
@@ -57,6 +64,7 @@ class Reader:
                 self._compare(head, compare_all)
                 self._rows = self.index.rows()
                 if not self._rebuild_for_doubts(head):
+                    self._parents = self._read_parents(head)
                     return head
         except ChainError as error:
             if error.code in ("RPC_BROKEN", "RPC_LIES"):
@@ -95,6 +103,33 @@ class Reader:
         jobs = self.index.live() if everything else self.index.unread()
         if jobs:
             self.index.compare(jobs, self._market.job_words(jobs, head.hash))
+
+    def _read_parents(self, head: Block) -> dict[JobId, ParentWord]:
+        """Read the words of the jobs that others wait for; those that wait take turns where PARENTS is too few."""
+        time = head.timestamp
+        waiting = [row for row in self._rows if row.waits and formulas.has_time(row.terms, row.policy, time)]
+        if not waiting:
+            return {}
+        start = self._turn % len(waiting)
+        wanted: dict[JobId, None] = {}
+        for row in waiting[start:] + waiting[:start]:
+            more = {parent.job: None for parent in row.parents if parent.job not in wanted}
+            if len(wanted) + len(more) > PARENTS:
+                break
+            wanted |= more
+            self._turn += 1
+        found: dict[JobId, ParentWord] = {}
+        unreadable: list[str] = []
+        for job, word in zip(wanted, self._market.job_words([*wanted], head.hash), strict=True):
+            if not _is_written(word):
+                unreadable.append(f"0x{job.hex()}")
+                word = 0  # that of no job: it never ends
+            last = self._parents.get(job)
+            found[job] = last if last and last.word == word else ParentWord(word, time if last else 0)
+        if unreadable:
+            self._metrics.unreadable.inc(len(unreadable))
+            log.warning("parents.unreadable", count=len(unreadable), first=unreadable[:8])
+        return found
 
     def _rebuild_for_doubts(self, head: Block) -> bool:
         """Begin the index anew for what cannot be as its logs say, or where that was tried just now, set it aside."""
@@ -138,4 +173,13 @@ class Reader:
         fees = self._port.fees()
         price = fees.base_fee + fees.priority_fee
         fee, records = parameters.liveness_fee, dict(self.index.records)
-        return Snapshot(head.number, head.timestamp, view, self._rows, fee, price, records)
+        return Snapshot(head.number, head.timestamp, view, self._rows, fee, price, records, self._parents)
+
+
+def _is_written(word: int) -> bool:
+    """Say whether a contract may write a word as a job's own."""
+    try:
+        ended(word)
+    except ValueError:
+        return False
+    return True

@@ -244,7 +244,7 @@ class RowReader:
         leases: list[Lease] = []
         for index, view in sorted(sight.views.items()):
             own = self.is_own(view.unit)
-            if own or view.unit.state == State.OPEN:
+            if own or view.unit.state in (State.OPEN, State.BLOCKED):
                 leases.append(self._lease(row, index, view, own, head))
             else:
                 row.leases.discard(index)

@@ -54,7 +54,7 @@ _HANDED_IN: Final = (State.SUBMITTED, State.DISPUTED, State.SETTLED)
 _LATER: Final = (
     *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
     *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.STORE_DOWN, Reason.UNPROFITABLE, Reason.TOO_TIGHT),
-    *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.NOT_NEXT),
+    *(Reason.OUTBID, Reason.AWAITS_ACK, Reason.AWAITS_OPEN_CLAIM, Reason.AWAITS_PARENTS, Reason.NOT_NEXT),
     Reason.RETRY_LATER,
 )
 """Reasons that may pass by themselves."""

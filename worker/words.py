@@ -56,6 +56,7 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Reason.NOT_NEXT: "the units of an array are taken in their order",
     Reason.NOT_CHOSEN: "it leads another unit of the job, and is sent for one",
     Reason.RETRY_LATER: "a try at the job failed, and it leaves it alone for a while",
+    Reason.AWAITS_PARENTS: "the job waits for other jobs to end, and for whoever unlocks it then",
     Reason.ENDED: "no unit of the job is open",
     Reason.NOT_WATCHED: "no unit of the job is open",
     Reason.AWAITS_TURN: "more units are open than are read at one block; this job's are read at a later one",

@@ -20,7 +20,7 @@ ACK_GAS: Final = 75_000
 CLAIM_GAS: Final = 78_000
 SUBMIT_GAS: Final = 44_000
 SUBMIT_JUDGED_GAS: Final = 67_000
-"""Where a judge is named: the digest's slot is new."""
+"""Where a judge is named, or the terms ask to KEEP the digest: its slot is new."""
 SETTLE_GAS: Final = 104_000
 LEASE_GAS: Final = CLAIM_GAS + SUBMIT_GAS + SETTLE_GAS
 """What a unit costs a worker that claims it and settles it itself."""
@@ -30,6 +30,9 @@ SETTLE_ITEM_GAS: Final = 53_000
 CLOSE_GAS: Final = 89_000
 RECLAIM_GAS: Final = 108_000
 EXPIRE_GAS: Final = 53_000
+UNLOCK_GAS: Final = 58_000
+UNLOCK_PARENT_GAS: Final = 3_750
+"""Of opening or refunding a job by its parents' ends, and of each parent."""
 LIVENESS_BATCH_GAS: Final = 35_000
 LIVENESS_ITEM_GAS: Final = 25_000
 """Of a check of silent nodes, and of each node in it."""
@@ -39,3 +42,8 @@ WITHDRAW_GAS: Final = 34_000
 def settling_gas(units: int) -> int:
     """Return what settling so many units in one transaction may use."""
     return SETTLE_GAS if units == 1 else SETTLE_BATCH_GAS + SETTLE_ITEM_GAS * units
+
+
+def unlocking_gas(parents: int) -> int:
+    """Return what unlocking a job with so many parents may use."""
+    return UNLOCK_GAS + UNLOCK_PARENT_GAS * parents

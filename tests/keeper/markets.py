@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from hypothesis import strategies as st
 
 from bench import fleets
-from hearth.protocol import formulas
+from hearth.protocol import formulas, words
 from hearth.protocol.formulas import Immutables
+from hearth.protocol.parents import Condition, Parent
 from hearth.protocol.types import (
     Best,
     Header,
@@ -17,14 +18,16 @@ from hearth.protocol.types import (
     Node,
     NodeFlag,
     NodeId,
+    Outcome,
     Runtime,
     State,
     Terms,
     TermsFlag,
     Unit,
+    UnitFlag,
 )
 from keeper.fleet import Fleet, encode_node
-from keeper.snapshot import JobRow, Snapshot, UnitRow
+from keeper.snapshot import JobRow, ParentWord, Snapshot, UnitRow
 from keeper.trust import Record
 from tests.kit import build
 
@@ -56,9 +59,10 @@ def case_of(
     gas_price: int = 0,
     fee: int = 5,
     records: dict[NodeId, Record] | None = None,
+    parents: dict[JobId, ParentWord] | None = None,
 ) -> Case:
     view = write_fleet(nodes).at(NOW, IMMUTABLES)
-    return Case(Snapshot(100, NOW, view, jobs, fee, gas_price, records or {}), nodes)
+    return Case(Snapshot(100, NOW, view, jobs, fee, gas_price, records or {}, parents or {}), nodes)
 
 
 def node(number: int, **changes: object) -> Node:
@@ -83,9 +87,42 @@ def terms(salt: int = 1, **changes: object) -> Terms:
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
-def job(*rows: UnitRow, number: int = 1, header: Header | None = None, since: int = 0, **changes: object) -> JobRow:
+def job(
+    *rows: UnitRow,
+    number: int = 1,
+    header: Header | None = None,
+    since: int = 0,
+    parents: tuple[Parent, ...] = (),
+    **changes: object,
+) -> JobRow:
     """Return a job with these units."""
-    return JobRow(JobId(number.to_bytes(32, "big")), terms(salt=number, **changes), fleets.POLICY, rows, header, since)
+    row = JobRow(JobId(number.to_bytes(32, "big")), terms(salt=number, **changes), fleets.POLICY, rows, header, since)
+    return replace(row, parents=parents)
+
+
+RUNS = words.pack_unit(Unit(state=State.RUNNING))
+WELL = words.pack_unit(Unit(state=State.SETTLED, outcome=Outcome.OK))
+FAILED = words.pack_unit(Unit(state=State.SETTLED, outcome=Outcome.EXIT))
+JOB_WORDS = (
+    *(0, RUNS, WELL, FAILED, words.pack_unit(Unit(state=State.CANCELLED))),
+    words.pack_unit(Unit(state=State.SETTLED, outcome=Outcome.OK, flags=UnitFlag.ARRAY)),
+    *(words.pack_header(Header(touched=2, done=done, failed=1, leases=3)) for done in (1, 2)),
+    words.pack_header(Header(touched=3, done=3, leases=3)),
+    words.pack_header(Header(closed=True, touched=1, done=1, leases=3)),
+)
+"""Words of jobs that others may wait for: running, ended well, ended otherwise, and of what is no job."""
+
+
+def parent(number: int, condition: Condition = Condition.SUCCESS) -> Parent:
+    """Return one of the jobs that others wait for."""
+    return Parent(JobId((1_000 + number).to_bytes(32, "big")), condition)
+
+
+some_parents = st.lists(st.builds(parent, st.integers(0, 3), st.sampled_from(Condition)), min_size=1, max_size=4)
+some_parent_words = st.dictionaries(
+    st.integers(0, 3).map(lambda number: parent(number).job),
+    st.builds(ParentWord, st.sampled_from(JOB_WORDS), st.sampled_from([0, NOW - 30, NOW - 3, NOW])),
+)
 
 
 def open_unit(**changes: object) -> UnitRow:
@@ -123,7 +160,7 @@ def some_nodes(draw: st.DrawFn) -> tuple[Node, ...]:
 
 @st.composite
 def some_unit(draw: st.DrawFn, index: int) -> UnitRow:
-    state = State(draw(st.sampled_from([1, 2, 2, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 10])))
+    state = State(draw(st.sampled_from([2, 2, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 10])))
     mark = NOW + draw(moments)
     best = Best()
     rate = 0
@@ -169,14 +206,20 @@ def some_job(draw: st.DrawFn, number: int) -> JobRow:
     lasts = formulas.lease_seconds(base) + formulas.grace(base, policy)
     base = replace(base, deadline=NOW + lasts + draw(st.sampled_from([-700, -1, 0, 1, 3, 4, 80_000])))
     header = None
+    listed = draw(st.one_of(st.just([]), some_parents))
+    waits = bool(listed) and draw(st.booleans())
     if array:
-        touched = draw(st.integers(0, 3 if base.units > 2 else 2))
+        touched = draw(st.integers(0, 0 if waits else 3 if base.units > 2 else 2))
         rows = tuple(draw(some_unit(i)) for i in range(min(touched, base.units)))
-        header = Header(closed=draw(st.integers(0, 4)) == 0, touched=len(rows), opened=NOW - 500)
+        closed = not waits and draw(st.integers(0, 4)) == 0
+        header = Header(closed=closed, waiting=waits, touched=len(rows), opened=NOW - 500, leases=base.leases)
+    elif waits:
+        rows = (UnitRow(0, Unit(state=State.BLOCKED, started=NOW - draw(st.sampled_from([3, 100])))),)
     else:
         rows = (draw(some_unit(0)),)
     since = NOW - draw(st.integers(0, 500))
-    return JobRow(JobId(number.to_bytes(32, "big")), base, policy, rows, header, since, draw(some_record))
+    record, job_id = draw(some_record), JobId(number.to_bytes(32, "big"))
+    return JobRow(job_id, base, policy, rows, header, since, record, tuple(listed))
 
 
 some_record = st.builds(
@@ -190,4 +233,5 @@ def cases(draw: st.DrawFn) -> Case:
     jobs = tuple(draw(some_job(i)) for i in range(1, draw(st.integers(1, 4)) + 1))
     price = draw(st.sampled_from([0, 0, 1, 50]))
     known = draw(st.dictionaries(st.sampled_from([node.id for node in nodes]), some_record))
-    return case_of(nodes, jobs, gas_price=price, fee=draw(st.sampled_from([0, 5, 10**6])), records=known)
+    fee = draw(st.sampled_from([0, 5, 10**6]))
+    return case_of(nodes, jobs, gas_price=price, fee=fee, records=known, parents=draw(some_parent_words))

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from hearth.chain.port import Call
+from hearth.protocol.parents import Condition, Parent
 from hearth.protocol.types import SENTINEL, JobId, NodeId
 from hearth.protocol.words import TermsWords
 from keeper import actions
-from keeper.actions import ALL, Action, CheckLiveness, Close, Expire, Propose, Reclaim, Settle, name_of
+from keeper.actions import ALL, Action, CheckLiveness, Close, Expire, Propose, Reclaim, Settle, Unlock, name_of
 
 JOB, OTHER = JobId(b"\xab" * 32), JobId(b"\xcd" * 32)
 A, B = "0x" + "ab" * 32, "0x" + "cd" * 32
@@ -31,6 +32,8 @@ def packed(job: JobId) -> TermsWords:
 
 
 PAY = {"reward": 5, "gas": 9}
+AFTER = (Parent(OTHER, Condition.FAILURE),)
+LISTED = (bytes(31) + b"\2", OTHER)
 CASES: list[tuple[Action, str, tuple[str, ...], str, tuple[Any, ...]]] = [
     (
         Propose(JOB, 3, NODE, 99, **PAY),
@@ -67,6 +70,20 @@ CASES: list[tuple[Action, str, tuple[str, ...], str, tuple[Any, ...]]] = [
         (f"{A}/all",),
         "earns 5",
         ("expire", packed(JOB), SENTINEL, PAYEE),
+    ),
+    (
+        Unlock(JOB, 0, AFTER, True, **PAY),
+        f"unlock/{A}/0/12",
+        (f"{A}/0",),
+        "its parents ended as asked, earns 5",
+        ("unlock", packed(JOB), LISTED, PAYEE),
+    ),
+    (
+        Unlock(JOB, ALL, AFTER, False, **PAY),
+        f"unlock/{A}/all/12",
+        (f"{A}/all",),
+        "a parent ended otherwise than asked: refunded, earns 5",
+        ("unlock", packed(JOB), LISTED, PAYEE),
     ),
     (Close(JOB, 0, **PAY), f"close/{A}/0/12", (f"{A}/0",), "earns 5", ("close", packed(JOB), 0, PAYEE)),
     (Settle(((JOB, 6),), **PAY), f"settle/{A}/6/12", (f"{A}/6",), "earns 5", ("settle", packed(JOB), 6, PAYEE)),

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from bench import plain
 from hearth.protocol import formulas
-from hearth.protocol.gas import RECLAIM_GAS
+from hearth.protocol.gas import RECLAIM_GAS, unlocking_gas
+from hearth.protocol.parents import Condition, Parent, Progress, progress
 from hearth.protocol.types import (
     Best,
     Gate,
@@ -36,25 +37,30 @@ from keeper.actions import (
     Rest,
     Settle,
     Skip,
+    Unlock,
     node_id,
     unit_id,
 )
 from keeper.config import Config
 from keeper.decide import decide
 from keeper.explain import explain_job
-from keeper.snapshot import JobRow, Snapshot, UnitRow
+from keeper.snapshot import JobRow, ParentWord, Snapshot, UnitRow
 from keeper.trust import Record
 from tests.keeper.markets import (
+    FAILED,
     IMMUTABLES,
     KEEPER,
     NOW,
     OTHER,
+    RUNS,
+    WELL,
     Case,
     case_of,
     cases,
     job,
     node,
     open_unit,
+    parent,
 )
 
 FREE = Config(keeper=KEEPER, payee=KEEPER, jitter=0, latency=0, max_loss=10**30)
@@ -107,6 +113,15 @@ def refusal(action: Action, case: Case, now: int) -> str:
                 return "" if row.units[0].unit.state in (State.OPEN, State.BLOCKED) else "not open"
             return "closed or touched" if header.closed or header.touched >= terms.leases else ""
         return "" if _row(row, action.index).unit.state in (State.OPEN, State.BLOCKED) else "not open"
+    if isinstance(action, Unlock):
+        waits = row.header.waiting if row.header else row.units[0].unit.state == State.BLOCKED
+        if not waits or now + formulas.lease_seconds(terms) + formulas.grace(terms, policy) > terms.deadline:
+            return "not blocked, or no time left"
+        if action.parents != row.parents or action.index != (ALL if row.header else 0):
+            return "not as posted"
+        seen = case.snapshot.parents
+        found = progress(row.parents, [seen[one.job].word for one in row.parents])
+        return "" if found is (Progress.OPENS if action.opens else Progress.FAILS) else "a parent has not ended"
     if isinstance(action, Close):
         unit = _row(row, action.index).unit
         return "" if unit.state == State.CLOSING and now >= unit.mark else "notice not over"
@@ -224,6 +239,31 @@ def test_decide__proposals__name_the_node_that_a_plain_loop_names(case: Case) ->
     want = plain.winner(case.nodes, row.terms, row.policy, row.id, first.index, unit.unit, unit.best, NOW, IMMUTABLES)
     assert want is not None
     assert (first.node, first.key) == (want.node, want.key)
+
+
+@given(cases(), configs)
+def test_decide__any_market__unlocks_once_what_its_parents_let_it_and_what_pays(case: Case, config: Config) -> None:
+    said, seen = decide(case.snapshot, config, NOW), case.snapshot.parents
+    unlocks = [one for one in said if isinstance(one, Unlock)]
+    wanted = []
+    for row in case.snapshot.jobs:
+        if not row.waits or any(one.job not in seen for one in row.parents):
+            continue
+        index = ALL if row.header else 0
+        opened = row.header.opened if row.header else row.units[0].unit.started
+        turn = max([opened, *(seen[one.job].since for one in row.parents)])
+        turn += config.delay_of(unit_id(row.id, index))
+        in_time = formulas.has_time(row.terms, row.policy, NOW + config.latency)
+        pays = config.is_worth(row.terms.keeper_fee, unlocking_gas(len(row.parents)), case.snapshot.gas_price)
+        ends = progress(row.parents, [seen[one.job].word for one in row.parents])
+        if ends is not Progress.WAITS and in_time and pays and turn <= NOW:
+            wanted.append((row.id, index, ends is Progress.OPENS))
+    assert sorted((one.job, one.index, one.opens) for one in unlocks) == sorted(wanted)
+    assert all(one.reward == _job(case, one).terms.keeper_fee for one in unlocks)
+
+
+def _job(case: Case, action: Unlock) -> JobRow:
+    return next(row for row in case.snapshot.jobs if row.id == action.job)
 
 
 # ---- one behaviour at a time ----
@@ -531,6 +571,102 @@ def test_decide__two_keepers_with_jitter__share_the_work() -> None:
     assert two - one
     late = decide(snapshot, replace(FREE, jitter=12), NOW + 12)  # alone, a keeper does everything in the end
     assert len(actions_of(late)) == 40
+
+
+# ---- parents ----
+
+ENDED = ParentWord(WELL, 0)
+STILL = ParentWord(RUNS, 0)
+TWO = (parent(0), parent(1))
+BLOCKED = UnitRow(0, Unit(state=State.BLOCKED, started=NOW - 100))
+WAITING = Header(waiting=True, opened=NOW - 100, leases=9)
+
+
+def family(row: JobRow, *seen: ParentWord, gas_price: int = 0) -> Snapshot:
+    """Return a market with one job whose parents, in their order, are seen so."""
+    words = {one.job: word for one, word in zip(row.parents, seen, strict=True)}
+    return case_of((node(1),), (row,), parents=words, gas_price=gas_price).snapshot
+
+
+@pytest.mark.parametrize(
+    ("row", "name", "index"),
+    [
+        (job(BLOCKED, parents=TWO), NAME, 0),
+        (job(header=WAITING, units=9, parents=TWO), unit_id(job().id, ALL), ALL),
+    ],
+    ids=["unit", "array"],
+)
+def test_decide__job_that_waits__is_unlocked_once_its_parents_have_ended(row: JobRow, name: str, index: int) -> None:
+    first, second = (f"0x{one.job.hex()}" for one in TWO)
+    for seen, why in (
+        ((STILL, STILL), f"waits for {first} and 1 more"),
+        ((ENDED, STILL), f"waits for {second}"),
+        ((STILL, ENDED), f"waits for {first}"),
+    ):
+        assert decide(family(row, *seen), FREE, NOW) == [Skip(name, why)], "nothing is proposed for it either"
+    reward, gas = row.terms.keeper_fee, unlocking_gas(2)
+    unlock = Unlock(row.id, index, TWO, True, reward=reward, gas=gas)
+    assert decide(family(row, ENDED, ENDED), FREE, NOW) == [unlock]
+    ended_otherwise = decide(family(row, STILL, ParentWord(FAILED, 0)), FREE, NOW)
+    assert ended_otherwise == [replace(unlock, opens=False)], "at once, whatever the other does"
+    assert explain_job(family(row, ENDED, ENDED), FREE, NOW, row.id)["keeper"] == [
+        {"id": name, "does": "unlock", "why": f"its parents ended as asked, earns {reward}"}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("condition", "word", "opens"),
+    [
+        (Condition.FAILURE, FAILED, True),
+        (Condition.FAILURE, WELL, False),
+        (Condition.ALWAYS, FAILED, True),
+        (Condition.SUCCESS, FAILED, False),
+    ],
+)
+def test_decide__parent_that_ended__opens_or_refunds_by_its_condition(
+    condition: Condition, word: int, opens: bool
+) -> None:
+    (said,) = decide(family(job(BLOCKED, parents=(parent(0, condition),)), ParentWord(word, 0)), FREE, NOW)
+    assert isinstance(said, Unlock) and said.opens is opens
+
+
+@pytest.mark.parametrize("row", [job(BLOCKED, parents=TWO), job(header=WAITING, units=9, parents=TWO)])
+def test_decide__job_that_waits_without_time__is_expired_and_not_unlocked(row: JobRow) -> None:
+    row = replace(row, terms=replace(row.terms, deadline=NOW + 400))
+    expirable = formulas.expirable_from(row.terms, row.policy)
+    snapshot, config = family(row, ENDED, ENDED), replace(FREE, latency=3)
+    assert isinstance(decide(snapshot, config, expirable - 4)[0], Unlock)
+    for late in (expirable - 3, expirable - 1):
+        (skip,) = decide(snapshot, config, late)
+        assert isinstance(skip, Skip) and skip.reason == f"no time is left; it can be expired from {expirable}"
+    (said,) = decide(snapshot, config, expirable)
+    assert isinstance(said, Expire) and said.index == (ALL if row.header else 0)
+
+
+def test_decide__parents_that_were_not_read__are_no_reason_to_unlock() -> None:
+    row = job(BLOCKED, parents=TWO)
+    snapshot = replace(family(row, ENDED, ENDED), parents={TWO[0].job: ENDED})
+    assert reason_for(decide(snapshot, FREE, NOW), NAME) == "waits for its parents, which are read in a later cycle"
+
+
+def test_decide__unlock_below_its_gas__is_left() -> None:
+    parents: tuple[Parent, ...] = tuple(parent(number) for number in range(15))
+    cost = 58_000 + 15 * 3_750
+    config = replace(FREE, max_loss=0, coin_price=10**18)
+    for fee, acts in ((cost, True), (cost - 1, False)):
+        row = job(BLOCKED, parents=parents, keeper_fee=fee)
+        said = decide(family(row, *[ENDED] * 15, gas_price=1), config, NOW)
+        assert bool(actions_of(said)) == acts
+    assert reason_for(said, NAME) == f"not worth its gas: earns {cost - 1}, costs {cost}"
+
+
+def test_decide__unlock__is_left_to_others_for_a_while_since_the_last_parent_was_seen_to_end() -> None:
+    row, config = job(BLOCKED, parents=TWO), replace(FREE, jitter=60)
+    turn = NOW + config.delay_of(NAME)
+    assert turn > NOW
+    snapshot = family(row, ParentWord(WELL, NOW), ParentWord(WELL, NOW - 90))
+    assert reason_for(decide(snapshot, config, turn - 1), NAME) == f"left to other keepers until {turn}"
+    assert actions_of(decide(snapshot, config, turn))
 
 
 def test_explain__open_job_without_a_node__says_what_the_fleet_lacks() -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from hearth.chain.port import Log
 from hearth.protocol import formulas, words
 from hearth.protocol.formulas import Immutables
-from hearth.protocol.types import SENTINEL, JobId, NodeId, State, Terms, TermsFlag
-from keeper.actions import ALL, Action, CheckLiveness, Propose, Settle, Skip
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
+from hearth.protocol.types import SENTINEL, Header, JobId, NodeId, State, Terms, TermsFlag, Unit
+from keeper.actions import ALL, Action, CheckLiveness, Propose, Settle, Skip, Unlock
 from keeper.config import Config
 from keeper.decide import decide
 from keeper.fleet import encode_node
 from keeper.index import Index
-from keeper.snapshot import Snapshot
+from keeper.snapshot import ParentWord, Snapshot
 from keeper.trust import Record
 from tests.keeper.chain import Follower, LoggingEvm
 from tests.kit.evm import CHAIN_ID, Reverted
@@ -36,7 +39,9 @@ def snapshot_of(follower: Follower) -> Snapshot:
     now = follower.evm.now
     nodes = follower.index.fleet.at(now, Immutables(DEAD_AFTER, MINIMUM_STAKE))
     rows, records = follower.index.rows(), dict(follower.index.records)
-    return Snapshot(follower.evm.block, now, nodes, rows, LIVENESS_FEE, gas_price=0, records=records)
+    word = follower.world.jobs.call.word
+    parents = {one.job: ParentWord(word(one.job), 0) for row in rows if row.waits for one in row.parents}
+    return Snapshot(follower.evm.block, now, nodes, rows, LIVENESS_FEE, gas_price=0, records=records, parents=parents)
 
 
 def send(world: World, index: Index, action: Action) -> None:
@@ -49,6 +54,8 @@ def send(world: World, index: Index, action: Action) -> None:
         world.jobs.send.settle_batch(items, payee, sender=world.keeper)
     elif isinstance(action, Propose):
         world.jobs.send.propose(index.packed(action.job), action.index, action.node, payee, sender=world.keeper)
+    elif isinstance(action, Unlock):
+        world.jobs.send.unlock(index.packed(action.job), pack_parents(action.parents), payee, sender=world.keeper)
     else:
         number = SENTINEL if action.index == ALL else action.index
         function = getattr(world.jobs.send, action.kind)
@@ -87,15 +94,22 @@ class History:
 
     def post(self) -> None:
         window = self.draw.choice([0, 12, 12, 12])
-        terms = self.world.terms(
+        fields: dict[str, Any] = dict(
             units=self.draw.choice([1, 1, 3, 1 << 20]),
             match_window=window,
             max_seconds=self.draw.choice([60, 1_000]),
             deadline=self.world.evm.now + self.draw.choice([1_400, 5_000]),
             ceiling=self.draw.choice([60, 100]) * 10**18,
-            flags=self.draw.choice([TermsFlag(0), TermsFlag.NEWCOMERS]),
+            flags=self.draw.choice([TermsFlag(0), TermsFlag.NEWCOMERS, TermsFlag.NEWCOMERS | TermsFlag.KEEP]),
         )
-        self.jobs[self.world.id_of(terms)] = self.world.post(terms)
+        parents = []
+        if self.draw.random() < 0.4:
+            parents = self.draw.sample(list(self.jobs.values()), min(len(self.jobs), self.draw.choice([1, 1, 2])))
+        if parents:
+            terms = self.world.post_after(*[(one, self.draw.choice([*Condition])) for one in parents], **fields)
+        else:
+            terms = self.world.post(**fields)
+        self.jobs[self.world.id_of(terms)] = terms
 
     def register(self) -> None:
         if len(self.nodes) < 6:
@@ -175,7 +189,8 @@ class History:
 
 def test_index__random_histories__follow_the_contracts_and_their_actions_are_taken() -> None:
     sent = set[str]().union(*map(_followed, range(6)))
-    assert sent == {"propose", "improve", "settle", "reclaim", "expire", "close", "check_liveness"}
+    work = {"propose", "improve", "settle", "reclaim", "expire", "close", "check_liveness"}
+    assert sent == work | {"unlock: True, 0", "unlock: False, 0", "unlock: True, -1", "unlock: False, -1"}
 
 
 def _followed(seed: int) -> set[str]:
@@ -193,7 +208,8 @@ def _followed(seed: int) -> set[str]:
         for action in said:
             if not isinstance(action, Skip):
                 send(world, follower.index, action)
-                sent.add(action.kind)
+                more = f": {action.opens}, {action.index}" if isinstance(action, Unlock) else ""
+                sent.add(action.kind + more)
         assert follower.follow() == []
         check_words(history, follower)
     assert follower.compare(follower.index.live()) == []
@@ -207,6 +223,7 @@ def check_words(history: History, follower: Follower) -> None:
     rows = {row.id: row for row in follower.index.rows()}
     for job, terms in history.jobs.items():
         word = world.load(terms)[0]
+        assert job not in rows or pack_parents(rows[job].parents) == world.parents.get(job, ())
         if job not in rows:
             if terms.leases > 1:
                 header = words.unpack_header(word)
@@ -221,7 +238,7 @@ def check_words(history: History, follower: Follower) -> None:
             mine = rows[job].header
             assert mine is not None
             assert header.done + header.failed < (header.touched if header.closed else terms.leases)
-            assert (mine.touched, mine.closed, mine.opened) == (header.touched, header.closed, header.opened)
+            assert mine == replace(header, done=0, failed=0)
             touched = header.touched
         for index in range(touched):
             unit = world.unit(terms, index)
@@ -384,6 +401,167 @@ def test_rows__terms_with_another_id__are_doubted_and_left_out(world: World) -> 
     assert (index.set_aside(), index.live(), index.doubts, index.aside) == ([job], [], set(), {job})
     index.apply([log], 0)
     assert (len(index), index.strays) == (0, 1), "what is set aside stays so until everything is read anew"
+
+
+# ---- parents ----
+
+
+def family(world: World, units: int) -> tuple[Follower, Terms, Terms]:
+    """Return a follower of a running parent and of a child of it, with both jobs' terms."""
+    node = world.register()
+    parent = world.post(flags=TermsFlag.NEWCOMERS)
+    world.claim(parent, node)
+    child = world.post_after((parent, Condition.SUCCESS), units=units, flags=TermsFlag.NEWCOMERS)
+    return Follower(world, world.keeper), parent, child
+
+
+def posted(world: World) -> list[Log]:
+    """Return the logs of JobRegistry so far."""
+    return [log for log in world.evm.logs if log.address == world.jobs.address.lower()]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_apply__job_with_parents__waits_until_it_is_unlocked(world: World, units: int) -> None:
+    follower, parent, child = family(world, units)
+    when = world.evm.now
+    assert follower.follow() == []
+    row = {row.id: row for row in follower.index.rows()}[world.id_of(child)]
+    assert row.waits and row.parents == (Parent(world.id_of(parent), Condition.SUCCESS),)
+    if units == 1:
+        assert [unit.unit for unit in row.units] == [Unit(state=State.BLOCKED, started=when)]
+    else:
+        assert (row.units, row.header) == ((), Header(waiting=True, opened=when, leases=3))
+    world.submit(parent)
+    world.settle(parent)
+    world.evm.warp(50)
+    world.unlock(child)
+    assert follower.follow() == []
+    (row,) = follower.index.rows()
+    assert not row.waits
+    if units == 1:
+        assert [unit.unit for unit in row.units] == [Unit(state=State.OPEN, started=world.evm.now)]
+    else:
+        assert (row.units, row.header) == ((), Header(opened=world.evm.now, leases=3))
+    assert follower.compare(follower.index.live()) == []
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_apply__job_whose_parent_failed__is_gone_once_it_is_unlocked(world: World, units: int) -> None:
+    follower, parent, child = family(world, units)
+    world.submit(parent, outcome=2)
+    world.settle(parent)
+    follower.follow()
+    assert follower.index.live() == [world.id_of(child)]
+    world.unlock(child)
+    follower.follow()
+    assert (len(follower.index), follower.index.strays, follower.index.doubts) == (0, 0, set())
+
+
+HEAD = 9 * 32
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda data: data[:HEAD],
+        lambda data: data[: HEAD + 31],
+        lambda data: data[: HEAD + 32],
+        lambda data: data[:-1],
+        lambda data: data[:-32],
+        lambda data: data + bytes(1),
+        lambda data: data + bytes(32),
+        lambda data: data[:HEAD] + bytes(32) + data[HEAD + 32 :],
+        lambda data: data[:HEAD] + b"\xff" * 32 + data[HEAD + 32 :],
+        lambda data: data[: HEAD + 32] + (1).to_bytes(32, "big") + data[HEAD + 64 :],
+        lambda data: data[: HEAD + 32] + b"\xff" * 32 + data[HEAD + 64 :],
+        lambda data: data[: HEAD + 32] + (17).to_bytes(32, "big") + bytes(17 * 32),
+    ],
+)
+@pytest.mark.parametrize("units", [1, 3])
+def test_apply__post_with_a_malformed_list_of_parents__is_stepped_over(world: World, units: int, changed: Any) -> None:
+    _, _, child = family(world, units)
+    log = posted(world)[-1]
+    assert log.topics[1] == world.id_of(child)
+    index = Index(CHAIN_ID, world.jobs.address.lower())
+    index.apply([log._replace(data=changed(log.data))], 0)
+    assert (index.strays, len(index), index.rows()) == (1, 0, ())
+    index.apply([log], 0)
+    assert (index.strays, len(index.rows())) == (1, 1)
+
+
+def listed(*items: bytes) -> bytes:
+    """Return the tail of a post's data: its list of parents."""
+    return (HEAD + 32).to_bytes(32, "big") + len(items).to_bytes(32, "big") + b"".join(items)
+
+
+@pytest.mark.parametrize(
+    "items",
+    [(), (bytes(31) + b"\1", b"\7" * 32), (bytes(31) + b"\2",), (bytes(31) + b"\5", b"\7" * 32, b"\7" * 32)],
+)
+def test_rows__parents_that_the_terms_do_not_hash__are_doubted(world: World, items: tuple[bytes, ...]) -> None:
+    _, _, child = family(world, 1)
+    log = posted(world)[-1]
+    index = Index(CHAIN_ID, world.jobs.address.lower())
+    index.apply([log._replace(data=log.data[:HEAD] + listed(*items))], 0)
+    assert (index.strays, index.rows(), index.doubts) == (0, (), {world.id_of(child)})
+
+
+@pytest.mark.parametrize(
+    "items",
+    [
+        (bytes(31) + b"\1",),  # no parent
+        (bytes(32), b"\7" * 32),  # a condition of none
+        (bytes(31) + b"\5", b"\7" * 32),  # conditions of more parents than there are
+    ],
+)
+def test_rows__hashed_parents_that_no_post_takes__are_doubted(world: World, items: tuple[bytes, ...]) -> None:
+    terms = world.terms(parents_hash=parents_hash(items))
+    job = world.id_of(terms)
+    world.post()
+    log = posted(world)[-1]
+    packed = b"".join(one if isinstance(one, bytes) else one.to_bytes(32, "big") for one in words.pack_terms(terms))
+    index = Index(CHAIN_ID, world.jobs.address.lower())
+    index.apply([log._replace(topics=(log.topics[0], job), data=packed + listed(*items))], 0)
+    assert (index.strays, index.rows(), index.doubts) == (0, (), {job})
+
+
+@pytest.mark.parametrize("change", [{"waiting": False}, {"opened": 7}, {"leases": 4}, {"closed": True}])
+def test_compare__header_of_an_array_that_waits__differs_by_each_lane(world: World, change: dict[str, Any]) -> None:
+    follower, _, child = family(world, 3)
+    follower.follow()
+    job = world.id_of(child)
+    word = world.jobs.call.word(job)
+    assert follower.index.compare([job], [word]) == []
+    other = words.pack_header(replace(words.unpack_header(word), **change))
+    assert follower.index.compare([job], [other]) == [job]
+
+
+@pytest.mark.parametrize("told", [State.OPEN, State.BLOCKED])
+@pytest.mark.parametrize("held", [State.OPEN, State.BLOCKED])
+def test_compare__fresh_unit__has_its_time_from_the_chain_and_not_its_state(
+    world: World, held: State, told: State
+) -> None:
+    family(world, 1)
+    if held is State.OPEN:
+        world.post()
+    log = posted(world)[-1]
+    index, job = Index(CHAIN_ID, world.jobs.address.lower()), JobId(log.topics[1])
+    index.apply([log], 0)
+    word = words.pack_unit(Unit(state=told, started=9))
+    assert index.compare([job], [word]) == ([] if told is held else [job])
+
+
+def test_rows__word_that_waits_where_nothing_can__is_doubted(world: World) -> None:
+    """A log may say BLOCKED of a job without parents, or of one unit of an array."""
+    node = world.register()
+    single, array = world.post(), world.post(units=3, flags=TermsFlag.NEWCOMERS)
+    world.claim(single, node)
+    world.claim(array, node)
+    logs = posted(world)
+    blocked = words.pack_unit(Unit(state=State.BLOCKED)).to_bytes(32, "big")
+    index = Index(CHAIN_ID, world.jobs.address.lower())
+    index.apply(logs[:2] + [log._replace(data=blocked + log.data[32:]) for log in logs[2:]], 0)
+    assert (index.strays, index.rows(), index.doubts) == (0, (), {world.id_of(single), world.id_of(array)})
 
 
 def test_packed__job_of_the_index__has_the_jobs_id(world: World) -> None:

@@ -17,6 +17,7 @@ from hearth.chain.port import Block, Call, Fees, Log
 from hearth.chain.rpc import RpcChain
 from hearth.chain.tx_journal import TxState
 from hearth.protocol import formulas, units
+from hearth.protocol.parents import Condition
 from hearth.protocol.types import JobId, NodeId, State, Terms, TermsFlag
 from keeper.actions import Propose
 from keeper.health import KeeperHealth
@@ -194,6 +195,136 @@ def test_cycle__job_past_its_deadline__expires_it(market: LiveMarket) -> None:
     market.warp(1_000)
     assert outcomes(keeper.cycle()) == [("expire", "mined")]
     assert world.state(terms) == State.EXPIRED
+
+
+@pytest.mark.parametrize(("outcome", "units"), [(1, 1), (1, 3), (2, 1), (2, 3)])
+def test_cycle__job_whose_parent_ends__is_opened_or_refunded_for_a_fee(
+    market: LiveMarket, outcome: int, units: int
+) -> None:
+    world = market.world
+    node = world.register()
+    parent = world.post()
+    child = world.post_after((parent, Condition.SUCCESS), units=units, match_window=12, keeper_fee=10**15)
+    name = f"0x{world.id_of(child).hex()}/{'0' if units == 1 else 'all'}"
+    world.claim(parent, node)
+    keeper = market.keeper()
+    waits = {"id": name, "why": f"waits for 0x{world.id_of(parent).hex()}"}
+    assert outcomes(keeper.cycle()) == [] and waits in keeper.status()["skips"]
+    market.evm.catch_up()
+    world.submit(parent, outcome=outcome)
+    assert outcomes(keeper.cycle()) == [("settle", "mined")]
+    before = world.credit(market.address), world.credit(world.submitter)
+    assert [row["does"] for row in work(market.keeper(dry=True, home="second"))["work"]] == ["unlock"]
+    assert outcomes(keeper.cycle()) == [("unlock", "mined")]
+    gained = world.credit(market.address) - before[0]
+    refund = world.credit(world.submitter) - before[1]
+    whole = formulas.escrow_at_post(child)
+    assert (gained, refund) == (formulas.unlock_fee(child), 0 if outcome == 1 else whole - gained)
+    after = keeper.cycle()
+    if outcome == 1:
+        assert ("propose", "mined") in outcomes(after)
+    else:
+        assert (outcomes(after), len(keeper.reader.index)) == ([], 0)
+    assert keeper.ledger.mined["unlock"] == 1
+    assert count(keeper, "hearth_keeper_actions_total", action="unlock", outcome="mined") == 1
+
+
+class Words:
+    """The market's words of jobs as a keeper asks for them: how many at once, and some of them false."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self.asked: list[int] = []
+        self.false: dict[JobId, int] = {}
+        self._read = keeper.market.job_words
+        keeper.market.job_words = self.read  # type: ignore[method-assign]
+
+    def read(self, jobs: Sequence[JobId], block: Any = "latest") -> list[int]:
+        self.asked.append(len(jobs))
+        return [self.false.get(job, word) for job, word in zip(jobs, self._read(jobs, block), strict=True)]
+
+
+def test_cycle__nothing_that_waits__reads_no_parents(market: LiveMarket) -> None:
+    world = market.world
+    parent = world.post()
+    keeper = market.keeper(dry=True)
+    words = Words(keeper)
+    keeper.cycle()
+    keeper.cycle()
+    assert words.asked == [1], "the fresh job alone"
+    for _ in range(2):
+        world.post_after((parent, Condition.ALWAYS))
+    keeper.cycle()
+    assert words.asked == [1, 2, 1], "the fresh jobs, then their parent once"
+    keeper.cycle()
+    assert words.asked == [1, 2, 1, 1]
+
+
+def test_cycle__word_of_a_parent_that_no_contract_writes__counts_and_stops_nothing(market: LiveMarket) -> None:
+    world = market.world
+    world.register()
+    parent = world.post()
+    waiting = world.post_after((parent, Condition.ALWAYS))
+    world.cancel(parent)
+    other = post(market)
+    keeper = market.keeper()
+    words = Words(keeper)
+    words.false[world.id_of(parent)] = (1 << 256) - 1
+    assert outcomes(keeper.cycle()) == [("propose", "mined")]
+    assert world.best(other).payee == market.address
+    assert count(keeper, "hearth_keeper_unreadable_parents_total") == 1
+    assert count(keeper, "hearth_keeper_rebuilds_total", cause="rpc_broken") == 0
+    market.evm.catch_up()
+    words.false.clear()
+    assert outcomes(keeper.cycle()) == [("unlock", "mined")]
+    assert world.state(waiting) == State.OPEN
+
+
+def test_cycle__more_parents_than_are_read__jobs_that_wait_take_turns(
+    market: LiveMarket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Profit: who posts jobs that wait for others by the thousand makes no keeper read all of those at each block."""
+    monkeypatch.setattr("keeper.reader.PARENTS", 2)
+    world = market.world
+    stuck = [world.post_after((world.post(), Condition.SUCCESS), (world.post(), Condition.SUCCESS)) for _ in range(3)]
+    ended = world.post()
+    world.cancel(ended)
+    child = world.post_after((ended, Condition.ALWAYS))
+    keeper = market.keeper()
+    words = Words(keeper)
+    keeper.cycle()
+    assert words.asked[1:] == [2]
+    late = "waits for its parents, which are read in a later cycle"
+    assert len([one for one in keeper.status()["skips"] if one["why"] == late]) == len(stuck)
+    found = []
+    for _ in range(3):
+        market.evm.catch_up()
+        market.evm.rpc("evm_mine")
+        found += outcomes(keeper.cycle())
+    assert found == [("unlock", "mined")] and world.state(child) == State.OPEN
+    assert max(words.asked[1:]) == 2
+
+
+def test_cycle__parent_that_ends_while_the_keeper_looks_on__leaves_its_child_to_others_for_a_while(
+    market: LiveMarket,
+) -> None:
+    world = market.world
+    parent = world.post()
+    child = world.post_after((parent, Condition.ALWAYS))
+    keeper = market.keeper(work={"jitter": "1000s", "latency": "0s", "max_loss": "unlimited"})
+    delay = keeper.config.delay_of(f"0x{world.id_of(child).hex()}/0")
+    assert delay > 20, "the keys of this test make it so"
+    market.warp(1_000)
+    keeper.cycle()
+    market.evm.catch_up()
+    world.cancel(parent)
+    ended = market.evm.now
+    for _ in range(2):
+        assert outcomes(keeper.cycle()) == []
+        why = f"left to other keepers until {ended + delay}"
+        assert {"id": f"0x{world.id_of(child).hex()}/0", "why": why} in keeper.status()["skips"]
+        market.warp(5)
+    market.warp(delay)
+    assert outcomes(keeper.cycle()) == [("unlock", "mined")]
 
 
 def test_withdraw__credit_above_the_threshold__refills_the_account(market: LiveMarket) -> None:

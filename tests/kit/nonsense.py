@@ -36,6 +36,17 @@ def emit(rpc: Rpc, sender: str, address: str, logs: Sequence[Said]) -> None:
     rpc("anvil_setCode", address, code)
 
 
+def _lists(real: Sequence[Said]) -> Iterator[Said]:
+    """Yield true posts of jobs whose lists of parents cannot be, each under an id that nobody has posted."""
+    data = next(data for topics, data in real if topics[0] == topic_of(JobPosted))
+    terms, size = data[: 9 * 32], len(data[: 10 * 32])
+    unknown, wild = [topic_of(JobPosted), b"\x5b" * 32, bytes(32)], b"\xff" * 32
+    for tail in (b"", wild, wild * 2, (size + 32).to_bytes(32, "big") + bytes(32), size.to_bytes(32, "big") + wild):
+        yield unknown, terms + tail
+    for count in (1, 16, 17, 1 << 20):
+        yield unknown, terms + size.to_bytes(32, "big") + count.to_bytes(32, "big") + bytes(16)
+
+
 def nonsense(job: bytes, real: Sequence[Said], seed: int) -> Iterator[Said]:
     """Yield what no contract says of a known `job`, of an unknown one, of none; and `real` logs changed by chance."""
     unknown, high = b"\x5a" * 32, b"\xff" * 32
@@ -51,6 +62,7 @@ def nonsense(job: bytes, real: Sequence[Said], seed: int) -> Iterator[Said]:
     yield [topic_of(JobPosted), job, bytes(32)], high * 16
     yield [topic_of(JobPosted), unknown, bytes(32)], high * 16
     yield [topic_of(JobPosted), high, bytes(32)], b""
+    yield from _lists(real)
     draw = random.Random(seed)
     for _ in range(60):
         topics, data = draw.choice(real)

@@ -415,6 +415,23 @@ def test_decide__array_with_nothing_left__offers_no_lease(header: Header) -> Non
     assert [s.reason for s in explain(snapshot_of(job), CONFIG, ID, NOW) if isinstance(s, Skip)] == [Reason.ENDED]
 
 
+BLOCKED = replace(OPEN, state=State.BLOCKED)
+WAITING = Job(ID, replace(TERMS, units=20), header=Header(waiting=True, opened=NOW - 5, leases=20), spec=WASM)
+
+
+@pytest.mark.parametrize("job", [job_of(BLOCKED), WAITING, replace(WAITING, spec=None)])
+def test_decide__job_that_waits_for_its_parents__offers_nothing(job: Job) -> None:
+    assert only(snapshot_of(job)) == Skip(ID, None, Reason.AWAITS_PARENTS)
+    assert explain(snapshot_of(job), CONFIG, ID, NOW)[-1] == Skip(ID, None, Reason.AWAITS_PARENTS)
+
+
+@pytest.mark.parametrize("age", [299, 300])
+def test_decide__array_that_was_unlocked__takes_claims_by_the_time_at_which_it_opened(age: int) -> None:
+    header = Header(opened=NOW - age, leases=20)
+    found = only(snapshot_of(replace(WAITING, terms=replace(WAITING.terms, match_window=12), header=header)))
+    assert isinstance(found, Claim if age == 300 else Propose)
+
+
 def test_decide__reopened_lease_of_closed_array__is_left() -> None:
     job = Job(ID, replace(TERMS, units=20), (Lease(2, OPEN),), Header(closed=True, touched=4, opened=NOW - 9), WASM)
     assert reason(snapshot_of(job)) == Reason.ARRAY_CLOSED
@@ -914,6 +931,10 @@ def test_outlook__node_that_was_silent__is_asked_as_if_it_had_beaten(beat: int) 
         (job_of(replace(OPEN, mark=NOW + 5), Best(node=OTHER, key=(1 << 48) - 1), match_window=9), 0, Reason.OUTBID),
         (job_of(replace(OPEN, mark=NOW + 5), Best(node=ME, key=1), match_window=9), 0, None),
         (replace(job_of(OPEN), id=ELSE), None, Reason.NOT_WATCHED),
+        (job_of(BLOCKED), None, Reason.AWAITS_PARENTS),
+        (job_of(BLOCKED), 0, Reason.AWAITS_PARENTS),
+        (WAITING, None, Reason.AWAITS_PARENTS),
+        (WAITING, 3, Reason.AWAITS_PARENTS),
     ],
 )
 def test_outlook__unit_that_is_not_held__says_what_keeps_the_node_from_it(
@@ -1224,19 +1245,22 @@ def dear(price: int, **changes: object) -> Config:
         (job_of(OPEN), 78_000 + 44_000 + 104_000),
         (job_of(replace(OPEN, mark=NOW - 1), Best(node=ME, key=1), match_window=12), 75_000 + 44_000 + 104_000),
         (job_of(OPEN, match_window=12), 103_000 + 75_000 + 44_000 + 104_000),
+        (job_of(OPEN, flags=TermsFlag.KEEP), 78_000 + 67_000 + 104_000),
+        (job_of(OPEN, judge=JUDGE, challenge_window=60), 78_000 + 67_000 + 104_000),
     ],
 )
 def test_decide__unit_that_brings_less_than_its_gas__is_left_alone(job: Job, gas: int) -> None:
     pay = PAYS - formulas.fee_of(PAYS, POLICY)
     worth = pay * 10**18 // gas
     ready = snapshot_of(job, executions=(GATHERED,) if job.leases[0].best.node == ME else ())
-    (taken,) = decide(ready, dear(worth), NOW)
+    trusted = {"judges": frozenset({JUDGE})}
+    (taken,) = decide(ready, dear(worth, **trusted), NOW)
     assert isinstance(taken, Claim | Ack | Propose) and taken.ceiling(1 << 200) == worth
     assert taken.ceiling(worth) == worth // 2, "what begins something has half of the cap"
-    assert reason(snapshot_of(job), dear(worth + 1)) == Reason.UNPROFITABLE
-    assert isinstance(only(ready, dear(worth + 1, max_loss=10**9)), Claim | Ack | Propose)
+    assert reason(snapshot_of(job), dear(worth + 1, **trusted)) == Reason.UNPROFITABLE
+    assert isinstance(only(ready, dear(worth + 1, max_loss=10**9, **trusted)), Claim | Ack | Propose)
     for unasked in ({"coin_price": 0}, {"max_loss": None}):
-        assert isinstance(only(ready, replace(dear(worth * 9), **unasked)), Claim | Ack | Propose)
+        assert isinstance(only(ready, dear(worth * 9, **trusted, **unasked)), Claim | Ack | Propose)
 
 
 def test_decide__units_of_a_job_that_bill_next_to_nothing__are_not_taken_for_the_most_that_they_may_bring() -> None:

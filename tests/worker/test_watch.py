@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from hearth.base.errors import ChainError
-from hearth.market.events import Closed, Declined, Proposed, Settled, Slashed, Started, topic_of
+from hearth.market.events import Closed, Declined, Proposed, Settled, Slashed, Started, Unlocked, topic_of
 from hearth.protocol import words
 from hearth.protocol.types import Best, Header, JobId, NodeId, Outcome, State, Terms, Unit
 from tests.kit.build import ADDRESSES
@@ -17,7 +17,7 @@ from tests.kit.fake_chain import Event
 from tests.kit.nonsense import nonsense
 from tests.kit.scripted import ScriptedMarket
 from tests.worker import test_decide as decided
-from worker.decide import LeaseKey, Target
+from worker.decide import Action, Beat, Claim, LeaseKey, Reason, Skip, Snapshot, Target, decide
 from worker.rows import PAGES, never_fits
 from worker.watch import KEEP, MISREADS, PAID, Watcher
 
@@ -164,6 +164,61 @@ def test_read__more_open_leases_than_are_read__own_ones_are_still_there_and_the_
     assert [lease.index for lease in world.read()[job].leases] == [6, 7]
     world.chain.mine()
     assert [lease.index for lease in world.read()[job].leases] == [0, 1, 2, 7]
+
+
+@pytest.mark.parametrize("units", [1, 9])
+def test_read__job_that_waits_for_its_parents__offers_nothing_until_it_is_unlocked(world: Scripted, units: int) -> None:
+    config, terms = replace(decided.CONFIG, judges=frozenset()), replace(decided.TERMS, units=units, match_window=12)
+    at = world.chain.head().timestamp
+
+    def said() -> list[Action | Skip]:
+        head = world.watcher.sync()
+        node = replace(decided.NODE, state=replace(decided.NODE.state, beat=head.timestamp))
+        jobs = tuple(replace(job, spec=decided.WASM) for job in world.watcher.read(head, node))
+        return decide(Snapshot(head.number, head.timestamp, node, decided.MARKET, jobs), config, head.timestamp)
+
+    def word_of(state: State, since: int) -> int:
+        if units == 1:
+            return words.pack_unit(Unit(state=state, started=since))
+        waiting, closed = state is State.BLOCKED, state is State.CANCELLED
+        return words.pack_header(Header(waiting=waiting, closed=closed, opened=since, leases=units))
+
+    job, posted = world.post(replace(terms, parents_hash=b"\7" * 32, deadline=at + 50_000))
+    world.words[job] = word_of(State.BLOCKED, at)
+    world.chain.mine([posted])
+    for wait in (400, 800, 1200):
+        world.chain.mine(timestamp=at + wait)
+        assert [one for one in said() if not isinstance(one, Beat)] == [Skip(job, None, Reason.AWAITS_PARENTS)]
+    opened = world.chain.head().timestamp
+    index = word(0) if units == 1 else b"\xff" * 32
+    world.words[job] = word_of(State.OPEN, opened)
+    unlocked = Event(JOBS, (topic_of(Unlocked), job, index), word(world.words[job]) + word(0))
+    world.chain.mine([unlocked], timestamp=opened + 299)
+    assert not any(isinstance(one, Claim) for one in said()), "its time to be matched begins anew"
+    world.chain.mine(timestamp=opened + 300)
+    assert [one.index for one in said() if isinstance(one, Claim)] == [0]
+
+
+@pytest.mark.parametrize("units", [1, 9])
+def test_read__job_whose_parent_ended_otherwise__is_gone_and_comes_back_with_a_reorganisation(
+    world: Scripted, units: int
+) -> None:
+    job, posted = world.post(replace(decided.TERMS, units=units, parents_hash=b"\7" * 32))
+    unit = replace(decided.OPEN, state=State.BLOCKED)
+    waits = words.pack_unit(unit) if units == 1 else words.pack_header(Header(waiting=True, leases=units))
+    ended = words.pack_unit(replace(unit, state=State.CANCELLED))
+    ended = ended if units == 1 else words.pack_header(Header(closed=True, leases=units))
+    world.words[job] = waits
+    world.chain.mine([posted])
+    assert world.read()[job].waits
+    world.words[job] = ended
+    index = word(0) if units == 1 else b"\xff" * 32
+    world.chain.mine([Event(JOBS, (topic_of(Unlocked), job, index), word(ended) + word(1))])
+    world.read()
+    assert world.read() == {}
+    world.words[job] = waits
+    world.chain.reorg(1)
+    assert world.read()[job].waits
 
 
 PAGE: Final = 8

@@ -169,7 +169,7 @@ def outlook(snapshot: Snapshot, config: Config, target: Target, now: int) -> Rea
             return None
         if isinstance(step, Skip) and step.reason in ON_ITS_WAY:
             return step
-    job = next((job for job in snapshot.jobs if job.id == target.job), None)
+    job = next((job for job in snapshot.jobs if job.id == target.job and not job.waits), None)
     header = None if job is None else job.header
     if header is not None and target.index is not None and not header.closed and target.index > header.touched:
         return Skip(target.job, target.index, Reason.NOT_NEXT, f"unit {header.touched} is the next one of the array")

@@ -19,6 +19,8 @@ from hearth.protocol.types import (
     Policy,
     State,
     Status,
+    Terms,
+    TermsFlag,
     Unit,
 )
 from hearth.protocol.units import show_amount
@@ -43,6 +45,9 @@ def take(
     actions: list[Action | Skip] = []
     ranked: list[tuple[int, int, _Candidate]] = []
     for job in snapshot.jobs:
+        if job.waits:
+            actions.append(Skip(job.id, None, Reason.AWAITS_PARENTS))
+            continue
         leases = _open_leases(job, room)
         if not leases:
             continue
@@ -189,7 +194,7 @@ def _take_lease(
     if job.spec is None:
         return ReadSpec(job.id)
     gas = SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS)
-    gas += SUBMIT_GAS if job.terms.judge == ZERO_ADDRESS else SUBMIT_JUDGED_GAS
+    gas += SUBMIT_JUDGED_GAS if _is_stored(job.terms) else SUBMIT_GAS
     unpaid = room.unpaid[job.id]
     pay = expected_pay(job, on.policy, snapshot.node.id, ask, unpaid)
     worth = ceiling(pay, gas, config)
@@ -219,6 +224,11 @@ def _take_lease(
         return _lead(config, now, on, execution, room) or Ack(*where, unit.attempts, bond, worth=worth)
     # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.
     return Claim(*where, unit.attempts, bond, SENTINEL if on.untouched else lease.index, worth=worth)
+
+
+def _is_stored(terms: Terms) -> bool:
+    """Say whether a submit writes its result's digest into a slot of the unit's: for the job's judge, or to keep it."""
+    return terms.judge != ZERO_ADDRESS or bool(terms.flags & TermsFlag.KEEP)
 
 
 def _lead(config: Config, now: int, on: _Candidate, execution: Execution | None, room: Room) -> Action | Skip | None:

@@ -63,6 +63,7 @@ class Reason(StrEnum):
     LEASE_OVER = "lease_over"
     AWAITS_WINDOW = "awaits_window"
     AWAITS_JUDGE = "awaits_judge"
+    AWAITS_PARENTS = "awaits_parents"
     ARRAY_CLOSED = "array_closed"
     ENDED = "ended"
     NOT_CHOSEN = "not_chosen"
@@ -175,6 +176,13 @@ class Job:
     retry_why: str = ""
     gather_at: int = 0
     paid: tuple[int, ...] = ()
+
+    @property
+    def waits(self) -> bool:
+        """Say whether the job waits for other jobs to end, its parents: no unit of it is open before."""
+        if self.header is not None:
+            return self.header.waiting
+        return any(lease.unit.state == State.BLOCKED for lease in self.leases)
 
 
 @dataclass(frozen=True, slots=True)
