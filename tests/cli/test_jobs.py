@@ -12,7 +12,7 @@ from hearth.cli.leaf import Run
 JOB = "0x" + "ab" * 32
 UNIT = {"unit": 0, "outcome": "timeout", "text": "its time was over", "exit_code": None, "outputs": None}
 END = {"verdict": "failed", "ok": 0, "failed": 1, "verified": 1, "unread": 0, "units": [UNIT], "failure": None}
-REST = {"kept_until": None, "stdout": "", "fetched": None}
+REST = {"kept_until": None, "stdout": "", "parents_failed": False, "fetched": None}
 FETCHED = {"folder": "here", "units": [{"path": None}]}
 GET = f"  hearth job get {JOB[:14]} -o DIR\n"
 

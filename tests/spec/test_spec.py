@@ -95,7 +95,6 @@ checkpoint: {{every: 5m, path: /out/checkpoints}}
 BUILT = (
     FULL.replace(", encrypt: true", "")
     .replace("mode: retrial, window: 2h", "mode: none")
-    .replace(f'after: ["0x{"cd" * 32}"]\n', "")
     .replace("checkpoint: {every: 5m, path: /out/checkpoints}\n", "")
 )
 BLOBS = {
@@ -127,13 +126,13 @@ def resolved(text: str = BUILT, **kwargs: Any) -> ResolvedSpec:
 def test_load_spec__full_example_of_the_guide__every_field_read() -> None:
     spec, problems = spec_problems(read_text(FULL.encode(), "job.yaml")[0])
     assert spec is not None
-    assert {problem.code for problem in problems} == {"NO_RETRIAL", "NO_PARENTS", "NO_CHECKPOINT", "NO_ENCRYPT"}
+    assert {problem.code for problem in problems} == {"NO_RETRIAL", "NO_CHECKPOINT", "NO_ENCRYPT"}
     assert spec.model_fields_set == set(JobSpec.model_fields) - {"module"}
     assert spec.resources.gpu.tier == "rtx-4090"
     assert spec.inputs[1].encrypt
     assert spec.verify.compare.atol == "1e-5"
     assert spec.checkpoint is not None and spec.checkpoint.path == "/out/checkpoints"
-    assert spec.after == ["0x" + "cd" * 32]
+    assert [(one.job, one.condition) for one in spec.after] == [("0x" + "cd" * 32, "success")]
     assert spec.max_seconds == 1_800
 
 
@@ -261,7 +260,14 @@ BAD = [
     ("image: x\ninputs: [{src: a, dst: /in/../etc}]\n", 2, "inputs[0].dst", "BAD_SPEC", '".."', "/in/data"),
     ("image: x\ninputs: [{src: a, dst: /in}]\n", 2, "inputs[0].dst", "BAD_SPEC", "not under /in", ""),
     ("image: x\ninputs: [{src: a, dst: in/a}]\n", 2, "inputs[0].dst", "BAD_SPEC", "not absolute", ""),
-    ("image: x\ninputs: [{src: a, dst: /in/parents/0}]\n", 2, "inputs[0].dst", "BAD_SPEC", "parent jobs", ""),
+    (
+        "image: x\ninputs: [{src: a, dst: /in/parents/0}]\n",
+        2,
+        "inputs[0].dst",
+        "BAD_SPEC",
+        "cannot be inputs in this version",
+        "",
+    ),
     ('image: x\ninputs: [{src: a, dst: "/in/a\\nb"}]\n', 2, "inputs[0].dst", "BAD_SPEC", "control", ""),
     ("image: x\ninputs: [{src: a, dst: '/in/a\\b'}]\n", 2, "inputs[0].dst", "BAD_SPEC", "backslash", ""),
     ("image: x\ninputs: [{src: a}]\n", 2, "inputs[0]", "MISSING_KEY", "dst is missing", "add dst"),
@@ -399,7 +405,6 @@ UNBUILT = [
     ("verify: {mode: retrial, window: 2h}", "NO_RETRIAL", "not available in this version", "use mode: none"),
     ("verify: {replicas: 3}", "NO_REPLICAS", "more than one replica", "remove"),
     ("verify: {attesters: a.yaml, replicas: 3}", "NO_REPLICAS", "more than one replica", "remove"),
-    (f'after: ["0x{"cd" * 32}"]', "NO_PARENTS", "not available in this version", "when they are done"),
     ("checkpoint: {every: 5m, path: /out/c}", "NO_CHECKPOINT", "not available in this version", "remove"),
     ("array: {units: 4, chunk: 2}", "NO_CHUNK", "not available in this version", "chunk: 1"),
     ("inputs: [{src: a, dst: /in/a, encrypt: true}]", "NO_ENCRYPT", "not available in this version", "at home"),
