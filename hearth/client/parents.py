@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from hearth.base.errors import NotFoundError
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, until
-from hearth.protocol import formulas
+from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Ended, Parent, Progress, ended, progress
-from hearth.protocol.types import State
+from hearth.protocol.types import State, UnitFlag
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block
@@ -70,17 +69,16 @@ class ParentView:
 def look_at(reads: JobReader, parents: Sequence[Parent], head: Block) -> list[ParentView]:
     """Read jobs that another one waits for, at a block. Their ids are a stranger's word: one may name no job."""
     market = reads.session.market
-    words = market.job_words([parent.job for parent in parents], head.hash)
     found = []
-    for parent, word in zip(parents, words, strict=True):
-        view = None
-        try:
-            # The word of an array's unit is under a key of its own, which no post has named.
-            view = reads.view(market.terms_of(parent.job), head) if word else None
-        except NotFoundError:
-            word = 0
+    for parent, word in zip(parents, market.job_words([parent.job for parent in parents], head.hash), strict=True):
+        view = reads.view(market.terms_of(parent.job), head) if _is_job(word) else None
         found.append(ParentView(parent, word, view))
     return found
+
+
+def _is_job(word: int) -> bool:
+    """Say whether a word is a job's own: an array's units stand under keys that look like ids."""
+    return word != 0 and (words.is_header(word) or not words.unpack_unit(word).flags & UnitFlag.ARRAY)
 
 
 def progress_of(parents: Sequence[ParentView]) -> Progress:

@@ -311,7 +311,8 @@ class Market:
         """Return a unit, its lapse not applied.
 
         An untouched lease of an array is OPEN since the header's time, BLOCKED while the array waits for its parents,
-        or CANCELLED once it is closed. Raises NotFoundError for an unknown job. Whether the index exists only the terms can say.
+        or CANCELLED once it is closed. Raises NotFoundError for an unknown job. Whether the index exists only the
+        terms can say.
         """
         job, unit, second, accused = self.load(job_id, index, block)
         if job == 0:

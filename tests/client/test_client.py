@@ -517,10 +517,12 @@ def test_job_id__no_id__refused_before_any_look_at_the_chain(tmp_path: Path, tex
     [({Gate.PRICE: 2}, True), ({Gate.PRICE: 1, Gate.NO_SLOT: 1}, False), ({Gate.CORES: 1}, False)],
 )
 def test_check__only_the_price_keeps_the_workers__says_which_would_do(gates: dict[Gate, int], told: bool) -> None:
-    posting = object.__new__(Posting)
-    posting._preflight = SimpleNamespace(  # type: ignore[assignment]
+    posting: Any = object.__new__(Posting)
+    posting.session = None
+    posting._preflight = SimpleNamespace(
         planned=lambda loaded: nullcontext(SimpleNamespace(gates=gates, paused_until=0, fleet=SimpleNamespace(now=1))),
         require_open=lambda paused_until, now: None,
+        require_parents=lambda plan: None,
         facts=lambda plan: {"text": ["a line"]},
         enough=lambda plan: 'write max_rate: "0.6 ETH/h"',
     )
