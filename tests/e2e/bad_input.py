@@ -6,6 +6,7 @@ asserts exit code, error code and hint, and that balances, nonce and files are w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -119,7 +120,7 @@ SPEC_ROWS = (
     _spec("parent named twice", "BAD_SPEC", "keep one condition", _LIMITS,
           f'{_LIMITS}\nafter: ["0x{"ab" * 32}", {{job: "0x{"ab" * 32}", if: always}}]'),
     _spec("sixteen parents", "BAD_SPEC", "", _LIMITS,
-          f"{_LIMITS}\nafter: [{', '.join(f'"0x{number:064x}"' for number in range(16))}]"),
+          f"{_LIMITS}\nafter: {json.dumps([f'0x{number:064x}' for number in range(16)])}"),
     _spec("end of a parent unknown", "BAD_SPEC", "", _LIMITS,
           f'{_LIMITS}\nafter: {{job: "0x{"ab" * 32}", if: never}}'),
     _spec("outputs of a parent as inputs", "BAD_SPEC", "/in/data", _LIMITS,
