@@ -285,7 +285,8 @@ def _post(stage: DemoStage) -> None:
 
 def _submit(stage: DemoStage, name: str, file: str, *options: str) -> None:
     """Post a job of the examples from the command line, in a process that waits for its end."""
-    stage.say(" ".join(("$ hearth submit", f"examples/{file}", *options, "--wait")))
+    shown = " ".join([file, *options])
+    stage.say(f"$ hearth submit examples/{shown} --wait")
     command = ["submit", str(EXAMPLES / file), "--wait", "--json"]
     command += ["--results", str(stage.folder / "results" / name), "--timeout", f"{RUN_SECONDS:.0f}s", *options]
     out = (stage.folder / f"{name}.json").open("wb")

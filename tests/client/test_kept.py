@@ -98,7 +98,7 @@ def test_results__log_is_withheld__is_had_all_the_same() -> None:
         (replace(DONE, state=State.SUBMITTED), 9),
     ],
 )
-def test_kept__second_slot__is_a_digest_from_the_submit_on_only(unit: Unit, second: int | None) -> None:
+def test_kept__auxiliary_slot__is_a_digest_from_the_submit_on_only(unit: Unit, second: int | None) -> None:
     place = Place()
     job = JobId(bytes.fromhex(place.post(unit)[2:]))
     place.stored[job, 0] = (words.pack_unit(unit), 9)

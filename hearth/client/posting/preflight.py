@@ -75,12 +75,11 @@ class Preflight:
         with tempfile.TemporaryDirectory(prefix="hearth-") as scratch:
             yield self._plan(loaded, Path(scratch), submitter)
 
-    def _plan(self, loaded: LoadedSpec, scratch: Path, submitter: str | None) -> Plan:
+    def _read(self, loaded: LoadedSpec, scratch: Path) -> tuple[Sources, ResolvedSpec, AttesterSet | None]:
+        """Return what a job brings, its canonical spec, and its attesters."""
         from hearth.client.posting.sources import Sources, resolve_image
         from hearth.protocol.gpu_tiers import TIERS
-        from hearth.protocol.parents import pack_parents
-        from hearth.protocol.runtimes import RUNTIMES
-        from hearth.spec import local_sources, needs_of, parents_of, resolve
+        from hearth.spec import local_sources, resolve
 
         sources = Sources(loaded, self.session.store, scratch)
         for where, src in local_sources(loaded.spec):
@@ -95,6 +94,16 @@ class Preflight:
             sources.check_program(resolved.resources.memory_mib << 20)
         except SpecError as error:
             raise loaded.located(error) from error
+        return sources, resolved, attesters
+
+    def _plan(self, loaded: LoadedSpec, scratch: Path, submitter: str | None) -> Plan:
+        from hearth.protocol.gpu_tiers import TIERS
+        from hearth.protocol.parents import pack_parents
+        from hearth.protocol.runtimes import RUNTIMES
+        from hearth.spec import needs_of, parents_of
+
+        spec = loaded.spec
+        sources, resolved, attesters = self._read(loaded, scratch)
         policies = self.session.market.policies()
         policy = policies.policy
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
