@@ -185,9 +185,9 @@ class Jobs:
             waits = next(one for one in parents if one.as_asked is None)
             raise RefusedError(
                 f"job {name} waits for jobs that have not ended: {missing(parents)}",
-                hint=f"hearth job wait {waits.name}" if waits.view else f"hearth job cancel {name}, by its submitter",
+                hint=f"hearth job wait {waits.name}" if waits.posted else f"hearth job cancel {name}, by its submitter",
                 code="PARENT_RUNS",
-                retryable=waits.view is not None,
+                retryable=waits.posted is not None,
             )
         session.require_funds(session.key().address, asset_units=0, gas=UNLOCK_GAS, what="unlocking")
         with session.sender() as sender:

@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING, Final
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, until
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Ended, Parent, Progress, ended, progress
-from hearth.protocol.types import State, UnitFlag
+from hearth.protocol.types import Header, State, Terms, UnitFlag
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block
     from hearth.client.reading import JobReader
     from hearth.client.reports import ParentFacts
+    from hearth.market.reads import Posted
 
 ASKED: Final = {Condition.SUCCESS: "to end well", Condition.FAILURE: "to fail", Condition.ALWAYS: "to end"}
 
 
 @dataclass(frozen=True, slots=True)
 class ParentView:
-    """A job that another one waits for, at one block; `view` is None where this market has no such job."""
+    """A job that another one waits for, at the time `now`: its own word, and how it was posted.
+
+    `posted` is None where this market has no such job. Of an array the word says enough: its units are not read.
+    """
 
     parent: Parent
     word: int
-    view: JobView | None
+    posted: Posted | None
+    now: int
 
     @property
     def ended(self) -> Ended:
@@ -43,15 +48,27 @@ class ParentView:
         return job_hex(self.parent.job)[:14]
 
     @property
+    def state(self) -> str | None:
+        """Return its state, as `hearth jobs` names it; None where there is no such job."""
+        if self.posted is None:
+            return None
+        if not words.is_header(self.word):
+            return words.unpack_unit(self.word).state.name.lower()
+        header = words.unpack_header(self.word)
+        if self.ended is not Ended.NOT_YET:
+            return "ended"
+        return "blocked" if header.waiting else "running" if header.touched else "open"
+
+    @property
     def text(self) -> str:
         """Say how far it has come, and until when it may take."""
-        if self.view is None:
+        if self.posted is None:
             return "no job of this market: it never ends"
         if self.ended is Ended.WELL:
             return "ended well"
         if self.ended is Ended.OTHERWISE:
-            return f"ended otherwise: {_end(self.view)}"
-        return f"{self.view.state}, {_moves(self.view)}"
+            return f"ended otherwise: {_end(self.word)}"
+        return f"{self.state}, {_moves(self.word, self.posted.terms, self.now)}"
 
     def facts(self) -> ParentFacts:
         """Return it for JSON."""
@@ -59,7 +76,7 @@ class ParentView:
         return {
             "job": job_hex(self.parent.job),
             "condition": self.parent.condition.name.lower(),
-            "state": None if self.view is None else self.view.state,
+            "state": self.state,
             "ended": how,
             "as_asked": self.as_asked,
             "text": self.text,
@@ -71,8 +88,8 @@ def look_at(reads: JobReader, parents: Sequence[Parent], head: Block) -> list[Pa
     market = reads.session.market
     found = []
     for parent, word in zip(parents, market.job_words([parent.job for parent in parents], head.hash), strict=True):
-        view = reads.view(market.terms_of(parent.job), head) if _is_job(word) else None
-        found.append(ParentView(parent, word, view))
+        posted = market.terms_of(parent.job) if _is_job(word) else None
+        found.append(ParentView(parent, word, posted, head.timestamp))
     return found
 
 
@@ -107,27 +124,31 @@ def missing(parents: Sequence[ParentView]) -> str:
     return ", ".join(f"{one.name} ({one.text})" for one in parents if one.ended is Ended.NOT_YET)
 
 
-def latest_end(view: JobView) -> int:
+def latest_end(terms: Terms) -> int:
     """Return the moment until which a job may take to end, as far as its terms say."""
-    return view.terms.deadline + view.terms.challenge_window
+    return terms.deadline + terms.challenge_window
 
 
-def _end(view: JobView) -> str:
+def _end(word: int) -> str:
     """Say how a job ended that did not end well."""
-    if view.header is not None:
-        return f"{view.ok} of {view.terms.leases} units ok"
-    unit = view.units[0]
+    if words.is_header(word):
+        return _units(words.unpack_header(word))
+    unit = words.unpack_unit(word)
     return OUTCOME_WORDS[unit.outcome] if unit.state is State.SETTLED else unit.state.name.lower()
 
 
-def _moves(view: JobView) -> str:
+def _moves(word: int, terms: Terms, now: int) -> str:
     """Say what a job that has not ended does, and until when."""
-    if view.header is not None:
-        return ", ".join(f"{count} {name}" for name, count in sorted(view.counts.items()))
-    unit = view.units[0]
+    if words.is_header(word):
+        return f"{_units(words.unpack_header(word))} so far, until {moment(latest_end(terms))} at most"
+    unit = words.unpack_unit(word)
     if unit.state in (State.RUNNING, State.CLOSING):
-        return f"node {unit.node} may submit until {until(unit.deadline_at, view.now)}"
+        return f"node {unit.node} may submit until {until(unit.deadline_at, now)}"
     if unit.state in (State.SUBMITTED, State.DISPUTED):
-        since = formulas.settleable_from(view.terms, view.policy, unit)
-        return f"its result may be settled from {until(since, view.now)}"
-    return f"until {moment(latest_end(view))} at most"
+        since = formulas.settleable_from(terms, words.unpack_policy(terms.policy), unit)
+        return f"its result may be settled from {until(since, now)}"
+    return f"until {moment(latest_end(terms))} at most"
+
+
+def _units(header: Header) -> str:
+    return f"{header.done} of {header.leases} units ok"

@@ -334,7 +334,7 @@ class Preflight:
         """
         for index, one in enumerate(plan.parents):
             job = f"job 0x{one.parent.job.hex()}"
-            if one.view is None:
+            if one.posted is None:
                 error = SpecError(
                     f"there is no {job} on {self.session.network.name}: one that waits for it would never start",
                     hint="hearth jobs --all",
@@ -406,18 +406,19 @@ def _waiting_words(terms: Terms, parents: Sequence[ParentView]) -> Iterator[str]
 
     policy = words.unpack_policy(terms.policy)
     for one in parents:
-        view = one.view
+        posted = one.posted
         text = f"waits for job {one.name} {ASKED[one.parent.condition]}: {one.text}"
-        if view is None or one.as_asked:
+        if posted is None or one.as_asked:
             yield text
             continue
-        if one.parent.condition is not Condition.ALWAYS and view.terms.judge == ZERO_ADDRESS:
+        if one.parent.condition is not Condition.ALWAYS and posted.terms.judge == ZERO_ADDRESS:
             text += "; how it ends is its worker's word, which nobody can challenge"
         yield text
-        if not formulas.has_time(terms, policy, latest_end(view)):
+        end = latest_end(posted.terms)
+        if not formulas.has_time(terms, policy, end):
             yield (
-                f"job {one.name} may take until {moment(latest_end(view))}, which leaves this one no time before its "
-                "deadline: it would be refunded then; raise limits.deadline"
+                f"job {one.name} may take until {moment(end)}, which leaves this one no time before its deadline: it "
+                "would be refunded then; raise limits.deadline"
             )
 
 
