@@ -78,6 +78,8 @@ def test_child__parent_ends_well__waits_and_runs_then(after: After, tmp_path: Pa
     checked = after.say("check", str(file)).out
     assert f"waits for job {parent[:14]} to end well: " in checked and "and one more for whoever starts it" in checked
     assert "the chain itself keeps the digests of its results" in checked
+    (planned,) = after.say("submit", str(file), "--dry-run", "--json").json["parents"]
+    assert (planned["job"], planned["condition"], planned["as_asked"]) == (parent, "success", None)
     child = after.say("submit", str(file), "-q").out.strip()
     told = after.say("job", "show", child).out
     assert f"state blocked: waits for {parent[:14]} (" in told and "results are kept" in told
@@ -87,8 +89,8 @@ def test_child__parent_ends_well__waits_and_runs_then(after: After, tmp_path: Pa
     # The same file finds the job, whatever its parent has become by then.
     assert after.end(parent)["verdict"] == "ok"
     assert after.say("submit", str(file), "-q").out.strip() == child
-    planned = after.say("job", "unlock", child, "--dry-run", "--json").json
-    assert planned["dry_run"] and after.show(child)["state"] == "blocked"
+    dry = after.say("job", "unlock", child, "--dry-run", "--json").json
+    assert dry["dry_run"] and after.show(child)["state"] == "blocked"
     done = after.say("job", "unlock", child, "--account", "keeper", "--json").json
     assert done["opens"] and done["transactions"][0]["action"] == "jobs.unlock"
     assert int(done["fee"]) == after.place.session.market.credit(after.place.session.key("keeper").address)
