@@ -1,4 +1,4 @@
-"""Jobs: hearth offers, check, run, submit, jobs, and job show|spec|logs|get|cancel|accept|attest|confirm|..."""
+"""Jobs: hearth offers, check, run, submit, jobs, and job show|spec|logs|get|cancel|accept|unlock|attest|confirm|..."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from hearth.client.reports import (
         Confirmation,
         JobAction,
-        JobEnd,
         JobList,
         JobPlan,
         NetWorker,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
         RerunPlan,
         ResultRow,
         Submission,
+        Unlocking,
     )
 
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -36,6 +36,7 @@ SHOWN_LINES = 20
 SHOWN_NAMES = 5
 """Entries under other names that a report of one unit shows."""
 FOLDER = click.Path(file_okay=False, path_type=Path)
+AFTER_HELP = "Wait for this job to end: in success (the default), failure or always; may be repeated."
 
 
 @click.command(cls=Leaf)
@@ -81,9 +82,10 @@ def _variables(texts: tuple[str, ...]) -> dict[str, str]:
 @click.command(cls=Leaf)
 @click.argument("file", type=FILE)
 @click.option("--var", metavar="K=V", multiple=True, help="Fill ${K} in the file; may be repeated.")
-def check(run: Run, file: Path, var: tuple[str, ...]) -> None:
+@click.option("--after", metavar="JOB[:END]", multiple=True, help=AFTER_HELP)
+def check(run: Run, file: Path, var: tuple[str, ...], after: tuple[str, ...]) -> None:
     """Check a job file: its fields, its sources, its price, and who could take it. Sends nothing."""
-    report = run.client.jobs.check(file, variables=_variables(var))
+    report = run.client.jobs.check(file, variables=_variables(var), after=after)
     run.out.emit(report, lambda: [f"{report['name']}: spec {report['spec']}", *report["text"]], [report["spec"]])
 
 
@@ -101,6 +103,7 @@ def check(run: Run, file: Path, var: tuple[str, ...]) -> None:
 @click.option("-i", "--input", "inputs", metavar="SRC:DST", multiple=True, help="A file or folder at DST below /in.")
 @click.option("-o", "--output", "outputs", metavar="PATH", multiple=True, help="A path below /out that it must leave.")
 @click.option("-e", "--env", metavar="K=V", multiple=True, help="A public variable of its environment.")
+@click.option("--after", metavar="JOB[:END]", multiple=True, help=AFTER_HELP)
 @click.option("--results", metavar="DIR", type=FOLDER, help="Fetch the outputs into this folder.")
 @click.option("--wait/--detach", default=True, help="Wait for the end (the default), or return once it is posted.")
 @click.option("--again", is_flag=True, help="Post a new job even if the same one is pending.")
@@ -112,6 +115,7 @@ def run(
     command: tuple[str, ...],
     env: tuple[str, ...],
     outputs: tuple[str, ...],
+    after: tuple[str, ...],
     results: Path | None,
     wait: bool,
     again: bool,
@@ -126,12 +130,12 @@ def run(
     """
     options["env"] = _variables(env)
     if run.dry_run and outputs == ("yaml",):
-        from hearth.client.posting.quick import spec_of_run
+        from hearth.client.posting.quick import spec_of_run, with_parents
         from hearth.spec import dump_spec
 
-        spec = spec_of_run(program, command, **options).spec
+        spec = with_parents(run.client.session, spec_of_run(program, command, **options), after).spec
         run.out.emit(
-            {"schema": "hearth.spec/1", "spec": spec.model_dump(mode="json", exclude_defaults=True)},
+            {"schema": "hearth.spec/1", "spec": spec.model_dump(mode="json", exclude_defaults=True, by_alias=True)},
             lambda: [dump_spec(spec).rstrip()],
         )
         return 0
@@ -139,6 +143,7 @@ def run(
         program,
         command,
         outputs=outputs,
+        after=after,
         wait=wait,
         results=results,
         again=again,
@@ -152,6 +157,7 @@ def run(
 @click.command(cls=Leaf)
 @click.argument("file", type=FILE)
 @click.option("--var", metavar="K=V", multiple=True, help="Fill ${K} in the file; may be repeated.")
+@click.option("--after", metavar="JOB[:END]", multiple=True, help=AFTER_HELP)
 @click.option("--wait/--detach", default=False, help="Wait for the end, or return once it is posted (the default).")
 @click.option("--follow", is_flag=True, help="The same as --wait.")
 @click.option("--results", metavar="DIR", type=FOLDER, help="Fetch the outputs into this folder (with --wait).")
@@ -163,6 +169,7 @@ def submit(
     run: Run,
     file: Path,
     var: tuple[str, ...],
+    after: tuple[str, ...],
     wait: bool,
     follow: bool,
     results: Path | None,
@@ -181,6 +188,7 @@ def submit(
     report = run.client.jobs.submit(
         file,
         variables=_variables(var),
+        after=after,
         wait=wait or follow,
         results=results,
         again=again,
@@ -221,7 +229,7 @@ def _show_submitted(run: Run, report: Submission | JobPlan | RerunPlan) -> int:
         return 0
     results = report["results"]
     units = results["verified"] + results["unread"]
-    error = _verdict_error(job, results) or unread_error(job, units, results["unread"])
+    error = _verdict_error(report) or unread_error(job, units, results["unread"])
     if error is not None:
         report = {**report, **error.as_dict()}
 
@@ -255,8 +263,9 @@ def _show_submitted(run: Run, report: Submission | JobPlan | RerunPlan) -> int:
     return run.out.after(error)
 
 
-def _verdict_error(job: str, results: JobEnd) -> HearthError | None:
-    """Return the error that a job's end is, None for a good one."""
+def _verdict_error(report: Submission) -> HearthError | None:
+    """Return the error that the end of a job that was waited for is, None for a good one."""
+    job, results = report["job"], report["results"]
     if results["verdict"] == "ok":
         return None
     if results["verdict"] == "failed":
@@ -272,6 +281,14 @@ def _verdict_error(job: str, results: JobEnd) -> HearthError | None:
             job=job,
             status=failure.get("status"),
             job_exit_code=failure.get("exit_code"),
+        )
+    if results["parents_failed"]:
+        wrong = [row for row in report["end"]["parents"] if row["as_asked"] is False]
+        named = ", ".join(f"{row['job'][:14]} (if: {row['condition']}) {row['text']}" for row in wrong)
+        return JobEnded(
+            f"job {job[:14]} did not run: what it waited for ended otherwise than asked, {named}; it is refunded",
+            hint=f"hearth job show {wrong[0]['job'][:14] if wrong else job[:14]}",
+            job=job,
         )
     return JobEnded(
         f"job {job[:14]} ended without a result for every unit ({results['ok']} ok); the rest is refunded",
@@ -320,14 +337,19 @@ def job_show(run: Run, job: str) -> None:
 
     def text() -> list[str]:
         counts = ", ".join(f"{count} {name}" for name, count in report["counts"].items())
+        waits = f": {report['waits']}" if report["waits"] else ""
         lines = [
             f"job {report['job']}",
-            f"  state {report['state']}, verdict {report['verdict']}: {counts}",
+            f"  state {report['state']}{waits}",
+            f"  verdict {report['verdict']}: {counts}",
             f"  posted in block {report['posted']['block']} by {report['submitter']}, {report['posted']['tx']}",
             f"  escrow {report['escrow_text']}, at most {report['ceiling_text']}, billing {report['billing']}",
             f"  deadline {report['deadline_text']}; a lease's bond {report['bond_text']}",
             f"  verify {report['verify']}",
         ]
+        lines += [f"  after {row['job']}, if {row['condition']}: {row['text']}" for row in report["parents"]]
+        if report["kept"]:
+            lines.append("  results are kept: the chain itself has their digests")
         for row in report["leases"]:
             outcome = f", {row['outcome_text']}" if row["outcome_text"] else ""
             node = f", node {row['node']}" if row["node"] else ""
@@ -436,7 +458,7 @@ def _result_lines(row: ResultRow) -> list[str]:
     return lines
 
 
-def _show_action(run: Run, report: JobAction | Confirmation, done: str) -> None:
+def _show_action(run: Run, report: JobAction | Confirmation | Unlocking, done: str) -> None:
     text = "a dry run: nothing was sent" if report["dry_run"] else f"job {report['job'][:14]} {done}"
     # Each transaction was told when it was mined.
     run.out.emit(report, lambda: [text], [facts["tx"] for facts in report["transactions"]])
@@ -458,6 +480,17 @@ def job_cancel(run: Run, job: str, unit: int | None) -> None:
 def job_accept(run: Run, job: str, unit: int | None) -> None:
     """Accept submitted results, which settles them at once."""
     _show_action(run, run.client.jobs.accept(job, unit=unit), "is settled for the results that were accepted")
+
+
+@job.command("unlock", cls=Leaf)
+@click.argument("job")
+def job_unlock(run: Run, job: str) -> None:
+    """Start a job whose parents have ended as asked, or have it refunded. Anyone may, for a keeper fee."""
+    report = run.client.jobs.unlock(job)
+    opened = "is open: what it waited for has ended as asked"
+    refunded = "is refunded: a job that it waited for ended otherwise than asked"
+    done = f"{opened if report['opens'] else refunded}; {report['fee_text']} of credit for unlocking it"
+    _show_action(run, report, done)
 
 
 @job.command("attest", cls=Leaf)
@@ -509,7 +542,7 @@ def job_confirm(
 @click.option("--anyway", is_flag=True, help="Post it though no worker can take it now.")
 @click.option("--use-credit", is_flag=True, help="Pay from this account's credit in Escrow first.")
 def job_rerun(run: Run, job: str, wait: bool, anyway: bool, use_credit: bool) -> int:
-    """Post a job's terms again, as a new job."""
+    """Post a job's terms again, as a new job. It runs at once, whatever the old one waited for."""
     return _show_submitted(run, run.client.jobs.rerun(job, wait=wait, anyway=anyway, use_credit=use_credit))
 
 

@@ -32,7 +32,7 @@ def indices(view: JobView, unit: int | None, states: tuple[Any, ...]) -> list[in
 def wanted(view: JobView, unit: int | None) -> list[int]:
     """Return what of a job, or of one unit, is to be cancelled: indices, and SENTINEL for what nobody touched."""
     rest = [SENTINEL] if unit is None and view.header is not None and view.untouched > 0 else []
-    return rest + indices(view, unit, (State.OPEN, State.RUNNING))
+    return rest + indices(view, unit, (State.BLOCKED, State.OPEN, State.RUNNING))
 
 
 def cancel(reads: JobReader, view: JobView, unit: int | None) -> list[Transaction]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from hearth.client.parents import look_at, waits_for
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, strays_in, verification
 
 if TYPE_CHECKING:
+    from hearth.client.reading import JobReader
     from hearth.client.reports import JobFacts, JobRow, Lease
     from hearth.client.session import Session
 
@@ -29,7 +31,7 @@ def job_row(view: JobView) -> JobRow:
     }
 
 
-def _leases(session: Session, view: JobView) -> list[Lease]:
+def _leases(session: Session, view: JobView, waits: str | None) -> list[Lease]:
     """Return the leases that are listed one by one, with who may act next on each and until when."""
     nodes = {unit.node for unit in view.units if unit.node and not unit.state.terminal}
     seen = {node: session.market.last_seen(node) for node in nodes}
@@ -51,19 +53,22 @@ def _leases(session: Session, view: JobView) -> list[Lease]:
                 "window_end": unit.window_end or None,
                 "deadline_at": unit.deadline_at or None,
                 "submitted_at": unit.submitted_at or None,
-                "next": next_step(view, index, seen, dead_after),
+                "next": next_step(view, index, seen, dead_after, waits),
             }
         )
     return leases
 
 
-def job_facts(session: Session, view: JobView) -> JobFacts:
+def job_facts(reads: JobReader, view: JobView) -> JobFacts:
     """Return everything that the chain knows of a job, with who may act next and until when."""
     from hearth.protocol import formulas
-    from hearth.protocol.types import ZERO_ADDRESS
+    from hearth.protocol.parents import unpack_parents
+    from hearth.protocol.types import ZERO_ADDRESS, TermsFlag
     from hearth.protocol.units import show_rate
 
-    terms, posted = view.terms, view.posted
+    session, terms, posted = reads.session, view.terms, view.posted
+    parents = look_at(reads, unpack_parents(posted.parents), session.market.port.head()) if posted.parents else []
+    waits = waits_for(view, parents) if view.blocked else None
     escrow = formulas.escrow_at_post(terms)
     return {
         "schema": "hearth.job/1",
@@ -92,11 +97,14 @@ def job_facts(session: Session, view: JobView) -> JobFacts:
         "ceiling": str(terms.ceiling),
         "ceiling_text": show_rate(terms.ceiling, session.asset),
         "keeper_fee": str(terms.keeper_fee),
+        "parents": [parent.facts() for parent in parents],
+        "waits": waits,
+        "kept": bool(terms.flags & TermsFlag.KEEP),
         "verify": verification(terms, session.network.contracts.get("Attesters", "")),
         "judge": None if terms.judge == ZERO_ADDRESS else terms.judge,
         "judge_data": None if terms.judge == ZERO_ADDRESS else f"{terms.judge_data:#066x}",
         "bond": str(formulas.bond(terms, view.policy)),
         "bond_text": session.amount(formulas.bond(terms, view.policy)),
-        "leases": _leases(session, view),
+        "leases": _leases(session, view, waits),
         **strays_in(session.market.strays),
     }

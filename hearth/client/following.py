@@ -112,7 +112,7 @@ def wait(reads: JobReader, job: str, *, timeout: float | None = None, anyway: bo
     watch = None if anyway else _Chances(reads).look
     for facts in follow(reads, job, timeout=timeout, look=watch):
         reads.session.tell("event", facts)
-    return job_facts(reads.session, reads.look(job))
+    return job_facts(reads, reads.look(job))
 
 
 class _Chances:
@@ -145,7 +145,12 @@ class _Chances:
         )
 
     def _nobody(self, view: JobView) -> str | None:
-        """Return who there is where nobody can take any of the open units and nothing else of the job moves."""
+        """Return who there is where nobody can take any of the open units and nothing else of the job moves.
+
+        A job that waits for others is no worker's to take yet: who there is by then, nobody knows.
+        """
+        if view.blocked:
+            return None
         waiting = [unit for unit in view.units if not unit.state.terminal]
         if any(unit.state is not State.OPEN or unit.window_end for unit in waiting):
             return None

@@ -1,4 +1,4 @@
-"""Read jobs, wait for them, and act on one's own: show, events, wait, cancel, accept, attest, confirm, receipt."""
+"""Read jobs, wait for them, and act on them: show, events, wait, cancel, accept, unlock, attest, confirm, receipt."""
 
 from __future__ import annotations
 
@@ -18,11 +18,25 @@ from hearth.client.results import Results
 from hearth.client.views import JobView, event_facts, job_hex, strays_in
 
 if TYPE_CHECKING:
-    from hearth.client.reports import EventFacts, JobAction, JobEvents, JobFacts, JobList, JobReceipt, Transaction
+    from hearth.client.reports import (
+        EventFacts,
+        JobAction,
+        JobEvents,
+        JobFacts,
+        JobList,
+        JobReceipt,
+        Transaction,
+        Unlocking,
+    )
     from hearth.client.session import Session
 
-STATES: Final = ("open", "running", "closing", "submitted", "settled", "refunded", "cancelled", "expired", "ended")
+STATES: Final = (
+    *("blocked", "open", "running", "closing", "submitted"),
+    *("settled", "refunded", "cancelled", "expired", "ended"),
+)
 CANCEL_GAS: Final = 150_000
+UNLOCK_GAS: Final = 250_000
+"""With fifteen parents, each of which is read."""
 
 
 class Jobs:
@@ -70,7 +84,7 @@ class Jobs:
     def show(self, job: str) -> JobFacts:
         """Return everything that the chain knows of a job, with who may act next and until when."""
         view = self.reads.look(job)
-        return job_facts(self.session, view)
+        return job_facts(self.reads, view)
 
     def events(self, job: str) -> JobEvents:
         """Return a job's events, oldest first."""
@@ -137,6 +151,58 @@ class Jobs:
                 key = f"accept/{view.posted.job_id.hex()}/{index}/{view.units[index].attempts}"
                 sent.append(self.session.send(sender, self.session.market.calls.accept(view.posted.packed, index), key))
         return _acted("accept", view, sent, dry_run=self.session.dry_run)
+
+    def unlock(self, job: str) -> Unlocking:
+        """Start a job whose parents have ended as asked, or end one of whose parents ended otherwise: it is refunded.
+
+        Anyone may, and gets the keeper fee that the job sets aside for it; a keeper does it unasked. Raises
+        RefusedError NOT_BLOCKED, NO_TIME where the job can only expire, and PARENT_RUNS with what it waits for.
+        """
+        from hearth.client.parents import look_at, missing, progress_of
+        from hearth.protocol import formulas
+        from hearth.protocol.parents import Progress, unpack_parents
+
+        session, market = self.session, self.session.market
+        posted = market.terms_of(session.job_id(job))
+        head = market.port.head()
+        view = self.reads.view(posted, head)
+        name = job_hex(posted.job_id)[:14]
+        if not view.blocked:
+            raise RefusedError(
+                f"job {name} waits for no other job: it is {view.state}",
+                hint=f"hearth job show {name}",
+                code="NOT_BLOCKED",
+            )
+        if not formulas.has_time(view.terms, view.policy, view.now):
+            raise RefusedError(
+                f"no attempt of job {name} can end before its deadline: it can only expire, and is refunded then",
+                hint=f"hearth job cancel {name}, by its submitter; hearth keeper run expires it",
+                code="NO_TIME",
+            )
+        parents = look_at(self.reads, unpack_parents(posted.parents), head)
+        found = progress_of(parents)
+        if found is Progress.WAITS:
+            waits = next(one for one in parents if one.as_asked is None)
+            raise RefusedError(
+                f"job {name} waits for jobs that have not ended: {missing(parents)}",
+                hint=f"hearth job wait {waits.name}" if waits.posted else f"hearth job cancel {name}, by its submitter",
+                code="PARENT_RUNS",
+                retryable=waits.posted is not None,
+            )
+        session.require_funds(session.key().address, asset_units=0, gas=UNLOCK_GAS, what="unlocking")
+        with session.sender() as sender:
+            call = market.calls.unlock(posted.packed, posted.parents)
+            sent = session.send(sender, call, f"unlock/{posted.job_id.hex()}")
+        return {
+            "schema": "hearth.action/1",
+            "action": "unlock",
+            "job": job_hex(posted.job_id),
+            "opens": found is Progress.OPENS,
+            "fee": str(formulas.unlock_fee(view.terms)),
+            "fee_text": session.amount(formulas.unlock_fee(view.terms)),
+            "transactions": [sent],
+            "dry_run": session.dry_run,
+        }
 
     def receipt(self, job: str) -> JobReceipt:
         """Return where a job's money went: paid, fees, tips, keepers, refunds, and every transaction with its gas."""

@@ -90,6 +90,7 @@ def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
         Settled,
         Split,
         UnitEvent,
+        Unlocked,
         Unproven,
     )
     from hearth.protocol import words
@@ -105,7 +106,7 @@ def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
         shares = [words.unpack_share(share)[1] for share in event.shares]
         if isinstance(last, Settled | Closed) or (isinstance(last, Ruled) and last.verdict != Verdict.REJECT):
             refunded, keepers = refunded + shares[3], keepers + shares[2]
-        elif isinstance(last, Cancelled | Declined | GaveUp | Reclaimed | Expired | Ruled | Unproven):
+        elif isinstance(last, Cancelled | Declined | GaveUp | Reclaimed | Expired | Ruled | Unproven | Unlocked):
             refunded, keepers = refunded + shares[0], keepers + shares[1]
         else:
             keepers += shares[0]

@@ -99,6 +99,19 @@ class JobAction(TypedDict):
     dry_run: bool
 
 
+class Unlocking(TypedDict):
+    """What unlocking sent: the job `opens`, or is refunded since a parent ended otherwise. `fee` went to the sender."""
+
+    schema: Literal["hearth.action/1"]
+    action: Literal["unlock"]
+    job: str
+    opens: bool
+    fee: str
+    fee_text: str
+    transactions: list[Transaction]
+    dry_run: bool
+
+
 class AttestedResult(TypedDict):
     """One unit's result as an attester signed it.
 
@@ -261,13 +274,30 @@ class PostedAt(TypedDict):
     explorer: str | None
 
 
+class ParentFacts(TypedDict):
+    """A job that another one waits for.
+
+    `condition` is the end that is asked for. `state` is null where this market has no such job, `ended` before its end:
+    "well" is every unit settled with outcome ok. `as_asked` says whether it ended so, `text` the same for people.
+    """
+
+    job: str
+    condition: str
+    state: str | None
+    ended: str | None
+    as_asked: bool | None
+    text: str
+
+
 class JobFacts(JobRow, OfLogs):
     """Everything that the chain knows of a job at block `at_block`, whose time is `at_time`.
 
     `ok` and `failed` count leases that were settled, `untouched` those that nobody touched. `escrow` is what posting
     locked, `ceiling` a rate, `keeper_fee` what each attempt sets aside for keepers, `bond` the stake that a lease
     reserves. `judge` is the contract that alone may hold results and end them, null where the job names none, and
-    `judge_data` what that goes by. `leases` lists at most 200, those that have not ended first.
+    `judge_data` what that goes by. `parents` are the jobs that it waits for, or waited; `waits` says in words what it
+    waits for still, null where nothing. `kept` says that the chain itself keeps the digests of its results. `leases`
+    lists at most 200, those that have not ended first.
     """
 
     schema: Literal["hearth.job/1"]
@@ -291,6 +321,9 @@ class JobFacts(JobRow, OfLogs):
     ceiling: str
     ceiling_text: str
     keeper_fee: str
+    parents: list[ParentFacts]
+    waits: str | None
+    kept: bool
     verify: str
     judge: str | None
     judge_data: str | None
@@ -508,8 +541,8 @@ class JobPlan(TypedDict):
     `escrow` is what posting would lock, `ceiling` a rate, `keeper_fee` what each attempt sets aside. `billing` is the
     one that the job would be posted with, and `costs` has one row for each that it may have, that one first. `workers`
     counts nodes by the first gate that keeps them from it, `can_take` those that can take it now or when they are free.
-    `judge` is null where nobody judges its results. `pending`, only in the dry run of a submission, is the same job
-    where it was posted already.
+    `parents` are the jobs that it is to wait for, `judge` is null where nobody judges its results. `pending`, only in
+    the dry run of a submission, is the same job where it was posted already.
     """
 
     schema: Literal["hearth.plan/1"]
@@ -532,6 +565,7 @@ class JobPlan(TypedDict):
     workers: dict[str, int]
     can_take: int
     auto_price: bool
+    parents: list[ParentFacts]
     judge: PlannedJudge | None
     text: list[str]
     dry_run: bool
@@ -572,7 +606,7 @@ class JobEnd(TypedDict):
 
     `verified` counts the results that were read by the digest on chain, `unread` those that could not be had; `units`
     lists the first 64. `kept_until` is the moment until which workers say that they keep the outputs. `stdout` is a
-    single unit's.
+    single unit's. `parents_failed` says that it never ran, since a job that it waited for ended otherwise than asked.
     """
 
     verdict: Verdict
@@ -584,6 +618,7 @@ class JobEnd(TypedDict):
     failure: Failure | None
     kept_until: int | None
     stdout: str
+    parents_failed: bool
     fetched: JobResults | None
 
 
@@ -640,8 +675,8 @@ class PostedRecord(_From):
     """The journal's file of a job that is about to be posted.
 
     `fingerprint` names what a user would call the same job, `from` what it came from. `terms` are its nine words:
-    digests as hex, numbers as decimal strings. `credit` is withdrawn from Escrow for it first; older records lack it.
-    `seen` says whether its end was shown.
+    digests as hex, numbers as decimal strings. `credit` is withdrawn from Escrow for it first, `parents` is the list
+    that is posted beside the terms, as hex; older records lack both. `seen` says whether its end was shown.
     """
 
     schema: Literal["hearth.posted/1"]
@@ -649,6 +684,7 @@ class PostedRecord(_From):
     fingerprint: str
     terms: list[str]
     credit: NotRequired[str]
+    parents: NotRequired[list[str]]
     seen: bool
 
 

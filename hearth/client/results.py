@@ -23,7 +23,7 @@ from hearth.base.errors import (
 )
 from hearth.base.text import brief, one_line
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, strays_in
-from hearth.protocol.types import Outcome, State
+from hearth.protocol.types import ZERO_HASH, Outcome, State
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
@@ -327,6 +327,7 @@ class Results:
                 (moment for moment in kept if isinstance(moment, int) and 0 < moment < 1 << 40), default=None
             ),
             "stdout": logs[0]["stdout"] if logs else "",
+            "parents_failed": self._parents_failed(view),
             "fetched": fetched,
         }
 
@@ -339,9 +340,20 @@ class Results:
 
     def _told(self, one: UnitResult) -> dict[str, Any]:
         """Return a unit's report, empty where it cannot be had: the result counts without it."""
+        if one.report == ZERO_HASH:
+            return {}
         with suppress(StorageError):
             return self._report(one.report)
         return {}
+
+    def _parents_failed(self, view: JobView) -> bool:
+        """Say whether a job never ran, since one that it waited for ended otherwise than asked."""
+        from hearth.market.events import Unlocked
+
+        if not view.posted.parents:
+            return False
+        events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
+        return any(isinstance(event, Unlocked) and event.refund for event in events)
 
     def _reports(self, view: JobView) -> dict[int, Submitted | Declined | GaveUp]:
         """Return the last event with a report of each unit."""
@@ -352,25 +364,46 @@ class Results:
 
     def _results(self, view: JobView, unit: int | None) -> tuple[list[UnitResult], list[UnreadResult]]:
         """Return the result of each unit that has one, its document read by the digest on chain and checked, and the
-        units whose document cannot be had or is no result of theirs."""
+        units whose document cannot be had or is no result of theirs.
+
+        The digest is the one that storage keeps, where it does; a log that names another is a stray.
+        """
         from hearth.market.events import Submitted
+        from hearth.market.reads import WITH_RESULT
 
         events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
         last = {event.index: event for event in events if isinstance(event, Submitted)}
         found, unread = [], []
         for index in range(len(view.units)) if unit is None else [unit]:
-            event = last.get(index)
-            if event is None or view.units[index].state not in (State.SUBMITTED, State.DISPUTED, State.SETTLED):
+            if index >= len(view.units) or view.units[index].state not in WITH_RESULT:
+                continue
+            event, kept = last.get(index), view.best[index].kept
+            if event is not None and (why := contradicts(event, kept)):
+                self.session.market.strays.note(event.log, why)
+                event = None
+            digest = kept or (event.result if event is not None else None)
+            if digest is None:
                 continue
             outcome, state = view.units[index].outcome, view.units[index].state
             try:
-                document = self.session.store.get_json(event.result)
+                document = self.session.store.get_json(digest)
                 check_result(document, view.terms.spec, index, outcome)
             except StorageError as error:
                 unread.append(UnreadResult(index, outcome, _of_unit(error, view, index)))
                 continue
-            found.append(UnitResult(index, outcome, state, event.result, event.report, document))
+            report = event.report if event is not None else ZERO_HASH
+            found.append(UnitResult(index, outcome, state, digest, report, document))
         return found, unread
+
+
+def contradicts(event: Submitted, kept: bytes | None) -> str:
+    """Return why a log of a result is not the unit's, by the digest that storage keeps of it; "" where it may be."""
+    if kept is None or event.result == kept:
+        return ""
+    return (
+        f"unit {event.index} of job {job_hex(event.job_id)[:14]} has the result {kept.hex()[:16]} in storage, and its "
+        f"log names {event.result.hex()[:16]}"
+    )
 
 
 def output_limits(session: Session, terms: Terms) -> ReadLimits:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import NotFoundError, StorageError, WaitTimeout
 from hearth.client.reading import JobReader, market_events, misplaced
-from hearth.client.results import FETCH_SECONDS, check_result, output_limits
+from hearth.client.results import FETCH_SECONDS, check_result, contradicts, output_limits
 from hearth.client.views import job_hex, strays_in
 from hearth.protocol.units import format_duration
 
@@ -55,11 +55,12 @@ class Books:
 
 @dataclass
 class _Told:
-    """What one job's units came to: settled, failed, and the indices with a result."""
+    """What one job's units came to: settled, failed, and by index those with a result, with its digest where storage
+    keeps it."""
 
     settled: int = 0
     failed: int = 0
-    results: list[int] = field(default_factory=list)
+    results: dict[int, bytes | None] = field(default_factory=dict)
 
 
 @dataclass
@@ -194,6 +195,7 @@ class Verifier:
         self, posted: Posted, head: Block, words_of: dict[tuple[bytes, int], int], faults: list[str]
     ) -> _Told:
         """Compare a job's words in storage with those of its last events, and its lock with what its units hold."""
+        from hearth.market.reads import WITH_RESULT
         from hearth.protocol import formulas, words
         from hearth.protocol.types import Outcome, State
 
@@ -212,8 +214,8 @@ class Verifier:
                 told.settled += 1
                 told.failed += unit.outcome is not Outcome.OK
             told.failed += unit.state is State.REFUNDED
-            if unit.state in (State.SETTLED, State.SUBMITTED, State.DISPUTED):
-                told.results.append(index)
+            if unit.state in WITH_RESULT:
+                told.results[index] = one.kept
             expected = words_of.get((job, index))
             if expected is not None and words.unpack_unit(expected) != unit:
                 faults.append(
@@ -222,8 +224,8 @@ class Verifier:
                 )
             if expected is None and unit.state is not State.OPEN and header is not None and not header.closed:
                 faults.append(f"unit {index} of {job_hex(job)[:14]} is {unit.state.name} without an event")
-        if header is not None and not header.closed:
-            holds += (terms.leases - header.touched) * formulas.lease_budget(terms)
+        if header is not None:
+            holds += formulas.rest_holds(terms, header)
         locked = market.locked(self.session.network.jobs, job, head.hash)
         if locked != holds:
             faults.append(f"lock of job {job_hex(job)[:14]} is {locked}, its units hold {holds}")
@@ -232,42 +234,44 @@ class Verifier:
     def _verify_results(
         self,
         posted: Posted,
-        indices: list[int],
+        results: dict[int, bytes | None],
         submitted: dict[tuple[bytes, int], Submitted],
         faults: list[str],
         unread: list[str],
     ) -> tuple[int, int]:
         """Read the results of a job's units; return how many could be read, and for how many no time was left.
 
-        The others are named.
+        The others are named, and a log that names another result than storage keeps is a stray.
         """
         checked = 0
-        for looked, index in enumerate(indices):
+        for looked, (index, kept) in enumerate(results.items()):
             if time.monotonic() >= self._end:
-                return checked, len(indices) - looked
+                return checked, len(results) - looked
             name = f"unit {index} of {job_hex(posted.job_id)[:14]}"
             event = submitted.get((posted.job_id, index))
             if event is None:
                 faults.append(f"{name} has a result that no event names")
                 continue
+            if why := contradicts(event, kept):
+                self._market.strays.note(event.log, why)
             try:
-                self._verify_result(posted, index, event)
+                self._verify_result(posted, index, kept or event.result)
                 checked += 1
             except StorageError as error:
                 if time.monotonic() >= self._end:
                     # Cut short: that says nothing of whoever stores it.
-                    return checked, len(indices) - looked
+                    return checked, len(results) - looked
                 unread.append(f"{name}: {error.message}")
         return checked, 0
 
-    def _verify_result(self, posted: Posted, index: int, event: Submitted) -> None:
+    def _verify_result(self, posted: Posted, index: int, digest: bytes) -> None:
         """Read a unit's result by the digest on chain, and every block of its outputs. Raises StorageError."""
         from hearth.storage import cid, unixfs
         from hearth.storage.stores import BLOCK_TIMEOUT_SECONDS, Timed
 
         store = self.session.store
         unit = self._market.unit(posted.job_id, index).unit
-        document = store.get_json(event.result, min(self._left, BLOCK_TIMEOUT_SECONDS))
+        document = store.get_json(digest, min(self._left, BLOCK_TIMEOUT_SECONDS))
         check_result(document, posted.terms.spec, index, unit.outcome)
         if document["outputs"] is None:
             return

@@ -49,6 +49,7 @@ from hearth.market.events import (
     Started,
     Submitted,
     UnitEvent,
+    Unlocked,
     Unproven,
     Withdrawn,
 )
@@ -120,6 +121,11 @@ class JobView:
         return Unit(State.OPEN, started=self.header.opened)
 
     @property
+    def blocked(self) -> bool:
+        """Say whether the job still waits for its parents."""
+        return self.units[0].state is State.BLOCKED if self.header is None else self.header.waiting
+
+    @property
     def finished(self) -> bool:
         """Say whether every lease has ended."""
         return self.untouched == 0 and all(unit.state.terminal for unit in self.units)
@@ -158,7 +164,8 @@ class JobView:
         found = Counter(unit.state.name.lower() for unit in self.units)
         never = self.terms.leases - len(self.units)
         if never:
-            found["cancelled" if self.header is not None and self.header.closed else "open"] += never
+            closed = self.header is not None and self.header.closed
+            found["cancelled" if closed else "blocked" if self.blocked else "open"] += never
         return dict(found)
 
     @property
@@ -182,11 +189,13 @@ class JobView:
 
     @property
     def state(self) -> str:
-        """Return a one-lease job's state; for an array "open", "running", "ended"."""
+        """Return a one-lease job's state; for an array "blocked", "open", "running", "ended"."""
         if self.header is None:
             return self.units[0].state.name.lower()
         if self.finished:
             return "ended"
+        if self.blocked:
+            return "blocked"
         return "running" if self.header.touched else "open"
 
 
@@ -208,8 +217,10 @@ def until(at: int, now: int) -> str:
     return f"{clock} (in {format_duration(at - now)})" if at > now else f"{clock} (past)"
 
 
-def next_step(view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_after: int) -> str:
-    """Say in words who may act on a lease next, and until when."""
+def next_step(
+    view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_after: int, waits: str | None = None
+) -> str:
+    """Say in words who may act on a lease next, and until when; `waits` is what a blocked job waits for."""
     terms, policy, now = view.terms, view.policy, view.now
     unit, best = view.units[index], view.best[index].best
     if unit.state.terminal:
@@ -230,7 +241,7 @@ def next_step(view: JobView, index: int, last_seen: Mapping[NodeId, int], dead_a
         return "the notice is over: anyone may close it"
     if unit.state in (State.SUBMITTED, State.DISPUTED):
         return _next_submitted(unit, terms, policy, now)
-    return "waits for its parents"
+    return waits or "waits for other jobs"
 
 
 def verification(terms: Terms, attesters: str) -> str:
@@ -327,6 +338,14 @@ def _flat(event: Event, asset: Asset) -> dict[str, Any]:
         if isinstance(event, Ruled):
             facts |= {"verdict": Ruling(event.verdict).name.lower(), "taken": str(event.taken)}
         return {**facts, "text": _unit_text(event, unit, asset)}
+    if isinstance(event, Unlocked):
+        facts["refund"] = str(event.refund)
+        back = show_amount(event.refund, asset)
+        facts["text"] = (
+            f"a job that it waited for ended otherwise than asked, {back} refunded"
+            if event.refund
+            else "what it waited for has ended as asked: open"
+        )
     if isinstance(event, Cancelled | Expired):
         facts["refund"] = str(event.refund)
         what = "cancelled" if isinstance(event, Cancelled) else "expired"

@@ -2,8 +2,8 @@
 
 Three workers and a keeper run as processes of their own, jobs are posted by the command line, one worker is stopped in
 the middle of a unit, which is reclaimed and finished by another; one job is paid for once two of its three attesters
-have looked at the result and signed it. At the end the whole chain is verified. Everything is stopped again, also
-after a failure.
+have looked at the result and signed it. Two jobs wait for that: one starts then, and one fails then, whose own child is
+refunded. At the end the whole chain is verified. Everything is stopped again, also after a failure.
 """
 
 from __future__ import annotations
@@ -53,6 +53,14 @@ ATTESTED: Final = "attested"
 ATTESTERS: Final = ("attester", "attester2")
 LEAST_ACCURACY: Final = 0.8
 """What they want to see."""
+AFTER: Final = "after"
+"""The job that starts once the attested one is settled."""
+FAILING: Final = "failing"
+"""The job that runs once the attested one has ended, and fails."""
+ORPHAN: Final = "parent"
+"""The job that waits for the failing one to end well, and is refunded."""
+EXITS: Final = {FAILING: 100, ORPHAN: 102}
+"""What `--wait` ends with, where that is not 0."""
 START_SECONDS: Final = 60.0
 RUN_SECONDS: Final = 300.0
 STILL_SECONDS: Final = 2.5
@@ -267,24 +275,39 @@ def _engine_answers() -> bool:
 
 
 def _post(stage: DemoStage) -> None:
-    """Post every job from the command line, each in a process that waits for its end."""
-    arguments: dict[str, tuple[str, ...]] = {"digits": (), "wordcount-array": (), "failing": (), ATTESTED: ()}
+    """Post the jobs that wait for no other from the command line, each in a process that waits for its end."""
+    arguments: dict[str, tuple[str, ...]] = {"digits": (), "wordcount-array": (), ATTESTED: ()}
     if os.environ.get(NUMPY_IMAGE) and _engine_answers():
         arguments["numpy-train"] = ("--var", f"IMAGE={os.environ[NUMPY_IMAGE]}")
     for name, extra in arguments.items():
-        stage.say(f"$ hearth submit examples/{name}/job.yaml --wait")
-        command = ["submit", str(EXAMPLES / name / "job.yaml"), "--wait", "--json"]
-        command += ["--results", str(stage.folder / "results" / name), "--timeout", f"{RUN_SECONDS:.0f}s", *extra]
-        out = (stage.folder / f"{name}.json").open("wb")
-        with out, (stage.folder / f"{name}.log").open("wb") as log:
-            stage.submits[name] = subprocess.Popen(
-                [*HEARTH, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=log,
-                env=_environment(stage),
-                start_new_session=True,
-            )
+        _submit(stage, name, f"{name}/job.yaml", *extra)
+
+
+def _submit(stage: DemoStage, name: str, file: str, *options: str) -> None:
+    """Post a job of the examples from the command line, in a process that waits for its end."""
+    shown = " ".join([file, *options])
+    stage.say(f"$ hearth submit examples/{shown} --wait")
+    command = ["submit", str(EXAMPLES / file), "--wait", "--json"]
+    command += ["--results", str(stage.folder / "results" / name), "--timeout", f"{RUN_SECONDS:.0f}s", *options]
+    out = (stage.folder / f"{name}.json").open("wb")
+    with out, (stage.folder / f"{name}.log").open("wb") as log:
+        stage.submits[name] = subprocess.Popen(
+            [*HEARTH, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=log,
+            env=_environment(stage),
+            start_new_session=True,
+        )
+
+
+def _post_children(stage: DemoStage, name: str, job: str) -> None:
+    """Post the jobs that wait for one that has just been posted."""
+    if name == ATTESTED:
+        _submit(stage, AFTER, f"{AFTER}/job.yaml", "--var", f"PARENT={job}")
+        _submit(stage, FAILING, f"{FAILING}/job.yaml", "--after", f"{job}:always")
+    elif name == FAILING:
+        _submit(stage, ORPHAN, f"{AFTER}/{ORPHAN}.yaml", "--after", job)
 
 
 def _watch(stage: DemoStage) -> None:
@@ -334,7 +357,9 @@ def _read_events(stage: DemoStage) -> None:
     for event in market.events_in(logs):
         used.setdefault(event.log.tx_hash, event)
         if isinstance(event, JobPosted):
-            stage.names["0x" + event.job_id.hex()] = _job_name(stage, event)
+            job = "0x" + event.job_id.hex()
+            stage.names[job] = _job_name(stage, event)
+            _post_children(stage, stage.names[job], job)
         facts = event_facts(event, client.session.asset)
         name = stage.names.get(str(facts.get("job")), "?")
         unit = f" unit {facts['unit']}" if "unit" in facts else ""
@@ -389,7 +414,7 @@ def _collect(stage: DemoStage) -> None:
     if stage.attesting is not None:
         stage.attesting.result()
     for name, process in stage.submits.items():
-        expected = 100 if name == "failing" else 0
+        expected = EXITS.get(name, 0)
         report = json.loads((stage.folder / f"{name}.json").read_text(encoding="utf-8") or "{}")
         if process.returncode != expected:
             raise HearthError(
@@ -407,9 +432,11 @@ def _collect(stage: DemoStage) -> None:
             stage.say(f"  accuracy.json: {(folder / 'accuracy.json').read_text(encoding='utf-8').strip()}")
         elif name == "numpy-train":
             stage.say(f"  metrics.json: {(folder / 'metrics.json').read_text(encoding='utf-8').strip()}")
-        elif name == "failing":
+        elif name == FAILING:
             stage.say(f"  its last words: {str(results['failure']['stderr_tail']).strip()[-120:]}")
-        else:
+        elif name == ORPHAN:
+            stage.say(f"  {report['error']['message']}")
+        elif name == "wordcount-array":
             counted = stage.client.jobs.get(
                 report["job"], folder=stage.folder / "counted", reduce=EXAMPLES / name / "reduce.py"
             )

@@ -19,6 +19,7 @@ from hearth.market.events import Event, JobPosted, decode, decode_of, topic_of
 from hearth.market.network import Network
 from hearth.market.strays import Strays
 from hearth.protocol import formulas, words
+from hearth.protocol.parents import parents_hash, unpack_parents
 from hearth.protocol.types import (
     SENTINEL,
     ZERO_ADDRESS,
@@ -33,6 +34,7 @@ from hearth.protocol.types import (
     State,
     Terms,
     Unit,
+    UnitFlag,
 )
 from hearth.protocol.words import TermsWords
 
@@ -43,6 +45,10 @@ NO_TERMS: Final[TermsWords] = (0, bytes(32), 0, 0, 0, 0, 0, 0, bytes(32))
 NODE_WORDS: Final = 7
 NODE_BYTES: Final = 32 * NODE_WORDS
 """A node in a Lens page: owner, operator, stake, offer, hot, next_ask, exit_at."""
+
+
+WITH_RESULT: Final = (State.SUBMITTED, State.DISPUTED, State.SETTLED)
+"""The states of a unit that has a result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +67,15 @@ class UnitView:
         return words.unpack_best(self.second)
 
     @property
-    def result(self) -> bytes:
-        """Return the result digest of a unit with STORE from SUBMITTED on."""
-        return self.second.to_bytes(32, "big")
+    def kept(self) -> bytes | None:
+        """Return the result's digest as storage keeps it, from SUBMITTED on; None for a unit without STORE."""
+        kept = self.unit.flags & UnitFlag.STORE and self.unit.state in WITH_RESULT
+        return self.second.to_bytes(32, "big") if kept else None
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A job as its log posted it, its id recomputed."""
+    """A job as its log posted it, its id recomputed, and the list of its parents found to be the one of its terms."""
 
     job_id: JobId
     terms: Terms
@@ -252,6 +259,13 @@ class Market:
                 hint="hearth doctor",
             )
         terms = words.unpack_terms(event.terms)
+        if parents_hash(event.parents) != terms.parents_hash:
+            raise ChainError(
+                f"the RPC serves a job 0x{event.job_id.hex()} that waits for other jobs than it was posted for",
+                code="RPC_LIES",
+                hint="hearth doctor",
+            )
+        unpack_parents(event.parents)
         if terms.submitter != event.submitter:
             raise ChainError(
                 f"the RPC serves a job 0x{event.job_id.hex()} under another submitter than its own",
@@ -296,8 +310,9 @@ class Market:
     def unit(self, job_id: JobId, index: int = 0, block: BlockRef = "latest") -> UnitView:
         """Return a unit, its lapse not applied.
 
-        An untouched lease of an array is OPEN since the header's time, or CANCELLED once the array is closed.
-        Raises NotFoundError for an unknown job. Whether the index exists only the terms can say.
+        An untouched lease of an array is OPEN since the header's time, BLOCKED while the array waits for its parents,
+        or CANCELLED once it is closed. Raises NotFoundError for an unknown job. Whether the index exists only the
+        terms can say.
         """
         job, unit, second, accused = self.load(job_id, index, block)
         if job == 0:
@@ -487,8 +502,10 @@ def _no_job(job_id: JobId) -> NotFoundError:
 
 
 def _lease(header: Header, index: int, word: int, second: int, accused: int) -> UnitView:
-    """Read a lease of an array: an untouched one is open since the header's time, or gone with a closed array."""
+    """Read a lease of an array: an untouched one is as the header says, open, blocked, or gone with a closed array."""
     if word:
         return UnitView(words.unpack_unit(word), second, words.unpack_accused(accused))
-    state = State.CANCELLED if header.closed and index >= header.touched else State.OPEN
+    state = State.BLOCKED if header.waiting else State.OPEN
+    if header.closed and index >= header.touched:
+        state = State.CANCELLED
     return UnitView(Unit(state=state, started=header.opened), 0, Accused())

@@ -9,7 +9,16 @@ prices = plan_prices(loaded.spec, asset, policy)
 from hearth.spec.load import AnyJob, as_data, dump_spec, load_spec, parse_spec, spec_of
 from hearth.spec.loaded import LoadedSpec, spec_from
 from hearth.spec.model import JobSpec, local_sources
-from hearth.spec.plan import Prices, billing_of, deadline_of, lease_seconds, match_window_of, plan_prices, terms_of
+from hearth.spec.plan import (
+    Prices,
+    billing_of,
+    deadline_of,
+    lease_seconds,
+    match_window_of,
+    parents_of,
+    plan_prices,
+    terms_of,
+)
 from hearth.spec.resolved import (
     FUEL_PER_SECOND,
     Blob,
@@ -49,6 +58,7 @@ __all__ = [
     "local_sources",
     "match_window_of",
     "needs_of",
+    "parents_of",
     "parse_canonical",
     "parse_spec",
     "plan_prices",

@@ -48,6 +48,8 @@ def explain(detail: ErrorDetails) -> Problem:
         return Problem(
             where, f"must be a mapping, not {_typed(given)}", f"write {_example(where, given) or '{key: value}'}"
         )
+    if kind == "too_long":
+        return Problem(where, f"has {context['actual_length']} entries; the most is {context['max_length']}")
     if kind in ("greater_than_equal", "less_than_equal"):
         bound = f"at least {context['ge']}" if kind == "greater_than_equal" else f"at most {context['le']}"
         return Problem(where, f"{_shown(given)} is out of range: must be {bound}")
@@ -56,7 +58,8 @@ def explain(detail: ErrorDetails) -> Problem:
 
 def _unknown(where: Location) -> Problem:
     *parents, key = where
-    names = list(_model_at(tuple(parents)).model_fields) + sorted(OLDER_KEYS.get(tuple(parents), ()))
+    fields = _model_at(tuple(parents)).model_fields
+    names = [field.alias or name for name, field in fields.items()] + sorted(OLDER_KEYS.get(tuple(parents), ()))
     near = difflib.get_close_matches(str(key).lower(), names, n=1, cutoff=0.6)
     hint = f'did you mean "{near[0]}"?' if near else f"known here: {', '.join(names)}"
     return Problem(where, "unknown key", hint, "UNKNOWN_KEY")

@@ -103,7 +103,7 @@ def dump_spec(spec: JobSpec) -> str:
 
 def as_data(spec: JobSpec) -> dict[str, Any]:
     """Return a spec as plain values that `spec_from` reads back equal; what has its default value is left out."""
-    data = {"version": 1, **spec.model_dump(mode="json", exclude_defaults=True)}
+    data = {"version": 1, **spec.model_dump(mode="json", exclude_defaults=True, by_alias=True)}
     # A job asks for no GPU by default, and `gpu:` alone for one: the number is always written.
     if spec.resources.gpu.count:
         data["resources"]["gpu"] = {"count": spec.resources.gpu.count, **data["resources"]["gpu"]}

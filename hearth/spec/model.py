@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -27,6 +27,8 @@ MAX_MATCH_WINDOW = 300
 MAX_CHALLENGE_WINDOW = 7 * 86_400
 MAX_TRIES = 1 << 24
 """Leases times attempts stay below this."""
+MAX_PARENTS = 15
+JOB_ID = re.compile("0x[0-9a-f]{64}")
 
 
 def refusal(message: str, hint: str = "", code: str = "BAD_SPEC") -> PydanticCustomError:
@@ -93,6 +95,21 @@ def _rate(value: object) -> str:
 def _integer(value: object) -> object:
     # A value that came in by ${NAME} is text; digits in quotes are as good as digits.
     return int(value) if isinstance(value, str) and re.fullmatch(r"0|[1-9][0-9]{0,17}", value) else value
+
+
+def _parent(value: object) -> object:
+    return value if isinstance(value, dict | After) else {"job": _text(value)}
+
+
+def _parents(value: object) -> object:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _any_form_of_parents(schema: dict[str, Any]) -> None:
+    """Let the schema take what `_parents` does: one parent or a list, each by its id or with a condition."""
+    one = [{"type": "string", "pattern": f"^{JOB_ID.pattern}$"}, schema.pop("items")]
+    listed = {"type": schema.pop("type"), "maxItems": schema.pop("maxItems"), "items": {"anyOf": one}}
+    schema["anyOf"] = [*one, listed]
 
 
 def _kind(value: object) -> str:
@@ -194,6 +211,13 @@ class Compare(Model):
     field: Text | None = Field(default=None, description="metric: the JSON field")
 
 
+class After(Model):
+    """A job to wait for, and which end of it lets this one run: well (every unit ok), otherwise, or either."""
+
+    job: Text = Field(description="its id")
+    condition: Literal["success", "failure", "always"] = Field(default="success", alias="if")
+
+
 class Verify(Model):
     """Who judges a result: nobody, or attesters of whom enough must sign it before its worker is paid."""
 
@@ -204,6 +228,7 @@ class Verify(Model):
     window: Duration | None = None
     compare: Compare = Compare()
     replicas: Annotated[int, Field(ge=1, le=7), _DIGITS] | None = None
+    keep: bool = Field(default=False, description="let the chain itself keep the digests of results")
 
     @property
     def kind(self) -> Literal["none", "attested", "referee", "retrial"]:
@@ -255,7 +280,12 @@ class JobSpec(Model):
     match: Match = Match()
     verify: Verify = Verify()
     array: Array = Array()
-    after: list[Text] = Field(default=[], max_length=rules.MAX_ITEMS)
+    after: Annotated[list[Annotated[After, BeforeValidator(_parent)]], BeforeValidator(_parents)] = Field(
+        default=[],
+        max_length=MAX_PARENTS,
+        description="jobs to wait for, by id; a job that ends otherwise than asked ends this one",
+        json_schema_extra=_any_form_of_parents,
+    )
     retry: Retry = Retry()
     checkpoint: Checkpoint | None = None
 
@@ -288,10 +318,10 @@ def problems_of(spec: JobSpec) -> Iterator[Problem]:
     yield from _limits(spec)
     yield from _verify(spec.verify)
     for index, parent in enumerate(spec.after):
-        if not re.fullmatch("0x[0-9a-f]{64}", parent):
-            yield Problem(("after", index), f'"{parent}" is not a job id', "hearth jobs --mine")
-        elif parent in spec.after[:index]:
-            yield Problem(("after", index), "names a job twice")
+        if not JOB_ID.fullmatch(parent.job):
+            yield Problem(("after", index), f'"{parent.job[:80]}" is not a job id', "hearth jobs --mine")
+        elif parent.job in (other.job for other in spec.after[:index]):
+            yield Problem(("after", index), "names a job twice", "keep one condition; a job ends in one way only")
     if spec.checkpoint is not None:
         yield from rules.places([(("checkpoint", "path"), spec.checkpoint.path)], "/out")
         if parse_duration(spec.checkpoint.every) < 1:
@@ -313,8 +343,6 @@ def unbuilt_in(spec: JobSpec) -> Iterator[Problem]:
         yield Problem(("verify", "replicas"), f"more than one replica {later}", "remove replicas", "NO_REPLICAS")
     if spec.array.chunk > 1:
         yield Problem(("array", "chunk"), f"chunk above 1 {later}", "use chunk: 1", "NO_CHUNK")
-    if spec.after:
-        yield Problem(("after",), f"waiting for other jobs {later}", "submit this job when they are done", "NO_PARENTS")
     if spec.checkpoint is not None:
         yield Problem(("checkpoint",), f"resuming from checkpoints {later}", "remove checkpoint", "NO_CHECKPOINT")
     for index, item in enumerate(spec.inputs):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from hearth.base.errors import HearthError, SpecError
 from hearth.protocol.runtimes import RUNTIMES
@@ -26,6 +27,9 @@ from hearth.protocol.units import (
 from hearth.spec import rules
 from hearth.spec.model import JobSpec
 
+if TYPE_CHECKING:
+    from hearth.protocol.parents import Parent
+
 AUTO_KEEPER_SHARE = 100
 """An automatic keeper fee is the price divided by this, and never below the policy's minimum."""
 DEFAULT_DEADLINE = 86_400
@@ -38,7 +42,8 @@ MAX_ESCROW = (1 << 96) - 1
 class Prices:
     """What a job may cost, in base units; `ceiling` in base units x 1e6 per second and unit.
 
-    `unit_price` is the most that one unit pays; `total` is what escrow takes: units x (price + attempts x fee).
+    `unit_price` is the most that one unit pays; `total` is what escrow takes: units x (price + attempts x fee), and
+    one fee more for whoever starts a job that waits for others.
     """
 
     ceiling: int
@@ -50,9 +55,10 @@ class Prices:
 def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
     """Return the highest ceiling that `price.max_total` and `price.max_rate` allow, and the keeper fee.
 
-    max_total bounds units x (price + attempts x keeper fee); max_rate bounds the rate of a unit; with both, the
-    smaller price holds. An automatic keeper fee is 1 % of the price, at least the policy's minimum: it pays two tips'
-    worth of matching and the settlement, and what no keeper earned returns. Everything rounds towards paying less.
+    max_total bounds units x (price + attempts x keeper fee), with one keeper fee more where the job waits for others;
+    max_rate bounds the rate of a unit; with both, the smaller price holds. An automatic keeper fee is 1 % of the price,
+    at least the policy's minimum: it pays two tips' worth of matching and the settlement, and what no keeper earned
+    returns. Everything rounds towards paying less.
 
     Raises SpecError PRICE_TOO_SMALL with the smallest figure that works, BAD_PRICE for a fee or a sum out of range.
     """
@@ -67,13 +73,13 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
     def fee_at(price: int) -> int:
         return fee if fee is not None else max(policy.min_keeper_fee, price // AUTO_KEEPER_SHARE)
 
-    def unit_cost(price: int) -> int:
-        return price + attempts * fee_at(price)
+    def job_cost(price: int) -> int:
+        return units * (price + attempts * fee_at(price)) + (fee_at(price) if spec.after else 0)
 
     # The chain takes a fee above its minimum only up to the price, and no price below the policy's.
     floor = policy.min_price if fee is None or fee <= policy.min_keeper_fee else max(policy.min_price, fee)
     least = _least_ceiling(floor, seconds)
-    smallest = amount_at_least(units * unit_cost(_price(least, seconds)), asset)
+    smallest = amount_at_least(job_cost(_price(least, seconds)), asset)
     work, fee_each = _price(least, seconds), fee_at(_price(least, seconds))
     fees = ""
     if attempts * fee_each > work:
@@ -81,7 +87,7 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
         fees = f", since each unit pays {count} of {format_amount(fee_each, asset)} at most beside its work"
     ceilings = []
     if spec.price.max_total is not None:
-        affordable = _largest_price(_amount(spec.price.max_total, asset, "price.max_total") // units, unit_cost)
+        affordable = _largest_price(_amount(spec.price.max_total, asset, "price.max_total"), job_cost)
         if affordable < work:
             what = f"{units} unit(s) of {spec.limits.runtime}"
             raise _too_small("max_total", spec.price.max_total, what, smallest, fees)
@@ -102,7 +108,7 @@ def plan_prices(spec: JobSpec, asset: Asset, policy: Policy) -> Prices:
         )
     ceiling = min(ceilings)
     price = _price(ceiling, seconds)
-    total = units * unit_cost(price)
+    total = job_cost(price)
     if ceiling > MAX_RATE or total > MAX_ESCROW or fee_at(price) > MAX_RATE:
         raise _refuse("price", f"{show_amount(total, asset)} is more than the chain can hold", "lower the price")
     return Prices(ceiling, fee_at(price), price, total)
@@ -199,6 +205,16 @@ def challenge_window_of(spec: JobSpec, policy: Policy) -> int:
     return window
 
 
+def parents_of(spec: JobSpec) -> tuple[Parent, ...]:
+    """Return the jobs that a spec waits for, in its order."""
+    from hearth.protocol.parents import Condition, Parent
+    from hearth.protocol.types import JobId
+
+    return tuple(
+        Parent(JobId(bytes.fromhex(after.job[2:])), Condition[after.condition.upper()]) for after in spec.after
+    )
+
+
 def terms_of(
     spec: JobSpec,
     *,
@@ -218,7 +234,11 @@ def terms_of(
     `judge` is the contract of the attesters that the spec names, `judge_data` their set's commitment; then no result is
     paid for without them.
     """
+    from hearth.protocol.parents import pack_parents, parents_hash
+
     flags = TermsFlag.NEWCOMERS if spec.match.newcomers else TermsFlag(0)
+    if spec.verify.keep:
+        flags |= TermsFlag.KEEP
     return Terms(
         submitter=submitter,
         salt=salt,
@@ -237,6 +257,7 @@ def terms_of(
         flags=flags | TermsFlag.PROVEN if judge_data else flags,
         judge=judge,
         judge_data=judge_data,
+        parents_hash=parents_hash(pack_parents(parents_of(spec))),
     )
 
 

@@ -97,7 +97,7 @@ def _path_fault(path: str, root: str) -> str:
     if len(path.encode()) > MAX_PATH or len(parts) - 1 > MAX_PATH_DEPTH:
         return f"is longer than {MAX_PATH} bytes or deeper than {MAX_PATH_DEPTH}"
     if root == "/in" and parts[1:3] == ["in", "parents"]:
-        return "is where the outputs of parent jobs go"
+        return "is kept for outputs of the jobs that this one waits for, which cannot be inputs in this version"
     if not (path.startswith(f"{root}/") or (root == "/out" and path == root)):
         return f"is not under {root}"
     return ""

@@ -34,6 +34,7 @@ from hearth.market.events import (
     Split,
     Started,
     Submitted,
+    Unlocked,
     Unproven,
 )
 from hearth.market.reads import Market
@@ -47,7 +48,7 @@ MAX_GAS_PRICE = max(
 )
 """The cap of worker.toml and keeper.toml where they name none, wei per gas."""
 PROPOSE = "0x" + codec("JobRegistry").selector("propose").hex()
-ENDS = (Settled, Closed, Cancelled, Expired, Reclaimed, Declined, GaveUp, Ruled, Unproven)
+ENDS = (Settled, Closed, Cancelled, Expired, Reclaimed, Declined, GaveUp, Ruled, Unproven, Unlocked)
 READY_SECONDS = 30.0
 
 
@@ -174,7 +175,7 @@ def _ends_once(facts: Facts) -> Iterator[str]:
         if job in ended:
             name, last = type(event).__name__, type(ended[job]).__name__
             yield f"{_name(job)} has a {name} in block {event.log.block_number}, after its {last}"
-        if isinstance(event, ENDS) and words.unpack_unit(event.word).state.terminal:
+        if _is_end(event):
             ended[job] = event
 
 
@@ -240,9 +241,13 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
         due[facts.treasury] += fee
         due[terms.submitter] += formulas.unit_holds(terms, before) - pay - reward
         return due, reward
-    held = formulas.unit_holds(terms, before) if before is not None else formulas.lease_budget(terms)
+    # Of one lease, so what was locked is what the unit holds; the fee of its unlock too, where it waits.
+    held = formulas.unit_holds(terms, before) if before is not None else formulas.escrow_at_post(terms)
     if isinstance(event, Unproven) or (isinstance(event, Ruled) and event.verdict == Verdict.REJECT):
         return Counter({terms.submitter: held}), 0
+    if isinstance(event, Unlocked):
+        fee = formulas.unlock_fee(terms)
+        return Counter({terms.submitter: held - fee} if unit.state is State.CANCELLED else {}), fee
     if isinstance(event, Cancelled) and unit.state is State.CANCELLED:
         return Counter({terms.submitter: held}), 0
     if isinstance(event, Expired):
@@ -253,7 +258,7 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
 
 def _lost(facts: Facts) -> Iterator[str]:
     """Every job that was posted has ended, by an event as in storage."""
-    ended = {event.job_id for event in facts.events if isinstance(event, ENDS)}
+    ended = {event.job_id for event in _ends(facts)}
     for job, unit in facts.units.items():
         if not unit.state.terminal:
             yield f"{_name(job)} is {unit.state.name}"
@@ -261,10 +266,19 @@ def _lost(facts: Facts) -> Iterator[str]:
             yield f"{_name(job)} is {unit.state.name} without an event"
 
 
+def _is_end(event: Event) -> bool:
+    """Say whether an event ends its unit: most kinds that may do so may open it (again) instead."""
+    return isinstance(event, ENDS) and words.unpack_unit(event.word).state.terminal
+
+
+def _ends(facts: Facts) -> Iterator[Any]:
+    return (event for event in facts.events if _is_end(event))
+
+
 def _late(facts: Facts) -> Iterator[str]:
     """Every unit that somebody took has ended by its job's deadline."""
     taken = {event.job_id for event in facts.events if isinstance(event, Started)}
-    ends = {event.job_id: facts.seconds[event.log.block_number] for event in facts.events if isinstance(event, ENDS)}
+    ends = {event.job_id: facts.seconds[event.log.block_number] for event in _ends(facts)}
     now = max(facts.seconds.values(), default=0)
     for job in taken:
         late = ends.get(job, now) - facts.posted[job].deadline

@@ -48,6 +48,7 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldI
     for name, field in model.model_fields.items():
         inner = _model_in(field.annotation)
         listed = getattr(field.annotation, "__origin__", None) is list
+        name = field.alias or name
         if inner is None or listed:
             yield f"{prefix}{name}", field
         if inner is not None:

@@ -193,7 +193,8 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     wanted = """
     demo init doctor completion offers check convert run submit jobs|devnet up devnet down devnet fund
     |wallet new wallet import wallet list wallet show wallet balance wallet send wallet withdraw
-    |job show job spec job logs job events job wait job get job cancel job accept job attest job confirm
+    |job show job spec job logs job events job wait job get job cancel job accept job unlock
+    |job attest job confirm
     |job rerun job receipt
     |worker doctor worker selftest worker init worker register worker update worker start worker take worker pause
     |worker resume worker drain worker status worker why worker earnings worker stake worker price worker withdraw

@@ -6,13 +6,19 @@ from typing import Any
 
 import pytest
 
+from hearth.base.errors import RefusedError
+from hearth.cli.__main__ import main
 from hearth.cli.jobs import _show_action, _show_submitted
 from hearth.cli.leaf import Run
 
 JOB = "0x" + "ab" * 32
 UNIT = {"unit": 0, "outcome": "timeout", "text": "its time was over", "exit_code": None, "outputs": None}
 END = {"verdict": "failed", "ok": 0, "failed": 1, "verified": 1, "unread": 0, "units": [UNIT], "failure": None}
-REST = {"kept_until": None, "stdout": "", "fetched": None}
+REST = {"kept_until": None, "stdout": "", "parents_failed": False, "fetched": None}
+PARENTS = [
+    {"job": "0x" + "01" * 32, "condition": "success", "as_asked": True, "text": "ended well"},
+    {"job": "0x" + "02" * 32, "condition": "success", "as_asked": False, "text": "ended otherwise: cancelled"},
+]
 FETCHED = {"folder": "here", "units": [{"path": None}]}
 GET = f"  hearth job get {JOB[:14]} -o DIR\n"
 
@@ -23,6 +29,7 @@ def run() -> Run:
 
 def shown(capsys: pytest.CaptureFixture[str], **results: Any) -> str:
     report: Any = {"schema": "hearth.submission/1", "job": JOB, "waited": True, "results": {**END, **REST, **results}}
+    report["end"] = {"parents": PARENTS}
     _show_submitted(run(), report)
     said = capsys.readouterr()
     return said.out + said.err
@@ -66,3 +73,86 @@ def test_show_action__mined_call__is_told_once(capsys: pytest.CaptureFixture[str
     _show_action(this, report, "is cancelled")
     said = capsys.readouterr()
     assert said.err.count("0x12") == 1 and said.out == f"job {JOB[:14]} is cancelled\n"
+
+
+def test_show_submitted__job_that_a_parent_ended__names_it_and_exits_as_what_did_not_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    results = {**END, **REST, "verdict": "refunded", "verified": 0, "units": [], "parents_failed": True}
+    report: Any = {"schema": "hearth.submission/1", "job": JOB, "waited": True, "results": results}
+    report["end"] = {"parents": PARENTS}
+    assert _show_submitted(run(), report) == 102
+    said = capsys.readouterr().err
+    assert (
+        f"job {JOB[:14]} did not run: what it waited for ended otherwise than asked, 0x020202020202 (if: success) "
+        in said
+    )
+    assert "ended otherwise: cancelled; it is refunded" in said and "hearth job show 0x020202020202" in said
+    assert "0x010101010101" not in said
+    report["results"] = {**results, "parents_failed": False}
+    assert _show_submitted(run(), report) == 102
+    assert "ended without a result" in capsys.readouterr().err
+
+
+FACTS = {
+    "job": JOB,
+    "state": "blocked",
+    "verdict": "pending",
+    "counts": {"blocked": 1},
+    "submitter": "0x1",
+    "posted": {"block": 3, "tx": "0x2"},
+    "escrow_text": "1",
+    "ceiling_text": "1",
+    "billing": "fuel",
+    "deadline_text": "later",
+    "bond_text": "1",
+    "verify": "none",
+    "leases": [],
+    "waits": "waits for 0x0202 (open)",
+    "kept": True,
+    "parents": [{**PARENTS[1], "text": "open"}],
+}
+
+
+def test_job_show__job_that_waits__says_for_what_and_that_its_result_is_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hearth.client.jobs.Jobs.show", lambda self, job: FACTS)
+    assert main(["job", "show", JOB]) == 0
+    said = capsys.readouterr().out
+    assert "  state blocked: waits for 0x0202 (open)\n" in said
+    assert f"  after 0x{'02' * 32}, if success: open\n" in said
+    assert "  results are kept: the chain itself has their digests\n" in said
+    monkeypatch.setattr("hearth.client.jobs.Jobs.show", lambda self, job: {**FACTS, "kept": False, "waits": None})
+    assert main(["job", "show", JOB]) == 0
+    said = capsys.readouterr().out
+    assert "  state blocked\n" in said and "kept" not in said
+
+
+@pytest.mark.parametrize(
+    ("opens", "done"), [(True, "is open: what it"), (False, "is refunded: a job that it waited for")]
+)
+def test_job_unlock__what_came_of_it__is_said_with_the_fee(
+    opens: bool, done: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = {"schema": "hearth.action/1", "action": "unlock", "job": JOB, "opens": opens, "fee_text": "8 gwei"}
+    report |= {"fee": "8", "transactions": [{"tx": "0x12"}], "dry_run": False}
+    monkeypatch.setattr("hearth.client.jobs.Jobs.unlock", lambda self, job: report)
+    assert main(["job", "unlock", JOB]) == 0
+    said = capsys.readouterr().out
+    assert f"job {JOB[:14]} {done}" in said and "; 8 gwei of credit for unlocking it" in said
+
+
+@pytest.mark.parametrize("command", [("submit", "job.yaml"), ("check", "job.yaml"), ("run", "a.wasm")])
+def test_after__of_each_command_that_posts__reaches_the_client(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+
+    def asked(self: object, *_: Any, after: Any, **__: Any) -> Any:
+        given.append(after)
+        raise RefusedError("enough", hint="hearth jobs")
+
+    monkeypatch.setattr(f"hearth.client.posting.post.Posting.{command[0]}", asked)
+    assert main([*command, "--after", "0xab", "--after", "0xcd:failure"]) == 5
+    assert given == [("0xab", "0xcd:failure")]

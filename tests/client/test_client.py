@@ -239,7 +239,7 @@ def test_workers_in_words__mixed_fleet__counts_each_gate_and_the_takers() -> Non
 def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> None:
     session = Session(Settings(home=tmp_path))
     session.__dict__["network"] = SimpleNamespace(job_chain_id=1, jobs="0x" + "aa" * 20)
-    fingerprint = Preflight(session).fingerprint
+    fingerprint = Preflight(JobReader(session)).fingerprint
     dear = _terms(ceiling=2 * 10**18, keeper_fee=10**13, salt=8, deadline=NOW + 9_999)
     assert fingerprint(_terms(), None, True) == fingerprint(dear, None, True)
     assert fingerprint(_terms(), None, False) != fingerprint(dear, None, False)
@@ -250,7 +250,7 @@ def test_fingerprint__price_of_our_choice__is_no_part_of_it(tmp_path: Path) -> N
 def test_fingerprint__billing_of_our_choice__finds_a_job_that_was_posted_when_that_was_fixed(tmp_path: Path) -> None:
     session = Session(Settings(home=tmp_path))
     session.__dict__["network"] = SimpleNamespace(job_chain_id=1, jobs="0x" + "aa" * 20)
-    fingerprint = Preflight(session).fingerprint
+    fingerprint = Preflight(JobReader(session)).fingerprint
     fixed, metered = _terms(billing=Billing.FIXED), _terms(billing=Billing.METERED)
     assert fingerprint(metered, None, False, True) == fingerprint(fixed, None, False)
     assert fingerprint(metered, None, False) != fingerprint(fixed, None, False)
@@ -517,10 +517,12 @@ def test_job_id__no_id__refused_before_any_look_at_the_chain(tmp_path: Path, tex
     [({Gate.PRICE: 2}, True), ({Gate.PRICE: 1, Gate.NO_SLOT: 1}, False), ({Gate.CORES: 1}, False)],
 )
 def test_check__only_the_price_keeps_the_workers__says_which_would_do(gates: dict[Gate, int], told: bool) -> None:
-    posting = object.__new__(Posting)
-    posting._preflight = SimpleNamespace(  # type: ignore[assignment]
+    posting: Any = object.__new__(Posting)
+    posting.session = None
+    posting._preflight = SimpleNamespace(
         planned=lambda loaded: nullcontext(SimpleNamespace(gates=gates, paused_until=0, fleet=SimpleNamespace(now=1))),
         require_open=lambda paused_until, now: None,
+        require_parents=lambda plan: None,
         facts=lambda plan: {"text": ["a line"]},
         enough=lambda plan: 'write max_rate: "0.6 ETH/h"',
     )

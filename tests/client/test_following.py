@@ -52,6 +52,7 @@ def view(now: int, *units: Unit, untouched: int = 0, finished: bool = False) -> 
     return SimpleNamespace(
         posted=SimpleNamespace(job_id=JOB), terms=terms, policy=None, units=units, untouched=untouched, now=now,
         finished=finished,
+        blocked=any(unit.state is State.BLOCKED for unit in units),
         delivered=finished,
         unpaid_until=0,
     )  # fmt: skip

@@ -49,7 +49,7 @@ def posting(tmp_path: Path, chain: FakeChain, monkeypatch: pytest.MonkeyPatch) -
             "paused_until": market.policies().paused_until,
             "fleet": SimpleNamespace(now=market.port.head().timestamp),
         }
-        yield SimpleNamespace(lines=(), fingerprint="f", gates={Gate.FITS: 1}, terms=build.terms(), **read)
+        yield SimpleNamespace(lines=(), fingerprint="f", gates={Gate.FITS: 1}, terms=build.terms(), parents=(), **read)
 
     def reached(*_: Any) -> Any:
         raise _Reached

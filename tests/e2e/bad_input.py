@@ -6,6 +6,7 @@ asserts exit code, error code and hint, and that balances, nonce and files are w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -115,7 +116,16 @@ SPEC_ROWS = (
     _spec("attempts nine", "BAD_SPEC", "", _LIMITS, f"{_LIMITS}\nretry: {{attempts: 9}}"),
     _spec("checkpoint not built", "NO_CHECKPOINT", "remove checkpoint", _LIMITS,
           f"{_LIMITS}\ncheckpoint: {{every: 5m, path: /out/c}}"),
-    _spec("parents not built", "NO_PARENTS", "", _LIMITS, f'{_LIMITS}\nafter: ["0x{"ab" * 32}"]'),
+    _spec("parent that is no job", "NO_PARENT", "hearth jobs --all", _LIMITS, f'{_LIMITS}\nafter: "0x{"ab" * 32}"'),
+    _spec("parent named twice", "BAD_SPEC", "keep one condition", _LIMITS,
+          f'{_LIMITS}\nafter: ["0x{"ab" * 32}", {{job: "0x{"ab" * 32}", if: always}}]'),
+    _spec("sixteen parents", "BAD_SPEC", "", _LIMITS,
+          f"{_LIMITS}\nafter: {json.dumps([f'0x{number:064x}' for number in range(16)])}"),
+    _spec("end of a parent unknown", "BAD_SPEC", "", _LIMITS,
+          f'{_LIMITS}\nafter: {{job: "0x{"ab" * 32}", if: never}}'),
+    _spec("outputs of a parent as inputs", "BAD_SPEC", "/in/data", _LIMITS,
+          f"{_LIMITS}\ninputs: [{{src: ./good.wasm, dst: /in/parents/0}}]"),
+    _spec("keep that is no yes or no", "BAD_SPEC", "without quotes", _LIMITS, f"{_LIMITS}\nverify: {{keep: 'yes'}}"),
     _spec("parent no id", "BAD_SPEC", "hearth jobs", _LIMITS, f'{_LIMITS}\nafter: ["0xabc"]'),
     _spec("keeper fee too small", "BAD_PRICE", "use", _PRICE, 'price: {max_rate: "1.20/h", keeper_fee: "0.000000001"}'),
     _spec("price too small", "PRICE_TOO_SMALL", "that the contract takes", _PRICE, 'price: {max_total: "0.0000001"}'),
@@ -252,6 +262,20 @@ PLACE_ROWS = (
         command=("wallet", "send", "0x" + "00" * 20, "1", "--account", "dev", "--yes")),
     Row("send without a word of consent", 3, "NOT_CONFIRMED", "--yes",
         command=("wallet", "send", "0x" + "fe" * 20, "1", "--account", "dev")),
+    Row("parent that ended otherwise than asked", 2, "PARENT_ENDED", "hearth job show",
+        command=("submit", "{job}", "--after", "{cancelled_job}")),
+    Row("parent that ended otherwise than asked, checked", 2, "PARENT_ENDED", "hearth job show",
+        command=("check", "{job}", "--after", "{cancelled_job}:success")),
+    Row("parent that ended otherwise than asked, for another machine", 2, "PARENT_ENDED", "hearth job show",
+        command=("submit", "{job}", "--print-tx", "--after", "{cancelled_job}")),
+    Row("parent of the command line that is none", 7, "NOT_FOUND", "hearth jobs --all",
+        command=("submit", "{job}", "--after", "0xabcdef")),
+    Row("end of a parent that is none", 2, "USAGE", "JOB:failure",
+        command=("submit", "{job}", "--after", "{open_job}:ok")),
+    Row("unlock of a job that waits for nothing", 5, "NOT_BLOCKED", "hearth job show",
+        command=("job", "unlock", "{open_job}")),
+    Row("unlock of a job whose parent has not ended", 5, "PARENT_RUNS", "hearth job wait",
+        command=("job", "unlock", "{blocked_job}")),
     Row("print and wait", 2, "USAGE", "hearth job wait", command=("submit", "{job}", "--print-tx", "--wait")),
 )  # fmt: skip
 

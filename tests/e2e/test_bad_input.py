@@ -122,6 +122,7 @@ def names(place: Town) -> dict[str, str]:
     cheap.write_text(GOOD.replace("1.20/h", "0.01/h").replace("name: good", "name: cheap"))
     waiting, cancelled = (place.hearth("submit", str(cheap), "--anyway", "--again", "-q").out.strip() for _ in range(2))
     assert place.hearth("job", "cancel", cancelled).code == 0
+    blocked = place.hearth("submit", str(cheap), "--anyway", "--after", f"{waiting}:always", "-q").out.strip()
     running = place.home / "worker.toml"
     second = folder / "second.toml"
     second.write_text(running.read_text().replace("/workers/worker", "/workers/second"))
@@ -141,6 +142,7 @@ def names(place: Town) -> dict[str, str]:
         "full_folder": str(full),
         "open_job": waiting,
         "cancelled_job": cancelled,
+        "blocked_job": blocked,
         "corrupt_job": str(folder / "corrupt.yaml"),
         "idle_worker": str(idle),
         "lodger": str(folder / "lodger.toml"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from eth_abi.abi import encode
@@ -53,9 +53,9 @@ class ScriptedMarket:
         """Let a function of a contract answer with these values."""
         self.on(contract, name, lambda call, block: encode(types, values))
 
-    def posted(self, terms: Terms, job: JobId | None = None) -> Event:
-        """Return the log of a post, under another id than the terms have where `job` says so."""
+    def posted(self, terms: Terms, job: JobId | None = None, parents: Sequence[bytes] = ()) -> Event:
+        """Return the log of a post with its list of parents, under another id than the terms' where `job` says so."""
         submitter = bytes(12) + bytes.fromhex(terms.submitter[2:])
         topics = (topic_of(JobPosted), job or self.market.job_id(terms), submitter)
-        data = encode([formulas.TERMS_TYPE, "bytes32[]"], [words.pack_terms(terms), []])
+        data = encode([formulas.TERMS_TYPE, "bytes32[]"], [words.pack_terms(terms), list(parents)])
         return Event(self.network.jobs, topics, data)

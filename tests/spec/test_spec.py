@@ -69,6 +69,8 @@ USD = Asset("USDX", 6, "0x" + "11" * 20)
 # Amounts that fit an asset of six decimals as well.
 POLICY = dataclasses.replace(PUBLIC.policy, min_price=1_000, min_keeper_fee=400, probation_price=10**6)
 
+PARENT = "0x" + "cd" * 32
+AFTER = f'after: ["{PARENT}"]\n'
 # Every field of a job file.
 FULL = f"""version: 1
 name: train-digits
@@ -87,15 +89,13 @@ price: {{max_total: "60.60", max_rate: "1.20/h", keeper_fee: "0.002", billing: m
 match: {{window: 12s}}
 verify: {{mode: retrial, window: 2h, compare: {{kind: allclose, file: /out/weights.npy, atol: "1e-5"}}}}
 array: {{units: 100, chunk: 1}}
-after: ["0x{"cd" * 32}"]
-retry: {{attempts: 3}}
+{AFTER}retry: {{attempts: 3}}
 checkpoint: {{every: 5m, path: /out/checkpoints}}
 """
 # The same, less what this version refuses.
 BUILT = (
     FULL.replace(", encrypt: true", "")
     .replace("mode: retrial, window: 2h", "mode: none")
-    .replace(f'after: ["0x{"cd" * 32}"]\n', "")
     .replace("checkpoint: {every: 5m, path: /out/checkpoints}\n", "")
 )
 BLOBS = {
@@ -127,13 +127,13 @@ def resolved(text: str = BUILT, **kwargs: Any) -> ResolvedSpec:
 def test_load_spec__full_example_of_the_guide__every_field_read() -> None:
     spec, problems = spec_problems(read_text(FULL.encode(), "job.yaml")[0])
     assert spec is not None
-    assert {problem.code for problem in problems} == {"NO_RETRIAL", "NO_PARENTS", "NO_CHECKPOINT", "NO_ENCRYPT"}
+    assert {problem.code for problem in problems} == {"NO_RETRIAL", "NO_CHECKPOINT", "NO_ENCRYPT"}
     assert spec.model_fields_set == set(JobSpec.model_fields) - {"module"}
     assert spec.resources.gpu.tier == "rtx-4090"
     assert spec.inputs[1].encrypt
     assert spec.verify.compare.atol == "1e-5"
     assert spec.checkpoint is not None and spec.checkpoint.path == "/out/checkpoints"
-    assert spec.after == ["0x" + "cd" * 32]
+    assert [(one.job, one.condition) for one in spec.after] == [(PARENT, "success")]
     assert spec.max_seconds == 1_800
 
 
@@ -261,7 +261,14 @@ BAD = [
     ("image: x\ninputs: [{src: a, dst: /in/../etc}]\n", 2, "inputs[0].dst", "BAD_SPEC", '".."', "/in/data"),
     ("image: x\ninputs: [{src: a, dst: /in}]\n", 2, "inputs[0].dst", "BAD_SPEC", "not under /in", ""),
     ("image: x\ninputs: [{src: a, dst: in/a}]\n", 2, "inputs[0].dst", "BAD_SPEC", "not absolute", ""),
-    ("image: x\ninputs: [{src: a, dst: /in/parents/0}]\n", 2, "inputs[0].dst", "BAD_SPEC", "parent jobs", ""),
+    (
+        "image: x\ninputs: [{src: a, dst: /in/parents/0}]\n",
+        2,
+        "inputs[0].dst",
+        "BAD_SPEC",
+        "cannot be inputs in this version",
+        "",
+    ),
     ('image: x\ninputs: [{src: a, dst: "/in/a\\nb"}]\n', 2, "inputs[0].dst", "BAD_SPEC", "control", ""),
     ("image: x\ninputs: [{src: a, dst: '/in/a\\b'}]\n", 2, "inputs[0].dst", "BAD_SPEC", "backslash", ""),
     ("image: x\ninputs: [{src: a}]\n", 2, "inputs[0]", "MISSING_KEY", "dst is missing", "add dst"),
@@ -399,7 +406,6 @@ UNBUILT = [
     ("verify: {mode: retrial, window: 2h}", "NO_RETRIAL", "not available in this version", "use mode: none"),
     ("verify: {replicas: 3}", "NO_REPLICAS", "more than one replica", "remove"),
     ("verify: {attesters: a.yaml, replicas: 3}", "NO_REPLICAS", "more than one replica", "remove"),
-    (f'after: ["0x{"cd" * 32}"]', "NO_PARENTS", "not available in this version", "when they are done"),
     ("checkpoint: {every: 5m, path: /out/c}", "NO_CHECKPOINT", "not available in this version", "remove"),
     ("array: {units: 4, chunk: 2}", "NO_CHUNK", "not available in this version", "chunk: 1"),
     ("inputs: [{src: a, dst: /in/a, encrypt: true}]", "NO_ENCRYPT", "not available in this version", "at home"),
@@ -901,6 +907,7 @@ def test_tier_slug__unknown_model__refused_with_the_nearest(name: str, hint: str
 
 def priced(**price: Any) -> JobSpec:
     attempts, units, runtime = price.pop("attempts", 3), price.pop("units", 1), price.pop("runtime", "30m")
+    after = [PARENT] if price.pop("after", False) else []
     return spec_from(
         {
             "image": "x",
@@ -908,6 +915,7 @@ def priced(**price: Any) -> JobSpec:
             "retry": {"attempts": attempts},
             "array": {"units": units},
             "limits": {"runtime": runtime},
+            "after": after,
         }
     ).spec
 
@@ -931,7 +939,7 @@ def escrow(spec: JobSpec, ceiling: int, keeper_fee: int) -> int:
 
 def test_plan_prices__example_of_the_guide__all_that_escrow_can_lose() -> None:
     # 100 units x (0.60 + 3 attempts x 0.002) = 60.60, and 1.20 an hour for half an hour is 0.60.
-    spec = load(BUILT)
+    spec = load(BUILT.replace(AFTER, ""))
     prices = plan_prices(spec, USD, POLICY)
     assert prices.keeper_fee == 2_000
     assert prices.unit_price == 600_000
@@ -946,9 +954,10 @@ def test_plan_prices__example_of_the_guide__all_that_escrow_can_lose() -> None:
     seconds=st.integers(1, 30 * 86_400),
     fee=st.none() | st.integers(0, 10**7),
     rate=st.none() | st.integers(0, 10**12),
+    after=st.booleans(),
 )
 def test_plan_prices__any_price__within_the_limits_and_equal_to_the_chain(
-    total: int, units: int, attempts: int, seconds: int, fee: int | None, rate: int | None
+    total: int, units: int, attempts: int, seconds: int, fee: int | None, rate: int | None, after: bool
 ) -> None:
     price = {"max_total": f"{total // 10**6}.{total % 10**6:06}"}
     if fee is not None:
@@ -957,7 +966,7 @@ def test_plan_prices__any_price__within_the_limits_and_equal_to_the_chain(
         price["max_rate"] = f"{rate // 10**6}.{rate % 10**6:06}/h"
     if units * attempts >= 1 << 24:
         units = 1
-    spec = priced(**price, units=units, attempts=attempts, runtime=f"{seconds}s")
+    spec = priced(**price, units=units, attempts=attempts, runtime=f"{seconds}s", after=after)
     try:
         prices = plan_prices(spec, USD, POLICY)
     except SpecError as error:
@@ -972,7 +981,9 @@ def test_plan_prices__any_price__within_the_limits_and_equal_to_the_chain(
         assert prices.keeper_fee == max(POLICY.min_keeper_fee, prices.unit_price // 100)
     # It is the most that the limits allow: one step of the ceiling more breaks one of them.
     higher = -(-(prices.ceiling + 1) * seconds // 10**6)
-    dearer = units * (higher + attempts * (fee if fee is not None else max(POLICY.min_keeper_fee, higher // 100)))
+    each = fee if fee is not None else max(POLICY.min_keeper_fee, higher // 100)
+    # Whoever starts a job that waits is paid a keeper fee too.
+    dearer = units * (higher + attempts * each) + each * after
     assert dearer > total or (rate is not None and prices.ceiling + 1 > Fraction(rate * 10**6, 3_600))
 
 
@@ -988,6 +999,7 @@ def _check_smallest(spec: JobSpec, error: SpecError) -> None:
     price = {key: value for key, value in spec.price.model_dump(exclude_none=True).items() if key != "billing"}
     price.pop("max_rate" if field == "max_total" else "max_total", None)
     same = {"units": spec.array.units, "attempts": spec.retry.attempts, "runtime": spec.limits.runtime}
+    same["after"] = bool(spec.after)
     plan_prices(priced(**{**price, field: named[1]}, **same), USD, POLICY)
     if field == "max_total":
         amount = parse_amount(named[1], USD)

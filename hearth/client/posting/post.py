@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Unpack
@@ -13,12 +13,12 @@ from hearth.client.following import wait as wait_for
 from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.money import recipient
 from hearth.client.posting.preflight import Preflight, escrow_of
-from hearth.client.posting.quick import RunOptions, spec_of_run
-from hearth.client.posting.records import credit_of, terms_of
+from hearth.client.posting.quick import RunOptions, spec_of_run, with_parents
+from hearth.client.posting.records import credit_of, parents_of, terms_of
 from hearth.client.prepared import Prepared
 from hearth.client.results import refuse_folder
 from hearth.client.views import job_hex
-from hearth.protocol.types import Gate
+from hearth.protocol.types import ZERO_HASH, Gate
 from hearth.protocol.units import amount_at_least
 
 if TYPE_CHECKING:
@@ -54,14 +54,15 @@ class Posting:
         self.session = reads.session
         self._reads = reads
         self._results = results
-        self._preflight = Preflight(self.session)
+        self._preflight = Preflight(reads)
 
-    def check(self, job: AnyJob, *, variables: Mapping[str, str] | None = None) -> JobPlan:
-        """Check a job down to its price and who could take it; writes and sends nothing."""
+    def check(self, job: AnyJob, *, variables: Mapping[str, str] | None = None, after: Sequence[str] = ()) -> JobPlan:
+        """Check a job down to its price and who could take it; writes and sends nothing. `after` is as in `submit`."""
         from hearth.spec import spec_of
 
-        with self._preflight.planned(spec_of(job, variables)) as plan:
+        with self._preflight.planned(with_parents(self.session, spec_of(job, variables), after)) as plan:
             self._preflight.require_open(plan.paused_until, plan.fleet.now)
+            self._preflight.require_parents(plan)
             report = self._preflight.facts(plan)
             dear = plan.gates.get(Gate.PRICE, 0) and not takers(plan.gates)
             enough = self._preflight.enough(plan) if dear else None
@@ -72,6 +73,7 @@ class Posting:
         job: AnyJob,
         *,
         variables: Mapping[str, str] | None = None,
+        after: Sequence[str] = (),
         again: bool = False,
         anyway: bool = False,
         wait: bool = False,
@@ -82,6 +84,7 @@ class Posting:
         """Post a job. Where the same one was posted and nobody saw its end yet, return that one (`already_posted`).
 
         `job` is a file's path, plain values as a file holds them, or a checked spec; `variables` fill a file's text.
+        `after` names jobs to wait for besides those that the job names: "JOB", or "JOB:failure", "JOB:always".
         `again` posts a new one in any case, `anyway` posts without a worker that could take it, `wait` waits for the
         end, `results` is a folder for the outputs, `use_credit` pays from the account's credit in Escrow first.
         With `print_tx` everything is stored and nothing is sent: the transactions are returned, for another machine to
@@ -90,7 +93,7 @@ class Posting:
         """
         from hearth.spec import spec_of
 
-        loaded = spec_of(job, variables)
+        loaded = with_parents(self.session, spec_of(job, variables), after)
         if not print_tx:
             return self._submit(loaded, again, anyway, wait, results, use_credit)
         if wait or results is not None:
@@ -102,6 +105,7 @@ class Posting:
         program: str,
         command: tuple[str, ...] = (),
         *,
+        after: Sequence[str] = (),
         again: bool = False,
         anyway: bool = False,
         wait: bool = True,
@@ -110,13 +114,16 @@ class Posting:
         **options: Unpack[RunOptions],
     ) -> Submission | JobPlan:
         """Run an image or a WASM module as a job of one unit; without a price, at the cheapest fitting ask and half."""
-        spec = spec_of_run(program, command, **options)
+        spec = with_parents(self.session, spec_of_run(program, command, **options), after)
         return self._submit(spec, again, anyway, wait, results, use_credit)
 
     def rerun(
         self, job: str, *, anyway: bool = False, wait: bool = False, use_credit: bool = False
     ) -> Submission | RerunPlan:
-        """Post a job's terms again under a new salt, with a deadline as far away as the old one was."""
+        """Post a job's terms again under a new salt, with a deadline as far away as the old one was.
+
+        What the old one waited for has had its time: the new one waits for nothing.
+        """
         view = self._reads.look(job)
         block = self.session.market.port.block(view.posted.log.block_hash)
         allowed = view.terms.deadline - (block.timestamp if block else view.now)
@@ -128,14 +135,18 @@ class Posting:
             salt=secrets.randbits(96),
             deadline=view.now + allowed,
             policy=policies.word,
+            parents_hash=ZERO_HASH,
         )
+        if view.posted.parents:
+            text = f"job {job_hex(view.posted.job_id)[:14]} was to wait for others; this one runs at once"
+            self.session.tell("note", {"text": text})
         gates = Fleet.read(self.session).gates(terms, policies.policy)
         self._require_taker(gates, terms, anyway)
         credit = self._require_price(terms, use_credit)
         if self.session.dry_run:
             return {"schema": "hearth.plan/1", "dry_run": True, "escrow": str(escrow_of(terms)), "rerun_of": job}
         fingerprint = f"rerun/{secrets.token_hex(8)}"
-        posted, sent = self._post(terms, fingerprint, f"rerun of {job}", credit)
+        posted, sent = self._post(terms, (), fingerprint, f"rerun of {job}", credit)
         return self._finish(posted, sent, wait, None, anyway=anyway)
 
     def attach(self, job: str, *, results: Path | None = None, anyway: bool = False) -> Submission:
@@ -169,6 +180,7 @@ class Posting:
             credit = 0
             if not sent_before:
                 self._preflight.require_open(plan.paused_until, plan.fleet.now)
+                self._preflight.require_parents(plan)
             if known is not None:
                 done = "posted already" if sent_before else "prepared before, and is posted now"
                 self.session.tell(
@@ -187,7 +199,7 @@ class Posting:
                 self.session.unlocked(self.session.key())
                 self._upload(plan)
                 terms = replace(plan.terms, salt=secrets.randbits(96))
-                posted, sent = self._post(terms, plan.fingerprint, str(loaded.source.name), credit)
+                posted, sent = self._post(terms, plan.packed, plan.fingerprint, str(loaded.source.name), credit)
             else:
                 posted, sent = known["job"], self._repost(known)
         earlier = known is not None and all(one["repeated"] for one in sent)
@@ -206,6 +218,7 @@ class Posting:
             known = None if again else self._pending(plan.fingerprint)
             if known is None or not self._is_posted(known):
                 self._preflight.require_open(plan.paused_until, plan.fleet.now)
+                self._preflight.require_parents(plan)
             if known is None:
                 self._require_taker(plan.gates, plan.terms, anyway, plan)
             if session.dry_run:
@@ -215,7 +228,8 @@ class Posting:
                 terms = replace(plan.terms, salt=secrets.randbits(96))
                 credit = min(market.credit(submitter), escrow_of(terms)) if use_credit else 0
                 job = job_hex(market.job_id(terms))
-                known = session.records.write(job, plan.fingerprint, str(loaded.source.name), terms, credit)
+                note = str(loaded.source.name)
+                known = session.records.write(job, plan.fingerprint, note, terms, credit, plan.packed)
             stored: list[StoredSource] = [
                 {"src": src, "cid": plan.sources.blobs[src].cid} for _, src in local_sources(loaded.spec)
             ]
@@ -238,7 +252,7 @@ class Posting:
             "stored": stored,
             "prepared": []
             if posted
-            else [self._prepared(key, call, terms) for key, call in self._calls(terms, credit)],
+            else [self._prepared(key, call, terms) for key, call in self._calls(terms, parents_of(known), credit)],
         }
 
     def _prepared(self, key: str, call: Call, terms: Terms) -> PreparedTx:
@@ -316,18 +330,22 @@ class Posting:
         digest = self.session.store.put_json(canonical(plan.resolved))
         assert digest == plan.terms.spec, "the store named the spec otherwise than we did"
 
-    def _post(self, terms: Terms, fingerprint: str, note: str, credit: int) -> tuple[str, list[Transaction]]:
+    def _post(
+        self, terms: Terms, parents: Sequence[bytes], fingerprint: str, note: str, credit: int
+    ) -> tuple[str, list[Transaction]]:
         """Journal terms, then withdraw the credit that pays for them, approve and post them."""
         with self.session.sender() as sender:
             job = job_hex(self.session.market.job_id(terms))
-            self.session.records.write(job, fingerprint, note, terms, credit)
-            return job, self._send_post(sender, terms, credit)
+            self.session.records.write(job, fingerprint, note, terms, credit, parents)
+            return job, self._send_post(sender, terms, parents, credit)
 
-    def _send_post(self, sender: Sender | DryRun, terms: Terms, credit: int) -> list[Transaction]:
+    def _send_post(
+        self, sender: Sender | DryRun, terms: Terms, parents: Sequence[bytes], credit: int
+    ) -> list[Transaction]:
         """Send what posts these terms."""
-        return [self.session.send(sender, call, key) for key, call in self._calls(terms, credit)]
+        return [self.session.send(sender, call, key) for key, call in self._calls(terms, parents, credit)]
 
-    def _calls(self, terms: Terms, credit: int) -> list[tuple[str, Call]]:
+    def _calls(self, terms: Terms, parents: Sequence[bytes], credit: int) -> list[tuple[str, Call]]:
         """Return what posts these terms, in order, keyed by the job, so that a repetition sends nothing twice."""
         market = self.session.market
         job_id = market.job_id(terms).hex()
@@ -336,7 +354,7 @@ class Posting:
             calls.append((f"credit/{job_id}", market.calls.withdraw(terms.submitter, credit)))
         if market.allowance(terms.submitter, self.session.network.jobs) < escrow_of(terms):
             calls.append((f"approve/{job_id}", market.calls.approve_post(terms)))
-        calls.append((f"post/{job_id}", market.calls.post(terms)))
+        calls.append((f"post/{job_id}", market.calls.post(terms, parents)))
         return calls
 
     def _repost(self, record: PostedRecord) -> list[Transaction]:
@@ -345,7 +363,7 @@ class Posting:
             return []
         terms = terms_of(record)
         with self.session.sender() as sender:
-            return self._send_post(sender, terms, credit_of(record))
+            return self._send_post(sender, terms, parents_of(record), credit_of(record))
 
     def _finish(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,17 +17,19 @@ from typing import TYPE_CHECKING
 from hearth.base.errors import NoWorkerError, RefusedError, SpecError
 from hearth.client.attesters import set_beside
 from hearth.client.gates import Fleet, takers, workers_in_words
+from hearth.client.parents import ASKED, ParentView, latest_end, look_at
 from hearth.client.posting.estimate import Estimate, earlier_runs, estimate
 from hearth.client.posting.quick import COMMAND_LINE
 from hearth.client.views import moment
 from hearth.protocol.attest import AttesterSet
-from hearth.protocol.types import ZERO_ADDRESS, Billing, Gate, Terms, TermsFlag
+from hearth.protocol.parents import Condition
+from hearth.protocol.types import ZERO_ADDRESS, ZERO_HASH, Billing, Gate, Terms, TermsFlag
 from hearth.protocol.units import amount_at_least, format_duration, format_rate, rate_at_least, show_rate
 
 if TYPE_CHECKING:
     from hearth.client.posting.sources import Sources
+    from hearth.client.reading import JobReader
     from hearth.client.reports import JobPlan, PlannedJudge
-    from hearth.client.session import Session
     from hearth.market.reads import Policies
     from hearth.protocol.types import Needs
     from hearth.spec import JobSpec, LoadedSpec, ResolvedSpec
@@ -35,7 +37,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A checked job, ready to be posted: its canonical spec, its terms but for the salt, and what workers say."""
+    """A checked job, ready to be posted: its canonical spec, its terms but for the salt, and what workers say.
+
+    `parents` are the jobs that it is to wait for, as they stand, and `packed` the list of them that is posted.
+    """
 
     loaded: LoadedSpec
     resolved: ResolvedSpec
@@ -49,14 +54,17 @@ class Plan:
     lines: tuple[str, ...]
     auto_price: bool
     attesters: AttesterSet | None
+    parents: tuple[ParentView, ...]
+    packed: tuple[bytes, ...]
 
 
 class Preflight:
     """Check jobs, without writing, uploading or signing anything."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, reads: JobReader) -> None:
         """Check nothing yet."""
-        self.session = session
+        self.session = reads.session
+        self._reads = reads
 
     @contextmanager
     def planned(self, loaded: LoadedSpec, submitter: str | None = None) -> Iterator[Plan]:
@@ -67,11 +75,11 @@ class Preflight:
         with tempfile.TemporaryDirectory(prefix="hearth-") as scratch:
             yield self._plan(loaded, Path(scratch), submitter)
 
-    def _plan(self, loaded: LoadedSpec, scratch: Path, submitter: str | None) -> Plan:
+    def _read(self, loaded: LoadedSpec, scratch: Path) -> tuple[Sources, ResolvedSpec, AttesterSet | None]:
+        """Return what a job brings, its canonical spec, and its attesters."""
         from hearth.client.posting.sources import Sources, resolve_image
         from hearth.protocol.gpu_tiers import TIERS
-        from hearth.protocol.runtimes import RUNTIMES
-        from hearth.spec import local_sources, needs_of, resolve
+        from hearth.spec import local_sources, resolve
 
         sources = Sources(loaded, self.session.store, scratch)
         for where, src in local_sources(loaded.spec):
@@ -86,6 +94,16 @@ class Preflight:
             sources.check_program(resolved.resources.memory_mib << 20)
         except SpecError as error:
             raise loaded.located(error) from error
+        return sources, resolved, attesters
+
+    def _plan(self, loaded: LoadedSpec, scratch: Path, submitter: str | None) -> Plan:
+        from hearth.protocol.gpu_tiers import TIERS
+        from hearth.protocol.parents import pack_parents
+        from hearth.protocol.runtimes import RUNTIMES
+        from hearth.spec import needs_of, parents_of
+
+        spec = loaded.spec
+        sources, resolved, attesters = self._read(loaded, scratch)
         policies = self.session.market.policies()
         policy = policies.policy
         needs = needs_of(resolved.resources, resolved.runtime, TIERS)
@@ -108,7 +126,12 @@ class Preflight:
             fleet.asks(terms, policy),
             earlier_runs(self.session, terms.spec),
         )
-        lines = tuple(self._words(terms, resolved, gates, costs, loaded.notes, auto, attesters))
+        named_parents = parents_of(spec)
+        parents = look_at(self._reads, named_parents, self.session.market.port.head()) if named_parents else []
+        lines = (
+            *self._words(terms, resolved, gates, costs, loaded.notes, auto, attesters),
+            *_waiting_words(terms, parents),
+        )
         return Plan(
             loaded=loaded,
             resolved=resolved,
@@ -122,6 +145,8 @@ class Preflight:
             lines=lines,
             auto_price=auto,
             attesters=attesters,
+            parents=tuple(parents),
+            packed=pack_parents(named_parents),
         )
 
     def _terms(
@@ -215,7 +240,8 @@ class Preflight:
         many = f"{terms.units} units, " if terms.units > 1 else ""
         lines.append(
             f"costs at most {amount_at_least(escrow, self.session.asset)}: {many}{self.session.amount(price)} of work "
-            f"each, and {terms.max_attempts} attempts' keeper fees of {fee}; what is not used comes back"
+            f"each, and {terms.max_attempts} attempts' keeper fees of {fee}{_unlock_words(terms)}; what is not used "
+            "comes back"
         )
         chosen = " (half above the cheapest fitting ask)" if auto else ""
         lines.append(
@@ -228,6 +254,8 @@ class Preflight:
             f"everything uploaded is public; deadline {moment(terms.deadline)}"
         )
         lines.append(self._judged_words(terms, attesters))
+        if terms.flags & TermsFlag.KEEP:
+            lines.append("the chain itself keeps the digests of its results")
         lines.append(workers_in_words(gates))
         return lines
 
@@ -299,6 +327,32 @@ class Preflight:
                 paused_until=paused_until,
             )
 
+    def require_parents(self, plan: Plan) -> None:
+        """Refuse a job that could never run: one that waits for no job of this market, or for an end that did not come.
+
+        Raises SpecError NO_PARENT, PARENT_ENDED.
+        """
+        for index, one in enumerate(plan.parents):
+            job = f"job 0x{one.parent.job.hex()}"
+            if one.posted is None:
+                error = SpecError(
+                    f"there is no {job} on {self.session.network.name}: one that waits for it would never start",
+                    hint="hearth jobs --all",
+                    code="NO_PARENT",
+                    field=f"after[{index}]",
+                )
+            elif one.as_asked is False:
+                error = SpecError(
+                    f"{job} was {ASKED[one.parent.condition]}, and has {one.text}: this job would be refunded at once, "
+                    "less a keeper fee",
+                    hint=f"wait for another job, or for another end of it; hearth job show {one.name}",
+                    code="PARENT_ENDED",
+                    field=f"after[{index}]",
+                )
+            else:
+                continue
+            raise plan.loaded.located(error)
+
     def facts(self, plan: Plan) -> JobPlan:
         terms = plan.terms
         return {
@@ -334,10 +388,38 @@ class Preflight:
             "workers": {gate.name.lower(): count for gate, count in sorted(plan.gates.items())},
             "can_take": takers(plan.gates),
             "auto_price": plan.auto_price,
+            "parents": [one.facts() for one in plan.parents],
             "judge": self._judge(terms, plan.attesters) if plan.attesters else None,
             "text": list(plan.lines),
             "dry_run": self.session.dry_run,
         }
+
+
+def _unlock_words(terms: Terms) -> str:
+    """Say what a job pays for being started when its parents have ended."""
+    return ", and one more for whoever starts it" if terms.parents_hash != ZERO_HASH else ""
+
+
+def _waiting_words(terms: Terms, parents: Sequence[ParentView]) -> Iterator[str]:
+    """Say of each job that another is to wait for how far it is, by whose word it ends, and what comes too late."""
+    from hearth.protocol import formulas, words
+
+    policy = words.unpack_policy(terms.policy)
+    for one in parents:
+        posted = one.posted
+        text = f"waits for job {one.name} {ASKED[one.parent.condition]}: {one.text}"
+        if posted is None or one.as_asked:
+            yield text
+            continue
+        if one.parent.condition is not Condition.ALWAYS and posted.terms.judge == ZERO_ADDRESS:
+            text += "; how it ends is its worker's word, which nobody can challenge"
+        yield text
+        end = latest_end(posted.terms)
+        if not formulas.has_time(terms, policy, end):
+            yield (
+                f"job {one.name} may take until {moment(end)}, which leaves this one no time before its deadline: it "
+                "would be refunded then; raise limits.deadline"
+            )
 
 
 def _about(size: int) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack
 
 from hearth.base.errors import UsageError
 
 if TYPE_CHECKING:
+    from hearth.client.session import Session
     from hearth.spec import LoadedSpec
 
 COMMAND_LINE: Final = "command line"
@@ -66,6 +68,31 @@ def spec_of_run(program: str, command: tuple[str, ...] = (), **options: Unpack[R
         "price": _said(options, "max_total", "max_rate"),
     }
     return spec_from(data, COMMAND_LINE, Path())
+
+
+def with_parents(session: Session, loaded: LoadedSpec, after: Sequence[str]) -> LoadedSpec:
+    """Return a job that waits for more jobs: "JOB" or "JOB:success|failure|always", JOB an id or its beginning.
+
+    Raises UsageError, NotFoundError for no such job, SpecError where the job waits for too many, or for one twice.
+    """
+    from hearth.spec import as_data
+    from hearth.spec.loaded import check
+
+    if not after:
+        return loaded
+    data = as_data(loaded.spec)
+    data["after"] = [*data.get("after", []), *(_parent_of(session, text) for text in after)]
+    return replace(check(data, loaded.source, loaded.folder), notes=loaded.notes)
+
+
+def _parent_of(session: Session, text: str) -> dict[str, str]:
+    job, _, condition = text.partition(":")
+    if condition not in ("", "success", "failure", "always"):
+        raise UsageError(
+            f'--after "{text}": {condition} is no end of a job',
+            hint="write --after JOB, JOB:failure or JOB:always; hearth submit --help",
+        )
+    return {"job": f"0x{session.job_id(job).hex()}", "if": condition or "success"}
 
 
 def _said(options: RunOptions, *names: str) -> dict[str, Any]:

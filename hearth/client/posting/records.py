@@ -6,7 +6,7 @@ It is why the same job file after a Ctrl-C, a crash or a cut line finds its job 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,10 +25,13 @@ class Records:
         self._home = home
         self._folder = folder
 
-    def write(self, job: str, fingerprint: str, note: str, terms: Terms, credit: int = 0) -> PostedRecord:
+    def write(
+        self, job: str, fingerprint: str, note: str, terms: Terms, credit: int = 0, parents: Sequence[bytes] = ()
+    ) -> PostedRecord:
         """Journal terms that are about to be posted, and return the record.
 
-        `note` says what they came from, `credit` how many base units of credit in Escrow are withdrawn for them.
+        `note` says what they came from, `credit` how many base units of credit in Escrow are withdrawn for them,
+        `parents` is the list that is posted with them.
         """
         from hearth.protocol import words
 
@@ -39,6 +42,7 @@ class Records:
             "from": note,
             "terms": [value.hex() if isinstance(value, bytes) else str(value) for value in words.pack_terms(terms)],
             "credit": str(credit),
+            "parents": [one.hex() for one in parents],
             "seen": False,
         }
         self._write(record)
@@ -85,6 +89,11 @@ def terms_of(record: PostedRecord) -> Terms:
 def credit_of(record: PostedRecord) -> int:
     """Return the credit that pays for a record's job, base units; records of older versions name none."""
     return int(record.get("credit", 0))
+
+
+def parents_of(record: PostedRecord) -> tuple[bytes, ...]:
+    """Return the list of parents that is posted with a record's terms; records of older versions have none."""
+    return tuple(bytes.fromhex(one) for one in record.get("parents", []))
 
 
 def _read(path: Path) -> PostedRecord | None:

@@ -1,0 +1,155 @@
+"""Results whose digests the chain itself keeps: storage says which it is, whatever a log of it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hearth.client.results import Results
+from hearth.client.verify import Verifier
+from hearth.protocol import words
+from hearth.protocol.types import ZERO_HASH, JobId, NodeId, Outcome, State, TermsFlag, Unit, UnitFlag
+from hearth.storage.stores import MemoryStore
+from tests.client.test_parents import Place
+from tests.kit import build
+from tests.kit.fake_chain import Event
+from tests.market.test_events import own_log
+
+DONE = Unit(state=State.SETTLED, outcome=Outcome.OK, node=NodeId(3), attempts=1, flags=UnitFlag.STORE)
+REPORT = {"detail": "worked"}
+
+
+class Kept(Place):
+    """A market with a job whose unit has a result, which storage keeps."""
+
+    def __init__(self, unit: Unit = DONE) -> None:
+        super().__init__()
+        self.store = self.session.store = MemoryStore()
+        self.name = self.post(unit, flags=TermsFlag.KEEP)
+        self.job = JobId(bytes.fromhex(self.name[2:]))
+        self.true, self.other = (self.store.put_json(self.document(code)) for code in (0, 1))
+        self.report = self.store.put_json(REPORT)
+        self.stored[self.job, 0] = (words.pack_unit(unit), int.from_bytes(self.true, "big"))
+        self.results = Results(self.reads)
+
+    def document(self, code: int) -> dict[str, Any]:
+        spec = build.terms().spec.hex()
+        return {"spec": spec, "index": 0, "outcome": "ok", "status": "ok", "exit_code": code, "outputs": None}
+
+    def log(self, result: bytes) -> None:
+        """Let the chain's log say that the unit has a result."""
+        word = words.pack_unit(replace(DONE, state=State.SUBMITTED, mark=5))
+        made = own_log("Submitted", job_id=self.job, index=0, node=3, word=word, result=result, report=self.report)
+        self.chain.mine([Event(self.network.jobs, made.topics, made.data)])
+
+    def verified(self) -> tuple[list[str], list[str], int]:
+        """Return the faults, the results that could not be read, and how many could, of `net verify`'s look at it."""
+        verifier = Verifier(self.reads)
+        verifier._market, verifier._end = self.market, float("inf")
+        self.market.locked = lambda *_: 0  # type: ignore[method-assign,assignment]
+        head, faults, unread = self.chain.head(), list[str](), list[str]()
+        history = verifier._read(head)
+        (one,) = history.posted.values()
+        told = verifier._verify_job(one, head, {}, faults)
+        checked, _ = verifier._verify_results(one, told.results, history.submitted, faults, unread)
+        return faults, unread, checked
+
+
+def test_results__log_and_storage_agree__is_the_result_with_its_report() -> None:
+    kept = Kept()
+    kept.log(kept.true)
+    ((one,), unread) = kept.results._results(kept.view(kept.name), None)
+    assert (one.result, one.report, one.document["exit_code"], unread) == (kept.true, kept.report, 0, [])
+    assert kept.verified() == ([], [], 1) and not kept.market.strays
+
+
+def test_results__log_names_another__storage_counts_and_the_log_is_a_stray() -> None:
+    kept = Kept()
+    kept.log(kept.other)
+    ((one,), unread) = kept.results._results(kept.view(kept.name), None)
+    assert (one.result, one.report, one.document["exit_code"], unread) == (kept.true, ZERO_HASH, 0, [])
+    (why,) = kept.market.strays.first
+    assert f"has the result {kept.true.hex()[:16]} in storage, and its log names {kept.other.hex()[:16]}" in why
+    assert kept.results._told(one) == {}
+
+
+def test_verify__log_names_another__reads_what_storage_keeps_and_names_the_log() -> None:
+    kept = Kept()
+    kept.log(kept.store.put_json({"no": "result"}))
+    assert kept.verified() == ([], [], 1)
+    assert len(kept.market.strays) == 1
+
+
+def test_results__log_is_withheld__is_had_all_the_same() -> None:
+    kept = Kept()
+    ((one,), _) = kept.results._results(kept.view(kept.name), None)
+    assert (one.result, one.report) == (kept.true, ZERO_HASH)
+
+
+@pytest.mark.parametrize(
+    ("unit", "second"),
+    [
+        (replace(DONE, flags=UnitFlag(0)), None),
+        (replace(DONE, state=State.RUNNING, outcome=Outcome.NONE), None),
+        (replace(DONE, state=State.REFUNDED), None),
+        (replace(DONE, state=State.DISPUTED), 9),
+        (replace(DONE, state=State.SUBMITTED), 9),
+    ],
+)
+def test_kept__auxiliary_slot__is_a_digest_from_the_submit_on_only(unit: Unit, second: int | None) -> None:
+    place = Place()
+    job = JobId(bytes.fromhex(place.post(unit)[2:]))
+    place.stored[job, 0] = (words.pack_unit(unit), 9)
+    assert place.market.unit(job).kept == (None if second is None else second.to_bytes(32, "big"))
+
+
+def test_results__nothing_is_kept__the_log_is_all_there_is() -> None:
+    kept = Kept(replace(DONE, flags=UnitFlag(0)))
+    assert kept.results._results(kept.view(kept.name), None) == ([], [])
+    kept.log(kept.other)
+    ((one,), _) = kept.results._results(kept.view(kept.name), None)
+    assert one.result == kept.other and not kept.market.strays
+
+
+def test_results__unit_that_nobody_touched__has_none() -> None:
+    kept = Kept()
+    assert kept.results._results(kept.view(kept.name), 7) == ([], [])
+
+
+def test_books__jobs_that_wait__hold_the_fee_of_their_unlock_and_are_no_fault() -> None:
+    from hearth.protocol import formulas
+    from hearth.protocol.types import Header
+
+    place = Place()
+    parents = [place.parent(DONE)]
+    jobs = [
+        place.post(Unit(state=State.BLOCKED), parents),
+        place.post(Header(leases=3, waiting=True), parents, units=3),
+    ]
+    verifier = Verifier(place.reads)
+    for job in jobs:
+        posted = place.market.terms_of(place.session.job_id(job))
+        faults: list[str] = []
+        place.market.locked = lambda *_: formulas.escrow_at_post(posted.terms)  # type: ignore[method-assign,assignment] # noqa: B023
+        verifier._market = place.market
+        verifier._verify_job(posted, place.chain.head(), {}, faults)
+        assert faults == []
+        place.market.locked = lambda *_: formulas.escrow_at_post(posted.terms) - 1  # type: ignore[method-assign,assignment] # noqa: B023
+        verifier._verify_job(posted, place.chain.head(), {}, faults)
+        assert len(faults) == 1 and "its units hold" in faults[0]
+
+
+def test_summary__job_that_a_parent_ended__says_that_it_never_ran() -> None:
+    place = Place()
+    ended = Unit(state=State.CANCELLED)
+    for refund, failed in ((7, True), (0, False)):
+        name = place.post(ended, [place.parent(DONE)])
+        made = own_log(
+            "Unlocked", job_id=place.session.job_id(name), index=0, word=words.pack_unit(ended), refund=refund
+        )
+        place.chain.mine([Event(place.network.jobs, made.topics, made.data)])
+        assert Results(place.reads).summary(name, None)["parents_failed"] is failed
+    free = place.post(ended)
+    assert Results(place.reads).summary(free, None)["parents_failed"] is False
