@@ -31,6 +31,7 @@ VIEWS = [
             "totals",
             "job_id_of",
             "load",
+            "word",
         ),
         *("policies", "check", "units", "nodes", "jobs", "unit", "fit", "claimable_from", "score", "checkUpkeep"),
     }

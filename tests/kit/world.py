@@ -233,7 +233,7 @@ class World:
         payee: str = ZERO,
         sender: str | None = None,
     ) -> Receipt:
-        """Open a job whose parents have ended, or refund it, as the keeper; `parents` as posted unless said otherwise."""
+        """Open a job whose parents have ended, or refund it, as the keeper; `parents` as posted unless given."""
         packed = self.parents[self.id_of(terms)] if parents is None else parents
         return self.jobs.send.unlock(words.pack_terms(terms), packed, payee, sender=sender or self.keeper)
 

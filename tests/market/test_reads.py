@@ -362,6 +362,7 @@ BUILT = {
     "close": lambda c: c.close(TERMS, 1),
     "reclaim": lambda c: c.reclaim(TERMS, 1),
     "expire": lambda c: c.expire(TERMS, 1),
+    "unlock": lambda c: c.unlock(TERMS, [b"\1" * 32, b"\2" * 32]),
     "confirm": lambda c: c.confirm(TERMS, 1, [SUBMITTER], 1, [Signature(0, 27, 3, 4)]),
     "set_policy": lambda c: c.set_policy(DEVNET.policy),
     "drop_previous_policy": lambda c: c.drop_previous_policy(),

@@ -1,4 +1,4 @@
-"""What a job waits for: packed, read and judged as contracts/Rules.vy does it, on every kind of word and by `unlock`."""
+"""What a job waits for: packed and judged as contracts/Rules.vy does it, on every kind of word, and by `unlock`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hearth.base.abi import encode
-from hearth.protocol import formulas, words
+from hearth.protocol import words
 from hearth.protocol.parents import (
     MAX_PARENTS,
     Condition,
@@ -26,7 +26,7 @@ from hearth.protocol.parents import (
     progress,
     unpack_parents,
 )
-from hearth.protocol.types import SENTINEL, ZERO_HASH, Header, JobId, Outcome, State, Terms, Unit, UnitFlag
+from hearth.protocol.types import SENTINEL, ZERO_HASH, Header, JobId, NodeId, Outcome, State, Terms, Unit, UnitFlag
 from tests.kit.evm import Contract, Reverted
 from tests.kit.steps import running
 from tests.kit.world import DEAD_AFTER, World
@@ -124,14 +124,17 @@ def test_unpack_parents__list_that_no_post_takes__is_refused(packed: tuple[bytes
 # ---- how a job has ended ----
 
 
-def _unit(state: State, outcome: Outcome, flags: UnitFlag = UnitFlag(0)) -> int:
-    return words.pack_unit(Unit(state=state, outcome=outcome, flags=flags, node=formulas.NodeId(7), started=9))
+NO_FLAG = UnitFlag(0)
+
+
+def _unit(state: State, outcome: Outcome, flags: UnitFlag = NO_FLAG) -> int:
+    return words.pack_unit(Unit(state=state, outcome=outcome, flags=flags, node=NodeId(7), started=9))
 
 
 @pytest.mark.parametrize("state", State)
 def test_ended__unit_in_each_state_with_each_outcome__is_what_rules_says(state: State) -> None:
     """Well is SETTLED with outcome ok alone; the word of an array's unit never ends."""
-    for outcome, flags in product(Outcome, (UnitFlag(0), UnitFlag.ARRAY, UnitFlag.STORE | UnitFlag.FRESH)):
+    for outcome, flags in product(Outcome, (NO_FLAG, UnitFlag.ARRAY, UnitFlag.STORE | UnitFlag.FRESH)):
         word = _unit(state, outcome, flags)
         terminal = state in (State.SETTLED, State.REFUNDED, State.CANCELLED, State.EXPIRED)
         expected = Ended.OTHERWISE if terminal and flags != UnitFlag.ARRAY else Ended.NOT_YET
@@ -196,9 +199,7 @@ def test_ended__no_job__has_not() -> None:
 _headers = st.tuples(st.booleans(), *[st.integers(0, 3)] * 4).map(
     lambda t: words.pack_header(Header(closed=t[0], touched=t[1], done=t[2], failed=t[3], leases=t[4], opened=1))
 )
-_units = st.builds(
-    _unit, st.sampled_from(State), st.sampled_from(Outcome), st.sampled_from([UnitFlag(0), UnitFlag.ARRAY])
-)
+_units = st.builds(_unit, st.sampled_from(State), st.sampled_from(Outcome), st.sampled_from([NO_FLAG, UnitFlag.ARRAY]))
 _asked = st.tuples(st.one_of(_units, _headers, st.just(0)), st.sampled_from(Condition))
 
 

@@ -191,7 +191,7 @@ def test_submit__without_keep__writes_no_digest(world: World) -> None:
 
 
 def test_submit__keep_after_a_lost_attempt__keeps_the_digest_of_the_last(world: World) -> None:
-    terms, node = running(world, flags=KEEP)
+    terms, _ = running(world, flags=KEEP)
     world.decline(terms)
     assert not world.unit(terms).flags & UnitFlag.STORE and world.load(terms)[2] == 0
     other = world.register(owner=world.stranger, operator=world.keeper)

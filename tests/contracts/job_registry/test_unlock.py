@@ -1,4 +1,4 @@
-"""JobRegistry.unlock: what each end of a parent makes of its child, to the wei, and `parents` as it was posted alone."""
+"""JobRegistry.unlock: what each end of a parent makes of its child, to the wei, and every refusal."""
 
 from __future__ import annotations
 
@@ -537,7 +537,7 @@ def test_unlock__job_without_parents_or_unknown__is_refused(world: World) -> Non
 
 @each_child
 def test_unlock__no_time_for_an_attempt__is_refused_from_its_first_second(market: World, child: Child) -> None:
-    """Opened, or failed: from the second on at which it expires, and only then, its submitter is not charged for both."""
+    """From the second on in which it expires, whether it would be opened or ended: no submitter pays for both."""
     parent = _settled(market)
     start = market.evm.now
     for condition in (Condition.SUCCESS, Condition.FAILURE):

@@ -1,4 +1,4 @@
-"""Rules' views: check, fails and policies. What `check` refuses is demanded of `post` (tests/contracts/job_registry)."""
+"""Rules' views: check, fails, policies. What they refuse is demanded of `post` and `unlock` (in ../job_registry)."""
 
 from __future__ import annotations
 
