@@ -146,4 +146,4 @@ def test_upkeep__stale_and_due_candidates_together__does_what_is_due_once(op: in
 
 def test_keeper_action__table__covers_every_stage() -> None:
     assert set(DUE) <= set(STAGES)
-    assert len(STAGES) * len(ACTIONS) == 31 * 15
+    assert len(STAGES) * len(ACTIONS) == 41 * 16

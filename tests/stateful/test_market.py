@@ -98,7 +98,7 @@ WEIGHTS = {
     "close": 16,
     "reclaim": 8,
     "expire": 9,
-    "unlock": 9,
+    "unlock": 18,
     "withdraw": 3,
     "donate": 1,
     "pause": 1,
@@ -429,7 +429,9 @@ class MarketMachine(RuleBasedStateMachine):
         """Draw what a job waits for: mostly one or two of the run's jobs, seldom what never ends."""
         listed = []
         for _ in range(data.choice([1, 1, 1, 2, 2, 3, 15])):
-            job_id = data.choice(self.jobs).id if self.jobs else JobId(data.randbytes(32))
+            ended = [job for job in self.jobs if self.m.ended(job.id)]
+            pool = ended if ended and data.randint(0, 2) else self.jobs
+            job_id = data.choice(pool).id if pool else JobId(data.randbytes(32))
             kind = data.randint(0, 29)
             if kind == 0:
                 job_id = JobId(data.randbytes(32))
@@ -444,7 +446,7 @@ class MarketMachine(RuleBasedStateMachine):
         """Open or end a job by its parents; most of the time one that waits and whose parents have ended."""
         waiting = [job for job in self.jobs if self.m.is_blocked(job)]
         ready = [job for job in waiting if all(self.m.ended(job_id) for job_id in job.parents[1:])]
-        pool = (ready or waiting) if data.randint(0, 3) else waiting if data.randint(0, 3) else self.jobs
+        pool = ready if data.randint(0, 9) else waiting if data.randint(0, 3) else self.jobs
         if not pool:
             return
         job, keeper = data.choice(pool), data.choice(self.keepers)
@@ -705,7 +707,7 @@ class MarketMachine(RuleBasedStateMachine):
         self._try("accept", lambda: self.m.accept(sender, job, at), lambda: self.w.accept(job.terms, at, sender=sender))
 
     def cancel(self, data: Random) -> None:
-        unit = self._unit(data, (State.RUNNING,) if data.randint(0, 2) else (State.OPEN, State.BLOCKED))
+        unit = self._unit(data, (data.choice([State.RUNNING] * 16 + [State.OPEN] * 8 + [State.BLOCKED]),))
         if unit is None:
             return
         job, at = unit
