@@ -162,7 +162,7 @@ def test_submit__array_unit__names_its_index(world: World) -> None:
 
 @pytest.mark.parametrize("window", [0, 30])
 @pytest.mark.parametrize("units", [1, 3])
-def test_submit__keep__puts_the_digest_into_the_second_slot(market: World, units: int, window: int) -> None:
+def test_submit__keep__puts_the_digest_into_the_auxiliary_slot(market: World, units: int, window: int) -> None:
     """At a claim and at an ack, of one lease and of an array's; it stands there when the unit has ended."""
     node = market.register()
     terms = market.post(units=units, match_window=window, flags=KEEP)
