@@ -310,7 +310,6 @@ INNER: dict[tuple[str, str], Args] = {
     ("NodeRegistry", "totals"): lambda a: (),
     ("JobRegistry", "job_id_of"): lambda a: (a.packed("fresh"),),
     ("JobRegistry", "load"): lambda a: (a.id("fresh"), 0),
-    ("JobRegistry", "word"): lambda a: (a.id("fresh"),),
     ("Rules", "policies"): lambda a: (),
     ("Rules", "check"): lambda a: (a.packed("second"), ()),
     ("Lens", "units"): lambda a: (a.id("fresh"), 0, 1),

@@ -31,7 +31,6 @@ VIEWS = [
             "totals",
             "job_id_of",
             "load",
-            "word",
         ),
         *("policies", "check", "units", "nodes", "jobs", "unit", "fit", "claimable_from", "score", "checkUpkeep"),
     }

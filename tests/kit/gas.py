@@ -75,10 +75,10 @@ CEILINGS = {
     "settle_unproven": 96_500,
     "post_after_1": 100_500,
     "post_after_15": 117_000,
-    "unlock_1_parents": 59_000,
-    "unlock_5_parents": 74_000,
-    "unlock_15_parents": 111_500,
-    "unlock_refund": 61_500,
+    "unlock_1_parents": 55_000,
+    "unlock_5_parents": 69_000,
+    "unlock_15_parents": 103_000,
+    "unlock_refund": 58_000,
     "cancel_blocked": 47_000,
 }
 POST_10000_EXTRA = 500

@@ -1,4 +1,4 @@
-"""What a job waits for: packed and judged as contracts/Rules.vy does it, on every kind of word, and by `unlock`."""
+"""What a job waits for: packed and judged as the contracts do it, on every kind of word, and by `unlock`."""
 
 from __future__ import annotations
 
@@ -27,52 +27,20 @@ from hearth.protocol.parents import (
     unpack_parents,
 )
 from hearth.protocol.types import SENTINEL, ZERO_HASH, Header, JobId, NodeId, Outcome, State, Terms, Unit, UnitFlag
-from tests.kit.evm import Contract, Reverted
+from tests.kit.evm import Contract, Evm, Reverted
 from tests.kit.steps import running
 from tests.kit.world import DEAD_AFTER, World
 
-# A JobRegistry whose job has the word that is its id.
-REGISTRY = """
-# pragma version 0.4.3
-interface IRules:
-    def fails(parents_hash: bytes32, parents: DynArray[bytes32, 16]) -> bool: view
-
-@view
-@external
-def word(job_id: bytes32) -> uint256:
-    return convert(job_id, uint256)
-
-@view
-@external
-def ask(rules: IRules, parents_hash: bytes32, parents: DynArray[bytes32, 16]) -> bool:
-    return staticcall rules.fails(parents_hash, parents)
-"""
-WAITS = "jobs: a parent has not ended"
-
 
 @cache
-def _words() -> tuple[World, Contract]:
-    world = World()
-    return world, world.evm.deploy(REGISTRY)
+def _arithmetic() -> Contract:
+    return Evm().deploy("mocks/ArithmeticMock")
 
 
-def _said(asked: Sequence[tuple[int, Condition]]) -> Progress:
-    """Ask Rules about parents with these words."""
-    world, registry = _words()
-    packed = pack_parents([Parent(JobId(word.to_bytes(32, "big")), condition) for word, condition in asked])
-    try:
-        fails = registry.call.ask(world.rules, parents_hash(packed), packed)
-    except Reverted as refused:
-        assert refused.reason == WAITS
-        return Progress.WAITS
-    return Progress.FAILS if fails else Progress.OPENS
-
-
-def _demand(asked: Sequence[tuple[int, Condition]]) -> Progress:
-    """Demand that the library and Rules say the same, and return it."""
-    listed = [Parent(JobId(word.to_bytes(32, "big")), condition) for word, condition in asked]
-    found = progress(listed, [word for word, _ in asked])
-    assert found is _said(asked)
+def _ended(word: int) -> Ended:
+    """Return how a job with this word has ended, which the library and the contracts say alike."""
+    found = ended(word)
+    assert found == _arithmetic().call.ended(word)
     return found
 
 
@@ -132,7 +100,7 @@ def _unit(state: State, outcome: Outcome, flags: UnitFlag = NO_FLAG) -> int:
 
 
 @pytest.mark.parametrize("state", State)
-def test_ended__unit_in_each_state_with_each_outcome__is_what_rules_says(state: State) -> None:
+def test_ended__unit_in_each_state_with_each_outcome__is_what_the_contracts_say(state: State) -> None:
     """Well is SETTLED with outcome ok alone; the word of an array's unit never ends."""
     for outcome, flags in product(Outcome, (NO_FLAG, UnitFlag.ARRAY, UnitFlag.STORE | UnitFlag.FRESH)):
         word = _unit(state, outcome, flags)
@@ -140,16 +108,16 @@ def test_ended__unit_in_each_state_with_each_outcome__is_what_rules_says(state: 
         expected = Ended.OTHERWISE if terminal and flags != UnitFlag.ARRAY else Ended.NOT_YET
         if expected and (state, outcome) == (State.SETTLED, Outcome.OK):
             expected = Ended.WELL
-        assert ended(word) is expected, (state, outcome, flags)
+        assert _ended(word) is expected, (state, outcome, flags)
         for condition in Condition:
             wanted = Progress.WAITS
             if expected:
                 wanted = Progress.OPENS if condition & expected else Progress.FAILS
-            assert _demand([(word, condition)]) is wanted
+            assert _progress([(word, condition)]) is wanted
 
 
 @pytest.mark.parametrize("leases", [2, 3])
-def test_ended__every_header_of_a_small_array__is_what_rules_says(leases: int) -> None:
+def test_ended__every_header_of_a_small_array__is_what_the_contracts_say(leases: int) -> None:
     """Well where each lease is done; otherwise once every one, or of a closed array every touched one, has ended."""
     for touched in range(leases + 1):
         for done, failed in product(range(touched + 1), repeat=2):
@@ -165,14 +133,12 @@ def test_ended__every_header_of_a_small_array__is_what_rules_says(leases: int) -
                 elif done + failed == (touched if closed else leases):
                     expected = Ended.OTHERWISE
                 word = words.pack_header(header)
-                assert ended(word) is expected, header
-                for condition in Condition:
-                    _demand([(word, condition)])
+                assert _ended(word) is expected, header
 
 
 def test_ended__waiting_array__has_not() -> None:
     word = words.pack_header(Header(waiting=True, opened=5, leases=2))
-    assert ended(word) is Ended.NOT_YET and _demand([(word, Condition.ALWAYS)]) is Progress.WAITS
+    assert _ended(word) is Ended.NOT_YET
 
 
 def test_ended__largest_array__counts_all_its_bits() -> None:
@@ -187,26 +153,31 @@ def test_ended__largest_array__counts_all_its_bits() -> None:
         (Header(closed=True, touched=most - 1, failed=most - 2, leases=most), Ended.NOT_YET),
     ):
         word = words.pack_header(header)
-        assert ended(word) is expected, header
-        _demand([(word, Condition.SUCCESS)])
+        assert _ended(word) is expected, header
 
 
 def test_ended__no_job__has_not() -> None:
-    assert ended(0) is Ended.NOT_YET
-    assert _demand([(0, Condition.ALWAYS)]) is Progress.WAITS
+    assert _ended(0) is Ended.NOT_YET
 
 
 _headers = st.tuples(st.booleans(), *[st.integers(0, 3)] * 4).map(
     lambda t: words.pack_header(Header(closed=t[0], touched=t[1], done=t[2], failed=t[3], leases=t[4], opened=1))
 )
 _units = st.builds(_unit, st.sampled_from(State), st.sampled_from(Outcome), st.sampled_from([NO_FLAG, UnitFlag.ARRAY]))
-_asked = st.tuples(st.one_of(_units, _headers, st.just(0)), st.sampled_from(Condition))
 
 
 @settings(max_examples=400)
-@given(st.lists(_asked, min_size=1, max_size=MAX_PARENTS))
-def test_progress__any_words_of_parents__is_what_rules_says(asked: list[tuple[int, Condition]]) -> None:
-    _demand(asked)
+@given(st.one_of(_units, _headers))
+def test_ended__any_word__is_what_the_contracts_say(word: int) -> None:
+    _ended(word)
+
+
+# ---- what becomes of its children ----
+
+
+def _progress(asked: Sequence[tuple[int, Condition]]) -> Progress:
+    """Ask about parents with these words."""
+    return progress([Parent(JobId(bytes(32)), condition) for _, condition in asked], [word for word, _ in asked])
 
 
 _ends = [_unit(State.SETTLED, Outcome.OK), _unit(State.CANCELLED, Outcome.NONE)]
@@ -214,7 +185,7 @@ _ends = [_unit(State.SETTLED, Outcome.OK), _unit(State.CANCELLED, Outcome.NONE)]
 
 @given(st.lists(st.tuples(st.sampled_from([*_ends, 0]), st.sampled_from(Condition)), min_size=1, max_size=MAX_PARENTS))
 def test_progress__order_of_parents__does_not_matter(asked: list[tuple[int, Condition]]) -> None:
-    assert _demand(asked) is _demand(asked[::-1]) is _demand(sorted(asked))
+    assert _progress(asked) is _progress(asked[::-1]) is _progress(sorted(asked))
 
 
 # ---- and what unlock does by it ----

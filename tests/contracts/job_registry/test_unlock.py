@@ -406,7 +406,7 @@ def test_unlock__key_of_an_arrays_unit__never_ends(world: World) -> None:
     array = _array(world, OK, OK)
     key = formulas.unit_key(world.id_of(array), 0, 2)
     terms = _after_ids(world, key)
-    assert world.jobs.call.word(key) == world.load(array, 0)[1] != 0
+    assert world.jobs.call.load(key, 0)[0] == world.load(array, 0)[1] != 0
     _demand(world, ONE, terms, Progress.WAITS)
 
 

@@ -1,10 +1,10 @@
-"""JobRegistry's views: job_id_of, word and load."""
+"""JobRegistry's views: job_id_of and load."""
 
 from __future__ import annotations
 
-from hearth.protocol import formulas, words
+from hearth.protocol import words
 from hearth.protocol.parents import Condition
-from hearth.protocol.types import SENTINEL, Header, UnitFlag
+from hearth.protocol.types import SENTINEL, Header
 from tests.kit.evm import CHAIN_ID
 from tests.kit.world import World
 
@@ -39,16 +39,6 @@ def test_load__array__gives_header_and_unit(world: World) -> None:
     assert words.is_header(job) and words.unpack_unit(unit).node == node
     assert world.load(terms, 1) == (job, 0, 0, 0)
     assert world.load(terms, SENTINEL) == (job, 0, 0, 0)
-
-
-def test_word__any_id__is_the_jobs_own_word(world: World) -> None:
-    """That of an array's unit stands under its key, which is no job's; it says so."""
-    node, single, array, unknown = world.register(), world.post(), world.post(units=3), world.terms()
-    world.claim(array, node, 0)
-    for terms in (single, array, unknown):
-        assert world.jobs.call.word(world.id_of(terms)) == world.load(terms)[0]
-    unit = world.jobs.call.word(formulas.unit_key(world.id_of(array), 0, 3))
-    assert unit == world.load(array, 0)[1] and words.unpack_unit(unit).flags & UnitFlag.ARRAY
 
 
 def test_load__waiting_array__gives_its_header_and_no_unit(world: World) -> None:
