@@ -36,9 +36,10 @@ on a figure that moves by more than 5 % with 10,000 nodes and jobs.
 The terms are those that `hearth submit examples/digits/job.yaml` makes, posted once for each path that a key needs.
 The fee is on, keeper_fee is above zero, reputation is written, and owner, operator, submitter, settler and treasury
 are five accounts. STORE is off but where a row says so: those jobs name a judge, a contract that passes the call on and
-does nothing else, and the four calls of `life_judged` are those of `life`. A first payment to a new account costs
-17.1k more, a node's first beat about 49k. What keepers and workers reckon with is in `hearth/protocol/gas.py`: the
-dearest kind of unit, which the same test measures.
+does nothing else, and the four calls of `life_judged` are those of `life`. The parents of `post_after` and `unlock`
+have ended; `unlock_refund` has one. A first payment to a new account costs 17.1k more, a node's first beat about 49k.
+What keepers and workers reckon with is in `hearth/protocol/gas.py`: the dearest kind of unit, which the same test
+measures.
 
 | call | gas | ceiling | a peer |
 |---|---:|---:|---|

@@ -16,8 +16,7 @@
         A job may name a judge: a contract that alone may hold its submitted units and end them. It can move nothing
         but those units' money and those leases' bonds; who posts the job and who takes it consent to it.
 @custom:security Unaudited. Calls only go JobRegistry -> NodeRegistry -> Escrow, state first. It has no owner and no
-        setter; what `post` takes, and what parents' ends mean, is said by Rules, by views. Nothing is called on a
-        judge but by Rules, a view too.
+        setter; what `post` takes is said by Rules, a view. Nothing is called on a judge but by Rules, a view too.
         `post` alone reaches a token, and is locked; every other call reaches NodeRegistry and Escrow only, which
         call nobody on these paths, so they are @reentrant. Within a token's callback a job that is being posted
         has no funding yet, and Escrow refuses every split of it.
@@ -41,6 +40,7 @@ PROTOCOL_VERSION: constant(uint256) = 1
 NEXT: constant(uint256) = max_value(uint256)  # the first untouched unit, in propose and claim
 ALL: constant(uint256) = max_value(uint256)  # every untouched unit, in cancel and expire
 MAX_PARENTS: constant(uint256) = 16  # the conditions and fifteen ids
+MAX_WORDS: constant(uint256) = MAX_PARENTS - 1
 MAX_BATCH: constant(uint256) = 64
 MAX_EXTENSIONS: constant(uint256) = 3
 ACCUSATION_TIME: constant(uint256) = 3600  # seconds from a decline to the start of the attempt that counts against it
@@ -588,7 +588,7 @@ def unlock(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS], p
     # What can only expire is not opened first: its submitter would pay for both.
     if not leases._has_time(terms.limits, terms.policy, block.timestamp):
         reasons._refuse(reasons.JOBS_NO_TIME)
-    fails: bool = staticcall RULES.fails(terms.parents_hash, parents, skip_contract_check=True)
+    fails: bool = self._fails(terms.parents_hash, parents)
     at: uint256 = 0
     if is_array:
         at = ALL
@@ -720,16 +720,6 @@ def job_id_of(terms: IJobRegistry.Terms) -> bytes32:
     @return keccak256(abi_encode(chain id at deployment, this contract, terms))
     """
     return self._job_id(terms)
-
-
-@view
-@external
-@reentrant
-def word(job_id: bytes32) -> uint256:
-    """
-    @return A job's own word as stored: a unit's, or an array's header.
-    """
-    return self._words[job_id]
 
 
 @view
@@ -946,6 +936,33 @@ def _refund_less(job_id: bytes32, refund: uint256, submitter: uint256, reward: u
         [self._share(refund, submitter), self._share(reward, convert(self._payee(payee), uint256)), 0, 0],
         skip_contract_check=True,
     )
+
+
+@view
+@internal
+def _fails(parents_hash: bytes32, parents: DynArray[bytes32, MAX_PARENTS]) -> bool:
+    """
+    @notice Read how a job's parents have ended; refused while none ended otherwise than asked, and one has not ended.
+    @param parents As posted: the conditions, two bits for each parent, then the parents' ids.
+    @return Whether one ended otherwise than asked.
+    """
+    if keccak256(abi_encode(parents)) != parents_hash:
+        reasons._refuse(reasons.JOBS_PARENTS_HASH)
+    conditions: uint256 = convert(parents[0], uint256)
+    waits: bool = False
+    for i: uint256 in range(MAX_WORDS):
+        if i + 1 == len(parents):
+            break
+        end: uint256 = leases._ended(self._words[parents[i + 1]])
+        if end == 0:
+            waits = True
+        # lanes: the parent's two bits, of an end's one
+        elif conditions & end == 0:
+            return True
+        conditions >>= 2  # lanes: the next parent's two bits
+    if waits:
+        reasons._refuse(reasons.JOBS_PARENT_RUNS)
+    return False
 
 
 @internal

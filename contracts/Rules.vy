@@ -6,10 +6,9 @@
 @author Hearth
 @license Apache-2.0
 @notice What only `JobRegistry.post` needs: the ranges of terms, the parameters of new jobs, and a pause. A job freezes
-        the parameters that it is posted under, so nothing here touches a posted job: what its parents' ends mean for
-        it is a pure function too.
-@custom:security Unaudited. Holds no money and is called by `post` and `unlock` alone, as a view; it calls nobody but the
-        judge that the terms name, by a static call. The governor sets parameters within the bounds below, and may pause posts
+        the parameters that it is posted under, so nothing here touches a posted job.
+@custom:security Unaudited. Holds no money and is called by `post` alone, as a view; it calls nobody but the judge that
+        the terms name, by a static call. The governor sets parameters within the bounds below, and may pause posts
         for 7 days, at most once in 30.
 @custom:kill Cannot be switched off. A pause ends by itself, and stops new jobs only.
 """
@@ -63,10 +62,6 @@ BUILT: constant(uint256) = (
 )
 # What a job without a judge leaves out.
 JUDGED_LANES: constant(uint256) = packing.LIMITS_CHALLENGE_WINDOW_LANE + packing.LIMITS_PROVEN
-
-# How a job has ended, as the bit of a condition that asks for it.
-WELL: constant(uint256) = 1
-OTHERWISE: constant(uint256) = 2
 
 NODES: public(immutable(INodeRegistry))
 
@@ -202,36 +197,6 @@ def check(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) ->
 @view
 @external
 @reentrant
-def fails(parents_hash: bytes32, parents: DynArray[bytes32, MAX_PARENTS]) -> bool:
-    """
-    @notice Say whether a parent of a job ended otherwise than asked; refused while none has, and one has not ended.
-            Called by the JobRegistry that the parents were posted to.
-    @param parents_hash The terms'.
-    @param parents As posted: the conditions, two bits for each parent, then the parents' ids.
-    """
-    if keccak256(abi_encode(parents)) != parents_hash:
-        reasons._refuse(reasons.JOBS_PARENTS_HASH)
-    conditions: uint256 = convert(parents[0], uint256)
-    waits: bool = False
-    for i: uint256 in range(MAX_WORDS):
-        if i + 1 == len(parents):
-            break
-        word: uint256 = staticcall IJobRegistry(msg.sender).word(parents[i + 1], skip_contract_check=True)
-        end: uint256 = self._ended(word)
-        if end == 0:
-            waits = True
-        # lanes: the parent's two bits, of an end's one
-        elif conditions & end == 0:
-            return True
-        conditions >>= 2  # lanes: the next parent's two bits
-    if waits:
-        reasons._refuse(reasons.JOBS_PARENT_RUNS)
-    return False
-
-
-@view
-@external
-@reentrant
 def policies() -> (uint256, uint256, uint256, uint256, uint256):
     """
     @return (policy of new jobs or 0 while paused, held policy, previous policy, its last second + 1, paused until)
@@ -351,39 +316,11 @@ def _check_parents(hashed: bytes32, parents: DynArray[bytes32, MAX_PARENTS]):
         if i == count - 1:
             break
         # lanes: the parent's two bits
-        if conditions & (WELL | OTHERWISE) == 0:
+        if conditions & (leases.WELL | leases.OTHERWISE) == 0:
             reasons._refuse(reasons.JOBS_PARENTS_RANGE)
         conditions >>= 2  # lanes: the next parent's two bits
     if conditions != 0:
         reasons._refuse(reasons.JOBS_PARENTS_RANGE)
-
-
-@pure
-@internal
-def _ended(word: uint256) -> uint256:
-    """
-    @param word A job's own word. The word of an array's unit is no job's, nor is 0: they never end.
-    @return 0 not yet, WELL every unit settled with outcome ok, OTHERWISE.
-    """
-    state: uint256 = word & packing.UNIT_STATE_MASK
-    if state == packing.STATE_HEADER:
-        done: uint256 = (word >> packing.HEADER_DONE_SHIFT) & packing.HEADER_DONE_MASK
-        whole: uint256 = (word >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
-        if done == whole:
-            return WELL
-        if word & packing.HEADER_CLOSED != 0:
-            whole = (word >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
-        if done + ((word >> packing.HEADER_FAILED_SHIFT) & packing.HEADER_FAILED_MASK) != whole:
-            return 0
-        return OTHERWISE
-    if state < packing.STATE_SETTLED or word & packing.UNIT_ARRAY != 0:
-        return 0
-    if (
-        state == packing.STATE_SETTLED
-        and (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
-    ):
-        return WELL
-    return OTHERWISE
 
 
 @pure

@@ -18,6 +18,9 @@ RATE_SCALE: constant(uint256) = 10**6
 BUCKET: constant(uint256) = 500000  # scores this close share by lot
 MAX_LAPSES: constant(uint256) = 2
 SLASH_DIVISOR: constant(uint256) = 10
+# How a job has ended, as the bit of a parent's condition that asks for it.
+WELL: constant(uint256) = 1
+OTHERWISE: constant(uint256) = 2
 STALE_TIME: constant(uint256) = 30 * 86400  # seconds past its window after which a dispute holds nothing any more
 
 
@@ -342,3 +345,31 @@ def _claim_wait(money: uint256, policy: uint256, rate: uint256) -> uint256:
     if parts <= ramp:
         return 0
     return (parts - ramp + 2) // 3
+
+
+@pure
+@internal
+def _ended(word: uint256) -> uint256:
+    """
+    @param word A job's own word. The word of an array's unit is no job's, nor is 0: they never end.
+    @return 0 not yet, WELL every unit settled with outcome ok, OTHERWISE.
+    """
+    state: uint256 = word & packing.UNIT_STATE_MASK
+    if state == packing.STATE_HEADER:
+        done: uint256 = (word >> packing.HEADER_DONE_SHIFT) & packing.HEADER_DONE_MASK
+        whole: uint256 = (word >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
+        if done == whole:
+            return WELL
+        if word & packing.HEADER_CLOSED != 0:
+            whole = (word >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
+        if done + ((word >> packing.HEADER_FAILED_SHIFT) & packing.HEADER_FAILED_MASK) != whole:
+            return 0
+        return OTHERWISE
+    if state < packing.STATE_SETTLED or word & packing.UNIT_ARRAY != 0:
+        return 0
+    if (
+        state == packing.STATE_SETTLED
+        and (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
+    ):
+        return WELL
+    return OTHERWISE

@@ -3,7 +3,7 @@
 @title ArithmeticMock: the modules' pure arithmetic, one function each, as it is
 @author The Hearth authors
 @license Apache-2.0
-@notice Test only. tests/protocol/test_formulas.py compares each with hearth/protocol/formulas.py.
+@notice Test only. tests/protocol compares each with hearth/protocol/formulas.py, and `ended` with parents.py.
 """
 
 from interfaces import IJobRegistry
@@ -33,6 +33,12 @@ def budget(money: uint256, limits: uint256) -> uint256:
 @external
 def holds(money: uint256, limits: uint256, word: uint256) -> uint256:
     return leases._holds(leases._unit_price(money, limits), money, limits, word)
+
+
+@pure
+@external
+def ended(word: uint256) -> uint256:
+    return leases._ended(word)
 
 
 @pure

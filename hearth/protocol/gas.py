@@ -30,8 +30,8 @@ SETTLE_ITEM_GAS: Final = 53_000
 CLOSE_GAS: Final = 89_000
 RECLAIM_GAS: Final = 108_000
 EXPIRE_GAS: Final = 53_000
-UNLOCK_GAS: Final = 58_000
-UNLOCK_PARENT_GAS: Final = 3_750
+UNLOCK_GAS: Final = 53_500
+UNLOCK_PARENT_GAS: Final = 3_250
 """Of opening or refunding a job by its parents' ends, and of each parent."""
 LIVENESS_BATCH_GAS: Final = 35_000
 LIVENESS_ITEM_GAS: Final = 25_000

@@ -12,6 +12,7 @@ from typing import Any
 
 from hearth.protocol import formulas, words
 from hearth.protocol.formulas import MAX_UINT
+from hearth.protocol.parents import Condition
 from hearth.protocol.types import Terms, TermsFlag, Verdict
 from tests.attacks.stages import HOOK, holding, market
 from tests.kit import world as w
@@ -75,6 +76,11 @@ class Attack:
                 self.run(world.jobs, "submit", world.id_of(terms), 0, w.RESULT, w.REPORT, 1, 0)
         self.jobs["won"] = world.post(self._terms(world.submitter, match_window=12))
         world.propose(self.jobs["won"], self.node)  # type: ignore[arg-type]
+        # One that anyone may open: its parent has been cancelled.
+        self.jobs["parent"] = world.post(self._terms(world.submitter))
+        world.cancel(self.jobs["parent"])
+        parent = self.jobs["parent"], Condition.FAILURE
+        self.jobs["blocked"] = world.post_after(parent, flags=TermsFlag.NEWCOMERS, keeper_fee=10**14)
         self.jobs["fresh"] = self._terms(self.address)
         self.jobs["second"] = self._terms(self.address)
         evm.warp(12)
@@ -136,6 +142,10 @@ class Attack:
     def packed(self, name: str) -> words.TermsWords:
         """Return a job's terms as calldata."""
         return words.pack_terms(self.jobs[name])
+
+    def listed(self, name: str) -> tuple[bytes, ...]:
+        """Return a job's parents as calldata."""
+        return self.world.parents[self.world.id_of(self.jobs[name])]
 
     def id(self, name: str) -> bytes:
         """Return a job's id."""
@@ -272,6 +282,7 @@ INNER: dict[tuple[str, str], Args] = {
     ("JobRegistry", "close"): lambda a: (a.packed("mine running"), 0, a.attacker),
     ("JobRegistry", "reclaim"): lambda a: (a.packed("mine running"), 0, a.attacker),
     ("JobRegistry", "expire"): lambda a: (a.packed("open"), 0, a.attacker),
+    ("JobRegistry", "unlock"): lambda a: (a.packed("blocked"), a.listed("blocked"), a.attacker),
     ("JobRegistry", "dispute"): lambda a: (a.packed("mine judged"), 0),
     ("JobRegistry", "rule"): lambda a: (
         a.packed("mine judged"),

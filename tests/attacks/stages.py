@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hearth.protocol import formulas
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
 from hearth.protocol.types import SENTINEL, NodeId, State, Terms, TermsFlag
 from tests.kit import world as w
 from tests.kit.evm import Contract, Evm
@@ -204,6 +205,69 @@ def _array_closed(scene: Scene) -> None:
     scene.world.cancel(scene.terms, SENTINEL)
 
 
+def _wait(scene: Scene, parent: Terms, condition: Condition) -> None:
+    world = scene.world
+    packed = pack_parents([Parent(world.id_of(parent), condition)])
+    scene.terms = replace(scene.terms, parents_hash=parents_hash(packed))
+    world.parents[world.id_of(scene.terms)] = packed
+    world.post_receipt(scene.terms, parents=packed)
+
+
+def _blocked(scene: Scene) -> None:
+    """Wait for a job that was never posted."""
+    _wait(scene, scene.world.terms(), Condition.ALWAYS)
+
+
+def _blocked_expirable(scene: Scene) -> None:
+    _blocked(scene)
+    scene.to(formulas.expirable_from(scene.terms, scene.world.policy))
+
+
+def _ended_parent(scene: Scene, condition: Condition) -> None:
+    """Wait for a job that has been cancelled."""
+    parent = scene.world.post()
+    scene.world.cancel(parent)
+    _wait(scene, parent, condition)
+
+
+def _unlockable(scene: Scene) -> None:
+    _ended_parent(scene, Condition.FAILURE)
+
+
+def _failing(scene: Scene) -> None:
+    _ended_parent(scene, Condition.SUCCESS)
+
+
+def _array_blocked(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, units=3)
+    _blocked(scene)
+
+
+def _array_blocked_expirable(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, units=3)
+    _blocked_expirable(scene)
+
+
+def _array_unlockable(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, units=3)
+    _unlockable(scene)
+
+
+def _array_failing(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, units=3)
+    _failing(scene)
+
+
+def _failed(scene: Scene) -> None:
+    _failing(scene)
+    scene.world.unlock(scene.terms)
+
+
+def _array_failed(scene: Scene) -> None:
+    _array_failing(scene)
+    scene.world.unlock(scene.terms)
+
+
 # Stages that are no end, then the ends.
 LIVE: dict[str, Callable[[Scene], None]] = {
     "open": _open,
@@ -232,6 +296,14 @@ LIVE: dict[str, Callable[[Scene], None]] = {
     "array running": _array_running,
     "array submitted": _array_submitted,
     "array closed": _array_closed,
+    "blocked": _blocked,
+    "blocked expirable": _blocked_expirable,
+    "unlockable": _unlockable,
+    "failing": _failing,
+    "array blocked": _array_blocked,
+    "array blocked expirable": _array_blocked_expirable,
+    "array unlockable": _array_unlockable,
+    "array failing": _array_failing,
 }
 ENDED: dict[str, Callable[[Scene], None]] = {
     "settled": _settled,
@@ -239,6 +311,8 @@ ENDED: dict[str, Callable[[Scene], None]] = {
     "cancelled": _cancelled,
     "closed": _closed,
     "expired": _expired,
+    "failed": _failed,
+    "array failed": _array_failed,
 }
 STAGES = LIVE | ENDED
 
@@ -276,7 +350,7 @@ def finish(found: Scene, *, payee: str = w.ZERO) -> int:
     for index in units(found):
         while not world.state(terms, index).terminal:
             unit = world.unit(terms, index)
-            if unit.state == State.OPEN:
+            if unit.state in (State.OPEN, State.BLOCKED):
                 found.to(formulas.expirable_from(terms, world.policy))
                 world.expire(terms, index, sender=world.stranger, payee=payee)
             elif unit.state == State.RUNNING:

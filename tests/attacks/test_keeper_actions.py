@@ -36,6 +36,7 @@ ACTIONS: dict[str, Callable[[Scene], Any]] = {
     "reclaim": lambda s: s.world.reclaim(s.terms),
     "expire": lambda s: s.world.expire(s.terms),
     "expire all": lambda s: s.world.expire(s.terms, SENTINEL),
+    "unlock": lambda s: s.world.unlock(s.terms, parents=s.world.parents.get(s.world.id_of(s.terms), ())),
     "check_liveness": lambda s: s.world.nodes.send.check_liveness([s.node], w.ZERO),
     "upkeep settle": _upkeep(SETTLE),
     "upkeep close": _upkeep(CLOSE),
@@ -59,12 +60,18 @@ DUE: dict[str, set[str]] = {
     "proven": {"accept"},
     "unproven": {"settle", "settle_batch", "accept"},
     "array expirable": {"expire all"},
+    "blocked expirable": {"expire", "expire all"},
+    "array blocked expirable": {"expire all"},
+    "unlockable": {"unlock"},
+    "failing": {"unlock"},
+    "array unlockable": {"unlock"},
+    "array failing": {"unlock"},
     "array submitted": {"settle", "settle_batch", "accept"},
 }
 # Stages at which the node itself has been silent for longer than it may.
 MUTE = {
     *("expirable", "overdue", "last overdue", "silent", "array expirable", "refunded", "expired"),
-    *("window over", "stale", "unproven"),
+    *("window over", "stale", "unproven", "blocked expirable", "array blocked expirable"),
 }
 # Those of them at which it runs something: the silence of another pays nothing, and upkeep leaves it.
 MUTE_AND_BUSY = {"overdue", "last overdue", "silent"}
@@ -139,4 +146,4 @@ def test_upkeep__stale_and_due_candidates_together__does_what_is_due_once(op: in
 
 def test_keeper_action__table__covers_every_stage() -> None:
     assert set(DUE) <= set(STAGES)
-    assert len(STAGES) * len(ACTIONS) == 31 * 15
+    assert len(STAGES) * len(ACTIONS) == 41 * 16

@@ -184,6 +184,9 @@ RIGHTS: dict[tuple[str, str], Right] = {
     ("JobRegistry", "close"): R(ANYONE, "", "noticed", lambda s: (_terms(s), 0, w.ZERO)),
     ("JobRegistry", "reclaim"): R(ANYONE, "", "overdue", lambda s: (_terms(s), 0, w.ZERO)),
     ("JobRegistry", "expire"): R(ANYONE, "", "expirable", lambda s: (_terms(s), 0, w.ZERO)),
+    ("JobRegistry", "unlock"): R(
+        ANYONE, "", "unlockable", lambda s: (_terms(s), s.world.parents[s.world.id_of(s.terms)], w.ZERO)
+    ),
     ("JobRegistry", "dispute"): R("judge", NOT_JUDGE, "judged", lambda s: (_terms(s), 0)),
     ("JobRegistry", "rule"): R(
         "judge", NOT_JUDGE, "disputed", lambda s: (_terms(s), 0, 2, 0, [share(s.world.stranger, 7), 0, 0], w.ZERO)

@@ -46,6 +46,8 @@ def test_gas__what_keepers_and_workers_reckon_with__is_no_less_than_the_dearest_
     for kind in ("SETTLE", "LIVENESS"):
         batch, item = reckoned.pop(f"{kind}_BATCH"), reckoned.pop(f"{kind}_ITEM")
         reckoned |= {f"{kind} of {count}": batch + item * count for count in (2, 10)}
+    reckoned.pop("UNLOCK"), reckoned.pop("UNLOCK_PARENT")
+    reckoned |= {f"UNLOCK of {count}": gas.unlocking_gas(count) for count in (1, 15)}
     measured = measure_dearest(w.World(Evm(exact_gas=True)))
     measured |= {name.upper(): figures[name] for name in ("beat", "propose", "withdraw")}
     assert reckoned.keys() == measured.keys()

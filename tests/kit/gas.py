@@ -14,7 +14,8 @@ from typing import Any
 
 from hearth.protocol import formulas, words
 from hearth.protocol.gpu_tiers import TIERS
-from hearth.protocol.types import SENTINEL, NodeId, Terms, TermsFlag, Verdict
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
+from hearth.protocol.types import SENTINEL, NodeId, State, Terms, TermsFlag, Verdict
 from hearth.protocol.units import Asset
 from hearth.spec import (
     Blob,
@@ -72,6 +73,13 @@ CEILINGS = {
     "rule_reject": 105_000,
     "rule_void": 77_800,
     "settle_unproven": 96_500,
+    "post_after_1": 100_500,
+    "post_after_15": 117_000,
+    "unlock_1_parents": 55_000,
+    "unlock_5_parents": 69_000,
+    "unlock_15_parents": 103_000,
+    "unlock_refund": 58_000,
+    "cancel_blocked": 47_000,
 }
 POST_10000_EXTRA = 500
 BATCH = 50
@@ -303,6 +311,40 @@ class Bench:
                 world.evm.at(terms.deadline + terms.challenge_window)
                 note(key, "Unproven", world.settle(terms))
 
+    def parents(self, record: bool) -> None:
+        """Post jobs that wait for others, open them, end one by its parent, and cancel one."""
+        world = self.world
+        note: Callable[..., Receipt] = self.sample if record else (lambda key, event, receipt: receipt)
+        ended = self.ended(15)
+        for count in (1, 5, 15):
+            terms, packed = self.waiting(ended[:count], Condition.FAILURE)
+            receipt = world.post_receipt(terms, parents=packed)
+            if count != 5:
+                note(f"post_after_{count}", "JobPosted", receipt)
+            note(f"unlock_{count}_parents", "Unlocked", world.unlock(terms, parents=packed))
+            assert world.state(terms) == State.OPEN
+            world.cancel(terms)
+        terms, packed = self.waiting(ended[:1], Condition.SUCCESS)
+        world.post_receipt(terms, parents=packed)
+        receipt = note("unlock_refund", "Unlocked", world.unlock(terms, parents=packed))
+        assert receipt.event("Unlocked")["refund"] and world.state(terms) == State.CANCELLED
+        terms, packed = self.waiting(ended[:1], Condition.SUCCESS)
+        world.post_receipt(terms, parents=packed)
+        note("cancel_blocked", "Cancelled", world.cancel(terms))
+
+    def ended(self, count: int) -> list[Terms]:
+        """Post so many jobs and cancel them."""
+        found = []
+        for _ in range(count):
+            found.append(self.world.post(self.terms()))
+            self.world.cancel(found[-1])
+        return found
+
+    def waiting(self, parents: list[Terms], condition: Condition, **overrides: Any) -> tuple[Terms, tuple[bytes, ...]]:
+        """Return the terms of a job that waits for these, and its list."""
+        packed = pack_parents([Parent(self.world.id_of(terms), condition) for terms in parents])
+        return self.terms(parents_hash=parents_hash(packed), **overrides), packed
+
     def _submitted(self, node: NodeId, **overrides: Any) -> Terms:
         """Submit a unit whose judge has to confirm it."""
         world, operator = self.world, self.world.operator if node == self.node else self.other_operator
@@ -377,6 +419,7 @@ def measure(world: w.World, *, batch: bool = True) -> dict[str, int]:
         bench.confirms(record)
         bench.arrays(record)
         bench.judged(record)
+        bench.parents(record)
     bench.nodes()
     bench.posts()
     if batch:
@@ -400,6 +443,7 @@ def measure_dearest(world: w.World) -> dict[str, int]:
     _end_array(bench, found)
     _settle_strangers(bench, found)
     _check_silent(bench, found)
+    _unlock(bench, found)
     return found
 
 
@@ -477,6 +521,24 @@ def _settle_strangers(bench: Bench, found: dict[str, int]) -> None:
         receipt = world.jobs.send.settle_batch(items, world.keeper, sender=world.keeper)
         assert len(receipt.events("Settled")) == count
         found[f"SETTLE of {count}"] = receipt.gas_used
+
+
+def _unlock(bench: Bench, found: dict[str, int]) -> None:
+    """End what waits by the last of its parents: a refund, with one parent and with the most."""
+    world, ended = bench.world, bench.ended(15)
+    for count in (15, 1, 15):
+        for units in (1, 20):
+            # All but the last ended as asked, so that each of them is read.
+            asked = [Condition.FAILURE] * (count - 1) + [Condition.SUCCESS]
+            packed = pack_parents(
+                [Parent(world.id_of(one), how) for one, how in zip(ended[:count], asked, strict=True)]
+            )
+            terms = bench.terms(units=units, parents_hash=parents_hash(packed))
+            world.post_receipt(terms, parents=packed)
+            receipt = world.unlock(terms, parents=packed)
+            assert receipt.event("Unlocked")["refund"]
+            key = f"UNLOCK of {count}"
+            found[key] = max(receipt.gas_used, found.get(key, 0) if units > 1 else 0)
 
 
 def _check_silent(bench: Bench, found: dict[str, int]) -> None:

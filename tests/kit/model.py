@@ -15,6 +15,7 @@ from eth_utils import to_checksum_address
 
 from hearth.market.network import NodeParameters
 from hearth.protocol import formulas, reputation
+from hearth.protocol.parents import Ended, parents_hash, unpack_parents
 from hearth.protocol.types import (
     BPS,
     SENTINEL,
@@ -83,6 +84,7 @@ class Job:
     terms: Terms
     units: dict[int, Unit]
     header: Header | None
+    parents: tuple[bytes, ...] = ()
     best: dict[int, Best] = field(default_factory=dict)
     accused: dict[int, Accused] = field(default_factory=dict)
     funded: int = 0
@@ -124,9 +126,21 @@ class Model:
     def job_lock(self, job: Job) -> int:
         """Return what Escrow must lock for a job: the sum of what its units hold."""
         touched = sum(formulas.unit_holds(job.terms, unit) for unit in job.units.values())
-        if job.header is None or job.header.closed:
-            return touched
-        return touched + (job.terms.leases - job.header.touched) * formulas.lease_budget(job.terms)
+        return touched + (formulas.rest_holds(job.terms, job.header) if job.header is not None else 0)
+
+    def is_blocked(self, job: Job) -> bool:
+        """Say whether a job waits for its parents."""
+        return job.header.waiting if job.header is not None else job.units[0].state == State.BLOCKED
+
+    def ended(self, job_id: bytes) -> Ended:
+        """Say how a job has ended, by its units alone; what was never posted, as an array's unit, has not."""
+        job = self.jobs.get(JobId(job_id))
+        if job is None or not all(unit.state.terminal for unit in job.units.values()):
+            return Ended.NOT_YET
+        if len(job.units) < job.terms.leases and not (job.header is not None and job.header.closed):
+            return Ended.NOT_YET
+        well = [unit.state == State.SETTLED and unit.outcome == Outcome.OK for unit in job.units.values()]
+        return Ended.WELL if len(well) == job.terms.leases and all(well) else Ended.OTHERWISE
 
     def bond_of(self, node: NodeId) -> int:
         """Return the sum of bonds that a node's unended leases reserve."""
@@ -235,7 +249,7 @@ class Model:
 
     # ---- jobs ----
 
-    def post(self, sender: str, terms: Terms, job_id: JobId) -> None:
+    def post(self, sender: str, terms: Terms, job_id: JobId, parents: tuple[bytes, ...] = ()) -> None:
         refuse_if(job_id in self.jobs, "jobs: posted before")
         refuse_if(self.now < self.jobs_paused_until, "jobs: paused")
         refuse_if(sender.lower() != terms.submitter.lower(), "jobs: not the submitter")
@@ -243,12 +257,19 @@ class Model:
         refuse_if(formulas.price(terms) < self.policy.min_price, "jobs: price below minimum")
         least = self.policy.min_keeper_fee
         refuse_if(not least <= terms.keeper_fee <= max(formulas.price(terms), least), "jobs: keeper_fee out of range")
+        refuse_if(parents_hash(parents) != terms.parents_hash, "jobs: parents not as hashed")
+        try:
+            waits = bool(unpack_parents(parents))
+        except ValueError:
+            raise Refusal("jobs: parents out of range") from None
         amount = formulas.escrow_at_post(terms)
-        opened = Unit(state=State.OPEN, started=self.now)
         if terms.leases == 1:
-            self.jobs[job_id] = Job(job_id, terms, {0: opened}, None, funded=amount)
+            unit = Unit(state=State.BLOCKED if waits else State.OPEN, started=self.now)
+            self.jobs[job_id] = Job(job_id, terms, {0: unit}, None, parents, funded=amount)
+            self.visits[State.NONE, unit.state] += 1
         else:
-            self.jobs[job_id] = Job(job_id, terms, {}, Header(opened=self.now), funded=amount)
+            header = Header(opened=self.now, waiting=waits, leases=terms.leases)
+            self.jobs[job_id] = Job(job_id, terms, {}, header, parents, funded=amount)
         self.deposited += amount
 
     def propose(self, sender: str, job: Job, index: int, node: NodeId) -> None:
@@ -370,7 +391,7 @@ class Model:
             return
         at = self._at(job, index)
         stored = self._stored(job, at)
-        if stored.state == State.OPEN:
+        if stored.state in (State.OPEN, State.BLOCKED):
             refuse_if(self._read(job, at).mark != 0, "jobs: a proposal is live")
             self._refund(job, at, stored, State.CANCELLED)
             return
@@ -412,11 +433,33 @@ class Model:
         else:
             at = self._at(job, index)
             unit = self._stored(job, at)
-            refuse_if(unit.state != State.OPEN, "jobs: not open")
+            refuse_if(unit.state not in (State.OPEN, State.BLOCKED), "jobs: not open")
             reward = formulas.expire_reward(job.terms, unit, self.now - due)
             self._pay(job, job.terms.submitter, formulas.unit_holds(job.terms, unit) - reward)
             self._end(job, at, unit, State.EXPIRED)
         self._pay(job, sender, reward)
+
+    def unlock(self, sender: str, job: Job, parents: tuple[bytes, ...]) -> None:
+        refuse_if(not self.is_blocked(job), "jobs: not blocked")
+        refuse_if(not formulas.has_time(job.terms, self.policy, self.now), "jobs: no time left")
+        refuse_if(parents_hash(parents) != job.terms.parents_hash, "jobs: parents not as hashed")
+        ends = [(self.ended(parent.job), parent.condition) for parent in unpack_parents(parents)]
+        fee = formulas.unlock_fee(job.terms)
+        if any(end and not condition & end for end, condition in ends):
+            if job.header is not None:
+                refund = self._close_array(job)
+            else:
+                unit = job.units[0]
+                refund = formulas.unit_holds(job.terms, unit)
+                self._end(job, 0, unit, State.CANCELLED)
+            self._pay(job, job.terms.submitter, refund - fee)
+        else:
+            refuse_if(not all(end for end, _ in ends), "jobs: a parent has not ended")
+            if job.header is not None:
+                job.header = replace(job.header, waiting=False, opened=self.now)
+            else:
+                self._write(job, 0, Unit(state=State.OPEN, started=self.now))
+        self._pay(job, sender, fee)
 
     # ---- judges ----
 
@@ -555,6 +598,7 @@ class Model:
             refuse_if(self._stored(job, at).state != State.OPEN, "jobs: not open")
             return at
         refuse_if(job.header.closed, "jobs: closed")
+        refuse_if(job.header.waiting, "jobs: not open")
         touched = job.header.touched
         at = touched if index == SENTINEL else index
         refuse_if(at >= job.terms.leases, "jobs: no such unit")
@@ -606,7 +650,7 @@ class Model:
         marks = UnitFlag.ACKED if rate else UnitFlag(0)
         if not hot.seasoned:
             marks |= UnitFlag.FRESH
-        if terms.judge != ZERO_ADDRESS:
+        if terms.judge != ZERO_ADDRESS or terms.flags & TermsFlag.KEEP:
             marks |= UnitFlag.STORE
         started = Unit(
             state=State.RUNNING,
@@ -656,8 +700,9 @@ class Model:
         refuse_if(job.header.closed, "jobs: closed")
         untouched = job.terms.leases - job.header.touched
         refuse_if(untouched == 0, "jobs: nothing untouched")
-        job.header = replace(job.header, closed=True)
-        return untouched * formulas.lease_budget(job.terms)
+        held = formulas.rest_holds(job.terms, job.header)
+        job.header = replace(job.header, closed=True, waiting=False)
+        return held
 
     def _settle(self, settler: str | None, job: Job, index: int) -> str:
         """Return why a unit cannot be settled, "" once it is."""

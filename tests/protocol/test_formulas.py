@@ -556,6 +556,7 @@ def test_reputation__equal(r: int, s: int) -> None:
 
 
 def test_arithmetic__functions__are_each_compared() -> None:
-    source = Path(__file__).read_text(encoding="utf-8")
+    here = Path(__file__)
+    source = "".join(path.read_text(encoding="utf-8") for path in (here, here.with_name("test_parents.py")))
     for function in _arithmetic().all_functions():
         assert f".{function.name}" in source, f"{function.name} is not compared"

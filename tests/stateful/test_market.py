@@ -22,11 +22,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from hearth.protocol import formulas, words
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
 from hearth.protocol.types import (
     SENTINEL,
     Accused,
     Best,
     Billing,
+    JobId,
     NodeId,
     Outcome,
     Runtime,
@@ -46,6 +48,10 @@ pytestmark = pytest.mark.stateful
 # Which state may follow which (SPEC section "States"); OPEN to OPEN is a proposal.
 ALLOWED = {
     (State.NONE, State.OPEN),
+    (State.NONE, State.BLOCKED),
+    (State.BLOCKED, State.OPEN),
+    (State.BLOCKED, State.CANCELLED),
+    (State.BLOCKED, State.EXPIRED),
     (State.OPEN, State.OPEN),
     (State.OPEN, State.RUNNING),
     (State.OPEN, State.CANCELLED),
@@ -92,6 +98,7 @@ WEIGHTS = {
     "close": 16,
     "reclaim": 8,
     "expire": 9,
+    "unlock": 18,
     "withdraw": 3,
     "donate": 1,
     "pause": 1,
@@ -170,7 +177,7 @@ class MarketMachine(RuleBasedStateMachine):
             self.m.visits = before
             self.tally.refused[f"{name}: {refusal.reason}"] += 1
             # A payer's tokens are minted and approved as part of the call, so its refusal is no stand-still.
-            pays = self.erc20 and name in ("post", "register", "add_stake")
+            pays = self.erc20 and name in ("post", "post after others", "register", "add_stake")
             checked = self.tally.attempted[name] % 16 == 0 and not pays
             state = self.w.evm.state_hash() if checked else ""
             try:
@@ -194,7 +201,10 @@ class MarketMachine(RuleBasedStateMachine):
         everything = [(job, at) for job in self.jobs for at in job.units]
         fitting = [(job, at) for job, at in everything if job.units[at].state in wanted]
         if fresh:
-            fitting += [(job, SENTINEL) for job in self.jobs if self._untouched(job)]
+            waits = State.BLOCKED in wanted or data.randint(0, 9) == 0
+            fitting += [
+                (job, SENTINEL) for job in self.jobs if self._untouched(job) and (waits or not self.m.is_blocked(job))
+            ]
         pool = fitting if data.randint(0, 9) else everything
         return data.choice(pool) if pool else None
 
@@ -375,6 +385,8 @@ class MarketMachine(RuleBasedStateMachine):
         max_seconds = data.choice([1, 1_000, 1_003, 20_000])
         start = formulas.grace(self.w.terms(max_seconds=max_seconds), POLICY) + max_seconds
         flags = TermsFlag.NEWCOMERS if data.randint(0, 19) else TermsFlag(0)
+        if data.randint(0, 3) == 0:
+            flags |= TermsFlag.KEEP
         judged: dict[str, Any] = {}
         far = 4 * w.DAY
         if data.randint(0, 2):
@@ -398,9 +410,54 @@ class MarketMachine(RuleBasedStateMachine):
             flags=flags,
             needs=replace(w.NEEDS, runtimes=Runtime.WASM, cores=data.choice([1, 4])),
         )
+        parents: tuple[bytes, ...] = ()
+        if data.randint(0, 3) == 0:
+            parents = pack_parents(self._parents(data))
+            terms = replace(terms, parents_hash=parents_hash(parents))
+            if data.randint(0, 29) == 0:
+                parents = data.choice([(), parents[:2], (*parents, bytes(32)), parents[::-1]])[:16]
         job_id = self.w.id_of(terms)
-        if self._try("post", lambda: self.m.post(submitter, terms, job_id), lambda: self.w.post(terms)):
+        self._try(
+            "post after others" if parents else "post",
+            lambda: self.m.post(submitter, terms, job_id, parents),
+            lambda: self.w.post_receipt(terms, parents=parents),
+        )
+        if job_id in self.m.jobs:
             self.jobs.append(self.m.jobs[job_id])
+
+    def _parents(self, data: Random) -> list[Parent]:
+        """Draw what a job waits for: mostly one or two of the run's jobs, seldom what never ends."""
+        listed = []
+        for _ in range(data.choice([1, 1, 1, 2, 2, 3, 15])):
+            ended = [job for job in self.jobs if self.m.ended(job.id)]
+            pool = ended if ended and data.randint(0, 2) else self.jobs
+            job_id = data.choice(pool).id if pool else JobId(data.randbytes(32))
+            kind = data.randint(0, 29)
+            if kind == 0:
+                job_id = JobId(data.randbytes(32))
+            elif kind == 1:
+                job_id = JobId(formulas.unit_key(job_id, 0, 2))
+            # What would end the job at once is asked less often: it must be able to open, too.
+            met = [one for one in Condition if one & self.m.ended(job_id)] or list(Condition)
+            listed.append(Parent(job_id, data.choice(met if data.randint(0, 2) else list(Condition))))
+        return listed
+
+    def unlock(self, data: Random) -> None:
+        """Open or end a job by its parents; most of the time one that waits and whose parents have ended."""
+        waiting = [job for job in self.jobs if self.m.is_blocked(job)]
+        ready = [job for job in waiting if all(self.m.ended(job_id) for job_id in job.parents[1:])]
+        pool = ready if data.randint(0, 9) else waiting if data.randint(0, 3) else self.jobs
+        if not pool:
+            return
+        job, keeper = data.choice(pool), data.choice(self.keepers)
+        parents = job.parents
+        if data.randint(0, 11) == 0:
+            parents = data.choice([(), parents[:-1], parents[::-1], data.choice(self.jobs).parents])
+        self._try(
+            "unlock" if job.header is None else "unlock an array",
+            lambda: self.m.unlock(keeper, job, parents),
+            lambda: self.w.unlock(job.terms, parents=parents, sender=keeper),
+        )
 
     def post_again(self, data: Random) -> None:
         """The same terms are refused for ever."""
@@ -650,7 +707,7 @@ class MarketMachine(RuleBasedStateMachine):
         self._try("accept", lambda: self.m.accept(sender, job, at), lambda: self.w.accept(job.terms, at, sender=sender))
 
     def cancel(self, data: Random) -> None:
-        unit = self._unit(data, (State.RUNNING,) if data.randint(0, 2) else (State.OPEN,))
+        unit = self._unit(data, (data.choice([State.RUNNING] * 16 + [State.OPEN] * 8 + [State.BLOCKED]),))
         if unit is None:
             return
         job, at = unit
@@ -688,7 +745,7 @@ class MarketMachine(RuleBasedStateMachine):
         )
 
     def expire(self, data: Random) -> None:
-        unit = self._unit(data, (State.OPEN,), fresh=True)
+        unit = self._unit(data, (State.OPEN, State.BLOCKED), fresh=True)
         if unit is None:
             return
         job, at = unit
@@ -760,6 +817,8 @@ class MarketMachine(RuleBasedStateMachine):
         if not hasattr(self, "m"):
             return
         for job in self.m.jobs.values():
+            if job.header is not None and not job.units:
+                assert self.w.header(job.terms) == job.header
             for at, unit in job.units.items():
                 job_word, word, second, accused = self.w.load(job.terms, at)
                 assert words.unpack_unit(word) == unit
@@ -859,7 +918,7 @@ class MarketMachine(RuleBasedStateMachine):
         calls = 0
         while not job.units[at].state.terminal:
             unit: Unit = job.units[at]
-            if unit.state == State.OPEN:
+            if unit.state in (State.OPEN, State.BLOCKED):
                 self._pass(formulas.expirable_from(job.terms, POLICY))
                 self._must("expire", lambda: self.m.expire(self.w.stranger, job, at), "expire", job, at)
             elif unit.state == State.RUNNING:
@@ -912,7 +971,7 @@ def _run(erc20: bool) -> None:
     least = 1_000 if FULL else 20
     rare = {n: tally.succeeded[n] for n in tally.attempted if tally.succeeded[n] < 0.05 * tally.attempted[n]}
     assert not rare, f"rules that succeed in fewer than 5 % of tries: {rare}\n{tally.report()}"
-    unseen = {move: tally.visits[move] for move in ALLOWED - {(State.NONE, State.OPEN)} if tally.visits[move] < least}
+    unseen = {move: tally.visits[move] for move in ALLOWED if tally.visits[move] < least}
     assert not unseen, f"moves seen fewer than {least} times: {unseen}\n{tally.report()}"
 
 

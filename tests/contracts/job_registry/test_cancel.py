@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from hearth.protocol.parents import Condition
 from hearth.protocol.types import SENTINEL, State, TermsFlag, UnitFlag
 from tests.kit.evm import reverts
-from tests.kit.steps import BUDGET, LEASE, TIP, around, credited, running, submitted
+from tests.kit.steps import BUDGET, KEEPER_FEE, LEASE, TIP, around, credited, running, submitted
 from tests.kit.world import DEAD_AFTER, World
 
 
@@ -200,3 +201,44 @@ def test_cancel__open_unit_of_an_array__counts_as_failed(world: World) -> None:
     assert world.cancel(terms, 0).event("Cancelled")["index"] == 0
     assert world.header(terms).failed == 1
     assert world.locked(world.id_of(terms)) == BUDGET
+
+
+@pytest.mark.parametrize("units", [1, 4])
+def test_cancel__waiting_for_parents__refunds_all_with_the_fee_of_the_unlock(market: World, units: int) -> None:
+    terms = market.post_after((market.post(), Condition.SUCCESS), units=units)
+    at = 0 if units == 1 else SENTINEL
+    for sender in (market.owner, market.keeper):
+        with reverts("jobs: not the submitter"):
+            market.cancel(terms, at, sender=sender)
+    with credited(market) as got:
+        receipt = market.cancel(terms, at)
+    whole = units * BUDGET + KEEPER_FEE
+    assert got == {"submitter": whole}
+    word = market.load(terms)[0]
+    assert receipt.event("Cancelled") == {"job_id": market.id_of(terms), "index": at, "word": word, "refund": whole}
+    assert market.locked(market.id_of(terms)) == 0
+    if units == 1:
+        assert market.state(terms) == State.CANCELLED
+    else:
+        header = market.header(terms)
+        assert (header.closed, header.waiting, header.touched) == (True, False, 0)
+    with reverts("jobs: not open" if units == 1 else "jobs: closed"):
+        market.cancel(terms, at)
+
+
+def test_cancel__unit_of_a_waiting_array__reverts(world: World) -> None:
+    terms = world.post_after((world.post(), Condition.SUCCESS), units=2)
+    for index in (0, 1, 2):
+        with reverts("jobs: not open"):
+            world.cancel(terms, index)
+
+
+@pytest.mark.parametrize("units", [1, 2])
+def test_cancel__opened_by_its_parents__refunds_no_fee_that_was_paid(market: World, units: int) -> None:
+    parent = market.post()
+    market.cancel(parent)
+    terms = market.post_after((parent, Condition.ALWAYS), units=units)
+    market.unlock(terms)
+    with credited(market) as got:
+        market.cancel(terms, 0 if units == 1 else SENTINEL)
+    assert got == {"submitter": units * BUDGET}

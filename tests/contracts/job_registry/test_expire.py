@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from hearth.protocol.parents import Condition
 from hearth.protocol.types import SENTINEL, State
 from tests.kit.evm import reverts
-from tests.kit.steps import BUDGET, LEASE, TIP, around, credited, running, submitted
+from tests.kit.steps import BUDGET, KEEPER_FEE, LEASE, TIP, around, credited, running, submitted
 from tests.kit.world import POLICY, World
 
 EXPIRE_PAY = 25 * 10**12  # keeper_fee // 4
@@ -161,3 +162,39 @@ def test_expire__open_unit_of_a_closed_array__is_refunded(world: World) -> None:
         world.expire(terms, 0)
     assert got == {"submitter": BUDGET}
     assert world.locked(world.id_of(terms)) == 0
+
+
+@pytest.mark.parametrize("overdue", [0, 300, 10**6])
+@pytest.mark.parametrize("units", [1, 4])
+def test_expire__waiting_for_parents__pays_the_expirer_out_of_the_fee_of_the_unlock(
+    market: World, units: int, overdue: int
+) -> None:
+    terms = market.post_after((market.terms(), Condition.SUCCESS), units=units, deadline=_due(market))
+    at = 0 if units == 1 else SENTINEL
+    market.evm.warp(4_999)
+    with reverts("jobs: not expired"):
+        market.expire(terms, at)
+    market.evm.warp(1 + overdue)
+    with credited(market) as got:
+        receipt = market.expire(terms, at)
+    reward = EXPIRE_PAY * (1_000 + min(3_000, 5 * overdue)) // 1_000
+    refund = units * BUDGET + KEEPER_FEE - reward
+    assert got == {"keeper": reward, "submitter": refund} and reward <= KEEPER_FEE
+    word = market.load(terms)[0]
+    assert receipt.event("Expired") == {"job_id": market.id_of(terms), "index": at, "word": word, "refund": refund}
+    assert market.locked(market.id_of(terms)) == 0
+    if units == 1:
+        assert market.state(terms) == State.EXPIRED
+    else:
+        header = market.header(terms)
+        assert (header.closed, header.waiting) == (True, False)
+    with reverts("jobs: not open" if units == 1 else "jobs: closed"):
+        market.expire(terms, at)
+
+
+def test_expire__unit_of_a_waiting_array__reverts(world: World) -> None:
+    terms = world.post_after((world.post(), Condition.SUCCESS), units=2, deadline=_due(world))
+    world.evm.warp(5_000)
+    for index in (0, 1):
+        with reverts("jobs: not open"):
+            world.expire(terms, index)

@@ -6,11 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from eth_utils.crypto import keccak
 
+from hearth.base.abi import encode
 from hearth.protocol import words
+from hearth.protocol.parents import parents_hash
 from hearth.protocol.types import Billing, Header, Needs, Runtime, State, Terms, TermsFlag, Unit
 from tests.kit.evm import CHAIN_ID, Receipt, Reverted, reverts
-from tests.kit.steps import BUDGET, LEASE, LIE, around, awkward
+from tests.kit.steps import BUDGET, KEEPER_FEE, LEASE, LIE, around, awkward
 from tests.kit.world import DAY, NEEDS, POLICY, World
 
 TOP = 2**80 - 1
@@ -37,7 +40,7 @@ def test_post__one_lease__opens_it_and_locks_the_funding(market: World) -> None:
 
 def test_post__array__writes_the_header_and_locks_every_lease(market: World) -> None:
     terms = market.post(units=7)
-    assert market.header(terms) == Header(opened=market.evm.now)
+    assert market.header(terms) == Header(opened=market.evm.now, leases=7)
     assert [market.load(terms, index)[1] for index in (0, 6)] == [0, 0]
     assert market.locked(market.id_of(terms)) == 7 * BUDGET
 
@@ -213,9 +216,9 @@ def test_post__billing__is_taken(world: World, billing: Billing) -> None:
         (TermsFlag.CONFIDENTIAL, "jobs: no confidential jobs yet"),
         (TermsFlag.PREEMPTIBLE, "jobs: no preemptible jobs yet"),
         (TermsFlag.CONFIDENTIAL | TermsFlag.PREEMPTIBLE, "jobs: no confidential jobs yet"),
-        (16, "jobs: unknown flag"),
+        (32, "jobs: unknown flag"),
         (128, "jobs: unknown flag"),
-        (TermsFlag.NEWCOMERS | TermsFlag.PROVEN | 16, "jobs: unknown flag"),
+        (TermsFlag.NEWCOMERS | TermsFlag.PROVEN | TermsFlag.KEEP | 32, "jobs: unknown flag"),
     ],
 )
 def test_post__flag__is_not_built(world: World, flags: int, reason: str) -> None:
@@ -227,11 +230,136 @@ def test_post__newcomers__is_taken(world: World) -> None:
     _post(world, flags=TermsFlag.NEWCOMERS)
 
 
-def test_post__parents__are_not_built(world: World) -> None:
-    with reverts("jobs: no parents yet"):
-        world.post(world.terms(parents_hash=b"\x01" * 32), amount=BUDGET)
-    with reverts("jobs: no parents yet"):
-        world.post_receipt(world.terms(), parents=(b"\x01" * 32,))
+def test_post__keep__is_taken(world: World) -> None:
+    _post(world, flags=TermsFlag.KEEP)
+
+
+# ---- parents ----
+
+
+def _listed(count: int, condition: int = 1) -> tuple[bytes, ...]:
+    """Return a list of as many parents, all with one condition."""
+    conditions = sum(condition << 2 * at for at in range(count))
+    return (conditions.to_bytes(32, "big"), *(bytes([at + 1]) * 32 for at in range(count)))
+
+
+def _post_after(world: World, packed: tuple[bytes, ...], **overrides: Any) -> Terms:
+    terms = world.terms(parents_hash=parents_hash(packed), **overrides)
+    world.post_receipt(terms, parents=packed)
+    return terms
+
+
+@pytest.mark.parametrize("count", [1, 2, 15])
+def test_post__parents__block_it_and_are_logged(market: World, count: int) -> None:
+    """The lock is one keeper fee more, for the unlock."""
+    packed = _listed(count)
+    terms = market.terms(parents_hash=parents_hash(packed))
+    event = market.post_receipt(terms, parents=packed).event("JobPosted")
+    assert tuple(event["parents"]) == packed
+    assert market.unit(terms) == Unit(state=State.BLOCKED, started=market.evm.now)
+    assert market.load(terms)[2:] == (0, 0)
+    assert market.locked(market.id_of(terms)) == BUDGET + KEEPER_FEE
+
+
+def test_post__array_with_parents__waits_and_is_funded_for_one_unlock(market: World) -> None:
+    terms = _post_after(market, _listed(2), units=7)
+    assert market.header(terms) == Header(opened=market.evm.now, waiting=True, leases=7)
+    assert [market.load(terms, index)[1] for index in (0, 6)] == [0, 0]
+    assert market.locked(market.id_of(terms)) == 7 * BUDGET + KEEPER_FEE
+
+
+@pytest.mark.parametrize("amount", [BUDGET, BUDGET + KEEPER_FEE - 1, BUDGET + KEEPER_FEE + 1])
+def test_post__parents_with_another_funding__reverts(world: World, amount: int) -> None:
+    packed = _listed(1)
+    terms = world.terms(parents_hash=parents_hash(packed))
+    with reverts("jobs: wrong value sent"):
+        world.post_receipt(terms, amount=amount, parents=packed)
+
+
+def test_post__list_and_hash_that_disagree__revert(world: World) -> None:
+    """A list without a hash, a hash without its list, and each list under another's hash."""
+    packed, other = _listed(2), _listed(2, 3)
+    for hashed, parents in (
+        (bytes(32), packed),
+        (bytes(32), (bytes(32),)),
+        (parents_hash(packed), ()),
+        (parents_hash(packed), other),
+        (parents_hash(packed), packed[:2]),
+        (parents_hash(packed), (packed[0], packed[2], packed[1])),
+        (b"\x01" * 32, packed),
+    ):
+        with reverts("jobs: parents not as hashed"):
+            world.post_receipt(world.terms(parents_hash=hashed), parents=parents)
+
+
+def test_post__empty_list_under_its_own_hash__reverts(world: World) -> None:
+    empty = keccak(encode(["bytes32[]"], [[]]))
+    with reverts("jobs: parents out of range"):
+        world.post_receipt(world.terms(parents_hash=empty), parents=())
+
+
+def _with_conditions(conditions: int, count: int) -> tuple[bytes, ...]:
+    return (conditions.to_bytes(32, "big"), *_listed(count)[1:])
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        _with_conditions(0, 0),
+        _with_conditions(1, 0),
+        _with_conditions(0, 1),
+        _with_conditions(1 << 2, 1),
+        _with_conditions(1 | 1 << 2, 1),
+        _with_conditions(1 | 1 << 255, 1),
+        _with_conditions(0b01_00, 2),
+        _with_conditions(0b00_01, 2),
+        _with_conditions(0b01_00_01, 3),
+        _with_conditions((1 << 28) - 1, 15),
+        _with_conditions((1 << 31) - 1, 15),
+        _with_conditions((1 << 30) - 1 - (3 << 14), 15),
+    ],
+)
+def test_post__parents_out_of_range__revert(world: World, packed: tuple[bytes, ...]) -> None:
+    """No parent at all, one without a condition, or conditions of more parents than there are."""
+    with reverts("jobs: parents out of range"):
+        _post_after(world, packed)
+
+
+@pytest.mark.parametrize("condition", [1, 2, 3])
+@pytest.mark.parametrize("count", [1, 15])
+def test_post__each_condition_at_the_ends_of_the_range__is_taken(world: World, condition: int, count: int) -> None:
+    _post_after(world, _listed(count, condition))
+
+
+def test_post__parents_and_escrow__fit_96_bits(world: World) -> None:
+    """The fee of the unlock counts too."""
+    fields: dict[str, int] = dict(
+        max_seconds=10**6, deadline=world.evm.now + 30 * DAY, units=2**20, keeper_fee=10**11, max_attempts=1
+    )
+    most = 2**76 - 1 - 10**11
+    _post(world, **fields, ceiling=most)
+    world.evm.set_balance(world.submitter, 2**100)
+    # 2**20 leases leave 2**20 - 1 base units, less than a keeper fee.
+    with reverts("jobs: escrow too large"):
+        _post_after(world, _listed(1), **fields, ceiling=most)
+    _post_after(world, _listed(1), **fields, ceiling=most - 10**5)
+
+
+def test_post__judged_with_parents__is_blocked_too(world: World) -> None:
+    terms = _post_after(world, _listed(1), **world.judged())
+    assert world.state(terms) == State.BLOCKED
+    for refused in (lambda: world.dispute(terms), lambda: world.rule(terms, 1)):
+        with reverts("jobs: not submitted"):
+            refused()
+
+
+def test_post__same_job_after_other_parents__is_another_job(world: World) -> None:
+    first = _post_after(world, _listed(1))
+    second = replace(first, parents_hash=parents_hash(_listed(2)))
+    world.post_receipt(second, parents=_listed(2))
+    assert world.id_of(first) != world.id_of(second)
+    with reverts("jobs: posted before"):
+        world.post_receipt(first, parents=_listed(1))
 
 
 # ---- money ----

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.protocol.types import SENTINEL, Billing, Outcome, State
+from hearth.protocol.types import SENTINEL, Billing, Outcome, State, TermsFlag, UnitFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import BOND, around, credited, node_state, running, submitted
 from tests.kit.world import DEAD_AFTER, REPORT, RESULT, World
+
+KEEP = TermsFlag.NEWCOMERS | TermsFlag.KEEP
 
 
 def test_submit__running__keeps_the_bond_and_frees_the_slot(market: World) -> None:
@@ -153,3 +155,55 @@ def test_submit__array_unit__names_its_index(world: World) -> None:
     world.claim(terms, node, 1)
     assert world.submit(terms, 1).event("Submitted")["index"] == 1
     assert [world.state(terms, index) for index in (0, 1)] == [State.RUNNING, State.SUBMITTED]
+
+
+# ---- the digest, where the terms ask to keep it ----
+
+
+@pytest.mark.parametrize("window", [0, 30])
+@pytest.mark.parametrize("units", [1, 3])
+def test_submit__keep__puts_the_digest_into_the_auxiliary_slot(market: World, units: int, window: int) -> None:
+    """At a claim and at an ack, of one lease and of an array's; it stands there when the unit has ended."""
+    node = market.register()
+    terms = market.post(units=units, match_window=window, flags=KEEP)
+    for index in range(units):
+        if window:
+            market.propose(terms, node, index)
+            market.evm.warp(window)
+            market.ack(terms, index)
+        else:
+            market.claim(terms, node, index)
+        assert market.unit(terms, index).flags & UnitFlag.STORE
+        market.submit(terms, index)
+        digest = int.from_bytes(RESULT, "big")
+        assert market.load(terms, index)[2] == digest
+        market.settle(terms, index)
+        assert market.state(terms, index) == State.SETTLED
+        (shown,) = market.lens.call.units(market.id_of(terms), index, 1)
+        assert shown.second == digest
+
+
+def test_submit__without_keep__writes_no_digest(world: World) -> None:
+    terms, _ = running(world)
+    assert not world.unit(terms).flags & UnitFlag.STORE
+    world.submit(terms)
+    assert world.load(terms)[2] == 0
+
+
+def test_submit__keep_after_a_lost_attempt__keeps_the_digest_of_the_last(world: World) -> None:
+    terms, _ = running(world, flags=KEEP)
+    world.decline(terms)
+    assert not world.unit(terms).flags & UnitFlag.STORE and world.load(terms)[2] == 0
+    other = world.register(owner=world.stranger, operator=world.keeper)
+    world.claim(terms, other, sender=world.keeper)
+    assert world.unit(terms).flags & UnitFlag.STORE
+    packed = world.id_of(terms), 0, b"\x99" * 32, REPORT, 1, 0
+    world.jobs.send.submit(*packed, sender=world.keeper)
+    assert world.load(terms)[2] == int.from_bytes(b"\x99" * 32, "big")
+
+
+@pytest.mark.parametrize("outcome", [Outcome.EXIT, Outcome.TIMEOUT])
+def test_submit__keep_of_a_result_that_is_not_ok__keeps_its_digest_too(world: World, outcome: Outcome) -> None:
+    terms, _ = running(world, flags=KEEP)
+    world.submit(terms, outcome=outcome)
+    assert world.load(terms)[2] == int.from_bytes(RESULT, "big")

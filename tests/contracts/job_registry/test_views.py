@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hearth.protocol import words
-from hearth.protocol.types import SENTINEL
+from hearth.protocol.parents import Condition
+from hearth.protocol.types import SENTINEL, Header
 from tests.kit.evm import CHAIN_ID
 from tests.kit.world import World
 
@@ -38,3 +39,10 @@ def test_load__array__gives_header_and_unit(world: World) -> None:
     assert words.is_header(job) and words.unpack_unit(unit).node == node
     assert world.load(terms, 1) == (job, 0, 0, 0)
     assert world.load(terms, SENTINEL) == (job, 0, 0, 0)
+
+
+def test_load__waiting_array__gives_its_header_and_no_unit(world: World) -> None:
+    terms = world.post_after((world.post(), Condition.SUCCESS), units=3)
+    job = world.load(terms)[0]
+    assert words.unpack_header(job) == Header(opened=world.evm.now, waiting=True, leases=3)
+    assert world.load(terms, 0) == world.load(terms, 2) == (job, 0, 0, 0)

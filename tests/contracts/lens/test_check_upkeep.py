@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hearth.protocol.parents import Condition
 from hearth.protocol.types import SENTINEL
 from tests.contracts.lens.upkeep import CLOSE, EXPIRE, LIVENESS, RECLAIM, SETTLE, candidate, due
 from tests.kit.evm import Reverted, reverts
@@ -117,3 +118,18 @@ def test_checkUpkeep__mixed__keeps_the_due_ones_in_order(world: World) -> None:
     last, _ = submitted(world)
     picked = due(world, *(candidate(SETTLE, terms) for terms in (last, idle, first)))
     assert picked == [candidate(SETTLE, last), candidate(SETTLE, first)]
+
+
+def test_checkUpkeep__waiting_for_parents__is_due_for_expire_as_an_open_job(world: World) -> None:
+    deadline = world.evm.now + 5_000 + LEASE - 1
+    parent = world.post()
+    terms, array = (world.post_after((parent, Condition.SUCCESS), units=units, deadline=deadline) for units in (1, 3))
+    wanted = [candidate(EXPIRE, terms), candidate(EXPIRE, array, SENTINEL)]
+    every = [candidate(op, job, at) for op in range(7) for job in (terms, array) for at in (0, SENTINEL)]
+    for offset in around(world, world.evm.now + 5_000):
+        assert [one for one in due(world, *every) if one in wanted] == ([] if offset < 0 else wanted)
+        assert {one[0] for one in due(world, *every)} == (set() if offset < 0 else {EXPIRE})
+        if offset >= 0:
+            world.lens.send.performUpkeep(wanted, sender=world.stranger)
+            assert world.locked(world.id_of(terms)) == world.locked(world.id_of(array)) == 0
+            assert due(world, *every) == []

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol import formulas, words
-from hearth.protocol.types import SENTINEL, Gate, NodeId, Terms, Unit
+from hearth.protocol.parents import Condition
+from hearth.protocol.types import SENTINEL, Gate, NodeId, State, Terms, Unit
 from tests.kit.evm import reverts
 from tests.kit.steps import around, running
 from tests.kit.world import POLICY, World
@@ -87,3 +88,18 @@ def test_claimable_from__not_open__is_never(world: World) -> None:
     assert world.lens.call.claimable_from(words.pack_terms(world.terms()), 0, 1) == SENTINEL
     other = world.post()
     assert world.lens.call.claimable_from(words.pack_terms(other), 1, 1) == SENTINEL
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_claimable_from__waiting_for_parents__is_never_and_then_counts_from_the_unlock(
+    world: World, units: int
+) -> None:
+    parent = world.post()
+    terms = world.post_after((parent, Condition.ALWAYS), units=units)
+    packed = words.pack_terms(terms)
+    assert world.lens.call.claimable_from(packed, 0, 50 * 10**18) == SENTINEL
+    world.evm.warp(500)
+    world.cancel(parent)
+    world.unlock(terms)
+    opened = Unit(state=State.OPEN, started=world.evm.now)
+    assert _from(world, terms, 50 * 10**18, unit=opened) == world.evm.now + 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol import formulas, words
+from hearth.protocol.parents import Condition
 from hearth.protocol.types import SENTINEL, Gate, NodeId, Terms, TermsFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import LEASE, around, running
@@ -108,3 +109,13 @@ def test_fit__index_that_is_no_unit_of_a_one_lease_job__is_not_open(world: World
     assert tuple(unit) == (0, 0, 0)
     stored = world.lens.call.units(world.id_of(terms), 0, 3)
     assert [word for word, _, _ in stored[1:]] == [0, 0] and stored[0][0] != 0
+
+
+def test_fit__waiting_for_parents__is_not_open(world: World) -> None:
+    parent, node = world.post(), world.register()
+    for units in (1, 3):
+        terms = world.post_after((parent, Condition.ALWAYS), units=units)
+        assert _fit(world, terms, node) == _fit(world, terms, node, claim=True) == Gate.NOT_OPEN
+    world.cancel(parent)
+    world.unlock(terms)
+    assert _fit(world, terms, node) == _fit(world, terms, node, claim=True) == Gate.FITS

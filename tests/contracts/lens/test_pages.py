@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.protocol import words
-from hearth.protocol.types import Accused, State
+from hearth.protocol import parents, words
+from hearth.protocol.parents import Ended
+from hearth.protocol.types import SENTINEL, Accused, State
 from tests.kit.evm import NATIVE, Reverted
 from tests.kit.steps import running
 from tests.kit.world import REPORT, UNBONDING, World
@@ -90,3 +91,19 @@ def test_units__declined__shows_the_accused(world: World) -> None:
 def test_units__page__holds_256_at_most(world: World, count: int, size: int) -> None:
     terms = world.post(units=300)
     assert len(world.lens.call.units(world.id_of(terms), 0, count)) == size
+
+
+def test_jobs__words__say_how_each_has_ended(world: World) -> None:
+    """What a client reads of parents is what `unlock` reads."""
+    opened, cancelled, array = world.post(), world.post(), world.post(units=2)
+    world.cancel(cancelled)
+    closed = world.post(units=2)
+    world.cancel(closed, SENTINEL)
+    page = world.lens.call.jobs([world.id_of(terms) for terms in (opened, cancelled, array, closed, world.terms())])
+    assert [parents.ended(word) for word in page] == [
+        Ended.NOT_YET,
+        Ended.OTHERWISE,
+        Ended.NOT_YET,
+        Ended.OTHERWISE,
+        Ended.NOT_YET,
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hearth.protocol import formulas, words
+from hearth.protocol.parents import Condition
 from hearth.protocol.types import State, Unit, UnitFlag
 from tests.kit.steps import around, running
 from tests.kit.world import POLICY, World
@@ -47,3 +48,20 @@ def test_unit__all_touched__opens_none_beyond_the_last(world: World) -> None:
 
 def test_unit__unknown_job__is_none(world: World) -> None:
     assert _unit(world, world.terms()) == Unit()
+
+
+def test_unit__waiting_for_parents__is_blocked_until_it_is_unlocked(world: World) -> None:
+    parent, node = world.post(), world.register()
+    single, array = (world.post_after((parent, Condition.ALWAYS), units=units) for units in (1, 3))
+    posted = world.evm.now
+    assert _unit(world, single) == Unit(state=State.BLOCKED, started=posted)
+    assert _unit(world, array, 0) == Unit(state=State.BLOCKED, started=posted, flags=UnitFlag.ARRAY)
+    assert [_unit(world, array, index) for index in (1, 2, 3)] == [Unit()] * 3
+    world.evm.warp(40)
+    world.cancel(parent)
+    for terms, flags in ((single, UnitFlag(0)), (array, UnitFlag.ARRAY)):
+        world.unlock(terms)
+        assert _unit(world, terms) == Unit(state=State.OPEN, started=world.evm.now, flags=flags)
+    world.evm.warp(9)
+    world.claim(array, node, 0)
+    assert _unit(world, array, 1) == Unit(state=State.OPEN, started=world.evm.now - 9, flags=UnitFlag.ARRAY)

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from hearth.protocol import formulas, words
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
+from hearth.protocol.types import JobId
 from tests.kit.evm import reverts
 from tests.kit.world import POLICY, World
 
@@ -35,3 +37,13 @@ def test_policies__replaced__names_the_previous_and_its_end(world: World) -> Non
     world.rules.send.set_policy(newer)
     until = world.evm.now + 86_400
     assert tuple(world.rules.call.policies()) == (newer, 0, words.pack_policy(POLICY), until, 0)
+
+
+@pytest.mark.parametrize("units", [1, 7])
+def test_check__parents__cost_one_keeper_fee_more(world: World, units: int) -> None:
+    packed = pack_parents([Parent(JobId(b"\x01" * 32), Condition.FAILURE)])
+    terms = world.terms(units=units, parents_hash=parents_hash(packed))
+    plain = formulas.escrow_at_post(replace(terms, parents_hash=bytes(32)))
+    assert tuple(world.rules.call.check(words.pack_terms(terms), packed)) == (units, plain + terms.keeper_fee)
+    with reverts("jobs: parents not as hashed"):
+        world.rules.call.check(words.pack_terms(terms), [])
