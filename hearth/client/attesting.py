@@ -18,6 +18,7 @@ from hearth.protocol.formulas import fresh_until
 from hearth.protocol.types import State, UnitFlag
 
 if TYPE_CHECKING:
+    from hearth.chain.port import Call
     from hearth.client.reading import JobReader
     from hearth.client.reports import Attestation, Confirmation, Transaction
 
@@ -140,28 +141,13 @@ class Attesting:
                 code="TOO_FEW_SIGNATURES",
                 problems=short,
             )
-        gas = CONFIRM_GAS * len(calls)
-        session.require_funds(session.key().address, asset_units=0, gas=gas, what="confirming")
         self._await_newcomers(view, [index for index, _, _ in calls])
-        sent: list[Transaction] = []
-        done: list[int] = []
-        refusals: list[RefusedError] = []
-        with session.sender() as sender:
-            for index, key, call in calls:
-                try:
-                    sent.append(session.send(sender, call, key))
-                    done.append(index)
-                except RefusedError as error:
-                    session.tell("note", {"text": f"unit {index} is not confirmed: {error.message}"})
-                    refusals.append(error)
-        if refusals:
-            raise refusals[0]
         return {
             "schema": "hearth.action/1",
             "action": "confirm",
             "job": name,
-            "units": done,
-            "transactions": sent,
+            "units": [index for index, _, _ in calls],
+            "transactions": self._send(calls),
             "dry_run": session.dry_run,
         }
 
@@ -264,6 +250,24 @@ class Attesting:
                     hint=f"hearth job confirm {job_hex(view.posted.job_id)[:14]}, as before",
                 )
             time.sleep(POLL_SECONDS)
+
+    def _send(self, calls: Sequence[tuple[int, str, Call]]) -> list[Transaction]:
+        """Send a call for each unit, and raise the first refusal once all were tried."""
+        session = self.session
+        gas = CONFIRM_GAS * len(calls)
+        session.require_funds(session.key().address, asset_units=0, gas=gas, what="confirming")
+        sent: list[Transaction] = []
+        refusals: list[RefusedError] = []
+        with session.sender() as sender:
+            for index, key, call in calls:
+                try:
+                    sent.append(session.send(sender, call, key))
+                except RefusedError as error:
+                    session.tell("note", {"text": f"unit {index} is not confirmed: {error.message}"})
+                    refusals.append(error)
+        if refusals:
+            raise refusals[0]
+        return sent
 
     def _result(self, view: JobView, index: int) -> Result:
         """Return what is signed of a submitted unit, all of it as the chain has it."""
