@@ -437,6 +437,7 @@ def config_of(
         submitters_refused=frozenset(accept.refuse_submitters),
         judges=frozenset(accept.judges),
         attesters=frozenset(int(digest, 16) for digest in accept.attesters),
+        max_bond=accept.max_bond,
         attesters_judge=network.contracts.get("Attesters", ""),
         confirmations=accept.confirmations,
         propose=accept.propose,

@@ -41,6 +41,7 @@ gpus = {gpus}
 # modules = ["bafy..."]          # these WebAssembly modules alone
 # judges = ["0x..."]             # contracts that may judge its results, and take its bonds
 # attesters = ["0x..."]          # sets of attesters by whose word it is paid: their digests
+# max_bond = 10                  # no judged job that binds more stake than so many times what a unit pays
 # gpu_only = true                # no job without a GPU
 # min_pay = "0.0001"             # the least that a unit can pay: more than the gas of claim and submit
 # max_runtime = "6h"             # no longer lease

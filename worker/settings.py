@@ -156,7 +156,7 @@ class Accept(Section):
     """Which jobs are taken. Patterns are those of the shell: `*`, `?`, `[...]`; what is refused wins.
 
     `min_price` is the least that the node asks while it takes work, `min_pay` the least that a unit pays which takes
-    all of its time. `submitters` None is anybody.
+    all of its time. `submitters` None is anybody. `max_bond` is a multiple of what a unit may pay at most.
     """
 
     schedule: Annotated[str, AfterValidator(_schedule)] = ""
@@ -168,6 +168,7 @@ class Accept(Section):
     refuse_modules: tuple[ModulePattern, ...] = ()
     judges: tuple[Address, ...] = ()
     attesters: tuple[Digest, ...] = ()
+    max_bond: Annotated[int, Field(ge=1, le=10_000)] = 10
     gpu_only: bool = False
     min_price: RateOrNone = ""
     min_pay: Amount = ""

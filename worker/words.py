@@ -42,6 +42,7 @@ WORDS: Final[Mapping[Reason | Gate, str]] = {
     Reason.TOO_TIGHT: "its lease has less time beyond the run than this machine needs to submit",
     Reason.NOT_SUPPORTED: "this worker does not run such jobs",
     Reason.JUDGE_UNKNOWN: "accept.judges and accept.attesters lack the job's judge",
+    Reason.BOND_TOO_LARGE: "it binds more stake than accept.max_bond allows",
     Reason.SPEC_BAD: "the job's spec cannot be run",
     Reason.IMAGE_REFUSED: "accept or docker.registries do not allow the program",
     Reason.TOO_BIG: "the job brings or leaves more than this worker takes",

@@ -91,6 +91,19 @@ def test_refuse_terms__attesters_among_the_judges__let_no_other_set_in() -> None
     assert refuse_terms(other, config, 10**15) is not None
 
 
+def test_refuse_terms__judged_bond_above_the_providers_bound__is_refused() -> None:
+    """Its judge may leave it without a ruling, and it stays bound until the deadline and longer."""
+    named = replace(TERMS, **ATTESTED)  # type: ignore[arg-type]
+    assert refuse_terms(replace(named, bond_bps=100_000), TRUSTING, 10**15) is None
+    refused = refuse_terms(replace(named, bond_bps=100_001), TRUSTING, 10**15)
+    assert refused is not None and refused[0] is Reason.BOND_TOO_LARGE and "accept.max_bond is 10 times" in refused[1]
+    assert refuse_terms(replace(named, bond_bps=100_001), replace(TRUSTING, max_bond=11), 10**15) is None
+    # The market's least bond goes by the keeper fee too, and is no reason.
+    dear = replace(named, keeper_fee=2 * formulas.price(named))
+    assert formulas.bond(dear, POLICY) > 10 * formulas.price(dear)
+    assert refuse_terms(dear, TRUSTING, 10**15) is None
+
+
 def test_refuse_terms__large_bond_without_a_judge__is_refused() -> None:
     """Nobody could take it: it would only bind the stake."""
     least = formulas.base_bond(TERMS, POLICY)

@@ -36,6 +36,9 @@ def refuse_terms(terms: Terms, config: Config, rate: int) -> Refusal | None:
     unknown = _unknown_judge(terms, config)
     if unknown:
         return Reason.JUDGE_UNKNOWN, unknown
+    bound = _bound_too_much(terms, config)
+    if bound:
+        return Reason.BOND_TOO_LARGE, bound
     if config.gpu_only and not terms.needs.gpu_count:
         return Reason.NO_GPU_ASKED, "accept.gpu_only is true, and the job asks for no GPU"
     return _too_long_or_cheap(terms, config, rate)
@@ -52,6 +55,19 @@ def _unknown_judge(terms: Terms, config: Config) -> str:
         return ""
     # Whoever chooses the keys decides whether work is paid: that may be the submitter himself.
     return f"accept.attesters does not name the set {terms.judge_data:#066x}"
+
+
+def _bound_too_much(terms: Terms, config: Config) -> str:
+    """Say why a judged lease would bind more stake than the provider allows, empty where it does not.
+
+    What its judge leaves without a ruling stays bound until the deadline and longer. The market's least bond is no
+    reason: every lease binds that.
+    """
+    bond, most = formulas.bond(terms, words.unpack_policy(terms.policy)), config.max_bond * formulas.price(terms)
+    if bond <= max(most, formulas.base_bond(terms, words.unpack_policy(terms.policy))):
+        return ""
+    bound, price = show_amount(bond, config.asset), show_amount(formulas.price(terms), config.asset)
+    return f"a lease binds {bound} of stake, and accept.max_bond is {config.max_bond} times the {price} that it may pay"
 
 
 def _too_long_or_cheap(terms: Terms, config: Config, rate: int) -> Refusal | None:

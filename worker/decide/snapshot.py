@@ -45,6 +45,7 @@ class Reason(StrEnum):
     TOO_TIGHT = "too_tight"
     NOT_SUPPORTED = "not_supported"
     JUDGE_UNKNOWN = "judge_unknown"
+    BOND_TOO_LARGE = "bond_too_large"
     SPEC_UNREAD = "spec_unread"
     SPEC_BAD = "spec_bad"
     IMAGE_REFUSED = "image_refused"
@@ -280,6 +281,7 @@ class Config:
     judges: frozenset[str] = frozenset()
     attesters: frozenset[int] = frozenset()
     attesters_judge: str = ""
+    max_bond: int = 10
     confirmations: int = 0
     propose: bool = True
     propose_after: int = 0
