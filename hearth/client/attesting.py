@@ -232,11 +232,12 @@ class Attesting:
         due, index = max(fresh, default=(0, 0))
         if view.now >= due:
             return
+        name = job_hex(view.posted.job_id)[:14]
         what = f"unit {index} ran on a node on probation: its result is confirmed from {moment(due)} on"
         if due - view.now > session.settings.timeout:
             raise RefusedError(
                 what,
-                hint=f"the same command then, or with --timeout {due - view.now}s; hearth job accept pays at once",
+                hint=f"the same command then, or now with --timeout {due - view.now}s; hearth job accept {name} pays at once",
                 code="CONFIRM_EARLY",
                 retryable=True,
                 unit=index,
@@ -247,7 +248,7 @@ class Attesting:
             if time.monotonic() >= end:
                 raise WaitTimeout(
                     f"no block of {moment(due)} came within {session.settings.timeout} s",
-                    hint=f"hearth job confirm {job_hex(view.posted.job_id)[:14]}, as before",
+                    hint=f"the same command again, with a longer --timeout; hearth job show {name}",
                 )
             time.sleep(POLL_SECONDS)
 

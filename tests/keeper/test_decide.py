@@ -651,7 +651,7 @@ def test_decide__parents_that_were_not_read__are_no_reason_to_unlock() -> None:
 
 def test_decide__unlock_below_its_gas__is_left() -> None:
     parents: tuple[Parent, ...] = tuple(parent(number) for number in range(15))
-    cost = 58_000 + 15 * 3_750
+    cost = unlocking_gas(15)
     config = replace(FREE, max_loss=0, coin_price=10**18)
     for fee, acts in ((cost, True), (cost - 1, False)):
         row = job(BLOCKED, parents=parents, keeper_fee=fee)
