@@ -530,7 +530,7 @@ def test_compare__header_of_an_array_that_waits__differs_by_each_lane(world: Wor
     follower, _, child = family(world, 3)
     follower.follow()
     job = world.id_of(child)
-    word = world.jobs.call.word(job)
+    word = world.load(child)[0]
     assert follower.index.compare([job], [word]) == []
     other = words.pack_header(replace(words.unpack_header(word), **change))
     assert follower.index.compare([job], [other]) == [job]
