@@ -237,7 +237,7 @@ class Attesting:
         if due - view.now > session.settings.timeout:
             raise RefusedError(
                 what,
-                hint=f"the same command then, or with --timeout {due - view.now}s; or hearth job accept {name}, at once",
+                hint=f"the same command then, or with --timeout {due - view.now}s; or now hearth job accept {name}",
                 code="CONFIRM_EARLY",
                 retryable=True,
                 unit=index,

@@ -39,8 +39,9 @@ def snapshot_of(follower: Follower) -> Snapshot:
     now = follower.evm.now
     nodes = follower.index.fleet.at(now, Immutables(DEAD_AFTER, MINIMUM_STAKE))
     rows, records = follower.index.rows(), dict(follower.index.records)
-    word = follower.world.jobs.call.word
-    parents = {one.job: ParentWord(word(one.job), 0) for row in rows if row.waits for one in row.parents}
+    waited = list({one.job: None for row in rows if row.waits for one in row.parents})
+    words = follower.world.lens.call.jobs(waited)
+    parents = {job: ParentWord(word, 0) for job, word in zip(waited, words, strict=True)}
     return Snapshot(follower.evm.block, now, nodes, rows, LIVENESS_FEE, gas_price=0, records=records, parents=parents)
 
 
