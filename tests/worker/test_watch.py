@@ -11,6 +11,7 @@ import pytest
 from hearth.base.errors import ChainError
 from hearth.market.events import Closed, Declined, Proposed, Settled, Slashed, Started, Unlocked, topic_of
 from hearth.protocol import words
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
 from hearth.protocol.types import Best, Header, JobId, NodeId, Outcome, State, Terms, Unit
 from tests.kit.build import ADDRESSES
 from tests.kit.fake_chain import Event
@@ -64,8 +65,9 @@ class Scripted(ScriptedMarket):
     def _unit(self, job: bytes, index: int) -> bytes:
         return word(self.units.get((job, index), 0)) + word(self.seconds.get((job, index), 0)) + word(0)
 
-    def post(self, terms: Terms) -> tuple[JobId, Event]:
-        return self.market.job_id(terms), self.posted(terms)
+    def post(self, terms: Terms, parents: Sequence[bytes] = ()) -> tuple[JobId, Event]:
+        terms = replace(terms, parents_hash=parents_hash(parents))
+        return self.market.job_id(terms), self.posted(terms, parents=parents)
 
     def event(self, kind: Any, job: JobId, unit: Unit, *rest: int, index: int = 0) -> Event:
         topics = (topic_of(kind), job, word(index), word(unit.node))
@@ -166,6 +168,9 @@ def test_read__more_open_leases_than_are_read__own_ones_are_still_there_and_the_
     assert [lease.index for lease in world.read()[job].leases] == [0, 1, 2, 7]
 
 
+PARENTS: Final = pack_parents([Parent(JobId(b"\7" * 32), Condition.SUCCESS)])
+
+
 @pytest.mark.parametrize("units", [1, 9])
 def test_read__job_that_waits_for_its_parents__offers_nothing_until_it_is_unlocked(world: Scripted, units: int) -> None:
     config, terms = replace(decided.CONFIG, judges=frozenset()), replace(decided.TERMS, units=units, match_window=12)
@@ -183,7 +188,7 @@ def test_read__job_that_waits_for_its_parents__offers_nothing_until_it_is_unlock
         waiting, closed = state is State.BLOCKED, state is State.CANCELLED
         return words.pack_header(Header(waiting=waiting, closed=closed, opened=since, leases=units))
 
-    job, posted = world.post(replace(terms, parents_hash=b"\7" * 32, deadline=at + 50_000))
+    job, posted = world.post(replace(terms, deadline=at + 50_000), PARENTS)
     world.words[job] = word_of(State.BLOCKED, at)
     world.chain.mine([posted])
     for wait in (400, 800, 1200):
@@ -203,7 +208,7 @@ def test_read__job_that_waits_for_its_parents__offers_nothing_until_it_is_unlock
 def test_read__job_whose_parent_ended_otherwise__is_gone_and_comes_back_with_a_reorganisation(
     world: Scripted, units: int
 ) -> None:
-    job, posted = world.post(replace(decided.TERMS, units=units, parents_hash=b"\7" * 32))
+    job, posted = world.post(replace(decided.TERMS, units=units), PARENTS)
     unit = replace(decided.OPEN, state=State.BLOCKED)
     waits = words.pack_unit(unit) if units == 1 else words.pack_header(Header(waiting=True, leases=units))
     ended = words.pack_unit(replace(unit, state=State.CANCELLED))
