@@ -104,10 +104,13 @@ class _Decision:
         self.waiting: Counter[NodeId | JobId] = Counter()
         """This keeper's proposals that may still be acked, by node and by job."""
         self.resting: dict[NodeId, int] = {}
+        self.heirs: dict[JobId, tuple[int, int]] = {}
+        """What unlocking the jobs that wait for a job pays, in base units, and the gas of it, by that job."""
 
     def run(self) -> Iterator[Action | Skip]:
         jobs = sorted(self.snapshot.jobs, key=lambda job: (-formulas.tip(job.terms), job.id))
         for job in jobs:
+            self.count_heir(job)
             for row in job.units:
                 self.take_stock(job, row)
         yield from self.rests()
@@ -170,7 +173,9 @@ class _Decision:
         expirable = formulas.expirable_from(job.terms, job.policy)
         if self.now + self.config.latency >= expirable:
             return Skip(name, f"no time is left; it can be expired from {expirable}")
-        waits = self.waits(name, max([since, *(one.since for one in read)]), "")
+        # A parent that goes on, as an array's header does with each unit, says nothing of when the others ended.
+        ends = [one.since for one in read if parents.ended(one.word) is not Ended.NOT_YET]
+        waits = self.waits(name, max([since, *ends]), "")
         if waits:
             return waits
         reward, gas = formulas.unlock_fee(job.terms), unlocking_gas(len(job.parents))
@@ -192,10 +197,29 @@ class _Decision:
         if waits:
             return waits
         index, unit = (ALL, None) if row is None else (row.index, row.unit)
-        reward = formulas.expire_reward(job.terms, unit, self.now - since)
+        reward, gas = self.with_heirs(job, formulas.expire_reward(job.terms, unit, self.now - since), EXPIRE_GAS)
         if not reward:
             return Skip(name, "its end pays nobody: its submitter cancels it")
-        return self.worth(name, reward, EXPIRE_GAS) or Expire(job.id, index, reward=reward, gas=EXPIRE_GAS)
+        return self.worth(name, reward, gas) or Expire(job.id, index, reward=reward, gas=EXPIRE_GAS)
+
+    def count_heir(self, job: JobRow) -> None:
+        """Note what unlocking a job that waits pays, for whoever ends one of its parents."""
+        if not job.waits or not formulas.has_time(job.terms, job.policy, self.now):
+            return
+        for parent in {one.job for one in job.parents}:
+            fees, gas = self.heirs.get(parent, (0, 0))
+            self.heirs[parent] = fees + formulas.unlock_fee(job.terms), gas + unlocking_gas(len(job.parents))
+
+    def with_heirs(self, job: JobRow, reward: int, gas: int) -> tuple[int, int]:
+        """Return what the end of one of a job's units brings and costs, with its share of the unlocks after the last.
+
+        The end of a touched unit of an array pays nothing, and jobs may wait for the array. Each of its ends has an
+        equal share, so that many touched units are no bait.
+        """
+        fees, more = self.heirs.get(job.id, (0, 0))
+        rest = job.header is not None and not job.header.closed and job.header.touched < job.terms.leases
+        ends = len(job.units) + rest
+        return reward + fees // ends, gas + more // ends
 
     def running(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         unit = row.unit

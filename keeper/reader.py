@@ -46,6 +46,7 @@ class Reader:
         self._rows: tuple[JobRow, ...] = ()
         self._parents: dict[JobId, ParentWord] = {}
         self._turn = 0
+        self._turns: dict[JobId, int] = {}
         self._followed = False
         self._rebuilt_at: int | None = None
         self._borne = 0
@@ -110,14 +111,17 @@ class Reader:
         waiting = [row for row in self._rows if row.waits and formulas.has_time(row.terms, row.policy, time)]
         if not waiting:
             return {}
-        start = self._turn % len(waiting)
+        self._turn += 1
         wanted: dict[JobId, None] = {}
-        for row in waiting[start:] + waiting[:start]:
+        # Those that were read longest ago come first: nobody's posts can put another one's turn off.
+        turns = {row.id: self._turns.get(row.id, 0) for row in waiting}
+        for row in sorted(waiting, key=lambda row: turns[row.id]):
             more = {parent.job: None for parent in row.parents if parent.job not in wanted}
             if len(wanted) + len(more) > PARENTS:
                 break
             wanted |= more
-            self._turn += 1
+            turns[row.id] = self._turn
+        self._turns = turns
         found: dict[JobId, ParentWord] = {}
         unreadable: list[str] = []
         for job, word in zip(wanted, self._market.job_words([*wanted], head.hash), strict=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from eth_utils.crypto import keccak
@@ -78,6 +79,7 @@ def parents_hash(packed: Sequence[bytes]) -> bytes:
     return keccak(encode(["bytes32[]"], [list(packed)])) if packed else ZERO_HASH
 
 
+@lru_cache(maxsize=2**14)  # many jobs may wait for the same ones, and a keeper asks of each in every cycle
 def ended(word: int) -> Ended:
     """Say by a job's own word, as `Lens.jobs` returns it, how the job has ended.
 
