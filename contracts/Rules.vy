@@ -413,6 +413,8 @@ def _check_policy_range(policy: uint256):
         or grace > 3600
         or challenge == 0
         or challenge > MAX_CHALLENGE_WINDOW
+        # Else nobody could confirm a newcomer's late proof before it ends unproven, which costs its node a slash.
+        or (policy >> packing.POLICY_FRESH_DELAY_SHIFT) & packing.POLICY_FRESH_DELAY_MASK > challenge
         or keeper_fee < KEEPER_FEE_FLOOR
         or max(keeper_fee, price) > MAX_MINIMUM * reference
         # A job of probation_price is at most one full success: fewer, or cheaper ones, end no probation.

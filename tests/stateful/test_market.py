@@ -105,7 +105,7 @@ WEIGHTS = {
 }
 HISTORIES = 300
 STEPS = 120
-POLICY = replace(w.POLICY, fresh_delay=90, min_challenge_window=60)
+POLICY = replace(w.POLICY, fresh_delay=60, min_challenge_window=60)
 FULL = os.environ.get("HEARTH_HYPOTHESIS") == "fuzz"
 
 
