@@ -148,7 +148,7 @@ class Attesting:
             "action": "confirm",
             "job": name,
             "units": [index for index, _, _ in calls],
-            "transactions": self._send(view, calls),
+            "transactions": self._send_in_turn(view, calls),
             "dry_run": session.dry_run,
         }
 
@@ -226,7 +226,7 @@ class Attesting:
                 self.session.tell("note", {"text": f"unit {index} is left out: it is {state.name.lower()}"})
         return found
 
-    def _send(self, view: JobView, calls: Sequence[tuple[int, str, Call]]) -> list[Transaction]:
+    def _send_in_turn(self, view: JobView, calls: Sequence[tuple[int, str, Call]]) -> list[Transaction]:
         """Send a call for each unit as soon as the chain takes it, and raise the first refusal once all were tried.
 
         Results of nodes on probation come last, each waited for; CONFIRM_EARLY stands for those that are too far away.
@@ -241,23 +241,31 @@ class Attesting:
             session.require_funds(session.key().address, asset_units=0, gas=gas, what="confirming")
         sent: list[Transaction] = []
         refusals: list[RefusedError] = []
-        early = self._early(view, ordered[-1][0]) if len(near) < len(calls) else None
         for second, group in groupby(near, key=lambda one: due[one[0]]):
             together = list(group)
             if second > view.now:
                 self._await(view, together[0][0])
-            # Nobody else may use the key while this is open, so that nothing is waited for in it.
-            with session.sender() as sender:
-                for index, key, call in together:
-                    try:
-                        sent.append(session.send(sender, call, key))
-                    except RefusedError as error:
-                        session.tell("note", {"text": f"unit {index} is not confirmed: {error.message}"})
-                        refusals.append(error)
-        if early is not None:
-            refusals.append(early)
+            sent += self._send(together, refusals)
+        if len(near) < len(ordered):
+            refusals.append(self._early(view, ordered[-1][0]))
         if refusals:
             raise refusals[0]
+        return sent
+
+    def _send(self, calls: Sequence[tuple[int, str, Call]], refusals: list[RefusedError]) -> list[Transaction]:
+        """Send a call for each unit, add what is refused to `refusals`, and return what was sent.
+
+        Nothing is waited for in here, since nobody else may use the key meanwhile.
+        """
+        session = self.session
+        sent: list[Transaction] = []
+        with session.sender() as sender:
+            for index, key, call in calls:
+                try:
+                    sent.append(session.send(sender, call, key))
+                except RefusedError as error:
+                    session.tell("note", {"text": f"unit {index} is not confirmed: {error.message}"})
+                    refusals.append(error)
         return sent
 
     def _early(self, view: JobView, index: int) -> RefusedError:
