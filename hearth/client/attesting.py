@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -105,10 +106,11 @@ class Attesting:
         """Have results paid for that enough attesters signed: those of `units`, or all that the files attest.
 
         Every signature is checked here first, and nothing is sent unless each unit has its quorum. What a node on
-        probation submitted is confirmed `fresh_delay` later: that is waited for, as long as the settings' `timeout`
-        says. `payee` gets the settler's pay, by default this account. A unit that the chain refuses keeps none of the
-        others back; the first refusal is raised once all were tried. Raises RefusedError NOT_ATTESTED, NOT_SUBMITTED,
-        ALREADY_ENDED, TOO_FEW_SIGNATURES, CONFIRM_EARLY; UsageError WRONG_ATTESTERS, BAD_ATTESTATION.
+        probation submitted is confirmed `fresh_delay` later: once all others are sent, that is waited for as long as
+        the settings' `timeout` says. `payee` gets the settler's pay, by default this account. A unit that the chain
+        refuses, or whose time is too far away, keeps none of the others back; the first refusal is raised once all
+        were tried. Raises RefusedError NOT_ATTESTED, NOT_SUBMITTED, ALREADY_ENDED, TOO_FEW_SIGNATURES, CONFIRM_EARLY;
+        UsageError WRONG_ATTESTERS, BAD_ATTESTATION.
         """
         session = self.session
         view = self._look(job)
@@ -141,13 +143,12 @@ class Attesting:
                 code="TOO_FEW_SIGNATURES",
                 problems=short,
             )
-        self._await_newcomers(view, [index for index, _, _ in calls])
         return {
             "schema": "hearth.action/1",
             "action": "confirm",
             "job": name,
             "units": [index for index, _, _ in calls],
-            "transactions": self._send(calls),
+            "transactions": self._send_in_turn(view, calls),
             "dry_run": session.dry_run,
         }
 
@@ -225,40 +226,39 @@ class Attesting:
                 self.session.tell("note", {"text": f"unit {index} is left out: it is {state.name.lower()}"})
         return found
 
-    def _await_newcomers(self, view: JobView, units: Sequence[int]) -> None:
-        """Wait until results of nodes on probation may be confirmed. Raises RefusedError CONFIRM_EARLY."""
-        session = self.session
-        fresh = [(fresh_until(view.policy, one), at) for at in units if (one := view.units[at]).flags & UnitFlag.FRESH]
-        due, index = max(fresh, default=(0, 0))
-        if view.now >= due:
-            return
-        name = job_hex(view.posted.job_id)[:14]
-        what = f"unit {index} ran on a node on probation: its result is confirmed from {moment(due)} on"
-        if due - view.now > session.settings.timeout:
-            raise RefusedError(
-                what,
-                hint=f"the same command then, or with --timeout {due - view.now}s; or now hearth job accept {name}",
-                code="CONFIRM_EARLY",
-                retryable=True,
-                unit=index,
-            )
-        session.tell("note", {"text": f"{what}; waiting"})
-        end = time.monotonic() + session.settings.timeout
-        while session.market.port.head().timestamp < due:
-            if time.monotonic() >= end:
-                raise WaitTimeout(
-                    f"no block of {moment(due)} came within {session.settings.timeout} s",
-                    hint=f"the same command again, with a longer --timeout; hearth job show {name}",
-                )
-            time.sleep(POLL_SECONDS)
+    def _send_in_turn(self, view: JobView, calls: Sequence[tuple[int, str, Call]]) -> list[Transaction]:
+        """Send a call for each unit as soon as the chain takes it, and raise the first refusal once all were tried.
 
-    def _send(self, calls: Sequence[tuple[int, str, Call]]) -> list[Transaction]:
-        """Send a call for each unit, and raise the first refusal once all were tried."""
+        Results of nodes on probation come last, each waited for; CONFIRM_EARLY stands for those that are too far away.
+        """
         session = self.session
-        gas = CONFIRM_GAS * len(calls)
-        session.require_funds(session.key().address, asset_units=0, gas=gas, what="confirming")
+        due = {index: _confirmable_from(view, index) for index, _, _ in calls}
+        reach = view.now + session.settings.timeout
+        ordered = sorted(calls, key=lambda one: due[one[0]])
+        near = [one for one in ordered if due[one[0]] <= reach]
+        if near:
+            gas = CONFIRM_GAS * len(near)
+            session.require_funds(session.key().address, asset_units=0, gas=gas, what="confirming")
         sent: list[Transaction] = []
         refusals: list[RefusedError] = []
+        for second, group in groupby(near, key=lambda one: due[one[0]]):
+            together = list(group)
+            if second > view.now:
+                self._await(view, together[0][0])
+            sent += self._send(together, refusals)
+        if len(near) < len(ordered):
+            refusals.append(self._early(view, ordered[-1][0]))
+        if refusals:
+            raise refusals[0]
+        return sent
+
+    def _send(self, calls: Sequence[tuple[int, str, Call]], refusals: list[RefusedError]) -> list[Transaction]:
+        """Send a call for each unit, add what is refused to `refusals`, and return what was sent.
+
+        Nothing is waited for in here, since nobody else may use the key meanwhile.
+        """
+        session = self.session
+        sent: list[Transaction] = []
         with session.sender() as sender:
             for index, key, call in calls:
                 try:
@@ -266,9 +266,32 @@ class Attesting:
                 except RefusedError as error:
                     session.tell("note", {"text": f"unit {index} is not confirmed: {error.message}"})
                     refusals.append(error)
-        if refusals:
-            raise refusals[0]
         return sent
+
+    def _early(self, view: JobView, index: int) -> RefusedError:
+        """Return the refusal of a result that may be confirmed later than anybody waits here."""
+        name, due = job_hex(view.posted.job_id)[:14], _confirmable_from(view, index)
+        return RefusedError(
+            _probation_words(index, due),
+            hint=f"the same command then, or with --timeout {due - view.now}s; or now hearth job accept {name}",
+            code="CONFIRM_EARLY",
+            retryable=True,
+            unit=index,
+        )
+
+    def _await(self, view: JobView, index: int) -> None:
+        """Wait until a newcomer's result may be confirmed. Raises WaitTimeout."""
+        session, due = self.session, _confirmable_from(view, index)
+        session.tell("note", {"text": f"{_probation_words(index, due)}; waiting"})
+        end = time.monotonic() + session.settings.timeout
+        while session.market.port.head().timestamp < due:
+            if time.monotonic() >= end:
+                raise WaitTimeout(
+                    f"no block of {moment(due)} came within {session.settings.timeout} s",
+                    hint="the same command again, with a longer --timeout; "
+                    f"hearth job show {job_hex(view.posted.job_id)[:14]}",
+                )
+            time.sleep(POLL_SECONDS)
 
     def _result(self, view: JobView, index: int) -> Result:
         """Return what is signed of a submitted unit, all of it as the chain has it."""
@@ -298,6 +321,17 @@ class Attesting:
             else:
                 faults.append(f"{one.name} {_difference(one, result, vrs)}")
         return chosen.place(found), faults
+
+
+def _confirmable_from(view: JobView, index: int) -> int:
+    """Return the second from which a unit may be confirmed: now, or a newcomer's later one."""
+    unit = view.units[index]
+    return max(view.now, fresh_until(view.policy, unit)) if unit.flags & UnitFlag.FRESH else view.now
+
+
+def _probation_words(index: int, due: int) -> str:
+    """Say why a unit's result has to wait."""
+    return f"unit {index} ran on a node on probation: its result is confirmed from {moment(due)} on"
 
 
 def _difference(one: Signed, result: Result, vrs: tuple[int, int, int]) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from hearth.base.errors import ChainError
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, until
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Ended, Parent, Progress, ended, progress
-from hearth.protocol.types import Header, State, Terms, UnitFlag
+from hearth.protocol.types import Header, State, Terms, TermsFlag, UnitFlag
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block
@@ -84,13 +85,28 @@ class ParentView:
 
 
 def look_at(reads: JobReader, parents: Sequence[Parent], head: Block) -> list[ParentView]:
-    """Read jobs that another one waits for, at a block. Their ids are a stranger's word: one may name no job."""
+    """Read jobs that another one waits for, at a block. Their ids are a stranger's word: one may name no job.
+
+    Raises ChainError RPC_BROKEN for a word that no contract writes.
+    """
     market = reads.session.market
-    found = []
-    for parent, word in zip(parents, market.job_words([parent.job for parent in parents], head.hash), strict=True):
-        posted = market.terms_of(parent.job) if _is_job(word) else None
-        found.append(ParentView(parent, word, posted, head.timestamp))
-    return found
+    seen = list(zip(parents, market.job_words([parent.job for parent in parents], head.hash), strict=True))
+    for parent, word in seen:
+        _require_word(parent, word)
+    posted = market.terms_of_all([parent.job for parent, word in seen if _is_job(word)])
+    return [ParentView(parent, word, posted.get(parent.job), head.timestamp) for parent, word in seen]
+
+
+def _require_word(parent: Parent, word: int) -> None:
+    """Refuse an answer that no contract gives, before anything is read from it."""
+    try:
+        ended(word)
+    except ValueError as error:
+        raise ChainError(
+            f"the RPC serves a word of job {job_hex(parent.job)} that no contract writes: {error}",
+            code="RPC_BROKEN",
+            hint="hearth doctor",
+        ) from error
 
 
 def _is_job(word: int) -> bool:
@@ -125,8 +141,14 @@ def missing(parents: Sequence[ParentView]) -> str:
 
 
 def latest_end(terms: Terms) -> int:
-    """Return the moment until which a job may take to end, as far as its terms say."""
-    return terms.deadline + terms.challenge_window
+    """Return the moment until which a job may take to end, as far as its terms say.
+
+    A result may come at the deadline, of a node on probation too. Where the terms ask for a proof, what has none by the
+    deadline and the window is settled then, whoever ran it.
+    """
+    if terms.flags & TermsFlag.PROVEN:
+        return terms.deadline + terms.challenge_window
+    return terms.deadline + max(terms.challenge_window, words.unpack_policy(terms.policy).fresh_delay)
 
 
 def _end(word: int) -> str:

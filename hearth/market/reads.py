@@ -98,6 +98,10 @@ class Policies:
         """Return the parameters of new jobs."""
         return words.unpack_policy(self.word)
 
+    def takes(self, word: int, now: int) -> bool:
+        """Say whether a post of the second `now` may name the parameters `word`, pauses aside."""
+        return word == self.word or (word == self.previous and now < self.until)
+
 
 @dataclass(frozen=True, slots=True)
 class Totals:
@@ -231,10 +235,13 @@ class Market:
     # ---- jobs ----
 
     def posted(
-        self, *, from_block: int, to_block: int, job_id: JobId | None = None, submitter: str | None = None
+        self, *, from_block: int, to_block: int, job_ids: Sequence[JobId] | None = None, submitter: str | None = None
     ) -> list[Posted]:
-        """Return the jobs posted in a range, their ids recomputed, oldest first. Of strays see `events_in`."""
-        topics: Topics = (topic_of(JobPosted), job_id, None if submitter is None else _topic_address(submitter))
+        """Return the jobs posted in a range, their ids recomputed, oldest first: all, or those of some ids, not none.
+
+        Of strays see `events_in`.
+        """
+        topics: Topics = (topic_of(JobPosted), job_ids, None if submitter is None else _topic_address(submitter))
         logs = self.port.logs([self.network.jobs], topics, from_block=from_block, to_block=to_block)
         found: dict[JobId, Posted] = {}
         for event in self.events_in(logs):
@@ -279,17 +286,26 @@ class Market:
 
         Raises NotFoundError where it was never posted, ChainError where it was and no log can be had that posts it.
         """
+        return self.terms_of_all([job_id])[job_id]
+
+    def terms_of_all(self, job_ids: Sequence[JobId]) -> dict[JobId, Posted]:
+        """Return the terms of some jobs, by their ids, from one search of the logs. Raises what `terms_of` raises."""
+        if not job_ids:
+            return {}  # no id at all would ask for every job
         head = self.port.head()
-        found = self.posted(from_block=self.network.deploy_block, to_block=head.number, job_id=job_id)
-        if found:
-            return found[0]
-        if self.job_word(job_id, head.hash):
-            raise ChainError(
-                f"job 0x{job_id.hex()} is on {self.network.name}, and the RPC serves no log that posts it",
-                code="RPC_LIES",
-                hint="hearth doctor",
-            )
-        raise NotFoundError(f"there is no job 0x{job_id.hex()} on {self.network.name}", hint="hearth jobs --all")
+        logged = self.posted(from_block=self.network.deploy_block, to_block=head.number, job_ids=job_ids)
+        found = {posted.job_id: posted for posted in logged}
+        for job_id in job_ids:
+            if job_id in found:
+                continue
+            if self.job_word(job_id, head.hash):
+                raise ChainError(
+                    f"job 0x{job_id.hex()} is on {self.network.name}, and the RPC serves no log that posts it",
+                    code="RPC_LIES",
+                    hint="hearth doctor",
+                )
+            raise NotFoundError(f"there is no job 0x{job_id.hex()} on {self.network.name}", hint="hearth jobs --all")
+        return found
 
     def load(self, job_id: JobId, index: int, block: BlockRef = "latest") -> tuple[int, int, int, int]:
         """Return (job word, unit word, auxiliary slot, accused) as stored."""

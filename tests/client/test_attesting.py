@@ -44,6 +44,7 @@ class Place:
         self.sent: list[tuple[Any, str]] = []
         self.sent_at = 0
         self.refuses: set[str] = set()
+        self.holds_key = False
         self.view = self.viewed(units, build.terms(units=max(1, len(units)), **{**plain, **terms}))
         self.set_file = folder / "set.json"
         self.set_file.write_text(json.dumps({"keys": KEYS, "quorum": 2}))
@@ -80,7 +81,9 @@ class Place:
 
     @contextmanager
     def _sender(self) -> Iterator[None]:
+        self.holds_key = True
         yield None
+        self.holds_key = False
 
     def _send(self, sender: object, call: Any, key: str) -> dict[str, str]:
         if key in self.refuses:
@@ -259,6 +262,39 @@ def test_confirm__newcomers_result_far_too_early__is_refused_with_its_second(tmp
     error = refused(lambda: place.confirm(place.attest(0), place.attest(1)), "CONFIRM_EARLY")
     assert error.retryable and "1970-01-01 01:16:40 UTC" in error.message and "--timeout 3600s" in error.hint
     assert place.sent == []
+
+
+def test_confirm__one_newcomers_result_far_too_early__the_others_are_sent(tmp_path: Path) -> None:
+    """A newcomer that submits once an hour would keep every other node of an array from its pay."""
+    place = Place(tmp_path, (DONE, FRESH, DONE), policy=words.pack_policy(replace(POLICY, fresh_delay=3_600)))
+    error = refused(lambda: place.confirm(place.attest(0), place.attest(1)), "CONFIRM_EARLY")
+    assert error.message.startswith("unit 1 ran on a node on probation")
+    assert [key for _, key in place.sent] == [f"confirm/{JOB.hex()}/{unit}/1" for unit in (0, 2)]
+
+
+def test_confirm__newcomers_results_near_and_far__each_is_sent_at_its_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[bool] = []
+    monkeypatch.setattr("hearth.client.attesting.time.sleep", lambda seconds: held.append(place.holds_key))
+    units = (replace(FRESH, mark=1_900), replace(FRESH, mark=1_010), replace(FRESH, mark=1_800), FRESH, DONE)
+    place = Place(tmp_path, units, policy=words.pack_policy(replace(POLICY, fresh_delay=45)))
+    error = refused(lambda: place.confirm(place.attest(0), place.attest(1)), "CONFIRM_EARLY")
+    assert [key for _, key in place.sent] == [f"confirm/{JOB.hex()}/{unit}/1" for unit in (4, 3, 1)]
+    # The last second of all, by which one more command confirms the rest.
+    assert error.details["unit"] == 0
+    # Whoever waits would keep every other command of the same key waiting.
+    assert held and not any(held)
+
+
+def test_confirm__one_that_the_chain_refuses__newcomers_are_waited_for_and_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hearth.client.attesting.time.sleep", lambda seconds: None)
+    place = Place(tmp_path, (DONE, FRESH), policy=words.pack_policy(replace(POLICY, fresh_delay=45)))
+    place.refuses.add(f"confirm/{JOB.hex()}/0/1")
+    refused(lambda: place.confirm(place.attest(0), place.attest(1)), "TX_REFUSED")
+    assert [key for _, key in place.sent] == [f"confirm/{JOB.hex()}/1/1"] and place.sent_at == 1_050
 
 
 def test_confirm__one_that_the_chain_refuses__the_others_are_sent(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from eth_abi.abi import encode
 
-from hearth.base.errors import HearthError, NotFoundError, RefusedError, SpecError, UsageError
+from hearth.base.errors import ChainError, HearthError, NotFoundError, RefusedError, SpecError, UsageError
 from hearth.chain.port import Block, Call
 from hearth.client import cancelling
 from hearth.client.jobs import Jobs
-from hearth.client.parents import look_at, waits_for
+from hearth.client.parents import latest_end, look_at, waits_for
 from hearth.client.posting.post import Posting
 from hearth.client.posting.preflight import Preflight, _waiting_words
 from hearth.client.posting.quick import with_parents
@@ -25,6 +25,7 @@ from hearth.client.receipt import _shares
 from hearth.client.views import JobView, next_step
 from hearth.market.abi import codec
 from hearth.market.events import Split, Unlocked
+from hearth.market.reads import Policies
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
 from hearth.protocol.types import (
@@ -142,7 +143,7 @@ def place() -> Place:
     [
         (RUNNING, SUCCESS, "running, node 5 may submit until 02:00:00 UTC"),
         (replace(RUNNING, state=State.SUBMITTED), SUCCESS, "submitted, its result may be settled from"),
-        (Unit(state=State.OPEN), SUCCESS, "open, until 2033-05-18 03:33:20 UTC at most"),
+        (Unit(state=State.OPEN), SUCCESS, "open, until 2033-05-18 03:33:25 UTC at most"),
         (BLOCKED, ALWAYS, "blocked, until 2033-05-18"),
         (Header(touched=0, leases=3, waiting=True), SUCCESS, "blocked, 0 of 3 units ok so far, until 2033-05-18"),
         (Header(touched=3, leases=3, done=2), SUCCESS, "running, 2 of 3 units ok so far"),
@@ -253,6 +254,34 @@ def test_posted__list_that_is_not_the_one_of_the_terms__is_a_stray(place: Place)
 def test_unit__untouched_lease_of_an_array_that_waits__is_blocked(place: Place) -> None:
     array = JobId(bytes.fromhex(place.post(Header(leases=2, waiting=True, opened=7), units=2)[2:]))
     assert place.market.unit(array, 1).unit == Unit(state=State.BLOCKED, started=7)
+
+
+@pytest.mark.parametrize("word", [12, SENTINEL, words.pack_unit(RUNNING) | (1 << 40) - 1 << 4])
+def test_show__parents_word_that_no_contract_writes__is_the_providers_fault(place: Place, word: int) -> None:
+    parent = place.parent(RUNNING)
+    job = place.post(BLOCKED, [parent])
+    place.stored[parent.job, 0] = (word, 0)
+    with pytest.raises(ChainError) as caught:
+        place.jobs.show(job)
+    assert caught.value.code == "RPC_BROKEN" and parent.job.hex() in caught.value.message
+
+
+def test_show__fifteen_parents__searches_the_logs_no_more_often_than_for_one(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stranger's list would make whoever shows his job search the whole chain once for each parent."""
+    asked: list[Any] = []
+    plain = place.chain.logs
+    monkeypatch.setattr(place.chain, "logs", lambda *args, **options: asked.append(args) or plain(*args, **options))
+    counts = []
+    for number in (1, 15):
+        parents = [place.parent(RUNNING) for _ in range(number)]
+        job = place.post(BLOCKED, parents)
+        asked.clear()
+        rows = place.jobs.show(job)["parents"]
+        counts.append(len(asked))
+        assert [(row["job"], row["state"]) for row in rows] == [(f"0x{one.job.hex()}", "running") for one in parents]
+    assert counts[0] == counts[1]
 
 
 # ---- unlocking ----
@@ -384,12 +413,80 @@ def test_waiting_words__parents__say_whose_word_it_is_and_what_comes_too_late(pl
     assert "; " not in said(place.parent(RUNNING, ALWAYS, deadline=now + 60))[0]
     assert "; " not in said(place.parent(RUNNING, deadline=now + 60, **judged))[0]
     assert "to end well: ended well" in said(place.parent(WELL))[0]
-    last = formulas.expirable_from(terms, words.unpack_policy(terms.policy)) - 1
-    assert len(said(place.parent(RUNNING, deadline=last))) == 1
-    (_, late) = said(place.parent(RUNNING, deadline=last + 1))
+    policy = words.unpack_policy(terms.policy)
+    last = formulas.expirable_from(terms, policy) - 1
+    # A newcomer's result is held for so long after it came.
+    assert len(said(place.parent(RUNNING, deadline=last - policy.fresh_delay))) == 1
+    (_, late) = said(place.parent(RUNNING, deadline=last - policy.fresh_delay + 1))
     assert "leaves this one no time before its deadline" in late and "raise limits.deadline" in late
-    # A result may be held for so long after it came.
+    # What asks for a proof may wait for it as long as its window, whoever ran it.
+    assert len(said(place.parent(RUNNING, deadline=last - 10, challenge_window=10, **judged))) == 1
     assert len(said(place.parent(RUNNING, deadline=last - 10, challenge_window=11, **judged))) == 2
+
+
+@pytest.mark.parametrize(
+    ("flags", "delay"), [(TermsFlag(0), 3_600), (TermsFlag.NEWCOMERS, 3_600), (TermsFlag.PROVEN, 60)]
+)
+def test_latest_end__result_of_a_newcomer_at_the_deadline__is_settled_then(flags: TermsFlag, delay: int) -> None:
+    """A price below probation's lets newcomers in without their flag; what asks for a proof waits for it alone."""
+    judged = {"judge": "0x" + "aa" * 20, "judge_data": 7} if flags & TermsFlag.PROVEN else {}
+    policy = replace(words.unpack_policy(build.terms().policy), fresh_delay=3_600)
+    for window in (60, 7_200):
+        terms = build.terms(
+            deadline=FAR, challenge_window=window, policy=words.pack_policy(policy), flags=flags, **judged
+        )
+        last = replace(RUNNING, state=State.SUBMITTED, mark=FAR, flags=UnitFlag.FRESH)
+        assert latest_end(terms) == formulas.settleable_from(terms, policy, last) == FAR + max(window, delay)
+
+
+def test_submit__parent_that_fails_while_sources_are_stored__is_refused_before_it_is_paid(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be refunded at once, less a keeper fee."""
+    parent = place.parent(RUNNING)
+    packed = pack_parents([parent])
+    made = plan(place, parent)
+    made.lines, made.gates, made.fingerprint, made.auto_price, made.packed = (), {}, "print", False, packed
+    made.terms = build.terms(submitter=ACCOUNT, salt=0, parents_hash=parents_hash(packed))
+    made.paused_until, made.fleet = 0, SimpleNamespace(now=0)
+    place.session.records = Records(tmp_path, tmp_path / "posted")
+    place.session.unlocked = lambda key: None
+    posting = Posting(place.reads, SimpleNamespace())  # type: ignore[arg-type]
+    monkeypatch.setattr(posting._preflight, "planned", lambda loaded: nullcontext(made))
+    monkeypatch.setattr(posting, "_require_price", lambda *args: 0)
+    monkeypatch.setattr(posting, "_finish", lambda job, *args, **options: job)
+
+    def submit() -> Any:
+        return posting._submit(made.loaded, True, True, False, None, False)
+
+    monkeypatch.setattr(posting, "_upload", lambda plan: None)
+    submit()
+    assert [call.label for call, _ in place.sent] == ["jobs.post"]
+    ended = (words.pack_unit(TRAPPED), 0)
+    monkeypatch.setattr(posting, "_upload", lambda plan: place.stored.update({(parent.job, 0): ended}))
+    refused(submit, "PARENT_ENDED", SpecError)
+    assert len(place.sent) == 1 and len(list(place.session.records.unseen("print"))) == 1
+
+
+def test_pending__job_on_its_way_under_the_policy_before__is_not_posted_a_second_time(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chain takes the policy that was replaced for a day more."""
+    terms = build.terms(submitter=ACCOUNT, salt=7)
+    place.session.records = Records(tmp_path, tmp_path / "posted")
+    posting = Posting(place.reads, SimpleNamespace())  # type: ignore[arg-type]
+    record = place.session.records.write("0x" + place.market.job_id(terms).hex(), "print", "job.yaml", terms, 0, ())
+    now = place.chain.head().timestamp
+
+    def found(word: int, previous: int, until: int) -> Any:
+        monkeypatch.setattr(place.market, "policies", lambda: Policies(word, previous, until, 0))
+        return posting._pending("print")
+
+    other = words.pack_policy(replace(words.unpack_policy(terms.policy), fee_bps=501))
+    assert found(terms.policy, other, 0) == record
+    assert found(other, terms.policy, now + 1) == record
+    assert found(other, terms.policy, now) is None
+    assert found(other, other, now + 1) is None
 
 
 def test_calls__job_that_waits__is_posted_with_its_list_now_and_after_a_crash(place: Place, tmp_path: Path) -> None:

@@ -86,6 +86,20 @@ def test_terms_of__only_a_log_that_lies_about_its_id__is_the_providers_fault(rig
     assert caught.value.code == "RPC_LIES"
 
 
+def test_terms_of_all__some_jobs__are_those_by_their_ids(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    posted = [replace(TERMS, salt=salt) for salt in range(1, 5)]
+    rig.chain.mine([rig.posted(terms) for terms in posted])
+    ids = [rig.market.job_id(terms) for terms in posted]
+    found = rig.market.terms_of_all([ids[2], ids[0], ids[2]])
+    assert {job: one.terms for job, one in found.items()} == {ids[0]: posted[0], ids[2]: posted[2]}
+    rig.store(0)
+    with pytest.raises(NotFoundError):
+        rig.market.terms_of_all([ids[0], JOB])
+    # Providers take an empty list of ids for any id.
+    monkeypatch.setattr(rig.chain, "logs", None)
+    assert rig.market.terms_of_all([]) == {}
+
+
 def test_terms_of__never_posted__is_not_found(rig: Rig) -> None:
     rig.store(0)
     with pytest.raises(NotFoundError):

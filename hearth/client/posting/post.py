@@ -198,6 +198,8 @@ class Posting:
             if known is None:
                 self.session.unlocked(self.session.key())
                 self._upload(plan)
+                # Again, since an upload may take hours, in which a parent may end.
+                self._preflight.require_parents(plan)
                 terms = replace(plan.terms, salt=secrets.randbits(96))
                 posted, sent = self._post(terms, plan.packed, plan.fingerprint, str(loaded.source.name), credit)
             else:
@@ -400,9 +402,10 @@ class Posting:
             terms = terms_of(record)
             if market.job_word(market.job_id(terms)):
                 return record
-            # Terms that the chain has not seen are posted again only while it would still take them.
+            # Terms that the chain has not seen are posted again only while it would still take them. Until then they
+            # may be on their way, sent here or signed elsewhere, and others beside them would be a second job.
             policies = market.policies()
             now = market.port.head().timestamp
-            if terms.policy == policies.word and formulas.has_time(terms, words.unpack_policy(terms.policy), now):
+            if policies.takes(terms.policy, now) and formulas.has_time(terms, words.unpack_policy(terms.policy), now):
                 return record
         return None

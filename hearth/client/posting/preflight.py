@@ -330,9 +330,12 @@ class Preflight:
     def require_parents(self, plan: Plan) -> None:
         """Refuse a job that could never run: one that waits for no job of this market, or for an end that did not come.
 
-        Raises SpecError NO_PARENT, PARENT_ENDED.
+        They are read as they stand now. Raises SpecError NO_PARENT, PARENT_ENDED.
         """
-        for index, one in enumerate(plan.parents):
+        if not plan.parents:
+            return
+        parents = [one.parent for one in plan.parents]
+        for index, one in enumerate(look_at(self._reads, parents, self.session.market.port.head())):
             job = f"job 0x{one.parent.job.hex()}"
             if one.posted is None:
                 error = SpecError(
