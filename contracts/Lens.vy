@@ -7,11 +7,12 @@
 @license Apache-2.0
 @notice Views over one pair of registries, and upkeep in the form that automation networks call. It has no storage,
         no money and no rights of its own: whatever it does, anyone may do without it, and another Lens may replace it.
-@custom:security Unaudited. `performUpkeep` re-checks each candidate and passes its caller on as the payee, so nobody
-        can redirect a keeper's pay.
+@custom:security Unaudited. `performUpkeep` re-checks each candidate and passes on the payee that its caller names, or
+        the caller, so nobody else can redirect a keeper's pay.
 @custom:kill Nothing to switch off: deploy another.
 """
 
+from interfaces import IEscrow
 from interfaces import IJobRegistry
 from interfaces import ILens
 from interfaces import INodeRegistry
@@ -42,6 +43,7 @@ NOT_OPEN: constant(uint256) = 20
 
 JOBS: public(immutable(IJobRegistry))
 NODES: public(immutable(INodeRegistry))
+ESCROW: public(immutable(IEscrow))
 DEAD_AFTER: immutable(uint256)
 
 
@@ -53,6 +55,7 @@ def __init__(jobs: IJobRegistry, nodes: INodeRegistry):
     """
     JOBS = jobs
     NODES = nodes
+    ESCROW = IEscrow(staticcall jobs.ESCROW())
     DEAD_AFTER = staticcall nodes.DEAD_AFTER()
 
 
@@ -86,6 +89,33 @@ def jobs(job_ids: DynArray[bytes32, MAX_PAGE]) -> DynArray[uint256, MAX_PAGE]:
     page: DynArray[uint256, MAX_PAGE] = []
     for job_id: bytes32 in job_ids:
         page.append(self._load(job_id, 0)[0])
+    return page
+
+
+@view
+@external
+@reentrant
+def locks(controller: address, keys: DynArray[bytes32, MAX_PAGE]) -> DynArray[uint256, MAX_PAGE]:
+    """
+    @param controller JobRegistry, whose keys are jobs' ids, or NodeRegistry, whose keys are nodes' ids.
+    @return What Escrow holds under each key, in base units.
+    """
+    page: DynArray[uint256, MAX_PAGE] = []
+    for key: bytes32 in keys:
+        page.append(staticcall ESCROW.locked(controller, key))
+    return page
+
+
+@view
+@external
+@reentrant
+def credits(accounts: DynArray[address, MAX_PAGE]) -> DynArray[uint256, MAX_PAGE]:
+    """
+    @return What each account may withdraw from Escrow, in base units.
+    """
+    page: DynArray[uint256, MAX_PAGE] = []
+    for account: address in accounts:
+        page.append(staticcall ESCROW.credit(account))
     return page
 
 
@@ -226,26 +256,30 @@ def reason(number: uint256) -> String[32]:
 
 
 @external
-def performUpkeep(candidates: DynArray[ILens.Candidate, MAX_CANDIDATES]):
+def performUpkeep(candidates: DynArray[ILens.Candidate, MAX_CANDIDATES], payee: address):
     """
-    @notice Do what is still due of the candidates; msg.sender is paid as if it had called the registries itself.
+    @notice Do what is still due of the candidates, for the pay of the registries' own calls.
     @param candidates As `checkUpkeep` returns them.
+    @param payee Who is paid; zero means msg.sender.
     """
+    receiver: address = payee
+    if payee == empty(address):
+        receiver = msg.sender
     done: bool = False
     for candidate: ILens.Candidate in candidates:
         if not self._due(candidate):
             continue
         done = True
         if candidate.op == SETTLE:
-            extcall JOBS.settle(candidate.terms, candidate.index, msg.sender)
+            extcall JOBS.settle(candidate.terms, candidate.index, receiver)
         elif candidate.op == CLOSE:
-            extcall JOBS.close(candidate.terms, candidate.index, msg.sender)
+            extcall JOBS.close(candidate.terms, candidate.index, receiver)
         elif candidate.op == RECLAIM:
-            extcall JOBS.reclaim(candidate.terms, candidate.index, msg.sender)
+            extcall JOBS.reclaim(candidate.terms, candidate.index, receiver)
         elif candidate.op == EXPIRE:
-            extcall JOBS.expire(candidate.terms, candidate.index, msg.sender)
+            extcall JOBS.expire(candidate.terms, candidate.index, receiver)
         else:
-            extcall NODES.check_liveness(self._range(candidate), msg.sender)
+            extcall NODES.check_liveness(self._range(candidate), receiver)
     if not done:
         reasons._refuse(reasons.LENS_NOTHING_DONE)
 

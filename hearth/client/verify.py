@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from hearth.base.errors import NotFoundError, StorageError, WaitTimeout
+from hearth.base.errors import StorageError, WaitTimeout
 from hearth.client.reading import JobReader, market_events, misplaced
 from hearth.client.results import FETCH_SECONDS, check_result, contradicts, output_limits
 from hearth.client.views import job_hex, strays_in
@@ -17,7 +18,10 @@ if TYPE_CHECKING:
     from hearth.chain.port import Block
     from hearth.client.reports import NetVerification
     from hearth.market.events import Event, Submitted
-    from hearth.market.reads import Posted
+    from hearth.market.reads import Posted, UnitView
+    from hearth.protocol.types import Header
+
+_T = TypeVar("_T")
 
 MAX_FAULTS: Final = 20
 """Differences that a verification names."""
@@ -103,12 +107,14 @@ class Verifier:
         unread: list[str] = []
         jobs: list[tuple[Posted, _Told]] = []
         # The books first, whole or not at all; then as many results as there is time for.
-        for one in history.posted.values():
-            self._in_time(f"its jobs, {len(history.posted)} in all")
-            try:
-                jobs.append((one, self._verify_job(one, head, history.words, faults)))
-            except NotFoundError:
-                market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
+        for page in self._pages(list(history.posted.values()), "jobs"):
+            ids = [one.job_id for one in page]
+            held = market.locks(self.session.network.jobs, ids, head.hash)
+            for one, word, lock in zip(page, market.job_words(ids, head.hash), held, strict=True):
+                if word:
+                    jobs.append((one, self._verify_job(one, word, lock, head, history.words, faults)))
+                else:
+                    market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
         for one, told in jobs:
             read, left = self._verify_results(one, told.results, history.submitted, faults, unread)
             checked, unverified = checked + read, unverified + left
@@ -160,6 +166,14 @@ class Verifier:
         """Return the seconds that are left, a moment at least: no store is asked for longer."""
         return max(0.001, self._end - time.monotonic())
 
+    def _pages(self, wanted: list[_T], what: str) -> Iterator[list[_T]]:
+        """Yield what is read by pages, while there is time for it."""
+        from hearth.market.reads import PAGE
+
+        for start in range(0, len(wanted), PAGE):
+            self._in_time(f"its {what}, {len(wanted)} in all")
+            yield wanted[start : start + PAGE]
+
     def _in_time(self, what: str) -> None:
         """Give up once the time for all is over: of books that were read in part nothing can be said."""
         if time.monotonic() >= self._end:
@@ -173,16 +187,17 @@ class Verifier:
     def _compare_books(self, books: Books, head: Block) -> list[str]:
         """Compare every lock and credit that the events tell with storage, and their sum with what Escrow holds."""
         market, faults = self._market, []
-        for (controller, key), amount in books.locks.items():
-            self._in_time(f"its {len(books.locks)} locks")
-            stored = market.locked(controller, key, head.hash)
-            if stored != amount:
-                faults.append(f"lock {key.hex()[:16]} of {controller}: events say {amount}, storage {stored}")
-        for account, amount in books.credits.items():
-            self._in_time(f"its {len(books.credits)} credits")
-            stored = market.credit(account, head.hash)
-            if stored != amount:
-                faults.append(f"credit of {account}: events say {amount}, storage {stored}")
+        for controller in {controller: None for controller, _ in books.locks}:
+            for keys in self._pages([key for owner, key in books.locks if owner == controller], "locks"):
+                for key, stored in zip(keys, market.locks(controller, keys, head.hash), strict=True):
+                    amount = books.locks[controller, key]
+                    if stored != amount:
+                        faults.append(f"lock {key.hex()[:16]} of {controller}: events say {amount}, storage {stored}")
+        for accounts in self._pages(list(books.credits), "credits"):
+            for account, stored in zip(accounts, market.credits(accounts, head.hash), strict=True):
+                amount = books.credits[account]
+                if stored != amount:
+                    faults.append(f"credit of {account}: events say {amount}, storage {stored}")
         held = market.asset_balance(self.session.network.escrow, head.hash)
         if held < books.total:
             faults.append(f"Escrow holds {held} and owes {books.total}: short by {books.total - held}")
@@ -192,19 +207,25 @@ class Verifier:
         return faults
 
     def _verify_job(
-        self, posted: Posted, head: Block, words_of: dict[tuple[bytes, int], int], faults: list[str]
+        self,
+        posted: Posted,
+        word: int,
+        locked: int,
+        head: Block,
+        words_of: dict[tuple[bytes, int], int],
+        faults: list[str],
     ) -> _Told:
-        """Compare a job's words in storage with those of its last events, and its lock with what its units hold."""
+        """Compare a job's words in storage with those of its last events, and its lock with what its units hold.
+
+        `word` is the job's own, `locked` the base units of its lock.
+        """
         from hearth.market.reads import WITH_RESULT
         from hearth.protocol import formulas, words
         from hearth.protocol.types import Outcome, State
 
-        market, terms, job = self._market, posted.terms, posted.job_id
-        header = market.header(job, head.hash)
-        if header is None:
-            stored = [market.unit(job, 0, head.hash)]
-        else:
-            stored = market.units(job, 0, header.touched, head.hash) if header.touched else []
+        terms, job = posted.terms, posted.job_id
+        header = words.unpack_header(word) if words.is_header(word) else None
+        stored = self._units(posted, word, header, head)
         told = _Told()
         holds = 0
         for index, one in enumerate(stored):
@@ -226,10 +247,23 @@ class Verifier:
                 faults.append(f"unit {index} of {job_hex(job)[:14]} is {unit.state.name} without an event")
         if header is not None:
             holds += formulas.rest_holds(terms, header)
-        locked = market.locked(self.session.network.jobs, job, head.hash)
         if locked != holds:
             faults.append(f"lock of job {job_hex(job)[:14]} is {locked}, its units hold {holds}")
         return told
+
+    def _units(self, posted: Posted, word: int, header: Header | None, head: Block) -> list[UnitView]:
+        """Return the touched units of a job; of one without an array its word has all but a kept result."""
+        from hearth.market.reads import UnitView
+        from hearth.protocol import words
+        from hearth.protocol.types import Accused, UnitFlag
+
+        if header is not None:
+            touched = header.touched
+            return self._market.units(posted.job_id, 0, touched, head.hash, header) if touched else []
+        unit = words.unpack_unit(word)
+        if unit.flags & UnitFlag.STORE:
+            return [self._market.unit(posted.job_id, 0, head.hash)]
+        return [UnitView(unit, 0, Accused())]
 
     def _verify_results(
         self,

@@ -264,9 +264,9 @@ class Calls:
 
     # ---- automation ----
 
-    def perform_upkeep(self, candidates: Iterable[Upkeep]) -> Call:
+    def perform_upkeep(self, candidates: Iterable[Upkeep], payee: str | None = None) -> Call:
         """Run what `Market.check_upkeep` returned; the candidates' terms tell what each needs."""
-        return self._build("Lens", "performUpkeep", [candidate(c) for c in candidates])
+        return self._build("Lens", "performUpkeep", [candidate(c) for c in candidates], _payee(payee))
 
 
 def transfer(asset: Asset, to: str, amount: int) -> Call:

@@ -148,7 +148,11 @@ def make_plan(
             "RULES": addresses["Rules"],
             "TREASURY": treasury.lower(),
         },
-        "Lens": {"JOBS": addresses["JobRegistry"], "NODES": addresses["NodeRegistry"]},
+        "Lens": {
+            "JOBS": addresses["JobRegistry"],
+            "NODES": addresses["NodeRegistry"],
+            "ESCROW": addresses["Escrow"],
+        },
         "Attesters": {"JOBS": addresses["JobRegistry"]},
     }
     return DeploymentPlan(profile, asset, treasury.lower(), deployer.lower(), nonce, steps, expected)

@@ -349,9 +349,7 @@ class Market:
         while len(found) < count:
             start = first + len(found)
             wanted = min(PAGE, count - len(found))
-            (page,) = self._view("Lens", "units", job_id, start, wanted, block=block)
-            if len(page) != wanted:
-                raise no_answer("Lens.units", b"")
+            page = self._page("units", job_id, start, wanted, count=wanted, block=block)
             found.extend(_lease(header, start + i, *view) for i, view in enumerate(page))
         return found
 
@@ -365,8 +363,8 @@ class Market:
         """Return many jobs' words, in pages through Lens."""
         found: list[int] = []
         for start in range(0, len(job_ids), PAGE):
-            (page,) = self._view("Lens", "jobs", list(job_ids[start : start + PAGE]), block=block)
-            found.extend(page)
+            page = list(job_ids[start : start + PAGE])
+            found += self._page("jobs", page, count=len(page), block=block)
         return found
 
     def fit(
@@ -465,6 +463,22 @@ class Market:
         (amount,) = self._view("Escrow", "locked", controller, key, block=block)
         return int(amount)
 
+    def locks(self, controller: str, keys: Sequence[bytes], block: BlockRef = "latest") -> list[int]:
+        """Return what is locked under each key of a controller, in base units, in pages through Lens."""
+        found: list[int] = []
+        for start in range(0, len(keys), PAGE):
+            page = list(keys[start : start + PAGE])
+            found += self._page("locks", controller, page, count=len(page), block=block)
+        return found
+
+    def credits(self, accounts: Sequence[str], block: BlockRef = "latest") -> list[int]:
+        """Return what each account can withdraw, in base units, in pages through Lens."""
+        found: list[int] = []
+        for start in range(0, len(accounts), PAGE):
+            page = list(accounts[start : start + PAGE])
+            found += self._page("credits", page, count=len(page), block=block)
+        return found
+
     def tracked(self, block: BlockRef = "latest") -> int:
         """Return the sum of all locks and credits as Escrow keeps it on an ERC-20 market; 0 on a native one."""
         (amount,) = self._view("Escrow", "tracked", block=block)
@@ -500,6 +514,14 @@ class Market:
     def _view(self, contract: str, name: str, *args: Any, block: BlockRef) -> tuple[Any, ...]:
         data = self._raw(contract, name, *args, block=block)
         return codec(contract).decode_output(name, len(args), data)
+
+    def _page(self, name: str, *args: Any, count: int, block: BlockRef) -> list[Any]:
+        """Return a page of Lens that has an entry for each that was asked for. Raises ChainError where it has not."""
+        data = self._raw("Lens", name, *args, block=block)
+        (page,) = codec("Lens").decode_output(name, len(args), data)
+        if len(page) != count:
+            raise no_answer(f"Lens.{name}", data)
+        return list(page)
 
     def _token_view(self, name: str, *args: str, block: BlockRef) -> int:
         token = self.network.asset.address or ZERO_ADDRESS

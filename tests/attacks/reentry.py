@@ -297,7 +297,7 @@ INNER: dict[tuple[str, str], Args] = {
     ("Rules", "pause"): lambda a: (),
     ("Rules", "offer_governor"): lambda a: (a.attacker,),
     ("Rules", "accept_governor"): lambda a: (),
-    ("Lens", "performUpkeep"): lambda a: ([(1, a.packed("submitted"), 0, 0)],),
+    ("Lens", "performUpkeep"): lambda a: ([(1, a.packed("submitted"), 0, 0)], a.attacker),
     # views
     ("Escrow", "ASSET"): lambda a: (),
     ("Escrow", "credit"): lambda a: (a.attacker,),
@@ -315,6 +315,8 @@ INNER: dict[tuple[str, str], Args] = {
     ("Lens", "units"): lambda a: (a.id("fresh"), 0, 1),
     ("Lens", "nodes"): lambda a: (a.node, 1),
     ("Lens", "jobs"): lambda a: ([a.id("fresh")],),
+    ("Lens", "locks"): lambda a: (a.world.jobs, [a.id("fresh")]),
+    ("Lens", "credits"): lambda a: ([a.attacker],),
     ("Lens", "unit"): lambda a: (a.packed("fresh"), 0),
     ("Lens", "fit"): lambda a: (a.packed("fresh"), 0, a.node, True),
     ("Lens", "claimable_from"): lambda a: (a.packed("fresh"), 0, 1),

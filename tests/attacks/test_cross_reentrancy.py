@@ -32,9 +32,24 @@ VIEWS = [
             "job_id_of",
             "load",
         ),
-        *("policies", "check", "units", "nodes", "jobs", "unit", "fit", "claimable_from", "score", "checkUpkeep"),
+        *(
+            "policies",
+            "check",
+            "units",
+            "nodes",
+            "jobs",
+            "locks",
+            "credits",
+            "unit",
+            "fit",
+            "claimable_from",
+            "score",
+            "checkUpkeep",
+        ),
     }
 ]
+OF_ESCROW = {("Lens", "locks"), ("Lens", "credits")}
+"""What Lens reads from Escrow alone."""
 
 
 @pytest.mark.parametrize(("kind", "outer"), CASES)
@@ -69,7 +84,7 @@ def test_cross_reentrancy__views_in_every_callback__show_state_that_holds(kind: 
             stood, results = attack.strike(outer, contract, name)
             assert stood
             assert len(results) == attack.calls
-            if contract == "Escrow" and outer != "withdraw":
+            if (contract == "Escrow" or (contract, name) in OF_ESCROW) and outer != "withdraw":
                 continue
             try:
                 after = attack.evm.raw_call(target, function.encode(args))

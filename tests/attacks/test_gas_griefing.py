@@ -34,7 +34,7 @@ def _batch(found: Scene, count: int) -> list[Any]:
 def _upkeep(op: int) -> Callable[[Scene], tuple[str, str, tuple[Any, ...]]]:
     def call(found: Scene) -> tuple[str, str, tuple[Any, ...]]:
         at = found.node if op == 5 else 0
-        return "lens", "performUpkeep", ([(op, words.pack_terms(found.terms), at, 1)],)
+        return "lens", "performUpkeep", ([(op, words.pack_terms(found.terms), at, 1)], w.ZERO)
 
     return call
 
@@ -48,7 +48,7 @@ def _settle_batch(found: Scene) -> tuple[str, str, tuple[Any, ...]]:
 
 
 def _upkeep_batch(found: Scene) -> tuple[str, str, tuple[Any, ...]]:
-    return "lens", "performUpkeep", ([(1, terms, 0, 0) for terms in _batch(found, 3)],)
+    return "lens", "performUpkeep", ([(1, terms, 0, 0) for terms in _batch(found, 3)], w.ZERO)
 
 
 def _liveness(found: Scene) -> tuple[str, str, tuple[Any, ...]]:

@@ -23,7 +23,9 @@ NOTHING = "lens: nothing to do"
 def _upkeep(op: int, index: int = 0, count: int = 0) -> Callable[[Scene], Any]:
     def call(s: Scene) -> Any:
         at = s.node if op == LIVENESS else index
-        return s.world.lens.send.performUpkeep([(op, words.pack_terms(s.terms), at, count)], sender=s.world.keeper)
+        return s.world.lens.send.performUpkeep(
+            [(op, words.pack_terms(s.terms), at, count)], w.ZERO, sender=s.world.keeper
+        )
 
     return call
 
@@ -139,7 +141,7 @@ def test_upkeep__stale_and_due_candidates_together__does_what_is_due_once(op: in
         at = found.node if op == LIVENESS else 0
         stale = words.pack_terms(w.replace(found.terms, salt=10**9))
         items = [(op, terms, at, 1)] * copies + [(SETTLE, stale, 0, 0)]
-        found.world.lens.send.performUpkeep(items, sender=found.world.keeper)
+        found.world.lens.send.performUpkeep(items, w.ZERO, sender=found.world.keeper)
     assert single.world.credit(single.world.keeper) == double.world.credit(double.world.keeper) > 0
     assert single.world.load(single.terms) == double.world.load(double.terms)
 

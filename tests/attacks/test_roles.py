@@ -200,7 +200,7 @@ RIGHTS: dict[tuple[str, str], Right] = {
     ("Rules", "accept_governor"): R(
         "keeper", "rules: not offered to you", "open", lambda s: (), _offer_governor("Rules")
     ),
-    ("Lens", "performUpkeep"): R(ANYONE, "", "submitted", lambda s: ([(1, _terms(s), 0, 0)],)),
+    ("Lens", "performUpkeep"): R(ANYONE, "", "submitted", lambda s: ([(1, _terms(s), 0, 0)], w.ZERO)),
 }
 # What a call brings along, in base units.
 AMOUNTS = {("NodeRegistry", "register"): w.ETHER, ("NodeRegistry", "add_stake"): 5}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hearth.base.abi import encode
 from hearth.client.results import Results
 from hearth.client.verify import Verifier
 from hearth.protocol import words
@@ -48,11 +49,10 @@ class Kept(Place):
         """Return the faults, the results that could not be read, and how many could, of `net verify`'s look at it."""
         verifier = Verifier(self.reads)
         verifier._market, verifier._end = self.market, float("inf")
-        self.market.locked = lambda *_: 0  # type: ignore[method-assign,assignment]
         head, faults, unread = self.chain.head(), list[str](), list[str]()
         history = verifier._read(head)
         (one,) = history.posted.values()
-        told = verifier._verify_job(one, head, {}, faults)
+        told = verifier._verify_job(one, self.market.job_word(self.job), 0, head, {}, faults)
         checked, _ = verifier._verify_results(one, told.results, history.submitted, faults, unread)
         return faults, unread, checked
 
@@ -132,13 +132,37 @@ def test_books__jobs_that_wait__hold_the_fee_of_their_unlock_and_are_no_fault() 
     for job in jobs:
         posted = place.market.terms_of(place.session.job_id(job))
         faults: list[str] = []
-        place.market.locked = lambda *_: formulas.escrow_at_post(posted.terms)  # type: ignore[method-assign,assignment] # noqa: B023
         verifier._market = place.market
-        verifier._verify_job(posted, place.chain.head(), {}, faults)
+        word, lock = place.market.job_word(posted.job_id), formulas.escrow_at_post(posted.terms)
+        verifier._verify_job(posted, word, lock, place.chain.head(), {}, faults)
         assert faults == []
-        place.market.locked = lambda *_: formulas.escrow_at_post(posted.terms) - 1  # type: ignore[method-assign,assignment] # noqa: B023
-        verifier._verify_job(posted, place.chain.head(), {}, faults)
+        verifier._verify_job(posted, word, lock - 1, place.chain.head(), {}, faults)
         assert len(faults) == 1 and "its units hold" in faults[0]
+
+
+def test_verify__many_jobs__are_read_by_pages_and_not_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words and locks of 600 jobs, of which one keeps a result: 3 pages each, and one call more."""
+    place, plain = Place(), replace(DONE, flags=UnitFlag(0))
+    names = [place.post(plain) for _ in range(599)] + [place.post(DONE)]
+    asked: list[str] = []
+    call = place.market._raw
+
+    def raw(contract: str, name: str, *args: Any, block: Any) -> bytes:
+        if contract in ("Lens", "JobRegistry") and name != "nodes":
+            asked.append(name)
+        if name == "locks":
+            return encode(["uint256[]"], [[0] * len(args[1])])
+        return call(contract, name, *args, block=block)
+
+    monkeypatch.setattr(place.market, "_raw", raw)
+    verifier = Verifier(place.reads)
+    verifier._market = place.market
+    monkeypatch.setattr(place.session.settings, "timeout", 60)
+    monkeypatch.setattr(verifier, "_compare_books", lambda books, head: [])
+    monkeypatch.setattr(place.market, "nodes", lambda block: [])
+    report = verifier.verify()
+    assert (report["jobs"], report["settled"], report["solvent"]) == (len(names), len(names), False)
+    assert sorted(asked) == ["jobs"] * 3 + ["load"] + ["locks"] * 3
 
 
 def test_summary__job_that_a_parent_ended__says_that_it_never_ran() -> None:

@@ -398,7 +398,7 @@ BUILT = {
     "check_liveness": lambda c: c.check_liveness([NodeId(1)]),
     "set_minimum_stake": lambda c: c.set_minimum_stake(5),
     "withdraw": lambda c: c.withdraw(SUBMITTER, 5),
-    "performUpkeep": lambda c: c.perform_upkeep([Upkeep(UpkeepOp.LIVENESS, None, 1, 2)]),
+    "performUpkeep": lambda c: c.perform_upkeep([Upkeep(UpkeepOp.LIVENESS, None, 1, 2)], SUBMITTER),
 }
 
 
@@ -431,7 +431,7 @@ def test_calls__each__is_what_the_contract_decodes(name: str, asset: Asset) -> N
     funded = {"post": formulas.escrow_at_post(TERMS), "register": 9, "add_stake": 9}
     assert call.value == (funded.get(name, 0) if asset.address is None else 0)
     if "payee" in decoded[1]:
-        assert decoded[1]["payee"] == (SUBMITTER if name == "propose" else ZERO_ADDRESS)
+        assert decoded[1]["payee"] == (SUBMITTER if name in ("propose", "performUpkeep") else ZERO_ADDRESS)
     if "terms" in decoded[1]:
         assert decoded[1]["terms"] == words.pack_terms(TERMS)
 

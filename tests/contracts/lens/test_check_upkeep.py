@@ -9,7 +9,7 @@ from hearth.protocol.types import SENTINEL
 from tests.contracts.lens.upkeep import CLOSE, EXPIRE, LIVENESS, RECLAIM, SETTLE, candidate, due
 from tests.kit.evm import Reverted, reverts
 from tests.kit.steps import LEASE, around, running, submitted
-from tests.kit.world import DEAD_AFTER, World
+from tests.kit.world import DEAD_AFTER, ZERO, World
 
 
 def test_checkUpkeep__nothing__is_not_due(world: World) -> None:
@@ -130,6 +130,6 @@ def test_checkUpkeep__waiting_for_parents__is_due_for_expire_as_an_open_job(worl
         assert [one for one in due(world, *every) if one in wanted] == ([] if offset < 0 else wanted)
         assert {one[0] for one in due(world, *every)} == (set() if offset < 0 else {EXPIRE})
         if offset >= 0:
-            world.lens.send.performUpkeep(wanted, sender=world.stranger)
+            world.lens.send.performUpkeep(wanted, ZERO, sender=world.stranger)
             assert world.locked(world.id_of(terms)) == world.locked(world.id_of(array)) == 0
             assert due(world, *every) == []

@@ -8,3 +8,4 @@ from tests.kit.world import World
 def test_constructor__world__names_the_pair(world: World) -> None:
     assert world.lens.call.JOBS() == world.jobs.address
     assert world.lens.call.NODES() == world.nodes.address
+    assert world.lens.call.ESCROW() == world.escrow.address

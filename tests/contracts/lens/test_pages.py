@@ -8,7 +8,7 @@ from hearth.protocol import parents, words
 from hearth.protocol.parents import Ended
 from hearth.protocol.types import SENTINEL, Accused, State
 from tests.kit.evm import NATIVE, Reverted
-from tests.kit.steps import running
+from tests.kit.steps import running, submitted
 from tests.kit.world import REPORT, UNBONDING, World
 
 
@@ -50,6 +50,30 @@ def test_nodes__page__holds_256_at_most(world: World) -> None:
     page = world.lens.call.nodes(1, 1_000)
     assert len(page) == 256
     assert len(world.lens.call.nodes(257, 256)) == 2
+
+
+def test_locks__several__are_escrows_in_their_order(market: World) -> None:
+    node = market.register()
+    single, array, unknown = market.post(), market.post(units=3), market.terms()
+    ids = [market.id_of(terms) for terms in (array, unknown, single, array)]
+    each = [market.escrow.call.locked(market.jobs.address, job) for job in ids]
+    assert market.lens.call.locks(market.jobs, ids) == each and each[0] == each[3] > each[2] > each[1] == 0
+    assert market.lens.call.locks(market.nodes, [node.to_bytes(32, "big")]) == [market.staked(node)]
+    assert market.lens.call.locks(market.stranger, ids) == [0] * 4 and market.lens.call.locks(market.jobs, []) == []
+    assert len(market.lens.call.locks(market.jobs, ids * 64)) == 256
+    with pytest.raises(Reverted):
+        market.lens.call.locks(market.jobs, [*ids * 64, ids[0]])
+
+
+def test_credits__several__are_escrows_in_their_order(market: World) -> None:
+    terms, _ = submitted(market)
+    market.accept(terms)
+    accounts = [market.owner, market.stranger, market.submitter, market.owner]
+    each = [market.credit(account) for account in accounts]
+    assert market.lens.call.credits(accounts) == each and each[0] == each[3] > 0 == each[1]
+    assert market.lens.call.credits([]) == []
+    with pytest.raises(Reverted):
+        market.lens.call.credits([market.owner] * 257)
 
 
 def test_jobs__several__are_the_job_words(world: World) -> None:

@@ -8,11 +8,23 @@ from hearth.protocol.types import SENTINEL, State
 from tests.contracts.lens.upkeep import CLOSE, EXPIRE, LIVENESS, RECLAIM, SETTLE, Candidate, candidate, due
 from tests.kit.evm import Receipt, Reverted, reverts
 from tests.kit.steps import LEASE, SETTLE_PAY, credited, running, submitted
-from tests.kit.world import DEAD_AFTER, LIVENESS_FEE, World
+from tests.kit.world import DEAD_AFTER, LIVENESS_FEE, ZERO, World
 
 
-def _perform(world: World, *candidates: Candidate) -> Receipt:
-    return world.lens.send.performUpkeep(list(candidates), sender=world.stranger)
+def _perform(world: World, *candidates: Candidate, payee: str = ZERO) -> Receipt:
+    return world.lens.send.performUpkeep(list(candidates), payee, sender=world.stranger)
+
+
+@pytest.mark.parametrize("units", [1, 3])
+def test_performUpkeep__payee_named__is_paid_for_every_kind(market: World, units: int) -> None:
+    terms, _ = submitted(market)
+    other = market.post(units=units, deadline=market.evm.now + 5_000)
+    market.evm.warp(5_000)
+    expired = candidate(EXPIRE, other, SENTINEL if units > 1 else 0)
+    with credited(market) as got:
+        _perform(market, candidate(SETTLE, terms), expired, payee=market.treasury)
+    assert got["treasury"] > 0 and "stranger" not in got
+    assert market.state(terms) == State.SETTLED and market.credit(market.lens.address) == 0
 
 
 def test_performUpkeep__settle__pays_the_caller(market: World) -> None:
