@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from eth_abi.abi import encode
@@ -217,6 +218,33 @@ def test_units__a_large_array__comes_in_pages(rig: Rig) -> None:
     views = rig.market.units(JOB, 10, 300)
     assert asked == [(10, PAGE), (10 + PAGE, 44)]
     assert [v.second for v in views if v.unit.state is State.RUNNING] == list(range(11, 310, 2))
+
+
+@pytest.mark.parametrize("name", ["jobs", "locks", "credits"])
+def test_pages__many_of_them__are_whole_and_in_order(rig: Rig, name: str) -> None:
+    """A page that lacks an entry is no answer: what comes after would be taken for another's."""
+    short = 0
+    asked: list[int] = []
+
+    def page(call: Call, block: Block) -> bytes:
+        decoded = codec("Lens").decode_input(call.data)
+        assert decoded is not None
+        ids = next(value for value in decoded[1].values() if not isinstance(value, str))
+        asked.append(len(ids))
+        values = [int(one, 16) if isinstance(one, str) else int.from_bytes(one, "big") for one in ids]
+        return encode(["uint256[]"], [values[: len(values) - short]])
+
+    rig.chain.on_call(rig.market.network.lens, codec("Lens").selector(name), page)
+    numbers = list(range(1, PAGE + 45))
+    if name == "credits":
+        read = partial(rig.market.credits, [f"0x{number:040x}" for number in numbers])
+    else:
+        ids = [JobId(number.to_bytes(32, "big")) for number in numbers]
+        read = partial(rig.market.job_words, ids) if name == "jobs" else partial(rig.market.locks, SUBMITTER, ids)
+    assert read() == numbers and asked == [PAGE, 44]
+    short = 1
+    with pytest.raises(ChainError, match=f"Lens.{name} did not answer: the answer is not what its ABI says"):
+        read()
 
 
 def test_reads__pinned_to_a_block__ask_for_that_block(rig: Rig) -> None:
