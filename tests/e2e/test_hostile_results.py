@@ -336,13 +336,13 @@ def test_net_verify__stores_that_stall__ends_in_time_and_counts_what_it_did_not_
 def test_net_verify__no_time_for_the_books__says_nothing_of_them(
     place: Town, job: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    locked = Market.locked
+    locks = Market.locks
 
-    def slowly(self: Market, *given: Any) -> int:
-        time.sleep(0.5)
-        return locked(self, *given)
+    def slowly(self: Market, *given: Any) -> list[int]:
+        time.sleep(1)
+        return locks(self, *given)
 
-    monkeypatch.setattr(Market, "locked", slowly)
+    monkeypatch.setattr(Market, "locks", slowly)
     told = place.hearth("net", "verify", "--timeout", "1s", "--json")
     assert (told.code, told.error["code"]) == (10, "WAIT_TIMEOUT") and "solvent" not in told.json
     assert "books are not verified" in told.error["message"]
