@@ -258,6 +258,7 @@ class Verifier:
         from hearth.protocol.types import Accused, UnitFlag
 
         if header is not None:
+            self._in_time("its arrays")
             touched = header.touched
             return self._market.units(posted.job_id, 0, touched, head.hash, header) if touched else []
         unit = words.unpack_unit(word)
