@@ -23,8 +23,20 @@ from eth_utils.crypto import keccak
 from hearth.chain.port import Log
 from hearth.market.events import EVENTS, JobPosted, Proposed, Split, Started, UnitEvent, data_bytes_of, topic_of
 from hearth.protocol import words
-from hearth.protocol.parents import MAX_PARENTS, Parent, parents_hash, unpack_parents
-from hearth.protocol.types import SENTINEL, ZERO_HASH, Best, Header, JobId, NodeId, Policy, State, Terms, Unit
+from hearth.protocol.parents import Parent, parents_hash, unpack_parents
+from hearth.protocol.types import (
+    MAX_PARENTS,
+    SENTINEL,
+    ZERO_HASH,
+    Best,
+    Header,
+    JobId,
+    NodeId,
+    Policy,
+    State,
+    Terms,
+    Unit,
+)
 from hearth.protocol.words import TermsWords
 from keeper.columns import U64, lane_of, limbs_of
 from keeper.fleet import Fleet

@@ -51,7 +51,6 @@ _POLICY: Final = (
     *(Reason.PAY_BELOW_MINIMUM, Reason.NO_GPU_ASKED, Reason.JUDGE_UNKNOWN, Reason.BOND_TOO_LARGE),
     *(Reason.IMAGE_REFUSED, Reason.TOO_BIG),
 )
-_HANDED_IN: Final = (State.SUBMITTED, State.DISPUTED, State.SETTLED)
 _LATER: Final = (
     *(Gate.NO_SLOT, Gate.QUARANTINED, Reason.SLOTS_FULL, Reason.DISK_FULL, Reason.NOT_READY, Reason.CLOCK_SKEW),
     *(Reason.CHAIN_SILENT, Reason.GAS_CAPPED, Reason.STORE_DOWN, Reason.UNPROFITABLE, Reason.TOO_TIGHT),
@@ -220,7 +219,7 @@ class Take:
         if index is None:
             return None
         unit = self._worker.unit(job, index)
-        mine = unit.node == self._node and unit.state in _HANDED_IN
+        mine = unit.node == self._node and unit.state.has_result
         return LeaseKey(job, index, unit.attempts) if mine else None
 
     def _follow(self, look: Look, attempt: LeaseKey) -> None:
@@ -233,7 +232,7 @@ class Take:
         if entry is not None and (entry.phase in (Phase.REFUSED, Phase.BROKEN) or any(entry.result)):
             self._entry = entry
         mine = (unit.node, unit.attempts) == (self._node, attempt.attempts)
-        if mine and unit.state in _HANDED_IN:
+        if mine and unit.state.has_result:
             # A block that a reorganisation takes away would leave the lease without a worker.
             self._submitted_at = snapshot.block if self._submitted_at is None else self._submitted_at
             self.submitted = snapshot.block >= self._submitted_at + look.config.confirmations

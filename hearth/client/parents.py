@@ -10,7 +10,7 @@ from hearth.base.errors import ChainError
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, until
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Ended, Parent, Progress, ended, progress
-from hearth.protocol.types import Header, State, Terms, TermsFlag, UnitFlag
+from hearth.protocol.types import Header, State, Terms, Unit, UnitFlag
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block
@@ -146,9 +146,8 @@ def latest_end(terms: Terms) -> int:
     A result may come at the deadline, of a node on probation too. Where the terms ask for a proof, what has none by the
     deadline and the window is settled then, whoever ran it.
     """
-    if terms.flags & TermsFlag.PROVEN:
-        return terms.deadline + terms.challenge_window
-    return terms.deadline + max(terms.challenge_window, words.unpack_policy(terms.policy).fresh_delay)
+    last = Unit(state=State.SUBMITTED, mark=terms.deadline, flags=UnitFlag.FRESH)
+    return formulas.settleable_from(terms, words.unpack_policy(terms.policy), last)
 
 
 def _end(word: int) -> str:

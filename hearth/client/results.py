@@ -369,13 +369,12 @@ class Results:
         The digest is the one that storage keeps, where it does; a log that names another is a stray.
         """
         from hearth.market.events import Submitted
-        from hearth.market.reads import WITH_RESULT
 
         events = self.reads.events(view.posted, view.posted.log.block_number, view.number)
         last = {event.index: event for event in events if isinstance(event, Submitted)}
         found, unread = [], []
         for index in range(len(view.units)) if unit is None else [unit]:
-            if index >= len(view.units) or view.units[index].state not in WITH_RESULT:
+            if index >= len(view.units) or not view.units[index].state.has_result:
                 continue
             event, kept = last.get(index), view.best[index].kept
             if event is not None and (why := contradicts(event, kept)):

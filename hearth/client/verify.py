@@ -219,7 +219,6 @@ class Verifier:
 
         `word` is the job's own, `locked` the base units of its lock.
         """
-        from hearth.market.reads import WITH_RESULT
         from hearth.protocol import formulas, words
         from hearth.protocol.types import Outcome, State
 
@@ -235,7 +234,7 @@ class Verifier:
                 told.settled += 1
                 told.failed += unit.outcome is not Outcome.OK
             told.failed += unit.state is State.REFUNDED
-            if unit.state in WITH_RESULT:
+            if unit.state.has_result:
                 told.results[index] = one.kept
             expected = words_of.get((job, index))
             if expected is not None and words.unpack_unit(expected) != unit:

@@ -47,10 +47,6 @@ NODE_BYTES: Final = 32 * NODE_WORDS
 """A node in a Lens page: owner, operator, stake, offer, hot, next_ask, exit_at."""
 
 
-WITH_RESULT: Final = (State.SUBMITTED, State.DISPUTED, State.SETTLED)
-"""The states of a unit that has a result."""
-
-
 @dataclass(frozen=True, slots=True)
 class UnitView:
     """A unit as stored: its lapse is not applied (`protocol.with_lapse` does)."""
@@ -69,7 +65,7 @@ class UnitView:
     @property
     def kept(self) -> bytes | None:
         """Return the result's digest as storage keeps it, from SUBMITTED on; None for a unit without STORE."""
-        kept = self.unit.flags & UnitFlag.STORE and self.unit.state in WITH_RESULT
+        kept = self.unit.flags & UnitFlag.STORE and self.unit.state.has_result
         return self.second.to_bytes(32, "big") if kept else None
 
 
@@ -361,11 +357,7 @@ class Market:
 
     def job_words(self, job_ids: Sequence[JobId], block: BlockRef = "latest") -> list[int]:
         """Return many jobs' words, in pages through Lens."""
-        found: list[int] = []
-        for start in range(0, len(job_ids), PAGE):
-            page = list(job_ids[start : start + PAGE])
-            found += self._page("jobs", page, count=len(page), block=block)
-        return found
+        return self._pages("jobs", wanted=job_ids, block=block)
 
     def fit(
         self, terms: Terms | TermsWords, index: int, node: NodeId, *, claim: bool = False, block: BlockRef = "latest"
@@ -465,19 +457,11 @@ class Market:
 
     def locks(self, controller: str, keys: Sequence[bytes], block: BlockRef = "latest") -> list[int]:
         """Return what is locked under each key of a controller, in base units, in pages through Lens."""
-        found: list[int] = []
-        for start in range(0, len(keys), PAGE):
-            page = list(keys[start : start + PAGE])
-            found += self._page("locks", controller, page, count=len(page), block=block)
-        return found
+        return self._pages("locks", controller, wanted=keys, block=block)
 
     def credits(self, accounts: Sequence[str], block: BlockRef = "latest") -> list[int]:
         """Return what each account can withdraw, in base units, in pages through Lens."""
-        found: list[int] = []
-        for start in range(0, len(accounts), PAGE):
-            page = list(accounts[start : start + PAGE])
-            found += self._page("credits", page, count=len(page), block=block)
-        return found
+        return self._pages("credits", wanted=accounts, block=block)
 
     def tracked(self, block: BlockRef = "latest") -> int:
         """Return the sum of all locks and credits as Escrow keeps it on an ERC-20 market; 0 on a native one."""
@@ -514,6 +498,14 @@ class Market:
     def _view(self, contract: str, name: str, *args: Any, block: BlockRef) -> tuple[Any, ...]:
         data = self._raw(contract, name, *args, block=block)
         return codec(contract).decode_output(name, len(args), data)
+
+    def _pages(self, name: str, *args: Any, wanted: Sequence[Any], block: BlockRef) -> list[int]:
+        """Return Lens' answer of a word for each that is wanted, which is the last argument of the view."""
+        found: list[int] = []
+        for start in range(0, len(wanted), PAGE):
+            page = list(wanted[start : start + PAGE])
+            found += self._page(name, *args, page, count=len(page), block=block)
+        return found
 
     def _page(self, name: str, *args: Any, count: int, block: BlockRef) -> list[Any]:
         """Return a page of Lens that has an entry for each that was asked for. Raises ChainError where it has not."""

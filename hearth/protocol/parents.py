@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import IntEnum
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from eth_utils.crypto import keccak
 
 from hearth.base.abi import encode
 from hearth.protocol import words
-from hearth.protocol.types import ZERO_HASH, JobId, Outcome, State, UnitFlag
-
-MAX_PARENTS: Final = 15
+from hearth.protocol.types import MAX_PARENTS, ZERO_HASH, JobId, Outcome, State, UnitFlag
 
 
 class Condition(IntEnum):

@@ -24,6 +24,9 @@ SENTINEL = 2**256 - 1
 LOCAL_CHAIN_ID = 31337
 """The id of a chain on one machine, for development: nothing on it has value, and it mines when it is asked to."""
 
+MAX_PARENTS = 15
+"""How many jobs a job may wait for."""
+
 MAX_PROOF_SECONDS = 60 * 86_400
 """How far away the deadline of a job may be that asks for a proof: its bonds wait until then."""
 
@@ -54,6 +57,11 @@ class State(IntEnum):
     def terminal(self) -> bool:
         """Say whether a unit in this state has ended."""
         return self >= State.SETTLED
+
+    @property
+    def has_result(self) -> bool:
+        """Say whether a unit in this state has a result."""
+        return self in (State.SUBMITTED, State.DISPUTED, State.SETTLED)
 
 
 class Outcome(IntEnum):

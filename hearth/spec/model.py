@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 
 from hearth.base.errors import HearthError
 from hearth.protocol.runtimes import DEFAULT, RUNTIMES, RuntimeKind, RuntimeName
+from hearth.protocol.types import MAX_PARENTS
 from hearth.protocol.units import format_size, parse_duration, parse_size, split_rate
 from hearth.spec import rules
 from hearth.spec.problems import Location, Problem
@@ -27,7 +28,6 @@ MAX_MATCH_WINDOW = 300
 MAX_CHALLENGE_WINDOW = 7 * 86_400
 MAX_TRIES = 1 << 24
 """Leases times attempts stay below this."""
-MAX_PARENTS = 15
 JOB_ID = re.compile("0x[0-9a-f]{64}")
 
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from hearth.base.abi import encode
 from hearth.protocol import words
 from hearth.protocol.parents import (
-    MAX_PARENTS,
     Condition,
     Ended,
     Parent,
@@ -26,7 +25,19 @@ from hearth.protocol.parents import (
     progress,
     unpack_parents,
 )
-from hearth.protocol.types import SENTINEL, ZERO_HASH, Header, JobId, NodeId, Outcome, State, Terms, Unit, UnitFlag
+from hearth.protocol.types import (
+    MAX_PARENTS,
+    SENTINEL,
+    ZERO_HASH,
+    Header,
+    JobId,
+    NodeId,
+    Outcome,
+    State,
+    Terms,
+    Unit,
+    UnitFlag,
+)
 from tests.kit.evm import Contract, Evm, Reverted
 from tests.kit.steps import running
 from tests.kit.world import DEAD_AFTER, World

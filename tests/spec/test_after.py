@@ -9,8 +9,8 @@ import pytest
 
 from hearth.base.errors import SpecError
 from hearth.market.profiles import PUBLIC
-from hearth.protocol.parents import MAX_PARENTS, Condition, Parent, pack_parents, parents_hash
-from hearth.protocol.types import ZERO_HASH, JobId, Needs, Terms, TermsFlag
+from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
+from hearth.protocol.types import MAX_PARENTS, ZERO_HASH, JobId, Needs, Terms, TermsFlag
 from hearth.protocol.units import Asset, parse_amount
 from hearth.spec import (
     JobSpec,

@@ -63,11 +63,12 @@ def _bound_too_much(terms: Terms, config: Config) -> str:
     What its judge leaves without a ruling stays bound until the deadline and longer. The market's least bond is no
     reason: every lease binds that.
     """
-    bond, most = formulas.bond(terms, words.unpack_policy(terms.policy)), config.max_bond * formulas.price(terms)
-    if bond <= max(most, formulas.base_bond(terms, words.unpack_policy(terms.policy))):
+    policy, price = words.unpack_policy(terms.policy), formulas.price(terms)
+    bond = formulas.bond(terms, policy)
+    if bond <= max(config.max_bond * price, formulas.base_bond(terms, policy)):
         return ""
-    bound, price = show_amount(bond, config.asset), show_amount(formulas.price(terms), config.asset)
-    return f"a lease binds {bound} of stake, and accept.max_bond is {config.max_bond} times the {price} that it may pay"
+    bound, paid = show_amount(bond, config.asset), show_amount(price, config.asset)
+    return f"a lease binds {bound} of stake, and accept.max_bond is {config.max_bond} times the {paid} that it may pay"
 
 
 def _too_long_or_cheap(terms: Terms, config: Config, rate: int) -> Refusal | None:
