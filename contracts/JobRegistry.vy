@@ -1367,10 +1367,10 @@ def _with_fields(word: uint256, fields: uint256) -> uint256:
         reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
     if used > packing.UNIT_SECONDS_MASK or (used == 0) != (word & packing.UNIT_FUEL == 0):
         reasons._refuse(reasons.JOBS_USED_RANGE)
-    found: uint256 = (word & ~packing.UNIT_OUTCOME_LANE) | (outcome << packing.UNIT_OUTCOME_SHIFT)
+    ruled: uint256 = (word & ~packing.UNIT_OUTCOME_LANE) | (outcome << packing.UNIT_OUTCOME_SHIFT)
     if used != 0:
-        found = (found & ~packing.UNIT_SECONDS_LANE) | (used << packing.UNIT_SECONDS_SHIFT)
-    return found
+        ruled = (ruled & ~packing.UNIT_SECONDS_LANE) | (used << packing.UNIT_SECONDS_SHIFT)
+    return ruled
 
 
 @view
