@@ -1369,6 +1369,7 @@ def _with_fields(word: uint256, fields: uint256) -> uint256:
         reasons._refuse(reasons.JOBS_USED_RANGE)
     ruled: uint256 = (word & ~packing.UNIT_OUTCOME_LANE) | (outcome << packing.UNIT_OUTCOME_SHIFT)
     if used != 0:
+        # lanes: a unit's word
         ruled = (ruled & ~packing.UNIT_SECONDS_LANE) | (used << packing.UNIT_SECONDS_SHIFT)
     return ruled
 
