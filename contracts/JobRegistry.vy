@@ -9,9 +9,10 @@
         settled, refunded or ended by anyone once their time has come.
 
         A job's id is the hash of its terms. Terms are frozen at post, travel in `JobPosted`, and come back as
-        calldata in every call that moves money. The funding lies in Escrow under this contract and the job's id; a
-        unit that has not ended holds exactly its price and its keeper fees less the tips already paid, and at its
-        end all of that is split in one call. Payments are credits in Escrow; nothing here depends on a transfer out.
+        calldata in every call that moves money. The funding lies in Escrow under this contract and the submitter, one
+        lock for all his jobs; a unit that has not ended holds exactly its price and its keeper fees less the tips
+        already paid, and at its end all of that is split in one call. Payments are credits in Escrow; nothing here
+        depends on a transfer out.
         A job may wait for other jobs' ends, its parents: anyone opens it then, or ends it with a refund, for a fee.
         A job may name a judge: a contract that alone may hold its submitted units and end them. It can move nothing
         but those units' money and those leases' bonds; who posts the job and who takes it consent to it.
@@ -19,7 +20,9 @@
         setter; what `post` takes is said by Rules, a view. Nothing is called on a judge but by Rules, a view too.
         `post` alone reaches a token, and is locked; every other call reaches NodeRegistry and Escrow only, which
         call nobody on these paths, so they are @reentrant. Within a token's callback a job that is being posted
-        has no funding yet, and Escrow refuses every split of it.
+        has its state and no funding yet: what it splits then comes out of the same submitter's other jobs, or is
+        refused where they hold too little. The funding follows in the same call or all of it is undone, so after
+        it the lock is again what his units hold. No call splits another lock than that of the terms it is given.
 @custom:kill Cannot be switched off. Every state that is not an end has a way out that anyone may take.
 """
 
@@ -124,14 +127,13 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     if ASSET.address == empty(address):
         if msg.value != amount:
             reasons._refuse(reasons.JOBS_WRONG_VALUE)
-        extcall ESCROW.lock(job_id, amount, value=msg.value, skip_contract_check=True)
     else:
         if msg.value != 0:
             reasons._refuse(reasons.JOBS_WRONG_VALUE)
         paid: bool = extcall ASSET.transferFrom(msg.sender, ESCROW.address, amount, default_return_value=True)
         if not paid:
             reasons._refuse(reasons.JOBS_TRANSFER_FAILED)
-        extcall ESCROW.lock(job_id, amount, skip_contract_check=True)
+    extcall ESCROW.lock(convert(msg.sender, bytes32), amount, value=msg.value, skip_contract_check=True)
     return job_id
 
 
@@ -171,7 +173,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
         refund: uint256 = 0
         at, word, refund = self._end_open(terms, job_id, index, packing.STATE_CANCELLED)
         log IJobRegistry.Cancelled(job_id=job_id, index=at, word=word, refund=refund)
-        self._refund(job_id, refund, terms.submitter)
+        self._refund(refund, terms.submitter)
         return
 
     if block.timestamp >= self._reclaimable_from(word):
@@ -232,7 +234,7 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
         session_key,
         resume_from,
     )
-    extcall ESCROW.split(job_id, [self._share(leases._tip(terms.money), best), 0, 0, 0], skip_contract_check=True)
+    self._split(terms.submitter, [self._share(leases._tip(terms.money), best), 0, 0, 0])
 
 
 @external
@@ -347,7 +349,7 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     )
     bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
     extcall NODES.declined(node, msg.sender, bond, burn, skip_contract_check=True)
-    self._refund(job_id, refund, terms.submitter)
+    self._refund(refund, terms.submitter)
 
 
 @external
@@ -376,7 +378,7 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
     word, refund = self._lose(terms, job_id, key, word, header, price)
     log IJobRegistry.GaveUp(job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report)
     extcall NODES.gave_up(node, msg.sender, bond, slash - slash // 4, fee, skip_contract_check=True)
-    self._refund(job_id, refund, terms.submitter)
+    self._refund(refund, terms.submitter)
 
 
 # ---- ANYONE ----
@@ -508,7 +510,7 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     )
     bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
     owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
-    self._pay_out(job_id, owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
+    self._pay_out(owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
 
 
 @external
@@ -540,7 +542,7 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     word, refund = self._lose(terms, job_id, key, word, header, price)
     log IJobRegistry.Reclaimed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
     extcall NODES.reclaimed(node, 1, bond, slash, reward, least, fee, self._payee(payee), skip_contract_check=True)
-    self._refund(job_id, refund, terms.submitter)
+    self._refund(refund, terms.submitter)
 
 
 @external
@@ -569,7 +571,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
         reward = 0
     refund -= reward
     log IJobRegistry.Expired(job_id=job_id, index=at, word=word, refund=refund)
-    self._refund_less(job_id, refund, terms.submitter, reward, payee)
+    self._refund_less(refund, terms.submitter, reward, payee)
 
 
 @external
@@ -606,7 +608,7 @@ def unlock(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS], p
             word = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
         self._words[job_id] = word
     log IJobRegistry.Unlocked(job_id=job_id, index=at, word=word, refund=refund)
-    self._refund_less(job_id, refund, terms.submitter, fee, payee)
+    self._refund_less(refund, terms.submitter, fee, payee)
 
 
 # ---- JUDGES ----
@@ -697,7 +699,7 @@ def rule(
         word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
         self._log_ruled(job_id, at, word, REJECT, 0, 0, bond)
         extcall NODES.slashed(node, bond, shares, skip_contract_check=True)
-        self._refund(job_id, held, terms.submitter)
+        self._refund(held, terms.submitter)
         return
     pay: uint256 = leases._pay(
         price, word, (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
@@ -706,7 +708,7 @@ def rule(
     word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
     self._log_ruled(job_id, at, word, VOID, pay, fee, 0)
     owner: address = extcall NODES.settled(node, bond, False, 0, 0, skip_contract_check=True)
-    self._pay_out(job_id, owner, pay, fee, empty(address), 0, terms.submitter, held - pay)
+    self._pay_out(owner, pay, fee, empty(address), 0, terms.submitter, held - pay)
 
 
 # ---- VIEWS ----
@@ -921,20 +923,18 @@ def _lose(
 
 
 @internal
-def _refund(job_id: bytes32, refund: uint256, submitter: uint256):
+def _refund(refund: uint256, submitter: uint256):
     if refund != 0:
-        extcall ESCROW.split(job_id, [self._share(refund, submitter), 0, 0, 0], skip_contract_check=True)
+        self._split(submitter, [self._share(refund, submitter), 0, 0, 0])
 
 
 @internal
-def _refund_less(job_id: bytes32, refund: uint256, submitter: uint256, reward: uint256, payee: address):
+def _refund_less(refund: uint256, submitter: uint256, reward: uint256, payee: address):
     """
     @param reward What whoever ends or opens the job gets besides.
     """
-    extcall ESCROW.split(
-        job_id,
-        [self._share(refund, submitter), self._share(reward, convert(self._payee(payee), uint256)), 0, 0],
-        skip_contract_check=True,
+    self._split(
+        submitter, [self._share(refund, submitter), self._share(reward, convert(self._payee(payee), uint256)), 0, 0]
     )
 
 
@@ -1121,7 +1121,7 @@ def _pay_for(
     else:
         log IJobRegistry.Settled(job_id=job_id, index=index, node=node, word=word, pay=pay, fee=fee)
     owner: address = extcall NODES.settled(node, bond, ok, fee, decliner, skip_contract_check=True)
-    self._pay_out(job_id, owner, pay, fee, settler, reward, terms.submitter, rest)
+    self._pay_out(owner, pay, fee, settler, reward, terms.submitter, rest)
 
 
 @internal
@@ -1148,12 +1148,11 @@ def _fail_unproven(
     ended: uint256 = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
     log IJobRegistry.Unproven(job_id=job_id, index=index, node=node, word=ended)
     extcall NODES.reclaimed(node, 0, bond, slash, min(slash // 4, ramped), 0, fee, settler, skip_contract_check=True)
-    self._refund(job_id, refund, terms.submitter)
+    self._refund(refund, terms.submitter)
 
 
 @internal
 def _pay_out(
-    job_id: bytes32,
     owner: address,
     pay: uint256,
     fee: uint256,
@@ -1165,15 +1164,24 @@ def _pay_out(
     """
     @notice Split what an ended unit held: the owner's pay less the fee, the fee, the keeper's pay, the rest.
     """
-    extcall ESCROW.split(
-        job_id,
+    self._split(
+        submitter,
         [
             self._share(pay - fee, convert(owner, uint256)),
             self._share(fee, convert(TREASURY, uint256)),
             self._share(reward, convert(keeper, uint256)),
             self._share(rest - reward, submitter),
         ],
-        skip_contract_check=True,
+    )
+
+
+@internal
+def _split(submitter: uint256, shares: uint256[4]):
+    """
+    @notice Split the one lock of all of a submitter's jobs; its key is the address without the salt, as at post.
+    """
+    extcall ESCROW.split(
+        convert(submitter & packing.SUBMITTER_ACCOUNT_MASK, bytes32), shares, skip_contract_check=True
     )
 
 

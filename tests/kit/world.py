@@ -133,9 +133,9 @@ class World:
         """Return an account's credit in Escrow."""
         return self.escrow.call.credit(account)
 
-    def locked(self, job: JobId) -> int:
-        """Return what Escrow locks for a job."""
-        return self.escrow.call.locked(self.jobs, job)
+    def locked(self, submitter: str) -> int:
+        """Return what Escrow locks for a submitter, all of his jobs together."""
+        return self.escrow.call.locked(self.jobs, formulas.lock_key(submitter))
 
     def staked(self, node: NodeId) -> int:
         """Return what Escrow locks for a node."""
