@@ -44,10 +44,11 @@ import reasons
 # The ERC-20 that is kept here, or zero for the native coin.
 ASSET: public(reentrant(immutable(address)))
 
-# What a controller locked under a key of its own choosing; packing.BOOK_AMOUNT_SHIFT .., as every entry of the books.
+# What a controller locked under a key of its own choosing, in base units below packing.BOOK_USED. That bit is set by
+# the first amount and stays; a sum that would reach it overflows the word, and is refused.
 _locks: HashMap[address, HashMap[bytes32, uint256]]
 
-# What an account may withdraw.
+# What an account may withdraw, alike.
 _credits: HashMap[address, uint256]
 
 # ERC-20: the sum of all locks and credits in base units; never above the balance. Native: stays zero.
@@ -89,7 +90,7 @@ def lock(key: bytes32, amount: uint256):
         if balance < total:
             reasons._refuse(reasons.ESCROW_NOT_FUNDED)
         self.tracked = total
-    self._locks[msg.sender][key] = self._more(self._locks[msg.sender][key], amount)
+    self._locks[msg.sender][key] = (self._locks[msg.sender][key] | packing.BOOK_USED) + amount
     log IEscrow.Locked(controller=msg.sender, key=key, amount=amount)
 
 
@@ -102,7 +103,7 @@ def lock_credit(key: bytes32, amount: uint256):
     @param amount base units, at most the caller's credit
     """
     self._credits[msg.sender] = self._less(self._credits[msg.sender], amount)
-    self._locks[msg.sender][key] = self._more(self._locks[msg.sender][key], amount)
+    self._locks[msg.sender][key] = (self._locks[msg.sender][key] | packing.BOOK_USED) + amount
     log IEscrow.CreditLocked(controller=msg.sender, key=key, amount=amount)
 
 
@@ -123,7 +124,7 @@ def split(key: bytes32, shares: uint256[4]):
                 reasons._refuse(reasons.ESCROW_FOR_NOBODY)
             # unsafe: at most four amounts below 2^96
             total = unsafe_add(total, amount)
-            self._credits[account] = self._more(self._credits[account], amount)
+            self._credits[account] = (self._credits[account] | packing.BOOK_USED) + amount
     self._locks[msg.sender][key] = self._less(self._locks[msg.sender][key], total)
     log IEscrow.Split(controller=msg.sender, key=key, shares=shares)
 
@@ -179,16 +180,6 @@ def credit(account: address) -> uint256:
 
 
 # ---- INTERNALS ----
-
-
-@pure
-@internal
-def _more(book: uint256, amount: uint256) -> uint256:
-    """
-    @return The entry with `amount` more, and used from now on.
-    """
-    # The mark is the highest bit: amounts that would reach it overflow, and are refused.
-    return (book | packing.BOOK_USED) + amount
 
 
 @pure

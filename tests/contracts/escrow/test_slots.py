@@ -85,9 +85,7 @@ def test_used__amounts_at_the_mark__are_refused_and_one_less_is_not(vault: Vault
     assert vault.locked(controller, "a") == MOST
 
 
-def test_used__credit_at_the_mark__is_refused_and_one_less_is_not(
-    vault: Vault, controller: str, stranger: str
-) -> None:
+def test_used__credit_at_the_mark__is_refused_and_one_less_is_not(vault: Vault, controller: str, stranger: str) -> None:
     vault.pay(stranger, 1_234_567)
     put(vault, USED | 1_234_567, USED | (MOST - 5))
     vault.lock(controller, "a", 6)
