@@ -42,11 +42,11 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
             "fee": str(receipt.fee),
             "explorer": session.explorer("0x" + event.log.tx_hash.hex()),
         }
-        back, paid = _shares(market.events_in(receipt.logs), view.posted.job_id)
+        back, paid = _shares(market.events_in(receipt.logs), view.posted.job_id, session.network.jobs)
         refunded += back
         keepers += paid
     escrow = formulas.escrow_at_post(view.terms)
-    locked = market.locked(session.network.jobs, view.posted.job_id)
+    locked = formulas.job_holds(view.terms, view.header, view.units)
     return {
         "schema": "hearth.receipt/1",
         "job": job_hex(view.posted.job_id),
@@ -74,8 +74,11 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
     }
 
 
-def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
+def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, int]:
     """Return what a transaction with these events gave back to a job's submitter, and what it gave to keepers.
+
+    A split names the submitter, who may have other jobs in the same transaction: it is of the job whose event came
+    last before it, since the registry tells of a unit and then splits, once.
 
     The place of a share says whose it is (contracts/JobRegistry.vy), an account may be several parties at once.
     """
@@ -99,9 +102,9 @@ def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
     refunded = keepers = 0
     last: Event | None = None
     for event in events:
-        if isinstance(event, UnitEvent) and event.job_id == job:
-            last = event
-        if not isinstance(event, Split) or event.key != job:
+        if isinstance(event, UnitEvent):
+            last = event if event.job_id == job else None
+        if not isinstance(event, Split) or event.controller != registry or last is None:
             continue
         shares = [words.unpack_share(share)[1] for share in event.shares]
         if isinstance(last, Settled | Closed) or (isinstance(last, Ruled) and last.verdict != Verdict.REJECT):
@@ -110,4 +113,5 @@ def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
             refunded, keepers = refunded + shares[0], keepers + shares[1]
         else:
             keepers += shares[0]
+        last = None
     return refunded, keepers

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from hearth.base.errors import StorageError, WaitTimeout
 from hearth.client.reading import JobReader, market_events, misplaced
 from hearth.client.results import FETCH_SECONDS, check_result, contradicts, output_limits
-from hearth.client.views import job_hex, strays_in
+from hearth.client.views import job_hex, shown_key, strays_in
 from hearth.protocol.units import format_duration
 
 if TYPE_CHECKING:
@@ -106,15 +106,16 @@ class Verifier:
         checked = unverified = 0
         unread: list[str] = []
         jobs: list[tuple[Posted, _Told]] = []
+        holds: defaultdict[bytes, int] = defaultdict(int)
         # The books first, whole or not at all; then as many results as there is time for.
         for page in self._pages(list(history.posted.values()), "jobs"):
             ids = [one.job_id for one in page]
-            held = market.locks(self.session.network.jobs, ids, head.hash)
-            for one, word, lock in zip(page, market.job_words(ids, head.hash), held, strict=True):
+            for one, word in zip(page, market.job_words(ids, head.hash), strict=True):
                 if word:
-                    jobs.append((one, self._verify_job(one, word, lock, head, history.words, faults)))
+                    jobs.append((one, self._verify_job(one, word, head, history.words, holds, faults)))
                 else:
                     market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
+        faults += self._compare_holds(books, holds, head)
         for one, told in jobs:
             read, left = self._verify_results(one, told.results, history.submitted, faults, unread)
             checked, unverified = checked + read, unverified + left
@@ -206,18 +207,30 @@ class Verifier:
             faults.append(f"Escrow tracks {tracked} and owes {books.total}")
         return faults
 
+    def _compare_holds(self, books: Books, holds: dict[bytes, int], head: Block) -> list[str]:
+        """Compare what the job registry locks under each key with what the units of that submitter's jobs hold."""
+        jobs, faults = self.session.network.jobs, []
+        # Also those that no job is known of: nothing may lie there.
+        wanted = dict.fromkeys([*holds, *(key for controller, key in books.locks if controller == jobs)])
+        for keys in self._pages(list(wanted), "submitters"):
+            for key, stored in zip(keys, self._market.locks(jobs, keys, head.hash), strict=True):
+                held = holds.get(key, 0)
+                if stored != held:
+                    faults.append(f"lock of {shown_key(key)} is {stored}, the units of these jobs hold {held}")
+        return faults
+
     def _verify_job(
         self,
         posted: Posted,
         word: int,
-        locked: int,
         head: Block,
         words_of: dict[tuple[bytes, int], int],
+        holds: defaultdict[bytes, int],
         faults: list[str],
     ) -> _Told:
-        """Compare a job's words in storage with those of its last events, and its lock with what its units hold.
+        """Compare a job's words in storage with those of its last events; add what its units hold to `holds`.
 
-        `word` is the job's own, `locked` the base units of its lock.
+        `word` is the job's own, `holds` is by key of Escrow, in base units.
         """
         from hearth.protocol import formulas, words
         from hearth.protocol.types import Outcome, State
@@ -226,10 +239,8 @@ class Verifier:
         header = words.unpack_header(word) if words.is_header(word) else None
         stored = self._units(posted, word, header, head)
         told = _Told()
-        holds = 0
         for index, one in enumerate(stored):
             unit = one.unit
-            holds += formulas.unit_holds(terms, unit)
             if unit.state is State.SETTLED:
                 told.settled += 1
                 told.failed += unit.outcome is not Outcome.OK
@@ -244,10 +255,7 @@ class Verifier:
                 )
             if expected is None and unit.state is not State.OPEN and header is not None and not header.closed:
                 faults.append(f"unit {index} of {job_hex(job)[:14]} is {unit.state.name} without an event")
-        if header is not None:
-            holds += formulas.rest_holds(terms, header)
-        if locked != holds:
-            faults.append(f"lock of job {job_hex(job)[:14]} is {locked}, its units hold {holds}")
+        holds[formulas.lock_key(terms.submitter)] += formulas.job_holds(terms, header, (one.unit for one in stored))
         return told
 
     def _units(self, posted: Posted, word: int, header: Header | None, head: Block) -> list[UnitView]:
