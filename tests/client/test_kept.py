@@ -150,7 +150,7 @@ def test_books__jobs_that_wait__hold_the_fee_of_their_unlock_and_are_no_fault() 
 
 
 def test_verify__many_jobs__are_read_by_pages_and_not_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Words and locks of 600 jobs, of which one keeps a result: 3 pages of words, one of locks by submitter, a call more."""
+    """Words and locks of 600 jobs, of which one keeps a result: 3 pages of words, one of locks, a call more."""
     place, plain = Place(), replace(DONE, flags=UnitFlag(0))
     names = [place.post(plain) for _ in range(599)] + [place.post(DONE)]
     asked: list[str] = []
