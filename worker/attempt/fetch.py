@@ -98,6 +98,8 @@ def check_terms(spec: ResolvedSpec, terms: Terms, tiers: Mapping[str, int]) -> N
         raise BadDocument(f"the spec needs {asked.runtimes!r}, its terms {paid.runtimes!r}", hint="hearth job spec JOB")
     if (spec.runtime_seconds, spec.units, spec.chunk) != (terms.max_seconds, terms.units, terms.chunk):
         raise BadDocument("the spec's times or units are not those of its terms", hint="hearth job spec JOB")
+    if (0 if spec.checkpoint is None else spec.checkpoint.every) != terms.checkpoint_every:
+        raise BadDocument("the spec's checkpoints are not those of its terms", hint="hearth job spec JOB")
 
 
 @dataclass(slots=True)
