@@ -43,6 +43,8 @@ MAX_PARENTS: constant(uint256) = 16  # the conditions and fifteen ids
 MAX_WORDS: constant(uint256) = MAX_PARENTS - 1
 MAX_BATCH: constant(uint256) = 64
 MAX_EXTENSIONS: constant(uint256) = 3
+MAX_SECONDS: constant(uint256) = 30 * 86400
+MAX_RESUMED: constant(uint256) = 8  # checkpoints that one result pays
 ACCUSATION_TIME: constant(uint256) = 3600  # seconds from a decline to the start of the attempt that counts against it
 
 # What a judge may say of a unit.
@@ -60,8 +62,12 @@ DEAD_AFTER: public(immutable(uint256))  # seconds, NodeRegistry's
 CHAIN_ID: immutable(uint256)  # part of every id; a chain that changes its own must not lock up the jobs it has
 
 _words: HashMap[bytes32, uint256]  # unit key -> unit word; job id of an array -> its header
-_seconds: HashMap[bytes32, uint256]  # unit key -> best proposal while OPEN, result digest from SUBMITTED
+# unit key -> best proposal while OPEN, seconds of the last checkpoint while RUNNING, result digest from SUBMITTED
+_seconds: HashMap[bytes32, uint256]
 _accused: HashMap[bytes32, uint256]  # unit key -> its last decline: packing.ACCUSED_NODE_SHIFT ..; see UNIT_ACCUSED
+
+# Unit key -> attempt -> the checkpoint that a lost lease left: packing.KEPT_SECONDS_SHIFT ..
+checkpoints: public(reentrant(HashMap[bytes32, HashMap[uint256, uint256]]))
 
 
 @deploy
@@ -120,19 +126,46 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     self._words[job_id] = word
     log IJobRegistry.JobPosted(job_id=job_id, submitter=msg.sender, terms=terms, parents=parents)
 
-    # The lock is the next call after the transfer, so that nobody can lock the payer's tokens in between.
-    if ASSET.address == empty(address):
-        if msg.value != amount:
-            reasons._refuse(reasons.JOBS_WRONG_VALUE)
-        extcall ESCROW.lock(job_id, amount, value=msg.value, skip_contract_check=True)
-    else:
-        if msg.value != 0:
-            reasons._refuse(reasons.JOBS_WRONG_VALUE)
-        paid: bool = extcall ASSET.transferFrom(msg.sender, ESCROW.address, amount, default_return_value=True)
-        if not paid:
-            reasons._refuse(reasons.JOBS_TRANSFER_FAILED)
-        extcall ESCROW.lock(job_id, amount, skip_contract_check=True)
+    self._fund(job_id, amount)
     return job_id
+
+
+@external
+@payable
+def top_up(terms: IJobRegistry.Terms, index: uint256, seconds: uint256):
+    """
+    @notice Give a metered lease that runs more time, for what its price grows by. Bond and slash stay as they are.
+    @param seconds What the lease, its unit's price and every later attempt grow by.
+    """
+    self._check_submitter(terms.submitter)
+    job_id: bytes32 = empty(bytes32)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    job_id, key, word, header = self._unit(terms, index)
+    if self._state(word) != packing.STATE_RUNNING:
+        reasons._refuse(reasons.JOBS_NOT_RUNNING)
+    if (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK != packing.BILLING_METERED:
+        reasons._refuse(reasons.JOBS_NOT_METERED)
+    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
+    if block.timestamp >= mark:
+        reasons._refuse(reasons.JOBS_LATE)
+    limits: uint256 = leases._topped(terms.limits, word)
+    if seconds == 0 or seconds > MAX_SECONDS - (limits & packing.LIMITS_MAX_SECONDS_MASK):
+        reasons._refuse(reasons.JOBS_SECONDS_RANGE)
+    if mark + seconds > (limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK:
+        reasons._refuse(reasons.JOBS_DEADLINE_NEAR)
+    amount: uint256 = leases._unit_price(terms.money, limits + seconds) - leases._unit_price(terms.money, limits)
+    word += (seconds << packing.UNIT_SECONDS_SHIFT) + (seconds << packing.UNIT_MARK_SHIFT)
+    self._words[key] = word
+    log IJobRegistry.ToppedUp(
+        job_id=job_id,
+        index=self._event_index(header, index),
+        node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        word=word,
+        amount=amount,
+    )
+    self._fund(job_id, amount)
 
 
 @external
@@ -202,13 +235,13 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
     """
     @notice Consent to a won match and start the lease; the proposer is tipped. Called by the node's operator.
     @param session_key X25519 key for confidential inputs and live logs, zero for none.
-    @param resume_from The checkpoint to resume from; zero in this version.
+    @param resume_from The attempt whose kept checkpoint this one resumes from, zero for none.
     """
-    job_id: bytes32 = self._job_id(terms)
+    job_id: bytes32 = empty(bytes32)
     key: bytes32 = empty(bytes32)
     word: uint256 = 0
     header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
+    job_id, key, word, header = self._unit(terms, index)
     if self._state(word) != packing.STATE_OPEN:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
     word = self._with_lapse(key, word, terms.policy)
@@ -242,6 +275,7 @@ def claim(terms: IJobRegistry.Terms, index: uint256, node: uint256, session_key:
     @notice Start a lease without a match, where the terms or the clock allow it. Called by the node's operator. What
             the node may ask rises from a quarter of the ceiling to all of it within `claim_ramp`.
     @param index The unit, or NEXT for the array's first untouched one.
+    @param resume_from As `ack`.
     """
     job_id: bytes32 = self._job_id(terms)
     at: uint256 = 0
@@ -260,6 +294,33 @@ def claim(terms: IJobRegistry.Terms, index: uint256, node: uint256, session_key:
         reasons._refuse(reasons.JOBS_EXCLUDED)
     ceiling: uint256 = leases._claim_ceiling(terms.money, terms.policy, block.timestamp - opens)
     self._start(terms, job_id, key, at, word, node, 0, ceiling, session_key, resume_from)
+
+
+@external
+@reentrant
+def checkpoint(job_id: bytes32, index: uint256, root: bytes32):
+    """
+    @notice Name the files of which another attempt could resume this one, should its lease be lost. Called by the
+            node's operator. It earns nothing yet, and it is no beat.
+    @param root sha2-256 of the files' UnixFS root.
+    """
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    if self._state(word) != packing.STATE_RUNNING:
+        reasons._refuse(reasons.JOBS_NOT_RUNNING)
+    self._check_leased(word)
+    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    if msg.sender != staticcall NODES.operator_of(node, skip_contract_check=True):
+        reasons._refuse(reasons.NODES_NOT_OPERATOR)
+    seconds: uint256 = block.timestamp - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
+    if word & packing.UNIT_RESUMABLE == 0 or root == empty(bytes32) or seconds <= self._seconds[key]:
+        reasons._refuse(reasons.JOBS_CHECKPOINT_RANGE)
+    self._seconds[key] = seconds
+    log IJobRegistry.Checkpointed(
+        job_id=job_id, index=self._event_index(header, index), node=node, word=word, seconds=seconds, root=root
+    )
 
 
 @external
@@ -313,11 +374,11 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     @dev What a match brought its proposer is burnt from the bond, else nodes and keepers in league would share tips.
     @param outcome 6 bad input, 7 bad key, 8 image missing.
     """
-    job_id: bytes32 = self._job_id(terms)
+    job_id: bytes32 = empty(bytes32)
     key: bytes32 = empty(bytes32)
     word: uint256 = 0
     header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
+    job_id, key, word, header = self._unit(terms, index)
     self._check_leased(word)
     if outcome < packing.OUTCOME_BAD_INPUT or outcome > packing.OUTCOME_IMAGE_MISSING:
         reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
@@ -331,21 +392,20 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     burn: uint256 = leases._tip_to_burn(terms.money, word)
     word |= outcome << packing.UNIT_OUTCOME_SHIFT
 
-    price: uint256 = leases._unit_price(terms.money, terms.limits)
     refund: uint256 = 0
-    if closing:
-        refund = leases._holds(price, terms.money, terms.limits, word)
-        word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
-    elif self._may_reopen(terms.limits, terms.policy, word, header):
+    if not closing and self._may_reopen(terms, word, header):
         self._accused[key] = node | (block.timestamp << packing.ACCUSED_AT_SHIFT)
         word = self._reopen(key, word | packing.UNIT_ACCUSED)
     else:
-        refund = leases._holds(price, terms.money, terms.limits, word)
-        word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
+        refund = leases._unit_holds(terms.money, terms.limits, word)
+        end: uint256 = packing.STATE_REFUNDED
+        if closing:
+            end = packing.STATE_CANCELLED
+        word = self._end(job_id, key, word, header, end)
     log IJobRegistry.Declined(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report
     )
-    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
     extcall NODES.declined(node, msg.sender, bond, burn, skip_contract_check=True)
     self._refund(job_id, refund, terms.submitter)
 
@@ -358,22 +418,22 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
             may get; the slot is free at once. Called by the operator, before anyone may reclaim.
     @param report sha2-256 of the report document.
     """
-    job_id: bytes32 = self._job_id(terms)
+    job_id: bytes32 = empty(bytes32)
     key: bytes32 = empty(bytes32)
     word: uint256 = 0
     header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
+    job_id, key, word, header = self._unit(terms, index)
     if self._state(word) != packing.STATE_RUNNING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
     if block.timestamp >= self._reclaimable_from(word):
         reasons._refuse(reasons.JOBS_RECLAIMABLE)
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    price: uint256 = leases._unit_price(terms.money, terms.limits)
-    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
-    slash: uint256 = leases._slash(price, terms.money, terms.policy)
-    fee: uint256 = leases._whole_fee(price, word, terms.limits, terms.policy)
+    bond: uint256 = 0
+    slash: uint256 = 0
+    fee: uint256 = 0
+    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, word)
     refund: uint256 = 0
-    word, refund = self._lose(terms, job_id, key, word, header, price)
+    word, refund = self._lose(terms, job_id, key, word, header)
     log IJobRegistry.GaveUp(job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report)
     extcall NODES.gave_up(node, msg.sender, bond, slash - slash // 4, fee, skip_contract_check=True)
     self._refund(job_id, refund, terms.submitter)
@@ -404,7 +464,7 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
         reasons._refuse(reasons.JOBS_WINDOW_OVER)
     if (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK == node:
         reasons._refuse(reasons.JOBS_EXCLUDED)
-    if not leases._has_time(terms.limits, terms.policy, block.timestamp):
+    if not leases._has_time(leases._topped(terms.limits, word), terms.policy, block.timestamp):
         reasons._refuse(reasons.JOBS_NO_TIME)
 
     rate: uint256 = 0
@@ -482,11 +542,11 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     """
     @notice End a cancelled lease whose notice has run out without a submit; the owner is paid for its time.
     """
-    job_id: bytes32 = self._job_id(terms)
+    job_id: bytes32 = empty(bytes32)
     key: bytes32 = empty(bytes32)
     word: uint256 = 0
     header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
+    job_id, key, word, header = self._unit(terms, index)
     if self._state(word) != packing.STATE_CLOSING:
         reasons._refuse(reasons.JOBS_NOT_CLOSING)
     mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
@@ -494,19 +554,20 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
         reasons._refuse(reasons.JOBS_NOTICE_RUNNING)
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     billed: uint256 = mark - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
-    billed = min(billed, terms.limits & packing.LIMITS_MAX_SECONDS_MASK) + (
+    limits: uint256 = leases._topped(terms.limits, word)
+    billed = min(billed, limits & packing.LIMITS_MAX_SECONDS_MASK) + (
         (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
     )
-    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    price: uint256 = leases._unit_price(terms.money, limits)
     pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
-    rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
+    rest: uint256 = leases._holds(price, terms.money, limits, word) - pay
     reward: uint256 = leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - mark)
     word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
     log IJobRegistry.Closed(
         job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
     )
-    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
     owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
     self._pay_out(job_id, owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
 
@@ -518,26 +579,26 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     @notice Take a lease back from a node that let it end or stopped beating. The node loses a tenth of its bond.
     @param payee Who gets the reclaimer's pay; zero means msg.sender.
     """
-    job_id: bytes32 = self._job_id(terms)
+    job_id: bytes32 = empty(bytes32)
     key: bytes32 = empty(bytes32)
     word: uint256 = 0
     header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
+    job_id, key, word, header = self._unit(terms, index)
     if self._state(word) != packing.STATE_RUNNING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
     due: uint256 = self._reclaimable_from(word)
     if block.timestamp < due:
         reasons._refuse(reasons.JOBS_NOT_RECLAIMABLE)
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    price: uint256 = leases._unit_price(terms.money, terms.limits)
-    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
-    slash: uint256 = leases._slash(price, terms.money, terms.policy)
+    bond: uint256 = 0
+    slash: uint256 = 0
+    fee: uint256 = 0
+    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, word)
     reward: uint256 = min(slash // 4, leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - due))
     least: uint256 = leases._tip_to_burn(terms.money, word)
-    fee: uint256 = leases._whole_fee(price, word, terms.limits, terms.policy)
 
     refund: uint256 = 0
-    word, refund = self._lose(terms, job_id, key, word, header, price)
+    word, refund = self._lose(terms, job_id, key, word, header)
     log IJobRegistry.Reclaimed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
     extcall NODES.reclaimed(node, 1, bond, slash, reward, least, fee, self._payee(payee), skip_contract_check=True)
     self._refund(job_id, refund, terms.submitter)
@@ -550,16 +611,20 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     @notice End an open unit, or (ALL) an array's untouched ones, that can no longer finish before the deadline.
     @param payee Who gets the expirer's pay; zero means msg.sender. A unit of an array pays none.
     """
+    job_id: bytes32 = empty(bytes32)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    job_id, key, word, header = self._unit(terms, index)
+    limits: uint256 = leases._topped(terms.limits, word)
     due: uint256 = (
-        ((terms.limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK)
+        ((limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK)
         + 1
-        - leases._lease_time(terms.limits, terms.policy)
+        - leases._lease_time(limits, terms.policy)
     )
     if block.timestamp < due:
         reasons._refuse(reasons.JOBS_NOT_EXPIRED)
-    job_id: bytes32 = self._job_id(terms)
     at: uint256 = 0
-    word: uint256 = 0
     refund: uint256 = 0
     at, word, refund = self._end_open(terms, job_id, index, packing.STATE_EXPIRED)
     keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
@@ -619,11 +684,11 @@ def dispute(terms: IJobRegistry.Terms, index: uint256):
     @notice Hold a submitted unit while its judge looks at it. Called by the judge that the terms name.
     """
     self._check_judge(terms.judge)
-    job_id: bytes32 = self._job_id(terms)
+    job_id: bytes32 = empty(bytes32)
     key: bytes32 = empty(bytes32)
     word: uint256 = 0
     header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
+    job_id, key, word, header = self._unit(terms, index)
     if self._state(word) != packing.STATE_SUBMITTED:
         reasons._refuse(reasons.JOBS_NOT_SUBMITTED)
     if block.timestamp >= leases._challenge_end(terms.limits, word):
@@ -650,11 +715,11 @@ def rule(
     @param payee Who gets the settler's pay of a confirmed unit; zero means msg.sender.
     """
     self._check_judge(terms.judge)
-    job_id: bytes32 = self._job_id(terms)
+    job_id: bytes32 = empty(bytes32)
     key: bytes32 = empty(bytes32)
     word: uint256 = 0
     header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
+    job_id, key, word, header = self._unit(terms, index)
     state: uint256 = self._state(word)
     if verdict > VOID:
         reasons._refuse(reasons.JOBS_VERDICT_RANGE)
@@ -690,9 +755,8 @@ def rule(
         return
 
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    price: uint256 = leases._unit_price(terms.money, terms.limits)
-    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
-    held: uint256 = leases._holds(price, terms.money, terms.limits, word)
+    bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
+    held: uint256 = leases._unit_holds(terms.money, terms.limits, word)
     if verdict == REJECT:
         word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
         self._log_ruled(job_id, at, word, REJECT, 0, 0, bond)
@@ -700,7 +764,7 @@ def rule(
         self._refund(job_id, held, terms.submitter)
         return
     pay: uint256 = leases._pay(
-        price, word, (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
+        leases._unit_price(terms.money, terms.limits), word, (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
     )
     fee: uint256 = leases._fee(pay, terms.policy)
     word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
@@ -767,6 +831,20 @@ def _touched(job_id: bytes32, index: uint256) -> (bytes32, uint256, uint256):
         return job_id, word, 0
     key: bytes32 = keccak256(abi_encode(job_id, index))
     return key, self._words[key], word
+
+
+@view
+@internal
+def _unit(terms: IJobRegistry.Terms, index: uint256) -> (bytes32, bytes32, uint256, uint256):
+    """
+    @return (job id, key, word, header) of a unit, as `_touched` finds it.
+    """
+    job_id: bytes32 = self._job_id(terms)
+    key: bytes32 = empty(bytes32)
+    word: uint256 = 0
+    header: uint256 = 0
+    key, word, header = self._touched(job_id, index)
+    return job_id, key, word, header
 
 
 @internal
@@ -846,11 +924,12 @@ def _start(
     @param rate The rate locked by a proposal, zero to lock the ask in force.
     @param ceiling The highest rate that may be locked now.
     """
-    if resume_from != 0:
-        reasons._refuse(reasons.JOBS_NO_RESUME)
+    if resume_from != 0 and self.checkpoints[key][resume_from] == 0:
+        reasons._refuse(reasons.JOBS_NO_CHECKPOINT)
     if convert(msg.sender, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
         reasons._refuse(reasons.JOBS_OWN_JOB)
-    if not leases._has_time(terms.limits, terms.policy, block.timestamp):
+    limits: uint256 = leases._topped(terms.limits, word)
+    if not leases._has_time(limits, terms.policy, block.timestamp):
         reasons._refuse(reasons.JOBS_NO_TIME)
     ask: INodeRegistry.Ask = leases._ask(terms)
     ask.ceiling = ceiling
@@ -862,9 +941,13 @@ def _start(
         | (node << packing.UNIT_NODE_SHIFT)
         | (locked << packing.UNIT_RATE_SHIFT)
         | (block.timestamp << packing.UNIT_STARTED_SHIFT)
-        | ((block.timestamp + leases._lease_time(terms.limits, terms.policy)) << packing.UNIT_MARK_SHIFT)
-        | ((word & (packing.UNIT_ATTEMPTS_LANE | packing.UNIT_TIPS_LANE)) + (1 << packing.UNIT_ATTEMPTS_SHIFT))
+        | ((block.timestamp + leases._lease_time(limits, terms.policy)) << packing.UNIT_MARK_SHIFT)
+        | (
+            (word & (packing.UNIT_SECONDS_LANE | packing.UNIT_ATTEMPTS_LANE | packing.UNIT_TIPS_LANE))
+            + (1 << packing.UNIT_ATTEMPTS_SHIFT)
+        )
         | (word & (packing.UNIT_ACCUSED | packing.UNIT_ARRAY | packing.UNIT_ACKED))
+        | (resume_from << packing.UNIT_RESUME_SHIFT)
     )
     if (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK == packing.BILLING_FUEL:
         started |= packing.UNIT_FUEL
@@ -872,21 +955,27 @@ def _start(
         started |= packing.UNIT_STORE
     if not seasoned:
         started |= packing.UNIT_FRESH
+    if limits & packing.LIMITS_CHECKPOINT_EVERY_LANE != 0:
+        started |= packing.UNIT_RESUMABLE
+        # The proposal that lies there would be read as a checkpoint.
+        self._seconds[key] = 0
     self._words[key] = started
     log IJobRegistry.Started(job_id=job_id, index=index, node=node, word=started, session_key=session_key)
 
 
 @view
 @internal
-def _may_reopen(limits: uint256, policy: uint256, word: uint256, header: uint256) -> bool:
+def _may_reopen(terms: IJobRegistry.Terms, word: uint256, header: uint256) -> bool:
     """
     @return Whether a lease that ended without a result leaves an attempt, and time for it, in a job still open.
     """
     if (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK >= (
-        limits >> packing.LIMITS_MAX_ATTEMPTS_SHIFT
+        terms.limits >> packing.LIMITS_MAX_ATTEMPTS_SHIFT
     ) & packing.LIMITS_MAX_ATTEMPTS_MASK:
         return False
-    return header & packing.HEADER_CLOSED == 0 and leases._has_time(limits, policy, block.timestamp)
+    return header & packing.HEADER_CLOSED == 0 and leases._has_time(
+        leases._topped(terms.limits, word), terms.policy, block.timestamp
+    )
 
 
 @internal
@@ -897,6 +986,7 @@ def _reopen(key: bytes32, word: uint256) -> uint256:
     kept: uint256 = word & (
         packing.UNIT_NODE_LANE
         | packing.UNIT_ATTEMPTS_LANE
+        | packing.UNIT_SECONDS_LANE
         | packing.UNIT_TIPS_LANE
         | packing.UNIT_ACCUSED
         | packing.UNIT_ARRAY
@@ -908,16 +998,46 @@ def _reopen(key: bytes32, word: uint256) -> uint256:
 
 @internal
 def _lose(
-    terms: IJobRegistry.Terms, job_id: bytes32, key: bytes32, word: uint256, header: uint256, price: uint256
+    terms: IJobRegistry.Terms, job_id: bytes32, key: bytes32, word: uint256, header: uint256
 ) -> (uint256, uint256):
     """
-    @notice End a lease that its node has lost.
+    @notice End a lease that its node has lost. Where the unit opens again, its last checkpoint is kept.
     @return (the new word, the refund: 0 where the unit is open again)
     """
-    if self._may_reopen(terms.limits, terms.policy, word, header):
+    if self._may_reopen(terms, word, header):
+        if word & packing.UNIT_RESUMABLE != 0:
+            attempt: uint256 = (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK
+            seconds: uint256 = self._seconds[key]
+            if seconds != 0:
+                self.checkpoints[key][attempt] = (
+                    seconds
+                    | (((word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK) << packing.KEPT_RATE_SHIFT)
+                    | (((word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK) << packing.KEPT_NODE_SHIFT)
+                    | (((word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK) << packing.KEPT_RESUME_SHIFT)
+                )
         return self._reopen(key, word), 0
-    refund: uint256 = leases._holds(price, terms.money, terms.limits, word)
+    refund: uint256 = leases._unit_holds(terms.money, terms.limits, word)
     return self._end(job_id, key, word, header, packing.STATE_REFUNDED), refund
+
+
+@internal
+@payable
+def _fund(job_id: bytes32, amount: uint256):
+    """
+    @notice Take exactly this from msg.sender, into its lock.
+    @dev The lock is the next call after the transfer, so that nobody can lock the payer's tokens in between.
+    """
+    if ASSET.address == empty(address):
+        if msg.value != amount:
+            reasons._refuse(reasons.JOBS_WRONG_VALUE)
+        extcall ESCROW.lock(job_id, amount, value=msg.value, skip_contract_check=True)
+    else:
+        if msg.value != 0:
+            reasons._refuse(reasons.JOBS_WRONG_VALUE)
+        paid: bool = extcall ASSET.transferFrom(msg.sender, ESCROW.address, amount, default_return_value=True)
+        if not paid:
+            reasons._refuse(reasons.JOBS_TRANSFER_FAILED)
+        extcall ESCROW.lock(job_id, amount, skip_contract_check=True)
 
 
 @internal
@@ -983,7 +1103,7 @@ def _end_open(
     key, word, header = self._touched(job_id, index)
     if self._state(word) != packing.STATE_OPEN and self._state(word) != packing.STATE_BLOCKED:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
-    held: uint256 = leases._holds(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits, word)
+    held: uint256 = leases._unit_holds(terms.money, terms.limits, word)
     return self._event_index(header, index), self._end(job_id, key, word, header, state), held
 
 
@@ -1030,11 +1150,11 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> uint
     @param settler Who gets the settler's pay; zero for nobody, when the submitter accepts.
     @return Zero once it is settled, else why it cannot be.
     """
-    job_id: bytes32 = self._job_id(terms)
+    job_id: bytes32 = empty(bytes32)
     key: bytes32 = empty(bytes32)
     word: uint256 = 0
     header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
+    job_id, key, word, header = self._unit(terms, index)
     state: uint256 = self._state(word)
     at: uint256 = self._event_index(header, index)
     reward: uint256 = 0
@@ -1094,19 +1214,25 @@ def _pay_for(
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     started: uint256 = (word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK
     # A notice changes none of it: a submitter who sees a result on its way would else cancel and have it for less.
-    billed: uint256 = terms.limits & packing.LIMITS_MAX_SECONDS_MASK
+    limits: uint256 = leases._topped(terms.limits, word)
+    most: uint256 = limits & packing.LIMITS_MAX_SECONDS_MASK
+    billed: uint256 = most
     billing: uint256 = (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK
     if billing == packing.BILLING_FUEL:
         billed = min(billed, (word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
     elif billing == packing.BILLING_METERED:
         billed = min(billed, ((word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK) - started)
-    price: uint256 = leases._unit_price(terms.money, terms.limits)
+    price: uint256 = leases._unit_price(terms.money, limits)
     pay: uint256 = leases._pay(price, word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
-    rest: uint256 = leases._holds(price, terms.money, terms.limits, word) - pay
+    rest: uint256 = leases._holds(price, terms.money, limits, word) - pay
     # A submitter who accepts at once vouches for a newcomer with his own money alone: he may be its owner.
     counts: bool = settler != empty(address) or word & packing.UNIT_FRESH == 0
-    ok: bool = counts and (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
+    ok: bool = (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
+    resumed: uint256 = 0
+    if ok:
+        resumed = (word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
+    ok = counts and ok
     decliner: uint256 = 0
     if ok and word & packing.UNIT_ACCUSED != 0:
         accused: uint256 = self._accused[key]
@@ -1114,14 +1240,52 @@ def _pay_for(
         # What works much later says nothing of what the decliner found.
         if decliner == node or started >= (accused >> packing.ACCUSED_AT_SHIFT) + ACCUSATION_TIME:
             decliner = 0
-    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
+    bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
     word = self._end(job_id, key, word, header, packing.STATE_SETTLED)
     if ruled:
         self._log_ruled(job_id, index, word, CONFIRM, pay, fee, 0)
     else:
         log IJobRegistry.Settled(job_id=job_id, index=index, node=node, word=word, pay=pay, fee=fee)
     owner: address = extcall NODES.settled(node, bond, ok, fee, decliner, skip_contract_check=True)
+    if resumed != 0:
+        rest -= self._pay_checkpoints(job_id, key, index, resumed, most - billed, terms.policy)
     self._pay_out(job_id, owner, pay, fee, settler, reward, terms.submitter, rest)
+
+
+@internal
+def _pay_checkpoints(
+    job_id: bytes32, key: bytes32, index: uint256, resumed: uint256, unbilled: uint256, policy: uint256
+) -> uint256:
+    """
+    @notice Pay the checkpoints that a result was made of, newest first, as far as the unit has seconds left to bill.
+            Else two nodes of one owner could bill the same work twice.
+    @param index The one that events name.
+    @param resumed The attempt that the paid one resumed from.
+    @param unbilled Seconds.
+    @return What they earned, fees included. It is at most the ceiling for each second that was left.
+    """
+    paid: uint256 = 0
+    left: uint256 = unbilled
+    attempt: uint256 = resumed
+    for _: uint256 in range(MAX_RESUMED):
+        if attempt == 0 or left == 0:
+            break
+        kept: uint256 = self.checkpoints[key][attempt]
+        seconds: uint256 = min(left, kept & packing.KEPT_SECONDS_MASK)
+        left -= seconds
+        node: uint256 = (kept >> packing.KEPT_NODE_SHIFT) & packing.KEPT_NODE_MASK
+        owner: address = staticcall NODES.owner_of(node, skip_contract_check=True)
+        # Of one that has left, the submitter keeps it.
+        if owner != empty(address):
+            pay: uint256 = leases._checkpoint_pay((kept >> packing.KEPT_RATE_SHIFT) & packing.KEPT_RATE_MASK, seconds)
+            fee: uint256 = leases._fee(pay, policy)
+            log IJobRegistry.CheckpointPaid(
+                job_id=job_id, index=index, node=node, attempt=attempt, pay=pay, fee=fee
+            )
+            self._pay_out(job_id, owner, pay, fee, empty(address), 0, 0, 0)
+            paid += pay
+        attempt = kept >> packing.KEPT_RESUME_SHIFT
+    return paid
 
 
 @internal
@@ -1140,11 +1304,11 @@ def _fail_unproven(
     @param ramped The settler's pay, which comes out of the slash and is at most a quarter of it.
     """
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    price: uint256 = leases._unit_price(terms.money, terms.limits)
-    bond: uint256 = leases._bond(price, terms.money, terms.limits, terms.policy)
-    slash: uint256 = leases._slash(price, terms.money, terms.policy)
-    fee: uint256 = leases._whole_fee(price, word, terms.limits, terms.policy)
-    refund: uint256 = leases._holds(price, terms.money, terms.limits, word)
+    bond: uint256 = 0
+    slash: uint256 = 0
+    fee: uint256 = 0
+    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, word)
+    refund: uint256 = leases._unit_holds(terms.money, terms.limits, word)
     ended: uint256 = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
     log IJobRegistry.Unproven(job_id=job_id, index=index, node=node, word=ended)
     extcall NODES.reclaimed(node, 0, bond, slash, min(slash // 4, ramped), 0, fee, settler, skip_contract_check=True)

@@ -694,6 +694,26 @@ def last_seen(node: uint256) -> uint256:
 @view
 @external
 @reentrant
+def operator_of(node: uint256) -> address:
+    """
+    @return Zero for a node that left.
+    """
+    return self._operator(node)
+
+
+@view
+@external
+@reentrant
+def owner_of(node: uint256) -> address:
+    """
+    @return Zero for a node that left.
+    """
+    return self._address(self._owners[node])
+
+
+@view
+@external
+@reentrant
 def offered_operator(node: uint256) -> address:
     """
     @return The key whose first beat takes the node over, zero for none.

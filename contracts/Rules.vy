@@ -46,12 +46,11 @@ MAX_WINDOW: constant(uint256) = 300
 MAX_ATTEMPTS: constant(uint256) = 8
 MAX_CHALLENGE_WINDOW: constant(uint256) = 7 * 86400
 MAX_PROOF_TIME: constant(uint256) = 60 * 86400  # seconds to a deadline until which a bond may wait for a proof
-# What this version builds: one unit a lease, one replica, no checkpoints, of the flags newcomers, proven and keep.
+# What this version builds: one unit a lease, one replica, of the flags newcomers, proven and keep.
 BUILT_LANES: constant(uint256) = (
     packing.LIMITS_CHUNK_LANE
     + packing.LIMITS_REPLICAS_LANE
     + packing.LIMITS_QUORUM_LANE
-    + packing.LIMITS_CHECKPOINT_EVERY_LANE
     + packing.LIMITS_FLAGS_LANE
     - packing.LIMITS_NEWCOMERS
     - packing.LIMITS_PROVEN
@@ -259,8 +258,15 @@ def _check_terms(terms: IJobRegistry.Terms) -> uint256:
     attempts: uint256 = (limits >> packing.LIMITS_MAX_ATTEMPTS_SHIFT) & packing.LIMITS_MAX_ATTEMPTS_MASK
     if attempts == 0 or attempts > MAX_ATTEMPTS:
         reasons._refuse(reasons.JOBS_ATTEMPTS_RANGE)
-    if (limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK > packing.BILLING_METERED:
+    billing: uint256 = (limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK
+    if billing > packing.BILLING_METERED:
         reasons._refuse(reasons.JOBS_BILLING_RANGE)
+    every: uint256 = (limits >> packing.LIMITS_CHECKPOINT_EVERY_SHIFT) & packing.LIMITS_CHECKPOINT_EVERY_MASK
+    if every != 0 and (
+        billing != packing.BILLING_METERED
+        or every < (terms.policy >> packing.POLICY_MIN_CHECKPOINT_SHIFT) & packing.POLICY_MIN_CHECKPOINT_MASK
+    ):
+        reasons._refuse(reasons.JOBS_CHECKPOINT_RANGE)
 
     price: uint256 = leases._unit_price(terms.money, limits)
     if price < leases._amount((terms.policy >> packing.POLICY_MIN_PRICE_SHIFT) & packing.POLICY_MIN_PRICE_MASK):
@@ -346,8 +352,6 @@ def _refuse_unbuilt(limits: uint256):
         reasons._refuse(reasons.JOBS_QUORUM_RANGE)
     if replicas != 1:
         reasons._refuse(reasons.JOBS_NO_REPLICAS)
-    if (limits >> packing.LIMITS_CHECKPOINT_EVERY_SHIFT) & packing.LIMITS_CHECKPOINT_EVERY_MASK != 0:
-        reasons._refuse(reasons.JOBS_NO_CHECKPOINTS)
     if limits & packing.LIMITS_CONFIDENTIAL != 0:
         reasons._refuse(reasons.JOBS_NO_CONFIDENTIAL)
     if limits & packing.LIMITS_PREEMPTIBLE != 0:

@@ -21,6 +21,9 @@ SLASH_DIVISOR: constant(uint256) = 10
 # How a job has ended, as the bit of a parent's condition that asks for it.
 WELL: constant(uint256) = 1
 OTHERWISE: constant(uint256) = 2
+# A checkpoint earns eight tenths of its time, once a later attempt has made a result of it.
+CHECKPOINT_SHARE: constant(uint256) = 8
+CHECKPOINT_WHOLE: constant(uint256) = 10
 STALE_TIME: constant(uint256) = 30 * 86400  # seconds past its window after which a dispute holds nothing any more
 
 
@@ -33,6 +36,19 @@ def _unit_price(money: uint256, limits: uint256) -> uint256:
     return (
         (money & packing.MONEY_CEILING_MASK) * (limits & packing.LIMITS_MAX_SECONDS_MASK) + RATE_SCALE - 1
     ) // RATE_SCALE
+
+
+@pure
+@internal
+def _topped(limits: uint256, word: uint256) -> uint256:
+    """
+    @param word Of a unit that has not been submitted, or whose seconds are not fuel.
+    @return The terms' limits, with the seconds that the unit was topped up by in max_seconds: its lowest lane. Post and
+            top_up hold the sum to 30 days.
+    """
+    if word & packing.UNIT_FUEL != 0:
+        return limits
+    return limits + ((word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
 
 
 @pure
@@ -51,6 +67,7 @@ def _budget(price: uint256, money: uint256, limits: uint256) -> uint256:
 @internal
 def _holds(price: uint256, money: uint256, limits: uint256, word: uint256) -> uint256:
     """
+    @param price The unit's, with what it was topped up by.
     @return What a unit that has not ended holds: its budget less the tips already paid, and while it is BLOCKED the
             fee of its unlock.
     """
@@ -87,6 +104,40 @@ def _slash(price: uint256, money: uint256, policy: uint256) -> uint256:
     @return What a lost lease takes from the stake. It goes by the base bond: a crash must not cost what fraud costs.
     """
     return self._base_bond(price, money, policy) // SLASH_DIVISOR
+
+
+@pure
+@internal
+def _unit_holds(money: uint256, limits: uint256, word: uint256) -> uint256:
+    """
+    @return What a unit that has not ended holds, with what it was topped up by.
+    """
+    topped: uint256 = self._topped(limits, word)
+    return self._holds(self._unit_price(money, topped), money, topped, word)
+
+
+@pure
+@internal
+def _lease_bond(money: uint256, limits: uint256, policy: uint256) -> uint256:
+    """
+    @return The stake that a lease of these terms reserves, however it is topped up.
+    """
+    return self._bond(self._unit_price(money, limits), money, limits, policy)
+
+
+@pure
+@internal
+def _losses(money: uint256, limits: uint256, policy: uint256, word: uint256) -> (uint256, uint256, uint256):
+    """
+    @return (the bond of a lease, what losing it takes from the stake, the fee that its failure weighs by)
+    """
+    price: uint256 = self._unit_price(money, limits)
+    topped: uint256 = self._topped(limits, word)
+    return (
+        self._bond(price, money, limits, policy),
+        self._slash(price, money, policy),
+        self._whole_fee(self._unit_price(money, topped), word, topped, policy),
+    )
 
 
 @pure
@@ -142,6 +193,15 @@ def _pay(price: uint256, word: uint256, billed: uint256) -> uint256:
     @return The unit's pay before the fee, rounding down, at most its price.
     """
     return min(price, ((word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK) * billed // RATE_SCALE)
+
+
+@pure
+@internal
+def _checkpoint_pay(rate: uint256, seconds: uint256) -> uint256:
+    """
+    @return What a kept checkpoint earns before the fee, rounding down.
+    """
+    return rate * seconds * CHECKPOINT_SHARE // CHECKPOINT_WHOLE // RATE_SCALE
 
 
 @pure

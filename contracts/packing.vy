@@ -201,7 +201,7 @@ UNIT_STARTED_LANE: constant(uint256) = 1099511627775 << 120
 UNIT_MARK_SHIFT: constant(uint256) = 160  # seconds
 UNIT_MARK_MASK: constant(uint256) = 1099511627775  # 2**40 - 1
 UNIT_MARK_LANE: constant(uint256) = 1099511627775 << 160
-UNIT_SECONDS_SHIFT: constant(uint256) = 200  # seconds, of fuel, from submit on
+UNIT_SECONDS_SHIFT: constant(uint256) = 200  # seconds, of fuel, from submit on; of a metered unit those of its top-ups
 UNIT_SECONDS_MASK: constant(uint256) = 16777215  # 2**24 - 1
 UNIT_SECONDS_LANE: constant(uint256) = 16777215 << 200
 UNIT_ATTEMPTS_SHIFT: constant(uint256) = 224  # leases begun
@@ -224,9 +224,11 @@ UNIT_ACCUSED: constant(uint256) = 2**240
 UNIT_ARRAY: constant(uint256) = 2**241
 UNIT_ACKED: constant(uint256) = 2**242
 UNIT_FRESH: constant(uint256) = 2**243
-UNIT_RESUME_SHIFT: constant(uint256) = 244  # 0 in this version
-UNIT_RESUME_MASK: constant(uint256) = 4095  # 2**12 - 1
-UNIT_RESUME_LANE: constant(uint256) = 4095 << 244
+UNIT_RESUME_SHIFT: constant(uint256) = 244  # the attempt whose checkpoint this one resumed from, 0 none
+UNIT_RESUME_MASK: constant(uint256) = 15  # 2**4 - 1
+UNIT_RESUME_LANE: constant(uint256) = 15 << 244
+UNIT_RESUMABLE: constant(uint256) = 2**248  # its leases may checkpoint
+UNIT_BITS: constant(uint256) = 249
 
 # ---- header: an array ----
 HEADER_STATE_SHIFT: constant(uint256) = 0  # which no unit has
@@ -284,6 +286,21 @@ KEY_BUCKET_SHIFT: constant(uint256) = 40  # score // 500,000
 KEY_BUCKET_MASK: constant(uint256) = 255  # 2**8 - 1
 KEY_BUCKET_LANE: constant(uint256) = 255 << 40
 KEY_BITS: constant(uint256) = 48
+
+# ---- kept: the last checkpoint of a lost lease, kept for the next ----
+KEPT_SECONDS_SHIFT: constant(uint256) = 0  # seconds, from its start to the checkpoint
+KEPT_SECONDS_MASK: constant(uint256) = 16777215  # 2**24 - 1
+KEPT_SECONDS_LANE: constant(uint256) = 16777215 << 0
+KEPT_RATE_SHIFT: constant(uint256) = 24  # base units x 1e6 per second
+KEPT_RATE_MASK: constant(uint256) = 1208925819614629174706175  # 2**80 - 1
+KEPT_RATE_LANE: constant(uint256) = 1208925819614629174706175 << 24
+KEPT_NODE_SHIFT: constant(uint256) = 104
+KEPT_NODE_MASK: constant(uint256) = 4294967295  # 2**32 - 1
+KEPT_NODE_LANE: constant(uint256) = 4294967295 << 104
+KEPT_RESUME_SHIFT: constant(uint256) = 136  # the attempt that it resumed from itself, 0 none
+KEPT_RESUME_MASK: constant(uint256) = 15  # 2**4 - 1
+KEPT_RESUME_LANE: constant(uint256) = 15 << 136
+KEPT_BITS: constant(uint256) = 140
 
 # ---- share: a part of Escrow's split ----
 SHARE_ACCOUNT_SHIFT: constant(uint256) = 0  # who is credited
@@ -433,7 +450,7 @@ POLICY_KEY_TIMEOUT_LANE: constant(uint256) = 65535 << 214
 POLICY_RESERVED_HIGH_SHIFT: constant(uint256) = 230  # 0 in this version
 POLICY_RESERVED_HIGH_MASK: constant(uint256) = 65535  # 2**16 - 1
 POLICY_RESERVED_HIGH_LANE: constant(uint256) = 65535 << 230
-POLICY_MIN_CHECKPOINT_SHIFT: constant(uint256) = 246  # seconds, not used yet
+POLICY_MIN_CHECKPOINT_SHIFT: constant(uint256) = 246  # seconds, of checkpoint_every
 POLICY_MIN_CHECKPOINT_MASK: constant(uint256) = 1023  # 2**10 - 1
 POLICY_MIN_CHECKPOINT_LANE: constant(uint256) = 1023 << 246
 

@@ -32,6 +32,7 @@ READ_AS: Final = {name: {name} for name in WORDS} | {
     "held": {"offer"},
     "next": {"next_ask"},
     "code": {"amount"},
+    "checkpoints": {"kept"},
     "account": {"share"},
 }
 """What a variable holds, by its name: the words that it may be read as."""

@@ -274,6 +274,7 @@ class Unit:
     lapses: int = 0
     flags: UnitFlag = UnitFlag(0)
     resume: int = 0
+    resumable: bool = False
 
     @property
     def window_end(self) -> int:
@@ -320,6 +321,19 @@ class Accused:
 
     node: NodeId = NodeId(0)
     at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The last checkpoint of a lost lease: seconds from its start, its rate and node, and what it resumed from itself.
+
+    `resume` is an attempt, 0 for none; so is the whole record where `seconds` is 0.
+    """
+
+    seconds: int = 0
+    rate: int = 0
+    node: NodeId = NodeId(0)
+    resume: int = 0
 
 
 @dataclass(frozen=True, slots=True)

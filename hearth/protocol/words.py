@@ -21,6 +21,7 @@ from hearth.protocol.types import (
     Best,
     Billing,
     Header,
+    Kept,
     Needs,
     NodeFlag,
     NodeId,
@@ -164,12 +165,13 @@ UNIT: Final = Word(
         Lane("rate", 80, _RATE),
         Lane("started", 40, "seconds"),
         Lane("mark", 40, "seconds"),
-        Lane("seconds", 24, "seconds", "of fuel, from submit on"),
+        Lane("seconds", 24, "seconds", "of fuel, from submit on; of a metered unit those of its top-ups"),
         Lane("attempts", 4, "", "leases begun"),
         Lane("tips", 4, "", "tips paid"),
         Lane("lapses", 4, "", "proposals dropped since it opened"),
         Lane("flags", 8, flags=_members(UnitFlag)),
-        Lane("resume", 12, "", "0 in this version"),
+        Lane("resume", 4, "", "the attempt whose checkpoint this one resumed from, 0 none"),
+        Lane("resumable", 1, "", "its leases may checkpoint"),
     ),
 )
 HEADER: Final = Word(
@@ -202,6 +204,15 @@ ACCUSED: Final = Word(
 KEY: Final = Word(
     "what a proposal is ranked by",
     (Lane("lot", 40, "", "of the seed and the node"), Lane("bucket", 8, "", "score // 500,000")),
+)
+KEPT: Final = Word(
+    "the last checkpoint of a lost lease, kept for the next",
+    (
+        Lane("seconds", 24, "seconds", "from its start to the checkpoint"),
+        Lane("rate", 80, _RATE),
+        Lane("node", 32),
+        Lane("resume", 4, "", "the attempt that it resumed from itself, 0 none"),
+    ),
 )
 SHARE: Final = Word(
     "a part of Escrow's split",
@@ -260,7 +271,7 @@ POLICY: Final = Word(
         Lane("min_challenge_window", 20, "seconds", "of a job that names a judge"),
         Lane("key_timeout", 16, "seconds", "not used yet"),
         Lane("reserved_high", 16, "", "0 in this version"),
-        Lane("min_checkpoint", 10, "seconds", "not used yet"),
+        Lane("min_checkpoint", 10, "seconds", "of checkpoint_every"),
     ),
 )
 AMOUNT: Final = Word(
@@ -292,6 +303,7 @@ WORDS: Final[dict[str, Word]] = {
     "best": BEST,
     "accused": ACCUSED,
     "key": KEY,
+    "kept": KEPT,
     "share": SHARE,
     "fields": FIELDS,
     "submitter": SUBMITTER,
@@ -420,6 +432,7 @@ def unpack_unit(word: int) -> Unit:
             "outcome": Outcome(v["outcome"]),
             "node": NodeId(v["node"]),
             "flags": UnitFlag(v["flags"]),
+            "resumable": bool(v["resumable"]),
         }
     )
 
@@ -462,6 +475,17 @@ def unpack_accused(word: int) -> Accused:
     """Unpack who declined a unit last, and when."""
     v = unpack(ACCUSED, word)
     return Accused(node=NodeId(v["node"]), at=v["at"])
+
+
+def pack_kept(kept: Kept) -> int:
+    """Pack a kept checkpoint."""
+    return pack(KEPT, _values(kept))
+
+
+def unpack_kept(word: int) -> Kept:
+    """Unpack a kept checkpoint, all zero for none."""
+    v = unpack(KEPT, word)
+    return Kept(**{**v, "node": NodeId(v["node"])})  # type: ignore[arg-type]
 
 
 def unpack_share(word: int) -> tuple[str, int]:
