@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hearth.protocol.types import Outcome, Terms
-from worker.decide import LeaseKey, State
+from worker.decide import LeaseKey, Saved
 
 RETRY_SECONDS: Final = 2.0
 """How long to wait before a store that is down or lacks a block is asked again."""
@@ -66,7 +66,7 @@ class Task:
     tries: int = 1
     begun: float = math.inf
     topped: int = 0
-    state: State | None = None
+    state: Saved | None = None
 
     @property
     def paid(self) -> int:

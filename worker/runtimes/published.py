@@ -1,4 +1,4 @@
-"""Copy what a unit has published of its state, while it runs: from its folder, or from the archive that an engine makes.
+"""Copy what a unit has published of its state, while it runs: from its folder, or from an archive that an engine makes.
 
 A unit publishes by renaming a complete file into the folder. Names that begin with a dot are its own drafts and are
 left out, folders with all that is below them. Nothing else of a stranger's is followed or made: links, devices and
@@ -14,7 +14,7 @@ import tarfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, cast
 
 from hearth.base.errors import StorageError, TooLarge, UnsafePath
 from hearth.base.text import plain
@@ -130,7 +130,7 @@ def copy_archive(chunks: Iterable[bytes], place: str, into: Path, cap: int, move
     copy = Copy(into, cap, moved)
     top = posixpath.basename(place)
     try:
-        with tarfile.open(fileobj=_Stream(chunks), mode="r|") as archive:
+        with tarfile.open(fileobj=cast("IO[bytes]", _Stream(chunks)), mode="r|") as archive:
             for member in archive:
                 root, *rest = [part for part in member.name.split("/") if part not in ("", ".")]
                 names = tuple(rest)
@@ -146,7 +146,7 @@ def copy_archive(chunks: Iterable[bytes], place: str, into: Path, cap: int, move
                     raise UnsafePath(f"{plain('/'.join(names))} is a hard link", hint=HINT)
                 else:
                     _check_kind(0, names)
-                archive.members = []  # type: ignore[attr-defined]  # it would remember every one
+                archive.members = []  # it would remember every one
     except (tarfile.TarError, EOFError, ValueError) as error:
         raise StorageError(f"the engine's archive cannot be read: {error}", code="UNREADABLE", hint=HINT) from error
 

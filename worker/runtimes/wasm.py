@@ -189,7 +189,7 @@ class WasmRuntime:
             try:
                 line = _Line(child.stdin)
                 line.say(message)
-                if not limits.most_seconds:
+                if not request.limits.most_seconds:
                     line.close()
                 told = 0
                 while pipes.get_map():
