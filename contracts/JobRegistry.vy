@@ -104,26 +104,9 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     job_id: bytes32 = self._job_id(terms)
     if self._words[job_id] != 0:
         reasons._refuse(reasons.JOBS_POSTED_BEFORE)
-    if terms.submitter & packing.SUBMITTER_ACCOUNT_MASK != convert(msg.sender, uint256):
-        reasons._refuse(reasons.JOBS_NOT_SUBMITTER)
-    count: uint256 = 0
+    self._check_submitter(terms.submitter)
     amount: uint256 = 0
-    count, amount = staticcall RULES.check(terms, parents, skip_contract_check=True)
-    blocked: bool = terms.parents_hash != empty(bytes32)
-    word: uint256 = 0
-    if count != 1:
-        word = (
-            packing.STATE_HEADER
-            | (block.timestamp << packing.HEADER_OPENED_SHIFT)
-            | (count << packing.HEADER_LEASES_SHIFT)
-        )
-        if blocked:
-            word |= packing.HEADER_WAITING
-    elif blocked:
-        word = packing.STATE_BLOCKED | (block.timestamp << packing.UNIT_STARTED_SHIFT)
-    else:
-        word = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
-    self._words[job_id] = word
+    self._words[job_id], amount = staticcall RULES.check(terms, parents, skip_contract_check=True)
     log IJobRegistry.JobPosted(job_id=job_id, submitter=msg.sender, terms=terms, parents=parents)
 
     self._fund(job_id, amount)
@@ -143,7 +126,7 @@ def top_up(terms: IJobRegistry.Terms, index: uint256, seconds: uint256):
     word: uint256 = 0
     header: uint256 = 0
     job_id, key, word, header = self._unit(terms, index)
-    if self._state(word) != packing.STATE_RUNNING:
+    if word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
     if (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK != packing.BILLING_METERED:
         reasons._refuse(reasons.JOBS_NOT_METERED)
@@ -160,7 +143,7 @@ def top_up(terms: IJobRegistry.Terms, index: uint256, seconds: uint256):
     self._words[key] = word
     log IJobRegistry.ToppedUp(
         job_id=job_id,
-        index=self._event_index(header, index),
+        index=index,
         node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
         word=word,
         amount=amount,
@@ -192,7 +175,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     word: uint256 = 0
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)  # ALL is no unit of an array: its word is 0
-    state: uint256 = self._state(word)
+    state: uint256 = word & packing.UNIT_STATE_MASK
     if state != packing.STATE_RUNNING:
         if (
             state == packing.STATE_OPEN
@@ -200,10 +183,9 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
             and not leases._has_lapsed(word, terms.policy, block.timestamp)
         ):
             reasons._refuse(reasons.JOBS_PROPOSAL_LIVE)
-        at: uint256 = 0
         refund: uint256 = 0
-        at, word, refund = self._end_open(terms, job_id, index, packing.STATE_CANCELLED)
-        log IJobRegistry.Cancelled(job_id=job_id, index=at, word=word, refund=refund)
+        word, refund = self._end_open(terms, job_id, index, packing.STATE_CANCELLED)
+        log IJobRegistry.Cancelled(job_id=job_id, index=index, word=word, refund=refund)
         self._refund(job_id, refund, terms.submitter)
         return
 
@@ -220,7 +202,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     self._words[key] = word
     log IJobRegistry.Closing(
         job_id=job_id,
-        index=self._event_index(header, index),
+        index=index,
         node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
         word=word,
     )
@@ -242,7 +224,7 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
     word: uint256 = 0
     header: uint256 = 0
     job_id, key, word, header = self._unit(terms, index)
-    if self._state(word) != packing.STATE_OPEN:
+    if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
     word = self._with_lapse(key, word, terms.policy)
     mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
@@ -257,7 +239,7 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
         terms,
         job_id,
         key,
-        self._event_index(header, index),
+        index,
         (word | packing.UNIT_ACKED) + (1 << packing.UNIT_TIPS_SHIFT),
         node,
         rate,
@@ -308,8 +290,6 @@ def checkpoint(job_id: bytes32, index: uint256, root: bytes32):
     word: uint256 = 0
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
-    if self._state(word) != packing.STATE_RUNNING:
-        reasons._refuse(reasons.JOBS_NOT_RUNNING)
     self._check_leased(word)
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     if msg.sender != staticcall NODES.operator_of(node, skip_contract_check=True):
@@ -318,9 +298,7 @@ def checkpoint(job_id: bytes32, index: uint256, root: bytes32):
     if word & packing.UNIT_RESUMABLE == 0 or root == empty(bytes32) or seconds <= self._seconds[key]:
         reasons._refuse(reasons.JOBS_CHECKPOINT_RANGE)
     self._seconds[key] = seconds
-    log IJobRegistry.Checkpointed(
-        job_id=job_id, index=self._event_index(header, index), node=node, word=word, seconds=seconds, root=root
-    )
+    log IJobRegistry.Checkpointed(job_id=job_id, index=index, node=node, word=word, seconds=seconds, root=root)
 
 
 @external
@@ -359,9 +337,7 @@ def submit(job_id: bytes32, index: uint256, result: bytes32, report: bytes32, ou
     if word & packing.UNIT_STORE != 0:
         self._seconds[key] = convert(result, uint256)
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    log IJobRegistry.Submitted(
-        job_id=job_id, index=self._event_index(header, index), node=node, word=word, result=result, report=report
-    )
+    log IJobRegistry.Submitted(job_id=job_id, index=index, node=node, word=word, result=result, report=report)
     extcall NODES.submitted(node, msg.sender, skip_contract_check=True)
 
 
@@ -382,7 +358,7 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     self._check_leased(word)
     if outcome < packing.OUTCOME_BAD_INPUT or outcome > packing.OUTCOME_IMAGE_MISSING:
         reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
-    closing: bool = self._state(word) == packing.STATE_CLOSING
+    closing: bool = word & packing.UNIT_STATE_MASK == packing.STATE_CLOSING
     if not closing:
         if block.timestamp >= leases._declinable_until(terms.limits, terms.policy, word):
             reasons._refuse(reasons.JOBS_DECLINE_LATE)
@@ -402,9 +378,7 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
         if closing:
             end = packing.STATE_CANCELLED
         word = self._end(job_id, key, word, header, end)
-    log IJobRegistry.Declined(
-        job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report
-    )
+    log IJobRegistry.Declined(job_id=job_id, index=index, node=node, word=word, report=report)
     bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
     extcall NODES.declined(node, msg.sender, bond, burn, skip_contract_check=True)
     self._refund(job_id, refund, terms.submitter)
@@ -423,7 +397,7 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
     word: uint256 = 0
     header: uint256 = 0
     job_id, key, word, header = self._unit(terms, index)
-    if self._state(word) != packing.STATE_RUNNING:
+    if word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
     if block.timestamp >= self._reclaimable_from(word):
         reasons._refuse(reasons.JOBS_RECLAIMABLE)
@@ -434,7 +408,7 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
     bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, word)
     refund: uint256 = 0
     word, refund = self._lose(terms, job_id, key, word, header)
-    log IJobRegistry.GaveUp(job_id=job_id, index=self._event_index(header, index), node=node, word=word, report=report)
+    log IJobRegistry.GaveUp(job_id=job_id, index=index, node=node, word=word, report=report)
     extcall NODES.gave_up(node, msg.sender, bond, slash - slash // 4, fee, skip_contract_check=True)
     self._refund(job_id, refund, terms.submitter)
 
@@ -490,11 +464,8 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
         if extensions < MAX_EXTENSIONS and mark - block.timestamp < window // 3:
             extensions += 1
             mark += window // 3
-    receiver: address = payee
-    if payee == empty(address):
-        receiver = msg.sender
     proposal: uint256 = (
-        convert(receiver, uint256)
+        convert(self._payee(payee), uint256)
         | (node << packing.BEST_NODE_SHIFT)
         | (rank << packing.BEST_KEY_SHIFT)
         | (extensions << packing.BEST_EXTENSIONS_SHIFT)
@@ -547,7 +518,7 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     word: uint256 = 0
     header: uint256 = 0
     job_id, key, word, header = self._unit(terms, index)
-    if self._state(word) != packing.STATE_CLOSING:
+    if word & packing.UNIT_STATE_MASK != packing.STATE_CLOSING:
         reasons._refuse(reasons.JOBS_NOT_CLOSING)
     mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if block.timestamp < mark:
@@ -564,9 +535,7 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     rest: uint256 = leases._holds(price, terms.money, limits, word) - pay
     reward: uint256 = leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - mark)
     word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
-    log IJobRegistry.Closed(
-        job_id=job_id, index=self._event_index(header, index), node=node, word=word, pay=pay, fee=fee
-    )
+    log IJobRegistry.Closed(job_id=job_id, index=index, node=node, word=word, pay=pay, fee=fee)
     bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
     owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
     self._pay_out(job_id, owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
@@ -584,7 +553,7 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     word: uint256 = 0
     header: uint256 = 0
     job_id, key, word, header = self._unit(terms, index)
-    if self._state(word) != packing.STATE_RUNNING:
+    if word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
     due: uint256 = self._reclaimable_from(word)
     if block.timestamp < due:
@@ -599,7 +568,7 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
 
     refund: uint256 = 0
     word, refund = self._lose(terms, job_id, key, word, header)
-    log IJobRegistry.Reclaimed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
+    log IJobRegistry.Reclaimed(job_id=job_id, index=index, node=node, word=word)
     extcall NODES.reclaimed(node, 1, bond, slash, reward, least, fee, self._payee(payee), skip_contract_check=True)
     self._refund(job_id, refund, terms.submitter)
 
@@ -624,16 +593,15 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     )
     if block.timestamp < due:
         reasons._refuse(reasons.JOBS_NOT_EXPIRED)
-    at: uint256 = 0
     refund: uint256 = 0
-    at, word, refund = self._end_open(terms, job_id, index, packing.STATE_EXPIRED)
+    word, refund = self._end_open(terms, job_id, index, packing.STATE_EXPIRED)
     keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
     # An array pays once, for its untouched units. Else touching each just before it expires would make each pay.
-    if at != ALL and (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK != 1:
+    if index != ALL and (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK != 1:
         reward = 0
     refund -= reward
-    log IJobRegistry.Expired(job_id=job_id, index=at, word=word, refund=refund)
+    log IJobRegistry.Expired(job_id=job_id, index=index, word=word, refund=refund)
     self._refund_less(job_id, refund, terms.submitter, reward, payee)
 
 
@@ -647,8 +615,10 @@ def unlock(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS], p
     """
     job_id: bytes32 = self._job_id(terms)
     word: uint256 = self._words[job_id]
-    is_array: bool = self._state(word) == packing.STATE_HEADER
-    if self._state(word) != packing.STATE_BLOCKED and not (is_array and word & packing.HEADER_WAITING != 0):
+    is_array: bool = word & packing.UNIT_STATE_MASK == packing.STATE_HEADER
+    if word & packing.UNIT_STATE_MASK != packing.STATE_BLOCKED and not (
+        is_array and word & packing.HEADER_WAITING != 0
+    ):
         reasons._refuse(reasons.JOBS_NOT_BLOCKED)
     # What can only expire is not opened first: its submitter would pay for both.
     if not leases._has_time(terms.limits, terms.policy, block.timestamp):
@@ -660,7 +630,7 @@ def unlock(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS], p
     refund: uint256 = 0
     fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     if fails:
-        at, word, refund = self._end_open(terms, job_id, at, packing.STATE_CANCELLED)
+        word, refund = self._end_open(terms, job_id, at, packing.STATE_CANCELLED)
         refund -= fee
     else:
         if is_array:
@@ -689,14 +659,14 @@ def dispute(terms: IJobRegistry.Terms, index: uint256):
     word: uint256 = 0
     header: uint256 = 0
     job_id, key, word, header = self._unit(terms, index)
-    if self._state(word) != packing.STATE_SUBMITTED:
+    if word & packing.UNIT_STATE_MASK != packing.STATE_SUBMITTED:
         reasons._refuse(reasons.JOBS_NOT_SUBMITTED)
     if block.timestamp >= leases._challenge_end(terms.limits, word):
         reasons._refuse(reasons.JOBS_DISPUTE_LATE)
     word = (word & ~packing.UNIT_STATE_LANE) | packing.STATE_DISPUTED
     self._words[key] = word
     node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    log IJobRegistry.Disputed(job_id=job_id, index=self._event_index(header, index), node=node, word=word)
+    log IJobRegistry.Disputed(job_id=job_id, index=index, node=node, word=word)
 
 
 @external
@@ -720,7 +690,7 @@ def rule(
     word: uint256 = 0
     header: uint256 = 0
     job_id, key, word, header = self._unit(terms, index)
-    state: uint256 = self._state(word)
+    state: uint256 = word & packing.UNIT_STATE_MASK
     if verdict > VOID:
         reasons._refuse(reasons.JOBS_VERDICT_RANGE)
     if state != packing.STATE_DISPUTED:
@@ -731,11 +701,10 @@ def rule(
     if verdict != CONFIRM and fields != 0:
         reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
 
-    at: uint256 = self._event_index(header, index)
     if verdict == RELEASE:
         word = (word & ~packing.UNIT_STATE_LANE) | packing.STATE_SUBMITTED
         self._words[key] = word
-        self._log_ruled(job_id, at, word, RELEASE, 0, 0, 0)
+        self._log_ruled(job_id, index, word, RELEASE, 0, 0, 0)
         return
     if verdict == CONFIRM:
         # Who names his own judge would end his node's probation at once, and a stranger another's success.
@@ -745,7 +714,7 @@ def rule(
             terms,
             job_id,
             key,
-            at,
+            index,
             self._with_fields(word, fields),
             header,
             self._payee(payee),
@@ -759,16 +728,18 @@ def rule(
     held: uint256 = leases._unit_holds(terms.money, terms.limits, word)
     if verdict == REJECT:
         word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
-        self._log_ruled(job_id, at, word, REJECT, 0, 0, bond)
+        self._log_ruled(job_id, index, word, REJECT, 0, 0, bond)
         extcall NODES.slashed(node, bond, shares, skip_contract_check=True)
         self._refund(job_id, held, terms.submitter)
         return
     pay: uint256 = leases._pay(
-        leases._unit_price(terms.money, terms.limits), word, (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
+        leases._unit_price(terms.money, terms.limits),
+        word,
+        (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK,
     )
     fee: uint256 = leases._fee(pay, terms.policy)
     word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
-    self._log_ruled(job_id, at, word, VOID, pay, fee, 0)
+    self._log_ruled(job_id, index, word, VOID, pay, fee, 0)
     owner: address = extcall NODES.settled(node, bond, False, 0, 0, skip_contract_check=True)
     self._pay_out(job_id, owner, pay, fee, empty(address), 0, terms.submitter, held - pay)
 
@@ -793,11 +764,11 @@ def load(job_id: bytes32, index: uint256) -> (uint256, uint256, uint256, uint256
     """
     @return (job word, unit word, auxiliary slot, last decline) as stored; the job word of an array is its header.
     """
-    job: uint256 = self._words[job_id]
+    word: uint256 = self._words[job_id]
     key: bytes32 = job_id
-    if self._state(job) == packing.STATE_HEADER:
+    if word & packing.UNIT_STATE_MASK == packing.STATE_HEADER:
         key = keccak256(abi_encode(job_id, index))
-    return job, self._words[key], self._seconds[key], self._accused[key]
+    return word, self._words[key], self._seconds[key], self._accused[key]
 
 
 # ---- INTERNAL: units ----
@@ -809,12 +780,6 @@ def _job_id(terms: IJobRegistry.Terms) -> bytes32:
     return keccak256(abi_encode(CHAIN_ID, self, terms))
 
 
-@pure
-@internal
-def _state(word: uint256) -> uint256:
-    return word & packing.UNIT_STATE_MASK
-
-
 @view
 @internal
 def _touched(job_id: bytes32, index: uint256) -> (bytes32, uint256, uint256):
@@ -822,8 +787,8 @@ def _touched(job_id: bytes32, index: uint256) -> (bytes32, uint256, uint256):
     @return (key, word, header) of a unit; the header is 0 for a one-lease job, the word 0 for an untouched unit.
     """
     word: uint256 = self._words[job_id]
-    if self._state(word) != packing.STATE_HEADER:
-        if index != 0 and index != NEXT:
+    if word & packing.UNIT_STATE_MASK != packing.STATE_HEADER:
+        if index != 0:
             reasons._refuse(reasons.JOBS_INDEX_RANGE)
         # The key of an array's unit is no job: what it moves, and what its events name, is reached through its array.
         if word & packing.UNIT_ARRAY != 0:
@@ -854,10 +819,10 @@ def _open(job_id: bytes32, limits: uint256, index: uint256) -> (uint256, bytes32
     @return (index, key, word); the caller stores the word.
     """
     word: uint256 = self._words[job_id]
-    if self._state(word) != packing.STATE_HEADER:
+    if word & packing.UNIT_STATE_MASK != packing.STATE_HEADER:
         if index != 0 and index != NEXT:
             reasons._refuse(reasons.JOBS_INDEX_RANGE)
-        if self._state(word) != packing.STATE_OPEN:
+        if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
             reasons._refuse(reasons.JOBS_NOT_OPEN)
         return 0, job_id, word
 
@@ -879,20 +844,9 @@ def _open(job_id: bytes32, limits: uint256, index: uint256) -> (uint256, bytes32
         opened: uint256 = (word >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK
         return at, key, packing.STATE_OPEN | (opened << packing.UNIT_STARTED_SHIFT) | packing.UNIT_ARRAY
     word = self._words[key]
-    if self._state(word) != packing.STATE_OPEN:
+    if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
     return at, key, word
-
-
-@pure
-@internal
-def _event_index(header: uint256, index: uint256) -> uint256:
-    """
-    @return The index that events name: 0 for a one-lease job, however it was addressed.
-    """
-    if header == 0:
-        return 0
-    return index
 
 
 @view
@@ -1086,25 +1040,23 @@ def _fails(parents_hash: bytes32, parents: DynArray[bytes32, MAX_PARENTS]) -> bo
 
 
 @internal
-def _end_open(
-    terms: IJobRegistry.Terms, job_id: bytes32, index: uint256, state: uint256
-) -> (uint256, uint256, uint256):
+def _end_open(terms: IJobRegistry.Terms, job_id: bytes32, index: uint256, state: uint256) -> (uint256, uint256):
     """
     @notice End an OPEN or BLOCKED unit, or (ALL) close an array.
     @param state The unit's end.
-    @return (the index that events name, the new word, what was held)
+    @return (the new word, what was held)
     """
     word: uint256 = self._words[job_id]
-    if index == ALL and self._state(word) == packing.STATE_HEADER:
+    if index == ALL and word & packing.UNIT_STATE_MASK == packing.STATE_HEADER:
         held: uint256 = self._close_array(job_id, word, terms)
-        return ALL, self._words[job_id], held
+        return self._words[job_id], held
     key: bytes32 = empty(bytes32)
     header: uint256 = 0
     key, word, header = self._touched(job_id, index)
-    if self._state(word) != packing.STATE_OPEN and self._state(word) != packing.STATE_BLOCKED:
+    if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN and word & packing.UNIT_STATE_MASK != packing.STATE_BLOCKED:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
     held: uint256 = leases._unit_holds(terms.money, terms.limits, word)
-    return self._event_index(header, index), self._end(job_id, key, word, header, state), held
+    return self._end(job_id, key, word, header, state), held
 
 
 @internal
@@ -1155,8 +1107,7 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> uint
     word: uint256 = 0
     header: uint256 = 0
     job_id, key, word, header = self._unit(terms, index)
-    state: uint256 = self._state(word)
-    at: uint256 = self._event_index(header, index)
+    state: uint256 = word & packing.UNIT_STATE_MASK
     reward: uint256 = 0
     if settler == empty(address):
         if state != packing.STATE_SUBMITTED:
@@ -1169,9 +1120,9 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> uint
             return reasons.JOBS_SETTLE_EARLY
         reward = leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - since)
         if terms.limits & packing.LIMITS_PROVEN != 0:
-            self._fail_unproven(terms, job_id, key, at, word, header, settler, reward)
+            self._fail_unproven(terms, job_id, key, index, word, header, settler, reward)
             return 0
-    self._pay_for(terms, job_id, key, at, word, header, settler, reward, False)
+    self._pay_for(terms, job_id, key, index, word, header, settler, reward, False)
     return 0
 
 
@@ -1279,9 +1230,7 @@ def _pay_checkpoints(
         if owner != empty(address):
             pay: uint256 = leases._checkpoint_pay((kept >> packing.KEPT_RATE_SHIFT) & packing.KEPT_RATE_MASK, seconds)
             fee: uint256 = leases._fee(pay, policy)
-            log IJobRegistry.CheckpointPaid(
-                job_id=job_id, index=index, node=node, attempt=attempt, pay=pay, fee=fee
-            )
+            log IJobRegistry.CheckpointPaid(job_id=job_id, index=index, node=node, attempt=attempt, pay=pay, fee=fee)
             self._pay_out(job_id, owner, pay, fee, empty(address), 0, 0, 0)
             paid += pay
         attempt = kept >> packing.KEPT_RESUME_SHIFT
@@ -1418,19 +1367,16 @@ def _with_fields(word: uint256, fields: uint256) -> uint256:
         reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
     if used > packing.UNIT_SECONDS_MASK or (used == 0) != (word & packing.UNIT_FUEL == 0):
         reasons._refuse(reasons.JOBS_USED_RANGE)
-    if used == 0:
-        return (word & ~packing.UNIT_OUTCOME_LANE) | (outcome << packing.UNIT_OUTCOME_SHIFT)
-    return (
-        (word & ~(packing.UNIT_OUTCOME_LANE | packing.UNIT_SECONDS_LANE))
-        | (outcome << packing.UNIT_OUTCOME_SHIFT)
-        | (used << packing.UNIT_SECONDS_SHIFT)
-    )
+    found: uint256 = (word & ~packing.UNIT_OUTCOME_LANE) | (outcome << packing.UNIT_OUTCOME_SHIFT)
+    if used != 0:
+        found = (found & ~packing.UNIT_SECONDS_LANE) | (used << packing.UNIT_SECONDS_SHIFT)
+    return found
 
 
 @view
 @internal
 def _check_leased(word: uint256):
-    state: uint256 = self._state(word)
+    state: uint256 = word & packing.UNIT_STATE_MASK
     if state != packing.STATE_RUNNING and state != packing.STATE_CLOSING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
     if block.timestamp >= (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK:

@@ -171,10 +171,7 @@ def fit(terms: IJobRegistry.Terms, index: uint256, node: uint256, claim: bool) -
     if (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK == node:
         if not claim or (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK == 0:
             return EXCLUDED
-    if (
-        block.timestamp + leases._lease_time(terms.limits, terms.policy)
-        > (terms.limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK
-    ):
+    if not leases._has_time(leases._topped(terms.limits, word), terms.policy, block.timestamp):
         return NO_TIME
     if not claim:
         return 0
@@ -296,7 +293,7 @@ def _load(job_id: bytes32, index: uint256) -> uint256[4]:
     accused: uint256 = 0
     job, word, second, accused = staticcall JOBS.load(job_id, index)
     raw: uint256[4] = [job, word, second, accused]
-    if raw[0] & packing.HEADER_STATE_MASK != packing.STATE_HEADER and index != 0 and index != ALL:
+    if raw[0] & packing.HEADER_STATE_MASK != packing.STATE_HEADER and index != 0:
         return [job, 0, 0, 0]  # a one-lease job has no such unit
     return raw
 
@@ -379,8 +376,8 @@ def _due(candidate: ILens.Candidate) -> bool:
         dead: uint256 = max(seen, (raw[1] >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK) + DEAD_AFTER
         return block.timestamp >= min(mark, dead)
     if candidate.op == EXPIRE:
-        deadline: uint256 = (candidate.terms.limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK
-        if block.timestamp + leases._lease_time(candidate.terms.limits, candidate.terms.policy) <= deadline:
+        limits: uint256 = leases._topped(candidate.terms.limits, raw[1])
+        if leases._has_time(limits, candidate.terms.policy, block.timestamp):
             return False
         if header and candidate.index == ALL:
             units: uint256 = (candidate.terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK

@@ -176,21 +176,35 @@ def accept_governor():
 def check(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> (uint256, uint256):
     """
     @notice Say what a job costs to post now; reverts with what is wrong about its terms.
-    @return (leases, funding in base units: leases x (price + attempts x keeper fee), with parents one keeper fee more)
+    @return (the job's first word, funding in base units: leases x (price + attempts x keeper fee), with parents one
+            keeper fee more)
     """
     policy: uint256 = terms.policy
     if policy != self._policy or policy == 0:
         self._check_other_policy(policy)
     count: uint256 = self._check_terms(terms)
     amount: uint256 = count * leases._budget(leases._unit_price(terms.money, terms.limits), terms.money, terms.limits)
+    word: uint256 = 0
+    if count != 1:
+        word = (
+            packing.STATE_HEADER
+            | (block.timestamp << packing.HEADER_OPENED_SHIFT)
+            | (count << packing.HEADER_LEASES_SHIFT)
+        )
+    else:
+        word = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
     if terms.parents_hash != empty(bytes32):
+        if count != 1:
+            word |= packing.HEADER_WAITING
+        else:
+            word = (word & ~packing.UNIT_STATE_LANE) | packing.STATE_BLOCKED
         self._check_parents(terms.parents_hash, parents)
         amount += (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     elif len(parents) != 0:
         reasons._refuse(reasons.JOBS_PARENTS_HASH)
     if amount > packing.SHARE_AMOUNT_MASK:
         reasons._refuse(reasons.JOBS_ESCROW_LARGE)
-    return count, amount
+    return word, amount
 
 
 @view

@@ -190,7 +190,8 @@ class _Decision:
 
     def expired(self, job: JobRow, row: UnitRow | None, name: str) -> Action | Skip | None:
         """Decide about the end of an open unit, or of an array's untouched ones, whose time is over; None before it."""
-        since = formulas.expirable_from(job.terms, job.policy)
+        terms = job.terms if row is None else formulas.topped(job.terms, row.unit)
+        since = formulas.expirable_from(terms, job.policy)
         if self.now < since:
             return None
         waits = self.waits(name, since, "")
@@ -302,7 +303,7 @@ class _Decision:
 
     def no_proposal(self, job: JobRow, read: Unit, live: bool) -> str:
         """Return why a unit (its lapse applied) takes no proposal of ours now, "" where it does."""
-        terms, policy, soon = job.terms, job.policy, self.now + self.config.latency
+        terms, policy, soon = formulas.topped(job.terms, read), job.policy, self.now + self.config.latency
         if terms.match_window == 0:
             return "open claim: nodes come by themselves"
         if job.header is not None and job.header.closed:

@@ -169,7 +169,7 @@ def winner(
     `unit` and `best` are as stored; an untouched lease is `Unit(state=State.OPEN)`.
     """
     read = formulas.with_lapse(unit, best, policy, nodes.now)
-    if read.state != State.OPEN or not formulas.has_time(terms, policy, nodes.now):
+    if read.state != State.OPEN or not formulas.has_time(formulas.topped(terms, unit), policy, nodes.now):
         return None
     bucket = best_bucket(nodes, formulas.ask_of(terms, policy), terms.submitter, (*barred, read.node))
     return None if bucket is None else draw(bucket, formulas.seed(job, index, unit.attempts))

@@ -279,7 +279,7 @@ def _next_submitted(unit: Unit, terms: Terms, policy: Policy, now: int) -> str:
 
 def _next_open(unit: Unit, stored: Unit, best: int, terms: Terms, policy: Policy, now: int) -> str:
     """Say who may take an OPEN unit: `unit` with its lapse applied, `stored` as it is on chain."""
-    if not formulas.has_time(terms, policy, now):
+    if not formulas.has_time(formulas.topped(terms, stored), policy, now):
         return "no attempt can end before the deadline: anyone may expire it for a refund, hearth job cancel JOB too"
     if formulas.has_live_proposal(unit, policy, now):
         window, end = unit.window_end, unit.window_end + policy.ack_time

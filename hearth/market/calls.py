@@ -25,6 +25,7 @@ from hearth.protocol.types import (
     Outcome,
     Policy,
     Terms,
+    Unit,
 )
 from hearth.protocol.units import Asset
 from hearth.protocol.words import TermsWords
@@ -87,10 +88,15 @@ class Calls:
         """Cancel a unit, or with ALL (`SENTINEL`) the untouched rest of an array."""
         return self._build("JobRegistry", "cancel", packed_terms(terms), index)
 
+    def top_up(self, terms: Terms, index: int, unit: Unit, seconds: int) -> Call:
+        """Give a running metered unit, as it is now, `seconds` more; the value funds what its price grows by."""
+        value = formulas.top_up_amount(terms, unit, seconds)
+        return self._build("JobRegistry", "top_up", packed_terms(terms), index, seconds, value=value)
+
     # ---- operators ----
 
     def ack(self, terms: Terms | TermsWords, index: int, session_key: bytes = ZERO_HASH, resume_from: int = 0) -> Call:
-        """Take the unit that the node won."""
+        """Take the unit that the node won; `resume_from` is the attempt whose kept checkpoint it goes on from."""
         return self._build("JobRegistry", "ack", packed_terms(terms), index, session_key, resume_from)
 
     def claim(
@@ -103,6 +109,10 @@ class Calls:
     ) -> Call:
         """Take an open unit; `SENTINEL` takes an array's next untouched one."""
         return self._build("JobRegistry", "claim", packed_terms(terms), index, node, session_key, resume_from)
+
+    def checkpoint(self, job_id: JobId, index: int, root: bytes) -> Call:
+        """Name the files of which another attempt can resume a running unit: their UnixFS root's digest."""
+        return self._build("JobRegistry", "checkpoint", job_id, index, root)
 
     def submit(self, job_id: JobId, index: int, result: bytes, report: bytes, outcome: Outcome, used: int = 0) -> Call:
         """Submit a result; `used` is fuel seconds, at least 1 where the job bills fuel."""

@@ -26,6 +26,8 @@ MAX_NODE: Final = 1 << 32
 """A node's number is below it: it has 32 bits of a unit's word."""
 MAX_UNITS: Final = 1 << 24
 """A unit's index is below it: their number has 24 bits of the terms."""
+MAX_ATTEMPT: Final = 15
+"""The last attempt of a unit: it has 4 bits of its word."""
 MAX_TIME: Final = 1 << 53
 """Seconds up to which a time is shown as a number."""
 
@@ -121,6 +123,31 @@ class Closed(NodeUnitEvent):
 
     pay: int
     fee: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpointed(NodeUnitEvent):
+    """A lease named the files of which another attempt can resume it: their root's digest, seconds after its start."""
+
+    seconds: int
+    root: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointPaid(UnitEvent):
+    """A checkpoint that an attempt had left earned its share of a result; `pay` includes `fee`."""
+
+    node: NodeId
+    attempt: int
+    pay: int
+    fee: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToppedUp(NodeUnitEvent):
+    """The submitter gave a running unit more time for `amount`."""
+
+    amount: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,6 +406,7 @@ class Withdrawn(Event):
 _CLASSES: Final[tuple[type[Event], ...]] = (
     *(JobPosted, Proposed, Started, Submitted, Declined, GaveUp, Settled),
     *(Closing, Closed, Reclaimed, Cancelled, Expired, Disputed, Ruled, Unproven, Unlocked),
+    *(Checkpointed, CheckpointPaid, ToppedUp),
     *(PolicyChanged, Paused, GovernorOffered, GovernorChanged),
     *(NodeRegistered, OfferChanged, AskChanged, StakeAdded),
     *(OperatorOffered, OperatorChanged, OwnerOffered, OwnerChanged),
@@ -528,7 +556,7 @@ def decode_of(log: Log, contract: str) -> Event:
     event = decode(log)
     if event is None or contract not in _emitters()[type(event)]:
         raise ValueError(f"{contract} writes no such event")
-    if isinstance(event, NodeEvent | NodeUnitEvent) and event.node >= MAX_NODE:
+    if isinstance(event, NodeEvent | NodeUnitEvent | CheckpointPaid) and event.node >= MAX_NODE:
         raise ValueError(f"there is no node {event.node}")
     if isinstance(event, UnitEvent):
         _check_unit(event)
@@ -543,6 +571,12 @@ def decode_of(log: Log, contract: str) -> Event:
 
 def _check_unit(event: UnitEvent) -> None:
     """Refuse an index that no job has, and a word that is none of a unit's, or for index ALL none of an array's."""
+    if isinstance(event, CheckpointPaid):
+        if event.index >= MAX_UNITS:
+            raise ValueError(f"no job has a unit {event.index:#x}")
+        if event.attempt > MAX_ATTEMPT:
+            raise ValueError(f"no unit has an attempt {event.attempt}")
+        return
     word: int = event.word  # type: ignore[attr-defined]
     if event.index == SENTINEL and isinstance(event, Cancelled | Expired | Unlocked):
         words.unpack_header(word)

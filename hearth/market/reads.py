@@ -28,6 +28,7 @@ from hearth.protocol.types import (
     Gate,
     Header,
     JobId,
+    Kept,
     Node,
     NodeId,
     Policy,
@@ -442,6 +443,14 @@ class Market:
             Upkeep(UpkeepOp(op), None if op == UpkeepOp.LIVENESS else terms, index, count)
             for op, terms, index, count in due
         ]
+
+    # ---- checkpoints ----
+
+    def kept(self, job_id: JobId, index: int, leases: int, attempt: int, block: BlockRef = "latest") -> Kept:
+        """Return the checkpoint that a lost lease of a unit left, all zero for none."""
+        key = formulas.unit_key(job_id, index, leases)
+        (word,) = self._view("JobRegistry", "checkpoints", key, attempt, block=block)
+        return words.unpack_kept(word)
 
     # ---- money ----
 

@@ -8,6 +8,7 @@ contracts/NodeRegistry.vy, contracts/scoring.vy and contracts/reputation.vy.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -24,12 +25,14 @@ from hearth.protocol.types import (
     Gate,
     Header,
     JobId,
+    Kept,
     Needs,
     Node,
     NodeFlag,
     NodeId,
     NodeState,
     Offer,
+    Outcome,
     Policy,
     State,
     Status,
@@ -47,6 +50,12 @@ MAX_EXTENSIONS: Final = 3
 MAX_LAPSES: Final = 2
 BUCKET: Final = 500_000
 SLASH_DIVISOR: Final = 10
+MAX_SECONDS: Final = 30 * 86_400
+"""The longest lease of a unit, with what it was topped up by."""
+CHECKPOINT_SHARE: Final = (8, 10)
+"""What a kept checkpoint earns of its time."""
+MAX_RESUMED: Final = 8
+"""How many kept checkpoints one result pays."""
 STALE_SECONDS: Final = 30 * 86_400
 """How long past its window a dispute can hold a unit."""
 MOST_SHARED: Final = 6_000
@@ -93,6 +102,19 @@ def price(terms: Terms) -> int:
     return terms.chunk * unit_price(terms)
 
 
+def topped(terms: Terms, unit: Unit) -> Terms:
+    """Return a job's terms as they are for a unit: max_seconds with what the unit was topped up by."""
+    if not unit.seconds or terms.billing != Billing.METERED:
+        return terms
+    return replace(terms, max_seconds=terms.max_seconds + unit.seconds)
+
+
+def top_up_amount(terms: Terms, unit: Unit, seconds: int) -> int:
+    """Return what topping a unit up by `seconds` costs: what its price grows by."""
+    now = topped(terms, unit)
+    return price(replace(now, max_seconds=now.max_seconds + seconds)) - price(now)
+
+
 def lease_budget(terms: Terms) -> int:
     """Return what a fresh lease holds in escrow: its price and every keeper fee it may need."""
     return price(terms) + terms.max_attempts * terms.keeper_fee
@@ -117,7 +139,7 @@ def unit_holds(terms: Terms, unit: Unit) -> int:
     if unit.state.terminal:
         return 0
     unlock = unlock_fee(terms) if unit.state is State.BLOCKED else 0
-    return lease_budget(terms) - unit.tips * tip(terms) + unlock
+    return lease_budget(topped(terms, unit)) - unit.tips * tip(terms) + unlock
 
 
 def rest_holds(terms: Terms, header: Header) -> int:
@@ -193,7 +215,7 @@ def expire_reward(terms: Terms, unit: Unit | None, overdue: int) -> int:
 
 def billed_seconds(terms: Terms, unit: Unit) -> int:
     """Return the seconds that a SUBMITTED unit bills, whether it was cancelled meanwhile or not."""
-    limit = lease_seconds(terms)
+    limit = lease_seconds(topped(terms, unit))
     if terms.billing == Billing.FUEL:
         return min(unit.seconds, limit)
     if terms.billing == Billing.METERED:
@@ -203,13 +225,46 @@ def billed_seconds(terms: Terms, unit: Unit) -> int:
 
 def pay_at_settle(terms: Terms, unit: Unit) -> int:
     """Return a SUBMITTED unit's pay before the fee."""
-    return min(price(terms), unit.rate * billed_seconds(terms, unit) // RATE_SCALE)
+    return min(price(topped(terms, unit)), unit.rate * billed_seconds(terms, unit) // RATE_SCALE)
+
+
+class CheckpointPay(NamedTuple):
+    """What a kept checkpoint earns when a result that was made of it is settled: pay and fee in base units."""
+
+    attempt: int
+    node: NodeId
+    pay: int
+    fee: int
+
+
+def checkpoint_pays(terms: Terms, policy: Policy, unit: Unit, kept: Mapping[int, Kept]) -> list[CheckpointPay]:
+    """Return what a SUBMITTED unit's settling pays for kept checkpoints, newest first, nodes that left included.
+
+    `kept` names them by attempt. All that a unit bills stays within its seconds, whoever ran them: what a result leaves
+    of them goes to the checkpoint that it resumed from, then to the one which that resumed from, MAX_RESUMED at most.
+    """
+    if unit.outcome != Outcome.OK:
+        return []
+    left = lease_seconds(topped(terms, unit)) - billed_seconds(terms, unit)
+    pays, attempt = [], unit.resume
+    for _ in range(MAX_RESUMED):
+        if not attempt or not left:
+            break
+        record = kept[attempt]
+        seconds = min(left, record.seconds)
+        left -= seconds
+        share, whole = CHECKPOINT_SHARE
+        pay = record.rate * seconds * share // whole // RATE_SCALE
+        pays.append(CheckpointPay(attempt, record.node, pay, fee_of(pay, policy)))
+        attempt = record.resume
+    return pays
 
 
 def pay_at_close(terms: Terms, policy: Policy, unit: Unit) -> int:
     """Return the pay of a CLOSING unit whose notice is over, before the fee."""
-    seconds = min(unit.deadline_at - unit.started, lease_seconds(terms)) + policy.start_fee_seconds
-    return min(price(terms), unit.rate * seconds // RATE_SCALE)
+    whole = topped(terms, unit)
+    seconds = min(unit.deadline_at - unit.started, lease_seconds(whole)) + policy.start_fee_seconds
+    return min(price(whole), unit.rate * seconds // RATE_SCALE)
 
 
 def pay_at_void(terms: Terms, policy: Policy, unit: Unit) -> int:
@@ -224,7 +279,8 @@ def fee_of(pay: int, policy: Policy) -> int:
 
 def whole_fee(terms: Terms, policy: Policy, unit: Unit) -> int:
     """Return the fee of a lease of which every second is billed: what its failure weighs by, in base units."""
-    return fee_of(min(price(terms), unit.rate * lease_seconds(terms) // RATE_SCALE), policy)
+    whole = topped(terms, unit)
+    return fee_of(min(price(whole), unit.rate * lease_seconds(whole) // RATE_SCALE), policy)
 
 
 # ---- the life of a unit ----
@@ -296,12 +352,12 @@ def proposable(terms: Terms, unit: Unit, now: int) -> bool:
 
 
 def has_time(terms: Terms, policy: Policy, now: int) -> bool:
-    """Say whether an attempt that starts now can end before the deadline."""
+    """Say whether an attempt that starts now can end before the deadline; of a unit that may be topped up, `topped`."""
     return now + lease_seconds(terms) + grace(terms, policy) <= terms.deadline
 
 
 def expirable_from(terms: Terms, policy: Policy) -> int:
-    """Return the first second at which `expire` is valid."""
+    """Return the first second at which `expire` is valid; of a unit that may be topped up, for `topped` terms."""
     return terms.deadline - lease_seconds(terms) - grace(terms, policy) + 1
 
 
@@ -481,7 +537,7 @@ def fit(
         return Gate.SUBMITTER
     if read.node == node.id and not (claim and read.lapses > 0):
         return Gate.EXCLUDED
-    if not has_time(terms, policy, now):
+    if not has_time(topped(terms, unit), policy, now):
         return Gate.NO_TIME
     if not claim:
         return Gate.FITS

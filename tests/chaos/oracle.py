@@ -251,7 +251,9 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
     if isinstance(event, Cancelled) and unit.state is State.CANCELLED:
         return Counter({terms.submitter: held}), 0
     if isinstance(event, Expired):
-        reward = formulas.expire_reward(terms, unit, now - formulas.expirable_from(terms, policy))
+        reward = formulas.expire_reward(
+            terms, unit, now - formulas.expirable_from(formulas.topped(terms, unit), policy)
+        )
         return Counter({terms.submitter: held - reward}), reward
     return None
 

@@ -26,6 +26,7 @@ from hearth.protocol.types import (
     Gate,
     Header,
     JobId,
+    Kept,
     Node,
     NodeFlag,
     NodeId,
@@ -87,6 +88,9 @@ class Job:
     parents: tuple[bytes, ...] = ()
     best: dict[int, Best] = field(default_factory=dict)
     accused: dict[int, Accused] = field(default_factory=dict)
+    # Of each unit the seconds of its lease's last checkpoint, and by attempt what lost leases left.
+    checkpoint: dict[int, int] = field(default_factory=dict)
+    kept: dict[int, dict[int, Kept]] = field(default_factory=dict)
     funded: int = 0
     paid: int = 0
 
@@ -279,7 +283,8 @@ class Model:
             refuse_if(terms.match_window == 0 or unit.lapses >= formulas.MAX_LAPSES, "jobs: takes claims only")
             refuse_if(unit.mark != 0 and self.now >= unit.mark, "jobs: window over")
             refuse_if(unit.node == node, "jobs: node excluded")
-            refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: no time left")
+            whole = formulas.topped(terms, unit)
+            refuse_if(not formulas.has_time(whole, self.policy, self.now), "jobs: no time left")
             record = self._gated(job, node, job.terms.ceiling)
             refuse_if(record.operator.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
             rate = formulas.ask_in_force(record, self.now)
@@ -299,7 +304,7 @@ class Model:
             job.best[at] = Best(payee=sender.lower(), node=node, key=key, extensions=extensions)
             self._write(job, at, replace(unit, rate=rate, mark=mark))
 
-    def ack(self, sender: str, job: Job, index: int) -> None:
+    def ack(self, sender: str, job: Job, index: int, resume_from: int = 0) -> None:
         with _Undo(self, job):
             at = self._at(job, index)
             refuse_if(self._stored(job, at).state != State.OPEN, "jobs: not open")
@@ -308,10 +313,10 @@ class Model:
             refuse_if(self.now < unit.mark, "jobs: window still open")
             best = job.best[at]
             won = replace(unit, tips=unit.tips + 1)
-            self._start(sender, job, at, won, best.node, unit.rate, job.terms.ceiling)
+            self._start(sender, job, at, won, best.node, unit.rate, job.terms.ceiling, resume_from)
             self._pay(job, best.payee, formulas.tip(job.terms))
 
-    def claim(self, sender: str, job: Job, index: int, node: NodeId) -> None:
+    def claim(self, sender: str, job: Job, index: int, node: NodeId, resume_from: int = 0) -> None:
         with _Undo(self, job):
             at = self._open(job, index)
             stored, unit = self._stored(job, at), self._read(job, at)
@@ -325,7 +330,33 @@ class Model:
                     opens.append(stored.mark + self.policy.ack_time)
             refuse_if(unit.lapses == 0 and unit.node == node, "jobs: node excluded")
             ceiling = formulas.claim_ceiling(job.terms, self.policy, self.now - max(opens))
-            self._start(sender, job, at, unit, node, 0, ceiling)
+            self._start(sender, job, at, unit, node, 0, ceiling, resume_from)
+
+    def checkpoint(self, sender: str, job: Job, index: int) -> None:
+        at = self._at(job, index)
+        unit = self._leased(job, at)
+        record = self.nodes.get(unit.node)
+        refuse_if(record is None or record.operator != sender, "nodes: not the operator")
+        seconds = self.now - unit.started
+        late = not job.terms.checkpoint_every or seconds <= job.checkpoint.get(at, 0)
+        refuse_if(late, "jobs: checkpoint out of range")
+        job.checkpoint[at] = seconds
+
+    def top_up(self, sender: str, job: Job, index: int, seconds: int) -> None:
+        terms = job.terms
+        refuse_if(sender.lower() != terms.submitter.lower(), "jobs: not the submitter")
+        at = self._at(job, index)
+        unit = self._stored(job, at)
+        refuse_if(unit.state != State.RUNNING, "jobs: not running")
+        refuse_if(terms.billing != Billing.METERED, "jobs: not metered")
+        refuse_if(self.now >= unit.mark, "jobs: too late to submit")
+        whole = terms.max_seconds + unit.seconds + seconds
+        refuse_if(not seconds or whole > formulas.MAX_SECONDS, "jobs: max_seconds out of range")
+        refuse_if(unit.mark + seconds > terms.deadline, "jobs: deadline too near")
+        amount = formulas.top_up_amount(terms, unit, seconds)
+        self._write(job, at, replace(unit, mark=unit.mark + seconds, seconds=unit.seconds + seconds))
+        job.funded += amount
+        self.deposited += amount
 
     def submit(self, sender: str, job: Job, index: int, outcome: Outcome, used: int) -> None:
         at = self._at(job, index)
@@ -334,7 +365,9 @@ class Model:
         fuel = bool(unit.flags & UnitFlag.FUEL)
         refuse_if((used == 0) if fuel else (used != 0), "jobs: used out of range")
         hot = self._operated(sender, unit.node).state
-        self._write(job, at, replace(unit, state=State.SUBMITTED, outcome=outcome, mark=self.now, seconds=used))
+        self._write(
+            job, at, replace(unit, state=State.SUBMITTED, outcome=outcome, mark=self.now, seconds=unit.seconds + used)
+        )
         self._hot(
             unit.node,
             replace(hot, busy=hot.busy - 1, beat=self.now, status=hot.status & ~NodeFlag.LAPSED, silent=False),
@@ -409,7 +442,7 @@ class Model:
         reward = formulas.settle_reward(job.terms, self.now - unit.mark)
         node = self.nodes[unit.node]
         self._hot(unit.node, replace(node.state, busy=node.state.busy - 1, bond=node.state.bond - self._bond(job)))
-        self._pay_out(job, at, unit, State.CANCELLED, pay, sender, reward)
+        self._pay_out(job, at, unit, State.CANCELLED, pay, sender, reward, formulas.unit_holds(job.terms, unit))
 
     def reclaim(self, sender: str, job: Job, index: int) -> None:
         at = self._at(job, index)
@@ -424,15 +457,16 @@ class Model:
         self._slash(unit.node, self._bond(job), slash, reward, formulas.tip_to_burn(job.terms, unit), fee, sender)
 
     def expire(self, sender: str, job: Job, index: int) -> None:
-        due = formulas.expirable_from(job.terms, self.policy)
+        everything = index == SENTINEL and job.header is not None
+        unit = Unit() if everything else self._stored(job, self._at(job, index))
+        due = formulas.expirable_from(formulas.topped(job.terms, unit), self.policy)
         refuse_if(self.now < due, "jobs: not expired")
-        if index == SENTINEL and job.header is not None:
+        if everything:
             reward = formulas.expire_reward(job.terms, None, self.now - due)
             refund = self._close_array(job)
             self._pay(job, job.terms.submitter, refund - reward)
         else:
             at = self._at(job, index)
-            unit = self._stored(job, at)
             refuse_if(unit.state not in (State.OPEN, State.BLOCKED), "jobs: not open")
             reward = formulas.expire_reward(job.terms, unit, self.now - due)
             self._pay(job, job.terms.submitter, formulas.unit_holds(job.terms, unit) - reward)
@@ -509,7 +543,8 @@ class Model:
             self._refund(job, at, unit, State.REFUNDED)
         else:
             self._free(job, unit)
-            self._pay_out(job, at, unit, State.REFUNDED, formulas.pay_at_void(job.terms, self.policy, unit), None, 0)
+            held, pay = formulas.unit_holds(job.terms, unit), formulas.pay_at_void(job.terms, self.policy, unit)
+            self._pay_out(job, at, unit, State.REFUNDED, pay, None, 0, held)
 
     # ---- governance ----
 
@@ -583,7 +618,7 @@ class Model:
     def _at(self, job: Job, index: int) -> int:
         if job.header is not None:
             return index
-        refuse_if(index not in (0, SENTINEL), "jobs: no such unit")
+        refuse_if(index != 0, "jobs: no such unit")
         return 0
 
     def _stored(self, job: Job, at: int) -> Unit:
@@ -594,7 +629,7 @@ class Model:
 
     def _open(self, job: Job, index: int) -> int:
         if job.header is None:
-            at = self._at(job, index)
+            at = 0 if index == SENTINEL else self._at(job, index)
             refuse_if(self._stored(job, at).state != State.OPEN, "jobs: not open")
             return at
         refuse_if(job.header.closed, "jobs: closed")
@@ -619,8 +654,11 @@ class Model:
         refuse_if(gate != Gate.FITS, GATE_REASONS.get(gate, ""))
         return record
 
-    def _start(self, sender: str, job: Job, at: int, unit: Unit, node: NodeId, rate: int, ceiling: int) -> None:
-        terms = job.terms
+    def _start(
+        self, sender: str, job: Job, at: int, unit: Unit, node: NodeId, rate: int, ceiling: int, resume_from: int
+    ) -> None:
+        refuse_if(resume_from != 0 and resume_from not in job.kept.get(at, {}), "jobs: no such checkpoint")
+        terms = formulas.topped(job.terms, unit)
         refuse_if(sender.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
         refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: no time left")
         self._operated(sender, node)
@@ -660,8 +698,12 @@ class Model:
             mark=lease_end,
             attempts=unit.attempts + 1,
             tips=unit.tips,
+            seconds=unit.seconds,
             flags=(unit.flags & (UnitFlag.ACCUSED | UnitFlag.ARRAY)) | fuel | marks,
+            resume=resume_from,
+            resumable=terms.checkpoint_every != 0,
         )
+        job.checkpoint.pop(at, None)
         self._write(job, at, started)
 
     def _leased(self, job: Job, at: int) -> Unit:
@@ -676,7 +718,7 @@ class Model:
     def _may_reopen(self, job: Job, unit: Unit) -> bool:
         if unit.attempts >= job.terms.max_attempts or (job.header is not None and job.header.closed):
             return False
-        return formulas.has_time(job.terms, self.policy, self.now)
+        return formulas.has_time(formulas.topped(job.terms, unit), self.policy, self.now)
 
     def _reopen(self, job: Job, at: int, unit: Unit) -> None:
         opened = Unit(
@@ -685,12 +727,17 @@ class Model:
             started=self.now,
             attempts=unit.attempts,
             tips=unit.tips,
+            seconds=unit.seconds,
             flags=unit.flags & (UnitFlag.ACCUSED | UnitFlag.ARRAY),
         )
         self._write(job, at, opened)
 
     def _lose(self, job: Job, at: int, unit: Unit) -> None:
         if self._may_reopen(job, unit):
+            seconds = job.checkpoint.get(at, 0)
+            if seconds:
+                kept = Kept(seconds, unit.rate, unit.node, unit.resume)
+                job.kept.setdefault(at, {})[unit.attempts] = kept
             self._reopen(job, at, unit)
         else:
             self._refund(job, at, unit, State.REFUNDED)
@@ -735,7 +782,13 @@ class Model:
             weight = reputation.fee_weight(formulas.fee_of(pay, self.policy), self.parameters.fee_reference)
             self._hot(unit.node, reputation.observe(self.nodes[unit.node].state, True, weight, self.now))
             self._fail(reputation.accused_at_settle(job.accused.get(at, Accused()), unit), weight)
-        self._pay_out(job, at, unit, State.SETTLED, pay, settler, reward)
+        left = formulas.unit_holds(job.terms, unit)
+        for earned in formulas.checkpoint_pays(job.terms, self.policy, unit, job.kept.get(at, {})):
+            if earned.node in self.nodes:
+                self._pay(job, self.nodes[earned.node].owner, earned.pay - earned.fee)
+                self._pay(job, self.treasury, earned.fee)
+                left -= earned.pay
+        self._pay_out(job, at, unit, State.SETTLED, pay, settler, reward, left)
 
     def _fail(self, node: NodeId, weight: int) -> None:
         if node in self.nodes and weight:
@@ -774,9 +827,11 @@ class Model:
         self._pay(job, job.terms.submitter, formulas.unit_holds(job.terms, unit))
         self._end(job, at, unit, state)
 
-    def _pay_out(self, job: Job, at: int, unit: Unit, state: State, pay: int, keeper: str | None, reward: int) -> None:
+    def _pay_out(
+        self, job: Job, at: int, unit: Unit, state: State, pay: int, keeper: str | None, reward: int, held: int
+    ) -> None:
         fee = formulas.fee_of(pay, self.policy)
-        rest = formulas.unit_holds(job.terms, unit) - pay - reward
+        rest = held - pay - reward
         self._pay(job, self.nodes[unit.node].owner, pay - fee)
         self._pay(job, self.treasury, fee)
         self._pay(job, keeper or ZERO_ADDRESS, reward)
