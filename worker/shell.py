@@ -519,8 +519,8 @@ class Worker:
     def _is_kept(self, attempt: LeaseKey, saved: Saved) -> bool:
         """Say whether the chain has kept a checkpoint, and as its log says."""
         assert self._head is not None
-        key = formulas.unit_key(attempt.job, attempt.index, self._watcher.rows[attempt.job].terms.leases)
-        kept = self._market.checkpoints(key, saved.attempt, self._head.hash)
+        leases = self._watcher.rows[attempt.job].terms.leases
+        kept = self._market.kept(attempt.job, attempt.index, leases, saved.attempt, self._head.hash)
         return (kept.node, kept.seconds) == (saved.node, saved.seconds)
 
     def start_attempt(
@@ -532,7 +532,7 @@ class Worker:
         row.in_vain = 0
         # Upload and submit need time at the end: a third of the grace, which the lease has beyond the run itself,
         # or what this machine needs for a submit and what comes before it, where that is more.
-        grace = formulas.grace(row.terms, row.policy)
+        grace = formulas.grace(replace(row.terms, max_seconds=row.terms.max_seconds + topped), row.policy)
         margin = max(1.0, min(120.0, grace / 3))
         margin = max(margin, min(grace, self._outbox.lead.seconds + margin / 4))
         log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)

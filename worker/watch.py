@@ -270,6 +270,9 @@ class Watcher:
                 if event.node == self._node:
                     self._learn(row, event, unit.attempts)
                 self._touch(row, event, unit)
+            elif isinstance(event, CheckpointPaid) and event.node == self._node:
+                pay = event.pay - event.fee
+                self._book(entry, Payment(entry.block_number, "checkpoint", event.job_id, pay, event.fee))
             return
         if isinstance(event, Slashed | Rejected | NodeLapsed):
             if event.node == self._node:
@@ -332,8 +335,6 @@ class Watcher:
         if isinstance(event, Settled) or (isinstance(event, Ruled) and event.verdict == Verdict.CONFIRM):
             ok = words.unpack_unit(event.word).outcome == Outcome.OK
             line = Payment(at, "paid" if ok else "failed_theirs", job, event.pay - event.fee, event.fee)
-        elif isinstance(event, CheckpointPaid):
-            line = Payment(at, "checkpoint", job, event.pay - event.fee, event.fee)
         elif isinstance(event, Closed):
             line = Payment(at, "closed", job, event.pay - event.fee, event.fee)
         elif isinstance(event, Ruled) and event.verdict == Verdict.VOID:

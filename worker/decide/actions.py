@@ -169,7 +169,7 @@ class Ack(_OnLease):
 
     def call(self, by: Caller) -> Call:
         """Build the call."""
-        return by.calls.ack(by.terms(self.job), self.index, self.resumes)
+        return by.calls.ack(by.terms(self.job), self.index, resume_from=self.resumes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class Claim(_OnLease):
 
     def call(self, by: Caller) -> Call:
         """Build the call."""
-        return by.calls.claim(by.terms(self.job), self.call_index, by.node, self.resumes)
+        return by.calls.claim(by.terms(self.job), self.call_index, by.node, resume_from=self.resumes)
 
 
 @dataclass(frozen=True, slots=True)

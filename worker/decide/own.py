@@ -211,7 +211,7 @@ def _late_at(job: Job, unit: Unit, config: Config) -> float:
     The last second that counts is the one before the deadline. The time that was bought is never cut: the grace is
     beyond it.
     """
-    grace = formulas.grace(job.terms, words.unpack_policy(job.terms.policy))
+    grace = formulas.grace(formulas.topped(job.terms, unit), words.unpack_policy(job.terms.policy))
     return unit.deadline_at - 1 - min(config.lead, grace)
 
 

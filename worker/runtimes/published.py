@@ -146,7 +146,7 @@ def copy_archive(chunks: Iterable[bytes], place: str, into: Path, cap: int, move
                     raise UnsafePath(f"{plain('/'.join(names))} is a hard link", hint=HINT)
                 else:
                     _check_kind(0, names)
-                archive.members = []  # it would remember every one
+                archive.members = []  # type: ignore[attr-defined]  # it would remember every one
     except (tarfile.TarError, EOFError, ValueError) as error:
         raise StorageError(f"the engine's archive cannot be read: {error}", code="UNREADABLE", hint=HINT) from error
 
