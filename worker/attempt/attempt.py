@@ -168,7 +168,7 @@ class Attempt:
 
     def _resume(self, spec: ResolvedSpec, until: float) -> None:
         """Let the state that the task names lie where the program looks for it, and no other."""
-        task, work, state = self._task, self._work, self._task.state
+        work, state = self._work, self._task.state
         if spec.checkpoint is None or work.resumes == (0 if state is None else state.attempt):
             return
         resume = Resume(spec, self._folder)

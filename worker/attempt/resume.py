@@ -1,4 +1,4 @@
-"""The state that a unit begins with: fetched whole and verified before the lease is taken, and put where it looks for it.
+"""The state that a unit begins with: fetched whole and verified before the lease is taken, and put in its place.
 
 It is a stranger's: whatever is wrong with it, the unit begins anew, and nothing is refused or given back for it.
 Source: SPEC section "Worker".

@@ -68,8 +68,10 @@ EVENTS_SECONDS = 2
 LEFT_SECONDS = 1.0
 """How long after an engine failed it is asked again to end what it left; twice as long after each try that fails."""
 LEFT_MOST_SECONDS = 30.0
-PAUSE_SECONDS = 60.0
-"""How long a container may be paused for the copy of a checkpoint: its submitter pays for the time."""
+PAUSE_SECONDS = 20.0
+"""How long a container may be paused for the copy of a checkpoint: its submitter pays for the time, and the engine
+says nothing of the container meanwhile, for which its run waits ENGINE_SECONDS."""
+ARCHIVE_BYTES = 1 << 20
 UNPAUSE_TRIES = 5
 STOPPED = "the container was stopped from outside: its engine was restarted, or somebody ended it"
 GVISOR_LOADS = "creating process: failed to load"
@@ -271,8 +273,14 @@ class DockerRuntime:
                 try:
                     api.pause(container)
                     with suppress(NotFound):  # it has published nothing yet
-                        archive, _ = api.get_archive(container, place)
-                        copy_archive(_until(archive, PAUSE_SECONDS), place, into, request.limits.out_bytes, moved)
+                        # Closed before the container goes on: the engine locks it for as long as an archive is read.
+                        where = api._url("/containers/{0}/archive", container)
+                        with closing(
+                            api.get(where, params={"path": place}, stream=True, timeout=PAUSE_SECONDS)
+                        ) as answer:
+                            api._raise_for_status(answer)
+                            chunks = _until(answer.iter_content(ARCHIVE_BYTES), PAUSE_SECONDS)
+                            copy_archive(chunks, place, into, request.limits.out_bytes, moved)
                 finally:
                     self._go_on(container)
         except (DockerException, RequestException) as failed:

@@ -127,10 +127,10 @@ def copy_archive(chunks: Iterable[bytes], place: str, into: Path, cap: int, move
 
     Raises UnsafePath, TooLarge, StorageError where it is no archive, OSError, and what `moved` raises.
     """
-    copy = Copy(into, cap, moved)
+    copy, stream = Copy(into, cap, moved), _Stream(chunks)
     top = posixpath.basename(place)
     try:
-        with tarfile.open(fileobj=cast("IO[bytes]", _Stream(chunks)), mode="r|") as archive:
+        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|") as archive:
             for member in archive:
                 root, *rest = [part for part in member.name.split("/") if part not in ("", ".")]
                 names = tuple(rest)
@@ -147,6 +147,10 @@ def copy_archive(chunks: Iterable[bytes], place: str, into: Path, cap: int, move
                 else:
                     _check_kind(0, names)
                 archive.members = []  # type: ignore[attr-defined]  # it would remember every one
+        while stream.read(CHUNK):
+            pass
+        if stream.tail != bytes(len(stream.tail)):
+            raise EOFError("it is cut off")  # which ends it as well as its end does, for this library
     except (tarfile.TarError, EOFError, ValueError) as error:
         raise StorageError(f"the engine's archive cannot be read: {error}", code="UNREADABLE", hint=HINT) from error
 
@@ -162,9 +166,12 @@ class _Stream:
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
         self._rest = b""
+        self.tail = b"?"
+        """The last kilobyte: zeros, at the end of a whole archive."""
 
     def read(self, size: int) -> bytes:
         while len(self._rest) < size and (chunk := next(self._chunks, b"")):
             self._rest += chunk
+            self.tail = (self.tail + chunk)[-1024:]
         data, self._rest = self._rest[:size], self._rest[size:]
         return data
