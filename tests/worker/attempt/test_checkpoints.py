@@ -253,6 +253,7 @@ def test_sweep__attempt_that_has_ended__its_checkpoints_are_let_go(rig: Rig) -> 
         rig.journal.take_back(KEY)
         wait(lambda: rig.executor.tally.stored > len(roots))
     folder = Folder(rig.home / "jobs" / str(KEY))
+    wait(lambda: len(folder.read_checkpoints()) == 2)
     kept = folder.read_checkpoints()
     assert len(kept) == 2 and str(cid_of_root(roots[0])) not in kept
     assert cid_of_root(roots[-1]) in rig.store.pins() and cid_of_root(roots[0]) not in rig.store.pins()
