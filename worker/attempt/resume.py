@@ -14,7 +14,6 @@ from hearth.base.errors import HearthError, TooLarge, UnsafePath
 from hearth.base.files import delete_tree
 from hearth.spec import ResolvedSpec
 from hearth.storage import cid as cids
-from hearth.storage.cid import Cid
 from hearth.storage.unixfs import ReadLimits
 from worker.attempt.fetch import Fetch
 from worker.attempt.folder import Folder
@@ -24,11 +23,6 @@ from worker.runtimes.base import MAX_OUTPUT_ENTRIES, measure, over_cap
 from worker.runtimes.published import parts_of
 
 log = structlog.get_logger("worker.attempt")
-
-
-def cid_of_root(root: bytes) -> Cid:
-    """Return the CID of a checkpoint's tree from the 32 bytes that the chain has of it."""
-    return Cid(1, cids.DAG_PB, cids.SHA2_256, root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +40,7 @@ class Resume:
         place, cap = out.joinpath(*names), self.spec.output_bytes
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
-            fetch.tree("the state", cid_of_root(saved.root), ReadLimits.of_market(cap, MAX_OUTPUT_ENTRIES), place)
+            fetch.tree("the state", cids.of_root(saved.root), ReadLimits.of_market(cap, MAX_OUTPUT_ENTRIES), place)
             if not place.is_dir():
                 raise UnsafePath("it is no folder", hint="hearth worker status")
             tree = measure(out)

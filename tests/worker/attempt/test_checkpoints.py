@@ -17,11 +17,11 @@ from hearth.base.errors import StoreDown
 from hearth.protocol.types import Billing, NodeId, Outcome, Terms
 from hearth.spec import Blob
 from hearth.spec.resolved import ResolvedCheckpoint, ResolvedOutput
+from hearth.storage import cid as cids
 from hearth.storage import unixfs
 from tests.worker.attempt.jobs import KEY
 from tests.worker.attempt.test_executor import Rig, wait
 from worker.attempt.folder import Folder
-from worker.attempt.resume import cid_of_root
 from worker.attempt.task import Task
 from worker.decide import LeaseKey, Saved, Stage
 from worker.journal import Phase
@@ -60,7 +60,7 @@ def offered(rig: Rig, key: LeaseKey = KEY) -> bytes:
 
 
 def stored(rig: Rig, root: bytes, to: Path) -> list[str]:
-    rig.store.fetch(cid_of_root(root), to)
+    rig.store.fetch(cids.of_root(root), to)
     return sorted(path.name for path in to.iterdir())
 
 
@@ -255,13 +255,13 @@ def test_sweep__attempt_that_has_ended__its_checkpoints_are_let_go(rig: Rig) -> 
     folder = Folder(rig.home / "jobs" / str(KEY))
     wait(lambda: len(folder.read_checkpoints()) == 2)
     kept = folder.read_checkpoints()
-    assert len(kept) == 2 and str(cid_of_root(roots[0])) not in kept
-    assert cid_of_root(roots[-1]) in rig.store.pins() and cid_of_root(roots[0]) not in rig.store.pins()
+    assert len(kept) == 2 and str(cids.of_root(roots[0])) not in kept
+    assert cids.of_root(roots[-1]) in rig.store.pins() and cids.of_root(roots[0]) not in rig.store.pins()
     rig.executor.stop(KEY, "the lease is lost")
     rig.finished()
     assert not list(folder.path.glob("checkpoint-*"))
     assert rig.executor.sweep(time.time() + 10) == 1
-    assert cid_of_root(roots[-1]) not in rig.store.pins() and not folder.path.exists()
+    assert cids.of_root(roots[-1]) not in rig.store.pins() and not folder.path.exists()
 
 
 def test_recover__killed_while_it_was_stored__half_a_copy_is_swept_and_what_was_offered_stays(rig: Rig) -> None:
