@@ -1,9 +1,10 @@
 """The market at work, in real time on a local chain: `make demo`, or `hearth demo`.
 
 Three workers and a keeper run as processes of their own, jobs are posted by the command line, one worker is killed in
-the middle of a unit that checkpoints, which is reclaimed, and which another goes on with from there; one job is paid for
-once two of its three attesters have looked at the result and signed it. Two jobs wait for that: one starts then, and one fails then, whose own child is
-refunded. At the end the whole chain is verified. Everything is stopped again, also after a failure.
+the middle of a unit that checkpoints, which is reclaimed, and which another goes on with from there; one job is paid
+for once two of its three attesters have looked at the result and signed it. Two jobs wait for that: one starts then,
+and one fails then, whose own child is refunded. At the end the whole chain is verified. Everything is stopped again,
+also after a failure.
 """
 
 from __future__ import annotations
