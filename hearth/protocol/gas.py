@@ -21,6 +21,8 @@ CLAIM_GAS: Final = 78_000
 SUBMIT_GAS: Final = 44_000
 SUBMIT_JUDGED_GAS: Final = 67_000
 """Where a judge is named, or the terms ask to KEEP the digest: its slot is new."""
+CHECKPOINT_GAS: Final = 58_000
+"""The first of a lease; later ones cost less."""
 SETTLE_GAS: Final = 104_000
 LEASE_GAS: Final = CLAIM_GAS + SUBMIT_GAS + SETTLE_GAS
 """What a unit costs a worker that claims it and settles it itself."""

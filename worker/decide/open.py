@@ -8,7 +8,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hearth.protocol import formulas, words
-from hearth.protocol.gas import ACK_GAS, CLAIM_GAS, PROPOSE_NEXT_GAS, SETTLE_GAS, SUBMIT_GAS, SUBMIT_JUDGED_GAS
+from hearth.protocol.gas import (
+    ACK_GAS,
+    CHECKPOINT_GAS,
+    CLAIM_GAS,
+    PROPOSE_NEXT_GAS,
+    SETTLE_GAS,
+    SUBMIT_GAS,
+    SUBMIT_JUDGED_GAS,
+)
 from hearth.protocol.types import (
     SENTINEL,
     ZERO_ADDRESS,
@@ -170,6 +178,16 @@ def _not_chosen(target: Target | None, on: _Candidate, room: Room) -> Skip | Non
     return Skip(*where, Reason.NOT_CHOSEN) if target.taken or other else None
 
 
+def _lease_gas(on: _Candidate, *, claim: bool) -> int:
+    """Return what a lease costs its node that takes it now: its start, its checkpoints, its submit and its settlement."""
+    terms = on.job.terms
+    gas = SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS)
+    gas += SUBMIT_JUDGED_GAS if _is_stored(terms) else SUBMIT_GAS
+    if terms.checkpoint_every:
+        gas += CHECKPOINT_GAS * (formulas.lease_seconds(formulas.topped(terms, on.unit)) // terms.checkpoint_every)
+    return gas
+
+
 def _take_lease(
     snapshot: Snapshot, config: Config, now: int, on: _Candidate, execution: Execution | None, room: Room
 ) -> Action | Skip:
@@ -196,8 +214,7 @@ def _take_lease(
         return Skip(*where, Reason.AWAITS_ACK if on.live else Reason.AWAITS_OPEN_CLAIM)
     if job.spec is None:
         return ReadSpec(job.id)
-    gas = SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS)
-    gas += SUBMIT_JUDGED_GAS if _is_stored(job.terms) else SUBMIT_GAS
+    gas = _lease_gas(on, claim=claim)
     unpaid = room.unpaid[job.id]
     pay = expected_pay(job, on.policy, snapshot.node.id, ask, unpaid)
     worth = ceiling(pay, gas, config)
