@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from hearth.client.checkpoints import paid_in
 from hearth.client.views import job_hex, strays_in
 
 if TYPE_CHECKING:
@@ -15,16 +16,17 @@ if TYPE_CHECKING:
 
 def receipt(reads: JobReader, job: str) -> JobReceipt:
     """Return where a job's money went: paid, fees, tips, keepers, refunds, and every transaction with its gas."""
-    from hearth.market.events import Closed, Ruled, Settled
+    from hearth.market.events import CheckpointPaid, Closed, Ruled, Settled, ToppedUp
     from hearth.protocol import formulas
 
     session = reads.session
     view = reads.look(job)
     market = session.market
     events = reads.events(view.posted, view.posted.log.block_number, view.number)
-    ends = [event for event in events if isinstance(event, Settled | Closed | Ruled)]
-    pay = sum(event.pay for event in ends)
-    fee = sum(event.fee for event in ends)
+    paid = [event for event in events if isinstance(event, Settled | Closed | Ruled | CheckpointPaid)]
+    pay = sum(event.pay for event in paid)
+    fee = sum(event.fee for event in paid)
+    topped_up = sum(event.amount for event in events if isinstance(event, ToppedUp))
     receipts: dict[bytes, ReceiptLine] = {}
     refunded = keepers = 0
     for event in events:
@@ -42,10 +44,12 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
             "fee": str(receipt.fee),
             "explorer": session.explorer("0x" + event.log.tx_hash.hex()),
         }
-        back, paid = _shares(market.events_in(receipt.logs), view.posted.job_id)
+        back, earned = _shares(market.events_in(receipt.logs), view.posted.job_id)
         refunded += back
-        keepers += paid
-    escrow = formulas.escrow_at_post(view.terms)
+        keepers += earned
+    escrow = formulas.escrow_at_post(view.terms) + topped_up
+    checkpoints = paid_in(events)
+    kept = sum(int(one["pay"]) - int(one["fee"]) for one in checkpoints)
     locked = market.locked(session.network.jobs, view.posted.job_id)
     return {
         "schema": "hearth.receipt/1",
@@ -53,8 +57,10 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
         "state": view.state,
         "asset": session.asset.symbol,
         "escrow": str(escrow),
+        "topped_up": str(topped_up),
         "still_locked": str(locked),
         "workers": str(pay - fee),
+        "checkpoints": checkpoints,
         "market_fee": str(fee),
         "keepers": str(keepers),
         "refunded": str(refunded),
@@ -62,8 +68,10 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
             name: session.amount(value)
             for name, value in {
                 "escrow": escrow,
+                **({"of it topped up": topped_up} if topped_up else {}),
                 "still locked": locked,
                 "workers": pay - fee,
+                **({"of it for checkpoints": kept} if checkpoints else {}),
                 "market fee": fee,
                 "keepers": keepers,
                 "refunded": refunded,
@@ -81,6 +89,7 @@ def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
     """
     from hearth.market.events import (
         Cancelled,
+        CheckpointPaid,
         Closed,
         Declined,
         Expired,
@@ -98,10 +107,17 @@ def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
 
     refunded = keepers = 0
     last: Event | None = None
+    checkpoint = False
     for event in events:
-        if isinstance(event, UnitEvent) and event.job_id == job:
+        if isinstance(event, CheckpointPaid) and event.job_id == job:
+            # Between a unit's end and the split of what it held: the next one is its own, and goes to nobody else.
+            checkpoint = True
+        elif isinstance(event, UnitEvent) and event.job_id == job:
             last = event
         if not isinstance(event, Split) or event.key != job:
+            continue
+        if checkpoint:
+            checkpoint = False
             continue
         shares = [words.unpack_share(share)[1] for share in event.shares]
         if isinstance(last, Settled | Closed) or (isinstance(last, Ruled) and last.verdict != Verdict.REJECT):

@@ -17,9 +17,9 @@ from hearth.protocol.units import format_duration
 if TYPE_CHECKING:
     from hearth.chain.port import Block
     from hearth.client.reports import NetVerification
-    from hearth.market.events import Event, Submitted
+    from hearth.market.events import CheckpointPaid, Event, Submitted
     from hearth.market.reads import Posted, UnitView
-    from hearth.protocol.types import Header
+    from hearth.protocol.types import Header, NodeId, Unit
 
 _T = TypeVar("_T")
 
@@ -75,7 +75,24 @@ class _History:
     posted: dict[bytes, Posted] = field(default_factory=dict)
     words: dict[tuple[bytes, int], int] = field(default_factory=dict)
     submitted: dict[tuple[bytes, int], Submitted] = field(default_factory=dict)
+    checkpoints: dict[tuple[bytes, int], list[CheckpointPaid]] = field(default_factory=dict)
+    unsplit: dict[bytes, CheckpointPaid] = field(default_factory=dict)
+    """By job, what was told to be paid for a checkpoint and no split has followed yet."""
+    faults: list[str] = field(default_factory=list)
     reclaimed: int = 0
+
+    def pay(self, event: CheckpointPaid) -> None:
+        """Note what was told to be paid for a checkpoint: the job's next split has to pay it."""
+        self.close(event.job_id)
+        self.unsplit[event.job_id] = event
+        self.checkpoints.setdefault((event.job_id, event.index), []).append(event)
+
+    def close(self, job: bytes, amounts: tuple[int, ...] = ()) -> None:
+        """Compare a job's next split with what was told to be paid for a checkpoint just before it."""
+        event = self.unsplit.pop(job, None)
+        if event is not None and amounts != (event.pay - event.fee, event.fee, 0, 0):
+            told = f"the checkpoint of attempt {event.attempt} of unit {event.index} of {job_hex(job)[:14]}"
+            self.faults.append(f"{told} earned {event.pay} with a fee of {event.fee}, and the split of it is {amounts}")
 
 
 class Verifier:
@@ -89,17 +106,22 @@ class Verifier:
         # A reader of its own: what an earlier command stepped over is no doubt about these books.
         self._market = Market(self.session.market.port, self.session.network)
         self._end = 0.0
+        self._here: frozenset[NodeId] = frozenset()
 
     def verify(self) -> NetVerification:
         """Return the report of `client.net.verify`."""
+        from hearth.protocol.types import ZERO_ADDRESS
+
         limit = float(self.session.settings.timeout)
         self._end = time.monotonic() + limit
         market = self._market
         head = market.port.head()
         history = self._read(head)
         books = history.books
-        faults = self._compare_books(books, head)
-        for node in market.nodes(head.hash):
+        faults = [*self._compare_books(books, head), *history.faults]
+        nodes = market.nodes(head.hash)
+        self._here = frozenset(node.id for node in nodes if node.owner != ZERO_ADDRESS)
+        for node in nodes:
             locked = books.locks[self.session.network.nodes, int(node.id).to_bytes(32, "big")]
             if locked != node.stake:
                 faults.append(f"node {node.id} has a stake of {node.stake}, and {locked} is locked for it")
@@ -112,7 +134,7 @@ class Verifier:
             held = market.locks(self.session.network.jobs, ids, head.hash)
             for one, word, lock in zip(page, market.job_words(ids, head.hash), held, strict=True):
                 if word:
-                    jobs.append((one, self._verify_job(one, word, lock, head, history.words, faults)))
+                    jobs.append((one, self._verify_job(one, word, lock, head, history, faults)))
                 else:
                     market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
         for one, told in jobs:
@@ -138,7 +160,8 @@ class Verifier:
 
     def _read(self, head: Block) -> _History:
         """Replay all events up to a block; what has no place in the books is counted as a stray and left out."""
-        from hearth.market.events import JobPosted, Reclaimed, Submitted, UnitEvent
+        from hearth.market.events import CheckpointPaid, JobPosted, Reclaimed, Split, Submitted, UnitEvent
+        from hearth.protocol import words
 
         market, found = self._market, _History()
         contracts = [self.session.network.escrow, self.session.network.jobs]
@@ -150,15 +173,22 @@ class Verifier:
                     market.strays.note(event.log, f"job {job_hex(event.job_id)[:14]} is posted already")
                     continue
                 found.posted[event.job_id] = market.posted_of(event)
+            if isinstance(event, Split) and event.controller == self.session.network.jobs:
+                found.close(event.key, tuple(words.unpack_share(share)[1] for share in event.shares))
             if not isinstance(event, UnitEvent):
                 continue
             if why := misplaced(event, found.posted.get(event.job_id)):
                 market.strays.note(event.log, why)
                 continue
+            if isinstance(event, CheckpointPaid):
+                found.pay(event)
+                continue
             found.words[event.job_id, event.index] = event.word  # type: ignore[attr-defined]
             found.reclaimed += isinstance(event, Reclaimed)
             if isinstance(event, Submitted):
                 found.submitted[event.job_id, event.index] = event
+        for job in list(found.unsplit):
+            found.close(job)
         return found
 
     @property
@@ -212,7 +242,7 @@ class Verifier:
         word: int,
         locked: int,
         head: Block,
-        words_of: dict[tuple[bytes, int], int],
+        history: _History,
         faults: list[str],
     ) -> _Told:
         """Compare a job's words in storage with those of its last events, and its lock with what its units hold.
@@ -236,7 +266,8 @@ class Verifier:
             told.failed += unit.state is State.REFUNDED
             if unit.state.has_result:
                 told.results[index] = one.kept
-            expected = words_of.get((job, index))
+            faults.extend(self._checkpoints(posted, index, unit, history.checkpoints.get((job, index), []), head))
+            expected = history.words.get((job, index))
             if expected is not None and words.unpack_unit(expected) != unit:
                 faults.append(
                     f"unit {index} of {job_hex(job)[:14]}: its events end in "
@@ -249,6 +280,32 @@ class Verifier:
         if locked != holds:
             faults.append(f"lock of job {job_hex(job)[:14]} is {locked}, its units hold {holds}")
         return told
+
+    def _checkpoints(
+        self, posted: Posted, index: int, unit: Unit, paid: list[CheckpointPaid], head: Block
+    ) -> Iterator[str]:
+        """Compare what was told to be paid for the checkpoints that a unit's result was made of with what had to be.
+
+        Of a node that has left by now the chain does not say any more whether it was there.
+        """
+        from hearth.protocol import formulas, words
+        from hearth.protocol.types import State
+
+        terms, due = posted.terms, []
+        if unit.state is State.SETTLED and unit.resume:
+            kept, attempt = {}, unit.resume
+            while attempt and attempt not in kept:
+                self._in_time("its checkpoints")
+                kept[attempt] = self._market.kept(posted.job_id, index, terms.leases, attempt, head.hash)
+                attempt = kept[attempt].resume
+            due = formulas.checkpoint_pays(terms, words.unpack_policy(terms.policy), unit, kept)
+        told = [(one.attempt, one.node, one.pay, one.fee) for one in paid]
+        owed = [one for one in due if one.node in self._here or one in told]
+        if told != owed:
+            yield (
+                f"unit {index} of {job_hex(posted.job_id)[:14]}: events say that its checkpoints earned {told}, "
+                f"storage {[tuple(one) for one in owed]}"
+            )
 
     def _units(self, posted: Posted, word: int, header: Header | None, head: Block) -> list[UnitView]:
         """Return the touched units of a job; of one without an array its word has all but a kept result."""
