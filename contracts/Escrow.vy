@@ -21,8 +21,14 @@
         before money leaves; only `withdraw` calls out, last. What is marked @reentrant was reviewed: it calls nobody,
         and the books that it reads and writes are right even inside a token's or a receiver's callback. `lock` is not
         marked: within a withdrawal the count has fallen while the tokens may still be here, and they would pass for a
-        donation. The asset keeps its promises: a token that takes a fee from its sender's balance, shrinks balances or
-        calls hooks must not be deployed with.
+        donation. A controller may share a key among many dealings, as JobRegistry does among a submitter's jobs: Escrow
+        knows the sum alone, and within a token's callback serves a split of what is locked there already, whichever
+        dealing it is meant for. The asset keeps its promises: a token that takes a fee from its sender's balance,
+        shrinks balances or calls hooks must not be deployed with.
+
+        An entry of the books once used stays marked in its highest bit, so that its slot never returns to zero and is
+        never paid for as a new one again. Views answer without the mark. It is never money: amounts have 255 bits, and
+        one that would grow beyond them overflows the word and is refused, while what is taken is at most the amount.
 @custom:kill Nothing can be switched off, upgraded or owned. A frozen token stops `withdraw` until it thaws, and
         nothing else.
 """
@@ -38,11 +44,12 @@ import reasons
 # The ERC-20 that is kept here, or zero for the native coin.
 ASSET: public(reentrant(immutable(address)))
 
-# Base units locked by a controller under a key of its own choosing.
-locked: public(reentrant(HashMap[address, HashMap[bytes32, uint256]]))
+# What a controller locked under a key of its own choosing, in base units below packing.BOOK_USED. That bit is set by
+# the first amount and stays; a sum that would reach it overflows the word, and is refused.
+_locks: HashMap[address, HashMap[bytes32, uint256]]
 
-# Base units that an account may withdraw.
-credit: public(reentrant(HashMap[address, uint256]))
+# What an account may withdraw, alike.
+_credits: HashMap[address, uint256]
 
 # ERC-20: the sum of all locks and credits in base units; never above the balance. Native: stays zero.
 tracked: public(reentrant(uint256))
@@ -83,7 +90,7 @@ def lock(key: bytes32, amount: uint256):
         if balance < total:
             reasons._refuse(reasons.ESCROW_NOT_FUNDED)
         self.tracked = total
-    self.locked[msg.sender][key] += amount
+    self._locks[msg.sender][key] = (self._locks[msg.sender][key] | packing.BOOK_USED) + amount
     log IEscrow.Locked(controller=msg.sender, key=key, amount=amount)
 
 
@@ -95,8 +102,8 @@ def lock_credit(key: bytes32, amount: uint256):
     @param key a name of the caller's own
     @param amount base units, at most the caller's credit
     """
-    self._take_credit(msg.sender, amount)
-    self.locked[msg.sender][key] += amount
+    self._credits[msg.sender] = self._less(self._credits[msg.sender], amount)
+    self._locks[msg.sender][key] = (self._locks[msg.sender][key] | packing.BOOK_USED) + amount
     log IEscrow.CreditLocked(controller=msg.sender, key=key, amount=amount)
 
 
@@ -117,12 +124,8 @@ def split(key: bytes32, shares: uint256[4]):
                 reasons._refuse(reasons.ESCROW_FOR_NOBODY)
             # unsafe: at most four amounts below 2^96
             total = unsafe_add(total, amount)
-            self.credit[account] += amount
-    held: uint256 = self.locked[msg.sender][key]
-    if held < total:
-        reasons._refuse(reasons.ESCROW_SHORT)
-    # unsafe: held >= total
-    self.locked[msg.sender][key] = unsafe_sub(held, total)
+            self._credits[account] = (self._credits[account] | packing.BOOK_USED) + amount
+    self._locks[msg.sender][key] = self._less(self._locks[msg.sender][key], total)
     log IEscrow.Split(controller=msg.sender, key=key, shares=shares)
 
 
@@ -138,7 +141,7 @@ def withdraw(to: address, amount: uint256):
     """
     if to == empty(address) or to == self:
         reasons._refuse(reasons.ESCROW_BAD_RECEIVER)
-    self._take_credit(msg.sender, amount)
+    self._credits[msg.sender] = self._less(self._credits[msg.sender], amount)
     log IEscrow.Withdrawn(account=msg.sender, to=to, amount=amount)
     if ASSET == empty(address):
         # No answer is copied, so a receiver cannot charge the caller for a long one.
@@ -153,13 +156,39 @@ def withdraw(to: address, amount: uint256):
             reasons._refuse(reasons.ESCROW_TOKEN_REFUSED)
 
 
+# ---- VIEWS ----
+
+
+@view
+@external
+@reentrant
+def locked(controller: address, key: bytes32) -> uint256:
+    """
+    @return Base units that a controller holds under a key.
+    """
+    return self._locks[controller][key] & packing.BOOK_AMOUNT_MASK
+
+
+@view
+@external
+@reentrant
+def credit(account: address) -> uint256:
+    """
+    @return Base units that an account may withdraw.
+    """
+    return self._credits[account] & packing.BOOK_AMOUNT_MASK
+
+
 # ---- INTERNALS ----
 
 
+@pure
 @internal
-def _take_credit(account: address, amount: uint256):
-    held: uint256 = self.credit[account]
-    if held < amount:
+def _less(book: uint256, amount: uint256) -> uint256:
+    """
+    @return The entry with `amount` less, still marked where it was.
+    """
+    if book & packing.BOOK_AMOUNT_MASK < amount:
         reasons._refuse(reasons.ESCROW_SHORT)
-    # unsafe: held >= amount
-    self.credit[account] = unsafe_sub(held, amount)
+    # unsafe: amount is at most the entry's, so it borrows nothing from the mark
+    return unsafe_sub(book, amount)

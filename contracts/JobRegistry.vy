@@ -9,9 +9,10 @@
         settled, refunded or ended by anyone once their time has come.
 
         A job's id is the hash of its terms. Terms are frozen at post, travel in `JobPosted`, and come back as
-        calldata in every call that moves money. The funding lies in Escrow under this contract and the job's id; a
-        unit that has not ended holds exactly its price and its keeper fees less the tips already paid, and at its
-        end all of that is split in one call. Payments are credits in Escrow; nothing here depends on a transfer out.
+        calldata in every call that moves money. The funding lies in Escrow under this contract and the submitter, one
+        lock for all his jobs; a unit that has not ended holds exactly its price and its keeper fees less the tips
+        already paid, and at its end all of that is split in one call. Payments are credits in Escrow; nothing here
+        depends on a transfer out.
         A job may wait for other jobs' ends, its parents: anyone opens it then, or ends it with a refund, for a fee.
         A job may name a judge: a contract that alone may hold its submitted units and end them. It can move nothing
         but those units' money and those leases' bonds; who posts the job and who takes it consent to it.
@@ -19,7 +20,9 @@
         setter; what `post` takes is said by Rules, a view. Nothing is called on a judge but by Rules, a view too.
         `post` alone reaches a token, and is locked; every other call reaches NodeRegistry and Escrow only, which
         call nobody on these paths, so they are @reentrant. Within a token's callback a job that is being posted
-        has no funding yet, and Escrow refuses every split of it.
+        has its state and no funding yet: what it splits then comes out of the same submitter's other jobs, or is
+        refused where they hold too little. The funding follows in the same call or all of it is undone, so after
+        it the lock is again what his units hold. No call splits another lock than that of the terms it is given.
 @custom:kill Cannot be switched off. Every state that is not an end has a way out that anyone may take.
 """
 
@@ -109,7 +112,7 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     self._words[job_id], amount = staticcall RULES.check(terms, parents, skip_contract_check=True)
     log IJobRegistry.JobPosted(job_id=job_id, submitter=msg.sender, terms=terms, parents=parents)
 
-    self._fund(job_id, amount)
+    self._fund(amount)
     return job_id
 
 
@@ -148,7 +151,7 @@ def top_up(terms: IJobRegistry.Terms, index: uint256, seconds: uint256):
         word=word,
         amount=amount,
     )
-    self._fund(job_id, amount)
+    self._fund(amount)
 
 
 @external
@@ -186,7 +189,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
         refund: uint256 = 0
         word, refund = self._end_open(terms, job_id, index, packing.STATE_CANCELLED)
         log IJobRegistry.Cancelled(job_id=job_id, index=index, word=word, refund=refund)
-        self._refund(job_id, refund, terms.submitter)
+        self._refund(refund, terms.submitter)
         return
 
     if block.timestamp >= self._reclaimable_from(word):
@@ -247,7 +250,7 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
         session_key,
         resume_from,
     )
-    extcall ESCROW.split(job_id, [self._share(leases._tip(terms.money), best), 0, 0, 0], skip_contract_check=True)
+    self._split(terms.submitter, [self._share(leases._tip(terms.money), best), 0, 0, 0])
 
 
 @external
@@ -381,7 +384,7 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     log IJobRegistry.Declined(job_id=job_id, index=index, node=node, word=word, report=report)
     bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
     extcall NODES.declined(node, msg.sender, bond, burn, skip_contract_check=True)
-    self._refund(job_id, refund, terms.submitter)
+    self._refund(refund, terms.submitter)
 
 
 @external
@@ -410,7 +413,7 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
     word, refund = self._lose(terms, job_id, key, word, header)
     log IJobRegistry.GaveUp(job_id=job_id, index=index, node=node, word=word, report=report)
     extcall NODES.gave_up(node, msg.sender, bond, slash - slash // 4, fee, skip_contract_check=True)
-    self._refund(job_id, refund, terms.submitter)
+    self._refund(refund, terms.submitter)
 
 
 # ---- ANYONE ----
@@ -538,7 +541,7 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     log IJobRegistry.Closed(job_id=job_id, index=index, node=node, word=word, pay=pay, fee=fee)
     bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
     owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
-    self._pay_out(job_id, owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
+    self._pay_out(owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
 
 
 @external
@@ -570,7 +573,7 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     word, refund = self._lose(terms, job_id, key, word, header)
     log IJobRegistry.Reclaimed(job_id=job_id, index=index, node=node, word=word)
     extcall NODES.reclaimed(node, 1, bond, slash, reward, least, fee, self._payee(payee), skip_contract_check=True)
-    self._refund(job_id, refund, terms.submitter)
+    self._refund(refund, terms.submitter)
 
 
 @external
@@ -602,7 +605,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
         reward = 0
     refund -= reward
     log IJobRegistry.Expired(job_id=job_id, index=index, word=word, refund=refund)
-    self._refund_less(job_id, refund, terms.submitter, reward, payee)
+    self._refund_less(refund, terms.submitter, reward, payee)
 
 
 @external
@@ -641,7 +644,7 @@ def unlock(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS], p
             word = packing.STATE_OPEN | (block.timestamp << packing.UNIT_STARTED_SHIFT)
         self._words[job_id] = word
     log IJobRegistry.Unlocked(job_id=job_id, index=at, word=word, refund=refund)
-    self._refund_less(job_id, refund, terms.submitter, fee, payee)
+    self._refund_less(refund, terms.submitter, fee, payee)
 
 
 # ---- JUDGES ----
@@ -730,7 +733,7 @@ def rule(
         word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
         self._log_ruled(job_id, index, word, REJECT, 0, 0, bond)
         extcall NODES.slashed(node, bond, shares, skip_contract_check=True)
-        self._refund(job_id, held, terms.submitter)
+        self._refund(held, terms.submitter)
         return
     pay: uint256 = leases._pay(
         leases._unit_price(terms.money, terms.limits),
@@ -741,7 +744,7 @@ def rule(
     word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
     self._log_ruled(job_id, index, word, VOID, pay, fee, 0)
     owner: address = extcall NODES.settled(node, bond, False, 0, 0, skip_contract_check=True)
-    self._pay_out(job_id, owner, pay, fee, empty(address), 0, terms.submitter, held - pay)
+    self._pay_out(owner, pay, fee, empty(address), 0, terms.submitter, held - pay)
 
 
 # ---- VIEWS ----
@@ -976,7 +979,7 @@ def _lose(
 
 @internal
 @payable
-def _fund(job_id: bytes32, amount: uint256):
+def _fund(amount: uint256):
     """
     @notice Take exactly this from msg.sender, into its lock.
     @dev The lock is the next call after the transfer, so that nobody can lock the payer's tokens in between.
@@ -984,31 +987,28 @@ def _fund(job_id: bytes32, amount: uint256):
     if ASSET.address == empty(address):
         if msg.value != amount:
             reasons._refuse(reasons.JOBS_WRONG_VALUE)
-        extcall ESCROW.lock(job_id, amount, value=msg.value, skip_contract_check=True)
     else:
         if msg.value != 0:
             reasons._refuse(reasons.JOBS_WRONG_VALUE)
         paid: bool = extcall ASSET.transferFrom(msg.sender, ESCROW.address, amount, default_return_value=True)
         if not paid:
             reasons._refuse(reasons.JOBS_TRANSFER_FAILED)
-        extcall ESCROW.lock(job_id, amount, skip_contract_check=True)
+    extcall ESCROW.lock(convert(msg.sender, bytes32), amount, value=msg.value, skip_contract_check=True)
 
 
 @internal
-def _refund(job_id: bytes32, refund: uint256, submitter: uint256):
+def _refund(refund: uint256, submitter: uint256):
     if refund != 0:
-        extcall ESCROW.split(job_id, [self._share(refund, submitter), 0, 0, 0], skip_contract_check=True)
+        self._split(submitter, [self._share(refund, submitter), 0, 0, 0])
 
 
 @internal
-def _refund_less(job_id: bytes32, refund: uint256, submitter: uint256, reward: uint256, payee: address):
+def _refund_less(refund: uint256, submitter: uint256, reward: uint256, payee: address):
     """
     @param reward What whoever ends or opens the job gets besides.
     """
-    extcall ESCROW.split(
-        job_id,
-        [self._share(refund, submitter), self._share(reward, convert(self._payee(payee), uint256)), 0, 0],
-        skip_contract_check=True,
+    self._split(
+        submitter, [self._share(refund, submitter), self._share(reward, convert(self._payee(payee), uint256)), 0, 0]
     )
 
 
@@ -1199,13 +1199,19 @@ def _pay_for(
         log IJobRegistry.Settled(job_id=job_id, index=index, node=node, word=word, pay=pay, fee=fee)
     owner: address = extcall NODES.settled(node, bond, ok, fee, decliner, skip_contract_check=True)
     if resumed != 0:
-        rest -= self._pay_checkpoints(job_id, key, index, resumed, most - billed, terms.policy)
-    self._pay_out(job_id, owner, pay, fee, settler, reward, terms.submitter, rest)
+        rest -= self._pay_checkpoints(job_id, key, index, resumed, most - billed, terms.policy, terms.submitter)
+    self._pay_out(owner, pay, fee, settler, reward, terms.submitter, rest)
 
 
 @internal
 def _pay_checkpoints(
-    job_id: bytes32, key: bytes32, index: uint256, resumed: uint256, unbilled: uint256, policy: uint256
+    job_id: bytes32,
+    key: bytes32,
+    index: uint256,
+    resumed: uint256,
+    unbilled: uint256,
+    policy: uint256,
+    submitter: uint256,
 ) -> uint256:
     """
     @notice Pay the checkpoints that a result was made of, newest first, as far as the unit has seconds left to bill.
@@ -1231,7 +1237,7 @@ def _pay_checkpoints(
             pay: uint256 = leases._checkpoint_pay((kept >> packing.KEPT_RATE_SHIFT) & packing.KEPT_RATE_MASK, seconds)
             fee: uint256 = leases._fee(pay, policy)
             log IJobRegistry.CheckpointPaid(job_id=job_id, index=index, node=node, attempt=attempt, pay=pay, fee=fee)
-            self._pay_out(job_id, owner, pay, fee, empty(address), 0, 0, 0)
+            self._pay_out(owner, pay, fee, empty(address), 0, submitter, 0)
             paid += pay
         attempt = kept >> packing.KEPT_RESUME_SHIFT
     return paid
@@ -1261,12 +1267,11 @@ def _fail_unproven(
     ended: uint256 = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
     log IJobRegistry.Unproven(job_id=job_id, index=index, node=node, word=ended)
     extcall NODES.reclaimed(node, 0, bond, slash, min(slash // 4, ramped), 0, fee, settler, skip_contract_check=True)
-    self._refund(job_id, refund, terms.submitter)
+    self._refund(refund, terms.submitter)
 
 
 @internal
 def _pay_out(
-    job_id: bytes32,
     owner: address,
     pay: uint256,
     fee: uint256,
@@ -1278,16 +1283,23 @@ def _pay_out(
     """
     @notice Split what an ended unit held: the owner's pay less the fee, the fee, the keeper's pay, the rest.
     """
-    extcall ESCROW.split(
-        job_id,
+    self._split(
+        submitter,
         [
             self._share(pay - fee, convert(owner, uint256)),
             self._share(fee, convert(TREASURY, uint256)),
             self._share(reward, convert(keeper, uint256)),
             self._share(rest - reward, submitter),
         ],
-        skip_contract_check=True,
     )
+
+
+@internal
+def _split(submitter: uint256, shares: uint256[4]):
+    """
+    @notice Split the one lock of all of a submitter's jobs; its key is the address without the salt, as at post.
+    """
+    extcall ESCROW.split(convert(submitter & packing.SUBMITTER_ACCOUNT_MASK, bytes32), shares, skip_contract_check=True)
 
 
 # ---- INTERNAL: money and time ----
@@ -1367,10 +1379,11 @@ def _with_fields(word: uint256, fields: uint256) -> uint256:
         reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
     if used > packing.UNIT_SECONDS_MASK or (used == 0) != (word & packing.UNIT_FUEL == 0):
         reasons._refuse(reasons.JOBS_USED_RANGE)
-    found: uint256 = (word & ~packing.UNIT_OUTCOME_LANE) | (outcome << packing.UNIT_OUTCOME_SHIFT)
+    ruled: uint256 = (word & ~packing.UNIT_OUTCOME_LANE) | (outcome << packing.UNIT_OUTCOME_SHIFT)
     if used != 0:
-        found = (found & ~packing.UNIT_SECONDS_LANE) | (used << packing.UNIT_SECONDS_SHIFT)
-    return found
+        # lanes: a unit's word
+        ruled = (ruled & ~packing.UNIT_SECONDS_LANE) | (used << packing.UNIT_SECONDS_SHIFT)
+    return ruled
 
 
 @view

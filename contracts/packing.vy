@@ -310,6 +310,14 @@ SHARE_AMOUNT_SHIFT: constant(uint256) = 160  # base units
 SHARE_AMOUNT_MASK: constant(uint256) = 79228162514264337593543950335  # 2**96 - 1
 SHARE_AMOUNT_LANE: constant(uint256) = 79228162514264337593543950335 << 160
 
+# ---- book: a lock or a credit as Escrow stores it ----
+BOOK_AMOUNT_SHIFT: constant(uint256) = 0  # base units
+BOOK_AMOUNT_MASK: constant(
+    uint256
+) = 57896044618658097711785492504343953926634992332820282019728792003956564819967  # 2**255 - 1
+BOOK_AMOUNT_LANE: constant(uint256) = 57896044618658097711785492504343953926634992332820282019728792003956564819967 << 0
+BOOK_USED: constant(uint256) = 2**255  # from the first amount on: the slot never returns to zero
+
 # ---- fields: what a judge finds instead of what was submitted; 0 where that stands ----
 FIELDS_OUTCOME_SHIFT: constant(uint256) = 0  # a unit's
 FIELDS_OUTCOME_MASK: constant(uint256) = 15  # 2**4 - 1

@@ -17,6 +17,7 @@ PROGRAMS = (
     "examples/digits/digits",
     "examples/wordcount-array/wordcount",
     "examples/failing/failing",
+    "examples/resume/count",
     "hearth/local/templates/wasm/sum",
     "hearth/local/templates/array/pi",
 )

@@ -438,6 +438,7 @@ def config_of(
         judges=frozenset(accept.judges),
         attesters=frozenset(int(digest, 16) for digest in accept.attesters),
         max_bond=accept.max_bond,
+        resume=accept.resume,
         attesters_judge=network.contracts.get("Attesters", ""),
         confirmations=accept.confirmations,
         propose=accept.propose,

@@ -24,13 +24,14 @@ from hearth.protocol.types import JobId, Outcome
 from worker.decide import Execution, LeaseKey, Stage
 
 SCHEMA: Final = Schema(
-    version=1,
+    version=2,
     tables="""
 CREATE TABLE attempts (
     job BLOB NOT NULL, idx INTEGER NOT NULL, attempts INTEGER NOT NULL,
     stage TEXT NOT NULL, moment TEXT NOT NULL, tries INTEGER NOT NULL DEFAULT 0,
     outcome INTEGER NOT NULL DEFAULT 0, result BLOB, report BLOB, used INTEGER NOT NULL DEFAULT 0,
     detail TEXT NOT NULL DEFAULT '', changed REAL NOT NULL,
+    checkpoint BLOB, offered INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (job, idx, attempts)
 ) WITHOUT ROWID;
 CREATE TABLE moments (
@@ -39,6 +40,10 @@ CREATE TABLE moments (
 );
 CREATE INDEX moments_by_attempt ON moments (job, idx, attempts);
 """,
+    steps=(
+        "ALTER TABLE attempts ADD COLUMN checkpoint BLOB;"
+        "ALTER TABLE attempts ADD COLUMN offered INTEGER NOT NULL DEFAULT 0",
+    ),
 )
 
 
@@ -86,6 +91,10 @@ class AttemptRow:
     used: int
     detail: str
     changed: float
+    checkpoint: bytes | None = None
+    """The root of the newest checkpoint, None where there is none."""
+    offered: bool = False
+    """Whether the chain has neither taken nor refused it yet."""
 
     @property
     def execution(self) -> Execution | None:
@@ -94,7 +103,9 @@ class AttemptRow:
         if stage is None:
             return None
         begun = self.moment in (Moment.STARTED, Moment.RESULT, Moment.PINNED)
-        return Execution(self.key, stage, self.outcome, self.result, self.report, self.used, max(1, self.tries), begun)
+        offered = self.checkpoint if self.offered else None
+        said = (self.outcome, self.result, self.report, self.used, max(1, self.tries), begun)
+        return Execution(self.key, stage, *said, offered=offered)
 
 
 class AttemptJournal(JournalFile):
@@ -173,6 +184,19 @@ class AttemptJournal(JournalFile):
             (phase, int(outcome), result, report, used, plain(detail), self.clock(), *_where(key)),
         )
 
+    def offer(self, key: LeaseKey, root: bytes) -> None:
+        """Record that a checkpoint of a running attempt lies in the store whole, and can be sent."""
+        self._change(
+            "UPDATE attempts SET checkpoint = ?, offered = 1 WHERE job = ? AND idx = ? AND attempts = ? AND stage = ?",
+            (root, *_where(key), Phase.WORKING),
+        )
+
+    def take_back(self, key: LeaseKey) -> None:
+        """Record that the chain has taken or refused what was offered last."""
+        self._change(
+            "UPDATE attempts SET offered = 0 WHERE job = ? AND idx = ? AND attempts = ? AND offered", _where(key)
+        )
+
     def end(self, key: LeaseKey, why: str) -> None:
         """Record that nothing more is to be done for an attempt."""
         self._change(
@@ -223,7 +247,8 @@ class AttemptJournal(JournalFile):
 
     def _rows(self, clause: str, values: tuple[object, ...]) -> list[AttemptRow]:
         rows = self._read(
-            "SELECT job, idx, attempts, stage, moment, tries, outcome, result, report, used, detail, changed"
+            "SELECT job, idx, attempts, stage, moment, tries, outcome, result, report, used, detail, changed,"
+            " checkpoint, offered"
             f" FROM attempts {clause}",
             values,
         )
@@ -239,8 +264,14 @@ class AttemptJournal(JournalFile):
                 used,
                 detail,
                 changed,
+                checkpoint,
+                bool(offered),
             )
-            for job, idx, attempts, stage, moment, tries, outcome, result, report, used, detail, changed in rows
+            for (
+                *(job, idx, attempts, stage, moment, tries, outcome, result, report, used, detail, changed),
+                checkpoint,
+                offered,
+            ) in rows
         ]
 
 

@@ -19,7 +19,8 @@ from hearth.daemon.ledger import Ledger
 from hearth.daemon.loop import Backoff
 from hearth.market.reads import Market
 from hearth.protocol import formulas
-from worker.decide import ENGAGING, Caller, ChainAction, Flight, Kind
+from hearth.protocol.types import JobId
+from worker.decide import ENGAGING, Caller, ChainAction, Checkpoint, Flight, Kind
 from worker.flights import GAP, read_call
 from worker.journal import AttemptJournal, Moment
 from worker.lead import Lead
@@ -101,6 +102,7 @@ class Outbox:
             self._back_off(key)
         except RefusedError as error:
             reason = reason_of(error) or "no reason"
+            self._over(action)
             self._metrics.refused.labels(action.kind.value, reason).inc()
             # Keepers settle too: who comes second has lost nothing.
             say = log.debug if action.kind is Kind.SETTLE and NOT_SUBMITTED in reason else log.info
@@ -116,7 +118,9 @@ class Outbox:
             self._failed.pop(key, None)
             self._metrics.funds_short.set(0)
             # Done already: mined in a block that is newer than the one that this cycle reads.
-            if not pending.intent.state.done:
+            if pending.intent.state.done:
+                self._over(action)
+            else:
                 if ceiling is None:  # what may wait for cheaper gas says nothing of what may not
                     self.lead.sent(key, due)
                 say = log.debug if action.kind is Kind.BEAT else log.info
@@ -145,6 +149,8 @@ class Outbox:
             self._metrics.transactions.labels(kind, after.state.value).inc()
             self._pay((after.gas_used or 0) * (after.gas_price or 0), coin_price)
             self.lead.ended(intent.key, mined=after.state.done)
+            if kind == Kind.CHECKPOINT and read is not None:
+                self._take_back(*read[1][0])
             if after.state.done:
                 fp("m9.mined", intent.call.label)
                 say = log.info if self._is_told(kind) else log.debug
@@ -175,6 +181,16 @@ class Outbox:
     def pending(self) -> list[str]:
         """Name what is signed and not mined."""
         return [_short(one.key) for one in self.sender.journal.intents(TxState.SIGNED, TxState.BROADCAST)]
+
+    def _over(self, action: ChainAction) -> None:
+        """Note that a checkpoint is not to be sent any more: the chain has it, or refused it, and a next one comes."""
+        if isinstance(action, Checkpoint):
+            self._journal.take_back(action.attempt)
+
+    def _take_back(self, job: JobId, index: int) -> None:
+        for execution in self._journal.executions():
+            if (execution.key.job, execution.key.index) == (job, index):
+                self._journal.take_back(execution.key)
 
     def forget(self) -> None:
         """Drop what failed and may be tried again."""

@@ -19,7 +19,7 @@ from hearth.market.reads import PAGE, Market, UnitView
 from hearth.protocol import words
 from hearth.protocol.formulas import MAX_UINT, Ask, Immutables, ask_of, node_gate
 from hearth.protocol.types import Accused, Gate, Header, JobId, Node, NodeFlag, NodeId, Policy, State, Terms, Unit
-from worker.decide import OURS, Job, Lease, SpecFacts, Target
+from worker.decide import OURS, Job, Lease, Saved, SpecFacts, Target
 
 JOBS: Final = 16 * PAGE
 """Jobs without a lease of the node's whose words are read per block, in pages."""
@@ -27,6 +27,8 @@ PAGES: Final = 32
 """Calls per block for open leases of all jobs together; each reads PAGE units at most."""
 PAGES_LED: Final = 24
 """The most of them for leases that this node was proposed for, so that such proposals never keep all others unread."""
+MAX_ATTEMPTS: Final = 8
+"""The most attempts of a unit."""
 GLANCE: Final = PAGE
 """Jobs that the node's offer can never serve whose words are read per block, to see whether they are over. More are
 not posted in one: a post takes more than 80,000 gas."""
@@ -43,7 +45,8 @@ class Row:
 
     `since` are first sights of own attempts, `unread` tries to read its spec that came to nothing, `given_back` units
     that this machine could not run, `in_vain` how often since an ack something was fetched for its matches in vain, and
-    `gather_at` until when nothing more is, `paid` the block of an own attempt's end and what it brought.
+    `gather_at` until when nothing more is, `paid` the block of an own attempt's end and what it brought. `saved` are
+    the last checkpoints of units that have not ended, by index and attempt, and their blocks.
     """
 
     id: JobId
@@ -55,6 +58,7 @@ class Row:
     seen: set[int] = field(default_factory=set)
     lost: dict[int, int] = field(default_factory=dict)
     led: dict[int, int] = field(default_factory=dict)
+    saved: dict[tuple[int, int], tuple[int, Saved]] = field(default_factory=dict)
     paid: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
     since: dict[tuple[int, int], int] = field(default_factory=dict)
     listed: int = 0
@@ -87,6 +91,7 @@ class Row:
         """Take back what was learnt from the block `fork` on, and read again what ended there."""
         self.since = {attempt: block for attempt, block in self.since.items() if block < fork}
         self.paid = {attempt: line for attempt, line in self.paid.items() if line[0] < fork}
+        self.saved = {attempt: line for attempt, line in self.saved.items() if line[0] < fork}
         self.own |= {index for index, block in self.lost.items() if block >= fork}
         self.leases |= self.seen
         if self.ended is not None and self.ended >= fork:
@@ -271,7 +276,9 @@ class RowReader:
         if own:
             row.hold(index)
             since = row.since.setdefault((index, view.unit.attempts), head.number)
-        return Lease(index, view.unit, view.best, since)
+        attempts = range(min(view.unit.attempts, MAX_ATTEMPTS), 0, -1) if row.saved else ()
+        saved = tuple(row.saved[index, attempt][1] for attempt in attempts if (index, attempt) in row.saved)
+        return Lease(index, view.unit, view.best, since, saved)
 
 
 def able(node: Node, immutables: Immutables) -> Node:

@@ -156,7 +156,8 @@ class Accept(Section):
     """Which jobs are taken. Patterns are those of the shell: `*`, `?`, `[...]`; what is refused wins.
 
     `min_price` is the least that the node asks while it takes work, `min_pay` the least that a unit pays which takes
-    all of its time. `submitters` None is anybody. `max_bond` is a multiple of what a unit may pay at most.
+    all of its time. `submitters` None is anybody. `max_bond` is a multiple of what a unit may pay at most. `resume`
+    says which units may begin with the state that another node stored.
     """
 
     schedule: Annotated[str, AfterValidator(_schedule)] = ""
@@ -169,6 +170,7 @@ class Accept(Section):
     judges: tuple[Address, ...] = ()
     attesters: tuple[Digest, ...] = ()
     max_bond: Annotated[int, Field(ge=1, le=10_000)] = 10
+    resume: Literal["unjudged", "always", "never"] = "unjudged"
     gpu_only: bool = False
     min_price: RateOrNone = ""
     min_pay: Amount = ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
@@ -36,7 +36,18 @@ from hearth.daemon.reload import STILL_SECONDS, Reloader
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
 from hearth.protocol.runtimes import RUNTIMES
-from hearth.protocol.types import LOCAL_CHAIN_ID, ZERO_ADDRESS, Gate, JobId, Node, NodeId, Status, Unit
+from hearth.protocol.types import (
+    LOCAL_CHAIN_ID,
+    ZERO_ADDRESS,
+    Billing,
+    Gate,
+    JobId,
+    Node,
+    NodeId,
+    State,
+    Status,
+    Unit,
+)
 from hearth.protocol.units import format_amount
 from hearth.storage.stores import Store
 from worker.attempt.executor import Executor
@@ -52,6 +63,7 @@ from worker.decide import (
     LeaseKey,
     LocalStep,
     Reason,
+    Saved,
     Skip,
     Snapshot,
     Stage,
@@ -204,6 +216,9 @@ class Worker:
         metrics.store_down.set_function(lambda: bool(executor.store_refusal()))
         metrics.counted("starved", "Attempts that were stopped because the disk was full", lambda: executor.starved)
         metrics.counted("broken", "Attempts that failed by this machine or its stores", lambda: executor.broken)
+        tally = executor.tally
+        metrics.counted("checkpoints", "Checkpoints that were stored", lambda: tally.stored)
+        metrics.counted("checkpoints_failed", "Checkpoints that could not be copied or stored", lambda: tally.failed)
         metrics.counted("faults", "Attempts ended by an exception that no rule foresees", lambda: executor.faults)
         metrics.counted("reorgs", "Reorganisations met", lambda: watcher.reorgs)
         metrics.suspects(lambda: watcher.suspicions)
@@ -475,6 +490,7 @@ class Worker:
 
     def _act(self, now: int) -> None:
         """Carry out what was decided: first what needs no chain, so that no outage or fee spike holds it up."""
+        self._tell_bought()
         for step in self._last:
             if isinstance(step, LocalStep):
                 step.perform(self, now)
@@ -482,26 +498,46 @@ class Worker:
             if isinstance(step, ChainAction):
                 self._outbox.send(step)
 
+    def _tell_bought(self) -> None:
+        """Let what runs go on for as long as was bought for it by this block."""
+        assert self._chain is not None
+        for key, (job, lease) in own_leases(self._chain).items():
+            if lease.unit.state is State.RUNNING and job.terms.billing is Billing.METERED:
+                self._executor.top_up(key, lease.unit.seconds)
+
     def read_spec(self, job: JobId) -> None:
         """Begin to read a job's spec."""
         self._specs.begin(job)
 
-    def gather(self, attempt: LeaseKey, seconds: int) -> None:
-        """Fetch within `seconds` what an attempt needs whose lease this node leads."""
-        log.info("gathering before the ack", attempt=str(attempt), seconds=seconds)
-        self._executor.gather(Task(attempt, self._watcher.rows[attempt.job].terms, float(seconds), 0.0))
+    def gather(self, attempt: LeaseKey, seconds: int, saved: Sequence[Saved]) -> None:
+        """Fetch within `seconds` what an attempt needs whose lease this node may take, and the first of the states in
+        `saved` that the chain has kept."""
+        log.info("gathering before it is taken", attempt=str(attempt), seconds=seconds)
+        state = next((one for one in saved if self._is_kept(attempt, one)), None)
+        self._executor.gather(Task(attempt, self._watcher.rows[attempt.job].terms, float(seconds), 0.0, state=state))
 
-    def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int, begun: int) -> None:
-        """Begin to execute a held lease that has `seconds` left; in `begun` its program must be started."""
+    def _is_kept(self, attempt: LeaseKey, saved: Saved) -> bool:
+        """Say whether the chain has kept a checkpoint, and as its log says."""
+        assert self._head is not None
+        leases = self._watcher.rows[attempt.job].terms.leases
+        kept = self._market.kept(attempt.job, attempt.index, leases, saved.attempt, self._head.hash)
+        return (kept.node, kept.seconds) == (saved.node, saved.seconds)
+
+    def start_attempt(
+        self, attempt: LeaseKey, seconds: int, tries: int, begun: int, topped: int, state: Saved | None
+    ) -> None:
+        """Begin to execute a held lease that has `seconds` left; in `begun` its program must be started. `topped`
+        seconds were bought beside those of its terms, and it begins with a `state`."""
         row = self._watcher.rows[attempt.job]
         row.in_vain = 0
         # Upload and submit need time at the end: a third of the grace, which the lease has beyond the run itself,
         # or what this machine needs for a submit and what comes before it, where that is more.
-        grace = formulas.grace(row.terms, row.policy)
+        grace = formulas.grace(replace(row.terms, max_seconds=row.terms.max_seconds + topped), row.policy)
         margin = max(1.0, min(120.0, grace / 3))
         margin = max(margin, min(grace, self._outbox.lead.seconds + margin / 4))
         log.info("attempt starts", attempt=str(attempt), tries=tries, seconds=seconds)
-        self._executor.start(Task(attempt, row.terms, float(seconds), margin, tries, float(begun)))
+        task = Task(attempt, row.terms, float(seconds), margin, tries, float(begun), topped, state)
+        self._executor.start(task)
 
     def stop_attempt(self, attempt: LeaseKey, why: str) -> None:
         """Stop an execution."""

@@ -18,6 +18,8 @@ from hearth.base.errors import ChainError, ConfigError
 from hearth.chain.follow import Cursor
 from hearth.chain.port import Block, BlockRef, Log
 from hearth.market.events import (
+    Checkpointed,
+    CheckpointPaid,
     Closed,
     Closing,
     Declined,
@@ -52,7 +54,7 @@ from hearth.protocol.types import (
     Unit,
     Verdict,
 )
-from worker.decide import Job, LeaseKey, Target
+from worker.decide import Job, LeaseKey, Saved, Target
 from worker.rows import Row, RowReader, able, never_fits
 
 log = structlog.get_logger("worker.watch")
@@ -63,7 +65,7 @@ NEW_OPERATOR: Final = "if you named a new operator, set account.keystore in work
 """What whoever holds a key that operates the node no more can do."""
 HEARD: Final = (
     *(JobPosted, Proposed, Started, Submitted, Declined, GaveUp, Settled, Closing, Closed, Reclaimed, Slashed),
-    *(Disputed, Ruled, Unproven, Rejected),
+    *(Disputed, Ruled, Unproven, Rejected, Checkpointed, CheckpointPaid),
 )
 """The events whose absence from a block that announces them would hide work or money."""
 MISREADS: Final = 3
@@ -77,7 +79,7 @@ PAID: Final = 64
 @dataclass(frozen=True, slots=True)
 class Payment:
     """One line of the node's books: `kind` is paid, failed_theirs, declined, given_up, closed, reclaimed, voided,
-    rejected, unproven, slashed or lapsed."""
+    rejected, unproven, checkpoint, slashed or lapsed."""
 
     block: int
     kind: str
@@ -119,6 +121,9 @@ def earnings_of(payments: Iterable[Payment]) -> Earnings:
     for line in payments:
         if line.kind in counts:
             counts[line.kind] += 1
+            income += line.amount
+            fees += line.fee
+        elif line.kind == "checkpoint":
             income += line.amount
             fees += line.fee
         elif line.kind == "slashed":
@@ -265,6 +270,9 @@ class Watcher:
                 if event.node == self._node:
                     self._learn(row, event, unit.attempts)
                 self._touch(row, event, unit)
+            elif isinstance(event, CheckpointPaid) and event.node == self._node:
+                pay = event.pay - event.fee
+                self._book(entry, Payment(entry.block_number, "checkpoint", event.job_id, pay, event.fee))
             return
         if isinstance(event, Slashed | Rejected | NodeLapsed):
             if event.node == self._node:
@@ -308,6 +316,12 @@ class Watcher:
         elif not self._followed:
             # While history is read, its last word counts: else a start would read every lease that the node ever had.
             row.lose(index, event.log.block_number)
+        if isinstance(event, Checkpointed):
+            saved = Saved(unit.attempts, event.node, event.seconds, event.root)
+            row.saved[index, unit.attempts] = (event.log.block_number, saved)
+        elif unit.state.terminal:
+            for attempt in range(1, unit.attempts + 1):
+                row.saved.pop((index, attempt), None)
         row.led.pop(index, None)
         if isinstance(event, Proposed) and event.node == self._node:
             row.led[index] = unit.window_end + row.policy.ack_time

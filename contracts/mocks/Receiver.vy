@@ -15,7 +15,7 @@ implements: IJudge
 flag Mood:
     REFUSE  # reverts
     BURN  # uses up all the gas
-    REENTER  # makes the prepared call, and accepts whether or not that succeeds
+    REENTER  # makes the prepared call, and the one that follows it, and accepts whether or not they succeed
 
 MAX_DATA: constant(uint256) = 2048
 MAX_ANSWER: constant(uint256) = 256
@@ -24,6 +24,9 @@ mood: public(Mood)
 target: public(address)
 data: Bytes[MAX_DATA]
 amount: uint256
+# A second call, made right after each prepared one; none where there is no target.
+next_target: address
+next_data: Bytes[MAX_DATA]
 # How many more times the prepared call is made.
 left: public(uint256)
 # What came of the prepared calls, one entry per call.
@@ -54,8 +57,18 @@ def prepare(target: address, data: Bytes[MAX_DATA], amount: uint256, times: uint
     self.data = data
     self.amount = amount
     self.left = times
+    self.next_target = empty(address)
     self.succeeded = []
     self.answers = []
+
+
+@external
+def follow(target: address, data: Bytes[MAX_DATA]):
+    """
+    @notice Set the call that REENTER makes right after the prepared one.
+    """
+    self.next_target = target
+    self.next_data = data
 
 
 @external
@@ -95,3 +108,9 @@ def _react():
         )
         self.succeeded.append(ok)
         self.answers.append(answer)
+        if self.next_target != empty(address):
+            ok, answer = raw_call(
+                self.next_target, self.next_data, max_outsize=MAX_ANSWER, revert_on_failure=False
+            )
+            self.succeeded.append(ok)
+            self.answers.append(answer)

@@ -44,13 +44,13 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
             "fee": str(receipt.fee),
             "explorer": session.explorer("0x" + event.log.tx_hash.hex()),
         }
-        back, earned = _shares(market.events_in(receipt.logs), view.posted.job_id)
+        back, earned = _shares(market.events_in(receipt.logs), view.posted.job_id, session.network.jobs)
         refunded += back
         keepers += earned
     escrow = formulas.escrow_at_post(view.terms) + topped_up
     checkpoints = paid_in(events)
     kept = sum(int(one["pay"]) - int(one["fee"]) for one in checkpoints)
-    locked = market.locked(session.network.jobs, view.posted.job_id)
+    locked = formulas.job_holds(view.terms, view.header, view.units)
     return {
         "schema": "hearth.receipt/1",
         "job": job_hex(view.posted.job_id),
@@ -82,8 +82,11 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
     }
 
 
-def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
+def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, int]:
     """Return what a transaction with these events gave back to a job's submitter, and what it gave to keepers.
+
+    A split names the submitter, who may have other jobs in the same transaction: it is of the job whose event came
+    last before it, since the registry tells of a unit and then splits, once.
 
     The place of a share says whose it is (contracts/JobRegistry.vy), an account may be several parties at once.
     """
@@ -109,14 +112,14 @@ def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
     last: Event | None = None
     checkpoint = False
     for event in events:
-        if isinstance(event, CheckpointPaid) and event.job_id == job:
+        if isinstance(event, CheckpointPaid):
             # Between a unit's end and the split of what it held: the next one is its own, and goes to nobody else.
             checkpoint = True
-        elif isinstance(event, UnitEvent) and event.job_id == job:
-            last = event
-        if not isinstance(event, Split) or event.key != job:
+        elif isinstance(event, UnitEvent):
+            last = event if event.job_id == job else None
+        if not isinstance(event, Split) or event.controller != registry:
             continue
-        if checkpoint:
+        if checkpoint or last is None:
             checkpoint = False
             continue
         shares = [words.unpack_share(share)[1] for share in event.shares]
@@ -126,4 +129,5 @@ def _shares(events: Iterable[Event], job: bytes) -> tuple[int, int]:
             refunded, keepers = refunded + shares[0], keepers + shares[1]
         else:
             keepers += shares[0]
+        last = None
     return refunded, keepers

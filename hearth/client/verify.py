@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from hearth.base.errors import StorageError, WaitTimeout
 from hearth.client.reading import JobReader, market_events, misplaced
 from hearth.client.results import FETCH_SECONDS, check_result, contradicts, output_limits
-from hearth.client.views import job_hex, strays_in
+from hearth.client.views import job_hex, shown_key, strays_in
 from hearth.protocol.units import format_duration
 
 if TYPE_CHECKING:
@@ -76,22 +76,22 @@ class _History:
     words: dict[tuple[bytes, int], int] = field(default_factory=dict)
     submitted: dict[tuple[bytes, int], Submitted] = field(default_factory=dict)
     checkpoints: dict[tuple[bytes, int], list[CheckpointPaid]] = field(default_factory=dict)
-    unsplit: dict[bytes, CheckpointPaid] = field(default_factory=dict)
-    """By job, what was told to be paid for a checkpoint and no split has followed yet."""
+    unsplit: CheckpointPaid | None = None
+    """What was told to be paid for a checkpoint, until a split follows."""
     faults: list[str] = field(default_factory=list)
     reclaimed: int = 0
 
     def pay(self, event: CheckpointPaid) -> None:
-        """Note what was told to be paid for a checkpoint: the job's next split has to pay it."""
-        self.close(event.job_id)
-        self.unsplit[event.job_id] = event
+        """Note what was told to be paid for a checkpoint: the registry's next split has to pay it."""
+        self.close()
+        self.unsplit = event
         self.checkpoints.setdefault((event.job_id, event.index), []).append(event)
 
-    def close(self, job: bytes, amounts: tuple[int, ...] = ()) -> None:
-        """Compare a job's next split with what was told to be paid for a checkpoint just before it."""
-        event = self.unsplit.pop(job, None)
+    def close(self, amounts: tuple[int, ...] = ()) -> None:
+        """Compare a split with what was told to be paid for a checkpoint just before it, if anything was."""
+        event, self.unsplit = self.unsplit, None
         if event is not None and amounts != (event.pay - event.fee, event.fee, 0, 0):
-            told = f"the checkpoint of attempt {event.attempt} of unit {event.index} of {job_hex(job)[:14]}"
+            told = f"the checkpoint of attempt {event.attempt} of unit {event.index} of {job_hex(event.job_id)[:14]}"
             self.faults.append(f"{told} earned {event.pay} with a fee of {event.fee}, and the split of it is {amounts}")
 
 
@@ -128,15 +128,16 @@ class Verifier:
         checked = unverified = 0
         unread: list[str] = []
         jobs: list[tuple[Posted, _Told]] = []
+        holds: defaultdict[bytes, int] = defaultdict(int)
         # The books first, whole or not at all; then as many results as there is time for.
         for page in self._pages(list(history.posted.values()), "jobs"):
             ids = [one.job_id for one in page]
-            held = market.locks(self.session.network.jobs, ids, head.hash)
-            for one, word, lock in zip(page, market.job_words(ids, head.hash), held, strict=True):
+            for one, word in zip(page, market.job_words(ids, head.hash), strict=True):
                 if word:
-                    jobs.append((one, self._verify_job(one, word, lock, head, history, faults)))
+                    jobs.append((one, self._verify_job(one, word, head, history, holds, faults)))
                 else:
                     market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
+        faults += self._compare_holds(books, holds, head)
         for one, told in jobs:
             read, left = self._verify_results(one, told.results, history.submitted, faults, unread)
             checked, unverified = checked + read, unverified + left
@@ -174,7 +175,7 @@ class Verifier:
                     continue
                 found.posted[event.job_id] = market.posted_of(event)
             if isinstance(event, Split) and event.controller == self.session.network.jobs:
-                found.close(event.key, tuple(words.unpack_share(share)[1] for share in event.shares))
+                found.close(tuple(words.unpack_share(share)[1] for share in event.shares))
             if not isinstance(event, UnitEvent):
                 continue
             if why := misplaced(event, found.posted.get(event.job_id)):
@@ -187,8 +188,7 @@ class Verifier:
             found.reclaimed += isinstance(event, Reclaimed)
             if isinstance(event, Submitted):
                 found.submitted[event.job_id, event.index] = event
-        for job in list(found.unsplit):
-            found.close(job)
+        found.close()
         return found
 
     @property
@@ -236,18 +236,30 @@ class Verifier:
             faults.append(f"Escrow tracks {tracked} and owes {books.total}")
         return faults
 
+    def _compare_holds(self, books: Books, holds: dict[bytes, int], head: Block) -> list[str]:
+        """Compare what the job registry locks under each key with what the units of that submitter's jobs hold."""
+        jobs, faults = self.session.network.jobs, []
+        # Also those that no job is known of: nothing may lie there.
+        wanted = dict.fromkeys([*holds, *(key for controller, key in books.locks if controller == jobs)])
+        for keys in self._pages(list(wanted), "submitters"):
+            for key, stored in zip(keys, self._market.locks(jobs, keys, head.hash), strict=True):
+                held = holds.get(key, 0)
+                if stored != held:
+                    faults.append(f"lock of {shown_key(key)} is {stored}, the units of these jobs hold {held}")
+        return faults
+
     def _verify_job(
         self,
         posted: Posted,
         word: int,
-        locked: int,
         head: Block,
         history: _History,
+        holds: defaultdict[bytes, int],
         faults: list[str],
     ) -> _Told:
-        """Compare a job's words in storage with those of its last events, and its lock with what its units hold.
+        """Compare a job's words in storage with those of its last events; add what its units hold to `holds`.
 
-        `word` is the job's own, `locked` the base units of its lock.
+        `word` is the job's own, `holds` is by key of Escrow, in base units.
         """
         from hearth.protocol import formulas, words
         from hearth.protocol.types import Outcome, State
@@ -256,10 +268,8 @@ class Verifier:
         header = words.unpack_header(word) if words.is_header(word) else None
         stored = self._units(posted, word, header, head)
         told = _Told()
-        holds = 0
         for index, one in enumerate(stored):
             unit = one.unit
-            holds += formulas.unit_holds(terms, unit)
             if unit.state is State.SETTLED:
                 told.settled += 1
                 told.failed += unit.outcome is not Outcome.OK
@@ -275,10 +285,7 @@ class Verifier:
                 )
             if expected is None and unit.state is not State.OPEN and header is not None and not header.closed:
                 faults.append(f"unit {index} of {job_hex(job)[:14]} is {unit.state.name} without an event")
-        if header is not None:
-            holds += formulas.rest_holds(terms, header)
-        if locked != holds:
-            faults.append(f"lock of job {job_hex(job)[:14]} is {locked}, its units hold {holds}")
+        holds[formulas.lock_key(terms.submitter)] += formulas.job_holds(terms, header, (one.unit for one in stored))
         return told
 
     def _checkpoints(

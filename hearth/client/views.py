@@ -428,10 +428,12 @@ def _net(pay: int, fee: int, asset: Asset) -> str:
     return show_amount(pay - fee, asset)
 
 
-def _key(key: bytes) -> str:
-    """Name what Escrow keeps money for: a job by its id, a node's stake by its number."""
+def shown_key(key: bytes) -> str:
+    """Name what Escrow keeps money for: a node's stake by its number, jobs by their submitter; else the key itself."""
     number = int.from_bytes(key, "big")
-    return f"node {number}" if number < 1 << 32 else f"job {job_hex(key)[:14]}"
+    if number < 1 << 32:
+        return f"node {number}"
+    return f"the jobs of 0x{number:040x}" if number < 1 << 160 else f"key {job_hex(key)[:14]}"
 
 
 def _offer(word: int, asset: Asset) -> str:
@@ -440,7 +442,7 @@ def _offer(word: int, asset: Asset) -> str:
 
 
 def _split(event: Split, asset: Asset) -> str:
-    return f"{_key(event.key)}: {_shown_shares(event.shares, asset)}"
+    return f"{shown_key(event.key)}: {_shown_shares(event.shares, asset)}"
 
 
 def _shown_shares(shares: Iterable[int], asset: Asset) -> str:
@@ -478,8 +480,8 @@ _MARKET_TEXTS: Final[Mapping[type[Event], Callable[[Any, Asset], str]]] = {
     ),
     Quarantined: lambda e, a: f"node {e.node} is in quarantine until {moment(e.until)}",
     MinimumStakeChanged: lambda e, a: f"new nodes stake at least {show_amount(e.amount, a)}",
-    Locked: lambda e, a: f"{show_amount(e.amount, a)} locked for {_key(e.key)}",
-    CreditLocked: lambda e, a: f"{show_amount(e.amount, a)} of credit locked for {_key(e.key)}",
+    Locked: lambda e, a: f"{show_amount(e.amount, a)} locked for {shown_key(e.key)}",
+    CreditLocked: lambda e, a: f"{show_amount(e.amount, a)} of credit locked for {shown_key(e.key)}",
     Split: _split,
     Withdrawn: lambda e, a: (
         f"{e.account} withdrew {show_amount(e.amount, a)}{'' if e.to == e.account else ' to ' + e.to}"

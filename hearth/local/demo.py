@@ -1,8 +1,8 @@
 """The market at work, in real time on a local chain: `make demo`, or `hearth demo`.
 
-Three workers and a keeper run as processes of their own, jobs are posted by the command line, one worker is stopped in
-the middle of a unit, which is reclaimed and finished by another; one job is paid for once two of its three attesters
-have looked at the result and signed it. Two jobs wait for that: one starts then, and one fails then, whose own child is
+Three workers and a keeper run as processes of their own, jobs are posted by the command line, one worker is killed in
+the middle of a unit that checkpoints, which is reclaimed, and which another goes on with from there; one job is paid for
+once two of its three attesters have looked at the result and signed it. Two jobs wait for that: one starts then, and one fails then, whose own child is
 refunded. At the end the whole chain is verified. Everything is stopped again, also after a failure.
 """
 
@@ -35,19 +35,24 @@ if TYPE_CHECKING:
     from hearth.client import Client
     from hearth.client.reports import DemoReport, NetVerification
     from hearth.client.session import Tell
-    from hearth.market.events import Event
+    from hearth.market.events import Checkpointed, Event
 
 EXAMPLES: Final = examples_folder()
 ATTESTERS_FILE: Final = EXAMPLES / "attested" / "attesters.yaml"
 PRICES: Final = {"worker": "0.60/h", "worker2": "0.65/h", "worker3": "0.70/h"}
 WORKERS: Final = tuple(PRICES)
-VICTIM: Final = "worker3"
-"""The worker that is stopped in the middle of a unit."""
+CHEAPEST: Final = "worker"
+"""It gets what is posted first."""
 HEARTH: Final = (sys.executable, "-m", "hearth.cli")
 SLOTS: Final = 2
 STAKE: Final = "20"
 NUMPY_IMAGE: Final = "HEARTH_TEST_IMAGE_PYTHON_NUMPY"
 """Names an image with python3 and numpy by digest, where a container engine is (make services-up)."""
+RESUME: Final = "resume"
+"""The job whose worker is killed, and which another goes on with."""
+STEPS: Final = 60
+KILL_STEP: Final = 36
+"""The first step of RESUME's, of STEPS, that may be the newest on chain when its worker is killed: 60 %."""
 ATTESTED: Final = "attested"
 """The job whose result attesters look at."""
 ATTESTERS: Final = ("attester", "attester2")
@@ -63,8 +68,6 @@ EXITS: Final = {FAILING: 100, ORPHAN: 102}
 """What `--wait` ends with, where that is not 0."""
 START_SECONDS: Final = 60.0
 RUN_SECONDS: Final = 300.0
-STILL_SECONDS: Final = 2.5
-"""How long a stopped worker's unit must stay RUNNING before it counts as stopped in the middle."""
 ACCOUNTS: Final = ("dev", "provider", "keeper", *WORKERS)
 
 
@@ -82,8 +85,8 @@ class DemoStage:
     seen: int = 0
     gas: defaultdict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     names: dict[str, str] = field(default_factory=dict)
-    running: dict[tuple[str, int], int] = field(default_factory=dict)
-    reclaimed: int = 0
+    killed: str = ""
+    reclaimed: bool = False
     attesting: Future[None] | None = None
     pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
 
@@ -150,7 +153,8 @@ def _set_up(stage: DemoStage, port: int) -> None:
     payout = stage.client.session.key("owner").address
     for name in WORKERS:
         config = str(stage.folder / f"{name}.toml")
-        runtimes = "wasm,docker" if docker and name != VICTIM else "wasm"
+        # What is killed has no container, which would run on.
+        runtimes = "wasm,docker" if docker and name != CHEAPEST else "wasm"
         size = ("--slots", str(SLOTS), "--cores", "1", "--memory", "1GiB", "--disk", "2GiB", "--gpus", "none")
         place = ("--country", "de", "--payout", payout, "--runtimes", runtimes)
         _hearth(stage, "worker", "init", "--config", config, "--account", name, "--price", PRICES[name], *place, *size)
@@ -276,7 +280,7 @@ def _engine_answers() -> bool:
 
 def _post(stage: DemoStage) -> None:
     """Post the jobs that wait for no other from the command line, each in a process that waits for its end."""
-    arguments: dict[str, tuple[str, ...]] = {"digits": (), "wordcount-array": (), ATTESTED: ()}
+    arguments: dict[str, tuple[str, ...]] = {RESUME: (), "digits": (), "wordcount-array": (), ATTESTED: ()}
     if os.environ.get(NUMPY_IMAGE) and _engine_answers():
         arguments["numpy-train"] = ("--var", f"IMAGE={os.environ[NUMPY_IMAGE]}")
     for name, extra in arguments.items():
@@ -311,40 +315,29 @@ def _post_children(stage: DemoStage, name: str, job: str) -> None:
 
 
 def _watch(stage: DemoStage) -> None:
-    """Show the timeline, stop one worker in the middle of a unit, and go on until every job has ended."""
+    """Show the timeline, kill the worker of one unit when it is at 60 %, and go on until every job has ended."""
     stage.seen = stage.client.session.market.port.head().number
     end = time.monotonic() + RUN_SECONDS
-    stopped_at = 0.0
-    confirmed = False
-    while any(process.poll() is None for process in stage.submits.values()) or (confirmed and not stage.reclaimed):
+    while any(process.poll() is None for process in stage.submits.values()):
         _read_events(stage)
         if stage.attesting is not None and stage.attesting.done():
             stage.attesting.result()
-        busy = [unit for unit, node in stage.running.items() if node == stage.nodes[VICTIM]]
-        if not stopped_at and busy:
-            _signal(stage.processes[VICTIM], signal.SIGSTOP)
-            stopped_at = time.monotonic()
-        elif stopped_at and not confirmed and not busy:
-            # Its result was on its way already: let it go on, and try again at its next unit.
-            _signal(stage.processes[VICTIM], signal.SIGCONT)
-            stopped_at = 0.0
-        elif stopped_at and not confirmed and time.monotonic() - stopped_at > STILL_SECONDS:
-            confirmed = True
-            stage.say(f"{VICTIM} was stopped in the middle of {_unit_name(stage, busy[0])}: it beats no more")
         if time.monotonic() > end:
             raise HearthError(
                 "the jobs of the demo do not end", code="DEMO_TIMEOUT", hint="hearth demo --keep", retryable=True
             )
         time.sleep(0.3)
     _read_events(stage)
-    if not confirmed:
-        raise HearthError(f"{VICTIM} never ran a unit", code="DEMO_NO_VICTIM", hint="hearth demo", retryable=True)
+    if not stage.reclaimed:
+        raise HearthError(
+            f"the worker of {RESUME} was not killed in time", code="DEMO_NO_VICTIM", hint="hearth demo", retryable=True
+        )
 
 
 def _read_events(stage: DemoStage) -> None:
-    """Print the registry's events since the last look, and note who runs what."""
+    """Print the registry's events since the last look, and do what some of them are waited for."""
     from hearth.client.views import event_facts
-    from hearth.market.events import JobPosted, NodeUnitEvent, Reclaimed, Started, Submitted, UnitEvent
+    from hearth.market.events import Checkpointed, JobPosted, Reclaimed, Submitted
 
     client = stage.client
     market = client.session.market
@@ -364,19 +357,31 @@ def _read_events(stage: DemoStage) -> None:
         name = stage.names.get(str(facts.get("job")), "?")
         unit = f" unit {facts['unit']}" if "unit" in facts else ""
         stage.say(f"{name}{unit}: {facts['text']}")
-        if isinstance(event, UnitEvent):
-            key = (str(facts["job"]), event.index)
-            stage.running.pop(key, None)
-            if isinstance(event, Started):
-                stage.running[key] = event.node
-            if isinstance(event, Reclaimed) and isinstance(event, NodeUnitEvent):
-                stage.reclaimed += 1
-            if isinstance(event, Submitted) and name == ATTESTED and stage.attesting is None:
-                stage.attesting = stage.pool.submit(_attest, stage, str(facts["job"]), event.result.hex())
+        if isinstance(event, Submitted) and name == ATTESTED and stage.attesting is None:
+            stage.attesting = stage.pool.submit(_attest, stage, str(facts["job"]), event.result.hex())
+        if isinstance(event, Checkpointed) and name == RESUME and not stage.killed:
+            _kill(stage, event)
+        if isinstance(event, Reclaimed) and name == RESUME:
+            stage.reclaimed = True
     for tx_hash, event in used.items():
         receipt = market.port.receipt(tx_hash)
         if receipt is not None:
             stage.gas[type(event).__name__].append(receipt.gas_used)
+
+
+def _kill(stage: DemoStage, checkpoint: Checkpointed) -> None:
+    """Kill the worker that named a checkpoint, once the count in it is far enough."""
+    from hearth.storage import cid
+    from hearth.storage.unixfs.reader import walk
+
+    found = walk(cid.of_root(checkpoint.root), stage.client.session.store)
+    steps = [int(entry.path.rpartition("-")[2]) for entry in found if "step-" in entry.path]
+    if max(steps, default=0) < KILL_STEP:
+        return
+    stage.killed = next(name for name, node in stage.nodes.items() if node == checkpoint.node)
+    # Its containers, if it has any, would outlive it: it is stopped then, which looks the same to everybody else.
+    _signal(stage.processes[stage.killed], signal.SIGKILL if stage.killed == CHEAPEST else signal.SIGSTOP)
+    stage.say(f"{stage.killed} was killed at step {max(steps)} of {STEPS} of {RESUME}: it beats no more")
 
 
 def _attest(stage: DemoStage, job: str, result: str) -> None:
@@ -400,10 +405,6 @@ def _job_name(stage: DemoStage, event: Any) -> str:
 
     terms = unpack_terms(event.terms)
     return str(stage.client.session.store.get_json(terms.spec)["name"])
-
-
-def _unit_name(stage: DemoStage, unit: tuple[str, int]) -> str:
-    return f"{stage.names.get(unit[0], unit[0][:10])} unit {unit[1]}"
 
 
 # ---- results and books ----
@@ -430,6 +431,12 @@ def _collect(stage: DemoStage) -> None:
         )
         if name in ("digits", ATTESTED):
             stage.say(f"  accuracy.json: {(folder / 'accuracy.json').read_text(encoding='utf-8').strip()}")
+        elif name == RESUME:
+            steps = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+            stage.say(f"  result.json: {json.dumps(steps)}")
+            first, *rest = steps["steps_of_attempts"]
+            if not rest or first < KILL_STEP or first + sum(rest) != STEPS:
+                raise HearthError(f"{RESUME} began anew: {steps}", code="DEMO_RESULT", hint="hearth demo --keep")
         elif name == "numpy-train":
             stage.say(f"  metrics.json: {(folder / 'metrics.json').read_text(encoding='utf-8').strip()}")
         elif name == FAILING:

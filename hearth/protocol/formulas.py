@@ -8,7 +8,7 @@ contracts/NodeRegistry.vy, contracts/scoring.vy and contracts/reputation.vy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -148,6 +148,17 @@ def rest_holds(terms: Terms, header: Header) -> int:
         return 0
     unlock = unlock_fee(terms) if header.waiting else 0
     return (terms.leases - header.touched) * lease_budget(terms) + unlock
+
+
+def job_holds(terms: Terms, header: Header | None, units: Iterable[Unit]) -> int:
+    """Return what a job holds of its submitter's lock: each touched unit's part and, of an array, the rest's."""
+    touched = sum(unit_holds(terms, unit) for unit in units)
+    return touched + (rest_holds(terms, header) if header is not None else 0)
+
+
+def lock_key(submitter: str) -> bytes:
+    """Return what Escrow keeps the money of all of a submitter's jobs under: the address, to 32 bytes."""
+    return int(submitter, 16).to_bytes(32, "big")
 
 
 def tip(terms: Terms) -> int:

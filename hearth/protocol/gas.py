@@ -25,18 +25,18 @@ SETTLE_GAS: Final = 104_000
 LEASE_GAS: Final = CLAIM_GAS + SUBMIT_GAS + SETTLE_GAS
 """What a unit costs a worker that claims it and settles it itself."""
 SETTLE_BATCH_GAS: Final = 40_000
-SETTLE_ITEM_GAS: Final = 53_000
+SETTLE_ITEM_GAS: Final = 53_500
 """Of a batch of settlements, and of each unit in it."""
 CLOSE_GAS: Final = 89_000
 RECLAIM_GAS: Final = 108_000
-EXPIRE_GAS: Final = 53_000
-UNLOCK_GAS: Final = 53_500
+EXPIRE_GAS: Final = 57_500
+UNLOCK_GAS: Final = 58_500
 UNLOCK_PARENT_GAS: Final = 3_250
 """Of opening or refunding a job by its parents' ends, and of each parent."""
 LIVENESS_BATCH_GAS: Final = 35_000
 LIVENESS_ITEM_GAS: Final = 25_000
 """Of a check of silent nodes, and of each node in it."""
-WITHDRAW_GAS: Final = 34_000
+WITHDRAW_GAS: Final = 36_600
 
 
 def settling_gas(units: int) -> int:

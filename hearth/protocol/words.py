@@ -218,6 +218,13 @@ SHARE: Final = Word(
     "a part of Escrow's split",
     (Lane("account", 160, "", "who is credited"), Lane("amount", 96, "base units")),
 )
+BOOK: Final = Word(
+    "a lock or a credit as Escrow stores it",
+    (
+        Lane("amount", 255, "base units"),
+        Lane("used", 1, "", "from the first amount on: the slot never returns to zero"),
+    ),
+)
 FIELDS: Final = Word(
     "what a judge finds instead of what was submitted; 0 where that stands",
     (Lane("outcome", 4, "", "a unit's"), Lane("seconds", 24, "seconds", "of fuel, where fuel is billed")),
@@ -305,6 +312,7 @@ WORDS: Final[dict[str, Word]] = {
     "key": KEY,
     "kept": KEPT,
     "share": SHARE,
+    "book": BOOK,
     "fields": FIELDS,
     "submitter": SUBMITTER,
     "money": MONEY,

@@ -250,10 +250,13 @@ class Retry(Model):
 
 
 class Checkpoint(Model):
-    """How often a unit saves resumable state, and where."""
+    """How often what a unit has published of its state is stored, and in which folder it publishes it.
+
+    A unit that is lost is begun again by another worker, which finds the files of the last time at the same place.
+    """
 
     every: Duration
-    path: Text
+    path: Text = Field(description="a folder below /out")
 
 
 class JobSpec(Model):
@@ -323,9 +326,7 @@ def problems_of(spec: JobSpec) -> Iterator[Problem]:
         elif parent.job in (other.job for other in spec.after[:index]):
             yield Problem(("after", index), "names a job twice", "keep one condition; a job ends in one way only")
     if spec.checkpoint is not None:
-        yield from rules.places([(("checkpoint", "path"), spec.checkpoint.path)], "/out")
-        if parse_duration(spec.checkpoint.every) < 1:
-            yield Problem(("checkpoint", "every"), "must be at least 1s")
+        yield from _checkpoint(spec, spec.checkpoint)
 
 
 def unbuilt_in(spec: JobSpec) -> Iterator[Problem]:
@@ -343,8 +344,6 @@ def unbuilt_in(spec: JobSpec) -> Iterator[Problem]:
         yield Problem(("verify", "replicas"), f"more than one replica {later}", "remove replicas", "NO_REPLICAS")
     if spec.array.chunk > 1:
         yield Problem(("array", "chunk"), f"chunk above 1 {later}", "use chunk: 1", "NO_CHUNK")
-    if spec.checkpoint is not None:
-        yield Problem(("checkpoint",), f"resuming from checkpoints {later}", "remove checkpoint", "NO_CHECKPOINT")
     for index, item in enumerate(spec.inputs):
         if item.encrypt:
             yield Problem(
@@ -435,6 +434,20 @@ def _limits(spec: JobSpec) -> Iterator[Problem]:
         yield Problem(("array", "chunk"), f"{chunk} units of {spec.limits.runtime} last longer than 30d")
     elif units // chunk * (spec.verify.replicas or 1) * spec.retry.attempts >= MAX_TRIES:
         yield Problem(("retry", "attempts"), f"leases times attempts must stay below {MAX_TRIES}", "lower attempts")
+
+
+def _checkpoint(spec: JobSpec, checkpoint: Checkpoint) -> Iterator[Problem]:
+    where: Location = ("checkpoint",)
+    yield from rules.folder_below(checkpoint.path, "/out", (*where, "path"))
+    every = parse_duration(checkpoint.every)
+    if every < 1:
+        yield Problem((*where, "every"), "must be at least 1s")
+    elif every >= spec.max_seconds:
+        problem = f"{checkpoint.every} is not less than limits.runtime: no checkpoint would ever be made"
+        yield Problem((*where, "every"), problem, "write a shorter time, or a longer limits.runtime")
+    if spec.price.billing not in ("auto", "metered"):
+        problem = f"billing {spec.price.billing} knows no checkpoints: whoever made one is paid for the time it took"
+        yield Problem(("price", "billing"), problem, "use billing: metered, or remove checkpoint")
 
 
 def _verify(verify: Verify) -> Iterator[Problem]:

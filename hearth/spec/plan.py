@@ -205,6 +205,19 @@ def challenge_window_of(spec: JobSpec, policy: Policy) -> int:
     return window
 
 
+def checkpoint_every_of(spec: JobSpec, policy: Policy) -> int:
+    """Return the seconds between two checkpoints of a unit, 0 where none are made. Raises SpecError."""
+    if spec.checkpoint is None:
+        return 0
+    every = parse_duration(spec.checkpoint.every)
+    if every < policy.min_checkpoint:
+        least = format_duration(policy.min_checkpoint)
+        raise _refuse(
+            "checkpoint.every", f"{spec.checkpoint.every} is below this market's {least}", f"use {least}", "BAD_SPEC"
+        )
+    return every
+
+
 def parents_of(spec: JobSpec) -> tuple[Parent, ...]:
     """Return the jobs that a spec waits for, in its order."""
     from hearth.protocol.parents import Condition, Parent
@@ -252,6 +265,7 @@ def terms_of(
         units=spec.array.units,
         match_window=match_window_of(spec, policy),
         challenge_window=challenge_window_of(spec, policy),
+        checkpoint_every=checkpoint_every_of(spec, policy),
         max_attempts=spec.retry.attempts,
         billing=billing_of(spec),
         flags=flags | TermsFlag.PROVEN if judge_data else flags,

@@ -1,8 +1,9 @@
 """The canonical spec: the JSON document (RFC 8785) whose sha2-256 is on chain, and what a worker reads.
 
 It holds no path, no human unit and no float: data are CIDs with their sizes, an image is a digest, resources and times
-are integers, decimals are strings. Every key is always there, so that one job has one document. Price, salt and parents
-are not in it: they are terms. Source: SPEC section "Job spec".
+are integers, decimals are strings. Every key is always there, so that one job has one document; but `checkpoint` is
+there only where a job makes them, as documents of before have none. Price, salt and parents are not in it: they are
+terms. Source: SPEC section "Job spec".
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from hearth.base.errors import BadCid, BadDocument, SpecError, TooLarge
 from hearth.protocol.runtimes import RUNTIMES, RuntimeName
 from hearth.protocol.types import Needs, Runtime
-from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_size
+from hearth.protocol.units import GIB, gib_ceil, mib_ceil, parse_duration, parse_size
 from hearth.protocol.zones import zone_mask, zone_of
 from hearth.spec import rules
-from hearth.spec.model import MAX_RUNTIME, MAX_UNITS, Compare, Input, JobSpec, Resources
+from hearth.spec.model import MAX_RUNTIME, MAX_UNITS, Checkpoint, Compare, Input, JobSpec, Resources
 from hearth.spec.problems import Problem, Source, field_name
 from hearth.storage import canonical as documents
 from hearth.storage import cid
@@ -111,6 +112,13 @@ class ResolvedVerify(Canonical):
     compare: ResolvedCompare
 
 
+class ResolvedCheckpoint(Canonical):
+    """Every how many seconds a unit's published state is stored, and the folder below /out that holds it."""
+
+    every: Annotated[int, Field(ge=1, lt=MAX_RUNTIME)]
+    path: Text
+
+
 class ResolvedSpec(Canonical):
     """A job that a worker can run: parse it with `parse_canonical`, write it with `canonical`."""
 
@@ -130,6 +138,7 @@ class ResolvedSpec(Canonical):
     units: Annotated[int, Field(ge=1, le=MAX_UNITS)]
     chunk: One
     verify: ResolvedVerify
+    checkpoint: ResolvedCheckpoint | None = None
 
     @property
     def target(self) -> str:
@@ -190,6 +199,7 @@ def resolve(
         units=spec.array.units,
         chunk=1,
         verify=ResolvedVerify(mode="none", compare=_compare(spec.verify.compare)),
+        checkpoint=_checkpoint(spec.checkpoint),
     )
     canonical_bytes(resolved)
     return resolved
@@ -230,6 +240,12 @@ def _resources(need: Resources, disk_gib: int, tiers: Mapping[str, int]) -> Reso
     )
 
 
+def _checkpoint(checkpoint: Checkpoint | None) -> ResolvedCheckpoint | None:
+    if checkpoint is None:
+        return None
+    return ResolvedCheckpoint(every=parse_duration(checkpoint.every), path=checkpoint.path)
+
+
 def _compare(compare: Compare) -> ResolvedCompare:
     """Return a comparator with every field present, empty where it is not used."""
     return ResolvedCompare(
@@ -244,7 +260,10 @@ def _compare(compare: Compare) -> ResolvedCompare:
 
 def canonical(spec: ResolvedSpec) -> dict[str, Any]:
     """Return the canonical document: plain JSON values without floats or nulls in place of numbers."""
-    return spec.model_dump(mode="json")
+    document = spec.model_dump(mode="json")
+    if spec.checkpoint is None:
+        del document["checkpoint"]
+    return document
 
 
 def canonical_bytes(spec: ResolvedSpec) -> bytes:
@@ -373,6 +392,10 @@ def _faults(spec: ResolvedSpec) -> Iterator[Problem]:
     if any(country != country.strip().lower() for country in regions):
         yield Problem(("resources", "regions"), "are not lower case codes")
     yield from rules.compare(spec.verify.compare.model_dump(), ("verify", "compare"))
+    if spec.checkpoint is None and "checkpoint" in spec.model_fields_set:
+        yield Problem(("checkpoint",), "is left out where there is none")
+    if spec.checkpoint is not None:
+        yield from rules.folder_below(spec.checkpoint.path, "/out", ("checkpoint", "path"))
     if spec.download_bytes + spec.output_bytes > spec.resources.disk_gib * GIB:
         yield Problem(("resources", "disk_gib"), "is less than inputs and outputs need")
 

@@ -86,6 +86,13 @@ def places(entries: Sequence[tuple[Location, str]], root: str) -> Iterator[Probl
         seen[folded] = path
 
 
+def folder_below(path: str, root: str, where: Location) -> Iterator[Problem]:
+    """Check the path of a folder inside the job: as `places` does, and not `root` itself."""
+    yield from places([(where, path)], root)
+    if path == root:
+        yield Problem(where, f"is {root} itself", f"name a folder in it, such as {root}/data")
+
+
 def _path_fault(path: str, root: str) -> str:
     parts = path.split("/")
     if not path.startswith("/"):

@@ -79,6 +79,11 @@ def of(data: bytes, codec: int = RAW) -> Cid:
     return Cid(1, codec, SHA2_256, hashlib.sha256(data).digest())
 
 
+def of_root(digest: bytes) -> Cid:
+    """Return the CIDv1 of a UnixFS root that is named by the sha2-256 digest of its dag-pb block alone, as on chain."""
+    return Cid(1, DAG_PB, SHA2_256, digest)
+
+
 def parse(text: str) -> Cid:
     """Read a CID from its text: v0 in base58, v1 in any multibase.
 

@@ -68,7 +68,6 @@ class Modelled:
             "total": model.stake_total,
         }
         for job in model.jobs.values():
-            assert world.locked(job.id) == model.job_lock(job)
             for index, unit in job.units.items():
                 job_word, word, second, accused = world.load(job.terms, index)
                 assert words.unpack_unit(word) == unit
@@ -77,6 +76,8 @@ class Modelled:
                     assert words.unpack_best(second) == job.best[index]
                 if job.header is not None:
                     assert words.unpack_header(job_word) == job.header
+        for submitter, lock in model.locks().items():
+            assert world.locked(submitter) == lock
         accounts = {*model.credits, world.submitter, world.owner, world.treasury, world.keeper, w.DEAD}
         for account in accounts:
             assert world.credit(account) == model.credits[account], account

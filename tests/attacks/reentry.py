@@ -156,14 +156,13 @@ class Attack:
     def wealth(self) -> int:
         """Return all that the attacker owns: in hand, credited, locked, staked, and in jobs that he posted."""
         world = self.world
-        mine = [name for name, terms in self.jobs.items() if terms.submitter == self.address.lower()]
         nodes = range(1, world.nodes.call.totals() & 0xFFFFFFFF)
         return (
             holding(world, self.attacker)
             + world.credit(self.address)
             + world.escrow.call.locked(self.attacker, key("own"))
             + sum(world.staked(n) for n in nodes if world.nodes.call.get(n).owner == self.address)
-            + sum(world.locked(self.id(name)) for name in mine)
+            + world.locked(self.address)
         )
 
     def check_books(self) -> None:
@@ -173,7 +172,7 @@ class Attack:
         people |= {self.address, world.deployer, self.evm.account("payer"), w.DEAD}
         booked = sum(world.credit(who) for who in people) + world.escrow.call.locked(self.attacker, key("own"))
         booked += sum(world.staked(n) for n in range(1, world.nodes.call.totals() & 0xFFFFFFFF))
-        booked += sum(world.locked(self.id(name)) for name in self.jobs)
+        booked += sum(world.locked(who) for who in {terms.submitter for terms in self.jobs.values()})
         assert holding(world, world.escrow) == booked
         if world.token is not None:
             assert world.escrow.call.tracked() == booked

@@ -372,7 +372,7 @@ def finish(found: Scene, *, payee: str = w.ZERO) -> int:
 
 def ended(found: Scene) -> bool:
     """Say whether every unit of the job has ended and its lock is empty."""
-    return not units(found) and not untouched(found) and found.world.locked(found.world.id_of(found.terms)) == 0
+    return not units(found) and not untouched(found) and found.world.lock_of(found.terms) == 0
 
 
 def parties(world: w.World) -> dict[str, str]:
@@ -401,4 +401,4 @@ def holding(world: w.World, who: str | Contract) -> int:
 def booked(found: Scene) -> int:
     """Return the sum of the books of a scene: its job, its node, everybody's credit."""
     world = found.world
-    return world.locked(world.id_of(found.terms)) + world.staked(found.node) + sum(credits(world).values())
+    return world.lock_of(found.terms) + world.staked(found.node) + sum(credits(world).values())

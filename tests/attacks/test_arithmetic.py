@@ -85,4 +85,4 @@ def test_arithmetic__extreme_parameters_and_amounts__equal_the_model(
     LIVES[life](both, late, used if billing == Billing.FUEL else 0)
     assert both.job.units[0].state.terminal
     assert both.job.paid == both.job.funded
-    assert both.world.locked(both.job.id) == 0
+    assert both.world.lock_of(both.job.terms) == 0

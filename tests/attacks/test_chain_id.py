@@ -24,7 +24,7 @@ def test_chain_id__changes_under_a_job__it_ends_as_it_would_and_pays_the_same(ki
             world.evm.become_chain(chain_id)
         finish(found)
         assert found.unit_state() in (State.SETTLED, State.CANCELLED, State.EXPIRED, State.REFUNDED)
-        assert world.locked(world.id_of(found.terms)) == 0
+        assert world.lock_of(found.terms) == 0
         people = (world.submitter, world.owner, world.treasury, world.keeper)
         credits.append([world.credit(person) for person in people])
     assert credits[0] == credits[1] and sum(credits[0]) > 0
@@ -39,6 +39,6 @@ def test_chain_id__has_changed__no_new_job_is_taken_and_an_array_is_closed(kind:
     with reverts("jobs: chain id has changed"):
         world.post(world.terms())
     world.cancel(terms, SENTINEL)
-    assert world.locked(world.id_of(terms)) == 0
+    assert world.lock_of(terms) == 0
     world.evm.become_chain(31_337)
     world.post(w.replace(world.terms(), salt=77))

@@ -135,9 +135,9 @@ def test_race__claim_against_the_submitters_cancel__refund_or_notice_never_both(
         with pytest.raises(Reverted, match="jobs: not open"):
             race.claim(race.first)()
         assert world.node(race.first).state.bond == 0
-        assert world.locked(world.id_of(race.terms)) == 0
+        assert world.lock_of(race.terms) == 0
     else:
         race.claim(race.first)()
         world.cancel(race.terms)
         assert world.unit(race.terms).flags & 8, "the node is given notice"
-        assert world.locked(world.id_of(race.terms)) > 0
+        assert world.lock_of(race.terms) > 0

@@ -110,13 +110,15 @@ def test_cross_reentrancy__escrow_in_every_callback__never_counts_more_than_it_h
         assert int.from_bytes(answer, "big") <= balance
 
 
-def test_cross_reentrancy__posted_job_without_its_funding__cannot_be_split() -> None:
-    """Within the transfer of a post the job exists and holds nothing: its cancel moves none."""
+def test_cross_reentrancy__posted_job_without_its_funding__is_refunded_once_from_its_submitters_own_lock() -> None:
+    """Within the transfer of a post the job exists and its funding does not: the cancel takes his other jobs', once."""
     attack = Attack("erc20")
+    before, victims = attack.wealth(), attack.world.locked(attack.world.submitter)
     target = attack.world.jobs
     attack.attacker.send.prepare(target, target.encode("cancel", attack.packed("fresh"), 0), 0, attack.calls)
     attack.attacker.send.set_mood(REENTER)
     OUTER["post"](attack)
-    assert [attack.attacker.call.succeeded(n) for n in range(2)] == [False, False]
+    assert [attack.attacker.call.succeeded(n) for n in range(2)] == [True, False]
     attack.check_books()
-    assert attack.world.state(attack.jobs["fresh"]) == State.OPEN
+    assert attack.world.state(attack.jobs["fresh"]) == State.CANCELLED
+    assert (attack.wealth(), attack.world.locked(attack.world.submitter)) == (before, victims)

@@ -40,7 +40,7 @@ def earned(kind: str, touched: int, *, attempted: int = 0) -> tuple[int, int]:
         assert world.state(terms, index) == State.EXPIRED
     if touched < UNITS:
         world.expire(terms, SENTINEL)
-    assert world.locked(world.id_of(terms)) == 0
+    assert world.lock_of(terms) == 0
     return world.credit(world.keeper) - before, formulas.expire_reward(terms, None, 0)
 
 

@@ -67,7 +67,7 @@ def test_rights__verdict_on_one_lease__leaves_the_others_of_the_node(kind: str) 
     world.rule(bad, Verdict.REJECT, shares=(share(world.stranger, most), 0, 0))
     assert stake - world.node(node).stake == bond
     assert world.node(node).state.bond == formulas.bond(good, w.POLICY) + formulas.bond(plain, w.POLICY)
-    assert world.locked(world.id_of(good)) == world.locked(world.id_of(plain)) == formulas.escrow_at_post(good)
+    assert world.lock_of(good) == world.lock_of(plain) == formulas.escrow_at_post(good)
     world.settle(plain)
     world.rule(good, Verdict.CONFIRM)
     assert world.state(good) == world.state(plain) == State.SETTLED

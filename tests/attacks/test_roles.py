@@ -266,7 +266,7 @@ def test_roles__each_account_calls_each_function__only_the_rightful_succeed(name
     world = found.world
     if right.prepare is not None:
         right.prepare(found)
-    amount = AMOUNTS.get(name, world.locked(world.id_of(found.terms)) if name[1] == "post" else 0)
+    amount = AMOUNTS.get(name, world.lock_of(found.terms) if name[1] == "post" else 0)
     _fund(found, name, amount)
     allowed, refused = [], []
     for role, account in actors(found).items():

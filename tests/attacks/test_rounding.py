@@ -57,7 +57,7 @@ def test_rounding__each_price_and_keeper_fee__every_life_ends(life: str) -> None
             both.post(terms)
             LIVES[life](both, (0, 1, 599, 601)[tried % 4], (1 if tried % 4 == 1 else seconds) if tried % 2 else 0)
             assert both.job.units[0].state.terminal
-            assert both.world.locked(both.job.id) == 0
+            assert both.world.lock_of(both.job.terms) == 0
             tried += 1
             calls += both.calls
     assert tried == cases()

@@ -128,7 +128,7 @@ def test_slash__smallest_amounts__pays_its_caller(kind: str) -> None:
         slashed = world.reclaim(terms).event("Slashed")
         assert slashed["reward"] + slashed["burnt"] == formulas.bond(terms, policy) // 10
         assert slashed["reward"] > 0
-        assert world.locked(world.id_of(terms)) == 0
+        assert world.lock_of(terms) == 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

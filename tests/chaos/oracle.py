@@ -182,24 +182,31 @@ def _ends_once(facts: Facts) -> Iterator[str]:
 def _pays_as_the_model(facts: Facts) -> Iterator[str]:
     """Each end of a unit pays what the formulas say to each party, by one split; a start pays at most its tip."""
     before: dict[JobId, Unit] = {}
-    splits: defaultdict[tuple[bytes, bytes], list[Split]] = defaultdict(list)
-    for event in facts.events:
+    splits: defaultdict[int, list[Split]] = defaultdict(list)
+    teller: tuple[int, Event] | None = None
+    for at, event in enumerate(facts.events):
         if isinstance(event, Split) and event.controller == facts.jobs_contract:
-            splits[event.log.tx_hash, event.key].append(event)
-    named: set[tuple[bytes, bytes]] = set()
-    for event in facts.events:
+            # A submitter's jobs share one lock: a split is of the unit that was told of last, in the same transaction.
+            if teller is None or teller[1].log.tx_hash != event.log.tx_hash:
+                yield f"the lock {event.key.hex()[24:36]} was split by a transaction that tells of no unit"
+                continue
+            splits[teller[0]].append(event)
+            submitter = facts.posted[teller[1].job_id].submitter  # type: ignore[attr-defined]
+            if event.key != formulas.lock_key(submitter):
+                yield f"{_name(teller[1].job_id)} was paid from the lock {event.key.hex()[24:36]}"  # type: ignore[attr-defined]
+        elif hasattr(event, "job_id") and hasattr(event, "word"):
+            teller = at, event
+    for at, event in enumerate(facts.events):
         job = getattr(event, "job_id", None)
         word = getattr(event, "word", None)
         if job is None or word is None:
             continue
         unit, terms = words.unpack_unit(word), facts.posted[job]
-        where = (event.log.tx_hash, bytes(job))
         told: Counter[str] = Counter()
-        for split in splits.get(where, ()):
+        for split in splits[at]:
             for share in split.shares:
                 account, amount = words.unpack_share(share)
                 told[account] += amount
-        named.add(where)
         due = _due(facts, event, terms, before.get(job), unit)
         if due is not None:
             parties, extra = due
@@ -209,8 +216,6 @@ def _pays_as_the_model(facts: Facts) -> Iterator[str]:
                 kind = type(event).__name__
                 yield f"{kind} of {_name(job)} paid {dict(told)}, the model {dict(parties)} and {extra} to a keeper"
         before[job] = unit
-    for where in splits.keys() - named:
-        yield f"the lock {where[1].hex()[:12]} was split by a transaction that tells of no unit"
 
 
 def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Unit) -> tuple[Counter[str], int] | None:

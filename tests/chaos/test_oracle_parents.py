@@ -29,7 +29,7 @@ def log(block: int) -> Log:
 def split(block: int, **amounts: int) -> Split:
     accounts = {"submitter": TERMS.submitter, "keeper": KEEPER}
     packed = tuple(amount << 160 | int(accounts[name], 16) for name, amount in amounts.items())
-    return Split(log(block), JOBS, JOB, packed)
+    return Split(log(block), JOBS, formulas.lock_key(TERMS.submitter), packed)
 
 
 def facts(*events: Event, unit: Unit = CANCELLED, **changes: Any) -> Facts:

@@ -188,10 +188,12 @@ def test_terms__reasons__are_those_of_post_and_rules() -> None:
     cited = set(re.findall(r"`(jobs: [^`]+)`", section("Terms")))
     # What only post can say is all here: its own refusals, and whatever Rules says of terms.
     source = (ROOT / "contracts" / "JobRegistry.vy").read_text(encoding="utf-8")
-    post = re.search(r"def post\(.*?\n(.*?)(?=\n@|\Z)", source, re.S)
-    assert post is not None
+    bodies = [
+        re.search(rf"def {name}\(.*?\n(.*?)(?=\n@|\Z)", source, re.S) for name in ("post", "_check_submitter", "_fund")
+    ]
     texts = {reason.name: reason.text for reason in reasons.REASONS.values()}
-    own = {texts[name] for name in re.findall(r"_refuse\(reasons\.([A-Z_]+)\)", post[1])}
+    refused = [name for body in bodies if body for name in re.findall(r"_refuse\(reasons\.([A-Z_]+)\)", body[1])]
+    own = {texts[name] for name in refused}
     # Of parents that still run `unlock` alone asks Rules.
     of_terms = {text for text in given_by("Rules") if text.startswith("jobs: ")} - {"jobs: a parent has not ended"}
     assert len(own) > 4 and len(of_terms) > 25 and own | of_terms == cited

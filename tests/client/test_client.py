@@ -30,6 +30,7 @@ from hearth.market import events as e
 from hearth.market.events import CreditLocked, Locked, Ruled, Split, Withdrawn
 from hearth.market.profiles import DEVNET, PUBLIC
 from hearth.market.reads import Posted, UnitView
+from hearth.protocol.formulas import lock_key
 from hearth.protocol.types import (
     Accused,
     Billing,
@@ -298,6 +299,7 @@ def test_books__any_history__total_is_what_came_in_less_what_left(history: list[
 
 A, B = "0x" + "aa" * 20, "0x" + "bb" * 20
 HELD = bytes([0xAB]) * 32
+OURS = lock_key(B)
 ETH = 10**18
 TWO = Offer(slots=2, ask=parse_rate("0.6/h", COIN))
 TIME = "2027-01-15 08:00:00 UTC"
@@ -318,12 +320,13 @@ TIME = "2027-01-15 08:00:00 UTC"
         (e.Slashed(LOG, NodeId(3), A, ETH, 2 * ETH), f"node 3 was slashed: 1 ETH to {A}, 2 ETH burnt"),
         (e.Quarantined(LOG, NodeId(3), NOW), f"node 3 is in quarantine until {TIME}"),
         (e.MinimumStakeChanged(LOG, ETH), "new nodes stake at least 1 ETH"),
-        (Locked(LOG, A, HELD, 123_456_789 * 10**10), "~1.23457 ETH locked for job 0xabababababab"),
+        (Locked(LOG, A, HELD, 123_456_789 * 10**10), "~1.23457 ETH locked for key 0xabababababab"),
+        (Locked(LOG, A, OURS, ETH), f"1 ETH locked for the jobs of {B}"),
         (Locked(LOG, A, (7).to_bytes(32, "big"), ETH), "1 ETH locked for node 7"),
-        (CreditLocked(LOG, A, HELD, ETH), "1 ETH of credit locked for job 0xabababababab"),
-        (Split(LOG, A, HELD, (ETH << 160 | int(B, 16), 0, 5 << 160 | int(A, 16))),
-         f"job 0xabababababab: 1 ETH to {B}, 0.000000000000000005 ETH to {A}"),
-        (Split(LOG, A, HELD, (0,)), "job 0xabababababab: nothing to anybody"),
+        (CreditLocked(LOG, A, HELD, ETH), "1 ETH of credit locked for key 0xabababababab"),
+        (Split(LOG, A, OURS, (ETH << 160 | int(B, 16), 0, 5 << 160 | int(A, 16))),
+         f"the jobs of {B}: 1 ETH to {B}, 0.000000000000000005 ETH to {A}"),
+        (Split(LOG, A, OURS, (0,)), f"the jobs of {B}: nothing to anybody"),
         (Withdrawn(LOG, A, A, ETH), f"{A} withdrew 1 ETH"),
         (Withdrawn(LOG, A, B, ETH), f"{A} withdrew 1 ETH to {B}"),
         (e.Paused(LOG, NOW), f"paused until {TIME}"),

@@ -353,8 +353,13 @@ def test_wait__blocked__looks_for_no_worker(place: Place, word: Unit | Header, m
 def test_receipt__unlock__pays_whoever_did_it_and_refunds_the_rest(refund: int, shares: tuple[int, ...]) -> None:
     job = JobId(b"\x07" * 32)
     log: Any = None
-    split = Split(log, ACCOUNT, job, tuple(words.pack(words.SHARE, {"account": 1, "amount": one}) for one in shares))
-    assert _shares([Unlocked(log, job, 0, words.pack_unit(WELL), refund), split], job) == (refund, 7)
+    split = Split(
+        log,
+        ACCOUNT,
+        formulas.lock_key(ACCOUNT),
+        tuple(words.pack(words.SHARE, {"account": 1, "amount": one}) for one in shares),
+    )
+    assert _shares([Unlocked(log, job, 0, words.pack_unit(WELL), refund), split], job, ACCOUNT) == (refund, 7)
 
 
 # ---- posting ----

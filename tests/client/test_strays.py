@@ -26,6 +26,7 @@ from hearth.client.views import event_facts
 from hearth.config.settings import Settings
 from hearth.market.events import EVENTS, JobPosted, Settled, Started, Submitted, topic_of
 from hearth.protocol import words
+from hearth.protocol.formulas import lock_key
 from hearth.protocol.types import SENTINEL, Header, JobId, NodeId, Outcome, State, Unit
 from tests.kit import build
 from tests.kit.fake_chain import Event
@@ -207,7 +208,7 @@ def test_receipt__transaction_with_a_strangers_log__is_added_up_all_the_same(wor
     """Whoever settles by a contract of his own chooses what else stands in the transaction: it stopped the receipt."""
     stranger = "0x" + "77" * 20
     shares = tuple(words.pack(words.SHARE, {"account": at, "amount": at}) for at in (1, 2, 3, 4))
-    split = own_log("Split", key=world.job, shares=shares)
+    split = own_log("Split", controller=world.network.jobs, key=lock_key(SUBMITTER), shares=shares)
     settled = world.unit_event("Settled", replace(DONE, state=State.SETTLED))
     world.chain.mine(
         [
@@ -218,8 +219,28 @@ def test_receipt__transaction_with_a_strangers_log__is_added_up_all_the_same(wor
         ]
     )
     logs = world.chain.logs([], from_block=0, to_block=world.head)
-    assert _shares(world.market.events_in(logs), world.job) == (4, 3)
+    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 3)
     assert not world.market.strays
+
+
+def test_receipt__other_job_of_the_submitter_in_the_transaction__is_not_added(world: World) -> None:
+    """Both are paid from one lock: a split is of the job that the registry told of last, and of no other controller."""
+    other = world.market.job_id(replace(TERMS, salt=8))
+    ended = replace(DONE, state=State.SETTLED)
+
+    def split(part: int, controller: str = world.network.jobs) -> Event:
+        shares = tuple(words.pack(words.SHARE, {"account": at, "amount": part * at}) for at in (1, 2, 3, 4))
+        log = own_log("Split", controller=controller, key=lock_key(SUBMITTER), shares=shares)
+        return Event(world.network.escrow, log.topics, log.data)
+
+    mine, his = world.unit_event("Settled", ended), world.unit_event("Settled", ended, job=other)
+    silent = world.unit_event("Reclaimed", RUNNING)
+    world.chain.mine(
+        [his, split(100), mine, split(10**6, world.network.nodes), split(1), his, split(100), silent, his, split(100)]
+    )
+    logs = world.chain.logs([], from_block=0, to_block=world.head)
+    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 3)
+    assert _shares(world.market.events_in(logs), other, world.network.jobs) == (1_200, 900)
 
 
 def test_job_id__start_of_one__is_found_among_strays(world: World, tmp_path: Path) -> None:

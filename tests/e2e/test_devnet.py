@@ -125,7 +125,8 @@ def test_market__a_whole_job__every_read_agrees_and_everybody_is_paid(stage: Run
     terms = terms_of(stage, submitter)
     job = market.job_id(terms)
     posted = pay(stage, 1, lambda: calls.approve_post(terms), calls.post(terms), "post")
-    assert market.locked(market.network.jobs, job) == formulas.escrow_at_post(terms)
+    key = formulas.lock_key(terms.submitter)
+    assert market.locked(market.network.jobs, key) == formulas.escrow_at_post(terms)
     assert market.terms_of(job).terms == terms
     assert market.terms_of(job).log.tx_hash == posted.tx_hash
     assert market.unit(job).unit.state is State.OPEN and market.header(job) is None
@@ -198,7 +199,7 @@ def test_market__an_array__pages_and_headers_agree(stage: RunningMarket) -> None
     header = market.header(job)
     assert header is not None and header.closed
     assert market.unit(job, 7).unit.state is State.CANCELLED
-    assert market.locked(market.network.jobs, job) == 0
+    assert market.locked(market.network.jobs, formulas.lock_key(terms.submitter)) == 0
     assert market.job_words([job, JobId(b"\1" * 32)]) == [market.job_word(job), 0]
 
 

@@ -83,7 +83,8 @@ def test_net_events_and_params__for_people__no_raw_figures(place: Town, done: di
     assert told.code == 0, told.err
     assert f"registered: 2 slots at 0.6 {symbol}/h, stake 20 {symbol}, owner 0x" in told.out
     job = done["digits"]["job"]
-    assert f" locked for job {job[:14]}\n" in told.out and f"job {job[:14]}: " in told.out
+    jobs_of = f"the jobs of {place.client.jobs.reads.look(job).terms.submitter}"
+    assert f" locked for {jobs_of}\n" in told.out and f" {jobs_of}: " in told.out
     params = place.hearth("net", "params")
     assert f"  min_keeper_fee: 0.0000001 {symbol}\n" in params.out and f"  minimum_stake: 1 {symbol}\n" in params.out
     for amount in re.findall(rf"([0-9.]+) {symbol}", told.out + params.out):

@@ -478,6 +478,16 @@ class Evm:
         """Return one storage word."""
         return int(self._machine.storage(_plain(who), slot))
 
+    def put_storage(self, who: str | Contract, slot: int, word: int) -> None:
+        """Let one storage word be another, as no call would."""
+        self.settle()
+        address = _plain(who)
+        self._settled.setdefault(address, {})[slot] = word
+        point = self._machine.snapshot()
+        self._machine.insert_account_storage(address, slot, word)
+        self._machine.revert(point)
+        self._ground = self._machine.snapshot()
+
     def create_address(self, deployer: str, ahead: int = 0) -> str:
         """Predict the address of the deployment that follows `ahead` more by `deployer`.
 

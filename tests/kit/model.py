@@ -128,9 +128,19 @@ class Model:
         return sum(node.stake for node in self.nodes.values())
 
     def job_lock(self, job: Job) -> int:
-        """Return what Escrow must lock for a job: the sum of what its units hold."""
+        """Return what a job holds of its submitter's lock: the sum of what its units hold.
+
+        Of an unended unit its budget less its tips, each untouched one's budget, and a keeper fee where it waits.
+        """
         touched = sum(formulas.unit_holds(job.terms, unit) for unit in job.units.values())
         return touched + (formulas.rest_holds(job.terms, job.header) if job.header is not None else 0)
+
+    def locks(self) -> Counter[str]:
+        """Return what Escrow must lock for each submitter, all of his jobs together."""
+        locks: Counter[str] = Counter()
+        for job in self.jobs.values():
+            locks[job.terms.submitter] += self.job_lock(job)
+        return locks
 
     def is_blocked(self, job: Job) -> bool:
         """Say whether a job waits for its parents."""

@@ -94,6 +94,7 @@ class World:
     ) -> None:
         self.evm = evm or Evm()
         self.parents: dict[JobId, tuple[bytes, ...]] = {}
+        self.posted: list[Terms] = []
         self.policy = policy
         evm = self.evm
         self.deployer = evm.deployer
@@ -133,9 +134,24 @@ class World:
         """Return an account's credit in Escrow."""
         return self.escrow.call.credit(account)
 
-    def locked(self, job: JobId) -> int:
-        """Return what Escrow locks for a job."""
-        return self.escrow.call.locked(self.jobs, job)
+    def locked(self, submitter: str) -> int:
+        """Return what Escrow locks for a submitter, all of his jobs together."""
+        return self.escrow.call.locked(self.jobs, formulas.lock_key(submitter))
+
+    def holds(self, terms: Terms) -> int:
+        """Return what a job's units hold by their words; nothing where it was not posted."""
+        word = self.load(terms)[0]
+        if not word:
+            return 0
+        if not words.is_header(word):
+            return formulas.job_holds(terms, None, [words.unpack_unit(word)])
+        header = words.unpack_header(word)
+        return formulas.job_holds(terms, header, [self.unit(terms, at) for at in range(header.touched)])
+
+    def lock_of(self, terms: Terms) -> int:
+        """Return a job's part of its submitter's lock: what his other jobs that were posted here do not hold."""
+        others = [one for one in self.posted if one.submitter == terms.submitter and one != terms]
+        return self.locked(terms.submitter) - sum(self.holds(one) for one in others)
 
     def staked(self, node: NodeId) -> int:
         """Return what Escrow locks for a node."""
@@ -215,7 +231,9 @@ class World:
         """Post a job and return the receipt."""
         funding = formulas.escrow_at_post(terms) if amount is None else amount
         sender = to_checksum_address(terms.submitter)
-        return self.pay(self.jobs, "post", words.pack_terms(terms), parents, amount=funding, sender=sender)
+        receipt = self.pay(self.jobs, "post", words.pack_terms(terms), parents, amount=funding, sender=sender)
+        self.posted.append(terms)
+        return receipt
 
     def post_after(self, *parents: tuple[Terms, Condition], **overrides: Any) -> Terms:
         """Post a job that waits for others, and return its terms; `unlock` knows its list."""

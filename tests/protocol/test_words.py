@@ -49,6 +49,7 @@ DEPLOYED = {
     "accused": "node 0 32, at 32 40",
     "key": "lot 0 40, bucket 40 8",
     "share": "account 0 160, amount 160 96",
+    "book": "amount 0 255, used 255 1",
     "fields": "outcome 0 4, seconds 4 24",
     "submitter": "account 0 160, salt 160 96",
     "money": "ceiling 0 80, keeper_fee 80 80",

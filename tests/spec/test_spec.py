@@ -92,7 +92,7 @@ array: {{units: 100, chunk: 1}}
 {AFTER}retry: {{attempts: 3}}
 checkpoint: {{every: 5m, path: /out/checkpoints}}
 """
-# The same, less what this version refuses.
+# The same, less what this version refuses, and without checkpoints, which few jobs have.
 BUILT = (
     FULL.replace(", encrypt: true", "")
     .replace("mode: retrial, window: 2h", "mode: none")
@@ -127,7 +127,7 @@ def resolved(text: str = BUILT, **kwargs: Any) -> ResolvedSpec:
 def test_load_spec__full_example_of_the_guide__every_field_read() -> None:
     spec, problems = spec_problems(read_text(FULL.encode(), "job.yaml")[0])
     assert spec is not None
-    assert {problem.code for problem in problems} == {"NO_RETRIAL", "NO_CHECKPOINT", "NO_ENCRYPT"}
+    assert {problem.code for problem in problems} == {"NO_RETRIAL", "NO_ENCRYPT"}
     assert spec.model_fields_set == set(JobSpec.model_fields) - {"module"}
     assert spec.resources.gpu.tier == "rtx-4090"
     assert spec.inputs[1].encrypt
@@ -323,6 +323,31 @@ BAD = [
         "",
     ),
     ("image: x\ncheckpoint: {every: 5m, path: /tmp/c}\n", 2, "checkpoint.path", "BAD_SPEC", "not under /out", ""),
+    (
+        "image: x\ncheckpoint: {every: 5m, path: /out}\n",
+        2,
+        "checkpoint.path",
+        "BAD_SPEC",
+        "is /out itself",
+        "/out/data",
+    ),
+    ("image: x\ncheckpoint: {every: 0s, path: /out/c}\n", 2, "checkpoint.every", "BAD_SPEC", "at least 1s", ""),
+    (
+        "image: x\ncheckpoint: {every: 10m, path: /out/c}\n",
+        2,
+        "checkpoint.every",
+        "BAD_SPEC",
+        "limits.runtime",
+        "shorter",
+    ),
+    (
+        "image: x\ncheckpoint: {every: 5m, path: /out/c}\nprice: {billing: fixed}\n",
+        3,
+        "price.billing",
+        "BAD_SPEC",
+        "no checkpoints",
+        "metered",
+    ),
     ("image: x\nimage: y\n", 2, "image", "DUPLICATE_KEY", "first on line 1", "remove"),
     ("image: x\nenv:\n  A: b\n  A: c\n", 4, "env.A", "DUPLICATE_KEY", "first on line 3", "remove"),
     ('{"image": "x",\n"image": "y"}', 2, "image", "DUPLICATE_KEY", "stands twice", "remove"),
@@ -406,7 +431,6 @@ UNBUILT = [
     ("verify: {mode: retrial, window: 2h}", "NO_RETRIAL", "not available in this version", "use mode: none"),
     ("verify: {replicas: 3}", "NO_REPLICAS", "more than one replica", "remove"),
     ("verify: {attesters: a.yaml, replicas: 3}", "NO_REPLICAS", "more than one replica", "remove"),
-    ("checkpoint: {every: 5m, path: /out/c}", "NO_CHECKPOINT", "not available in this version", "remove"),
     ("array: {units: 4, chunk: 2}", "NO_CHUNK", "not available in this version", "chunk: 1"),
     ("inputs: [{src: a, dst: /in/a, encrypt: true}]", "NO_ENCRYPT", "not available in this version", "at home"),
 ]
@@ -1082,6 +1106,31 @@ def test_billing_of__checkpoints__metered() -> None:
     spec, _ = spec_problems({"image": "x", "checkpoint": {"every": "5m", "path": "/out/c"}})
     assert spec is not None
     assert billing_of(spec) is Billing.METERED
+
+
+def test_canonical__checkpoint__is_there_only_where_the_job_has_one() -> None:
+    text = "module: a.wasm\nresources: {memory: 64MiB}\n"
+    without = resolve(load(text), BLOBS, tiers=TIERS)
+    assert "checkpoint" not in canonical(without)
+    spec = resolve(load(text + "checkpoint: {every: 5m, path: /out/c}\n"), BLOBS, tiers=TIERS)
+    assert canonical(spec)["checkpoint"] == {"every": 300, "path": "/out/c"}
+    assert parse_canonical(canonical_bytes(spec)) == spec
+    with pytest.raises(SpecError, match="left out where there is none"):
+        parse_canonical({**canonical(without), "checkpoint": None})
+    with pytest.raises(SpecError, match="is /out itself"):
+        parse_canonical({**canonical(spec), "checkpoint": {"every": 300, "path": "/out"}})
+
+
+def test_checkpoint_every_of__market_with_a_minimum__refuses_less_before_money_moves() -> None:
+    from hearth.spec.plan import checkpoint_every_of
+
+    policy = dataclasses.replace(POLICY, min_checkpoint=60)
+    text = "image: x\ncheckpoint: {{every: {every}, path: /out/c}}\n"
+    assert checkpoint_every_of(load(text.format(every="60s")), policy) == 60
+    assert checkpoint_every_of(load("image: x\n"), policy) == 0
+    with pytest.raises(SpecError, match="below this market's 1m") as refused_by:
+        checkpoint_every_of(load(text.format(every="59s")), policy)
+    assert refused_by.value.hint == "use 1m" and refused_by.value.code == "BAD_SPEC"
 
 
 # ---- times ----

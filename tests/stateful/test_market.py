@@ -794,9 +794,9 @@ class MarketMachine(RuleBasedStateMachine):
             return
         w_, m = self.w, self.m
         for job in m.jobs.values():
-            lock = m.job_lock(job)
-            assert w_.locked(job.id) == lock
-            assert job.funded == job.paid + lock
+            assert job.funded == job.paid + m.job_lock(job)
+        for submitter, lock in m.locks().items():
+            assert w_.locked(submitter) == lock, submitter
         for node in m.nodes.values():
             assert w_.staked(node.id) == node.stake
         for node_id in m.exited:

@@ -23,6 +23,7 @@ from worker.decide import (
     Beat,
     Caller,
     ChainAction,
+    Checkpoint,
     Claim,
     Close,
     Decline,
@@ -34,6 +35,7 @@ from worker.decide import (
     Propose,
     ReadSpec,
     Reason,
+    Saved,
     SetAside,
     Settle,
     Skip,
@@ -49,6 +51,8 @@ A, B = "aa" * 32, "bb" * 32
 PAYOUT = "0x" + "99" * 20
 RESULT, REPORT = b"\x01" * 32, b"\x02" * 32
 
+SAVED = Saved(1, NodeId(9), 60, RESULT)
+
 # Journals on disk hold these strings: a key that changed would be signed for a second time.
 KEYS: list[tuple[ChainAction, str]] = [
     (Beat(NodeId(3), 1_800_000_000), "beat/3/1800000000"),
@@ -57,6 +61,7 @@ KEYS: list[tuple[ChainAction, str]] = [
     (Ack(ID, 3, 1, 5), f"ack/{A}/3/1"),
     (Claim(ID, 3, 1, 5, 3), f"claim/{A}/3/3/1"),
     (Claim(ID, 3, 1, 5, SENTINEL), f"claim/{A}/next/3/1"),
+    (Checkpoint(KEY, RESULT), f"checkpoint/{A}/3/2/{RESULT.hex()}"),
     (SubmitResult(KEY, RESULT, REPORT, Outcome.OK, 7), f"submit/{A}/3/2"),
     (Decline(KEY, REPORT, Outcome.BAD_INPUT), f"decline/{A}/3/2"),
     (GiveUp(KEY, REPORT), f"give_up/{A}/3/2"),
@@ -120,6 +125,19 @@ def test_call__each_action__reaches_the_contract_with_its_arguments() -> None:
         ),
         (Ack(job, 3, 1, 5), {"function": f"{registry}.ack", "terms": terms, "index": 3} | session),
         (
+            Ack(job, 3, 1, 5, 1),
+            {"function": f"{registry}.ack", "terms": terms, "index": 3, "session_key": bytes(32), "resume_from": 1},
+        ),
+        (
+            Claim(job, 3, 2, 5, 3, 2),
+            {"function": f"{registry}.claim", "terms": terms, "index": 3, "node": decided.ME}
+            | {"session_key": bytes(32), "resume_from": 2},
+        ),
+        (
+            Checkpoint(key, RESULT),
+            {"function": f"{registry}.checkpoint", "job_id": job, "index": 3, "root": RESULT},
+        ),
+        (
             Claim(job, 3, 1, 5, SENTINEL),
             {"function": f"{registry}.claim", "terms": terms, "index": SENTINEL, "node": decided.ME} | session,
         ),
@@ -167,6 +185,7 @@ def test_read_call__call_of_any_action__names_its_leases(
         (SubmitResult(key, RESULT, REPORT, Outcome.OK, 0), (Kind.SUBMIT, ((job, index),))),
         (Decline(key, REPORT, Outcome.BAD_INPUT), (Kind.DECLINE, ((job, index),))),
         (GiveUp(key, REPORT), (Kind.GIVE_UP, ((job, index),))),
+        (Checkpoint(key, RESULT), (Kind.CHECKPOINT, ((job, index),))),
         (Settle(items), (Kind.SETTLE, items)),
         (Close(job, index), (Kind.CLOSE, ((job, index),))),
         (Beat(decided.ME, 0), (Kind.BEAT, ())),
@@ -214,9 +233,10 @@ class Hands:
     ("step", "did"),
     [
         (ReadSpec(ID), ("read", ID)),
-        (Gather(KEY, 1_000), ("gather", KEY, 100)),
-        (Gather(KEY, 800), ("gather", KEY, 0)),
-        (StartRun(KEY, 1_000, 2, 950), ("start", KEY, 100, 2, 50)),
+        (Gather(KEY, 1_000), ("gather", KEY, 100, ())),
+        (Gather(KEY, 800, (SAVED,)), ("gather", KEY, 0, (SAVED,))),
+        (StartRun(KEY, 1_000, 2, 950), ("start", KEY, 100, 2, 50, 0, None)),
+        (StartRun(KEY, 1_000, 2, 950, 60, SAVED), ("start", KEY, 100, 2, 50, 60, SAVED)),
         (Abort(KEY, "lost"), ("stop", KEY, "lost")),
         (SetAside(KEY, "over"), ("aside", KEY, "over")),
     ],

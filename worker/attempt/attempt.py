@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,10 +20,12 @@ from hearth.spec import ResolvedSpec
 from hearth.storage.stores import Store
 from hearth.storage.unixfs import Entry
 from worker.attempt import results, sandbox, upload
+from worker.attempt.checkpoints import Checkpoints, Tally
 from worker.attempt.fetch import Fetch
 from worker.attempt.folder import Folder, Folders
 from worker.attempt.intake import Intake
 from worker.attempt.results import Kept
+from worker.attempt.resume import Resume
 from worker.attempt.sandbox import GpuPool
 from worker.attempt.task import Bounds, OutputsLate, Task
 from worker.attempt.underway import Running, Underway
@@ -52,6 +54,7 @@ class Means:
     bounds: Bounds
     keep_seconds: int
     gpus: GpuPool = field(default_factory=GpuPool)
+    tally: Tally = field(default_factory=Tally)
     stores_here: bool = True
     machine: Mapping[str, Any] = field(default_factory=dict)
 
@@ -90,24 +93,30 @@ class Attempt:
         found = self._gather(until, kept)
         request = sandbox.inspection_for(task, found.spec, self._folder, label=self._means.label, until=until)
         sandbox.inspect(found.runtime, request, progress=work, stop=work.stop)
+        self._resume(found.spec, until)
         return found
 
     def carry_out(self, found: Gathered | None = None) -> Kept:
         """Take the attempt to a result that the store keeps, from where an earlier process left it, and return it; what
         was `found` before the lease was taken is not fetched again."""
         means, task, work, folder = self._means, self._task, self._work, self._folder
-        deadline = time.monotonic() + task.seconds
-        # Outputs that take longer are left out of the result: they are the submitter's to choose, and the run is done.
-        outputs_until = deadline - task.margin / 2
-        until = deadline - task.margin / 4
+        work.topped = task.topped
+        begun = time.monotonic() + task.seconds
+
+        def deadline() -> float:
+            return begun + work.bought.seconds
+
+        until = deadline() - task.margin / 4
         kept = folder.read_kept()
         stored = kept is not None and upload.is_stored(folder.read_pins(), means.store)
         if kept is None or not (stored or folder.holds(kept, work.stop, until)):
             stored = False
             with ExitStack() as here:
-                begin = min(deadline - task.margin - sandbox.least_seconds(task), time.monotonic() + task.begun)
+                begin = min(begun - task.margin - sandbox.least_seconds(task), time.monotonic() + task.begun)
                 found = found or self._gather(begin, here)
-                made = kept = self._run_unit(found, until=deadline - task.margin, last=outputs_until)
+                self._resume(found.spec, begin)
+                made = kept = self._run_unit(found, deadline)
+            until = deadline() - task.margin / 4
             self._underway.when_room(lambda: folder.write_kept(made), until, work)
         means.journal.reach(task.key, Moment.RESULT, f"outcome {kept.outcome.name}")
         if not stored:
@@ -115,7 +124,9 @@ class Attempt:
                 outputs = kept.result.get("outputs") or {}
                 self._underway.await_room(int(outputs.get("size", 0)), until, work)
             work.phase, work.takes_room = "uploading", means.stores_here
-            kept, pins = self._upload(kept, outputs_until, until)
+            # Outputs that take longer are left out of the result: they are the submitter's to choose, and the run is
+            # done.
+            kept, pins = self._upload(kept, deadline() - task.margin / 2, until)
             self._underway.when_room(lambda: folder.write_pins(pins), until, work)
         work.takes_room = False
         means.journal.reach(task.key, Moment.PINNED)
@@ -155,18 +166,34 @@ class Attempt:
         runtime = sandbox.prepare(spec, folder, means.runtimes, until=until, progress=work, stop=work.stop, kept=kept)
         return Gathered(spec, runtime, size)
 
-    def _run_unit(self, found: Gathered, *, until: float, last: float) -> Kept:
-        """Run until a time of `time.monotonic`, and judge, until the `last`; nothing is stored yet."""
+    def _resume(self, spec: ResolvedSpec, until: float) -> None:
+        """Let the state that the task names lie where the program looks for it, and no other."""
+        work, state = self._work, self._task.state
+        if spec.checkpoint is None or work.resumes == (0 if state is None else state.attempt):
+            return
+        resume = Resume(spec, self._folder)
+        work.resumes = 0
+        if state is None:
+            resume.clear()
+        elif resume.place(state, Fetch(self._means.store, work, until, work.stop, self._means.bounds)):
+            work.resumes = state.attempt
+
+    def _run_unit(self, found: Gathered, deadline: Callable[[], float]) -> Kept:
+        """Run until the margin before a deadline of `time.monotonic`, and judge; nothing is stored yet."""
         means, task, work, folder = self._means, self._task, self._work, self._folder
         spec = found.spec
         means.journal.reach(task.key, Moment.FETCHED, f"{found.size} bytes")
         with means.gpus.lent(spec.resources.gpus) as gpus:
+            until = deadline() - task.margin - work.bought.seconds
             request = sandbox.request_for(task, spec, folder, label=means.label, gpus=gpus, until=until)
+            request = replace(request, bought=work.bought)
             began = time.time()
             means.journal.reach(task.key, Moment.STARTED, request.unit)
             work.takes_room = folder.volume is None
-            run = sandbox.run(found.runtime, request, task.terms.max_seconds, progress=work, stop=work.stop)
+            with self._checkpoints(found, request, deadline):
+                run = sandbox.run(found.runtime, request, task.paid, progress=work, stop=work.stop)
         work.takes_room = False
+        last = deadline() - task.margin / 2
         logs = self._underway.when_room(lambda: folder.write_logs(run.stdout, run.stderr), last, work)
         work.phase = "hashing the outputs"
         run, outputs = _name_outputs(request, run, folder, work.stop, last)
@@ -181,6 +208,28 @@ class Attempt:
             ended=ended,
             kept_until=means.journal.clock() + means.keep_seconds,
             machine=means.machine,
+        )
+
+    def _checkpoints(
+        self, found: Gathered, request: RunRequest, deadline: Callable[[], float]
+    ) -> AbstractContextManager[None]:
+        """Return what makes the checkpoints of a run, if its job has any, until the margin before a deadline."""
+        means, task = self._means, self._task
+        if found.spec.checkpoint is None:
+            return nullcontext()
+        return Checkpoints(
+            wanted=found.spec.checkpoint,
+            task=task,
+            runtime=found.runtime,
+            request=request,
+            folder=self._folder,
+            folders=means.folders,
+            store=means.store,
+            journal=means.journal,
+            underway=self._underway,
+            until=lambda: deadline() - task.margin,
+            tally=means.tally,
+            on_change=self._intake.on_change,
         )
 
 

@@ -26,6 +26,7 @@ from hearth.protocol.types import JobId
 from hearth.storage import canonical
 from worker.attempt import results, upload
 from worker.attempt.attempt import Attempt, Gathered, Means
+from worker.attempt.checkpoints import Tally
 from worker.attempt.folder import Folders
 from worker.attempt.intake import Intake
 from worker.attempt.results import Kept
@@ -61,6 +62,11 @@ class Executor:
         """Attempts that ended by an exception that no rule foresees, for the metrics."""
         self.broken = 0
         """Attempts that failed by this machine, its engine or its stores, for the metrics."""
+
+    @property
+    def tally(self) -> Tally:
+        """Return what became of checkpoints, for the metrics."""
+        return self._means.tally
 
     @property
     def starved(self) -> int:
@@ -131,7 +137,8 @@ class Executor:
 
     def ahead(self) -> tuple[Execution, ...]:
         """Return what is gathered, or being gathered, for leases that are not taken yet."""
-        return tuple(Execution(work.key, work.stage) for work in self._underway.all() if work.stage in AHEAD)
+        found = (work for work in self._underway.all() if work.stage in AHEAD)
+        return tuple(Execution(work.key, work.stage, resumes=work.resumes) for work in found)
 
     def start(self, task: Task) -> None:
         """Start an attempt in a thread, or let the thread go on that gathered for it; one that runs already is left
@@ -157,6 +164,12 @@ class Executor:
         except RuntimeError as error:  # the machine gives no thread now
             self._underway.leave(task.key)
             self._fail(task.key, task.tries, str(error))
+
+    def top_up(self, key: LeaseKey, topped: int) -> None:
+        """Let an attempt run for as long as its unit says by now: `topped` seconds were bought beside its terms'."""
+        work = self._underway.get(key)
+        if work is not None and work.stage is Stage.WORKING:
+            work.bought.seconds = max(0, topped - work.topped)
 
     def stop(self, key: LeaseKey, why: str) -> None:
         """Stop an attempt whose lease is gone; one that no thread carries out is simply over."""
@@ -184,7 +197,7 @@ class Executor:
             if entry.changed >= before:
                 break
             folder = self._folders.of(entry.key)
-            pins = folder.read_pins()
+            pins = [*folder.read_pins(), *folder.read_checkpoints()]
             own = [pin for pin in pins if not self._folders.pinned_elsewhere(pin, folder)]
             if all(upload.release(pin, self._store) for pin in own):
                 folder.remove()
@@ -279,7 +292,7 @@ class Executor:
             else:
                 return self._run(begun, work, found)
         folder = self._folders.of(task.key)
-        if folder.read_pins():
+        if folder.read_pins() or folder.read_checkpoints():
             folder.drop_data()
         else:
             folder.remove()

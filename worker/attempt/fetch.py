@@ -98,6 +98,8 @@ def check_terms(spec: ResolvedSpec, terms: Terms, tiers: Mapping[str, int]) -> N
         raise BadDocument(f"the spec needs {asked.runtimes!r}, its terms {paid.runtimes!r}", hint="hearth job spec JOB")
     if (spec.runtime_seconds, spec.units, spec.chunk) != (terms.max_seconds, terms.units, terms.chunk):
         raise BadDocument("the spec's times or units are not those of its terms", hint="hearth job spec JOB")
+    if (0 if spec.checkpoint is None else spec.checkpoint.every) != terms.checkpoint_every:
+        raise BadDocument("the spec's checkpoints are not those of its terms", hint="hearth job spec JOB")
 
 
 @dataclass(slots=True)
@@ -149,7 +151,8 @@ class Fetch:
         if not spec.workdir:
             folder.job.mkdir()
         for name, cid, size in _brought(spec):
-            self._tree(supply, name, cids.parse(cid), size, places[name])
+            limits = ReadLimits(max_bytes=size, max_entries=MAX_INPUT_ENTRIES)
+            self._tree(supply, name, cids.parse(cid), limits, places[name])
         if spec.module and not folder.module.is_file():
             raise Refused(Outcome.BAD_INPUT, "the module is a folder")
 
@@ -172,8 +175,13 @@ class Fetch:
         except StorageError as error:
             raise supply.refusal(error) from error
 
-    def _tree(self, supply: Supply, name: str, cid: Cid, size: int, dest: Path) -> None:
-        """Fetch one file or tree of at most the `size` bytes that the spec names."""
+    def tree(self, name: str, cid: Cid, limits: ReadLimits, dest: Path) -> None:
+        """Fetch one file or tree within limits, wholly or not at all."""
+        self.progress.done, self.progress.total = 0, 0
+        self._tree(self._supply(name), name, cid, limits, dest)
+
+    def _tree(self, supply: Supply, name: str, cid: Cid, limits: ReadLimits, dest: Path) -> None:
+        """Fetch one file or tree within limits."""
         self.progress.phase = f"fetching {name}"
         supply.what = f"{name} ({cid})"
         dest.parent.mkdir(parents=True, exist_ok=True)
@@ -184,7 +192,6 @@ class Fetch:
                 raise Stopped
 
         try:
-            limits = ReadLimits(max_bytes=size, max_entries=MAX_INPUT_ENTRIES)
             unixfs.export(cid, supply, dest, limits, moved)
         except BadDestination as error:
             raise Broken(error.message) from error

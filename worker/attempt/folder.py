@@ -4,7 +4,9 @@
     out/, logs/         what the run left: /out of the sandbox, its stdout and stderr; out is a link where the attempt
                         has a volume, a file system of its own (worker/volumes.py)
     attempt.json        how the run ended; a restart reuses the result, or runs again where the file is absent
+    checkpoint-*/       a copy of what the unit has published, while it is stored
     pins.json           what the store keeps for this attempt
+    checkpoints.json    the checkpoints that it keeps for it besides
 
 The folder is named by (job, index, attempts). Both JSON files are whole or absent. The layout is read by later versions
 of this program, which recover what a killed one left.
@@ -31,6 +33,7 @@ from worker.decide import LeaseKey
 
 KEPT: Final = "attempt.json"
 PINS: Final = "pins.json"
+CHECKPOINTS: Final = "checkpoints.json"
 
 
 class Folder:
@@ -55,9 +58,12 @@ class Folder:
         return Path(os.readlink(self._out)).parent if self._out.is_symlink() else None
 
     def renew(self) -> None:
-        """Make the folder empty, for its owner only."""
-        self.remove()
-        self.path.mkdir(mode=0o700)
+        """Make the folder empty, for its owner only; what the store keeps of earlier tries stays known."""
+        self.drop_data()
+        delete_tree(self.path / KEPT, self.path / PINS)
+        if not (self.path / CHECKPOINTS).exists():
+            delete_tree(self.path)
+        self.path.mkdir(mode=0o700, exist_ok=True)
 
     def remove(self) -> None:
         """Delete the folder as far as it can be deleted."""
@@ -66,7 +72,8 @@ class Folder:
 
     def drop_data(self) -> bool:
         """Delete what the job brought and left; what names its stored results stays. Say whether there was any."""
-        here = [path for path in (self.module, self.job, self.inputs, self._out, self.logs) if os.path.lexists(path)]
+        places = (self.module, self.job, self.inputs, self._out, self.logs, *self.path.glob("checkpoint-*"))
+        here = [path for path in places if os.path.lexists(path)]
         # The volume first: once the link is gone, another attempt may have it.
         delete_tree(*([self.outputs] if self.volume is not None else []))
         delete_tree(*here)
@@ -158,11 +165,28 @@ class Folder:
 
     def read_pins(self) -> list[str]:
         """Return the CIDs that the store keeps for this attempt. Does not raise."""
+        return self._read_list(PINS)
+
+    def note_checkpoint(self, pin: str) -> None:
+        """Note durably the CID of a checkpoint that is about to be stored."""
+        known = [one for one in self.read_checkpoints() if one != pin]
+        replace_text(self.path / CHECKPOINTS, json.dumps([*known, pin]), durable=True)
+
+    def forget_checkpoint(self, pin: str) -> None:
+        """Note that the store does not keep a checkpoint any more."""
+        known = [one for one in self.read_checkpoints() if one != pin]
+        replace_text(self.path / CHECKPOINTS, json.dumps(known), durable=True)
+
+    def read_checkpoints(self) -> list[str]:
+        """Return the CIDs of the checkpoints that the store keeps for this attempt, the newest last. Does not raise."""
+        return self._read_list(CHECKPOINTS)
+
+    def _read_list(self, name: str) -> list[str]:
         try:
-            pins = json.loads((self.path / PINS).read_bytes())
+            pins = json.loads((self.path / name).read_bytes())
         except (OSError, ValueError):
             return []
-        return [pin for pin in pins if isinstance(pin, str)]
+        return [pin for pin in pins if isinstance(pin, str)] if isinstance(pins, list) else []
 
 
 class Folders:
@@ -206,7 +230,8 @@ class Folders:
 
     def pinned_elsewhere(self, pin: str, folder: Folder) -> bool:
         """Say whether another attempt's folder names a CID as well."""
-        return any(path != folder.path and pin in Folder(path).read_pins() for path in self.root.iterdir())
+        others = (Folder(path) for path in self.root.iterdir() if path != folder.path)
+        return any(pin in other.read_pins() + other.read_checkpoints() for other in others)
 
 
 def folders_in(home: Path, volumes: Sequence[Path] = ()) -> Folders:

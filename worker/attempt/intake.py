@@ -35,7 +35,7 @@ class Intake:
     def __init__(self, store: Store, on_change: Callable[[], None]) -> None:
         """Ask nothing before `begin`: who only looks writes nothing."""
         self._store = store
-        self._on_change = on_change
+        self.on_change = on_change
         self._lock = threading.Lock()
         self._refusal = ""
         self._due = math.inf
@@ -89,4 +89,4 @@ class Intake:
             log.exception("the store could not be tried by a fault of the worker")
             refusal = f"a fault of the worker: {error!r}"
         self.tell(refusal)
-        self._on_change()
+        self.on_change()

@@ -15,6 +15,7 @@ from typing import Final
 
 from hearth.protocol.types import Billing, Outcome
 from hearth.spec import FUEL_PER_SECOND, ResolvedSpec
+from hearth.spec.model import MAX_RUNTIME
 from worker.attempt.folder import Folder
 from worker.attempt.results import OUTCOMES
 from worker.attempt.task import Broken, Progress, Refused, Stopped, Task, TooLate
@@ -119,7 +120,7 @@ def least_seconds(task: Task) -> int:
     Where the job's data or module brings the delay, as many as make it a result, however it ends: else one that never
     ends would hold its slot to the end of the lease, unpaid. Where this machine was late itself, it takes its chance.
     """
-    paid = task.terms.max_seconds
+    paid = task.paid
     late = task.tries > 1 or task.seconds - task.margin < paid
     return 1 if late else fair_seconds(paid)
 
@@ -131,7 +132,7 @@ def request_for(
 
     `label` starts the sandbox's name. Raises Refused where fewer are left than a run must have.
     """
-    paid = task.terms.max_seconds
+    paid = task.paid
     seconds, least = int(min(paid, until - time.monotonic())), least_seconds(task)
     if seconds < least:
         left = f"{max(0, seconds)} of {paid} s are left, and a run has {least} at least"
@@ -155,11 +156,12 @@ def inspection_for(task: Task, spec: ResolvedSpec, folder: Folder, *, label: str
         out_dir=folder.outputs,
         volume=folder.volume,
         limits=SandboxLimits(
-            wall_seconds=terms.max_seconds,
+            wall_seconds=task.paid,
             memory_bytes=spec.resources.memory_mib << 20,
             cpus=spec.resources.cpus,
             out_bytes=spec.output_bytes,
             fuel=terms.max_seconds * FUEL_PER_SECOND if terms.billing == Billing.FUEL else None,
+            most_seconds=MAX_RUNTIME if terms.billing == Billing.METERED else 0,
         ),
         module=folder.module if spec.module else None,
         image=spec.image or None,
@@ -181,9 +183,9 @@ def run(
 
     The run's own deadline is in its request; `paid_seconds` are those that the terms pay for.
     """
-    seconds = request.limits.wall_seconds
-    progress.phase, progress.done, progress.total = "running", 0, seconds
+    progress.phase, progress.done, progress.total = "running", 0, request.limits.wall_seconds
     result = runtime.run(request, stop)
+    seconds, paid_seconds = request.wall_seconds, paid_seconds + request.bought.seconds
     if result.status is RunStatus.CANCELLED or stop.is_set():
         raise Stopped
     if result.status is RunStatus.BROKEN:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from hearth.protocol.types import Outcome, Terms
-from worker.decide import LeaseKey
+from worker.decide import LeaseKey, Saved
 
 RETRY_SECONDS: Final = 2.0
 """How long to wait before a store that is down or lacks a block is asked again."""
@@ -56,7 +56,8 @@ class Broken(Exception):
 class Task:
     """An attempt to carry out. `seconds` are left until the lease's deadline; the last `margin` of them are for upload
     and submit, the last half of these for documents, and the last quarter for the submit alone. In the first `begun`
-    seconds the program must be started: later, what is missing could not be declined any more."""
+    seconds the program must be started: later, what is missing could not be declined any more. `topped` seconds of
+    running time were bought for the unit before, beside those of its terms; `state` is what it begins with."""
 
     key: LeaseKey
     terms: Terms
@@ -64,6 +65,13 @@ class Task:
     margin: float
     tries: int = 1
     begun: float = math.inf
+    topped: int = 0
+    state: Saved | None = None
+
+    @property
+    def paid(self) -> int:
+        """Return the seconds of running time that are paid for."""
+        return self.terms.max_seconds + self.topped
 
 
 @dataclass(frozen=True, slots=True)

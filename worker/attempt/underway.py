@@ -19,6 +19,7 @@ from worker.attempt.folder import Folders
 from worker.attempt.task import RETRY_SECONDS, Progress, Stopped, Task, TooLate
 from worker.decide import AHEAD, LeaseKey, Stage
 from worker.disk import Disk
+from worker.runtimes.base import Bought
 
 log = structlog.get_logger("worker.attempt")
 
@@ -46,6 +47,12 @@ class Running(Progress):
     """Whether it may take room on the home's disk now: it fetches, runs without a volume, or stores."""
     starved: bool = False
     """Whether it was stopped for the room that it takes."""
+    bought: Bought = field(default_factory=Bought)
+    """The seconds of running time that were bought for it since it began."""
+    topped: int = 0
+    """Those that were bought for its unit before."""
+    resumes: int = 0
+    """The attempt whose checkpoint lies in its folder whole, 0 for none."""
     refusal: str = ""
     """Why the store took no result when it was asked last, empty where it takes one."""
     thread: threading.Thread | None = None
@@ -159,6 +166,10 @@ class Underway:
             log.warning("disk full: attempt stopped, it is tried again", attempt=str(most.key), why=most.why)
 
     # ---- room, for the stages of an attempt ----
+
+    def has_room(self, size: int) -> bool:
+        """Say whether `size` bytes can be stored now."""
+        return self._disk.has(size)
 
     def await_room(self, size: int, until: float, work: Running) -> None:
         """Wait until `size` bytes can be fetched. Raises TooLate past a time of `time.monotonic`, Stopped."""

@@ -7,13 +7,13 @@ An action knows its own effect. A `ChainAction` has a kind, a key and a call, an
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from hearth.protocol.types import SENTINEL, Gate, JobId, NodeId, Outcome
 from hearth.protocol.words import TermsWords
-from worker.decide.snapshot import Kind, LeaseKey, Reason
+from worker.decide.snapshot import Kind, LeaseKey, Reason, Saved
 
 if TYPE_CHECKING:
     from hearth.chain.port import Call
@@ -151,11 +151,12 @@ class Propose(_OnLease):
 
 @dataclass(frozen=True, slots=True)
 class Ack(_OnLease):
-    """Take a lease whose window this node won."""
+    """Take a lease whose window this node won; `resumes` is the attempt whose checkpoint it begins with, 0 for none."""
 
     kind = Kind.ACK
     attempts: int
     bond: int
+    resumes: int = 0
 
     @property
     def begins(self) -> LeaseKey:
@@ -168,17 +169,19 @@ class Ack(_OnLease):
 
     def call(self, by: Caller) -> Call:
         """Build the call."""
-        return by.calls.ack(by.terms(self.job), self.index)
+        return by.calls.ack(by.terms(self.job), self.index, resume_from=self.resumes)
 
 
 @dataclass(frozen=True, slots=True)
 class Claim(_OnLease):
-    """Take an open lease, first come. `call_index` is NEXT for an array's next lease, which no rival can take away."""
+    """Take an open lease, first come. `call_index` is NEXT for an array's next lease, which no rival can take away;
+    `resumes` is the attempt whose checkpoint it begins with, 0 for none."""
 
     kind = Kind.CLAIM
     attempts: int
     bond: int
     call_index: int
+    resumes: int = 0
 
     @property
     def leases(self) -> tuple[Where, ...]:
@@ -197,7 +200,7 @@ class Claim(_OnLease):
 
     def call(self, by: Caller) -> Call:
         """Build the call."""
-        return by.calls.claim(by.terms(self.job), self.call_index, by.node)
+        return by.calls.claim(by.terms(self.job), self.call_index, by.node, resume_from=self.resumes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +235,29 @@ class _EndsAttempt(ChainAction):
     def key(self) -> str:
         """Name the attempt."""
         return f"{self.kind}/{self.attempt.job.hex()}/{self.attempt.index}/{self.attempt.attempts}"
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint(ChainAction):
+    """Tell the chain of a running attempt's checkpoint, which is stored: `root` are the 32 bytes that name its tree."""
+
+    kind = Kind.CHECKPOINT
+    attempt: LeaseKey
+    root: bytes
+
+    @property
+    def leases(self) -> tuple[Where, ...]:
+        """Return the attempt's lease."""
+        return ((self.attempt.job, self.attempt.index),)
+
+    def key(self) -> str:
+        """Name the attempt and the tree."""
+        attempt = self.attempt
+        return f"{self.kind}/{attempt.job.hex()}/{attempt.index}/{attempt.attempts}/{self.root.hex()}"
+
+    def call(self, by: Caller) -> Call:
+        """Build the call."""
+        return by.calls.checkpoint(self.attempt.job, self.attempt.index, self.root)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,11 +356,15 @@ class Hands(Protocol):
     def read_spec(self, job: JobId) -> None:
         """Begin to read a job's spec."""
 
-    def gather(self, attempt: LeaseKey, seconds: int) -> None:
-        """Fetch within `seconds` what an attempt needs whose lease this node leads."""
+    def gather(self, attempt: LeaseKey, seconds: int, saved: Sequence[Saved]) -> None:
+        """Fetch within `seconds` what an attempt needs whose lease this node may take, and the first of the states in
+        `saved` that the chain has kept."""
 
-    def start_attempt(self, attempt: LeaseKey, seconds: int, tries: int, begun: int) -> None:
-        """Begin to execute a held lease that has `seconds` left; in `begun` its program must be started."""
+    def start_attempt(
+        self, attempt: LeaseKey, seconds: int, tries: int, begun: int, topped: int, state: Saved | None
+    ) -> None:
+        """Begin to execute a held lease that has `seconds` left; in `begun` its program must be started. `topped`
+        seconds were bought beside those of its terms, and it begins with a `state`."""
 
     def stop_attempt(self, attempt: LeaseKey, why: str) -> None:
         """Stop an execution."""
@@ -385,13 +415,17 @@ class _OnAttempt(LocalStep):
 
 @dataclass(frozen=True, slots=True)
 class Gather(_OnAttempt):
-    """Fetch all that an attempt needs, by the chain second `until`, before its lease is taken; nothing of it runs."""
+    """Fetch all that an attempt needs, by the chain second `until`, before its lease is taken; nothing of it runs.
+
+    `saved` are the states that it may begin with, the best first.
+    """
 
     until: int
+    saved: tuple[Saved, ...] = ()
 
     def perform(self, hands: Hands, now: int) -> None:
         """Fetch it in the seconds that are left."""
-        hands.gather(self.attempt, max(0, self.until - now))
+        hands.gather(self.attempt, max(0, self.until - now), self.saved)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,16 +433,19 @@ class StartRun(_OnAttempt):
     """Start (or start again) the execution of a held lease, with what was gathered for it.
 
     `deadline_at` is the first second too late to submit. Where its program is not begun by `begun_by`, it is refused:
-    what it needs does not come.
+    what it needs does not come. `topped` are seconds beside those of its terms, `state` what it begins with.
     """
 
     deadline_at: int
     tries: int
     begun_by: int
+    topped: int = 0
+    state: Saved | None = None
 
     def perform(self, hands: Hands, now: int) -> None:
         """Start it with the seconds that are left."""
-        hands.start_attempt(self.attempt, self.deadline_at - now, self.tries, self.begun_by - now)
+        left, begun = self.deadline_at - now, self.begun_by - now
+        hands.start_attempt(self.attempt, left, self.tries, begun, self.topped, self.state)
 
 
 @dataclass(frozen=True, slots=True)

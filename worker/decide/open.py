@@ -3,7 +3,7 @@ proposals of itself."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,10 +27,12 @@ from hearth.protocol.units import show_amount
 from worker.decide.actions import Abort, Ack, Action, ChainAction, Claim, Gather, Propose, ReadSpec, Skip
 from worker.decide.policy import refuse_spec, refuse_terms
 from worker.decide.room import Room
-from worker.decide.snapshot import Config, Execution, Job, Lease, LeaseKey, Reason, Snapshot, Stage, Target
+from worker.decide.snapshot import Config, Execution, Job, Lease, LeaseKey, Reason, Saved, Snapshot, Stage, Target
 from worker.decide.worth import ceiling, cost, expected_pay, is_worth, most_pay
 
 _MASK64: Final = (1 << 64) - 1
+STATE_SECONDS: Final = 300
+"""How long a state and all else that a unit needs may take to come before an open unit is claimed with it."""
 
 
 def take(
@@ -72,7 +74,8 @@ def take(
         step = _not_chosen(target, candidate, room) or _take_lease(
             snapshot, config, now, candidate, executions.get(candidate.key), room
         )
-        if target is not None and (isinstance(step, ChainAction) or candidate.leading):
+        begun = isinstance(step, ChainAction | Gather) or candidate.key in executions
+        if target is not None and (begun or candidate.leading):
             # A target is one unit.
             target = replace(target, taken=True)
         if isinstance(step, ReadSpec):
@@ -214,16 +217,40 @@ def _take_lease(
     if rises is not None and now < rises:
         # Its slot is not kept free: a cheaper node may be first.
         return Skip(*where, Reason.AWAITS_PRICE, f"{rises - now} s")
+    saved = _states(on, config)
+    first = on.leading or (bool(saved) and (execution is not None or now >= job.gather_at))
     if on.leading and execution is None and now < job.gather_at:
         until = f"until {job.gather_at}"
         return Skip(*where, Reason.RETRY_LATER, f"{until}: what was fetched for its matches was fetched in vain")
     # The slot that an ack will need is kept free, so that nothing else may promise it meanwhile: only for what would be
     # acked, since anybody may propose this node for anything.
     room.engage(bond, job.id)
+    ahead = _lead(config, now, on, execution, saved, room) if first else None
+    if ahead is not None:
+        return ahead
+    resumes = _resumes(saved, execution)
     if on.leading:
-        return _lead(config, now, on, execution, room) or Ack(*where, unit.attempts, bond, worth=worth)
+        return Ack(*where, unit.attempts, bond, resumes, worth=worth)
     # An array's next lease by its number would be lost to whoever is faster; NEXT takes the one that is left.
-    return Claim(*where, unit.attempts, bond, SENTINEL if on.untouched else lease.index, worth=worth)
+    return Claim(*where, unit.attempts, bond, SENTINEL if on.untouched else lease.index, resumes, worth=worth)
+
+
+def _states(on: _Candidate, config: Config) -> tuple[Saved, ...]:
+    """Return the states that a unit may begin with, those of its newest attempt first.
+
+    They are strangers': a result that is judged is this node's own bond.
+    """
+    judged = on.job.terms.judge != ZERO_ADDRESS
+    if config.resume == "never" or (config.resume == "unjudged" and judged) or not on.job.terms.checkpoint_every:
+        return ()
+    return tuple(saved for saved in on.lease.saved if 0 < saved.attempt <= on.unit.attempts)
+
+
+def _resumes(saved: Sequence[Saved], execution: Execution | None) -> int:
+    """Return the attempt to resume from: the one whose state lies here whole and verified, 0 to begin anew."""
+    if execution is None or execution.stage is not Stage.GATHERED:
+        return 0
+    return execution.resumes if execution.resumes in (one.attempt for one in saved) else 0
 
 
 def _is_stored(terms: Terms) -> bool:
@@ -231,11 +258,18 @@ def _is_stored(terms: Terms) -> bool:
     return terms.judge != ZERO_ADDRESS or bool(terms.flags & TermsFlag.KEEP)
 
 
-def _lead(config: Config, now: int, on: _Candidate, execution: Execution | None, room: Room) -> Action | Skip | None:
-    """Return what comes before the ack of a lease that this node leads, None where the ack is due.
+def _lead(
+    config: Config,
+    now: int,
+    on: _Candidate,
+    execution: Execution | None,
+    saved: tuple[Saved, ...],
+    room: Room,
+) -> Action | Skip | None:
+    """Return what comes before a lease that this node leads is taken, or claimed with a state, None where that is due.
 
     All that the unit needs lies here first: a lease that is acked and given back costs its bond a part, and anybody may
-    name data that is nowhere.
+    name data that is nowhere. A state that is not here whole by then is not resumed from.
     """
     unit, where = on.unit, (on.job.id, on.lease.index)
     if on.key in room.ahead:
@@ -245,11 +279,12 @@ def _lead(config: Config, now: int, on: _Candidate, execution: Execution | None,
     if execution is None:
         # It must be whole while the ack can still be mined.
         late = min(int(config.lead), on.policy.ack_time)
-        return Gather(on.key, unit.window_end + on.policy.ack_time - 1 - late)
+        until = unit.window_end + on.policy.ack_time - 1 - late if on.leading else now + STATE_SECONDS
+        return Gather(on.key, until, saved)
     match execution.stage:
         case Stage.GATHERING:
             return Skip(*where, Reason.GATHERING)
-        case Stage.GATHERED if now < unit.window_end:
+        case Stage.GATHERED if on.leading and now < unit.window_end:
             return Skip(*where, Reason.LEADING, f"the window ends at {unit.window_end}")
         case Stage.GATHERED:
             return None

@@ -8,12 +8,13 @@ from typing import Final
 
 from hearth.protocol import formulas, words
 from hearth.protocol.gas import CLOSE_GAS, SETTLE_GAS, SETTLE_ITEM_GAS, settling_gas
-from hearth.protocol.types import Outcome, State, TermsFlag, Unit
+from hearth.protocol.types import Billing, Outcome, State, TermsFlag, Unit
 from hearth.protocol.units import show_amount
 from worker.decide.actions import (
     MAX_BATCH,
     Abort,
     Action,
+    Checkpoint,
     Close,
     Decline,
     GiveUp,
@@ -87,7 +88,9 @@ def finish(
         elif (key.job, key.index) in room.stopping:
             actions.append(Skip(key.job, key.index, Reason.STOPPING, "an earlier attempt is still being stopped"))
         else:
-            actions.append(_advance(snapshot, config, now, key, job, lease, executions.get(key)))
+            step = _advance(snapshot, config, now, key, job, lease, executions.get(key))
+            saves = isinstance(step, Checkpoint) and (key.job, key.index) in room.saving
+            actions.append(Skip(key.job, key.index, Reason.RUNNING) if saves else step)
     return actions + _settle(snapshot, config, due)
 
 
@@ -155,6 +158,8 @@ def _advance(
             return _start(snapshot, config, now, job, key, lease, 1)
         case Stage.WORKING if unit.state == State.RUNNING and _is_late(job, unit, execution, config, now):
             return _give_back(job, unit, config, now, key, execution.report, Outcome.BAD_INPUT)
+        case Stage.WORKING if execution.offered is not None and _may_save(unit, config, now):
+            return Checkpoint(key, execution.offered)
         case Stage.WORKING:
             return Skip(key.job, key.index, Reason.RUNNING)
         case Stage.DONE if unit.state == State.CLOSING and job.terms.flags & TermsFlag.PROVEN:
@@ -195,13 +200,18 @@ def _is_late(job: Job, unit: Unit, execution: Execution, config: Config, now: in
     return now >= _late_at(job, unit, config) or (not execution.begun and by - 1 <= now < by)
 
 
+def _may_save(unit: Unit, config: Config, now: int) -> bool:
+    """Say whether a checkpoint can be mined while the unit runs: one that comes too late is gas for nothing."""
+    return unit.state is State.RUNNING and unit.resumable and now < unit.deadline_at - 1 - config.lead
+
+
 def _late_at(job: Job, unit: Unit, config: Config) -> float:
     """Return when a lease must be given back, whatever its attempt waits for, for that to be mined in time.
 
     The last second that counts is the one before the deadline. The time that was bought is never cut: the grace is
     beyond it.
     """
-    grace = formulas.grace(job.terms, words.unpack_policy(job.terms.policy))
+    grace = formulas.grace(formulas.topped(job.terms, unit), words.unpack_policy(job.terms.policy))
     return unit.deadline_at - 1 - min(config.lead, grace)
 
 
@@ -231,7 +241,9 @@ def _start(
     begun_by = int(_decline_by(job, lease.unit, config)) - 2
     if now >= begun_by:
         begun_by = lease.unit.deadline_at
-    return StartRun(key, lease.unit.deadline_at, tries, begun_by)
+    topped = lease.unit.seconds if job.terms.billing is Billing.METERED else 0
+    state = next((saved for saved in lease.saved if saved.attempt == lease.unit.resume), None)
+    return StartRun(key, lease.unit.deadline_at, tries, begun_by, topped, state)
 
 
 def _noticed(key: LeaseKey) -> Skip:

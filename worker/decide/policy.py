@@ -131,8 +131,6 @@ def _unsupported(terms: Terms) -> str:
     policy = words.unpack_policy(terms.policy)
     if terms.judge == ZERO_ADDRESS and formulas.bond(terms, policy) > formulas.base_bond(terms, policy):
         return "a bond above the market's, and no judge who could take it"
-    if terms.checkpoint_every:
-        return "checkpoints"
     if terms.flags & TermsFlag.CONFIDENTIAL:
         return "confidential inputs"
     return ""

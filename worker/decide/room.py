@@ -17,6 +17,7 @@ from worker.decide.snapshot import (
     Config,
     Execution,
     Job,
+    Kind,
     Lease,
     LeaseKey,
     Snapshot,
@@ -30,6 +31,8 @@ class Room:
     node: Node
     free: int
     flying: frozenset[tuple[JobId, int]]
+    # Leases whose checkpoint is in flight: nothing else about them waits for that.
+    saving: frozenset[tuple[JobId, int]]
     flying_jobs: frozenset[JobId]
     # (job, index) of leases that another rule has spoken for, and of those whose old execution is being stopped.
     taken: set[tuple[JobId, int]] = field(default_factory=set)
@@ -79,10 +82,12 @@ def project(
     busy = max(held, node.state.busy)
     # Leases on chain that this snapshot does not show (jobs not yet read) still count in node.state.busy.
     slots = min(config.max_slots, node.offer.slots)
+    flights = snapshot.flights
     room = Room(
         node=replace(node, state=replace(node.state, busy=busy)),
         free=slots - busy - strays,
-        flying=frozenset((f.job, f.index) for f in snapshot.flights if f.job is not None),
+        flying=frozenset((f.job, f.index) for f in flights if f.job is not None and f.kind is not Kind.CHECKPOINT),
+        saving=frozenset((f.job, f.index) for f in flights if f.job is not None and f.kind is Kind.CHECKPOINT),
         flying_jobs=frozenset(f.job for f in snapshot.flights if f.job and f.index == SENTINEL),
         unpaid=Counter(key.job for key, (job, lease) in own.items() if _is_unpaid(job, lease.unit)),
     )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, Literal
 
 from hearth.protocol.formulas import Immutables
 from hearth.protocol.runtimes import RUNTIMES
-from hearth.protocol.types import Best, Header, JobId, Node, Outcome, State, Terms, Unit
+from hearth.protocol.types import Best, Header, JobId, Node, NodeId, Outcome, State, Terms, Unit
 from hearth.protocol.units import NATIVE, Asset
 from worker.registries import DEFAULT_REGISTRIES
 
@@ -113,6 +113,7 @@ class Kind(StrEnum):
     GIVE_UP = "give_up"
     SETTLE = "settle"
     CLOSE = "close"
+    CHECKPOINT = "checkpoint"
     WITHDRAW = "withdraw"
 
 
@@ -149,13 +150,28 @@ class SpecFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Saved:
+    """The last checkpoint of an attempt, as the market's logs have it: whose, the seconds from the lease's start, and
+    the 32 bytes that name its tree."""
+
+    attempt: int
+    node: NodeId
+    seconds: int
+    root: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
-    """A lease as stored at the pinned block. `since` is the first block at which this process saw this attempt."""
+    """A lease as stored at the pinned block. `since` is the first block at which this process saw this attempt.
+
+    `saved` are the last checkpoints of the unit's attempts, the newest attempt first.
+    """
 
     index: int
     unit: Unit
     best: Best = field(default_factory=Best)
     since: int = 0
+    saved: tuple[Saved, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +206,9 @@ class Job:
 class Execution:
     """An attempt as the journal knows it. `result`, `report`, `used` and `outcome` count from DONE or REFUSED on.
 
-    `begun` says that its program has been started: nothing that it needs is missing.
+    `begun` says that its program has been started: nothing that it needs is missing. `offered` names a checkpoint that
+    is stored and that the chain has neither taken nor refused, `resumes` the attempt whose checkpoint lies here whole
+    for it, 0 for none.
     """
 
     key: LeaseKey
@@ -201,6 +219,8 @@ class Execution:
     used: int = 0
     tries: int = 1
     begun: bool = False
+    offered: bytes | None = None
+    resumes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +277,9 @@ class Config:
 
     `lead` is how many seconds before a deadline this machine must send to be mined in time.
 
+    `resume` says which units may begin with the state of a lost attempt, a stranger's: "unjudged" are those without a
+    judge.
+
     A unit may lose `max_loss` by the gas of taking, submitting and settling it, None for any loss; `gas_price` is wei
     per gas now, `coin_price` base units for one native coin (10**18 wei), 0 where nobody said.
     """
@@ -282,6 +305,7 @@ class Config:
     attesters: frozenset[int] = frozenset()
     attesters_judge: str = ""
     max_bond: int = 10
+    resume: Literal["unjudged", "always", "never"] = "unjudged"
     confirmations: int = 0
     propose: bool = True
     propose_after: int = 0

@@ -84,7 +84,10 @@ class OutputRule:
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """Bound one run: seconds of wall time, bytes, whole CPU cores, processes, and fuel (None: not metered)."""
+    """Bound one run: seconds of wall time, bytes, whole CPU cores, processes, and fuel (None: not metered).
+
+    `most_seconds` is what the wall time may grow to while it runs; less than that time means not at all.
+    """
 
     wall_seconds: int
     memory_bytes: int
@@ -94,6 +97,14 @@ class SandboxLimits:
     tmp_bytes: int = 256 << 20
     log_bytes: int = MAX_LOG_BYTES
     fuel: int | None = None
+    most_seconds: int = 0
+
+
+@dataclass(slots=True)
+class Bought:
+    """The seconds of running time that were bought for a run after it began; the worker's loop writes them."""
+
+    seconds: int = 0
 
 
 @dataclass(frozen=True)
@@ -106,7 +117,8 @@ class RunRequest:
     `out_dir` writable as /out. `seed` feeds the guest's random numbers, `index` of `units` becomes HEARTH_UNIT and
     HEARTH_UNITS. `volume` is the file system that `out_dir` has to itself, None where it lies among others' files.
     `until` is a time of `time.monotonic`: what is not over by then, compiling a wasm module included, is
-    ended, so that the lease can still be given back. A run that has not begun when fewer than `least_seconds` are left
+    ended, so that the lease can still be given back; `bought` moves it, and the end of the run's own time, while it
+    runs. A run that has not begun when fewer than `least_seconds` are left
     until then is not begun.
     """
 
@@ -127,6 +139,12 @@ class RunRequest:
     seed: bytes = bytes(32)
     until: float = math.inf
     least_seconds: int = 1
+    bought: Bought = field(default_factory=Bought)
+
+    @property
+    def wall_seconds(self) -> int:
+        """Return the seconds that the run has by now."""
+        return self.limits.wall_seconds + self.bought.seconds
 
 
 @dataclass(frozen=True)
@@ -177,6 +195,13 @@ class Runtime(Protocol):
 
     def run(self, request: RunRequest, cancel: threading.Event, on_log: LogSink | None = None) -> RunResult:
         """Run one unit to its end; never raises for anything that the job does."""
+
+    def copy_out(self, request: RunRequest, place: str, into: Path, moved: Callable[[], None]) -> None:
+        """Copy what a running unit has published in a folder below /out into an empty one, within the cap of /out.
+
+        `moved` is called after each part; what it raises ends the copy. Raises UnsafePath and TooLarge for what no
+        store takes, StorageError where the engine fails or the unit is gone, OSError where this disk fails.
+        """
 
     def sweep(self, prefix: str = "") -> int:
         """Kill what an earlier process of this worker left running, by label; return how many."""

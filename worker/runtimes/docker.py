@@ -13,7 +13,7 @@ import posixpath
 import re
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
 from dataclasses import replace
 from datetime import datetime
@@ -22,7 +22,7 @@ from typing import Any
 
 import structlog
 
-from hearth.base.errors import HearthError
+from hearth.base.errors import HearthError, StorageError
 from hearth.protocol.runtimes import DOCKER
 from hearth.protocol.units import format_size
 from worker.runtimes.base import (
@@ -52,6 +52,7 @@ from worker.runtimes.docker_images import DEFAULT_RULES, ImageRules, Images, loo
 from worker.runtimes.docker_janitor import Unreclaimed, look_at_janitor, reclaim, starts_ours
 from worker.runtimes.docker_request import JANITOR_LABEL, LABEL, ImageFacts, container_config, parse_image
 from worker.runtimes.profiles import NO_GPU_IN_GVISOR, is_gvisor
+from worker.runtimes.published import copy_archive
 
 log = structlog.get_logger("worker.docker")
 
@@ -67,6 +68,11 @@ EVENTS_SECONDS = 2
 LEFT_SECONDS = 1.0
 """How long after an engine failed it is asked again to end what it left; twice as long after each try that fails."""
 LEFT_MOST_SECONDS = 30.0
+PAUSE_SECONDS = 20.0
+"""How long a container may be paused for the copy of a checkpoint: its submitter pays for the time, and the engine
+says nothing of the container meanwhile, for which its run waits ENGINE_SECONDS."""
+ARCHIVE_BYTES = 1 << 20
+UNPAUSE_TRIES = 5
 STOPPED = "the container was stopped from outside: its engine was restarted, or somebody ended it"
 GVISOR_LOADS = "creating process: failed to load"
 
@@ -250,6 +256,65 @@ class DockerRuntime:
         """Count none: a container's walls are looked at in one (`hearth worker selftest`)."""
         return 0
 
+    def copy_out(self, request: RunRequest, place: str, into: Path, moved: Callable[[], None]) -> None:
+        """Copy what a running unit has published, while its container is paused: then nothing of it moves.
+
+        It goes on in any case: a worker that ends here leaves it to the next, which ends it (`sweep`).
+        """
+        from docker.errors import DockerException, NotFound
+        from requests.exceptions import RequestException
+
+        try:
+            with self._connect() as api:
+                found = api.containers(filters={"label": f"{LABEL}={request.unit}", "status": "running"})
+                container = next((each["Id"] for each in found if not _is_janitor(each)), None)
+                if container is None:
+                    return
+                try:
+                    api.pause(container)
+                    with suppress(NotFound):  # it has published nothing yet
+                        # Closed before the container goes on: the engine locks it for as long as an archive is read.
+                        where = api._url("/containers/{0}/archive", container)
+                        with closing(
+                            api.get(where, params={"path": place}, stream=True, timeout=PAUSE_SECONDS)
+                        ) as answer:
+                            api._raise_for_status(answer)
+                            chunks = _until(answer.iter_content(ARCHIVE_BYTES), PAUSE_SECONDS)
+                            copy_archive(chunks, place, into, request.limits.out_bytes, moved)
+                finally:
+                    self._go_on(container)
+        except (DockerException, RequestException) as failed:
+            log.warning("a checkpoint was not copied", unit=request.unit, engine=_first_line(failed))
+            raise StorageError("the engine gave no checkpoint", code="ENGINE", retryable=True) from failed
+
+    def _go_on(self, container: str) -> None:
+        """Let a container go on, whatever became of the connection that paused it; asked again where the engine is
+        slow to answer.
+
+        Raises the errors of docker and requests where it cannot be. Its unit's run then ends it at its time.
+        """
+        from docker.errors import APIError, DockerException, NotFound
+        from requests.exceptions import RequestException
+
+        for left in reversed(range(UNPAUSE_TRIES)):
+            try:
+                with self._connect() as api:
+                    if not api.inspect_container(container)["State"]["Paused"]:
+                        return
+                    api.unpause(container)
+                    return
+            except NotFound:
+                return
+            except APIError as failed:
+                if "is not paused" in str(failed) or "is not running" in str(failed):
+                    return
+                if not left:
+                    raise
+            except (DockerException, RequestException):
+                if not left:
+                    raise
+            time.sleep(LEFT_SECONDS)
+
     def sweep(self, prefix: str = "") -> int:
         """End the units whose label starts with `prefix` and take back their outputs; 0 where no engine answers.
 
@@ -395,8 +460,8 @@ class _Run:
             excess = over_cap(measure(self._request.out_dir, self._request.volume), limits.out_bytes)
             if self._cancel.is_set():
                 reason = RunResult(RunStatus.CANCELLED, "cancelled")
-            elif time.monotonic() - began > limits.wall_seconds:
-                reason = RunResult(RunStatus.TIMEOUT, f"not done after {limits.wall_seconds} s")
+            elif time.monotonic() - began > self._request.wall_seconds:
+                reason = RunResult(RunStatus.TIMEOUT, f"not done after {self._request.wall_seconds} s")
             elif excess:
                 reason = RunResult(RunStatus.OUTPUT_OVER_CAP, excess)
             if reason is not None:
@@ -531,6 +596,15 @@ def name_start_failure(message: str, command: Sequence[str] = (), volumes: Itera
         return RunResult(RunStatus.EXIT, f"{program} cannot be executed in the image", exit_code=126)
     log.warning("container not started", engine=message)
     return RunResult(RunStatus.BROKEN, "the engine could not start the container: the worker's log has its reason")
+
+
+def _until(chunks: Iterable[bytes], seconds: float) -> Iterator[bytes]:
+    """Pass on what comes in so many seconds. Raises StorageError where that is not all."""
+    end = time.monotonic() + seconds
+    for chunk in chunks:
+        if time.monotonic() >= end:
+            raise StorageError(f"its copy took more than {seconds:.0f} s", code="SLOW", hint="hearth worker status")
+        yield chunk
 
 
 def _broken(what: str, failed: Exception) -> RunResult:

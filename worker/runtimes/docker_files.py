@@ -24,11 +24,14 @@ def share_inputs(folders: Iterable[Path]) -> None:
 
 
 def lend_output(folder: Path) -> None:
-    """Let the guest's user, whoever that is on the host, write the empty output folder.
+    """Let the guest's user, whoever that is on the host, write the output folder and the state that was put in it.
 
-    The folder above keeps everyone else out.
+    The folder above keeps everyone else out. What is in it was written by the worker: no links.
     """
-    os.chmod(folder, 0o777)
+    for here, _, files in os.walk(folder):
+        os.chmod(here, 0o777)
+        for name in files:
+            os.chmod(os.path.join(here, name), 0o666)
 
 
 def own(folder: Path) -> None:

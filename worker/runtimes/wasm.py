@@ -15,12 +15,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from hearth.base.errors import HearthError
 from hearth.base.files import delete_tree
@@ -43,6 +43,7 @@ from worker.runtimes.base import (
     over_cap,
     wasm_no_room,
 )
+from worker.runtimes.published import copy_folder
 
 CHILD = "worker.runtimes.wasm_child"
 PROGRAM_NAME = "main"  # argv[0]; the module's file name is the worker's business and would differ between machines
@@ -112,6 +113,10 @@ class WasmRuntime:
         """Count the walls that this kernel does not put around a module."""
         return sum(row.level is not Level.PASS for row in walls.look())
 
+    def copy_out(self, request: RunRequest, place: str, into: Path, moved: Callable[[], None]) -> None:
+        """Copy what a running unit has published: a file that is opened is complete, since it came by a rename."""
+        copy_folder(request.out_dir, place, into, request.limits.out_bytes, moved)
+
     def sweep(self, prefix: str = "") -> int:
         """Kill children whose unit label starts with `prefix` and remove their /tmp; return how many were killed.
 
@@ -148,6 +153,7 @@ class WasmRuntime:
             "tmp_dir": tmp,
             "seed": request.seed.hex(),
             "wall_seconds": limits.wall_seconds,
+            "most_seconds": max(limits.wall_seconds, limits.most_seconds),
             # Both processes read the machine's one monotonic clock. None: no lease waits (JSON has no infinity).
             "until": request.until if math.isfinite(request.until) else None,
             "least_seconds": request.least_seconds,
@@ -181,9 +187,11 @@ class WasmRuntime:
             pipes.register(child.stderr, selectors.EVENT_READ, "stderr")
             pipes.register(result_fd, selectors.EVENT_READ, "result")
             try:
-                with suppress(BrokenPipeError):
-                    child.stdin.write(json.dumps(message).encode())
-                    child.stdin.close()
+                line = _Line(child.stdin)
+                line.say(message)
+                if not request.limits.most_seconds:
+                    line.close()
+                told = 0
                 while pipes.get_map():
                     if killed is None and (cancel.is_set() or time.monotonic() > deadline):
                         killed = RunStatus.CANCELLED if cancel.is_set() else RunStatus.TIMEOUT
@@ -200,9 +208,14 @@ class WasmRuntime:
                         else:
                             said.log(key.data, chunk)
                     if said.running_since is not None:
-                        end = said.running_since + request.limits.wall_seconds + KILL_AFTER_SECONDS
-                        deadline = min(end, request.until + LATE_SECONDS)
+                        bought = request.bought.seconds
+                        if bought != told:
+                            line.say({"bought": bought})
+                            told = bought
+                        end = said.running_since + request.wall_seconds + KILL_AFTER_SECONDS
+                        deadline = min(end, request.until + bought + LATE_SECONDS)
             finally:
+                line.close()
                 child.kill()
                 watch.close()
                 os.close(result_fd)
@@ -240,6 +253,24 @@ def _start(unit: str) -> tuple[subprocess.Popen[bytes], int]:
     finally:
         os.close(write_fd)
     return child, read_fd
+
+
+class _Line:
+    """What a child is told: its request, and while its guest runs the seconds that were bought for it."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Write one line; a child that has ended hears nothing."""
+        with suppress(BrokenPipeError, ValueError):
+            self._pipe.write(json.dumps(message).encode() + b"\n")
+            self._pipe.flush()
+
+    def close(self) -> None:
+        """Say nothing more."""
+        with suppress(BrokenPipeError):
+            self._pipe.close()
 
 
 class Watch:
@@ -382,7 +413,7 @@ def _name_death(said: _Said, code: int, killed: RunStatus | None, request: RunRe
     if killed is RunStatus.TIMEOUT:
         if since is None:
             return RunResult(RunStatus.BAD_INPUT, "the module was not compiled in the time that there was")
-        return RunResult(RunStatus.TIMEOUT, f"not done after {request.limits.wall_seconds} s")
+        return RunResult(RunStatus.TIMEOUT, f"not done after {request.wall_seconds} s")
     how = f"died by {signal.Signals(-code).name}" if code < 0 else f"ended with {code} and no answer"
     if -code == signal.SIGXCPU:
         return RunResult(RunStatus.TIMEOUT, f"the sandbox process {how}")

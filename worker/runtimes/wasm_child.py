@@ -168,15 +168,20 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 class Clock(threading.Thread):
-    """End a guest at its time: the one thread beside the guest's, started before the walls let no other be."""
+    """End a guest at its time: the one thread beside the guest's, started before the walls let no other be.
 
-    def __init__(self, engine: wasmtime.Engine) -> None:
+    `bought` returns the seconds by which that is later, as far as the worker has said so by then.
+    """
+
+    def __init__(self, engine: wasmtime.Engine, bought: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__(daemon=True)
         self._engine = engine
+        self._bought = bought
         self._seconds = 0.0
         self._wound = threading.Event()
         self._stopped = threading.Event()
         self.rang = threading.Event()
+        self.bought = 0.0
 
     def wind(self, seconds: float) -> None:
         """Let the guest have so many seconds from now on."""
@@ -191,9 +196,41 @@ class Clock(threading.Thread):
     def run(self) -> None:
         """Wait for the time, and for the end of it."""
         self._wound.wait()
-        if not self._stopped.wait(self._seconds):
-            self.rang.set()
-            self._engine.increment_epoch()
+        end = time.monotonic() + self._seconds
+        while not self._stopped.wait(max(0.0, end + self.bought - time.monotonic())):
+            if time.monotonic() >= end + self._hear():
+                self.rang.set()
+                self._engine.increment_epoch()
+                return
+
+    def _hear(self) -> float:
+        self.bought = self._bought()
+        return self.bought
+
+
+class Bought:
+    """Hear from the worker, by the pipe that its request came by, how many seconds were bought for the guest since."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._heard = b""
+        self._seconds = 0.0
+        os.set_blocking(pipe, False)
+
+    def hear(self) -> float:
+        """Return the seconds, as the last whole line says."""
+        while True:
+            try:
+                chunk = os.read(self._pipe, 1 << 12)
+            except BlockingIOError:
+                break
+            if not chunk:
+                break
+            self._heard += chunk
+        *lines, self._heard = self._heard.split(b"\n")
+        if lines:
+            self._seconds = float(json.loads(lines[-1])["bought"])
+        return self._seconds
 
 
 class Meter:
@@ -336,6 +373,8 @@ def run(
     answer = end_of(lambda: enter(linker, store, module, host), host, meter.limit, request)
     clock.stop()
     # At the deadline the count of the running loop is in a register and lost; a time is not reproducible anyway.
+    if answer["status"] == "timeout":
+        answer["detail"] = f"not done after {request['wall_seconds'] + int(clock.bought)} s"
     answer["fuel_used"] = None if answer["status"] == "timeout" else meter.used
     return answer
 
@@ -366,7 +405,7 @@ def name_trap(
 def confine(request: dict[str, Any]) -> None:
     """Limit this process before it sees a byte of the module."""
     memory = request["memory_bytes"]
-    cpu = request["wall_seconds"] + request["compile_seconds"] + 30
+    cpu = request["most_seconds"] + request["compile_seconds"] + 30
     for kind, value in (
         (resource.RLIMIT_CORE, 1),  # no core file, and unlike 0 none to a program that collects them either: core(5)
         (resource.RLIMIT_NOFILE, 2 * MAX_FDS),
@@ -411,11 +450,12 @@ def main() -> None:
     """Read the request, run it, answer."""
     die_with_parent()
     result_fd = int(sys.argv[2])
-    request = json.loads(sys.stdin.buffer.read())
+    request = json.loads(sys.stdin.buffer.readline())
+    bought = Bought(sys.stdin.fileno())
     confine(request)
     statm = os.open("/proc/self/statm", os.O_RDONLY)
     engine = make_engine()  # loads the engine's library, whose file is out of reach behind the walls
-    clock = Clock(engine)
+    clock = Clock(engine, bought.hear)
     walls.raise_walls(
         read=[request[name] for name in ("module", "in_dir", "job_dir")],
         write=[request[name] for name in ("out_dir", "tmp_dir")],

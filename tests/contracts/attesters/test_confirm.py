@@ -29,7 +29,7 @@ def test_confirm__quorum_signed__pays_at_once_and_its_caller_too(market: World) 
     event = receipt.event("Ruled")
     assert (event["verdict"], event["node"], event["pay"], event["taken"]) == (1, node, PAY, 0)
     assert market.state(terms) == State.SETTLED
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_confirm__payee_named__is_paid_in_the_callers_place(attested: Attested) -> None:

@@ -37,8 +37,6 @@ def test_surface__nobody_owns_it() -> None:
     assert "msg.sender ==" not in SOURCE and "== msg.sender" not in SOURCE
     assert re.findall(r"^(\w+): public\(reentrant\((\w+)", SOURCE, re.MULTILINE) == [
         ("ASSET", "immutable"),
-        ("locked", "HashMap"),
-        ("credit", "HashMap"),
         ("tracked", "uint256"),
     ]
 

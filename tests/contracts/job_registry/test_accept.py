@@ -17,7 +17,7 @@ def test_accept__submitted__pays_without_a_settler(market: World) -> None:
     event = receipt.event("Settled")
     assert (event["pay"], event["fee"], event["word"]) == (PAY, FEE, market.load(terms)[1])
     assert market.state(terms) == State.SETTLED
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
     state = node_state(market, node)
     assert (state.bond, state.r) == (0, 0), "a newcomer's owner may have posted it"
 

@@ -184,7 +184,7 @@ def test_ack__odd_keeper_fee__tips_half_rounded_down(market: World, fee: int) ->
     with credited(market) as got:
         market.ack(terms)
     assert got == {"stranger": fee // 2}
-    assert market.locked(market.id_of(terms)) == 10**17 + 3 * fee - fee // 2
+    assert market.lock_of(terms) == 10**17 + 3 * fee - fee // 2
 
 
 def test_ack__array_unit__names_its_index(world: World) -> None:

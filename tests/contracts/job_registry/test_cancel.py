@@ -21,7 +21,7 @@ def test_cancel__open__refunds_all(market: World) -> None:
     assert market.state(terms) == State.CANCELLED
     word = market.load(terms)[1]
     assert receipt.event("Cancelled") == {"job_id": market.id_of(terms), "index": 0, "word": word, "refund": BUDGET}
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_cancel__one_lease_by_the_sentinel__is_unit_zero(world: World) -> None:
@@ -147,14 +147,14 @@ def test_cancel__all__closes_the_array_and_refunds_the_untouched(market: World) 
     }
     header = market.header(terms)
     assert (header.closed, header.touched, header.done, header.failed) == (True, 2, 0, 0)
-    assert market.locked(market.id_of(terms)) == 2 * BUDGET
+    assert market.lock_of(terms) == 2 * BUDGET
     # The touched ones go on.
     market.submit(terms, 0)
     market.settle(terms, 0)
     market.cancel(terms, 1)
     market.evm.warp(120)
     market.close(terms, 1)
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_cancel__all_twice__reverts(world: World) -> None:
@@ -200,7 +200,7 @@ def test_cancel__open_unit_of_an_array__counts_as_failed(world: World) -> None:
     world.decline(terms, 0)
     assert world.cancel(terms, 0).event("Cancelled")["index"] == 0
     assert world.header(terms).failed == 1
-    assert world.locked(world.id_of(terms)) == BUDGET
+    assert world.lock_of(terms) == BUDGET
 
 
 @pytest.mark.parametrize("units", [1, 4])
@@ -216,7 +216,7 @@ def test_cancel__waiting_for_parents__refunds_all_with_the_fee_of_the_unlock(mar
     assert got == {"submitter": whole}
     word = market.load(terms)[0]
     assert receipt.event("Cancelled") == {"job_id": market.id_of(terms), "index": at, "word": word, "refund": whole}
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
     if units == 1:
         assert market.state(terms) == State.CANCELLED
     else:

@@ -39,7 +39,7 @@ def test_close__notice_over__pays_elapsed_notice_and_start_fee(market: World, bi
     assert market.state(terms) == State.CANCELLED
     word = node_state(market, node)
     assert (word.busy, word.bond, word.r, word.s) == (0, 0, 0, 0)
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_close__notice__is_over_at_its_last_second(world: World) -> None:
@@ -139,4 +139,4 @@ def test_close__array_unit__counts_as_failed(world: World) -> None:
     world.evm.warp(120)
     assert world.close(terms, 1).event("Closed")["index"] == 1
     assert world.header(terms).failed == 1
-    assert world.locked(world.id_of(terms)) == BUDGET
+    assert world.lock_of(terms) == BUDGET

@@ -33,7 +33,7 @@ def test_decline__running__reopens_without_the_node(market: World) -> None:
     }
     word = node_state(market, node)
     assert (word.busy, word.bond, word.r, word.s) == (0, 0, 0, 0)
-    assert market.locked(market.id_of(terms)) == BUDGET
+    assert market.lock_of(terms) == BUDGET
 
 
 @pytest.mark.parametrize("outcome", [6, 7, 8])
@@ -58,7 +58,7 @@ def test_decline__last_attempt__refunds(market: World) -> None:
     assert market.state(terms) == State.REFUNDED
     assert market.unit(terms).outcome == 8
     assert receipt.event("Declined")["word"] == market.load(terms)[1]
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_decline__attempts__run_out_one_by_one(world: World) -> None:

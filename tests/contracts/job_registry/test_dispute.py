@@ -18,7 +18,7 @@ def test_dispute__submitted__holds_the_unit_and_moves_nothing(market: World) -> 
     before, hot = market.load(terms), node_state(market, node)
     with credited(market) as got:
         receipt = market.dispute(terms)
-    assert got == {} and market.locked(market.id_of(terms)) == BUDGET
+    assert got == {} and market.lock_of(terms) == BUDGET
     assert market.unit(terms) == replace(words.unpack_unit(before[1]), state=State.DISPUTED)
     assert market.load(terms)[2:] == before[2:] == (int.from_bytes(RESULT, "big"), 0)
     assert node_state(market, node) == hot
@@ -158,7 +158,7 @@ def test_accept__within_the_window__pays_at_once(market: World) -> None:
         terms, _ = judged(market, flags=flags)
         market.accept(terms)
         assert market.state(terms) == State.SETTLED
-        assert market.locked(market.id_of(terms)) == 0
+        assert market.lock_of(terms) == 0
 
 
 @pytest.mark.parametrize("offset", [-1, 0])

@@ -33,7 +33,7 @@ def test_expire__open__refunds_less_the_expirers_pay(market: World) -> None:
         "word": market.load(terms)[1],
         "refund": BUDGET - EXPIRE_PAY,
     }
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_expire__first_second__is_the_first_without_time_for_a_lease(world: World) -> None:
@@ -131,13 +131,13 @@ def test_expire__all__closes_the_array_and_pays_once(market: World) -> None:
         "refund": 4 * BUDGET - EXPIRE_PAY,
     }
     assert market.header(terms).closed
-    assert market.locked(market.id_of(terms)) == BUDGET
+    assert market.lock_of(terms) == BUDGET
     with reverts("jobs: closed"):
         market.expire(terms, SENTINEL)
     # No time for another attempt: the running one is refunded when it is taken back.
     with credited(market) as got:
         market.reclaim(terms, 0)
-    assert got["submitter"] == BUDGET and market.locked(market.id_of(terms)) == 0
+    assert got["submitter"] == BUDGET and market.lock_of(terms) == 0
 
 
 def test_expire__all_with_nothing_untouched__reverts(world: World) -> None:
@@ -161,7 +161,7 @@ def test_expire__open_unit_of_a_closed_array__is_refunded(world: World) -> None:
     with credited(world) as got:
         world.expire(terms, 0)
     assert got == {"submitter": BUDGET}
-    assert world.locked(world.id_of(terms)) == 0
+    assert world.lock_of(terms) == 0
 
 
 @pytest.mark.parametrize("overdue", [0, 300, 10**6])
@@ -182,7 +182,7 @@ def test_expire__waiting_for_parents__pays_the_expirer_out_of_the_fee_of_the_unl
     assert got == {"keeper": reward, "submitter": refund} and reward <= KEEPER_FEE
     word = market.load(terms)[0]
     assert receipt.event("Expired") == {"job_id": market.id_of(terms), "index": at, "word": word, "refund": refund}
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
     if units == 1:
         assert market.state(terms) == State.EXPIRED
     else:

@@ -31,7 +31,7 @@ def test_give_up__running__burns_counts_and_reopens(market: World) -> None:
     assert market.node(node).stake == market.staked(node) == 100 * ETHER - BURN
     state = node_state(market, node)
     assert (state.busy, state.bond, state.s, state.cusum) == (0, 0, ONE, 64)
-    assert market.locked(market.id_of(terms)) == BUDGET
+    assert market.lock_of(terms) == BUDGET
 
 
 def test_give_up__small_rate__weighs_the_fee_of_max_seconds(market: World) -> None:
@@ -47,7 +47,7 @@ def test_give_up__last_attempt__refunds(market: World) -> None:
     with credited(market) as got:
         market.give_up(terms)
     assert got == {"dead": BURN, "submitter": 10**17 + 10**14}
-    assert market.state(terms) == State.REFUNDED and market.locked(market.id_of(terms)) == 0
+    assert market.state(terms) == State.REFUNDED and market.lock_of(terms) == 0
 
 
 def test_give_up__matched__burns_no_more_than_that(world: World) -> None:

@@ -78,7 +78,7 @@ def test_post__no_judge__may_ask_for_a_bond(world: World) -> None:
 def test_post__judge__is_asked_and_posted(market: World) -> None:
     for fields in (market.judged(), market.judged(flags=PROVEN, judge_data=2**256 - 1, units=3)):
         terms = market.post(**fields)
-        assert market.locked(market.id_of(terms)) == terms.units * BUDGET
+        assert market.lock_of(terms) == terms.units * BUDGET
 
 
 def test_post__judge_that_refuses__reverts(world: World) -> None:

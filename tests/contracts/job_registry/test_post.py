@@ -35,14 +35,14 @@ def test_post__one_lease__opens_it_and_locks_the_funding(market: World) -> None:
     assert receipt.value == job
     assert market.unit(terms) == Unit(state=State.OPEN, started=market.evm.now)
     assert market.load(terms)[2:] == (0, 0)
-    assert market.locked(job) == BUDGET
+    assert market.lock_of(market) == BUDGET
 
 
 def test_post__array__writes_the_header_and_locks_every_lease(market: World) -> None:
     terms = market.post(units=7)
     assert market.header(terms) == Header(opened=market.evm.now, leases=7)
     assert [market.load(terms, index)[1] for index in (0, 6)] == [0, 0]
-    assert market.locked(market.id_of(terms)) == 7 * BUDGET
+    assert market.lock_of(terms) == 7 * BUDGET
 
 
 def test_post__default__logs_terms_and_parents(world: World) -> None:
@@ -138,7 +138,7 @@ def test_post__units_out_of_range__revert(world: World, units: int) -> None:
 def test_post__most_units__are_taken(world: World) -> None:
     world.evm.set_balance(world.submitter, 2**100)
     terms = world.post(units=2**20)
-    assert world.locked(world.id_of(terms)) == 2**20 * BUDGET
+    assert world.lock_of(terms) == 2**20 * BUDGET
 
 
 @pytest.mark.parametrize("fields", [dict(chunk=0), dict(chunk=257, units=257), dict(chunk=2, units=3), dict(chunk=2)])
@@ -196,7 +196,7 @@ def test_post__attempts_out_of_range__revert(world: World, attempts: int) -> Non
 @pytest.mark.parametrize("attempts", [1, 8])
 def test_post__attempts_at_the_bounds__are_funded(world: World, attempts: int) -> None:
     terms = world.post(max_attempts=attempts)
-    assert world.locked(world.id_of(terms)) == 10**17 + attempts * 10**14
+    assert world.lock_of(terms) == 10**17 + attempts * 10**14
 
 
 @pytest.mark.parametrize("billing", [3, 15])
@@ -258,14 +258,14 @@ def test_post__parents__block_it_and_are_logged(market: World, count: int) -> No
     assert tuple(event["parents"]) == packed
     assert market.unit(terms) == Unit(state=State.BLOCKED, started=market.evm.now)
     assert market.load(terms)[2:] == (0, 0)
-    assert market.locked(market.id_of(terms)) == BUDGET + KEEPER_FEE
+    assert market.lock_of(terms) == BUDGET + KEEPER_FEE
 
 
 def test_post__array_with_parents__waits_and_is_funded_for_one_unlock(market: World) -> None:
     terms = _post_after(market, _listed(2), units=7)
     assert market.header(terms) == Header(opened=market.evm.now, waiting=True, leases=7)
     assert [market.load(terms, index)[1] for index in (0, 6)] == [0, 0]
-    assert market.locked(market.id_of(terms)) == 7 * BUDGET + KEEPER_FEE
+    assert market.lock_of(terms) == 7 * BUDGET + KEEPER_FEE
 
 
 @pytest.mark.parametrize("amount", [BUDGET, BUDGET + KEEPER_FEE - 1, BUDGET + KEEPER_FEE + 1])

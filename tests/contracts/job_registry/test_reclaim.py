@@ -48,7 +48,7 @@ def test_reclaim__lease_over__slashes_and_reopens(market: World) -> None:
     word = node_state(market, node)
     assert (word.busy, word.bond, word.s, word.cusum) == (0, 0, ONE, 64)
     assert word.silent
-    assert market.locked(market.id_of(terms)) == BUDGET
+    assert market.lock_of(terms) == BUDGET
 
 
 def test_reclaim__node_silent__is_valid_after_dead_after(world: World) -> None:
@@ -114,7 +114,7 @@ def test_reclaim__last_attempt__refunds(market: World) -> None:
         market.reclaim(terms)
     assert got == {"keeper": SETTLE_PAY, "dead": SLASH - SETTLE_PAY, "submitter": 10**17 + 10**14}
     assert market.state(terms) == State.REFUNDED
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_reclaim__last_attempt_after_a_tip__refunds_the_tip_less(world: World) -> None:
@@ -187,7 +187,7 @@ def test_reclaim__array_unit__reopens_or_counts_as_failed(market: World) -> None
     market.reclaim(terms, 0)
     assert (market.header(terms).touched, market.header(terms).failed) == (1, 1)
     assert market.state(terms, 0) == State.REFUNDED
-    assert market.locked(market.id_of(terms)) == 2 * (10**17 + 2 * 10**14)
+    assert market.lock_of(terms) == 2 * (10**17 + 2 * 10**14)
 
 
 @pytest.mark.parametrize(

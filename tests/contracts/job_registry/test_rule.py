@@ -61,7 +61,7 @@ def test_rule__release__makes_it_submitted_again_and_moves_nothing(market: World
     market.evm.warp(7)
     with credited(market) as got:
         receipt = market.rule(terms, RELEASE)
-    assert got == {} and market.locked(market.id_of(terms)) == BUDGET
+    assert got == {} and market.lock_of(terms) == BUDGET
     assert market.load(terms) == before and node_state(market, node) == hot
     assert receipt.event("Ruled") == _event(market, terms, node, verdict=RELEASE)
 
@@ -98,7 +98,7 @@ def test_rule__confirm__pays_as_a_settle_at_once(market: World, held: bool, flag
     with credited(market) as got:
         receipt = market.rule(terms, CONFIRM, payee=market.stranger)
     assert got == CONFIRMED | {"stranger": SETTLE_PAY}
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
     unit = market.unit(terms)
     assert (unit.state, unit.outcome, unit.mark) == (State.SETTLED, Outcome.OK, market.evm.now)
     assert receipt.event("Ruled") == _event(market, terms, node, verdict=CONFIRM, pay=PAY, fee=FEE)
@@ -143,7 +143,7 @@ def test_rule__confirm_in_an_array__counts_the_end_by_its_outcome(world: World) 
     world.rule(terms, CONFIRM, 2, fields=_fields(Outcome.EXIT))
     header = world.header(terms)
     assert (header.done, header.failed) == (1, 2)
-    assert world.locked(world.id_of(terms)) == 0
+    assert world.lock_of(terms) == 0
 
 
 # ---- confirm with other fields ----
@@ -229,7 +229,7 @@ def test_rule__reject__refunds_and_takes_the_whole_bond(market: World, held: boo
         receipt = market.rule(terms, REJECT, shares=given)
     burnt = BOND - BOND // 2 - 11
     assert got == {"submitter": BUDGET + 11, "stranger": BOND // 2, "dead": burnt}
-    assert market.state(terms) == State.REFUNDED and market.locked(market.id_of(terms)) == 0
+    assert market.state(terms) == State.REFUNDED and market.lock_of(terms) == 0
     assert receipt.event("Ruled") == _event(market, terms, node, verdict=REJECT, taken=BOND)
     rejected = receipt.event("Rejected")
     assert (rejected["node"], rejected["burnt"], rejected["until"]) == (node, burnt, market.evm.now + 7 * DAY)
@@ -277,7 +277,7 @@ def test_rule__reject_in_an_array__counts_as_failed_and_leaves_the_others(world:
     header = world.header(terms)
     assert (header.done, header.failed) == (0, 1)
     assert node_state(world, node).bond == BOND
-    assert world.locked(world.id_of(terms)) == 2 * BUDGET
+    assert world.lock_of(terms) == 2 * BUDGET
 
 
 def test_rule__shares_beside_another_verdict__give_nothing(market: World) -> None:
@@ -303,7 +303,7 @@ def test_rule__void__pays_the_start_fee_and_adds_nothing_to_the_record(market: W
     with credited(market) as got:
         receipt = market.rule(terms, VOID, payee=market.keeper)
     assert got == VOIDED
-    assert market.state(terms) == State.REFUNDED and market.locked(market.id_of(terms)) == 0
+    assert market.state(terms) == State.REFUNDED and market.lock_of(terms) == 0
     assert receipt.event("Ruled") == _event(market, terms, node, verdict=VOID, pay=VOID_PAY, fee=VOID_FEE)
     assert node_state(market, node) == replace(before, bond=0)
     assert market.node(node).stake == 100 * ETHER

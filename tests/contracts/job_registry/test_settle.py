@@ -60,7 +60,7 @@ def test_settle__fixed__pays_the_posted_seconds(market: World) -> None:
         "pay": PAY,
         "fee": FEE,
     }
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
     assert (node_state(market, node).bond, node_state(market, node).r, node_state(market, node).count) == (0, ONE, 1)
 
 
@@ -151,7 +151,7 @@ def test_settle__odd_amounts__round_against_whoever_is_paid(market: World) -> No
     market.submit(terms)
     market.evm.warp(1)
     budget = 7_000_001 + 3 * 1_001
-    assert market.locked(market.id_of(terms)) == budget
+    assert market.lock_of(terms) == budget
     with credited(market) as got:
         market.settle(terms)
     # fee floor(349999.95), settler floor(125 x 1.005)
@@ -227,7 +227,7 @@ def test_settle__three_attempts_with_tips__never_exceeds_the_budget(market: Worl
     tips = 3 * ((10**14 + 1) // 2)
     assert (market.unit(terms).tips, market.unit(terms).attempts) == (3, 3)
     assert got["submitter"] == budget - tips - PAY
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_settle__submitted__is_valid_at_once(world: World) -> None:
@@ -284,7 +284,7 @@ def test_settle__array__counts_each_end_in_the_header(market: World) -> None:
             event = market.settle(terms, index).event("Settled")
         assert (event["index"], event["node"]) == (index, node)
         assert got == _paid(PAY)
-        assert market.locked(market.id_of(terms)) == left * BUDGET
+        assert market.lock_of(terms) == left * BUDGET
     header = market.header(terms)
     assert (header.touched, header.done, header.failed, header.closed) == (3, 2, 1, False)
 

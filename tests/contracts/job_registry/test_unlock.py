@@ -231,7 +231,7 @@ class Child:
 
     def left(self, world: World, terms: Terms) -> int:
         """Return what the job's lock holds."""
-        return world.locked(world.id_of(terms))
+        return world.lock_of(terms)
 
     def is_blocked(self, world: World, terms: Terms) -> bool:
         """Say whether it waits."""

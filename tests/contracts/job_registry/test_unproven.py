@@ -44,7 +44,7 @@ def test_settle__unproven__refunds_and_costs_the_node_a_lost_lease(market: World
         receipt = market.settle(terms)
     assert got == {"submitter": BUDGET, "keeper": SETTLE_PAY, "dead": SLASH - SETTLE_PAY}
     unit = market.unit(terms)
-    assert unit.state == State.REFUNDED and market.locked(market.id_of(terms)) == 0
+    assert unit.state == State.REFUNDED and market.lock_of(terms) == 0
     word = {"job_id": market.id_of(terms), "index": 0, "node": node, "word": market.load(terms)[1]}
     assert receipt.event("Unproven") == word
     assert receipt.events("Settled") == []
@@ -219,7 +219,7 @@ def test_settle__unproven_unit_of_an_array__counts_as_failed(world: World) -> No
     assert world.settle(terms, 0).event("Unproven")["index"] == 0
     header = world.header(terms)
     assert (header.done, header.failed) == (0, 1)
-    assert world.locked(world.id_of(terms)) == BUDGET
+    assert world.lock_of(terms) == BUDGET
 
 
 def test_unproven__exit__is_held_by_the_bond_until_then(world: World) -> None:

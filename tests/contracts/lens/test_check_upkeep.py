@@ -131,5 +131,5 @@ def test_checkUpkeep__waiting_for_parents__is_due_for_expire_as_an_open_job(worl
         assert {one[0] for one in due(world, *every)} == (set() if offset < 0 else {EXPIRE})
         if offset >= 0:
             world.lens.send.performUpkeep(wanted, ZERO, sender=world.stranger)
-            assert world.locked(world.id_of(terms)) == world.locked(world.id_of(array)) == 0
+            assert world.lock_of(terms) == world.lock_of(array) == 0
             assert due(world, *every) == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hearth.protocol import parents, words
+from hearth.protocol.formulas import lock_key
 from hearth.protocol.parents import Ended
 from hearth.protocol.types import SENTINEL, Accused, State
 from tests.kit.evm import NATIVE, Reverted
@@ -54,9 +55,9 @@ def test_nodes__page__holds_256_at_most(world: World) -> None:
 
 def test_locks__several__are_escrows_in_their_order(market: World) -> None:
     node = market.register()
-    single, array, unknown = market.post(), market.post(units=3), market.terms()
-    ids = [market.id_of(terms) for terms in (array, unknown, single, array)]
-    each = [market.escrow.call.locked(market.jobs.address, job) for job in ids]
+    single, array = market.post(), market.post(units=3, submitter=market.keeper.lower())
+    ids = [lock_key(who) for who in (array.submitter, market.stranger, single.submitter, array.submitter)]
+    each = [market.escrow.call.locked(market.jobs.address, key) for key in ids]
     assert market.lens.call.locks(market.jobs, ids) == each and each[0] == each[3] > each[2] > each[1] == 0
     assert market.lens.call.locks(market.nodes, [node.to_bytes(32, "big")]) == [market.staked(node)]
     assert market.lens.call.locks(market.stranger, ids) == [0] * 4 and market.lens.call.locks(market.jobs, []) == []

@@ -59,7 +59,7 @@ def test_performUpkeep__expire__pays_the_caller(market: World, units: int) -> No
     with credited(market) as got:
         _perform(market, candidate(EXPIRE, terms, SENTINEL))
     assert got["stranger"] == 25 * 10**12
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_performUpkeep__liveness__pays_the_caller_per_node(market: World) -> None:

@@ -73,7 +73,7 @@ def test_pause__everything_but_post__goes_on(market: World) -> None:
     market.reclaim(third)
     market.cancel(fourth)
     assert market.credit(DEAD) > 0
-    assert [market.locked(market.id_of(terms)) == 0 for terms in (first, second, fourth)] == [True] * 3
+    assert [market.lock_of(terms) == 0 for terms in (first, second, fourth)] == [True] * 3
 
 
 def test_pause__not_the_governor__reverts(world: World) -> None:

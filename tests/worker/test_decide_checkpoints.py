@@ -1,0 +1,211 @@
+"""worker.decide about checkpoints: what is sent, what is resumed from, and for how long a topped-up unit runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hearth.protocol.types import Best, Billing, State, TermsFlag
+from tests.worker.test_decide import CONFIG, ID, JUDGE, KEY, ME, NOW, OPEN, OTHER, RUNNING, job_of, only, snapshot_of
+from worker.decide import (
+    Ack,
+    Checkpoint,
+    Claim,
+    Config,
+    Decline,
+    Execution,
+    Flight,
+    Gather,
+    GiveUp,
+    Job,
+    Kind,
+    LeaseKey,
+    Reason,
+    Saved,
+    Skip,
+    Stage,
+    StartRun,
+    SubmitResult,
+    decide,
+)
+
+ROOT = b"\x05" * 32
+RESUMABLE = replace(RUNNING, resumable=True)
+SAVING = Execution(KEY, Stage.WORKING, begun=True, offered=ROOT)
+NEXT = LeaseKey(ID, 0, 2)
+LOST = replace(OPEN, attempts=1)
+SAVED = Saved(1, OTHER, 60, ROOT)
+HERE = Execution(NEXT, Stage.GATHERED, resumes=1)
+
+
+def metered(unit: object, best: Best | None = None, *saved: Saved, **overrides: object) -> Job:
+    values: dict[str, object] = {"billing": Billing.METERED, "checkpoint_every": 60, **overrides}
+    job = job_of(unit, best, **values)  # type: ignore[arg-type]
+    return replace(job, leases=(replace(job.leases[0], saved=saved),))
+
+
+# ---- sending ----
+
+
+def test_decide__stored_checkpoint_of_a_running_unit__is_sent() -> None:
+    assert only(snapshot_of(metered(RESUMABLE), executions=(SAVING,))) == Checkpoint(KEY, ROOT)
+
+
+@pytest.mark.parametrize(
+    ("unit", "execution", "now"),
+    [
+        (RUNNING, SAVING, NOW),
+        (replace(RESUMABLE, state=State.CLOSING), SAVING, NOW),
+        (RESUMABLE, replace(SAVING, offered=None), NOW),
+        (RESUMABLE, replace(SAVING, stage=Stage.DONE), NOW),
+        (RESUMABLE, SAVING, RESUMABLE.deadline_at - 1),
+        (RESUMABLE, SAVING, RESUMABLE.deadline_at),
+    ],
+    ids=["terms without", "closing", "none stored", "submit is next", "about to be over", "over"],
+)
+def test_decide__lease_that_takes_no_checkpoint__sends_none(unit: object, execution: Execution, now: int) -> None:
+    assert not isinstance(only(snapshot_of(metered(unit), executions=(execution,)), now=now), Checkpoint)
+
+
+def test_decide__slow_machine__sends_none_that_would_come_too_late() -> None:
+    slow, late = replace(CONFIG, lead=30.0), RESUMABLE.deadline_at - 40
+    snapshot = snapshot_of(metered(RESUMABLE), executions=(SAVING,))
+    assert isinstance(only(snapshot, slow, late), Checkpoint)
+    assert not isinstance(only(snapshot, slow, late + 10), Checkpoint)
+
+
+def test_decide__checkpoint_in_flight__neither_a_second_nor_a_wait_for_the_result() -> None:
+    flights = (Flight(Kind.CHECKPOINT, ID, 0),)
+    found = only(snapshot_of(metered(RESUMABLE), executions=(SAVING,), flights=flights))
+    assert isinstance(found, Skip) and found.reason is Reason.RUNNING
+    done = replace(SAVING, stage=Stage.DONE)
+    assert isinstance(only(snapshot_of(metered(RESUMABLE), executions=(done,), flights=flights)), SubmitResult)
+
+
+# ---- resuming ----
+
+
+def test_decide__lost_unit_with_a_state__fetches_it_before_the_claim_and_names_it() -> None:
+    found = only(snapshot_of(metered(LOST, None, SAVED)))
+    assert isinstance(found, Gather) and (found.attempt, found.saved) == (NEXT, (SAVED,))
+    fetching = Execution(NEXT, Stage.GATHERING)
+    waits = only(snapshot_of(metered(LOST, None, SAVED), executions=(fetching,)))
+    assert isinstance(waits, Skip) and waits.reason is Reason.GATHERING
+    claim = only(snapshot_of(metered(LOST, None, SAVED), executions=(HERE,)))
+    assert isinstance(claim, Claim) and claim.resumes == 1
+
+
+def test_decide__state_that_is_not_here_whole__claims_anew() -> None:
+    claim = only(snapshot_of(metered(LOST, None, SAVED), executions=(replace(HERE, resumes=0),)))
+    assert isinstance(claim, Claim) and claim.resumes == 0
+    later = replace(metered(LOST, None, SAVED), gather_at=NOW + 9)
+    claim = only(snapshot_of(later))
+    assert isinstance(claim, Claim) and claim.resumes == 0
+
+
+@pytest.mark.parametrize(
+    ("resume", "judged", "resumes"),
+    [
+        ("unjudged", False, 1),
+        ("unjudged", True, 0),
+        ("always", False, 1),
+        ("always", True, 1),
+        ("never", False, 0),
+        ("never", True, 0),
+    ],
+)
+def test_decide__setting_resume__says_which_units_go_on_from_a_strangers_state(
+    resume: str, judged: bool, resumes: int
+) -> None:
+    config = replace(CONFIG, resume=resume, judges=frozenset({JUDGE}))  # type: ignore[arg-type]
+    terms = {"judge": JUDGE, "flags": TermsFlag.PROVEN, "challenge_window": 3_600} if judged else {}
+    won = replace(LOST, mark=NOW, rate=10**15)
+    job = metered(won, Best(node=ME, key=9), SAVED, match_window=12, **terms)
+    found = only(snapshot_of(job, executions=(HERE,)), config)
+    assert isinstance(found, Ack) and found.resumes == resumes
+    gather = only(snapshot_of(job), config)
+    assert isinstance(gather, Gather) and gather.saved == ((SAVED,) if resumes else ())
+
+
+units = st.builds(
+    lambda state, attempts, resume, mark, lane: replace(
+        RESUMABLE if state is not State.OPEN else OPEN,
+        state=state,
+        attempts=attempts,
+        resume=resume,
+        mark=mark,
+        seconds=lane,
+    ),
+    st.sampled_from([State.OPEN, State.RUNNING, State.CLOSING]),
+    st.integers(0, 2),
+    st.integers(0, 3),
+    st.integers(NOW - 100, NOW + 900),
+    st.integers(0, 900),
+)
+saves = st.lists(
+    st.builds(Saved, st.integers(1, 8), st.just(OTHER), st.integers(1, 900), st.just(ROOT)),
+    max_size=4,
+    unique_by=lambda one: one.attempt,
+)
+executions = st.lists(
+    st.builds(
+        lambda attempt, stage, begun, offered, resumes: Execution(
+            LeaseKey(ID, 0, attempt), stage, begun=begun, offered=offered, resumes=resumes
+        ),
+        st.integers(1, 3),
+        st.sampled_from(list(Stage)),
+        st.booleans(),
+        st.sampled_from([None, ROOT]),
+        st.integers(0, 8),
+    ),
+    max_size=2,
+    unique_by=lambda one: one.key,
+)
+configs = st.builds(
+    lambda resume, lead: replace(CONFIG, resume=resume, lead=lead),
+    st.sampled_from(["unjudged", "always", "never"]),
+    st.sampled_from([0.0, 5.0, 60.0]),
+)
+
+
+@pytest.mark.hypothesis
+@given(units, saves, executions, configs, st.booleans(), st.integers(NOW - 50, NOW + 1_000), st.integers(0, NOW + 9))
+def test_decide__any_unit__resumes_only_from_what_is_here_and_saves_only_while_it_runs(
+    unit: object,
+    saved: list[Saved],
+    done: list[Execution],
+    config: Config,
+    led: bool,
+    now: int,
+    gather_at: int,
+) -> None:
+    job = metered(unit, Best(node=ME, key=9) if led else None, *saved, match_window=12 if led else 0)
+    job = replace(job, gather_at=gather_at)
+    (lease,) = job.leases
+    snapshot = snapshot_of(job, executions=tuple(done))
+    here = {one.key: one for one in done}
+    for action in decide(snapshot, config, now):
+        if isinstance(action, Ack | Claim) and action.resumes:
+            assert action.begins is not None
+            mine = here[action.begins]
+            assert mine.stage is Stage.GATHERED and mine.resumes == action.resumes
+            assert action.resumes in {one.attempt for one in saved if one.attempt <= lease.unit.attempts}
+            assert config.resume != "never"
+        if isinstance(action, Checkpoint):
+            assert lease.unit.state is State.RUNNING and now + config.lead < lease.unit.deadline_at - 1
+            assert here[action.attempt].stage is Stage.WORKING and here[action.attempt].offered == action.root
+        if isinstance(action, StartRun):
+            assert action.topped == lease.unit.seconds
+            assert action.state is None or action.state.attempt == lease.unit.resume
+        # Whatever a state holds, nobody is told that the job cannot be run.
+        if isinstance(action, Decline | GiveUp):
+            assert here[action.attempt].stage in (Stage.REFUSED, Stage.BROKEN, Stage.WORKING)
+
+
+def test_decide__unit_topped_up__starts_with_its_seconds_and_its_state() -> None:
+    unit = replace(RESUMABLE, attempts=2, resume=1, seconds=90)
+    found = only(snapshot_of(metered(unit, None, Saved(2, ME, 5, b"x" * 32), SAVED)))
+    assert isinstance(found, StartRun) and (found.topped, found.state) == (90, SAVED)
