@@ -27,6 +27,43 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
     pay = sum(event.pay for event in paid)
     fee = sum(event.fee for event in paid)
     topped_up = sum(event.amount for event in events if isinstance(event, ToppedUp))
+    receipts, refunded, keepers = _transactions(reads, view.posted.job_id, events)
+    escrow = formulas.escrow_at_post(view.terms) + topped_up
+    checkpoints = paid_in(events)
+    kept = sum(int(one["pay"]) - int(one["fee"]) for one in checkpoints)
+    locked = formulas.job_holds(view.terms, view.header, view.units)
+    shown = {
+        "escrow": escrow,
+        **({"of it topped up": topped_up} if topped_up else {}),
+        "still locked": locked,
+        "workers": pay - fee,
+        **({"of it for checkpoints": kept} if checkpoints else {}),
+        "market fee": fee,
+        "keepers": keepers,
+        "refunded": refunded,
+    }
+    return {
+        "schema": "hearth.receipt/1",
+        "job": job_hex(view.posted.job_id),
+        "state": view.state,
+        "asset": session.asset.symbol,
+        "escrow": str(escrow),
+        "topped_up": str(topped_up),
+        "still_locked": str(locked),
+        "workers": str(pay - fee),
+        "checkpoints": checkpoints,
+        "market_fee": str(fee),
+        "keepers": str(keepers),
+        "refunded": str(refunded),
+        "text": {name: session.amount(value) for name, value in shown.items()},
+        "transactions": receipts,
+        **strays_in(market.strays),
+    }
+
+
+def _transactions(reads: JobReader, job: bytes, events: Iterable[Event]) -> tuple[list[ReceiptLine], int, int]:
+    """Return the transactions of a job's events, and what they gave back to its submitter and to keepers."""
+    session, market = reads.session, reads.session.market
     receipts: dict[bytes, ReceiptLine] = {}
     refunded = keepers = 0
     for event in events:
@@ -44,42 +81,10 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
             "fee": str(receipt.fee),
             "explorer": session.explorer("0x" + event.log.tx_hash.hex()),
         }
-        back, earned = _shares(market.events_in(receipt.logs), view.posted.job_id, session.network.jobs)
+        back, earned = _shares(market.events_in(receipt.logs), job, session.network.jobs)
         refunded += back
         keepers += earned
-    escrow = formulas.escrow_at_post(view.terms) + topped_up
-    checkpoints = paid_in(events)
-    kept = sum(int(one["pay"]) - int(one["fee"]) for one in checkpoints)
-    locked = formulas.job_holds(view.terms, view.header, view.units)
-    return {
-        "schema": "hearth.receipt/1",
-        "job": job_hex(view.posted.job_id),
-        "state": view.state,
-        "asset": session.asset.symbol,
-        "escrow": str(escrow),
-        "topped_up": str(topped_up),
-        "still_locked": str(locked),
-        "workers": str(pay - fee),
-        "checkpoints": checkpoints,
-        "market_fee": str(fee),
-        "keepers": str(keepers),
-        "refunded": str(refunded),
-        "text": {
-            name: session.amount(value)
-            for name, value in {
-                "escrow": escrow,
-                **({"of it topped up": topped_up} if topped_up else {}),
-                "still locked": locked,
-                "workers": pay - fee,
-                **({"of it for checkpoints": kept} if checkpoints else {}),
-                "market fee": fee,
-                "keepers": keepers,
-                "refunded": refunded,
-            }.items()
-        },
-        "transactions": list(receipts.values()),
-        **strays_in(market.strays),
-    }
+    return list(receipts.values()), refunded, keepers
 
 
 def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, int]:

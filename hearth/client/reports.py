@@ -112,25 +112,30 @@ class Unlocking(TypedDict):
     dry_run: bool
 
 
-class TopUp(TypedDict):
-    """What topping a unit up by `seconds` sent, or an earlier call (`already_sent`), and what the unit has then.
+class ToppedUnit(TypedDict):
+    """What a unit has once it was topped up.
 
-    `amount` went into its job's lock. `topped_up` are the seconds of all its top-ups, `price` the most that it can pay
-    now, `deadline_at` the first second too late to submit.
+    `topped_up` are the seconds of all its top-ups, `price` the most that it can pay now, `deadline_at` the first second
+    too late to submit.
     """
 
     schema: Literal["hearth.action/1"]
     action: Literal["top-up"]
     job: str
     unit: int
-    seconds: int
     topped_up: int
-    amount: str
-    amount_text: str
     price: str
     price_text: str
     deadline_at: int
     deadline_text: str
+
+
+class TopUp(ToppedUnit):
+    """What topping a unit up by `seconds` sent, or an earlier call (`already_sent`); `amount` went into its lock."""
+
+    seconds: int
+    amount: str
+    amount_text: str
     already_sent: bool
     transactions: list[Transaction]
     dry_run: bool

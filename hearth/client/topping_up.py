@@ -10,13 +10,13 @@ from hearth.client.cancelling import indices
 from hearth.client.paying import Payment, pay_once
 from hearth.client.views import JobView, job_hex, moment
 from hearth.protocol import formulas, words
-from hearth.protocol.types import Billing, State
+from hearth.protocol.types import Billing, State, Unit
 from hearth.protocol.units import amount_at_least, format_duration, parse_duration
 
 if TYPE_CHECKING:
     from hearth.chain.tx import Sender
     from hearth.client.reading import JobReader
-    from hearth.client.reports import TopUp, Transaction
+    from hearth.client.reports import ToppedUnit, TopUp, Transaction
     from hearth.client.session import DryRun
     from hearth.market.events import ToppedUp
 
@@ -74,23 +74,31 @@ def top_up(reads: JobReader, view: JobView, time: str, unit: int | None, *, agai
     if told is not None:
         # What was sent earlier came to something else than it would now.
         amount, new = told.amount, words.unpack_unit(told.word)
-    price = formulas.unit_price(formulas.topped(terms, new))
+    facts = _facts(reads, view, index, new)
+    return {
+        **facts,
+        "seconds": seconds,
+        "amount": str(amount),
+        "amount_text": session.amount(amount),
+        "already_sent": already,
+        "transactions": [*approvals, *paid],
+        "dry_run": session.dry_run,
+    }
+
+
+def _facts(reads: JobReader, view: JobView, index: int, unit: Unit) -> ToppedUnit:
+    """Return what a unit has once it was topped up."""
+    price = formulas.unit_price(formulas.topped(view.terms, unit))
     return {
         "schema": "hearth.action/1",
         "action": "top-up",
         "job": job_hex(view.posted.job_id),
         "unit": index,
-        "seconds": seconds,
-        "topped_up": new.seconds,
-        "amount": str(amount),
-        "amount_text": session.amount(amount),
+        "topped_up": unit.seconds,
         "price": str(price),
-        "price_text": session.amount(price),
-        "deadline_at": new.deadline_at,
-        "deadline_text": moment(new.deadline_at),
-        "already_sent": already,
-        "transactions": [*approvals, *paid],
-        "dry_run": session.dry_run,
+        "price_text": reads.session.amount(price),
+        "deadline_at": unit.deadline_at,
+        "deadline_text": moment(unit.deadline_at),
     }
 
 

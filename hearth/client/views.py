@@ -206,7 +206,7 @@ def state_cid(root: bytes) -> str:
     """Return the CID of a checkpoint's files, by the digest of their folder."""
     from hearth.storage import cid
 
-    return str(cid.Cid(1, cid.DAG_PB, cid.SHA2_256, root))
+    return str(cid.of_root(root))
 
 
 def job_hex(job_id: bytes) -> str:
@@ -334,26 +334,7 @@ def _flat(event: Event, asset: Asset) -> dict[str, Any]:
         return {**facts, "text": _MARKET_TEXTS[type(event)](event, asset)}
     facts |= {"job": job_hex(event.job_id), "unit": "all" if event.index == SENTINEL else event.index}
     if isinstance(event, NodeUnitEvent):
-        facts["node"] = event.node
-        unit = words.unpack_unit(event.word)
-        facts["state"] = unit.state.name.lower()
-        if unit.outcome is not Outcome.NONE:
-            facts["outcome"] = unit.outcome.name.lower()
-        if isinstance(event, Submitted):
-            facts |= {"result": event.result.hex(), "report": event.report.hex()}
-        if isinstance(event, Declined | GaveUp):
-            facts["report"] = event.report.hex()
-        if isinstance(event, Settled | Closed | Ruled):
-            facts |= {"pay": str(event.pay), "fee": str(event.fee)}
-        if isinstance(event, Ruled):
-            facts |= {"verdict": Ruling(event.verdict).name.lower(), "taken": str(event.taken)}
-        if isinstance(event, Started) and unit.resume:
-            facts["resumed_from"] = unit.resume
-        if isinstance(event, Checkpointed):
-            facts |= {"attempt": unit.attempts, "seconds": event.seconds, "root": state_cid(event.root)}
-        if isinstance(event, ToppedUp):
-            facts |= {"amount": str(event.amount), "seconds": unit.seconds, "deadline_at": unit.deadline_at}
-        return {**facts, "text": _unit_text(event, unit, asset)}
+        return {**facts, **_node_facts(event, asset)}
     if isinstance(event, CheckpointPaid):
         facts |= {"node": event.node, "attempt": event.attempt, "pay": str(event.pay), "fee": str(event.fee)}
         facts["text"] = (
@@ -373,6 +354,30 @@ def _flat(event: Event, asset: Asset) -> dict[str, Any]:
         what = "cancelled" if isinstance(event, Cancelled) else "expired"
         facts["text"] = f"{what}, {show_amount(event.refund, asset)} refunded"
     return facts
+
+
+def _node_facts(event: NodeUnitEvent, asset: Asset) -> dict[str, Any]:
+    """Return what an event says of a unit and of the node that has it, or had it."""
+    facts: dict[str, Any] = {"node": event.node}
+    unit = words.unpack_unit(event.word)
+    facts["state"] = unit.state.name.lower()
+    if unit.outcome is not Outcome.NONE:
+        facts["outcome"] = unit.outcome.name.lower()
+    if isinstance(event, Submitted):
+        facts |= {"result": event.result.hex(), "report": event.report.hex()}
+    if isinstance(event, Declined | GaveUp):
+        facts["report"] = event.report.hex()
+    if isinstance(event, Settled | Closed | Ruled):
+        facts |= {"pay": str(event.pay), "fee": str(event.fee)}
+    if isinstance(event, Ruled):
+        facts |= {"verdict": Ruling(event.verdict).name.lower(), "taken": str(event.taken)}
+    if isinstance(event, Started) and unit.resume:
+        facts["resumed_from"] = unit.resume
+    if isinstance(event, Checkpointed):
+        facts |= {"attempt": unit.attempts, "seconds": event.seconds, "root": state_cid(event.root)}
+    if isinstance(event, ToppedUp):
+        facts |= {"amount": str(event.amount), "seconds": unit.seconds, "deadline_at": unit.deadline_at}
+    return {**facts, "text": _unit_text(event, unit, asset)}
 
 
 def _unit_text(event: NodeUnitEvent, unit: Unit, asset: Asset) -> str:
