@@ -33,7 +33,7 @@ from hearth.protocol.gas import (
     unlocking_gas,
 )
 from hearth.protocol.parents import Ended, Progress
-from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, State, Terms, TermsFlag, Unit
+from hearth.protocol.types import BPS, JobId, Node, NodeFlag, NodeId, Outcome, State, Terms, TermsFlag, Unit
 from keeper.actions import (
     ALL,
     Action,
@@ -56,7 +56,13 @@ from keeper.snapshot import JobRow, Snapshot, UnitRow
 from keeper.trust import JOB_PATIENCE, NODE_PATIENCE, Record
 
 MAX_SETTLE: Final = 64
+MAX_SETTLE_GAS: Final = settling_gas(MAX_SETTLE)
+"""The most that one batch of settlements may use: those that pay for checkpoints use more, and fill it sooner."""
 MAX_LIVENESS: Final = 128
+KEEP_GAS: Final = 23_000
+"""What taking a unit back uses besides, where its lease may leave a checkpoint."""
+CHECKPOINT_GAS: Final = 36_500
+"""What settling a unit uses besides for each checkpoint that its result was made of, at most."""
 
 
 def decide(snapshot: Snapshot, config: Config, now: int) -> list[Action | Skip]:
@@ -79,13 +85,40 @@ def _why_unsettled(terms: Terms, unit: Unit) -> str:
     return "the result of a node on probation"
 
 
+def _more_gas(unit: Unit) -> int:
+    """Return what settling or taking back a unit may use besides, for the checkpoints of its attempts.
+
+    Which of them a result was made of, only storage says: at most every one before the one that it resumed from.
+    """
+    if unit.state is State.RUNNING:
+        return KEEP_GAS if unit.resumable else 0
+    return CHECKPOINT_GAS * min(unit.resume, formulas.MAX_RESUMED) if unit.outcome is Outcome.OK else 0
+
+
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A submitted unit that can be settled, with what it pays."""
+    """A submitted unit that can be settled, with what it pays, and the gas that it uses beside any other's."""
 
     reward: int
     job: JobId
     index: int
+    more_gas: int
+
+
+def _batch_gas(part: list[_Due]) -> int:
+    return settling_gas(len(part)) + sum(item.more_gas for item in part)
+
+
+def _batches(due: list[_Due]) -> Iterator[list[_Due]]:
+    """Yield units to be settled together, in their order."""
+    part: list[_Due] = []
+    for item in due:
+        if part and _batch_gas([*part, item]) > MAX_SETTLE_GAS:
+            yield part
+            part = []
+        part.append(item)
+    if part:
+        yield part
 
 
 class _Decision:
@@ -146,7 +179,8 @@ class _Decision:
         if waits:
             return waits
         if not job.terms.flags & TermsFlag.PROVEN:
-            self.due.append(_Due(formulas.settle_reward(job.terms, self.now - since), job.id, row.index))
+            reward = formulas.settle_reward(job.terms, self.now - since)
+            self.due.append(_Due(reward, job.id, row.index, _more_gas(row.unit)))
             return None
         # Without its proof it ends as a lease that is reclaimed does.
         slash = formulas.slash_of(job.terms, job.policy)
@@ -231,10 +265,8 @@ class _Decision:
         if waits:
             return waits
         slash = formulas.slash_of(job.terms, job.policy)
-        reward = formulas.reclaim_reward(job.terms, slash, self.now - since)
-        return self.worth(name, reward, RECLAIM_GAS) or Reclaim(
-            job.id, row.index, unit.node, reward=reward, gas=RECLAIM_GAS
-        )
+        reward, gas = formulas.reclaim_reward(job.terms, slash, self.now - since), RECLAIM_GAS + _more_gas(unit)
+        return self.worth(name, reward, gas) or Reclaim(job.id, row.index, unit.node, reward=reward, gas=gas)
 
     def closing(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         since = row.unit.deadline_at
@@ -433,14 +465,14 @@ class _Decision:
         price = self.snapshot.gas_price
         due: list[_Due] = []
         for item in sorted(self.due, key=lambda item: (-item.reward, item.job, item.index)):
-            if self.config.is_worth(item.reward, SETTLE_ITEM_GAS, price):
+            need = SETTLE_ITEM_GAS + item.more_gas
+            if self.config.is_worth(item.reward, need, price):
                 due.append(item)
             else:
-                yield self.unworthy(unit_id(item.job, item.index), item.reward, SETTLE_ITEM_GAS)
-        for start in range(0, len(due), MAX_SETTLE):
-            part = due[start : start + MAX_SETTLE]
+                yield self.unworthy(unit_id(item.job, item.index), item.reward, need)
+        for part in _batches(due):
             reward = sum(item.reward for item in part)
-            need = settling_gas(len(part))
+            need = _batch_gas(part)
             if self.config.is_worth(reward, need, price):
                 yield Settle(tuple((item.job, item.index) for item in part), reward=reward, gas=need)
             else:

@@ -1,7 +1,7 @@
 """Keep what the chain says about nodes and jobs in columns, rebuilt from nothing by reading logs.
 
 Nodes: pages of `Lens.nodes`, written into the columns of `keeper.fleet.Fleet` at every block (beats emit no event).
-Units: every JobRegistry event after JobPosted carries the unit's new word, so a page of logs is decoded by copying
+Units: every JobRegistry event that changes a unit carries its new word, so a page of logs is decoded by copying
 32 bytes per log into a column of words. A row is kept per unit that has been touched and has not ended; an array of
 2**20 units is one entry with its header, plus its touched units. What became of this keeper's own proposals, known by
 their payee, is kept by job and by node. Nothing here is truth: a reorg, a lost file or a mismatch with the chain
@@ -21,7 +21,18 @@ import numpy as np
 from eth_utils.crypto import keccak
 
 from hearth.chain.port import Log
-from hearth.market.events import EVENTS, JobPosted, Proposed, Split, Started, UnitEvent, data_bytes_of, topic_of
+from hearth.market.events import (
+    EVENTS,
+    Checkpointed,
+    CheckpointPaid,
+    JobPosted,
+    Proposed,
+    Split,
+    Started,
+    UnitEvent,
+    data_bytes_of,
+    topic_of,
+)
 from hearth.protocol import words
 from hearth.protocol.parents import Parent, parents_hash, unpack_parents
 from hearth.protocol.types import (
@@ -417,8 +428,11 @@ def topics() -> set[bytes]:
 
 
 def _moves() -> dict[bytes, int]:
-    """Return the first topic of every event of a unit, and the least bytes of its data."""
-    moves = [cls for cls in EVENTS.values() if issubclass(cls, UnitEvent)]
+    """Return the first topic of every event that changes a unit, and the least bytes of its data.
+
+    A checkpoint changes none, and what it earned has no word: of neither a log is asked for, however many there are.
+    """
+    moves = [cls for cls in EVENTS.values() if issubclass(cls, UnitEvent) and cls not in (Checkpointed, CheckpointPaid)]
     return {topic_of(cls): data_bytes_of(cls) for cls in moves}
 
 

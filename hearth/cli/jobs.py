@@ -1,4 +1,4 @@
-"""Jobs: hearth offers, check, run, submit, jobs, and job show|spec|logs|get|cancel|accept|unlock|attest|confirm|..."""
+"""Jobs: hearth offers, check, run, submit, jobs, and job show|spec|logs|get|cancel|accept|top-up|unlock|..."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from hearth.cli.output import event_line, table
 from hearth.cli.root import Group
 from hearth.client.results import unread_error
 from hearth.client.views import moment
+from hearth.protocol.units import format_duration
 
 if TYPE_CHECKING:
     from hearth.client.reports import (
+        CheckpointRow,
         Confirmation,
         JobAction,
         JobList,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
         RerunPlan,
         ResultRow,
         Submission,
+        TopUp,
         Unlocking,
     )
 
@@ -348,17 +351,34 @@ def job_show(run: Run, job: str) -> None:
             f"  verify {report['verify']}",
         ]
         lines += [f"  after {row['job']}, if {row['condition']}: {row['text']}" for row in report["parents"]]
+        if report["checkpoint_every"]:
+            every = format_duration(report["checkpoint_every"])
+            lines.append(f"  checkpoints every {every}; another node can resume it")
         if report["kept"]:
             lines.append("  results are kept: the chain itself has their digests")
         for row in report["leases"]:
             outcome = f", {row['outcome_text']}" if row["outcome_text"] else ""
             node = f", node {row['node']}" if row["node"] else ""
-            lines.append(f"  unit {row['unit']}: {row['state']}{outcome}{node}, attempt {row['attempts']}")
+            more = f", topped up by {format_duration(row['topped_up'])}" if row["topped_up"] else ""
+            resumed = f" from the checkpoint of attempt {row['resumed_from']}" if row["resumed_from"] else ""
+            begun = f"attempt {row['attempts']}{resumed}"
+            lines.append(f"  unit {row['unit']}: {row['state']}{outcome}{node}, {begun}{more}")
+            lines += [f"    {_checkpoint_line(one)}" for one in row["checkpoints"]]
             if not row["next"].startswith("nothing"):
                 lines.append(f"    next: {row['next']}")
         return lines
 
     run.out.emit(report, text, [report["job"]])
+
+
+def _checkpoint_line(row: CheckpointRow) -> str:
+    """Say of an attempt's last checkpoint when it was made, by whom, and what became of it."""
+    after = format_duration(row["seconds"])
+    begun = f", begun with that of attempt {row['resumed_from']}" if row["resumed_from"] else ""
+    end = "; kept for another attempt" if row["kept"] else ""
+    if row["earned_text"]:
+        end = f"; used, its node's owner earned {row['earned_text']}"
+    return f"checkpoint of attempt {row['attempt']} (node {row['node']}{begun}) after {after}: {row['root']}{end}"
 
 
 @job.command("spec", cls=Leaf)
@@ -480,6 +500,35 @@ def job_cancel(run: Run, job: str, unit: int | None) -> None:
 def job_accept(run: Run, job: str, unit: int | None) -> None:
     """Accept submitted results, which settles them at once."""
     _show_action(run, run.client.jobs.accept(job, unit=unit), "is settled for the results that were accepted")
+
+
+@job.command("top-up", cls=Leaf)
+@click.argument("job")
+@click.option("--time", required=True, metavar="TIME", help="How much longer it may run, such as 30m.")
+@click.option("--unit", type=click.IntRange(0), help="This unit; by default the only one that runs.")
+@click.option("--again", is_flag=True, help="Give the same unit the same time once more.")
+def job_top_up(run: Run, job: str, time: str, unit: int | None, again: bool) -> None:
+    """Give a unit that runs more time, for what its price grows by. Its job has to bill metered.
+
+    \b
+    The same TIME is given to the same unit once, however often this is called; --again gives it once more.
+    """
+    report = run.client.jobs.top_up(job, time, unit=unit, again=again)
+    sent = report["transactions"][-1]["tx"]
+    run.out.emit(report, lambda: [_topped_up_line(report)], [sent])
+
+
+def _topped_up_line(report: TopUp) -> str:
+    """Say what a top-up came to: how long the unit may run now, and the most that it can cost."""
+    which = f"unit {report['unit']} of job {report['job'][:14]}"
+    length, end = format_duration(report["seconds"]), report["deadline_text"]
+    if report["dry_run"]:
+        return f"would give {which} {length} more for {report['amount_text']}, until {end} (--dry-run)"
+    most = f"it may run until {end}, and cost {report['price_text']} at most"
+    if report["already_sent"]:
+        sent = report["transactions"][-1]["tx"]
+        return f"an earlier call gave {which} {length} more in {sent}: {most}; --again gives it once more"
+    return f"{which} has {length} more for {report['amount_text']}: {most}"
 
 
 @job.command("unlock", cls=Leaf)

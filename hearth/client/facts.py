@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from hearth.client.checkpoints import checkpoints_in
 from hearth.client.parents import look_at, waits_for
 from hearth.client.views import OUTCOME_WORDS, JobView, job_hex, moment, next_step, strays_in, verification
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
-    from hearth.client.reports import JobFacts, JobRow, Lease
+    from hearth.client.reports import CheckpointRow, JobFacts, JobRow, Lease
     from hearth.client.session import Session
 
 SHOWN_UNITS: Final = 200
@@ -31,8 +33,12 @@ def job_row(view: JobView) -> JobRow:
     }
 
 
-def _leases(session: Session, view: JobView, waits: str | None) -> list[Lease]:
+def _leases(
+    session: Session, view: JobView, waits: str | None, checkpoints: Mapping[int, list[CheckpointRow]]
+) -> list[Lease]:
     """Return the leases that are listed one by one, with who may act next on each and until when."""
+    from hearth.protocol import formulas
+
     nodes = {unit.node for unit in view.units if unit.node and not unit.state.terminal}
     seen = {node: session.market.last_seen(node) for node in nodes}
     dead_after = session.network.node_parameters.dead_after
@@ -49,6 +55,9 @@ def _leases(session: Session, view: JobView, waits: str | None) -> list[Lease]:
                 "node": unit.node or None,
                 "attempts": unit.attempts,
                 "lapses": unit.lapses,
+                "topped_up": formulas.topped(view.terms, unit).max_seconds - view.terms.max_seconds,
+                "resumed_from": unit.resume or None,
+                "checkpoints": checkpoints.get(index, []),
                 "started": unit.started,
                 "window_end": unit.window_end or None,
                 "deadline_at": unit.deadline_at or None,
@@ -69,7 +78,12 @@ def job_facts(reads: JobReader, view: JobView) -> JobFacts:
     session, terms, posted = reads.session, view.terms, view.posted
     parents = look_at(reads, unpack_parents(posted.parents), session.market.port.head()) if posted.parents else []
     waits = waits_for(view, parents) if view.blocked else None
-    escrow = formulas.escrow_at_post(terms)
+    # All that came in: a unit's price grows by exactly what its top-ups cost.
+    topped_up = sum(formulas.price(formulas.topped(terms, unit)) - formulas.price(terms) for unit in view.units)
+    escrow = formulas.escrow_at_post(terms) + topped_up
+    checkpoints = {}
+    if terms.checkpoint_every:
+        checkpoints = checkpoints_in(reads.events(posted, posted.log.block_number, view.number), session.asset)
     return {
         "schema": "hearth.job/1",
         **job_row(view),
@@ -94,6 +108,8 @@ def job_facts(reads: JobReader, view: JobView) -> JobFacts:
         "asset": session.asset.symbol,
         "escrow": str(escrow),
         "escrow_text": session.amount(escrow),
+        "topped_up": str(topped_up),
+        "checkpoint_every": terms.checkpoint_every or None,
         "ceiling": str(terms.ceiling),
         "ceiling_text": show_rate(terms.ceiling, session.asset),
         "keeper_fee": str(terms.keeper_fee),
@@ -105,6 +121,6 @@ def job_facts(reads: JobReader, view: JobView) -> JobFacts:
         "judge_data": None if terms.judge == ZERO_ADDRESS else f"{terms.judge_data:#066x}",
         "bond": str(formulas.bond(terms, view.policy)),
         "bond_text": session.amount(formulas.bond(terms, view.policy)),
-        "leases": _leases(session, view, waits),
+        "leases": _leases(session, view, waits, checkpoints),
         **strays_in(session.market.strays),
     }

@@ -10,7 +10,7 @@ from hearth.base.errors import ChainError, NotFoundError, NoWorkerError, WaitTim
 from hearth.client.facts import job_facts
 from hearth.client.gates import Fleet, takers, workers_in_words
 from hearth.client.views import JobView, event_facts, job_hex, moment
-from hearth.protocol.types import State
+from hearth.protocol.types import NodeId, State
 
 if TYPE_CHECKING:
     from hearth.client.reading import JobReader
@@ -154,11 +154,13 @@ class _Chances:
         waiting = [unit for unit in view.units if not unit.state.terminal]
         if any(unit.state is not State.OPEN or unit.window_end for unit in waiting):
             return None
-        excluded = {unit.node for unit in waiting} | ({0} if view.untouched else set())
+        # Of two units that exclude the same node, the one with less time of its own can be taken where any can.
+        excluded = {unit.node: unit.seconds for unit in sorted(waiting, key=lambda unit: -unit.seconds)}
+        excluded |= {NodeId(0): 0} if view.untouched else {}
         fleet = Fleet.read(self._session)
         words = ""
-        for node in excluded:
-            gates = fleet.gates(view.terms, view.policy, excluded=node)
+        for node, seconds in excluded.items():
+            gates = fleet.gates(view.terms, view.policy, excluded=node, topped_up=seconds)
             if takers(gates):
                 return None
             words = workers_in_words(gates)

@@ -60,9 +60,13 @@ class Fleet:
         nodes = tuple(node for node in session.market.nodes(head.hash) if node.operator != ZERO_ADDRESS)
         return cls(nodes, head.timestamp, parameters.dead_after, parameters.minimum_stake)
 
-    def gates(self, terms: Terms, policy: Policy, *, excluded: int = 0) -> Counter[Gate]:
-        """Count the workers by the first gate that keeps them from a job, or from a unit that excludes one node."""
-        return Counter(gate for _, gate in self._looked(terms, policy, excluded=excluded))
+    def gates(self, terms: Terms, policy: Policy, *, excluded: int = 0, topped_up: int = 0) -> Counter[Gate]:
+        """Count the workers by the first gate that keeps them from a job.
+
+        Or from a unit of it, that excludes one node and was topped up by so many seconds.
+        """
+        looked = self._looked(terms, policy, excluded=excluded, topped_up=topped_up)
+        return Counter(gate for _, gate in looked)
 
     def asks(self, terms: Terms, policy: Policy, *, any_price: bool = False) -> list[int]:
         """Return the asks in force of the workers that can take a job now or later, cheapest first.
@@ -73,7 +77,7 @@ class Fleet:
         return sorted(rate for rate, gate in self._looked(terms, policy, any_price=any_price) if takers({gate: 1}))
 
     def _looked(
-        self, terms: Terms, policy: Policy, *, excluded: int = 0, any_price: bool = False
+        self, terms: Terms, policy: Policy, *, excluded: int = 0, topped_up: int = 0, any_price: bool = False
     ) -> Iterator[tuple[int, Gate]]:
         """Yield each node's ask in force and the first gate that keeps it from the job.
 
@@ -81,7 +85,8 @@ class Fleet:
         """
         from hearth.protocol import formulas
 
-        ask = formulas.ask_of(terms, policy)
+        # A bond goes by the job's own price, however long a unit may run.
+        ask, whole = formulas.ask_of(terms, policy), replace(terms, max_seconds=terms.max_seconds + topped_up)
         for node in self.nodes:
             rate = formulas.ask_in_force(node, self.now)
             if any_price:
@@ -94,7 +99,7 @@ class Fleet:
                 # What an idle node passes opens again when its leases end.
                 if gate in (Gate.PROBATION, Gate.STAKE_SHORT):
                     gate = Gate.NO_SLOT
-                if gate is Gate.QUARANTINED and not formulas.has_time(terms, policy, node.state.quarantine):
+                if gate is Gate.QUARANTINED and not formulas.has_time(whole, policy, node.state.quarantine):
                     gate = Gate.NO_TIME
             if gate is Gate.RUNTIME and node.offer.gpu_count < terms.needs.gpu_count:
                 # A worker without GPUs often has no containers either; the GPUs are what the author asked for.

@@ -1,4 +1,4 @@
-"""Read jobs, wait for them, and act on them: show, events, wait, cancel, accept, unlock, attest, confirm, receipt."""
+"""Read jobs, wait for them, and act on them: show, wait, cancel, accept, top up, unlock, attest, confirm, receipt."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hearth.client.posting.post import Posting
 from hearth.client.reading import JobReader
 from hearth.client.receipt import receipt
 from hearth.client.results import Results
+from hearth.client.topping_up import top_up
 from hearth.client.views import JobView, event_facts, job_hex, strays_in
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         JobFacts,
         JobList,
         JobReceipt,
+        TopUp,
         Transaction,
         Unlocking,
     )
@@ -151,6 +153,16 @@ class Jobs:
                 key = f"accept/{view.posted.job_id.hex()}/{index}/{view.units[index].attempts}"
                 sent.append(self.session.send(sender, self.session.market.calls.accept(view.posted.packed, index), key))
         return _acted("accept", view, sent, dry_run=self.session.dry_run)
+
+    def top_up(self, job: str, time: str, *, unit: int | None = None, again: bool = False) -> TopUp:
+        """Give a metered unit that runs `time` more, such as "30m", for what its price grows by.
+
+        Without `unit`, the one that runs. The same time is given to the same unit once (`already_sent`), with `again`
+        once more. Raises what `hearth.client.topping_up.top_up` does.
+        """
+        view = self.reads.look(job)
+        self._require_own(view)
+        return top_up(self.reads, view, time, unit, again=again)
 
     def unlock(self, job: str) -> Unlocking:
         """Start a job whose parents have ended as asked, or end one of whose parents ended otherwise: it is refunded.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from hearth.client.checkpoints import paid_in
 from hearth.client.views import job_hex, strays_in
 
 if TYPE_CHECKING:
@@ -15,16 +16,54 @@ if TYPE_CHECKING:
 
 def receipt(reads: JobReader, job: str) -> JobReceipt:
     """Return where a job's money went: paid, fees, tips, keepers, refunds, and every transaction with its gas."""
-    from hearth.market.events import Closed, Ruled, Settled
+    from hearth.market.events import CheckpointPaid, Closed, Ruled, Settled, ToppedUp
     from hearth.protocol import formulas
 
     session = reads.session
     view = reads.look(job)
     market = session.market
     events = reads.events(view.posted, view.posted.log.block_number, view.number)
-    ends = [event for event in events if isinstance(event, Settled | Closed | Ruled)]
-    pay = sum(event.pay for event in ends)
-    fee = sum(event.fee for event in ends)
+    paid = [event for event in events if isinstance(event, Settled | Closed | Ruled | CheckpointPaid)]
+    pay = sum(event.pay for event in paid)
+    fee = sum(event.fee for event in paid)
+    topped_up = sum(event.amount for event in events if isinstance(event, ToppedUp))
+    receipts, refunded, keepers = _transactions(reads, view.posted.job_id, events)
+    escrow = formulas.escrow_at_post(view.terms) + topped_up
+    checkpoints = paid_in(events)
+    kept = sum(int(one["pay"]) - int(one["fee"]) for one in checkpoints)
+    locked = formulas.job_holds(view.terms, view.header, view.units)
+    shown = {
+        "escrow": escrow,
+        **({"of it topped up": topped_up} if topped_up else {}),
+        "still locked": locked,
+        "workers": pay - fee,
+        **({"of it for checkpoints": kept} if checkpoints else {}),
+        "market fee": fee,
+        "keepers": keepers,
+        "refunded": refunded,
+    }
+    return {
+        "schema": "hearth.receipt/1",
+        "job": job_hex(view.posted.job_id),
+        "state": view.state,
+        "asset": session.asset.symbol,
+        "escrow": str(escrow),
+        "topped_up": str(topped_up),
+        "still_locked": str(locked),
+        "workers": str(pay - fee),
+        "checkpoints": checkpoints,
+        "market_fee": str(fee),
+        "keepers": str(keepers),
+        "refunded": str(refunded),
+        "text": {name: session.amount(value) for name, value in shown.items()},
+        "transactions": receipts,
+        **strays_in(market.strays),
+    }
+
+
+def _transactions(reads: JobReader, job: bytes, events: Iterable[Event]) -> tuple[list[ReceiptLine], int, int]:
+    """Return the transactions of a job's events, and what they gave back to its submitter and to keepers."""
+    session, market = reads.session, reads.session.market
     receipts: dict[bytes, ReceiptLine] = {}
     refunded = keepers = 0
     for event in events:
@@ -42,36 +81,10 @@ def receipt(reads: JobReader, job: str) -> JobReceipt:
             "fee": str(receipt.fee),
             "explorer": session.explorer("0x" + event.log.tx_hash.hex()),
         }
-        back, paid = _shares(market.events_in(receipt.logs), view.posted.job_id, session.network.jobs)
+        back, earned = _shares(market.events_in(receipt.logs), job, session.network.jobs)
         refunded += back
-        keepers += paid
-    escrow = formulas.escrow_at_post(view.terms)
-    locked = formulas.job_holds(view.terms, view.header, view.units)
-    return {
-        "schema": "hearth.receipt/1",
-        "job": job_hex(view.posted.job_id),
-        "state": view.state,
-        "asset": session.asset.symbol,
-        "escrow": str(escrow),
-        "still_locked": str(locked),
-        "workers": str(pay - fee),
-        "market_fee": str(fee),
-        "keepers": str(keepers),
-        "refunded": str(refunded),
-        "text": {
-            name: session.amount(value)
-            for name, value in {
-                "escrow": escrow,
-                "still locked": locked,
-                "workers": pay - fee,
-                "market fee": fee,
-                "keepers": keepers,
-                "refunded": refunded,
-            }.items()
-        },
-        "transactions": list(receipts.values()),
-        **strays_in(market.strays),
-    }
+        keepers += earned
+    return list(receipts.values()), refunded, keepers
 
 
 def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, int]:
@@ -84,6 +97,7 @@ def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, in
     """
     from hearth.market.events import (
         Cancelled,
+        CheckpointPaid,
         Closed,
         Declined,
         Expired,
@@ -101,10 +115,17 @@ def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, in
 
     refunded = keepers = 0
     last: Event | None = None
+    checkpoint = False
     for event in events:
-        if isinstance(event, UnitEvent):
+        if isinstance(event, CheckpointPaid):
+            # Between a unit's end and the split of what it held: the next one is its own, and goes to nobody else.
+            checkpoint = True
+        elif isinstance(event, UnitEvent):
             last = event if event.job_id == job else None
-        if not isinstance(event, Split) or event.controller != registry or last is None:
+        if not isinstance(event, Split) or event.controller != registry:
+            continue
+        if checkpoint or last is None:
+            checkpoint = False
             continue
         shares = [words.unpack_share(share)[1] for share in event.shares]
         if isinstance(last, Settled | Closed) or (isinstance(last, Ruled) and last.verdict != Verdict.REJECT):

@@ -112,6 +112,35 @@ class Unlocking(TypedDict):
     dry_run: bool
 
 
+class ToppedUnit(TypedDict):
+    """What a unit has once it was topped up.
+
+    `topped_up` are the seconds of all its top-ups, `price` the most that it can pay now, `deadline_at` the first second
+    too late to submit.
+    """
+
+    schema: Literal["hearth.action/1"]
+    action: Literal["top-up"]
+    job: str
+    unit: int
+    topped_up: int
+    price: str
+    price_text: str
+    deadline_at: int
+    deadline_text: str
+
+
+class TopUp(ToppedUnit):
+    """What topping a unit up by `seconds` sent, or an earlier call (`already_sent`); `amount` went into its lock."""
+
+    seconds: int
+    amount: str
+    amount_text: str
+    already_sent: bool
+    transactions: list[Transaction]
+    dry_run: bool
+
+
 class AttestedResult(TypedDict):
     """One unit's result as an attester signed it.
 
@@ -243,10 +272,31 @@ class JobList(OfLogs):
     jobs: list[JobRow]
 
 
+class CheckpointRow(TypedDict):
+    """The last checkpoint of one attempt of a unit: its files' CID, and the `seconds` that it had run by then.
+
+    `kept` says that the attempt was lost and another may resume from it, as this one did from `resumed_from`. `pay`
+    (which holds `fee`) is what was paid for it once a result was made of it, `earned_text` what its node's owner got of
+    that; all are null before.
+    """
+
+    attempt: int
+    node: int
+    seconds: int
+    root: str
+    resumed_from: int | None
+    kept: bool
+    pay: str | None
+    fee: str | None
+    earned_text: str | None
+
+
 class Lease(TypedDict):
     """One lease of a job.
 
-    `attempts` counts those begun, `lapses` the proposals dropped since it opened. Moments are chain seconds:
+    `attempts` counts those begun, `lapses` the proposals dropped since it opened. `topped_up` are the seconds that it
+    has beside the job's `max_seconds`, `resumed_from` the attempt whose checkpoint the last one began with. Moments are
+    chain seconds:
     `started` is when it opened or, from its ack or claim on, when it began; `window_end` when an open lease's match
     window ends, `deadline_at` the first second too late to submit, `submitted_at` when its result came; each is null
     where the state has no such moment. `next` says in words who may act and until when.
@@ -259,6 +309,9 @@ class Lease(TypedDict):
     node: int | None
     attempts: int
     lapses: int
+    topped_up: int
+    resumed_from: int | None
+    checkpoints: list[CheckpointRow]
     started: int
     window_end: int | None
     deadline_at: int | None
@@ -292,12 +345,13 @@ class ParentFacts(TypedDict):
 class JobFacts(JobRow, OfLogs):
     """Everything that the chain knows of a job at block `at_block`, whose time is `at_time`.
 
-    `ok` and `failed` count leases that were settled, `untouched` those that nobody touched. `escrow` is what posting
-    locked, `ceiling` a rate, `keeper_fee` what each attempt sets aside for keepers, `bond` the stake that a lease
-    reserves. `judge` is the contract that alone may hold results and end them, null where the job names none, and
-    `judge_data` what that goes by. `parents` are the jobs that it waits for, or waited; `waits` says in words what it
-    waits for still, null where nothing. `kept` says that the chain itself keeps the digests of its results. `leases`
-    lists at most 200, those that have not ended first.
+    `ok` and `failed` count leases that were settled, `untouched` those that nobody touched. `escrow` is what
+    was locked for it, `topped_up` of it by top-ups; `ceiling` is a rate, `keeper_fee` what each attempt sets aside for
+    keepers, `bond` the stake that a lease reserves. `checkpoint_every` are the seconds between two checkpoints of a
+    unit, null where none are made. `judge` is the contract that alone may hold results and end them, null where the job
+    names none, and `judge_data` what that goes by. `parents` are the jobs that it waits for, or waited; `waits` says in
+    words what it waits for still, null where nothing. `kept` says that the chain itself keeps the digests of its
+    results. `leases` lists at most 200, those that have not ended first.
     """
 
     schema: Literal["hearth.job/1"]
@@ -318,6 +372,8 @@ class JobFacts(JobRow, OfLogs):
     asset: str
     escrow: str
     escrow_text: str
+    topped_up: str
+    checkpoint_every: int | None
     ceiling: str
     ceiling_text: str
     keeper_fee: str
@@ -338,7 +394,9 @@ class EventFacts(TypedDict):
     `event` is the name in the contract, `log` the index of the log in its block. A unit's event has `job`, `unit`
     ("all" for the untouched rest of an array), and where a node is concerned `node`, `state` and `outcome`; `result`
     and `report` are digests, `pay` (which holds `fee`), `fee` and `refund` amounts. Other events have the fields of
-    the contract: bytes are hex with 0x, numbers as `Plain` says, amounts in base units.
+    the contract: bytes are hex with 0x, numbers as `Plain` says, amounts in base units. A start that `resumed_from` an
+    attempt's checkpoint names it; a checkpoint has its files' CID as `root` and the `seconds` from its attempt's start,
+    a top-up the `seconds` of all of its unit's.
     """
 
     schema: Literal["hearth.event/1"]
@@ -359,6 +417,11 @@ class EventFacts(TypedDict):
     refund: NotRequired[str]
     verdict: NotRequired[Literal["release", "confirm", "reject", "void"]]
     taken: NotRequired[str]
+    attempt: NotRequired[int]
+    resumed_from: NotRequired[int]
+    seconds: NotRequired[int]
+    root: NotRequired[str]
+    deadline_at: NotRequired[int]
     fee: NotRequired[Plain]
     account: NotRequired[str]
     amount: NotRequired[Plain]
@@ -474,16 +537,31 @@ class ReceiptLine(_From):
     explorer: str | None
 
 
+class PaidCheckpoint(TypedDict):
+    """What an attempt's checkpoint earned its node's owner since a result was made of it; `pay` holds `fee`."""
+
+    unit: int
+    attempt: int
+    node: int
+    pay: str
+    fee: str
+
+
 class JobReceipt(OfLogs):
-    """Where a job's money went: `escrow` came in, the rest says where it is now."""
+    """Where a job's money went: `escrow` came in, `topped_up` of it by top-ups, the rest says where it is now.
+
+    `workers` and `market_fee` hold what was paid for `checkpoints`.
+    """
 
     schema: Literal["hearth.receipt/1"]
     job: str
     state: str
     asset: str
     escrow: str
+    topped_up: str
     still_locked: str
     workers: str
+    checkpoints: list[PaidCheckpoint]
     market_fee: str
     keepers: str
     refunded: str

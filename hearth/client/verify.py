@@ -17,9 +17,9 @@ from hearth.protocol.units import format_duration
 if TYPE_CHECKING:
     from hearth.chain.port import Block
     from hearth.client.reports import NetVerification
-    from hearth.market.events import Event, Submitted
+    from hearth.market.events import CheckpointPaid, Event, Submitted
     from hearth.market.reads import Posted, UnitView
-    from hearth.protocol.types import Header
+    from hearth.protocol.types import Header, NodeId, Unit
 
 _T = TypeVar("_T")
 
@@ -75,7 +75,24 @@ class _History:
     posted: dict[bytes, Posted] = field(default_factory=dict)
     words: dict[tuple[bytes, int], int] = field(default_factory=dict)
     submitted: dict[tuple[bytes, int], Submitted] = field(default_factory=dict)
+    checkpoints: dict[tuple[bytes, int], list[CheckpointPaid]] = field(default_factory=dict)
+    unsplit: CheckpointPaid | None = None
+    """What was told to be paid for a checkpoint, until a split follows."""
+    faults: list[str] = field(default_factory=list)
     reclaimed: int = 0
+
+    def pay(self, event: CheckpointPaid) -> None:
+        """Note what was told to be paid for a checkpoint: the registry's next split has to pay it."""
+        self.close()
+        self.unsplit = event
+        self.checkpoints.setdefault((event.job_id, event.index), []).append(event)
+
+    def close(self, amounts: tuple[int, ...] = ()) -> None:
+        """Compare a split with what was told to be paid for a checkpoint just before it, if anything was."""
+        event, self.unsplit = self.unsplit, None
+        if event is not None and amounts != (event.pay - event.fee, event.fee, 0, 0):
+            told = f"the checkpoint of attempt {event.attempt} of unit {event.index} of {job_hex(event.job_id)[:14]}"
+            self.faults.append(f"{told} earned {event.pay} with a fee of {event.fee}, and the split of it is {amounts}")
 
 
 class Verifier:
@@ -89,17 +106,22 @@ class Verifier:
         # A reader of its own: what an earlier command stepped over is no doubt about these books.
         self._market = Market(self.session.market.port, self.session.network)
         self._end = 0.0
+        self._here: frozenset[NodeId] = frozenset()
 
     def verify(self) -> NetVerification:
         """Return the report of `client.net.verify`."""
+        from hearth.protocol.types import ZERO_ADDRESS
+
         limit = float(self.session.settings.timeout)
         self._end = time.monotonic() + limit
         market = self._market
         head = market.port.head()
         history = self._read(head)
         books = history.books
-        faults = self._compare_books(books, head)
-        for node in market.nodes(head.hash):
+        faults = [*self._compare_books(books, head), *history.faults]
+        nodes = market.nodes(head.hash)
+        self._here = frozenset(node.id for node in nodes if node.owner != ZERO_ADDRESS)
+        for node in nodes:
             locked = books.locks[self.session.network.nodes, int(node.id).to_bytes(32, "big")]
             if locked != node.stake:
                 faults.append(f"node {node.id} has a stake of {node.stake}, and {locked} is locked for it")
@@ -112,7 +134,7 @@ class Verifier:
             ids = [one.job_id for one in page]
             for one, word in zip(page, market.job_words(ids, head.hash), strict=True):
                 if word:
-                    jobs.append((one, self._verify_job(one, word, head, history.words, holds, faults)))
+                    jobs.append((one, self._verify_job(one, word, head, history, holds, faults)))
                 else:
                     market.strays.note(one.log, f"job {job_hex(one.job_id)[:14]} is not on the chain")
         faults += self._compare_holds(books, holds, head)
@@ -139,7 +161,8 @@ class Verifier:
 
     def _read(self, head: Block) -> _History:
         """Replay all events up to a block; what has no place in the books is counted as a stray and left out."""
-        from hearth.market.events import JobPosted, Reclaimed, Submitted, UnitEvent
+        from hearth.market.events import CheckpointPaid, JobPosted, Reclaimed, Split, Submitted, UnitEvent
+        from hearth.protocol import words
 
         market, found = self._market, _History()
         contracts = [self.session.network.escrow, self.session.network.jobs]
@@ -151,15 +174,21 @@ class Verifier:
                     market.strays.note(event.log, f"job {job_hex(event.job_id)[:14]} is posted already")
                     continue
                 found.posted[event.job_id] = market.posted_of(event)
+            if isinstance(event, Split) and event.controller == self.session.network.jobs:
+                found.close(tuple(words.unpack_share(share)[1] for share in event.shares))
             if not isinstance(event, UnitEvent):
                 continue
             if why := misplaced(event, found.posted.get(event.job_id)):
                 market.strays.note(event.log, why)
                 continue
+            if isinstance(event, CheckpointPaid):
+                found.pay(event)
+                continue
             found.words[event.job_id, event.index] = event.word  # type: ignore[attr-defined]
             found.reclaimed += isinstance(event, Reclaimed)
             if isinstance(event, Submitted):
                 found.submitted[event.job_id, event.index] = event
+        found.close()
         return found
 
     @property
@@ -224,7 +253,7 @@ class Verifier:
         posted: Posted,
         word: int,
         head: Block,
-        words_of: dict[tuple[bytes, int], int],
+        history: _History,
         holds: defaultdict[bytes, int],
         faults: list[str],
     ) -> _Told:
@@ -247,7 +276,8 @@ class Verifier:
             told.failed += unit.state is State.REFUNDED
             if unit.state.has_result:
                 told.results[index] = one.kept
-            expected = words_of.get((job, index))
+            faults.extend(self._checkpoints(posted, index, unit, history.checkpoints.get((job, index), []), head))
+            expected = history.words.get((job, index))
             if expected is not None and words.unpack_unit(expected) != unit:
                 faults.append(
                     f"unit {index} of {job_hex(job)[:14]}: its events end in "
@@ -257,6 +287,32 @@ class Verifier:
                 faults.append(f"unit {index} of {job_hex(job)[:14]} is {unit.state.name} without an event")
         holds[formulas.lock_key(terms.submitter)] += formulas.job_holds(terms, header, (one.unit for one in stored))
         return told
+
+    def _checkpoints(
+        self, posted: Posted, index: int, unit: Unit, paid: list[CheckpointPaid], head: Block
+    ) -> Iterator[str]:
+        """Compare what was told to be paid for the checkpoints that a unit's result was made of with what had to be.
+
+        Of a node that has left by now the chain does not say any more whether it was there.
+        """
+        from hearth.protocol import formulas, words
+        from hearth.protocol.types import State
+
+        terms, due = posted.terms, []
+        if unit.state is State.SETTLED and unit.resume:
+            kept, attempt = {}, unit.resume
+            while attempt and attempt not in kept:
+                self._in_time("its checkpoints")
+                kept[attempt] = self._market.kept(posted.job_id, index, terms.leases, attempt, head.hash)
+                attempt = kept[attempt].resume
+            due = formulas.checkpoint_pays(terms, words.unpack_policy(terms.policy), unit, kept)
+        told = [(one.attempt, one.node, one.pay, one.fee) for one in paid]
+        owed = [one for one in due if one.node in self._here or one in told]
+        if told != owed:
+            yield (
+                f"unit {index} of {job_hex(posted.job_id)[:14]}: events say that its checkpoints earned {told}, "
+                f"storage {[tuple(one) for one in owed]}"
+            )
 
     def _units(self, posted: Posted, word: int, header: Header | None, head: Block) -> list[UnitView]:
         """Return the touched units of a job; of one without an array its word has all but a kept result."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from hearth.market.events import (
     AskChanged,
     Cancelled,
+    Checkpointed,
+    CheckpointPaid,
     Closed,
     Closing,
     CreditLocked,
@@ -48,6 +50,7 @@ from hearth.market.events import (
     StakeAdded,
     Started,
     Submitted,
+    ToppedUp,
     UnitEvent,
     Unlocked,
     Unproven,
@@ -199,6 +202,13 @@ class JobView:
         return "running" if self.header.touched else "open"
 
 
+def state_cid(root: bytes) -> str:
+    """Return the CID of a checkpoint's files, by the digest of their folder."""
+    from hearth.storage import cid
+
+    return str(cid.of_root(root))
+
+
 def job_hex(job_id: bytes) -> str:
     """Return a job id as people write it."""
     return "0x" + job_id.hex()
@@ -324,20 +334,13 @@ def _flat(event: Event, asset: Asset) -> dict[str, Any]:
         return {**facts, "text": _MARKET_TEXTS[type(event)](event, asset)}
     facts |= {"job": job_hex(event.job_id), "unit": "all" if event.index == SENTINEL else event.index}
     if isinstance(event, NodeUnitEvent):
-        facts["node"] = event.node
-        unit = words.unpack_unit(event.word)
-        facts["state"] = unit.state.name.lower()
-        if unit.outcome is not Outcome.NONE:
-            facts["outcome"] = unit.outcome.name.lower()
-        if isinstance(event, Submitted):
-            facts |= {"result": event.result.hex(), "report": event.report.hex()}
-        if isinstance(event, Declined | GaveUp):
-            facts["report"] = event.report.hex()
-        if isinstance(event, Settled | Closed | Ruled):
-            facts |= {"pay": str(event.pay), "fee": str(event.fee)}
-        if isinstance(event, Ruled):
-            facts |= {"verdict": Ruling(event.verdict).name.lower(), "taken": str(event.taken)}
-        return {**facts, "text": _unit_text(event, unit, asset)}
+        return {**facts, **_node_facts(event, asset)}
+    if isinstance(event, CheckpointPaid):
+        facts |= {"node": event.node, "attempt": event.attempt, "pay": str(event.pay), "fee": str(event.fee)}
+        facts["text"] = (
+            f"the checkpoint of attempt {event.attempt} was used: node {event.node}'s owner earned "
+            f"{_net(event.pay, event.fee, asset)}"
+        )
     if isinstance(event, Unlocked):
         facts["refund"] = str(event.refund)
         back = show_amount(event.refund, asset)
@@ -353,13 +356,43 @@ def _flat(event: Event, asset: Asset) -> dict[str, Any]:
     return facts
 
 
+def _node_facts(event: NodeUnitEvent, asset: Asset) -> dict[str, Any]:
+    """Return what an event says of a unit and of the node that has it, or had it."""
+    facts: dict[str, Any] = {"node": event.node}
+    unit = words.unpack_unit(event.word)
+    facts["state"] = unit.state.name.lower()
+    if unit.outcome is not Outcome.NONE:
+        facts["outcome"] = unit.outcome.name.lower()
+    if isinstance(event, Submitted):
+        facts |= {"result": event.result.hex(), "report": event.report.hex()}
+    if isinstance(event, Declined | GaveUp):
+        facts["report"] = event.report.hex()
+    if isinstance(event, Settled | Closed | Ruled):
+        facts |= {"pay": str(event.pay), "fee": str(event.fee)}
+    if isinstance(event, Ruled):
+        facts |= {"verdict": Ruling(event.verdict).name.lower(), "taken": str(event.taken)}
+    if isinstance(event, Started) and unit.resume:
+        facts["resumed_from"] = unit.resume
+    if isinstance(event, Checkpointed):
+        facts |= {"attempt": unit.attempts, "seconds": event.seconds, "root": state_cid(event.root)}
+    if isinstance(event, ToppedUp):
+        facts |= {"amount": str(event.amount), "seconds": unit.seconds, "deadline_at": unit.deadline_at}
+    return {**facts, "text": _unit_text(event, unit, asset)}
+
+
 def _unit_text(event: NodeUnitEvent, unit: Unit, asset: Asset) -> str:
     node = f"node {event.node}"
     reopened = "open again" if unit.state is State.OPEN else "no attempt left, refunded"
     if isinstance(event, Proposed):
         return f"{node} proposed"
     if isinstance(event, Started):
-        return f"{node} started (attempt {unit.attempts})"
+        resumed = f", from the checkpoint of attempt {unit.resume}" if unit.resume else ""
+        return f"{node} started (attempt {unit.attempts}{resumed})"
+    if isinstance(event, Checkpointed):
+        return f"{node} stored a checkpoint after {format_duration(event.seconds)}: {state_cid(event.root)}"
+    if isinstance(event, ToppedUp):
+        whole = f"{format_duration(unit.seconds)} in all, until {moment(unit.deadline_at)}"
+        return f"topped up for {show_amount(event.amount, asset)}: {whole}"
     if isinstance(event, Submitted):
         return f"{node} submitted: {OUTCOME_WORDS[unit.outcome]}"
     if isinstance(event, Settled):

@@ -28,6 +28,8 @@ MAX_UNITS: Final = 1 << 24
 """A unit's index is below it: their number has 24 bits of the terms."""
 MAX_ATTEMPT: Final = 15
 """The last attempt of a unit: it has 4 bits of its word."""
+MAX_SECONDS: Final = 1 << 24
+"""What a lease has run is below it: seconds have 24 bits of a kept checkpoint."""
 MAX_TIME: Final = 1 << 53
 """Seconds up to which a time is shown as a number."""
 
@@ -558,6 +560,8 @@ def decode_of(log: Log, contract: str) -> Event:
         raise ValueError(f"{contract} writes no such event")
     if isinstance(event, NodeEvent | NodeUnitEvent | CheckpointPaid) and event.node >= MAX_NODE:
         raise ValueError(f"there is no node {event.node}")
+    if isinstance(event, Checkpointed) and event.seconds >= MAX_SECONDS:
+        raise ValueError(f"no lease runs for {event.seconds} s")
     if isinstance(event, UnitEvent):
         _check_unit(event)
     elif isinstance(event, JobPosted):

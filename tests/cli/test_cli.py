@@ -49,7 +49,7 @@ HEAVY = (
     *("web3", "docker", "wasmtime", "numpy", "pydantic", "ipfshttpclient", "rich", "eth_account", "vyper", "ape"),
     "typing_extensions",
 )
-ABSENT = ("job top-up", "job challenge", "juror", "worker install-service")
+ABSENT = ("job challenge", "juror", "worker install-service")
 
 
 def _commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -114,6 +114,7 @@ def _served_by(path: str) -> tuple[Callable[..., Any], str]:
         "worker": (Provider, "rovider"),
         "keeper": (Keeping, "Keeping(run.client, config)"),
     }[group]
+    name = name.replace("-", "_")
     return getattr(owner, name), f".{name}(" if group == "worker" else f"{call}.{name}("
 
 
@@ -194,7 +195,7 @@ def test_tree__what_product_lists__is_there_and_what_is_not_built_is_absent() ->
     demo init doctor completion offers check convert run submit jobs|devnet up devnet down devnet fund
     |wallet new wallet import wallet list wallet show wallet balance wallet send wallet withdraw
     |job show job spec job logs job events job wait job get job cancel job accept job unlock
-    |job attest job confirm
+    |job top-up job attest job confirm
     |job rerun job receipt
     |worker doctor worker selftest worker init worker register worker update worker start worker take worker pause
     |worker resume worker drain worker status worker why worker earnings worker stake worker price worker withdraw

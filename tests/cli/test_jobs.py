@@ -105,6 +105,7 @@ FACTS = {
     "ceiling_text": "1",
     "billing": "fuel",
     "deadline_text": "later",
+    "checkpoint_every": None,
     "bond_text": "1",
     "verify": "none",
     "leases": [],

@@ -114,7 +114,7 @@ class OneWorker:
         self.reads += 1
         return self
 
-    def gates(self, terms: object, policy: object, *, excluded: int) -> Counter[Gate]:
+    def gates(self, terms: object, policy: object, *, excluded: int, topped_up: int) -> Counter[Gate]:
         return Counter({self.by_excluded.get(excluded, Gate.FITS): 1})
 
 

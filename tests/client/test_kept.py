@@ -10,7 +10,7 @@ import pytest
 
 from hearth.base.abi import encode
 from hearth.client.results import Results
-from hearth.client.verify import Books, Verifier
+from hearth.client.verify import Books, Verifier, _History
 from hearth.protocol import words
 from hearth.protocol.types import ZERO_HASH, JobId, NodeId, Outcome, State, TermsFlag, Unit, UnitFlag
 from hearth.storage.stores import MemoryStore
@@ -53,7 +53,7 @@ class Kept(Place):
         head, faults, unread = self.chain.head(), list[str](), list[str]()
         history = verifier._read(head)
         (one,) = history.posted.values()
-        told = verifier._verify_job(one, self.market.job_word(self.job), head, {}, defaultdict(int), faults)
+        told = verifier._verify_job(one, self.market.job_word(self.job), head, _History(), defaultdict(int), faults)
         checked, _ = verifier._verify_results(one, told.results, history.submitted, faults, unread)
         return faults, unread, checked
 
@@ -136,7 +136,7 @@ def test_books__jobs_that_wait__hold_the_fee_of_their_unlock_and_are_no_fault() 
     head, faults = place.chain.head(), list[str]()
     for job in jobs:
         posted = place.market.terms_of(place.session.job_id(job))
-        verifier._verify_job(posted, place.market.job_word(posted.job_id), head, {}, holds, faults)
+        verifier._verify_job(posted, place.market.job_word(posted.job_id), head, _History(), holds, faults)
         funded[formulas.lock_key(posted.terms.submitter)] += formulas.escrow_at_post(posted.terms)
     assert holds == funded and faults == []
     books = Books()

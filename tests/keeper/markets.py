@@ -12,6 +12,7 @@ from hearth.protocol.formulas import Immutables
 from hearth.protocol.parents import Condition, Parent
 from hearth.protocol.types import (
     Best,
+    Billing,
     Header,
     JobId,
     Needs,
@@ -159,7 +160,7 @@ def some_nodes(draw: st.DrawFn) -> tuple[Node, ...]:
 
 
 @st.composite
-def some_unit(draw: st.DrawFn, index: int) -> UnitRow:
+def some_unit(draw: st.DrawFn, index: int, metered: bool) -> UnitRow:
     state = State(draw(st.sampled_from([2, 2, 2, 2, 3, 3, 4, 5, 5, 6, 7, 8, 9, 10])))
     mark = NOW + draw(moments)
     best = Best()
@@ -187,6 +188,10 @@ def some_unit(draw: st.DrawFn, index: int) -> UnitRow:
             mark=max(mark, started) if state in (State.SUBMITTED, State.CLOSING) else mark,
             attempts=draw(st.integers(0, 2)),
             lapses=draw(st.integers(0, 2)) if state == State.OPEN else 0,
+            seconds=draw(st.sampled_from([0, 0, 1, 700])) if metered else 0,
+            outcome=Outcome.OK if state in (State.SUBMITTED, State.DISPUTED) else Outcome.NONE,
+            resume=draw(st.sampled_from([0, 0, 1, 3])) if metered and state is not State.OPEN else 0,
+            resumable=metered and state is not State.OPEN,
         ),
         best,
     )
@@ -194,7 +199,7 @@ def some_unit(draw: st.DrawFn, index: int) -> UnitRow:
 
 @st.composite
 def some_job(draw: st.DrawFn, number: int) -> JobRow:
-    array = draw(st.booleans())
+    array, metered = draw(st.booleans()), draw(st.booleans())
     policy = fleets.POLICY
     base = terms(
         salt=number,
@@ -202,21 +207,22 @@ def some_job(draw: st.DrawFn, number: int) -> JobRow:
         keeper_fee=draw(st.sampled_from([0, 7, 1_000, 10**6])),
         match_window=draw(st.sampled_from([0, 12, 12, 300])),
         flags=TermsFlag(draw(st.sampled_from([0, 4]))),
+        billing=Billing.METERED if metered else Billing.FUEL,
     )
     lasts = formulas.lease_seconds(base) + formulas.grace(base, policy)
-    base = replace(base, deadline=NOW + lasts + draw(st.sampled_from([-700, -1, 0, 1, 3, 4, 80_000])))
+    base = replace(base, deadline=NOW + lasts + draw(st.sampled_from([-700, -1, 0, 1, 3, 4, 700, 80_000])))
     header = None
     listed = draw(st.one_of(st.just([]), some_parents))
     waits = bool(listed) and draw(st.booleans())
     if array:
         touched = draw(st.integers(0, 0 if waits else 3 if base.units > 2 else 2))
-        rows = tuple(draw(some_unit(i)) for i in range(min(touched, base.units)))
+        rows = tuple(draw(some_unit(i, metered)) for i in range(min(touched, base.units)))
         closed = not waits and draw(st.integers(0, 4)) == 0
         header = Header(closed=closed, waiting=waits, touched=len(rows), opened=NOW - 500, leases=base.leases)
     elif waits:
         rows = (UnitRow(0, Unit(state=State.BLOCKED, started=NOW - draw(st.sampled_from([3, 100])))),)
     else:
-        rows = (draw(some_unit(0)),)
+        rows = (draw(some_unit(0, metered)),)
     since = NOW - draw(st.integers(0, 500))
     record, job_id = draw(some_record), JobId(number.to_bytes(32, "big"))
     return JobRow(job_id, base, policy, rows, header, since, record, tuple(listed))

@@ -12,15 +12,17 @@ from hypothesis import strategies as st
 
 from bench import plain
 from hearth.protocol import formulas
-from hearth.protocol.gas import RECLAIM_GAS, unlocking_gas
+from hearth.protocol.gas import RECLAIM_GAS, SETTLE_GAS, settling_gas, unlocking_gas
 from hearth.protocol.parents import Condition, Parent, Progress, progress
 from hearth.protocol.types import (
     Best,
+    Billing,
     Gate,
     Header,
     Node,
     NodeFlag,
     NodeId,
+    Outcome,
     State,
     TermsFlag,
     Unit,
@@ -42,7 +44,7 @@ from keeper.actions import (
     unit_id,
 )
 from keeper.config import Config
-from keeper.decide import decide
+from keeper.decide import CHECKPOINT_GAS, KEEP_GAS, decide
 from keeper.explain import explain_job
 from keeper.snapshot import JobRow, ParentWord, Snapshot, UnitRow
 from keeper.trust import Record
@@ -104,6 +106,9 @@ def refusal(action: Action, case: Case, now: int) -> str:
         return "" if 0 < len(set(action.items)) == len(action.items) <= 64 else "bad batch"
     row = rows[action.job]
     terms, policy = row.terms, row.policy
+    if isinstance(action, Expire) and action.index != ALL:
+        # A unit that was topped up needs as much time more.
+        terms = replace(terms, max_seconds=terms.max_seconds + _row(row, action.index).unit.seconds)
     if isinstance(action, Expire):
         if now + formulas.lease_seconds(terms) + formulas.grace(terms, policy) <= terms.deadline:
             return "time is left"
@@ -530,6 +535,48 @@ def test_decide__unit_that_nobody_has_proven__pays_a_part_of_its_slash() -> None
     late = NOW + 86_400 + 60 + 600
     (said,) = actions_of(decide(case_of((node(1),), (row,)).snapshot, config, late))
     assert (said.reward, said.gas) == (min(slash // 4, 500), RECLAIM_GAS)
+
+
+@pytest.mark.parametrize(("resume", "outcome", "paid"), [(1, Outcome.OK, 1), (9, Outcome.OK, 8), (3, Outcome.EXIT, 0)])
+def test_decide__result_made_of_checkpoints__is_settled_once_it_is_worth_their_gas_too(
+    resume: int, outcome: Outcome, paid: int
+) -> None:
+    made = open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW, resume=resume, outcome=outcome)
+    row = job(made, keeper_fee=8_000, billing=Billing.METERED)
+    config = replace(FREE, max_loss=0, coin_price=10**15)
+    price = 1_000 * 1_000 // (SETTLE_GAS + paid * CHECKPOINT_GAS)
+    worth = case_of((node(1),), (row,), gas_price=price).snapshot
+    (said,) = actions_of(decide(worth, config, NOW))
+    assert said.gas == SETTLE_GAS + paid * CHECKPOINT_GAS
+    dear = case_of((node(1),), (row,), gas_price=price + 1).snapshot
+    assert "not worth its gas" in reason_for(decide(dear, config, NOW), NAME)
+
+
+def test_decide__results_made_of_many_checkpoints__fill_a_batch_by_their_gas() -> None:
+    made = open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW, resume=9, outcome=Outcome.OK)
+    rows = tuple(job(made, number=i + 1, billing=Billing.METERED) for i in range(64))
+    said = [one for one in decide(case_of((node(1),), rows).snapshot, FREE, NOW) if isinstance(one, Settle)]
+    assert all(one.gas <= settling_gas(64) for one in said) and len(said) > 1
+    assert sorted(item for one in said for item in one.items) == sorted((row.id, 0) for row in rows)
+
+
+def test_decide__lease_that_may_leave_a_checkpoint__is_taken_back_once_it_is_worth_that_gas_too() -> None:
+    plain = open_unit(state=State.RUNNING, node=NodeId(1), mark=NOW, started=NOW - 60)
+    saved = replace(plain, unit=replace(plain.unit, resumable=True))
+    told = [
+        actions_of(decide(one_job(one, billing=Billing.METERED, nodes=(node(1),)), FREE, NOW)) for one in (plain, saved)
+    ]
+    assert [[one.gas for one in said] for said in told] == [[RECLAIM_GAS], [RECLAIM_GAS + KEEP_GAS]]
+
+
+def test_decide__unit_that_was_topped_up__expires_by_the_time_that_it_needs() -> None:
+    """Its seconds and the grace of them end before the deadline that much sooner; the reward is the same."""
+    more, floor = open_unit(seconds=5_000), job().policy.grace_floor
+    terms = {"billing": Billing.METERED, "max_seconds": 60, "deadline": NOW + 5_060 + max(floor, 506)}
+    assert not any(isinstance(one, Expire) for one in decide(one_job(more, **terms), FREE, NOW))
+    (said,) = actions_of(decide(one_job(more, **terms), FREE, NOW + 1))
+    assert isinstance(said, Expire) and said.reward == formulas.expire_reward(job().terms, more.unit, 0)
+    assert not any(isinstance(one, Expire) for one in decide(one_job(open_unit(), **terms), FREE, NOW + 1))
 
 
 def test_decide__settlement_below_its_gas__waits_until_the_ramp_pays() -> None:

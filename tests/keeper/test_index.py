@@ -9,20 +9,21 @@ from typing import Any
 import pytest
 
 from hearth.chain.port import Log
+from hearth.market.events import Checkpointed, CheckpointPaid, ToppedUp, topic_of
 from hearth.protocol import formulas, words
 from hearth.protocol.formulas import Immutables
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
-from hearth.protocol.types import SENTINEL, Header, JobId, NodeId, State, Terms, TermsFlag, Unit
+from hearth.protocol.types import SENTINEL, Billing, Header, JobId, NodeId, State, Terms, TermsFlag, Unit
 from keeper.actions import ALL, Action, CheckLiveness, Propose, Settle, Skip, Unlock
 from keeper.config import Config
 from keeper.decide import decide
 from keeper.fleet import encode_node
-from keeper.index import Index
+from keeper.index import Index, topics
 from keeper.snapshot import ParentWord, Snapshot
 from keeper.trust import Record
 from tests.keeper.chain import Follower, LoggingEvm
 from tests.kit.evm import CHAIN_ID, Reverted
-from tests.kit.world import DEAD_AFTER, LIVENESS_FEE, MINIMUM_STAKE, World
+from tests.kit.world import DEAD_AFTER, LIVENESS_FEE, MINIMUM_STAKE, SESSION, World
 
 
 @pytest.fixture
@@ -86,6 +87,8 @@ class History:
                 self.wait,
                 self.accept,
                 self.propose,
+                self.checkpoint,
+                self.top_up,
             ]
         )
         try:
@@ -103,6 +106,8 @@ class History:
             ceiling=self.draw.choice([60, 100]) * 10**18,
             flags=self.draw.choice([TermsFlag(0), TermsFlag.NEWCOMERS, TermsFlag.NEWCOMERS | TermsFlag.KEEP]),
         )
+        if self.draw.random() < 0.5:
+            fields |= {"billing": Billing.METERED, "checkpoint_every": self.draw.choice([0, 600])}
         parents = []
         if self.draw.random() < 0.4:
             parents = self.draw.sample(list(self.jobs.values()), min(len(self.jobs), self.draw.choice([1, 1, 2])))
@@ -135,15 +140,39 @@ class History:
 
     def claim(self) -> None:
         terms, index = self.some()
-        number = self.draw.choice(self.nodes)
-        self.world.claim(terms, number, index, sender=self.operator(number))
+        number, packed = self.draw.choice(self.nodes), words.pack_terms(terms)
+        left = self.kept(terms, index)
+        self.world.jobs.send.claim(packed, index, number, SESSION, left, sender=self.operator(number))
+
+    def kept(self, terms: Terms, index: int) -> int:
+        """Return the attempt that was lost last, where its checkpoint is kept, else 0."""
+        key = formulas.unit_key(self.world.id_of(terms), index, terms.leases)
+        attempt = self.world.unit(terms, index).attempts
+        return attempt if self.world.jobs.call.checkpoints(key, attempt) else 0
+
+    def checkpoint(self) -> None:
+        for terms, index in self.units(State.RUNNING):
+            if self.draw.random() < 0.7:
+                job, node = self.world.id_of(terms), self.world.unit(terms, index).node
+                try:
+                    self.world.jobs.send.checkpoint(job, index, b"\7" * 32, sender=self.operator(node))
+                except Reverted:
+                    continue
+
+    def top_up(self) -> None:
+        terms, index = self.draw.choice(self.units(State.RUNNING) or [self.some()])
+        seconds = self.draw.choice([1, 60, 600])
+        amount = formulas.top_up_amount(terms, self.world.unit(terms, index), seconds)
+        packed, sender = words.pack_terms(terms), self.world.submitter
+        self.world.pay(self.world.jobs, "top_up", packed, index, seconds, amount=amount, sender=sender)
 
     def ack(self) -> None:
         for terms, index in self.units(State.OPEN):
             if self.world.unit(terms, index).mark and self.draw.random() < 0.7:
-                best = self.world.best(terms, index)
+                best, packed = self.world.best(terms, index), words.pack_terms(terms)
+                sender, left = self.operator(best.node), self.kept(terms, index)
                 try:
-                    self.world.ack(terms, index, sender=self.operator(best.node))
+                    self.world.jobs.send.ack(packed, index, SESSION, left, sender=sender)
                 except Reverted:
                     continue
 
@@ -190,6 +219,8 @@ class History:
 
 def test_index__random_histories__follow_the_contracts_and_their_actions_are_taken() -> None:
     sent = set[str]().union(*map(_followed, range(6)))
+    sent -= (told := {"Checkpointed", "CheckpointPaid", "ToppedUp"} & sent)
+    assert len(told) == 3, "no history in which a checkpoint was paid for, or a unit topped up"
     work = {"propose", "improve", "settle", "reclaim", "expire", "close", "check_liveness"}
     assert sent == work | {"unlock: True, 0", "unlock: False, 0", "unlock: True, -1", "unlock: False, -1"}
 
@@ -215,7 +246,8 @@ def _followed(seed: int) -> set[str]:
         check_words(history, follower)
     assert follower.compare(follower.index.live()) == []
     assert follower.index.credited == world.credit(world.keeper) > 0
-    return sent
+    kinds = {log.topics[0] for log in world.evm.logs}  # type: ignore[attr-defined]
+    return sent | {cls.__name__ for cls in (Checkpointed, CheckpointPaid, ToppedUp) if topic_of(cls) in kinds}
 
 
 def check_words(history: History, follower: Follower) -> None:
@@ -248,6 +280,23 @@ def check_words(history: History, follower: Follower) -> None:
                 assert held[index].unit == unit
                 if unit.state == State.OPEN and unit.mark:
                     assert held[index].best == world.best(terms, index)
+
+
+def test_apply__flood_of_checkpoints__is_not_asked_for_and_costs_nothing(world: World) -> None:
+    """Whoever runs a unit may log one a second: a keeper has no use for them, nor for what they earned."""
+    assert {topic_of(Checkpointed), topic_of(CheckpointPaid)}.isdisjoint(topics())
+    terms, node = world.terms(billing=Billing.METERED, checkpoint_every=600), world.register()
+    world.post(terms)
+    world.claim(terms, node)
+    follower, job = Follower(world, world.keeper), world.id_of(terms)
+    follower.follow()
+    (before,), size = follower.index.rows(), len(follower.index._keys)
+    for _ in range(20):
+        world.evm.warp(1)
+        world.jobs.send.checkpoint(job, 0, b"\7" * 32, sender=world.operator)
+    assert follower.follow() == []
+    assert follower.index.rows() == (before,) and follower.index.rows()[0] is before
+    assert (follower.index.strays, follower.index.doubts, len(follower.index._keys)) == (0, set(), size)
 
 
 @pytest.mark.parametrize("page", [1, 7, 1000])

@@ -125,6 +125,8 @@ def own_log(name: str, **changed: Any) -> Log:
         "at": 9,
         "until": 9,
         "verdict": 3,
+        "attempt": 1,
+        "seconds": 9,
         "word": word,
         "offer": words.pack_offer(Offer(slots=2)),
     }

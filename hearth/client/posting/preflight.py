@@ -248,6 +248,8 @@ class Preflight:
             f"pays at most {show_rate(terms.ceiling, self.session.asset)} per unit{chosen}, "
             f"{_billing_words(terms.billing, attesters is not None)}, for at most {format_duration(terms.max_seconds)}"
         )
+        if terms.checkpoint_every:
+            lines.append(f"checkpoints every {format_duration(terms.checkpoint_every)}; another node can resume it")
         lines += costs.lines(terms, self.session.asset)
         lines.append(
             f"brings {_about(resolved.download_bytes)}, may leave {_about(resolved.output_bytes)}; "
