@@ -24,7 +24,7 @@ DEMANDED_IN = {"Rules": ("rules", "job_registry")}
 PREFIXES = {
     "NodeRegistry": ("nodes: ",),
     "Rules": ("rules: ", "jobs: "),
-    "JobRegistry": ("jobs: ",),
+    "JobRegistry": ("jobs: ", "nodes: not the operator"),  # its checkpoints are the operator's, asked of NodeRegistry
     "Lens": ("lens: ",),
     "Attesters": ("attesters: ",),
 }

@@ -29,6 +29,7 @@ from hearth.protocol.types import (
     Best,
     Billing,
     JobId,
+    Kept,
     NodeId,
     Outcome,
     Runtime,
@@ -45,7 +46,7 @@ from tests.kit.vault import share
 
 pytestmark = pytest.mark.stateful
 
-# Which state may follow which (SPEC section "States"); OPEN to OPEN is a proposal.
+# Which state may follow which (SPEC section "States"); OPEN to OPEN is a proposal, RUNNING to RUNNING a top-up.
 ALLOWED = {
     (State.NONE, State.OPEN),
     (State.NONE, State.BLOCKED),
@@ -56,6 +57,7 @@ ALLOWED = {
     (State.OPEN, State.RUNNING),
     (State.OPEN, State.CANCELLED),
     (State.OPEN, State.EXPIRED),
+    (State.RUNNING, State.RUNNING),
     (State.RUNNING, State.SUBMITTED),
     (State.RUNNING, State.OPEN),
     (State.RUNNING, State.REFUNDED),
@@ -85,6 +87,8 @@ WEIGHTS = {
     "propose": 16,
     "ack": 14,
     "claim": 14,
+    "checkpoint": 14,
+    "top_up": 8,
     "submit": 22,
     "decline": 10,
     "give_up": 5,
@@ -107,6 +111,15 @@ HISTORIES = 300
 STEPS = 120
 POLICY = replace(w.POLICY, fresh_delay=60, min_challenge_window=60)
 FULL = os.environ.get("HEARTH_HYPOTHESIS") == "fuzz"
+
+
+def _time(data: Random) -> dict[str, Any]:
+    """Draw how a job's seconds are billed; of metered ones most may checkpoint, and seldom one that may not."""
+    billing = Billing(data.choice([0, 1, 2, 2, 2]))
+    every = data.choice([0, 60, 60, 60, 2**24 - 1]) if billing == Billing.METERED else 0
+    if data.randint(0, 59) == 0:
+        every = data.choice([59, 60])
+    return {"billing": billing, "checkpoint_every": every}
 
 
 class Tally:
@@ -177,7 +190,7 @@ class MarketMachine(RuleBasedStateMachine):
             self.m.visits = before
             self.tally.refused[f"{name}: {refusal.reason}"] += 1
             # A payer's tokens are minted and approved as part of the call, so its refusal is no stand-still.
-            pays = self.erc20 and name in ("post", "post after others", "register", "add_stake")
+            pays = self.erc20 and name in ("post", "post after others", "register", "add_stake", "top_up")
             checked = self.tally.attempted[name] % 16 == 0 and not pays
             state = self.w.evm.state_hash() if checked else ""
             try:
@@ -404,9 +417,9 @@ class MarketMachine(RuleBasedStateMachine):
             deadline=self.w.evm.now + start + data.choice([-1, 0, 900, 3_000, *[far] * 14]),
             keeper_fee=data.choice([10**11, 10**13 + 7]),
             units=data.choice([1, 1, 3, 5]),
-            max_attempts=data.choice([1, 2, 3]),
+            max_attempts=data.choice([1, 2, 3, 3, 4]),
             match_window=data.choice([0, 12, 30]),
-            billing=Billing(data.randint(0, 2)),
+            **_time(data),
             flags=flags,
             needs=replace(w.NEEDS, runtimes=Runtime.WASM, cores=data.choice([1, 4])),
         )
@@ -502,7 +515,19 @@ class MarketMachine(RuleBasedStateMachine):
             self._ready(data)
         best = self.m.nodes.get(job.best[at].node)
         operator = best.operator if best and data.randint(0, 9) else data.choice(self.operators)
-        self._try("ack", lambda: self.m.ack(operator, job, at), lambda: self.w.ack(job.terms, at, sender=operator))
+        resume = self._resume(data, job, at)
+        self._try(
+            "ack to resume" if resume else "ack",
+            lambda: self.m.ack(operator, job, at, resume),
+            lambda: self.w.ack(job.terms, at, resume_from=resume, sender=operator),
+        )
+
+    def _resume(self, data: Random, job: Job, at: int) -> int:
+        """Draw the attempt to resume from: most of the time one that left a checkpoint, seldom any."""
+        kept = sorted(job.kept.get(at, {}))
+        if data.randint(0, 19) == 0:
+            return data.choice([1, 2, 15, 16, 2**200])
+        return data.choice([*kept, kept[-1]]) if kept and data.randint(0, 7) else 0
 
     def claim(self, data: Random) -> None:
         unit = self._unit(data, (State.OPEN,), fresh=True)
@@ -524,10 +549,61 @@ class MarketMachine(RuleBasedStateMachine):
         operator = self.m.nodes[node].operator
         if data.randint(0, 9) == 0:
             operator = data.choice([*self.operators, *self.submitters])
+        resume = self._resume(data, job, at)
         self._try(
-            "claim",
-            lambda: self.m.claim(operator, job, at, node),
-            lambda: self.w.claim(job.terms, node, at, sender=operator),
+            "claim to resume" if resume else "claim",
+            lambda: self.m.claim(operator, job, at, node, resume),
+            lambda: self.w.claim(job.terms, node, at, resume_from=resume, sender=operator),
+        )
+
+    def checkpoint(self, data: Random) -> None:
+        """Checkpoint, most of the time a lease that may; some time after its start."""
+        leased = (State.RUNNING,) if data.randint(0, 5) else (State.RUNNING, State.CLOSING)
+        able = [
+            (job, at)
+            for job in self.jobs
+            for at, unit in job.units.items()
+            if unit.resumable and unit.state in leased and self.w.evm.now < unit.mark
+        ]
+        unit = data.choice(able) if able and data.randint(0, 9) else self._unit(data, leased)
+        if unit is None:
+            return
+        job, at = unit
+        if data.randint(0, 3):
+            left = job.units[at].mark - self.w.evm.now - 1 if at in job.units else 0
+            self.w.evm.warp(max(0, min(left, data.choice([1, 1, 7, 60, 300]))))
+        operator, root = self._operator_of(data, job, at), data.randbytes(32)
+        seconds = self.w.evm.now - job.units[at].started
+        done = self._try(
+            "checkpoint",
+            lambda: self.m.checkpoint(operator, job, at),
+            lambda: self.w.checkpoint(job.terms, at, root=root, sender=operator),
+        )
+        assert not done or job.checkpoint[at] == seconds > 0
+
+    def top_up(self, data: Random) -> None:
+        """Top a lease up, most of the time one that bills time and runs: by a little, or to just what is allowed."""
+        able = [
+            (job, at)
+            for job in self.jobs
+            for at, unit in job.units.items()
+            if job.terms.billing == Billing.METERED and unit.state == State.RUNNING and self.w.evm.now < unit.mark
+        ]
+        unit = data.choice(able) if able and data.randint(0, 9) else self._unit(data, (State.RUNNING,))
+        if unit is None:
+            return
+        job, at = unit
+        stored = job.units.get(at, Unit())
+        room = max(0, job.terms.deadline - stored.mark)
+        seconds = data.choice([0, 1, 1, 60, 60, 977, room, room + 1, formulas.MAX_SECONDS - job.terms.max_seconds])
+        sender = to_checksum_address(job.terms.submitter)
+        if data.randint(0, 9) == 0:
+            sender = data.choice(self.submitters)
+        amount = formulas.top_up_amount(job.terms, stored, seconds)
+        self._try(
+            "top_up",
+            lambda: self.m.top_up(sender, job, at, seconds),
+            lambda: self.w.top_up(job.terms, seconds, at, amount=amount, sender=sender),
         )
 
     def submit(self, data: Random) -> None:
@@ -824,6 +900,10 @@ class MarketMachine(RuleBasedStateMachine):
                 assert words.unpack_unit(word) == unit
                 if unit.state == State.OPEN and unit.mark:
                     assert words.unpack_best(second) == job.best[at]
+                if unit.resumable and unit.state in (State.RUNNING, State.CLOSING):
+                    assert second == job.checkpoint.get(at, 0)
+                for attempt in range(unit.attempts + 2):
+                    assert self.w.kept(job.terms, attempt, at) == job.kept.get(at, {}).get(attempt, Kept())
                 if unit.flags & UnitFlag.STORE and unit.state in (State.SUBMITTED, State.DISPUTED, State.SETTLED):
                     assert second == int.from_bytes(w.RESULT, "big")
                 assert words.unpack_accused(accused) == job.accused.get(at, Accused())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Billing, NodeId, State, Terms, Unit, UnitFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import BOND, LEASE, TIP, around, credited, node_state

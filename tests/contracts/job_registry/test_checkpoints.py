@@ -337,9 +337,7 @@ def test_checkpoints__chain__is_paid_newest_first_until_the_seconds_are_used(
     world: World, runs: int, paid: list[tuple[int, int]]
 ) -> None:
     """Seven, the most that eight attempts leave: newest first, so who did the last of the work is paid first."""
-    terms, nodes = _chain(
-        world, [110, 120, 130, 140, 150, 160, 170], deadline=world.evm.now + 300 * 86_400, bond_bps=0
-    )
+    terms, nodes = _chain(world, [110, 120, 130, 140, 150, 160, 170], deadline=world.evm.now + 300 * 86_400, bond_bps=0)
     _ready(world, nodes)
     node, operator = nodes[1]
     world.claim(terms, node, sender=operator, resume_from=7)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Billing, NodeId, State, Terms, TermsFlag, Unit, UnitFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import BOND, LEASE, around, credited, node_state
