@@ -107,6 +107,8 @@ WEIGHTS = {
     "donate": 1,
     "pause": 1,
 }
+# What must have succeeded as often as each move is seen.
+SEEN = ("checkpoint", "top_up", "ack to resume", "claim to resume")
 HISTORIES = 300
 STEPS = 120
 POLICY = replace(w.POLICY, fresh_delay=60, min_challenge_window=60)
@@ -130,6 +132,8 @@ class Tally:
         self.succeeded: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.visits: Counter[tuple[State, State]] = Counter()
+        # Of kept checkpoints: paid to an owner, or nobody's since he left.
+        self.checkpoints: Counter[str] = Counter()
         self.endings = 0
         self.longest_ending = 0
 
@@ -139,7 +143,13 @@ class Tally:
         moves = [f"{a.name} -> {b.name}: {n}" for (a, b), n in sorted(self.visits.items())]
         reasons = [f"{n:6} {reason}" for reason, n in self.refused.most_common()]
         return "\n".join(
-            [*rows, *reasons, *moves, f"histories ended: {self.endings}, most calls to an end: {self.longest_ending}"]
+            [
+                *rows,
+                *reasons,
+                *moves,
+                f"checkpoints: {dict(self.checkpoints)}",
+                f"histories ended: {self.endings}, most calls to an end: {self.longest_ending}",
+            ]
         )
 
 
@@ -220,6 +230,11 @@ class MarketMachine(RuleBasedStateMachine):
             ]
         pool = fitting if data.randint(0, 9) else everything
         return data.choice(pool) if pool else None
+
+    def _open_unit(self, data: Random) -> tuple[Job, int] | None:
+        """Draw an OPEN unit, half of the time one that a lost lease left a checkpoint of."""
+        kept = [(job, at) for job in self.jobs for at in job.kept if job.units[at].state == State.OPEN]
+        return data.choice(kept) if kept and data.randint(0, 1) else self._unit(data, (State.OPEN,), fresh=True)
 
     def _ready(self, data: Random) -> None:
         """Let every operator beat, most of the time: a dead network refuses everything alike."""
@@ -483,7 +498,7 @@ class MarketMachine(RuleBasedStateMachine):
                 self.m.post(submitter, job.terms, job.id)
 
     def propose(self, data: Random) -> None:
-        unit = self._unit(data, (State.OPEN,), fresh=True)
+        unit = self._open_unit(data)
         if unit is None:
             return
         job, at = unit
@@ -509,7 +524,8 @@ class MarketMachine(RuleBasedStateMachine):
         ]
         if not waiting:
             return
-        job, at = data.choice(waiting)
+        kept = [(job, at) for job, at in waiting if at in job.kept]
+        job, at = data.choice(kept if kept and data.randint(0, 3) else waiting)
         if data.randint(0, 4):
             self.w.evm.warp(max(0, job.units[at].mark - self.w.evm.now))
             self._ready(data)
@@ -525,12 +541,12 @@ class MarketMachine(RuleBasedStateMachine):
     def _resume(self, data: Random, job: Job, at: int) -> int:
         """Draw the attempt to resume from: most of the time one that left a checkpoint, seldom any."""
         kept = sorted(job.kept.get(at, {}))
-        if data.randint(0, 19) == 0:
+        if data.randint(0, 39) == 0:
             return data.choice([1, 2, 15, 16, 2**200])
         return data.choice([*kept, kept[-1]]) if kept and data.randint(0, 7) else 0
 
     def claim(self, data: Random) -> None:
-        unit = self._unit(data, (State.OPEN,), fresh=True)
+        unit = self._open_unit(data)
         if unit is None or not self.m.nodes:
             return
         job, at = unit
@@ -636,8 +652,14 @@ class MarketMachine(RuleBasedStateMachine):
         )
 
     def give_up(self, data: Random) -> None:
-        unit = self._unit(data, (State.RUNNING,))
-        if unit is None or data.randint(0, 2):
+        marked = [
+            (job, at)
+            for job in self.jobs
+            for at, unit in job.units.items()
+            if unit.state == State.RUNNING and job.checkpoint.get(at)
+        ]
+        unit = data.choice(marked) if marked and data.randint(0, 3) else self._unit(data, (State.RUNNING,))
+        if unit is None or (unit not in marked and data.randint(0, 2)):
             return
         job, at = unit
         operator = self._operator_of(data, job, at)
@@ -983,6 +1005,7 @@ class MarketMachine(RuleBasedStateMachine):
                     self.w.escrow.send.withdraw(account, credit, sender=account)
         self.books_are_equal()
         assert sum(self.m.credits.values()) == self.m.credits[w.DEAD]
+        self.tally.checkpoints += self.m.checkpoints
 
     def _pass(self, until: int) -> None:
         self.w.evm.warp(max(0, until - self.w.evm.now))
@@ -1051,6 +1074,8 @@ def _run(erc20: bool) -> None:
     least = 1_000 if FULL else 20
     rare = {n: tally.succeeded[n] for n in tally.attempted if tally.succeeded[n] < 0.05 * tally.attempted[n]}
     assert not rare, f"rules that succeed in fewer than 5 % of tries: {rare}\n{tally.report()}"
+    few = {name: tally.succeeded[name] for name in SEEN if tally.succeeded[name] < least}
+    assert not few and tally.checkpoints["paid"] >= least, f"seen fewer than {least} times: {few}\n{tally.report()}"
     unseen = {move: tally.visits[move] for move in ALLOWED if tally.visits[move] < least}
     assert not unseen, f"moves seen fewer than {least} times: {unseen}\n{tally.report()}"
 

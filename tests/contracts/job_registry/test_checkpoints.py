@@ -1,4 +1,4 @@
-"""JobRegistry.checkpoints: what lost leases left, who resumes from it, and what it earns once a result was made of it."""
+"""JobRegistry.checkpoints: what lost leases left, who resumes from it, and what it earns by a result."""
 
 from __future__ import annotations
 
