@@ -24,14 +24,16 @@ SUBMIT_JUDGED_GAS: Final = 67_000
 CHECKPOINT_GAS: Final = 58_000
 """The first of a lease; later ones cost less."""
 SETTLE_GAS: Final = 104_000
+"""Of one that resumed none: each kept checkpoint that it pays costs 19,000 more."""
 LEASE_GAS: Final = CLAIM_GAS + SUBMIT_GAS + SETTLE_GAS
 """What a unit costs a worker that claims it and settles it itself."""
 SETTLE_BATCH_GAS: Final = 40_000
-SETTLE_ITEM_GAS: Final = 53_500
+SETTLE_ITEM_GAS: Final = 54_000
 """Of a batch of settlements, and of each unit in it."""
 CLOSE_GAS: Final = 89_000
-RECLAIM_GAS: Final = 108_000
-EXPIRE_GAS: Final = 57_500
+RECLAIM_GAS: Final = 114_000
+"""Of one that leaves a checkpoint to keep."""
+EXPIRE_GAS: Final = 60_500
 UNLOCK_GAS: Final = 58_500
 UNLOCK_PARENT_GAS: Final = 3_250
 """Of opening or refunding a job by its parents' ends, and of each parent."""

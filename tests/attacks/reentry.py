@@ -13,15 +13,18 @@ from typing import Any
 from hearth.protocol import formulas, words
 from hearth.protocol.formulas import MAX_UINT
 from hearth.protocol.parents import Condition
-from hearth.protocol.types import Terms, TermsFlag, Verdict
+from hearth.protocol.types import Billing, Terms, TermsFlag, Verdict
 from tests.attacks.stages import HOOK, holding, market
 from tests.kit import world as w
 from tests.kit.evm import Contract, Reverted
+from tests.kit.steps import RESUMABLE
 from tests.kit.vault import key, share, shares
 
 REENTER = 1 << 2
 PURSE = 10**20
 CREDIT, TAKEN = 10**15, 10**14
+MORE = 60
+"""Seconds of a top-up."""
 Args = Callable[["Attack"], tuple[Any, ...]]
 
 
@@ -51,7 +54,7 @@ class Attack:
         self.jobs: dict[str, Terms] = {}
         # The attacker's own jobs, run by the victim's node.
         for name in ("mine open", "mine running", "mine submitted"):
-            terms = self._terms(self.address)
+            terms = self._terms(self.address, billing=Billing.METERED)
             self.run(world.jobs, "post", words.pack_terms(terms), (), value=formulas.escrow_at_post(terms))
             self.jobs[name] = terms
             if name != "mine open":
@@ -68,7 +71,7 @@ class Attack:
         world.submit(terms)
         # The victim's jobs, run by the attacker's node.
         for name in ("open", "running", "submitted", "last"):
-            terms = self._terms(world.submitter, max_attempts=1 if name == "last" else 3)
+            terms = self._terms(world.submitter, max_attempts=1 if name == "last" else 3, **RESUMABLE)
             self.jobs[name] = world.post(terms)
             if name in ("running", "submitted"):
                 self.run(world.jobs, "claim", words.pack_terms(terms), 0, self.node, bytes(32), 0)
@@ -76,6 +79,12 @@ class Attack:
                 self.run(world.jobs, "submit", world.id_of(terms), 0, w.RESULT, w.REPORT, 1, 0)
         self.jobs["won"] = world.post(self._terms(world.submitter, match_window=12))
         world.propose(self.jobs["won"], self.node)  # type: ignore[arg-type]
+        # One whose first attempt left a checkpoint.
+        self.jobs["resumable"] = world.post(self._terms(world.submitter, **RESUMABLE))
+        world.claim(self.jobs["resumable"], self.victim_node)
+        evm.warp(1)
+        world.checkpoint(self.jobs["resumable"])
+        world.give_up(self.jobs["resumable"])
         # One that anyone may open: its parent has been cancelled.
         self.jobs["parent"] = world.post(self._terms(world.submitter))
         world.cancel(self.jobs["parent"])
@@ -219,12 +228,22 @@ def _post(a: Attack) -> None:
     a.run(a.world.jobs, "post", words.pack_terms(terms), (), value=formulas.escrow_at_post(terms))
 
 
+def _more(a: Attack) -> int:
+    terms = a.jobs["mine running"]
+    return formulas.top_up_amount(terms, a.world.unit(terms), MORE)
+
+
+def _top_up(a: Attack) -> None:
+    a.run(a.world.jobs, "top_up", a.packed("mine running"), 0, MORE, value=_more(a))
+
+
 def _register(a: Attack) -> None:
     a.run(a.world.nodes, "register", a.address, words.pack_offer(w.OFFER), bytes(32), w.ETHER, value=w.ETHER)
 
 
 # Every call in which money moves and somebody else's code runs. In the native coin only a payment runs any.
 OUTER: dict[str, Callable[[Attack], None]] = {
+    "top_up": _top_up,
     "withdraw": lambda a: (a.run(a.world.escrow, "withdraw", a.attacker, TAKEN), None)[1],
     "post": _post,
     "register": _register,
@@ -268,10 +287,12 @@ INNER: dict[tuple[str, str], Args] = {
     ("NodeRegistry", "offer_governor"): lambda a: (a.attacker,),
     ("NodeRegistry", "accept_governor"): lambda a: (),
     ("JobRegistry", "post"): lambda a: (a.packed("second"), ()),
+    ("JobRegistry", "top_up"): lambda a: (a.packed("mine running"), 0, MORE),
     ("JobRegistry", "accept"): lambda a: (a.packed("mine submitted"), 0),
     ("JobRegistry", "cancel"): lambda a: (a.packed("mine open"), 0),
     ("JobRegistry", "ack"): lambda a: (a.packed("won"), 0, bytes(32), 0),
     ("JobRegistry", "claim"): lambda a: (a.packed("open"), 0, a.node, bytes(32), 0),
+    ("JobRegistry", "checkpoint"): lambda a: (a.id("running"), 0, w.ROOT_DIGEST),
     ("JobRegistry", "submit"): lambda a: (a.id("running"), 0, w.RESULT, w.REPORT, 1, 0),
     ("JobRegistry", "decline"): lambda a: (a.packed("running"), 0, 6, w.REPORT),
     ("JobRegistry", "give_up"): lambda a: (a.packed("running"), 0, w.REPORT),
@@ -306,9 +327,12 @@ INNER: dict[tuple[str, str], Args] = {
     ("NodeRegistry", "gate"): lambda a: (a.node, _ASK),
     ("NodeRegistry", "appraise"): lambda a: (a.node, _ASK),
     ("NodeRegistry", "last_seen"): lambda a: (a.node,),
+    ("NodeRegistry", "operator_of"): lambda a: (a.node,),
+    ("NodeRegistry", "owner_of"): lambda a: (a.node,),
     ("NodeRegistry", "totals"): lambda a: (),
     ("JobRegistry", "job_id_of"): lambda a: (a.packed("fresh"),),
     ("JobRegistry", "load"): lambda a: (a.id("fresh"), 0),
+    ("JobRegistry", "checkpoints"): lambda a: (a.id("resumable"), 1),
     ("Rules", "policies"): lambda a: (),
     ("Rules", "check"): lambda a: (a.packed("second"), ()),
     ("Lens", "units"): lambda a: (a.id("fresh"), 0, 1),
@@ -328,4 +352,5 @@ VALUES: dict[tuple[str, str], Callable[[Attack], int]] = {
     ("NodeRegistry", "register"): lambda a: w.ETHER,
     ("NodeRegistry", "add_stake"): lambda a: w.ETHER,
     ("JobRegistry", "post"): lambda a: formulas.escrow_at_post(a.jobs["second"]),
+    ("JobRegistry", "top_up"): _more,
 }

@@ -12,9 +12,10 @@ from typing import Any
 
 from hearth.protocol import formulas
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
-from hearth.protocol.types import SENTINEL, NodeId, State, Terms, TermsFlag
+from hearth.protocol.types import SENTINEL, Billing, NodeId, State, Terms, TermsFlag
 from tests.kit import world as w
 from tests.kit.evm import Contract, Evm
+from tests.kit.steps import RESUMABLE
 
 KINDS = ("native", "erc20")
 # Traits of ZooToken.
@@ -101,6 +102,46 @@ def _silent(scene: Scene) -> None:
 def _reopened(scene: Scene) -> None:
     _running(scene)
     scene.world.decline(scene.terms)
+
+
+def _checkpointed(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, **RESUMABLE)
+    _running(scene)
+    scene.world.evm.warp(40)
+    scene.world.checkpoint(scene.terms)
+    scene.world.evm.warp(1)
+
+
+def _resumable(scene: Scene) -> None:
+    """The first attempt left a checkpoint and nobody has taken the second."""
+    scene.terms = replace(scene.terms, max_attempts=max(2, scene.terms.max_attempts))
+    _checkpointed(scene)
+    scene.world.give_up(scene.terms)
+
+
+def _resumed(scene: Scene) -> None:
+    """Its owner's other node left what this one resumes."""
+    world = scene.world
+    scene.terms = replace(scene.terms, max_attempts=max(2, scene.terms.max_attempts), **RESUMABLE)
+    first = world.register()
+    _open(scene)
+    world.claim(scene.terms, first)
+    world.evm.warp(40)
+    world.checkpoint(scene.terms)
+    world.give_up(scene.terms)
+    world.claim(scene.terms, scene.node, resume_from=1)
+
+
+def _resumed_submitted(scene: Scene) -> None:
+    _resumed(scene)
+    scene.world.evm.warp(5)
+    scene.world.submit(scene.terms)
+
+
+def _topped_up(scene: Scene) -> None:
+    scene.terms = replace(scene.terms, billing=Billing.METERED)
+    _running(scene)
+    scene.world.top_up(scene.terms, 600)
 
 
 def _closing(scene: Scene) -> None:
@@ -281,6 +322,11 @@ LIVE: dict[str, Callable[[Scene], None]] = {
     "last overdue": _last_overdue,
     "silent": _silent,
     "reopened": _reopened,
+    "checkpointed": _checkpointed,
+    "resumable": _resumable,
+    "resumed": _resumed,
+    "resumed submitted": _resumed_submitted,
+    "topped up": _topped_up,
     "closing": _closing,
     "noticed": _noticed,
     "submitted": _submitted,
@@ -399,6 +445,7 @@ def holding(world: w.World, who: str | Contract) -> int:
 
 
 def booked(found: Scene) -> int:
-    """Return the sum of the books of a scene: its job, its node, everybody's credit."""
+    """Return the sum of the books of a scene: its job, its nodes, everybody's credit."""
     world = found.world
-    return world.lock_of(found.terms) + world.staked(found.node) + sum(credits(world).values())
+    staked = sum(world.staked(NodeId(node)) for node in range(1, world.nodes.call.totals() & 0xFFFFFFFF))
+    return world.lock_of(found.terms) + staked + sum(credits(world).values())

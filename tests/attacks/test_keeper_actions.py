@@ -50,7 +50,7 @@ ACTIONS: dict[str, Callable[[Scene], Any]] = {
 }
 # What is due at a stage, beside what the stage of that name in `upkeep` makes due.
 DUE: dict[str, set[str]] = {
-    "expirable": {"expire", "expire all"},
+    "expirable": {"expire"},
     "overdue": {"reclaim"},
     "last overdue": {"reclaim"},
     "silent": {"reclaim"},
@@ -62,13 +62,14 @@ DUE: dict[str, set[str]] = {
     "proven": {"accept"},
     "unproven": {"settle", "settle_batch", "accept"},
     "array expirable": {"expire all"},
-    "blocked expirable": {"expire", "expire all"},
+    "blocked expirable": {"expire"},
     "array blocked expirable": {"expire all"},
     "unlockable": {"unlock"},
     "failing": {"unlock"},
     "array unlockable": {"unlock"},
     "array failing": {"unlock"},
     "array submitted": {"settle", "settle_batch", "accept"},
+    "resumed submitted": {"settle", "settle_batch", "accept"},
 }
 # Stages at which the node itself has been silent for longer than it may.
 MUTE = {
@@ -148,4 +149,4 @@ def test_upkeep__stale_and_due_candidates_together__does_what_is_due_once(op: in
 
 def test_keeper_action__table__covers_every_stage() -> None:
     assert set(DUE) <= set(STAGES)
-    assert len(STAGES) * len(ACTIONS) == 41 * 16
+    assert len(STAGES) * len(ACTIONS) == 46 * 16

@@ -10,11 +10,18 @@ import pytest
 from tests.attacks.reentry import CASES, INNER, Attack
 from tests.kit.evm import Contract
 
-HOME = {"withdraw": "Escrow", "post": "JobRegistry", "register": "NodeRegistry", "add_stake": "NodeRegistry"}
+HOME = {
+    "withdraw": "Escrow",
+    "post": "JobRegistry",
+    "top_up": "JobRegistry",
+    "register": "NodeRegistry",
+    "add_stake": "NodeRegistry",
+}
 # What stays shut while its own contract moves money.
 SHUT = {
     "withdraw": {"lock", "withdraw"},
-    "post": {"post"},
+    "post": {"post", "top_up"},
+    "top_up": {"post", "top_up"},
     "register": {"register", "add_stake"},
     "add_stake": {"register", "add_stake"},
 }

@@ -24,6 +24,7 @@ from tests.kit.vault import key, share, shares
 
 ANYONE = ""
 BOND = 10**15
+MORE = 60  # seconds of a top-up
 
 
 @dataclass(frozen=True)
@@ -169,10 +170,14 @@ RIGHTS: dict[tuple[str, str], Right] = {
     ("JobRegistry", "post"): R(
         "submitter", NOT_SUBMITTER, "open", lambda s: (words.pack_terms(w.replace(s.terms, salt=10**6)), ())
     ),
+    ("JobRegistry", "top_up"): R("submitter", NOT_SUBMITTER, "topped up", lambda s: (_terms(s), 0, MORE)),
     ("JobRegistry", "accept"): R("submitter", NOT_SUBMITTER, "submitted", lambda s: (_terms(s), 0)),
     ("JobRegistry", "cancel"): R("submitter", NOT_SUBMITTER, "running", lambda s: (_terms(s), 0)),
     ("JobRegistry", "ack"): R("operator", NOT_OPERATOR, "won", lambda s: (_terms(s), 0, bytes(32), 0)),
     ("JobRegistry", "claim"): R("operator", NOT_OPERATOR, "open", lambda s: (_terms(s), 0, s.node, bytes(32), 0)),
+    ("JobRegistry", "checkpoint"): R(
+        "operator", NOT_OPERATOR, "checkpointed", lambda s: (s.world.id_of(s.terms), 0, w.ROOT_DIGEST)
+    ),
     ("JobRegistry", "submit"): R(
         "operator", NOT_OPERATOR, "running", lambda s: (s.world.id_of(s.terms), 0, w.RESULT, w.REPORT, 1, 0)
     ),
@@ -203,7 +208,11 @@ RIGHTS: dict[tuple[str, str], Right] = {
     ("Lens", "performUpkeep"): R(ANYONE, "", "submitted", lambda s: ([(1, _terms(s), 0, 0)], w.ZERO)),
 }
 # What a call brings along, in base units.
-AMOUNTS = {("NodeRegistry", "register"): w.ETHER, ("NodeRegistry", "add_stake"): 5}
+AMOUNTS = {
+    ("NodeRegistry", "register"): w.ETHER,
+    ("NodeRegistry", "add_stake"): 5,
+    ("JobRegistry", "top_up"): MORE * 10**14,
+}
 
 
 def _second(scene: Scene) -> None:

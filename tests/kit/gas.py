@@ -33,6 +33,7 @@ from hearth.storage.stores import MemoryStore
 from tests.kit import world as w
 from tests.kit.attesters import Attested
 from tests.kit.evm import ROOT, Receipt
+from tests.kit.steps import RESUMABLE
 from tests.kit.vault import share
 
 # The ceilings; docs/GAS.md shows them beside the figures.
@@ -48,6 +49,10 @@ CEILINGS = {
     "improve": 57_400,
     "propose_after_lapse": 57_400,
     "ack": 70_800,
+    "checkpoint": 56_900,
+    "checkpoint_next": 39_400,
+    "top_up": 52_600,
+    "settle_resumed": 102_400,
     "decline": 71_000,
     "decline_acked": 100_000,
     "give_up": 79_900,
@@ -57,6 +62,7 @@ CEILINGS = {
     "reclaim": 88_400,
     "reclaim_final": 101_000,
     "expire": 57_200,
+    "reclaim_checkpoint": 112_500,
     "beat": 27_200,
     "beats_100": 5_900,
     "register": 140_400,
@@ -251,6 +257,30 @@ class Bench:
         world.evm.at(formulas.expirable_from(terms, world.policy) + 1)
         note("expire", "Expired", world.expire(terms))
 
+    def checkpoints(self, record: bool) -> None:
+        """Checkpoint and top up a lease, lose it, and settle the result of the one that resumed it."""
+        world = self.world
+        note: Callable[..., Receipt] = self.sample if record else (lambda key, event, receipt: receipt)
+        # A node of its own: with the failures of the others it would soon be in quarantine.
+        lost = self._register(self.other_owner, self.other_operator, self.ask)
+        terms = self.terms(max_seconds=20_000, deadline=world.evm.now + w.DAY, **RESUMABLE)
+        world.nodes.send.beat(lost, sender=self.other_operator)
+        world.post(terms)
+        world.claim(terms, lost, sender=self.other_operator)
+        for key in ("checkpoint", "checkpoint_next"):
+            world.evm.warp(5)
+            note(key, "Checkpointed", world.checkpoint(terms, sender=self.other_operator))
+        note("top_up", "ToppedUp", world.top_up(terms, 60))
+        world.evm.warp(w.DEAD_AFTER)
+        note("reclaim_checkpoint", "Reclaimed", world.reclaim(terms))
+        assert world.kept(terms, 1).seconds == 10
+        self.beat()
+        world.claim(terms, self.node, resume_from=1)
+        world.evm.warp(5)
+        world.submit(terms)
+        world.evm.warp(1)
+        note("settle_resumed", "CheckpointPaid", world.settle(terms))
+
     def confirms(self, record: bool) -> None:
         """Have two of three attesters confirm a result."""
         world, attested = self.world, self.attested
@@ -416,6 +446,7 @@ def measure(world: w.World, *, batch: bool = True) -> dict[str, int]:
         bench.life(record)
         bench.matched(record)
         bench.ends(record)
+        bench.checkpoints(record)
         bench.confirms(record)
         bench.arrays(record)
         bench.judged(record)
@@ -441,6 +472,7 @@ def measure_dearest(world: w.World) -> dict[str, int]:
     _match_array(bench, found)
     _settle_accused(bench, found)
     _end_array(bench, found)
+    _reclaim_checkpointed(bench, found)
     _settle_strangers(bench, found)
     _check_silent(bench, found)
     _unlock(bench, found)
@@ -495,6 +527,20 @@ def _end_array(bench: Bench, found: dict[str, int]) -> None:
     found["RECLAIM"] = world.reclaim(terms, 1).gas_used
     world.evm.at(formulas.expirable_from(terms, world.policy) + 1)
     found["EXPIRE"] = world.expire(terms, SENTINEL).gas_used
+
+
+def _reclaim_checkpointed(bench: Bench, found: dict[str, int]) -> None:
+    """Reclaim a unit of an array that opens again with a checkpoint to keep: dearer than one that ends it."""
+    world = bench.world
+    node = bench._register(bench.other_owner, bench.other_operator, bench.ask)
+    terms = bench.terms(units=20, max_seconds=20_000, deadline=world.evm.now + w.DAY, **RESUMABLE)
+    world.post(terms)
+    world.nodes.send.beat(node, sender=bench.other_operator)
+    world.claim(terms, node, SENTINEL, sender=bench.other_operator)
+    world.evm.warp(5)
+    world.checkpoint(terms, 0, sender=bench.other_operator)
+    world.evm.warp(w.DEAD_AFTER)
+    found["RECLAIM"] = max(found["RECLAIM"], world.reclaim(terms, 0).gas_used)
 
 
 def _settle_strangers(bench: Bench, found: dict[str, int]) -> None:

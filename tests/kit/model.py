@@ -120,6 +120,8 @@ class Model:
         # How often each unit came to an end; of each rejected lease its bond, and what of it was given to somebody.
         self.ends: Counter[tuple[JobId, int]] = Counter()
         self.verdicts: list[tuple[int, int]] = []
+        # Of kept checkpoints that a result was made of: paid to an owner, or nobody's since he left.
+        self.checkpoints: Counter[str] = Counter()
 
     # ---- reading ----
 
@@ -268,6 +270,9 @@ class Model:
         refuse_if(self.now < self.jobs_paused_until, "jobs: paused")
         refuse_if(sender.lower() != terms.submitter.lower(), "jobs: not the submitter")
         refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: deadline too near")
+        every = terms.checkpoint_every
+        timed = terms.billing == Billing.METERED and every >= self.policy.min_checkpoint
+        refuse_if(every != 0 and not timed, "jobs: checkpoint out of range")
         refuse_if(formulas.price(terms) < self.policy.min_price, "jobs: price below minimum")
         least = self.policy.min_keeper_fee
         refuse_if(not least <= terms.keeper_fee <= max(formulas.price(terms), least), "jobs: keeper_fee out of range")
@@ -794,6 +799,7 @@ class Model:
             self._fail(reputation.accused_at_settle(job.accused.get(at, Accused()), unit), weight)
         left = formulas.unit_holds(job.terms, unit)
         for earned in formulas.checkpoint_pays(job.terms, self.policy, unit, job.kept.get(at, {})):
+            self.checkpoints["paid" if earned.node in self.nodes else "left"] += 1
             if earned.node in self.nodes:
                 self._pay(job, self.nodes[earned.node].owner, earned.pay - earned.fee)
                 self._pay(job, self.treasury, earned.fee)

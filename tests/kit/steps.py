@@ -9,7 +9,7 @@ from typing import Any
 from hearth.market.network import NodeParameters
 from hearth.protocol import words
 from hearth.protocol.formulas import MAX_UINT
-from hearth.protocol.types import Needs, NodeId, NodeState, Terms, TermsFlag, UnitFlag
+from hearth.protocol.types import Billing, Needs, NodeId, NodeState, Terms, TermsFlag, UnitFlag
 from tests.kit.evm import Contract, Receipt
 from tests.kit.world import DEAD, FEE_REFERENCE, NEEDS, ZOO, World
 
@@ -31,6 +31,8 @@ WINDOW = 7_200
 STALE = 30 * 86_400
 VOID_PAY = 15 * 10**14
 VOID_FEE = 75 * 10**12
+# Of a job whose leases may checkpoint.
+RESUMABLE: dict[str, Any] = {"billing": Billing.METERED, "checkpoint_every": 60}
 
 
 def around(world: World, second: int) -> Iterator[int]:
@@ -95,6 +97,30 @@ def running(world: World, **overrides: Any) -> tuple[Terms, NodeId]:
     terms = world.post(**overrides)
     world.claim(terms, node)
     return terms, node
+
+
+def other(world: World, name: str = "other", **options: Any) -> tuple[NodeId, str]:
+    """Register a node of another owner, `name`, and return it with its operator's account."""
+    operator = world.evm.account(f"{name} operator")
+    return world.register(owner=world.evm.account(name), operator=operator, **options), operator
+
+
+def lost(world: World, *, seconds: int = 100, ending: str = "give_up", **overrides: Any) -> tuple[Terms, NodeId]:
+    """Claim a job whose leases may checkpoint, checkpoint it after some seconds, and lose the lease."""
+    terms, node = running(world, **{**RESUMABLE, **overrides})
+    world.evm.warp(seconds)
+    world.checkpoint(terms)
+    lose(world, terms, ending)
+    return terms, node
+
+
+def lose(world: World, terms: Terms, ending: str, index: int = 0, *, sender: str | None = None) -> None:
+    """Lose a running lease: its operator gives it up, or the keeper reclaims it when it is over."""
+    if ending == "reclaim":
+        world.evm.at(max(world.evm.now, world.unit(terms, index).mark))
+        world.reclaim(terms, index)
+    else:
+        world.give_up(terms, index, sender=sender)
 
 
 def won(world: World, **overrides: Any) -> tuple[Terms, NodeId]:

@@ -22,6 +22,7 @@ from hearth.protocol.types import (
     Billing,
     Header,
     JobId,
+    Kept,
     Needs,
     Node,
     NodeId,
@@ -74,6 +75,7 @@ RESULT = bytes.fromhex("11" * 32)
 REPORT = bytes.fromhex("22" * 32)
 SPEC = bytes.fromhex("33" * 32)
 SESSION = bytes.fromhex("44" * 32)
+ROOT_DIGEST = bytes.fromhex("66" * 32)
 
 
 # Invariants read the same jobs after every step.
@@ -255,10 +257,12 @@ class World:
         packed = self.parents[self.id_of(terms)] if parents is None else parents
         return self.jobs.send.unlock(words.pack_terms(terms), packed, payee, sender=sender or self.keeper)
 
-    def claim(self, terms: Terms, node: NodeId, index: int = 0, *, sender: str | None = None) -> Receipt:
-        """Claim a unit for a node, as its operator."""
+    def claim(
+        self, terms: Terms, node: NodeId, index: int = 0, *, resume_from: int = 0, sender: str | None = None
+    ) -> Receipt:
+        """Claim a unit for a node, as its operator; `resume_from` is an attempt whose kept checkpoint it takes up."""
         packed = words.pack_terms(terms)
-        return self.jobs.send.claim(packed, index, node, SESSION, 0, sender=sender or self.operator)
+        return self.jobs.send.claim(packed, index, node, SESSION, resume_from, sender=sender or self.operator)
 
     def propose(
         self, terms: Terms, node: NodeId, index: int = 0, *, payee: str = ZERO, sender: str | None = None
@@ -266,9 +270,24 @@ class World:
         """Propose a node, as the keeper."""
         return self.jobs.send.propose(words.pack_terms(terms), index, node, payee, sender=sender or self.keeper)
 
-    def ack(self, terms: Terms, index: int = 0, *, sender: str | None = None) -> Receipt:
-        """Ack a won match, as the operator."""
-        return self.jobs.send.ack(words.pack_terms(terms), index, SESSION, 0, sender=sender or self.operator)
+    def ack(self, terms: Terms, index: int = 0, *, resume_from: int = 0, sender: str | None = None) -> Receipt:
+        """Ack a won match, as the operator; `resume_from` as `claim`."""
+        packed = words.pack_terms(terms)
+        return self.jobs.send.ack(packed, index, SESSION, resume_from, sender=sender or self.operator)
+
+    def checkpoint(
+        self, terms: Terms, index: int = 0, *, root: bytes = ROOT_DIGEST, sender: str | None = None
+    ) -> Receipt:
+        """Name a running unit's checkpoint, as the operator."""
+        return self.jobs.send.checkpoint(self.id_of(terms), index, root, sender=sender or self.operator)
+
+    def top_up(
+        self, terms: Terms, seconds: int, index: int = 0, *, amount: int | None = None, sender: str | None = None
+    ) -> Receipt:
+        """Top a running unit up, paid exactly unless `amount` says otherwise, as its job's submitter."""
+        price = formulas.top_up_amount(terms, self.unit(terms, index), seconds) if amount is None else amount
+        who = sender or to_checksum_address(terms.submitter)
+        return self.pay(self.jobs, "top_up", words.pack_terms(terms), index, seconds, amount=price, sender=who)
 
     def submit(
         self, terms: Terms, index: int = 0, *, outcome: int = 1, used: int | None = None, sender: str | None = None
@@ -349,6 +368,11 @@ class World:
     def header(self, terms: Terms) -> Header:
         """Read an array's header."""
         return words.unpack_header(self.load(terms)[0])
+
+    def kept(self, terms: Terms, attempt: int, index: int = 0) -> Kept:
+        """Read the checkpoint that a lost lease of a unit left, all zero for none."""
+        key = formulas.unit_key(self.id_of(terms), index, terms.leases)
+        return words.unpack_kept(self.jobs.call.checkpoints(key, attempt))
 
     def state(self, terms: Terms, index: int = 0) -> State:
         """Read a unit's state as stored."""

@@ -29,6 +29,7 @@ from hearth.protocol.types import (
     Best,
     Billing,
     JobId,
+    Kept,
     NodeId,
     Outcome,
     Runtime,
@@ -45,7 +46,7 @@ from tests.kit.vault import share
 
 pytestmark = pytest.mark.stateful
 
-# Which state may follow which (SPEC section "States"); OPEN to OPEN is a proposal.
+# Which state may follow which (SPEC section "States"); OPEN to OPEN is a proposal, RUNNING to RUNNING a top-up.
 ALLOWED = {
     (State.NONE, State.OPEN),
     (State.NONE, State.BLOCKED),
@@ -56,6 +57,7 @@ ALLOWED = {
     (State.OPEN, State.RUNNING),
     (State.OPEN, State.CANCELLED),
     (State.OPEN, State.EXPIRED),
+    (State.RUNNING, State.RUNNING),
     (State.RUNNING, State.SUBMITTED),
     (State.RUNNING, State.OPEN),
     (State.RUNNING, State.REFUNDED),
@@ -85,6 +87,8 @@ WEIGHTS = {
     "propose": 16,
     "ack": 14,
     "claim": 14,
+    "checkpoint": 14,
+    "top_up": 8,
     "submit": 22,
     "decline": 10,
     "give_up": 5,
@@ -103,10 +107,21 @@ WEIGHTS = {
     "donate": 1,
     "pause": 1,
 }
+# What must have succeeded as often as each move is seen.
+SEEN = ("checkpoint", "top_up", "ack to resume", "claim to resume")
 HISTORIES = 300
 STEPS = 120
 POLICY = replace(w.POLICY, fresh_delay=60, min_challenge_window=60)
 FULL = os.environ.get("HEARTH_HYPOTHESIS") == "fuzz"
+
+
+def _time(data: Random) -> dict[str, Any]:
+    """Draw how a job's seconds are billed; of metered ones most may checkpoint, and seldom one that may not."""
+    billing = Billing(data.choice([0, 1, 2, 2, 2]))
+    every = data.choice([0, 60, 60, 60, 2**24 - 1]) if billing == Billing.METERED else 0
+    if data.randint(0, 59) == 0:
+        every = data.choice([59, 60])
+    return {"billing": billing, "checkpoint_every": every}
 
 
 class Tally:
@@ -117,6 +132,8 @@ class Tally:
         self.succeeded: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.visits: Counter[tuple[State, State]] = Counter()
+        # Of kept checkpoints: paid to an owner, or nobody's since he left.
+        self.checkpoints: Counter[str] = Counter()
         self.endings = 0
         self.longest_ending = 0
 
@@ -126,7 +143,13 @@ class Tally:
         moves = [f"{a.name} -> {b.name}: {n}" for (a, b), n in sorted(self.visits.items())]
         reasons = [f"{n:6} {reason}" for reason, n in self.refused.most_common()]
         return "\n".join(
-            [*rows, *reasons, *moves, f"histories ended: {self.endings}, most calls to an end: {self.longest_ending}"]
+            [
+                *rows,
+                *reasons,
+                *moves,
+                f"checkpoints: {dict(self.checkpoints)}",
+                f"histories ended: {self.endings}, most calls to an end: {self.longest_ending}",
+            ]
         )
 
 
@@ -177,7 +200,7 @@ class MarketMachine(RuleBasedStateMachine):
             self.m.visits = before
             self.tally.refused[f"{name}: {refusal.reason}"] += 1
             # A payer's tokens are minted and approved as part of the call, so its refusal is no stand-still.
-            pays = self.erc20 and name in ("post", "post after others", "register", "add_stake")
+            pays = self.erc20 and name in ("post", "post after others", "register", "add_stake", "top_up")
             checked = self.tally.attempted[name] % 16 == 0 and not pays
             state = self.w.evm.state_hash() if checked else ""
             try:
@@ -207,6 +230,11 @@ class MarketMachine(RuleBasedStateMachine):
             ]
         pool = fitting if data.randint(0, 9) else everything
         return data.choice(pool) if pool else None
+
+    def _open_unit(self, data: Random) -> tuple[Job, int] | None:
+        """Draw an OPEN unit, half of the time one that a lost lease left a checkpoint of."""
+        kept = [(job, at) for job in self.jobs for at in job.kept if job.units[at].state == State.OPEN]
+        return data.choice(kept) if kept and data.randint(0, 1) else self._unit(data, (State.OPEN,), fresh=True)
 
     def _ready(self, data: Random) -> None:
         """Let every operator beat, most of the time: a dead network refuses everything alike."""
@@ -404,9 +432,9 @@ class MarketMachine(RuleBasedStateMachine):
             deadline=self.w.evm.now + start + data.choice([-1, 0, 900, 3_000, *[far] * 14]),
             keeper_fee=data.choice([10**11, 10**13 + 7]),
             units=data.choice([1, 1, 3, 5]),
-            max_attempts=data.choice([1, 2, 3]),
+            max_attempts=data.choice([1, 2, 3, 3, 4]),
             match_window=data.choice([0, 12, 30]),
-            billing=Billing(data.randint(0, 2)),
+            **_time(data),
             flags=flags,
             needs=replace(w.NEEDS, runtimes=Runtime.WASM, cores=data.choice([1, 4])),
         )
@@ -470,7 +498,7 @@ class MarketMachine(RuleBasedStateMachine):
                 self.m.post(submitter, job.terms, job.id)
 
     def propose(self, data: Random) -> None:
-        unit = self._unit(data, (State.OPEN,), fresh=True)
+        unit = self._open_unit(data)
         if unit is None:
             return
         job, at = unit
@@ -496,16 +524,29 @@ class MarketMachine(RuleBasedStateMachine):
         ]
         if not waiting:
             return
-        job, at = data.choice(waiting)
+        kept = [(job, at) for job, at in waiting if at in job.kept]
+        job, at = data.choice(kept if kept and data.randint(0, 3) else waiting)
         if data.randint(0, 4):
             self.w.evm.warp(max(0, job.units[at].mark - self.w.evm.now))
             self._ready(data)
         best = self.m.nodes.get(job.best[at].node)
         operator = best.operator if best and data.randint(0, 9) else data.choice(self.operators)
-        self._try("ack", lambda: self.m.ack(operator, job, at), lambda: self.w.ack(job.terms, at, sender=operator))
+        resume = self._resume(data, job, at)
+        self._try(
+            "ack to resume" if resume else "ack",
+            lambda: self.m.ack(operator, job, at, resume),
+            lambda: self.w.ack(job.terms, at, resume_from=resume, sender=operator),
+        )
+
+    def _resume(self, data: Random, job: Job, at: int) -> int:
+        """Draw the attempt to resume from: most of the time one that left a checkpoint, seldom any."""
+        kept = sorted(job.kept.get(at, {}))
+        if data.randint(0, 39) == 0:
+            return data.choice([1, 2, 15, 16, 2**200])
+        return data.choice([*kept, kept[-1]]) if kept and data.randint(0, 7) else 0
 
     def claim(self, data: Random) -> None:
-        unit = self._unit(data, (State.OPEN,), fresh=True)
+        unit = self._open_unit(data)
         if unit is None or not self.m.nodes:
             return
         job, at = unit
@@ -524,10 +565,61 @@ class MarketMachine(RuleBasedStateMachine):
         operator = self.m.nodes[node].operator
         if data.randint(0, 9) == 0:
             operator = data.choice([*self.operators, *self.submitters])
+        resume = self._resume(data, job, at)
         self._try(
-            "claim",
-            lambda: self.m.claim(operator, job, at, node),
-            lambda: self.w.claim(job.terms, node, at, sender=operator),
+            "claim to resume" if resume else "claim",
+            lambda: self.m.claim(operator, job, at, node, resume),
+            lambda: self.w.claim(job.terms, node, at, resume_from=resume, sender=operator),
+        )
+
+    def checkpoint(self, data: Random) -> None:
+        """Checkpoint, most of the time a lease that may; some time after its start."""
+        leased = (State.RUNNING,) if data.randint(0, 5) else (State.RUNNING, State.CLOSING)
+        able = [
+            (job, at)
+            for job in self.jobs
+            for at, unit in job.units.items()
+            if unit.resumable and unit.state in leased and self.w.evm.now < unit.mark
+        ]
+        unit = data.choice(able) if able and data.randint(0, 9) else self._unit(data, leased)
+        if unit is None:
+            return
+        job, at = unit
+        if data.randint(0, 3):
+            left = job.units[at].mark - self.w.evm.now - 1 if at in job.units else 0
+            self.w.evm.warp(max(0, min(left, data.choice([1, 1, 7, 60, 300]))))
+        operator, root = self._operator_of(data, job, at), data.randbytes(32)
+        seconds = self.w.evm.now - job.units[at].started
+        done = self._try(
+            "checkpoint",
+            lambda: self.m.checkpoint(operator, job, at),
+            lambda: self.w.checkpoint(job.terms, at, root=root, sender=operator),
+        )
+        assert not done or job.checkpoint[at] == seconds > 0
+
+    def top_up(self, data: Random) -> None:
+        """Top a lease up, most of the time one that bills time and runs: by a little, or to just what is allowed."""
+        able = [
+            (job, at)
+            for job in self.jobs
+            for at, unit in job.units.items()
+            if job.terms.billing == Billing.METERED and unit.state == State.RUNNING and self.w.evm.now < unit.mark
+        ]
+        unit = data.choice(able) if able and data.randint(0, 9) else self._unit(data, (State.RUNNING,))
+        if unit is None:
+            return
+        job, at = unit
+        stored = job.units.get(at, Unit())
+        room = max(0, job.terms.deadline - stored.mark)
+        seconds = data.choice([0, 1, 1, 60, 60, 977, room, room + 1, formulas.MAX_SECONDS - job.terms.max_seconds])
+        sender = to_checksum_address(job.terms.submitter)
+        if data.randint(0, 9) == 0:
+            sender = data.choice(self.submitters)
+        amount = formulas.top_up_amount(job.terms, stored, seconds)
+        self._try(
+            "top_up",
+            lambda: self.m.top_up(sender, job, at, seconds),
+            lambda: self.w.top_up(job.terms, seconds, at, amount=amount, sender=sender),
         )
 
     def submit(self, data: Random) -> None:
@@ -560,8 +652,14 @@ class MarketMachine(RuleBasedStateMachine):
         )
 
     def give_up(self, data: Random) -> None:
-        unit = self._unit(data, (State.RUNNING,))
-        if unit is None or data.randint(0, 2):
+        marked = [
+            (job, at)
+            for job in self.jobs
+            for at, unit in job.units.items()
+            if unit.state == State.RUNNING and job.checkpoint.get(at)
+        ]
+        unit = data.choice(marked) if marked and data.randint(0, 3) else self._unit(data, (State.RUNNING,))
+        if unit is None or (unit not in marked and data.randint(0, 2)):
             return
         job, at = unit
         operator = self._operator_of(data, job, at)
@@ -824,6 +922,10 @@ class MarketMachine(RuleBasedStateMachine):
                 assert words.unpack_unit(word) == unit
                 if unit.state == State.OPEN and unit.mark:
                     assert words.unpack_best(second) == job.best[at]
+                if unit.resumable and unit.state in (State.RUNNING, State.CLOSING):
+                    assert second == job.checkpoint.get(at, 0)
+                for attempt in range(unit.attempts + 2):
+                    assert self.w.kept(job.terms, attempt, at) == job.kept.get(at, {}).get(attempt, Kept())
                 if unit.flags & UnitFlag.STORE and unit.state in (State.SUBMITTED, State.DISPUTED, State.SETTLED):
                     assert second == int.from_bytes(w.RESULT, "big")
                 assert words.unpack_accused(accused) == job.accused.get(at, Accused())
@@ -903,6 +1005,7 @@ class MarketMachine(RuleBasedStateMachine):
                     self.w.escrow.send.withdraw(account, credit, sender=account)
         self.books_are_equal()
         assert sum(self.m.credits.values()) == self.m.credits[w.DEAD]
+        self.tally.checkpoints += self.m.checkpoints
 
     def _pass(self, until: int) -> None:
         self.w.evm.warp(max(0, until - self.w.evm.now))
@@ -971,6 +1074,8 @@ def _run(erc20: bool) -> None:
     least = 1_000 if FULL else 20
     rare = {n: tally.succeeded[n] for n in tally.attempted if tally.succeeded[n] < 0.05 * tally.attempted[n]}
     assert not rare, f"rules that succeed in fewer than 5 % of tries: {rare}\n{tally.report()}"
+    few = {name: tally.succeeded[name] for name in SEEN if tally.succeeded[name] < least}
+    assert not few and tally.checkpoints["paid"] >= least, f"seen fewer than {least} times: {few}\n{tally.report()}"
     unseen = {move: tally.visits[move] for move in ALLOWED if tally.visits[move] < least}
     assert not unseen, f"moves seen fewer than {least} times: {unseen}\n{tally.report()}"
 

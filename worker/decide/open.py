@@ -179,7 +179,7 @@ def _not_chosen(target: Target | None, on: _Candidate, room: Room) -> Skip | Non
 
 
 def _lease_gas(on: _Candidate, *, claim: bool) -> int:
-    """Return what a lease costs its node that takes it now: its start, its checkpoints, its submit and its settlement."""
+    """Return what a lease costs a node that takes it now: its start, its checkpoints, its submit and its settlement."""
     terms = on.job.terms
     gas = SETTLE_GAS + (ACK_GAS if on.leading else CLAIM_GAS if claim else PROPOSE_NEXT_GAS + ACK_GAS)
     gas += SUBMIT_JUDGED_GAS if _is_stored(terms) else SUBMIT_GAS

@@ -156,17 +156,13 @@ def test_confirm__accepted_before__reverts(attested: Attested) -> None:
         attested.confirm(terms, signatures)
 
 
-@pytest.mark.parametrize("index", [0, SENTINEL])
-def test_confirm__one_lease_job__is_unit_0_however_it_is_named(attested: Attested, index: int) -> None:
-    terms, _ = attested.submitted()
-    attested.confirm(terms, attested.signed(terms), index)
-    assert attested.world.state(terms) == State.SETTLED
-
-
 def test_confirm__one_lease_job_by_another_index__reverts(attested: Attested) -> None:
     terms, _ = attested.submitted()
-    with reverts("jobs: no such unit"):
-        attested.confirm(terms, attested.signed(terms), 1)
+    for index in (1, SENTINEL):
+        with reverts("jobs: no such unit"):
+            attested.confirm(terms, attested.signed(terms), index)
+    attested.confirm(terms, attested.signed(terms), 0)
+    assert attested.world.state(terms) == State.SETTLED
 
 
 def test_confirm__unit_of_an_array__signs_its_own_index(attested: Attested) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hearth.protocol import words
-from hearth.protocol.types import NodeId, State, Terms, Unit, UnitFlag
+from hearth.protocol.types import SENTINEL, Billing, NodeId, State, Terms, Unit, UnitFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import BOND, LEASE, TIP, around, credited, node_state
 from tests.kit.world import ASK_NOTICE, DEAD_AFTER, OFFER, SESSION, World
@@ -111,11 +110,12 @@ def test_ack__node_handed_to_the_submitter__reverts(world: World) -> None:
         world.ack(terms, sender=world.submitter)
 
 
-def test_ack__resume__is_not_built(world: World) -> None:
-    terms, _ = _won(world)
+@pytest.mark.parametrize("attempt", [1, 15, 16, 2**255, SENTINEL])
+def test_ack__resume_from_what_was_never_kept__reverts(world: World, attempt: int) -> None:
+    terms, _ = _won(world, billing=Billing.METERED, checkpoint_every=60)
     world.evm.warp(WINDOW)
-    with reverts("jobs: no checkpoints to resume"):
-        world.jobs.send.ack(words.pack_terms(terms), 0, SESSION, 1, sender=world.operator)
+    with reverts("jobs: no such checkpoint"):
+        world.ack(terms, resume_from=attempt)
 
 
 def test_ack__time_left__must_hold_a_lease(world: World) -> None:

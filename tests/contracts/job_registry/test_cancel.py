@@ -24,9 +24,12 @@ def test_cancel__open__refunds_all(market: World) -> None:
     assert market.lock_of(terms) == 0
 
 
-def test_cancel__one_lease_by_the_sentinel__is_unit_zero(world: World) -> None:
+def test_cancel__one_lease_by_another_index__reverts(world: World) -> None:
     terms = world.post()
-    assert world.cancel(terms, SENTINEL).event("Cancelled")["index"] == 0
+    for index in (1, SENTINEL):
+        with reverts("jobs: no such unit"):
+            world.cancel(terms, index)
+    assert world.cancel(terms).event("Cancelled")["index"] == 0
 
 
 def test_cancel__live_proposal__reverts_until_it_lapses(world: World) -> None:

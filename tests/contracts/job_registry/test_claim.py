@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from hearth.protocol import words
 from hearth.protocol.types import SENTINEL, Billing, NodeId, State, Terms, TermsFlag, Unit, UnitFlag
 from tests.kit.evm import reverts
 from tests.kit.steps import BOND, LEASE, around, credited, node_state
@@ -142,10 +141,11 @@ def test_claim__operator_is_the_submitter__reverts(world: World) -> None:
         world.claim(terms, node, sender=world.submitter)
 
 
-def test_claim__resume__is_not_built(world: World) -> None:
-    node, terms = world.register(), world.post()
-    with reverts("jobs: no checkpoints to resume"):
-        world.jobs.send.claim(words.pack_terms(terms), 0, node, SESSION, 1, sender=world.operator)
+@pytest.mark.parametrize("attempt", [1, 15, 16, 2**255, SENTINEL])
+def test_claim__resume_from_what_was_never_kept__reverts(world: World, attempt: int) -> None:
+    node, terms = world.register(), world.post(billing=Billing.METERED, checkpoint_every=60)
+    with reverts("jobs: no such checkpoint"):
+        world.claim(terms, node, resume_from=attempt)
 
 
 def test_claim__time_left__must_hold_a_lease(world: World) -> None:

@@ -106,9 +106,10 @@ def test_dispute__array__holds_that_unit_alone(world: World) -> None:
 
 def test_dispute__one_lease_by_another_index__reverts(world: World) -> None:
     terms, _ = judged(world)
-    with reverts("jobs: no such unit"):
-        world.dispute(terms, 1)
-    assert world.dispute(terms, SENTINEL).event("Disputed")["index"] == 0
+    for index in (1, SENTINEL):
+        with reverts("jobs: no such unit"):
+            world.dispute(terms, index)
+    assert world.dispute(terms).event("Disputed")["index"] == 0
 
 
 def test_dispute__noticed_and_then_submitted__is_valid(world: World) -> None:

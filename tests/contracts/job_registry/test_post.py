@@ -182,9 +182,14 @@ def test_post__match_window_at_the_bounds__is_taken(world: World, window: int) -
     _post(world, match_window=window)
 
 
-def test_post__checkpoints__are_not_built(world: World) -> None:
-    with reverts("jobs: no checkpoints yet"):
-        _post(world, checkpoint_every=1)
+@pytest.mark.parametrize("billing", Billing)
+@pytest.mark.parametrize("every", [1, POLICY.min_checkpoint - 1, POLICY.min_checkpoint, 2**24 - 1])
+def test_post__checkpoints__are_of_metered_jobs_and_not_too_often(world: World, billing: Billing, every: int) -> None:
+    if billing == Billing.METERED and every >= POLICY.min_checkpoint:
+        _post(world, billing=billing, checkpoint_every=every)
+        return
+    with reverts("jobs: checkpoint out of range"):
+        _post(world, billing=billing, checkpoint_every=every)
 
 
 @pytest.mark.parametrize("attempts", [0, 9, 15])

@@ -250,9 +250,10 @@ def test_settle__not_submitted__reverts(world: World) -> None:
 
 def test_settle__index_of_no_unit__reverts(world: World) -> None:
     terms, _ = submitted(world)
-    with reverts("jobs: no such unit"):
-        world.settle(terms, 1)
-    assert world.settle(terms, SENTINEL).event("Settled")["index"] == 0
+    for index in (1, SENTINEL):
+        with reverts("jobs: no such unit"):
+            world.settle(terms, index)
+    assert world.settle(terms).event("Settled")["index"] == 0
 
 
 def test_settle__exiting_node__is_paid(world: World) -> None:

@@ -138,9 +138,10 @@ def test_submit__neither_running_nor_closing__reverts(world: World) -> None:
 
 def test_submit__index_of_no_unit__reverts(world: World) -> None:
     terms, _ = running(world)
-    with reverts("jobs: no such unit"):
-        world.submit(terms, 1)
-    assert world.submit(terms, SENTINEL).event("Submitted")["index"] == 0
+    for index in (1, SENTINEL):
+        with reverts("jobs: no such unit"):
+            world.submit(terms, index)
+    assert world.submit(terms).event("Submitted")["index"] == 0
 
 
 def test_submit__exiting_node__may_submit(world: World) -> None:

@@ -72,9 +72,8 @@ def test_checkUpkeep__array_all__is_due_while_something_is_untouched_and_it_is_o
 
 def test_checkUpkeep__one_lease_by_another_index__is_never_due(world: World) -> None:
     terms, _ = submitted(world)
-    assert due(world, candidate(SETTLE, terms, 1), candidate(SETTLE, terms, SENTINEL)) == [
-        candidate(SETTLE, terms, SENTINEL)
-    ]
+    named = [candidate(SETTLE, terms, index) for index in (0, 1, SENTINEL)]
+    assert due(world, *named) == named[:1]
 
 
 def test_checkUpkeep__silent_node__is_due_once_per_lapse(world: World) -> None:

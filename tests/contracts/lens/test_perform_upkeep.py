@@ -57,7 +57,7 @@ def test_performUpkeep__expire__pays_the_caller(market: World, units: int) -> No
     terms = market.post(deadline=market.evm.now + 5_000 + LEASE - 1, units=units)
     market.evm.warp(5_000)
     with credited(market) as got:
-        _perform(market, candidate(EXPIRE, terms, SENTINEL))
+        _perform(market, candidate(EXPIRE, terms, 0 if units == 1 else SENTINEL))
     assert got["stranger"] == 25 * 10**12
     assert market.lock_of(terms) == 0
 

@@ -1,4 +1,4 @@
-"""NodeRegistry's views: last_seen, offered_operator, appraise, gate, get and totals."""
+"""NodeRegistry's views: last_seen, operator_of, owner_of, offered_operator, appraise, gate, get and totals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hearth.protocol import formulas, words
 from hearth.protocol.types import Gate
 from tests.kit.evm import NATIVE, reverts
 from tests.kit.steps import around, ask, engage
-from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, World
+from tests.kit.world import ASK_NOTICE, DEAD_AFTER, ETHER, NEEDS, OFFER, UNBONDING, World
 
 
 def test_last_seen__before_and_after_a_beat__is_zero_then_its_second(seated: World) -> None:
@@ -27,6 +27,33 @@ def test_offered_operator__of_a_node_and_of_none__is_the_key_or_zero(seated: Wor
     seated.nodes.send.set_operator(node, seated.stranger, sender=seated.owner)
     assert seated.nodes.call.offered_operator(node) == seated.stranger
     assert seated.nodes.call.offered_operator(node + 1) == NATIVE
+
+
+def test_operator_of__before_and_after_an_offered_key_beats__is_who_may_act(seated: World) -> None:
+    node = seated.register(beat=False)
+    assert seated.nodes.call.operator_of(node) == seated.operator
+    seated.nodes.send.set_operator(node, seated.stranger, sender=seated.owner)
+    assert seated.nodes.call.operator_of(node) == seated.operator
+    seated.nodes.send.beat(node, sender=seated.stranger)
+    assert seated.nodes.call.operator_of(node) == seated.stranger
+
+
+def test_owner_of__before_and_after_it_changes_hands__is_the_owner(seated: World) -> None:
+    node = seated.register()
+    seated.nodes.send.offer_owner(node, seated.stranger, sender=seated.owner)
+    assert seated.nodes.call.owner_of(node) == seated.owner
+    seated.nodes.send.accept_owner(node, sender=seated.stranger)
+    assert seated.nodes.call.owner_of(node) == seated.stranger
+
+
+@pytest.mark.parametrize("view", ["operator_of", "owner_of"])
+def test_operator_of__node_that_left_or_never_was__is_zero(seated: World, view: str) -> None:
+    node = seated.register()
+    seated.nodes.send.exit_start(node, sender=seated.owner)
+    seated.evm.warp(UNBONDING)
+    seated.nodes.send.exit_finish(node, sender=seated.owner)
+    for none in (0, node, node + 1, 2**32, 2**256 - 1):
+        assert getattr(seated.nodes.call, view)(none) == NATIVE
 
 
 def test_appraise__fits__gives_rate_score_and_operator(seated: World) -> None:

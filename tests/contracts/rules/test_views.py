@@ -8,16 +8,22 @@ import pytest
 
 from hearth.protocol import formulas, words
 from hearth.protocol.parents import Condition, Parent, pack_parents, parents_hash
-from hearth.protocol.types import JobId
+from hearth.protocol.types import Header, JobId, State, Unit
 from tests.kit.evm import reverts
 from tests.kit.world import POLICY, World
 
 
 @pytest.mark.parametrize("units", [1, 7, 2**20])
-def test_check__terms__says_leases_and_funding(world: World, units: int) -> None:
+def test_check__terms__says_the_first_word_and_the_funding(world: World, units: int) -> None:
     terms = world.terms(units=units)
-    found = world.rules.call.check(words.pack_terms(terms), [])
-    assert tuple(found) == (units, formulas.escrow_at_post(terms))
+    word, funding = world.rules.call.check(words.pack_terms(terms), [])
+    if units == 1:
+        assert words.unpack_unit(word) == Unit(state=State.OPEN, started=world.evm.now)
+    else:
+        assert words.unpack_header(word) == Header(opened=world.evm.now, leases=units)
+    assert funding == formulas.escrow_at_post(terms)
+    world.post(terms)
+    assert world.load(terms)[0] == word
 
 
 def test_check__whoever_asks__is_answered_the_same(world: World) -> None:
@@ -44,6 +50,11 @@ def test_check__parents__cost_one_keeper_fee_more(world: World, units: int) -> N
     packed = pack_parents([Parent(JobId(b"\x01" * 32), Condition.FAILURE)])
     terms = world.terms(units=units, parents_hash=parents_hash(packed))
     plain = formulas.escrow_at_post(replace(terms, parents_hash=bytes(32)))
-    assert tuple(world.rules.call.check(words.pack_terms(terms), packed)) == (units, plain + terms.keeper_fee)
+    word, funding = world.rules.call.check(words.pack_terms(terms), packed)
+    assert funding == plain + terms.keeper_fee
+    if units == 1:
+        assert words.unpack_unit(word) == Unit(state=State.BLOCKED, started=world.evm.now)
+    else:
+        assert words.unpack_header(word) == Header(opened=world.evm.now, waiting=True, leases=units)
     with reverts("jobs: parents not as hashed"):
         world.rules.call.check(words.pack_terms(terms), [])
