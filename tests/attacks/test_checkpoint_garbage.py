@@ -96,7 +96,7 @@ def test_league__two_nodes_and_a_checkpoint__bill_no_more_than_one_that_pads(
             _run(world, nodes[1], second)
             world.submit(terms)
             _settle(world, terms, by)
-            assert world.state(terms) == State.SETTLED and world.locked(world.id_of(terms)) == 0
+            assert world.state(terms) == State.SETTLED and world.lock_of(terms) == 0
             most = max(most, _wealth(world, *league) - before)
     print(f"{kind}, {by}, {ending}, {asks[0] // 10**18} then {asks[1] // 10**18}: {most / alone:.3f} of padding alone")
     assert most <= alone

@@ -39,7 +39,7 @@ def test_top_up__node_that_wants_to_leave__submits_as_it_would_have(kind: str, o
         world.settle(terms)
         state = world.node(node).state
         found.append((world.credit(world.owner), world.staked(node), state.bond, state.s, state.cusum))
-        assert world.locked(world.id_of(terms)) == 0
+        assert world.lock_of(terms) == 0
     assert found[0] == found[1]
 
 
@@ -78,7 +78,7 @@ def test_top_up__whatever_end__gives_back_what_was_paid_and_no_more(kind: str, e
         amount = formulas.top_up_amount(terms, world.unit(terms), seconds)
         world.top_up(terms, seconds)
         paid += amount
-        assert world.locked(world.id_of(terms)) == paid
+        assert world.lock_of(terms) == paid
     stakes = world.staked(node)
     if end in ("cancel", "last", "expire"):
         world.give_up(terms)
@@ -94,7 +94,7 @@ def test_top_up__whatever_end__gives_back_what_was_paid_and_no_more(kind: str, e
     else:
         world.submit(terms)
         world.accept(terms)
-    assert world.state(terms).terminal and world.locked(world.id_of(terms)) == 0
+    assert world.state(terms).terminal and world.lock_of(terms) == 0
     people = (world.submitter, world.owner, world.keeper, world.treasury)
     assert sum(map(world.credit, people)) == paid
     assert world.credit(w.DEAD) == stakes - world.staked(node)

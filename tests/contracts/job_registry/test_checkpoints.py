@@ -203,7 +203,7 @@ def test_checkpoints__worked_example__is_to_the_unit(kind: str, ending: str) -> 
     first, _ = other(world, "first", ask=250_000_001)
     second, operator = other(world, "second", ask=300_000_000)
     terms = world.post(ceiling=333_333_333, max_seconds=61, keeper_fee=1_001, **RESUMABLE)
-    assert world.locked(world.id_of(terms)) == 20_334 + 3 * 1_001
+    assert world.lock_of(terms) == 20_334 + 3 * 1_001
     world.evm.warp(POLICY.claim_ramp)
     world.claim(terms, first, sender=world.evm.account("first operator"))
     world.evm.warp(40)
@@ -223,7 +223,7 @@ def test_checkpoints__worked_example__is_to_the_unit(kind: str, ending: str) -> 
     assert world.credit(world.evm.account("second")) == 8_550
     assert world.credit(world.evm.account("first")) == 5_890
     assert got == {"stranger": 125, "treasury": 760, "submitter": 23_337 - 9_000 - 6_200 - 125}
-    assert world.credit(world.keeper) == keeper and world.locked(world.id_of(terms)) == 0
+    assert world.credit(world.keeper) == keeper and world.lock_of(terms) == 0
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_checkpoints__settled__pays_what_the_result_left_of_the_seconds(
     assert market.credit(market.evm.account("other")) == pay - fee
     settled = SETTLE_PAY * 1_005 // 1_000
     assert got["submitter"] == BUDGET - pay - more - settled
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_checkpoints__result_past_max_seconds__pays_none(world: World) -> None:
@@ -355,7 +355,7 @@ def test_checkpoints__chain__is_paid_newest_first_until_the_seconds_are_used(
     odd = sum(more - fee for attempt, more, fee in wanted if attempt % 2 == 0) + pay - receipt.event("Settled")["fee"]
     after = [world.credit(world.evm.account(name)) for name in ("even", "odd")]
     assert [late - early for early, late in zip(before, after, strict=True)] == [even, odd]
-    assert world.locked(world.id_of(terms)) == 0
+    assert world.lock_of(terms) == 0
 
 
 def test_checkpoints__owner_that_left__is_paid_nothing_and_the_submitter_keeps_it(market: World) -> None:
@@ -399,7 +399,7 @@ def test_checkpoints__confirmed__pays_by_the_outcome_that_the_judge_found(
     assert _paid(receipt) == ([(1, *_share(100))] if paid else [])
     pay = SECOND * 200 + (_share(100)[0] if paid else 0)
     assert got["submitter"] == BUDGET - pay - SETTLE_PAY and got["keeper"] == SETTLE_PAY
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_checkpoints__held_released_and_settled__pays_the_seconds_to_the_submit(market: World) -> None:
@@ -456,7 +456,7 @@ def test_checkpoints__cancelled_closed_and_expired__pay_none(market: World) -> N
     assert _paid(market.expire(expired)) == []
 
     assert market.credit(market.owner) == 0
-    assert all(market.locked(market.id_of(terms)) == 0 for terms in (cancelled, closed, expired))
+    assert all(market.lock_of(terms) == 0 for terms in (cancelled, closed, expired))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

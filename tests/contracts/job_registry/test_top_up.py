@@ -64,7 +64,7 @@ def test_top_up__running__grows_mark_seconds_and_lock(market: World) -> None:
         "word": market.load(terms)[1],
         "amount": 700 * MOST,
     }
-    assert market.locked(market.id_of(terms)) == BUDGET + 700 * MOST
+    assert market.lock_of(terms) == BUDGET + 700 * MOST
     assert got == {} and (node_state(market, node), market.node(node).stake) == (hot, stake)
 
 
@@ -73,7 +73,7 @@ def test_top_up__twice__adds_up(market: World) -> None:
     mark = market.unit(terms).mark
     assert market.top_up(terms, 2).event("ToppedUp")["amount"] == 2 * MOST
     assert (market.unit(terms).seconds, market.unit(terms).mark) == (3, mark + 2)
-    assert market.locked(market.id_of(terms)) == BUDGET + 3 * MOST
+    assert market.lock_of(terms) == BUDGET + 3 * MOST
 
 
 def test_top_up__price_that_rounds_up__costs_what_it_grows_by(world: World) -> None:
@@ -84,7 +84,7 @@ def test_top_up__price_that_rounds_up__costs_what_it_grows_by(world: World) -> N
     world.claim(terms, node)
     amounts = [world.top_up(terms, seconds).event("ToppedUp")["amount"] for seconds in (1, 1, 1, 2, 3, 100)]
     assert amounts == [0, 0, 1, 0, 1, 34]
-    assert world.locked(world.id_of(terms)) == formulas.price(replace(terms, max_seconds=208)) + 24
+    assert world.lock_of(terms) == formulas.price(replace(terms, max_seconds=208)) + 24
 
 
 def test_top_up__unit_of_an_array__is_its_own(market: World) -> None:
@@ -93,7 +93,7 @@ def test_top_up__unit_of_an_array__is_its_own(market: World) -> None:
         market.claim(terms, node, index)
     assert market.top_up(terms, 60, 1).event("ToppedUp")["index"] == 1
     assert [market.unit(terms, index).seconds for index in (0, 1)] == [0, 60]
-    assert market.locked(market.id_of(terms)) == 3 * BUDGET + 60 * MOST
+    assert market.lock_of(terms) == 3 * BUDGET + 60 * MOST
     with reverts("jobs: not running"):
         market.top_up(terms, 60, 2)
 
@@ -153,7 +153,7 @@ def test_top_up__thirty_days_in_all__are_the_most(market: World) -> None:
     assert market.unit(terms).seconds == MAX_SECONDS - 1_000
     with reverts(TOO_LONG):
         market.top_up(terms, 1)
-    assert market.locked(market.id_of(terms)) == MAX_SECONDS * MOST + 3 * KEEPER_FEE
+    assert market.lock_of(terms) == MAX_SECONDS * MOST + 3 * KEEPER_FEE
 
 
 def test_top_up__deadline__must_hold_the_longer_lease(market: World) -> None:
@@ -196,7 +196,7 @@ def test_top_up__tokens_not_approved__reverts() -> None:
     before = world.load(terms)
     with reverts("token: allowance short"):
         world.top_up(terms, 60, amount=60 * MOST - 1)
-    assert world.load(terms) == before and world.locked(world.id_of(terms)) == BUDGET
+    assert world.load(terms) == before and world.lock_of(terms) == BUDGET
 
 
 def test_top_up__token_that_answers_false__reverts(world: World) -> None:
@@ -234,7 +234,7 @@ def test_top_up__submitted__bills_to_the_longer_end(market: World, runs: int, bi
         receipt = market.settle(terms)
     assert receipt.event("Settled")["pay"] == billed * SECOND
     assert got["submitter"] == BUDGET + 500 * MOST - billed * SECOND - SETTLE_PAY * 1_005 // 1_000
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_top_up__of_a_rate_at_the_ceiling__pays_the_whole_price(market: World) -> None:
@@ -263,7 +263,7 @@ def test_top_up__closed__pays_its_time_and_the_start_fee(market: World, runs: in
     pay = (runs + POLICY.cancel_notice + POLICY.start_fee_seconds) * SECOND
     assert receipt.event("Closed")["pay"] == pay
     assert got["submitter"] == BUDGET + 500 * MOST - pay - SETTLE_PAY
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 @pytest.mark.parametrize("ending", ["give_up", "reclaim", "decline"])
@@ -282,7 +282,7 @@ def test_top_up__lost__costs_the_node_what_the_terms_said(market: World, ending:
     assert replace(market.unit(terms), flags=0, outcome=0) == Unit(
         state=State.OPEN, node=node, started=started, attempts=1, seconds=9_000
     )
-    assert market.locked(market.id_of(terms)) == BUDGET + 9_000 * MOST
+    assert market.lock_of(terms) == BUDGET + 9_000 * MOST
 
 
 def test_top_up__next_attempt__has_the_seconds_from_its_start(market: World) -> None:
@@ -299,7 +299,7 @@ def test_top_up__next_attempt__has_the_seconds_from_its_start(market: World) -> 
     market.submit(terms, sender=operator)
     receipt = market.accept(terms)
     assert receipt.event("Settled")["pay"] == 10_000 * SECOND
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_top_up__time_left__must_hold_the_longer_lease(world: World) -> None:
@@ -350,7 +350,7 @@ def test_top_up__last_attempt_lost__is_refunded_with_it(market: World) -> None:
     with credited(market) as got:
         market.give_up(terms)
     assert got["submitter"] == PRICE + 9_000 * MOST + KEEPER_FEE
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_top_up__open_again_and_cancelled__is_refunded_with_it(market: World) -> None:
@@ -389,7 +389,7 @@ def test_top_up__judged__takes_the_bond_of_the_terms_and_moves_all_its_money(mar
         Verdict.REJECT: 0,
         Verdict.VOID: VOID_PAY,
     }.get(verdict, 0)
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
 
 
 def test_top_up__unproven__costs_the_node_the_slash_of_the_terms(market: World) -> None:
@@ -418,4 +418,4 @@ def test_top_up__kept_checkpoint__is_paid_from_the_longer_time(market: World) ->
     market.submit(terms, sender=operator)
     receipt = market.accept(terms)
     assert receipt.event("CheckpointPaid")["pay"] == 500 * SECOND * 8 // 10
-    assert market.locked(market.id_of(terms)) == 0
+    assert market.lock_of(terms) == 0
