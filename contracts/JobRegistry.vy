@@ -1180,9 +1180,7 @@ def _split(submitter: uint256, shares: uint256[4]):
     """
     @notice Split the one lock of all of a submitter's jobs; its key is the address without the salt, as at post.
     """
-    extcall ESCROW.split(
-        convert(submitter & packing.SUBMITTER_ACCOUNT_MASK, bytes32), shares, skip_contract_check=True
-    )
+    extcall ESCROW.split(convert(submitter & packing.SUBMITTER_ACCOUNT_MASK, bytes32), shares, skip_contract_check=True)
 
 
 # ---- INTERNAL: money and time ----
