@@ -34,6 +34,8 @@ READ_AS: Final = {name: {name} for name in WORDS} | {
     "code": {"amount"},
     "checkpoints": {"kept"},
     "account": {"share"},
+    "_locks": {"book"},
+    "_credits": {"book"},
 }
 """What a variable holds, by its name: the words that it may be read as."""
 _JOINS: Final = (vy_ast.BitOr, vy_ast.BitAnd, vy_ast.Add, vy_ast.Sub)

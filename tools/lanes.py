@@ -29,6 +29,7 @@ BEGIN: Final = "<!-- lanes: written by `make lanes` from hearth/protocol/words.p
 END: Final = "<!-- end of lanes -->\n"
 GUARD: Final = "_guard_"
 WORD_BITS: Final = 256
+LINE: Final = 120
 
 HEAD: Final = f'''# pragma version {COMPILER}
 """
@@ -66,7 +67,10 @@ class Constant:
     note: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}: constant(uint256) = {self.value}" + (f"  # {self.note}" if self.note else "")
+        plain = f"{self.name}: constant(uint256) = {self.value}"
+        noted = f"{plain}  # {self.note}" if self.note else plain
+        # The formatter breaks a longer line in two.
+        return noted if len(noted) <= LINE else plain
 
 
 # ---- Vyper ----

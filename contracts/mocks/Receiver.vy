@@ -109,8 +109,6 @@ def _react():
         self.succeeded.append(ok)
         self.answers.append(answer)
         if self.next_target != empty(address):
-            ok, answer = raw_call(
-                self.next_target, self.next_data, max_outsize=MAX_ANSWER, revert_on_failure=False
-            )
+            ok, answer = raw_call(self.next_target, self.next_data, max_outsize=MAX_ANSWER, revert_on_failure=False)
             self.succeeded.append(ok)
             self.answers.append(answer)

@@ -17,6 +17,7 @@ from hearth.client.results import Results
 from hearth.config.settings import Settings
 from hearth.market.abi import artifact
 from hearth.market.events import Settled, Split, topic_of
+from hearth.protocol import words
 from hearth.storage import canonical
 from tests.kit.town import EXAMPLES, Town, town
 
@@ -429,13 +430,14 @@ def test_net_verify__one_credit_raised__not_solvent(place: Town, done: dict[str,
     escrow, treasury = place.session.network.escrow, devnet.account(devnet.TREASURY).address.lower()
     credit = place.session.market.credit(treasury)
     assert credit > 0
-    slot = _asset_slot(place, treasury, escrow, credit)
+    word = words.pack(words.BOOK, {"amount": credit, "used": 1})
+    slot = _asset_slot(place, treasury, escrow, word)
     try:
-        _set(place, escrow, slot, credit + 1)
+        _set(place, escrow, slot, word + 1)
         told = place.hearth("net", "verify", "--json")
         assert (told.code, told.json["solvent"]) == (1, False)
     finally:
-        _set(place, escrow, slot, credit)
+        _set(place, escrow, slot, word)
     assert place.hearth("net", "verify").code == 0
 
 
