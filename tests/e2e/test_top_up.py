@@ -130,7 +130,8 @@ def test_top_up__unit_whose_first_node_left_a_checkpoint__every_coin_is_told(
     same = place.hearth("job", "top-up", name, "--time", "5m")
     assert same.code == 0 and "an earlier call gave unit 0" in same.out and "--again" in same.out
     assert unit(place, terms).seconds == 300
-    act(place, OPERATORS[0], place.market.calls.give_up(terms, 0, bytes(32)))
+    act(place, OPERATORS[0], place.market.calls.beat(nodes[0]))
+    act(place, OPERATORS[0], place.market.calls.give_up(terms, 0))
     assert unit(place, terms).state is State.OPEN
 
     shown = place.hearth("job", "show", job, "--json").json
