@@ -19,6 +19,8 @@ from hearth.config.settings import Settings
 from hearth.market.abi import codec
 from hearth.market.events import (
     Cancelled,
+    Checkpointed,
+    CheckpointPaid,
     Closed,
     Declined,
     Event,
@@ -39,7 +41,7 @@ from hearth.market.events import (
 )
 from hearth.market.reads import Market
 from hearth.protocol import formulas, words
-from hearth.protocol.types import JobId, State, Terms, Unit, Verdict
+from hearth.protocol.types import JobId, Kept, State, Terms, Unit, Verdict
 from keeper.settings import SpendingLimits
 from tests.kit.running import RunningMarket
 
@@ -172,6 +174,9 @@ def _ends_once(facts: Facts) -> Iterator[str]:
         job = getattr(event, "job_id", None)
         if job is None or isinstance(event, JobPosted):
             continue
+        # What the checkpoints of its earlier attempts earn is told of after the end that pays them.
+        if isinstance(event, CheckpointPaid) and job in ended and ended[job].log.tx_hash == event.log.tx_hash:
+            continue
         if job in ended:
             name, last = type(event).__name__, type(ended[job]).__name__
             yield f"{_name(job)} has a {name} in block {event.log.block_number}, after its {last}"
@@ -180,7 +185,7 @@ def _ends_once(facts: Facts) -> Iterator[str]:
 
 
 def _pays_as_the_model(facts: Facts) -> Iterator[str]:
-    """Each end of a unit pays what the formulas say to each party, by one split; a start pays at most its tip."""
+    """Each end of a unit pays what the formulas say to each party, its kept checkpoints with it; a start its tip."""
     before: dict[JobId, Unit] = {}
     splits: defaultdict[int, list[Split]] = defaultdict(list)
     teller: tuple[int, Event] | None = None
@@ -245,6 +250,14 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
         due[facts.owners[int(before.node)]] += pay - fee
         due[facts.treasury] += fee
         due[terms.submitter] += formulas.unit_holds(terms, before) - pay - reward
+        if unit.state is State.SETTLED:
+            ran = replace(before, outcome=unit.outcome)
+            for one in formulas.checkpoint_pays(terms, policy, ran, _kept(facts, event)):
+                # Of a node that left, the submitter keeps it.
+                if int(one.node) in facts.owners:
+                    due[facts.owners[int(one.node)]] += one.pay - one.fee
+                    due[facts.treasury] += one.fee
+                    due[terms.submitter] -= one.pay
         return due, reward
     # Of one lease, so what was locked is what the unit holds; the fee of its unlock too, where it waits.
     held = formulas.unit_holds(terms, before) if before is not None else formulas.escrow_at_post(terms)
@@ -261,6 +274,23 @@ def _due(facts: Facts, event: Event, terms: Terms, before: Unit | None, unit: Un
         )
         return Counter({terms.submitter: held - reward}), reward
     return None
+
+
+def _kept(facts: Facts, end: Settled | Closed | Ruled) -> dict[int, Kept]:
+    """Return by attempt the last checkpoint of each lost lease of a job before one of its ends, as its events tell."""
+    last: dict[int, Kept] = {}
+    kept: dict[int, Kept] = {}
+    for event in facts.events:
+        if event is end:
+            break
+        if isinstance(event, Checkpointed) and event.job_id == end.job_id:
+            unit = words.unpack_unit(event.word)
+            last[unit.attempts] = Kept(event.seconds, unit.rate, event.node, unit.resume)
+        elif isinstance(event, Reclaimed | GaveUp) and event.job_id == end.job_id:
+            unit = words.unpack_unit(event.word)
+            if unit.state is State.OPEN and unit.attempts in last:
+                kept[unit.attempts] = last[unit.attempts]
+    return kept
 
 
 def _lost(facts: Facts) -> Iterator[str]:

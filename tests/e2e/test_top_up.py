@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from hearth.protocol.units import format_duration
 from hearth.spec import needs_of
 from hearth.storage import cid
 from tests.kit import build
-from tests.kit.town import Said, Town, town
+from tests.kit.town import EXAMPLES, Said, Town, town
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -130,7 +131,8 @@ def test_top_up__unit_whose_first_node_left_a_checkpoint__every_coin_is_told(
     same = place.hearth("job", "top-up", name, "--time", "5m")
     assert same.code == 0 and "an earlier call gave unit 0" in same.out and "--again" in same.out
     assert unit(place, terms).seconds == 300
-    act(place, OPERATORS[0], place.market.calls.give_up(terms, 0, bytes(32)))
+    act(place, OPERATORS[0], place.market.calls.beat(nodes[0]))
+    act(place, OPERATORS[0], place.market.calls.give_up(terms, 0))
     assert unit(place, terms).state is State.OPEN
 
     shown = place.hearth("job", "show", job, "--json").json
@@ -220,6 +222,26 @@ def test_top_up__array__names_the_units_that_run(place: Town, nodes: tuple[NodeI
     assert "2 units of job" in told.error["message"] and "run: 0, 1" in told.error["message"] and told.code == 2
     named = place.hearth("job", "top-up", job, "--time", "1m", "--unit", "1", "--json")
     assert named.code == 0 and unit(place, terms, 1).seconds == 60, named.out + named.err
+
+
+def test_check__job_that_checkpoints__says_how_often_and_the_markets_least_is_kept(place: Town, tmp_path: Path) -> None:
+    told = place.hearth("check", str(EXAMPLES / "resume" / "job.yaml"))
+    assert told.code == 0 and "checkpoints every 2s; another node can resume it" in told.out, told.out + told.err
+    text = (EXAMPLES / "resume" / "job.yaml").read_text()
+    text = text.replace("./count.wasm", str(EXAMPLES / "resume" / "count.wasm"))
+    file = tmp_path / "job.yaml"
+    file.write_text(text.replace("every: 2s", "every: 1s"))
+    for command in ("check", "submit"):
+        said = place.hearth(command, str(file), *(["--anyway"] if command == "submit" else []), "--json")
+        assert (said.code, said.error["code"]) == (2, "BAD_SPEC") and "use 2s" in said.error["hint"], said.out
+    lines = [line for line in text.splitlines() if not line.startswith("checkpoint:")]
+    file.write_text("\n".join(lines))
+    plain, with_them = (
+        place.hearth("check", str(one), "--json").json for one in (file, EXAMPLES / "resume" / "job.yaml")
+    )
+    assert [plain[key] for key in ("escrow", "ceiling", "billing")] == [
+        with_them[key] for key in ("escrow", "ceiling", "billing")
+    ]
 
 
 def test_net_verify__market_with_checkpoints_and_top_ups__is_solvent(place: Town, nodes: tuple[NodeId, ...]) -> None:
