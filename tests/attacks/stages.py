@@ -139,7 +139,8 @@ def _resumed_submitted(scene: Scene) -> None:
 
 
 def _topped_up(scene: Scene) -> None:
-    scene.terms = replace(scene.terms, billing=Billing.METERED)
+    most = formulas.MAX_SECONDS - 600
+    scene.terms = replace(scene.terms, billing=Billing.METERED, max_seconds=min(most, scene.terms.max_seconds))
     _running(scene)
     scene.world.top_up(scene.terms, 600)
 

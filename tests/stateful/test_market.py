@@ -89,6 +89,7 @@ WEIGHTS = {
     "claim": 14,
     "checkpoint": 14,
     "top_up": 8,
+    "hand_over": 12,
     "submit": 22,
     "decline": 10,
     "give_up": 5,
@@ -147,7 +148,7 @@ class Tally:
                 *rows,
                 *reasons,
                 *moves,
-                f"checkpoints: {dict(self.checkpoints)}",
+                f"checkpoints of results: {self.checkpoints['paid']} paid, {self.checkpoints['left']} of who left",
                 f"histories ended: {self.endings}, most calls to an end: {self.longest_ending}",
             ]
         )
@@ -597,6 +598,85 @@ class MarketMachine(RuleBasedStateMachine):
         )
         assert not done or job.checkpoint[at] == seconds > 0
 
+    def hand_over(self, data: Random) -> None:
+        """Take a unit from one node to the next, with a checkpoint: by chance alone few would get that far."""
+        self.everybody_beats(data)
+        now = self.w.evm.now
+        able = [
+            (job, at)
+            for job in self.jobs
+            for at, unit in job.units.items()
+            if job.terms.checkpoint_every and unit.attempts + (unit.state == State.OPEN) < job.terms.max_attempts
+            if (unit.state == State.OPEN and not unit.mark) or (unit.state == State.RUNNING and now + 10 < unit.mark)
+        ]
+        if not able:
+            return
+        job, at = data.choice(able)
+        if job.units[at].state == State.OPEN and not self._take(data, job, at):
+            return
+        unit = job.units[at]
+        operator = self.m.nodes[unit.node].operator
+        self.w.evm.warp(data.choice([1, 5, 9]))
+        root = data.randbytes(32)
+        self._try(
+            "checkpoint",
+            lambda: self.m.checkpoint(operator, job, at),
+            lambda: self.w.checkpoint(job.terms, at, root=root, sender=operator),
+        )
+        self._try(
+            "give_up",
+            lambda: self.m.give_up(operator, job, at),
+            lambda: self.w.give_up(job.terms, at, sender=operator),
+        )
+        if (
+            job.units[at].state == State.OPEN
+            and data.randint(0, 5)
+            and self._take(data, job, at)
+            and data.randint(0, 3)
+        ):
+            last = self.m.nodes[job.units[at].node].operator
+            self.w.evm.warp(data.choice([0, 1, 200]))
+            outcome = Outcome(data.choice([1, 1, 1, 2]))
+            self._try(
+                "submit",
+                lambda: self.m.submit(last, job, at, outcome, 0),
+                lambda: self.w.submit(job.terms, at, outcome=outcome, used=0, sender=last),
+            )
+
+    def _take(self, data: Random, job: Job, at: int) -> bool:
+        """Let a node that is free start an OPEN unit by a match or a claim; say whether it did."""
+        unit = job.units[at]
+        free = [
+            n for n in self.m.nodes.values() if n.id != unit.node and not n.exit_at and n.state.busy < n.offer.slots
+        ]
+        if not free:
+            return False
+        node = data.choice(free)
+        resume = self._resume(data, job, at)
+        if job.terms.match_window and unit.lapses < formulas.MAX_LAPSES and data.randint(0, 2):
+            keeper = data.choice(self.keepers)
+            if not self._try(
+                "propose",
+                lambda: self.m.propose(keeper, job, at, node.id),
+                lambda: self.w.propose(job.terms, node.id, at, sender=keeper),
+            ):
+                return False
+            self.w.evm.warp(job.terms.match_window)
+            self.everybody_beats(data)
+            return self._try(
+                "ack to resume" if resume else "ack",
+                lambda: self.m.ack(node.operator, job, at, resume),
+                lambda: self.w.ack(job.terms, at, resume_from=resume, sender=node.operator),
+            )
+        due = formulas.claimable_from(job.terms, POLICY, unit, formulas.ask_in_force(node, self.w.evm.now))
+        self.w.evm.warp(max(0, (due or 0) - self.w.evm.now))
+        self.everybody_beats(data)
+        return self._try(
+            "claim to resume" if resume else "claim",
+            lambda: self.m.claim(node.operator, job, at, node.id, resume),
+            lambda: self.w.claim(job.terms, node.id, at, resume_from=resume, sender=node.operator),
+        )
+
     def top_up(self, data: Random) -> None:
         """Top a lease up, most of the time one that bills time and runs: by a little, or to just what is allowed."""
         able = [
@@ -843,12 +923,14 @@ class MarketMachine(RuleBasedStateMachine):
         )
 
     def expire(self, data: Random) -> None:
-        unit = self._unit(data, (State.OPEN, State.BLOCKED), fresh=True)
+        blocked = not data.randint(0, 2)
+        wanted = (State.BLOCKED,) if blocked else (State.OPEN, State.BLOCKED)
+        unit = self._unit(data, wanted, fresh=True)
         if unit is None:
             return
         job, at = unit
         due = formulas.expirable_from(job.terms, POLICY) - self.w.evm.now
-        if due > 0 and data.randint(0, 3):
+        if due > 0 and not blocked and data.randint(0, 3):
             return
         if due < 4_000 or data.randint(0, 3) == 0:
             self.w.evm.warp(max(0, due))
