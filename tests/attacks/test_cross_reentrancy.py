@@ -115,49 +115,27 @@ def test_cross_reentrancy__escrow_in_every_callback__never_counts_more_than_it_h
         assert int.from_bytes(answer, "big") <= balance
 
 
-def test_cross_reentrancy__topped_up_unit_before_its_money__ends_with_no_more_than_lies_there() -> None:
-    """Within the transfer a unit holds its new price and the lock has the old: its last reclaim moves nothing."""
+@pytest.mark.parametrize("units", [1, 3])
+def test_cross_reentrancy__topped_up_unit_before_its_money__ends_once_with_its_price(units: int) -> None:
+    """Its submitter's other money stands in for what is on its way, within the one transaction that brings it."""
     attack = Attack("erc20")
     world = attack.world
-    terms = attack._terms(attack.address, billing=Billing.METERED, max_attempts=1, max_seconds=20_000)
-    attack.run(world.jobs, "post", words.pack_terms(terms), ())
-    attack.jobs["mine topped"] = terms
-    world.claim(terms, attack.victim_node)
-    world.evm.warp(w.DEAD_AFTER)
-    packed = words.pack_terms(terms)
-    before = attack.wealth()
-    inner = world.jobs.encode("reclaim", packed, 0, attack.attacker)
-    attack.attacker.send.prepare(world.jobs, inner, 0, attack.calls)
-    attack.attacker.send.set_mood(REENTER)
-    attack.run(world.jobs, "top_up", packed, 0, 500)
-    attack.attacker.send.set_mood(0)
-    assert [attack.attacker.call.succeeded(n) for n in range(2)] == [False, False]
-    attack.check_books()
-    assert attack.wealth() == before
-    # Control: the money is there now, and the same call moves all of it.
-    attack.run(world.jobs, "reclaim", packed, 0, attack.attacker)
-    assert world.state(terms) == State.REFUNDED and world.locked(attack.id("mine topped")) == 0
-    attack.check_books()
-
-
-def test_cross_reentrancy__topped_up_unit_of_an_array__ends_with_its_price_and_the_rest_is_whole() -> None:
-    """The other units' money stands in for what is on its way, within the one transaction that brings it."""
-    attack = Attack("erc20")
-    world = attack.world
-    terms = attack._terms(attack.address, billing=Billing.METERED, max_attempts=1, max_seconds=20_000, units=3)
+    terms = attack._terms(attack.address, billing=Billing.METERED, max_attempts=1, max_seconds=20_000, units=units)
     attack.run(world.jobs, "post", words.pack_terms(terms), ())
     attack.jobs["mine topped"] = terms
     world.claim(terms, attack.victim_node, 0)
     world.evm.warp(w.DEAD_AFTER)
     packed = words.pack_terms(terms)
     inner = world.jobs.encode("reclaim", packed, 0, attack.attacker)
+    running, before = world.unit(terms, 0), world.locked(attack.address)
     attack.attacker.send.prepare(world.jobs, inner, 0, attack.calls)
     attack.attacker.send.set_mood(REENTER)
     attack.run(world.jobs, "top_up", packed, 0, 500)
     attack.attacker.send.set_mood(0)
     assert [attack.attacker.call.succeeded(n) for n in range(2)] == [True, False]
     assert world.state(terms, 0) == State.REFUNDED
-    assert world.locked(attack.id("mine topped")) == formulas.rest_holds(terms, world.header(terms))
+    # What came in is what the unit held more than before: the others' money is whole again.
+    assert world.locked(attack.address) == before - formulas.unit_holds(terms, running)
     attack.check_books()
 
 

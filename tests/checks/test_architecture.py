@@ -93,8 +93,12 @@ def test_faults__row_that_names_what_is_not_there__says_so(files: str, fault: st
 
 SILENT_ON = {Reason.PAUSED, Reason.DRAINING, Reason.OUTSIDE_SCHEDULE, Reason.NOT_READY, Reason.OTHER_OWNER}
 """The holds in which an idle node does not beat: its owner wishes them, or its key has no coin for a beat."""
-ELSEWHERE = {"m7.replaced", "owner.taken", "owner.mined", "deploy.recorded", "deploy.checked", "deploy.written"}
-"""Failpoints that no campaign meets: where a transaction is replaced, of the owner's requests, of a deployment."""
+ELSEWHERE = {
+    *("m7.replaced", "owner.taken", "owner.mined", "deploy.recorded", "deploy.checked", "deploy.written"),
+    *("c1.copied", "c2.stored", "c3.offered"),
+}
+"""Failpoints that no campaign meets: where a transaction is replaced, of the owner's requests, of a deployment, of
+checkpoints (tests/e2e/test_checkpoints.py)."""
 
 
 def test_holds__each__says_whether_an_idle_node_beats() -> None:
