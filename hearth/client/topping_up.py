@@ -168,7 +168,7 @@ def _not_running(text: str, name: str) -> RefusedError:
 def _less(name: str, index: int, most: int) -> str:
     """Return what can be done instead where at most so many seconds can be given."""
     if not most:
-        return "hearth submit FILE, with a longer limits.runtime in it; hearth job show " + name
+        return f"hearth job show {name}; more time needs a new job with a longer limits.runtime"
     return f"hearth job top-up {name} --unit {index} --time {format_duration(most)}"
 
 
