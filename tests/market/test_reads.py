@@ -26,6 +26,7 @@ from hearth.protocol.types import (
     ZERO_ADDRESS,
     Accused,
     Best,
+    Billing,
     Header,
     JobId,
     Node,
@@ -389,10 +390,13 @@ ROLES = {
     *("lock", "lock_credit", "split", "dispute", "rule"),
 }
 """What only another contract calls."""
+METERED = replace(TERMS, billing=Billing.METERED)
 BUILT = {
     "post": lambda c: c.post(TERMS, (b"\1" * 32, b"\2" * 32)),
     "accept": lambda c: c.accept(TERMS, 1),
     "cancel": lambda c: c.cancel(TERMS, SENTINEL),
+    "top_up": lambda c: c.top_up(METERED, 1, Unit(State.RUNNING, seconds=5), 60),
+    "checkpoint": lambda c: c.checkpoint(JOB, 1, b"\1" * 32),
     "ack": lambda c: c.ack(TERMS, 1),
     "claim": lambda c: c.claim(TERMS, 1, NodeId(2)),
     "submit": lambda c: c.submit(JOB, 1, b"\1" * 32, b"\2" * 32, Outcome.OK, 3),
@@ -456,12 +460,13 @@ def test_calls__each__is_what_the_contract_decodes(name: str, asset: Asset) -> N
     decoded = codec(contract).decode_input(call.data)
     assert decoded is not None and decoded[0] == name
     assert call.label.endswith(f".{name}")
-    funded = {"post": formulas.escrow_at_post(TERMS), "register": 9, "add_stake": 9}
+    topped = formulas.top_up_amount(METERED, Unit(State.RUNNING, seconds=5), 60)
+    funded = {"post": formulas.escrow_at_post(TERMS), "top_up": topped, "register": 9, "add_stake": 9}
     assert call.value == (funded.get(name, 0) if asset.address is None else 0)
     if "payee" in decoded[1]:
         assert decoded[1]["payee"] == (SUBMITTER if name in ("propose", "performUpkeep") else ZERO_ADDRESS)
     if "terms" in decoded[1]:
-        assert decoded[1]["terms"] == words.pack_terms(TERMS)
+        assert decoded[1]["terms"] == words.pack_terms(METERED if name == "top_up" else TERMS)
 
 
 def test_calls__approvals__are_exact_and_only_for_tokens() -> None:

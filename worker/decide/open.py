@@ -188,6 +188,20 @@ def _lease_gas(on: _Candidate, *, claim: bool) -> int:
     return gas
 
 
+def _loss(on: _Candidate, config: Config, room: Room, *, claim: bool, pay: int, gas: int, most: int) -> str:
+    """Return why a lease does not pay, "" where it does: expected `pay` and gas, or what its match may burn."""
+    if not is_worth(ceiling(pay, gas, config), config):
+        paid, costs = show_amount(pay, config.asset), show_amount(cost(gas, config), config.asset)
+        unpaid = room.unpaid[on.job.id]
+        runs = f"; {unpaid} of the job's units run here and have not paid yet" if unpaid else ""
+        return f"a unit is expected to bring {paid}, and its gas costs {costs}{runs}"
+    if not claim and formulas.tip(on.job.terms) > most:
+        # What a match costs its node that must be given back after all; its size is the submitter's to choose.
+        burns, paid = show_amount(formulas.tip(on.job.terms), config.asset), show_amount(most, config.asset)
+        return f"a match that is given back burns {burns}, and a unit brings {paid} at most"
+    return ""
+
+
 def _take_lease(
     snapshot: Snapshot, config: Config, now: int, on: _Candidate, execution: Execution | None, room: Room
 ) -> Action | Skip:
@@ -215,20 +229,11 @@ def _take_lease(
     if job.spec is None:
         return ReadSpec(job.id)
     gas = _lease_gas(on, claim=claim)
-    unpaid = room.unpaid[job.id]
-    pay = expected_pay(job, on.policy, snapshot.node.id, ask, unpaid)
+    pay = expected_pay(job, on.policy, snapshot.node.id, ask, room.unpaid[job.id])
     worth = ceiling(pay, gas, config)
-    if not is_worth(worth, config):
-        paid, costs = show_amount(pay, config.asset), show_amount(cost(gas, config), config.asset)
-        detail = f"a unit is expected to bring {paid}, and its gas costs {costs}"
-        runs = f"; {unpaid} of the job's units run here and have not paid yet" if unpaid else ""
-        return Skip(*where, Reason.UNPROFITABLE, detail + runs)
-    most = most_pay(job.terms, on.policy, ask)
-    if not claim and formulas.tip(job.terms) > most:
-        # What a match costs its node that must be given back after all; its size is the submitter's to choose.
-        burns, paid = show_amount(formulas.tip(job.terms), config.asset), show_amount(most, config.asset)
-        detail = f"a match that is given back burns {burns}, and a unit brings {paid} at most"
-        return Skip(*where, Reason.UNPROFITABLE, detail)
+    loss = _loss(on, config, room, claim=claim, pay=pay, gas=gas, most=most_pay(job.terms, on.policy, ask))
+    if loss:
+        return Skip(*where, Reason.UNPROFITABLE, loss)
     if not (on.leading or claim):
         return _propose(snapshot, config, now, on, room, worth)
     if rises is not None and now < rises:
