@@ -59,9 +59,7 @@ MAX_SETTLE: Final = 64
 MAX_SETTLE_GAS: Final = settling_gas(MAX_SETTLE)
 """The most that one batch of settlements may use: those that pay for checkpoints use more, and fill it sooner."""
 MAX_LIVENESS: Final = 128
-KEEP_GAS: Final = 23_000
-"""What taking a unit back uses besides, where its lease may leave a checkpoint."""
-CHECKPOINT_GAS: Final = 36_500
+PAID_CHECKPOINT_GAS: Final = 36_500
 """What settling a unit uses besides for each checkpoint that its result was made of, at most."""
 
 
@@ -90,9 +88,7 @@ def _more_gas(unit: Unit) -> int:
 
     Which of them a result was made of, only storage says: at most every one before the one that it resumed from.
     """
-    if unit.state is State.RUNNING:
-        return KEEP_GAS if unit.resumable else 0
-    return CHECKPOINT_GAS * min(unit.resume, formulas.MAX_RESUMED) if unit.outcome is Outcome.OK else 0
+    return PAID_CHECKPOINT_GAS * unit.resume if unit.outcome is Outcome.OK else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,8 +261,10 @@ class _Decision:
         if waits:
             return waits
         slash = formulas.slash_of(job.terms, job.policy)
-        reward, gas = formulas.reclaim_reward(job.terms, slash, self.now - since), RECLAIM_GAS + _more_gas(unit)
-        return self.worth(name, reward, gas) or Reclaim(job.id, row.index, unit.node, reward=reward, gas=gas)
+        reward = formulas.reclaim_reward(job.terms, slash, self.now - since)
+        return self.worth(name, reward, RECLAIM_GAS) or Reclaim(
+            job.id, row.index, unit.node, reward=reward, gas=RECLAIM_GAS
+        )
 
     def closing(self, job: JobRow, row: UnitRow, name: str) -> Action | Skip:
         since = row.unit.deadline_at

@@ -91,7 +91,7 @@ def _shares(events: Iterable[Event], job: bytes, registry: str) -> tuple[int, in
     """Return what a transaction with these events gave back to a job's submitter, and what it gave to keepers.
 
     A split names the submitter, who may have other jobs in the same transaction: it is of the job whose event came
-    last before it, since the registry tells of a unit and then splits, once.
+    last before it, since the registry tells of a unit and then splits.
 
     The place of a share says whose it is (contracts/JobRegistry.vy), an account may be several parties at once.
     """

@@ -41,6 +41,9 @@ def top_up(reads: JobReader, view: JobView, time: str, unit: int | None, *, agai
     index = _chosen(view, unit)
     now, length = view.units[index], format_duration(seconds)
     wrong = _refusal(view, index, seconds)
+    if wrong is not None and not now.seconds:
+        # Nothing that was sent earlier has come to anything: there is no payment to look for.
+        raise wrong
     amount = formulas.top_up_amount(terms, now, seconds)
     effect = f"top-up/{view.posted.job_id.hex()}/{index}/{seconds}/"
     approvals: list[Transaction] = []

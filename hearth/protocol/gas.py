@@ -24,7 +24,7 @@ SUBMIT_JUDGED_GAS: Final = 67_000
 CHECKPOINT_GAS: Final = 58_000
 """The first of a lease; later ones cost less."""
 SETTLE_GAS: Final = 104_000
-"""Of one that resumed none: each kept checkpoint that it pays costs 19,000 more."""
+"""Of one that resumed none: each kept checkpoint that it pays costs more (keeper/decide.py PAID_CHECKPOINT_GAS)."""
 LEASE_GAS: Final = CLAIM_GAS + SUBMIT_GAS + SETTLE_GAS
 """What a unit costs a worker that claims it and settles it itself."""
 SETTLE_BATCH_GAS: Final = 40_000

@@ -28,14 +28,14 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Town]:
         yield market
 
 
-def job_file(folder: Path, steps: int = STEPS) -> Path:
+def job_file(folder: Path) -> Path:
     """Write the example's job, with fewer steps, so that a machine under load ends it too."""
     text = (EXAMPLES / "resume" / "job.yaml").read_text()
     text = text.replace("./count.wasm", str(EXAMPLES / "resume" / "count.wasm"))
     lines = [line for line in text.splitlines() if not line.startswith("command:")]
     folder.mkdir(exist_ok=True)
     path = folder / "job.yaml"
-    path.write_text("\n".join([*lines, f'command: ["{steps}", "{ROUNDS}"]']) + "\n")
+    path.write_text("\n".join([*lines, f'command: ["{STEPS}", "{ROUNDS}"]']) + "\n")
     return path
 
 
@@ -90,7 +90,7 @@ def test_checkpoint__worker_dies_at_it_and_is_started_again__its_unit_ends_well(
         told = place.hearth("worker", "register", "--config", str(config), "--stake", "20", "--json")
         assert told.code == 0, told.err
     place.start("worker3", "-m", "worker", "--config", str(config), failpoint=point)
-    told = place.hearth("submit", str(job_file(tmp_path / "job", steps=15)), "--again", "--anyway", "-q")
+    told = place.hearth("submit", str(job_file(tmp_path / "job")), "--again", "--anyway", "-q")
     assert told.code == 0, told.err
     job = told.out.strip()
     assert place.processes["worker3"].wait(120) == -signal.SIGKILL
@@ -99,6 +99,6 @@ def test_checkpoint__worker_dies_at_it_and_is_started_again__its_unit_ends_well(
     ended = place.hearth("job", "wait", job, "--timeout", "200s", "--results", str(out), "--json")
     assert ended.code == 0, ended.err + ended.out
     result = json.loads(next(out.rglob("result.json")).read_text())
-    assert result["steps"] == sum(result["steps_of_attempts"]) == 15
+    assert result["steps"] == sum(result["steps_of_attempts"]) == STEPS
     place.stop("worker3")
     assert place.hearth("net", "verify", "--json").json["solvent"]

@@ -44,7 +44,7 @@ from keeper.actions import (
     unit_id,
 )
 from keeper.config import Config
-from keeper.decide import CHECKPOINT_GAS, KEEP_GAS, decide
+from keeper.decide import PAID_CHECKPOINT_GAS, decide
 from keeper.explain import explain_job
 from keeper.snapshot import JobRow, ParentWord, Snapshot, UnitRow
 from keeper.trust import Record
@@ -544,10 +544,10 @@ def test_decide__result_made_of_checkpoints__is_settled_once_it_is_worth_their_g
     made = open_unit(state=State.SUBMITTED, node=NodeId(1), mark=NOW, resume=resume, outcome=outcome)
     row = job(made, keeper_fee=8_000, billing=Billing.METERED)
     config = replace(FREE, max_loss=0, coin_price=10**15)
-    price = 1_000 * 1_000 // (SETTLE_GAS + paid * CHECKPOINT_GAS)
+    price = 1_000 * 1_000 // (SETTLE_GAS + paid * PAID_CHECKPOINT_GAS)
     worth = case_of((node(1),), (row,), gas_price=price).snapshot
     (said,) = actions_of(decide(worth, config, NOW))
-    assert said.gas == SETTLE_GAS + paid * CHECKPOINT_GAS
+    assert said.gas == SETTLE_GAS + paid * PAID_CHECKPOINT_GAS
     dear = case_of((node(1),), (row,), gas_price=price + 1).snapshot
     assert "not worth its gas" in reason_for(decide(dear, config, NOW), NAME)
 
@@ -558,15 +558,6 @@ def test_decide__results_made_of_many_checkpoints__fill_a_batch_by_their_gas() -
     said = [one for one in decide(case_of((node(1),), rows).snapshot, FREE, NOW) if isinstance(one, Settle)]
     assert all(one.gas <= settling_gas(64) for one in said) and len(said) > 1
     assert sorted(item for one in said for item in one.items) == sorted((row.id, 0) for row in rows)
-
-
-def test_decide__lease_that_may_leave_a_checkpoint__is_taken_back_once_it_is_worth_that_gas_too() -> None:
-    plain = open_unit(state=State.RUNNING, node=NodeId(1), mark=NOW, started=NOW - 60)
-    saved = replace(plain, unit=replace(plain.unit, resumable=True))
-    told = [
-        actions_of(decide(one_job(one, billing=Billing.METERED, nodes=(node(1),)), FREE, NOW)) for one in (plain, saved)
-    ]
-    assert [[one.gas for one in said] for said in told] == [[RECLAIM_GAS], [RECLAIM_GAS + KEEP_GAS]]
 
 
 def test_decide__unit_that_was_topped_up__expires_by_the_time_that_it_needs() -> None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hearth.protocol import formulas
+from hearth.protocol.gas import settling_gas
 from hearth.protocol.types import Best, Billing, Header, Node, State, Unit
 from tests.worker import test_decide as decided
 from tests.worker.test_decide import ID, ME, NODE, NOW, OPEN, PAYS, POLICY, RUNNING, TERMS, WASM, dear
@@ -231,7 +232,7 @@ def test_decide__units_that_pay_for_a_batch__are_settled_in_one() -> None:
     assert [type(step) for step in settled(one, price)] == [Skip]
     (batch,) = settled(many, price)
     assert isinstance(batch, Settle) and len(batch.items) == 20
-    assert batch.ceiling(1 << 200) == brings(one) * 20 * COIN // (40_000 + 53_000 * 20)
+    assert batch.ceiling(1 << 200) == brings(one) * 20 * COIN // settling_gas(20)
 
 
 @pytest.mark.parametrize(

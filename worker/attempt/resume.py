@@ -52,7 +52,8 @@ class Resume:
             )
             self.clear()
             return False
-        log.info("goes on from a checkpoint", attempt=str(self.folder.path.name), of=saved.attempt)
+        told = {"of": saved.attempt, "node": saved.node, "root": saved.root.hex()}
+        log.info("goes on from a checkpoint", attempt=str(self.folder.path.name), **told)
         return True
 
     def clear(self) -> None:

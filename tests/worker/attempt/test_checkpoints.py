@@ -91,7 +91,7 @@ def test_start__unit_that_publishes__offers_a_whole_state_that_the_store_has(rig
 
 
 def test_start__lost_unit_begun_again_with_its_state__goes_on_where_it_was(rig: Rig, tmp_path: Path) -> None:
-    terms = count(rig, 12, "400000000")
+    terms = count(rig, 12, "1200000000")
     rig.executor.start(Task(KEY, terms, 120, 1.0))
     root = offered(rig)
     rig.executor.stop(KEY, "the lease is lost")
