@@ -84,9 +84,9 @@ def _why_unsettled(terms: Terms, unit: Unit) -> str:
 
 
 def _more_gas(unit: Unit) -> int:
-    """Return what settling or taking back a unit may use besides, for the checkpoints of its attempts.
+    """Return what settling a unit may use besides, for the checkpoints that its result was made of.
 
-    Which of them a result was made of, only storage says: at most every one before the one that it resumed from.
+    Which they are, only storage says: at most the one that it resumed from and every one before.
     """
     return PAID_CHECKPOINT_GAS * unit.resume if unit.outcome is Outcome.OK else 0
 
