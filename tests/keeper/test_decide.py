@@ -537,7 +537,7 @@ def test_decide__unit_that_nobody_has_proven__pays_a_part_of_its_slash() -> None
     assert (said.reward, said.gas) == (min(slash // 4, 500), RECLAIM_GAS)
 
 
-@pytest.mark.parametrize(("resume", "outcome", "paid"), [(1, Outcome.OK, 1), (9, Outcome.OK, 8), (3, Outcome.EXIT, 0)])
+@pytest.mark.parametrize(("resume", "outcome", "paid"), [(1, Outcome.OK, 1), (7, Outcome.OK, 7), (3, Outcome.EXIT, 0)])
 def test_decide__result_made_of_checkpoints__is_settled_once_it_is_worth_their_gas_too(
     resume: int, outcome: Outcome, paid: int
 ) -> None:
