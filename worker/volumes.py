@@ -228,9 +228,11 @@ def _make_image(image: Path, size: int, owner: tuple[int, int]) -> None:
     os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     _allocate(draft, size)
     uid, gid = owner
-    # nodiscard: it would give the image's blocks back to the disk.
-    extended = f"nodiscard,root_owner={uid}:{gid}"
+    # Nothing may give the image's blocks back to the disk: not mkfs, by discarding, and not the kernel, which zeroes
+    # what mkfs left of the inode tables and the journal by punching holes through the loop device.
+    extended = f"nodiscard,lazy_itable_init=0,lazy_journal_init=0,root_owner={uid}:{gid}"
     _run("mkfs.ext4", "-q", "-F", "-m", "0", "-N", str(INODES), "-E", extended, str(draft))
+    _allocate(draft, size)  # where a file system cannot zero a range of a file, mkfs punches it out
     draft.rename(image)
 
 

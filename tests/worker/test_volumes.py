@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import pwd
+import re
+import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -105,6 +108,15 @@ def test_make__volume_that_is_filled__takes_nothing_more_of_the_disk(home: Path)
     (made.path / "ballast").unlink()
     # As many files as a job may make leave as many blocks half empty.
     assert SIZE // 2 < volumes.size_of(made.path) < SIZE - 64 * MIB
+
+
+def test_make__inode_tables__are_zeroed_so_that_the_kernel_punches_no_holes_later(home: Path) -> None:
+    (made,) = volumes.make(home, 1, SIZE, "root")
+    program = shutil.which("dumpe2fs", path=volumes._PATH)
+    assert program is not None
+    said = subprocess.run([program, str(made.image)], check=True, capture_output=True, text=True).stdout
+    groups = [line for line in said.splitlines() if re.match(r"Group \d+:", line)]
+    assert len(groups) > 1 and all("ITABLE_ZEROED" in line for line in groups)
 
 
 def test_make__volume_that_lost_mount_and_blocks__is_mended(home: Path, tmp_path: Path) -> None:
