@@ -73,6 +73,26 @@ _accused: HashMap[bytes32, uint256]  # unit key -> its last decline: packing.ACC
 checkpoints: public(reentrant(HashMap[bytes32, HashMap[uint256, uint256]]))
 
 
+# A unit as it is found: what it is reached by, its word (zero while it is untouched), and its array's header.
+struct Unit:
+    job_id: bytes32
+    index: uint256
+    key: bytes32
+    word: uint256
+    header: uint256  # zero for a one-lease job
+
+
+# What a submitted unit is paid, in base units.
+struct Payment:
+    pay: uint256  # before the fee
+    fee: uint256
+    rest: uint256  # what the unit holds besides
+    bond: uint256
+    ok: bool  # whether it counts as a success of its node
+    decliner: uint256  # the node that it accuses, zero for none
+    unbilled: uint256  # seconds that its checkpoints may still be paid for
+
+
 @deploy
 def __init__(escrow: IEscrow, nodes: INodeRegistry, rules: IRules, treasury: address):
     """
@@ -124,31 +144,27 @@ def top_up(terms: IJobRegistry.Terms, index: uint256, seconds: uint256):
     @param seconds What the lease, its unit's price and every later attempt grow by.
     """
     self._check_submitter(terms.submitter)
-    job_id: bytes32 = empty(bytes32)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    job_id, key, word, header = self._unit(terms, index)
-    if word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
+    u: Unit = self._unit(terms, index)
+    if u.word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
     if (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK != packing.BILLING_METERED:
         reasons._refuse(reasons.JOBS_NOT_METERED)
-    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
+    mark: uint256 = (u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if block.timestamp >= mark:
         reasons._refuse(reasons.JOBS_LATE)
-    limits: uint256 = leases._topped(terms.limits, word)
+    limits: uint256 = leases._topped(terms.limits, u.word)
     if seconds == 0 or seconds > MAX_SECONDS - (limits & packing.LIMITS_MAX_SECONDS_MASK):
         reasons._refuse(reasons.JOBS_SECONDS_RANGE)
     if mark + seconds > (limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK:
         reasons._refuse(reasons.JOBS_DEADLINE_NEAR)
     amount: uint256 = leases._unit_price(terms.money, limits + seconds) - leases._unit_price(terms.money, limits)
-    word += (seconds << packing.UNIT_SECONDS_SHIFT) + (seconds << packing.UNIT_MARK_SHIFT)
-    self._words[key] = word
+    u.word += (seconds << packing.UNIT_SECONDS_SHIFT) + (seconds << packing.UNIT_MARK_SHIFT)
+    self._words[u.key] = u.word
     log IJobRegistry.ToppedUp(
-        job_id=job_id,
+        job_id=u.job_id,
         index=index,
-        node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
-        word=word,
+        node=(u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        word=u.word,
         amount=amount,
     )
     self._fund(amount)
@@ -173,41 +189,37 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
             untouched units.
     """
     self._check_submitter(terms.submitter)
-    job_id: bytes32 = self._job_id(terms)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    key, word, header = self._touched(job_id, index)  # ALL is no unit of an array: its word is 0
-    state: uint256 = word & packing.UNIT_STATE_MASK
+    u: Unit = self._unit(terms, index)  # ALL is no unit of an array: its word is 0
+    state: uint256 = u.word & packing.UNIT_STATE_MASK
     if state != packing.STATE_RUNNING:
         if (
             state == packing.STATE_OPEN
-            and (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0
-            and not leases._has_lapsed(word, terms.policy, block.timestamp)
+            and (u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0
+            and not leases._has_lapsed(u.word, terms.policy, block.timestamp)
         ):
             reasons._refuse(reasons.JOBS_PROPOSAL_LIVE)
         refund: uint256 = 0
-        word, refund = self._end_open(terms, job_id, index, packing.STATE_CANCELLED)
-        log IJobRegistry.Cancelled(job_id=job_id, index=index, word=word, refund=refund)
+        u.word, refund = self._end_open(terms, u.job_id, index, packing.STATE_CANCELLED)
+        log IJobRegistry.Cancelled(job_id=u.job_id, index=index, word=u.word, refund=refund)
         self._refund(refund, terms.submitter)
         return
 
-    if block.timestamp >= self._reclaimable_from(word):
+    if block.timestamp >= self._reclaimable_from(u.word):
         reasons._refuse(reasons.JOBS_RECLAIMABLE)
     notice: uint256 = (terms.policy >> packing.POLICY_CANCEL_NOTICE_SHIFT) & packing.POLICY_CANCEL_NOTICE_MASK
-    mark: uint256 = min((word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK, block.timestamp + notice)
-    word = (
-        (word & ~(packing.UNIT_STATE_LANE | packing.UNIT_MARK_LANE))
+    mark: uint256 = min((u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK, block.timestamp + notice)
+    u.word = (
+        (u.word & ~(packing.UNIT_STATE_LANE | packing.UNIT_MARK_LANE))
         | packing.STATE_CLOSING
         | (mark << packing.UNIT_MARK_SHIFT)
         | packing.UNIT_NOTICED
     )
-    self._words[key] = word
+    self._words[u.key] = u.word
     log IJobRegistry.Closing(
-        job_id=job_id,
+        job_id=u.job_id,
         index=index,
-        node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
-        word=word,
+        node=(u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        word=u.word,
     )
 
 
@@ -222,34 +234,20 @@ def ack(terms: IJobRegistry.Terms, index: uint256, session_key: bytes32, resume_
     @param session_key X25519 key for confidential inputs and live logs, zero for none.
     @param resume_from The attempt whose kept checkpoint this one resumes from, zero for none.
     """
-    job_id: bytes32 = empty(bytes32)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    job_id, key, word, header = self._unit(terms, index)
-    if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
+    u: Unit = self._unit(terms, index)
+    if u.word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
-    word = self._with_lapse(key, word, terms.policy)
-    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
+    u.word = self._with_lapse(u.key, u.word, terms.policy)
+    mark: uint256 = (u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if mark == 0:
         reasons._refuse(reasons.JOBS_NO_PROPOSAL)
     if block.timestamp < mark:
         reasons._refuse(reasons.JOBS_WINDOW_OPEN)
-    best: uint256 = self._seconds[key]
+    best: uint256 = self._seconds[u.key]
     node: uint256 = (best >> packing.BEST_NODE_SHIFT) & packing.BEST_NODE_MASK
-    rate: uint256 = (word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK
-    self._start(
-        terms,
-        job_id,
-        key,
-        index,
-        (word | packing.UNIT_ACKED) + (1 << packing.UNIT_TIPS_SHIFT),
-        node,
-        rate,
-        terms.money & packing.MONEY_CEILING_MASK,
-        session_key,
-        resume_from,
-    )
+    rate: uint256 = (u.word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK
+    u.word = (u.word | packing.UNIT_ACKED) + (1 << packing.UNIT_TIPS_SHIFT)
+    self._start(terms, u, node, rate, terms.money & packing.MONEY_CEILING_MASK, session_key, resume_from)
     self._split(terms.submitter, [self._share(leases._tip(terms.money), best), 0, 0, 0])
 
 
@@ -262,23 +260,19 @@ def claim(terms: IJobRegistry.Terms, index: uint256, node: uint256, session_key:
     @param index The unit, or NEXT for the array's first untouched one.
     @param resume_from As `ack`.
     """
-    job_id: bytes32 = self._job_id(terms)
-    at: uint256 = 0
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    at, key, word = self._open(job_id, terms.limits, index)
-    opens: uint256 = leases._claims_from(word, terms.limits, terms.policy)
-    word = self._with_lapse(key, word, terms.policy)
-    if (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0:
+    u: Unit = self._open(terms, index)
+    opens: uint256 = leases._claims_from(u.word, terms.limits, terms.policy)
+    u.word = self._with_lapse(u.key, u.word, terms.policy)
+    if (u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK != 0:
         reasons._refuse(reasons.JOBS_PROPOSAL_LIVE)
     if block.timestamp < opens:
         reasons._refuse(reasons.JOBS_NO_CLAIMS)
-    if (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK == 0 and (
-        word >> packing.UNIT_NODE_SHIFT
+    if (u.word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK == 0 and (
+        u.word >> packing.UNIT_NODE_SHIFT
     ) & packing.UNIT_NODE_MASK == node:
         reasons._refuse(reasons.JOBS_EXCLUDED)
     ceiling: uint256 = leases._claim_ceiling(terms.money, terms.policy, block.timestamp - opens)
-    self._start(terms, job_id, key, at, word, node, 0, ceiling, session_key, resume_from)
+    self._start(terms, u, node, 0, ceiling, session_key, resume_from)
 
 
 @external
@@ -289,19 +283,16 @@ def checkpoint(job_id: bytes32, index: uint256, root: bytes32):
             node's operator. It earns nothing yet, and it is no beat.
     @param root sha2-256 of the files' UnixFS root.
     """
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
-    self._check_leased(word)
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    u: Unit = self._touched(job_id, index)
+    self._check_leased(u.word)
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     if msg.sender != staticcall NODES.operator_of(node, skip_contract_check=True):
         reasons._refuse(reasons.NODES_NOT_OPERATOR)
-    seconds: uint256 = block.timestamp - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
-    if word & packing.UNIT_RESUMABLE == 0 or root == empty(bytes32) or seconds <= self._seconds[key]:
+    seconds: uint256 = block.timestamp - ((u.word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
+    if u.word & packing.UNIT_RESUMABLE == 0 or root == empty(bytes32) or seconds <= self._seconds[u.key]:
         reasons._refuse(reasons.JOBS_CHECKPOINT_RANGE)
-    self._seconds[key] = seconds
-    log IJobRegistry.Checkpointed(job_id=job_id, index=index, node=node, word=word, seconds=seconds, root=root)
+    self._seconds[u.key] = seconds
+    log IJobRegistry.Checkpointed(job_id=u.job_id, index=index, node=node, word=u.word, seconds=seconds, root=root)
 
 
 @external
@@ -314,34 +305,65 @@ def submit(job_id: bytes32, index: uint256, result: bytes32, report: bytes32, ou
     @param outcome 1 ok, 2 exit, 3 trap, 4 out of memory, 5 timeout.
     @param used Fuel seconds where the job bills fuel, else 0.
     """
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
-    self._check_leased(word)
-    if outcome == 0 or outcome > packing.OUTCOME_TIMEOUT:
-        reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
-    if result == empty(bytes32):
-        reasons._refuse(reasons.JOBS_RESULT_ZERO)
-    if word & packing.UNIT_FUEL != 0:
-        if used == 0 or used > packing.UNIT_SECONDS_MASK:
-            reasons._refuse(reasons.JOBS_USED_RANGE)
-    elif used != 0:
-        reasons._refuse(reasons.JOBS_USED_RANGE)
-
-    word = (
-        (word & ~(packing.UNIT_STATE_LANE | packing.UNIT_OUTCOME_LANE | packing.UNIT_MARK_LANE))
-        | packing.STATE_SUBMITTED
-        | (outcome << packing.UNIT_OUTCOME_SHIFT)
-        | (block.timestamp << packing.UNIT_MARK_SHIFT)
-        | (used << packing.UNIT_SECONDS_SHIFT)
-    )
-    self._words[key] = word
-    if word & packing.UNIT_STORE != 0:
-        self._seconds[key] = convert(result, uint256)
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    log IJobRegistry.Submitted(job_id=job_id, index=index, node=node, word=word, result=result, report=report)
+    u: Unit = self._touched(job_id, index)
+    u.word = self._with_result(u, result, outcome, used)
+    self._words[u.key] = u.word
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    log IJobRegistry.Submitted(job_id=u.job_id, index=index, node=node, word=u.word, result=result, report=report)
     extcall NODES.submitted(node, msg.sender, skip_contract_check=True)
+
+
+@external
+@reentrant
+def finish(
+    terms: IJobRegistry.Terms,
+    index: uint256,
+    result: bytes32,
+    report: bytes32,
+    outcome: uint256,
+    used: uint256,
+    claims: bool,
+    session_key: bytes32,
+):
+    """
+    @notice Submit and settle at once, where nobody has a say in between: no judge, and no node on probation. The
+            node's owner gets the settler's pay.
+    @param result As in `submit`, and so are report, outcome and used.
+    @param claims Whether the node takes the array's first untouched unit too, as `claim` would. What keeps it from
+           that does not keep the result from being paid.
+    @param session_key Of that lease, as in `claim`.
+    """
+    u: Unit = self._unit(terms, index)
+    u.word = self._with_result(u, result, outcome, used)
+    if terms.judge != 0 or u.word & packing.UNIT_FRESH != 0:
+        reasons._refuse(reasons.JOBS_SETTLE_EARLY)
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    next: Unit = u
+    ask: INodeRegistry.Ask = empty(INodeRegistry.Ask)
+    if claims and u.header & packing.HEADER_CLOSED == 0:
+        # lanes: an array's header, and zero for a one-lease job, which has no next unit
+        next.index = (u.header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
+        next.word = leases._first_word(u.header)
+        ask = leases._next_ask(terms, next.index, next.word, u.header, block.timestamp)
+        if self._is_submitter(terms.submitter):
+            ask.ceiling = 0
+    p: Payment = self._payment(terms, u, True)
+    u.word = self._end(u, packing.STATE_SETTLED)
+    log IJobRegistry.Finished(
+        job_id=u.job_id, index=index, node=node, word=u.word, result=result, report=report, pay=p.pay, fee=p.fee
+    )
+    owner: address = empty(address)
+    rate: uint256 = 0
+    seasoned: bool = False
+    owner, rate, seasoned = extcall NODES.finished(
+        node, msg.sender, p.bond, p.ok, p.fee, p.decliner, ask, skip_contract_check=True
+    )
+    reward: uint256 = self._share_of_keeper_fee(terms.money)
+    self._pay_parts(terms, u, p, owner, owner, reward)
+    if rate != 0:
+        self._words[u.job_id] += 1 << packing.HEADER_TOUCHED_SHIFT
+        next.key = keccak256(abi_encode(u.job_id, next.index))
+        self._begin(terms, next, node, rate, seasoned, session_key, 0)
 
 
 @external
@@ -353,35 +375,31 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     @dev What a match brought its proposer is burnt from the bond, else nodes and keepers in league would share tips.
     @param outcome 6 bad input, 7 bad key, 8 image missing.
     """
-    job_id: bytes32 = empty(bytes32)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    job_id, key, word, header = self._unit(terms, index)
-    self._check_leased(word)
+    u: Unit = self._unit(terms, index)
+    self._check_leased(u.word)
     if outcome < packing.OUTCOME_BAD_INPUT or outcome > packing.OUTCOME_IMAGE_MISSING:
         reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
-    closing: bool = word & packing.UNIT_STATE_MASK == packing.STATE_CLOSING
+    closing: bool = u.word & packing.UNIT_STATE_MASK == packing.STATE_CLOSING
     if not closing:
-        if block.timestamp >= leases._declinable_until(terms.limits, terms.policy, word):
+        if block.timestamp >= leases._declinable_until(terms.limits, terms.policy, u.word):
             reasons._refuse(reasons.JOBS_DECLINE_LATE)
-        if block.timestamp >= self._reclaimable_from(word):
+        if block.timestamp >= self._reclaimable_from(u.word):
             reasons._refuse(reasons.JOBS_RECLAIMABLE)
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    burn: uint256 = leases._tip_to_burn(terms.money, word)
-    word |= outcome << packing.UNIT_OUTCOME_SHIFT
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    burn: uint256 = leases._tip_to_burn(terms.money, u.word)
+    u.word |= outcome << packing.UNIT_OUTCOME_SHIFT
 
     refund: uint256 = 0
-    if not closing and self._may_reopen(terms, word, header):
-        self._accused[key] = node | (block.timestamp << packing.ACCUSED_AT_SHIFT)
-        word = self._reopen(key, word | packing.UNIT_ACCUSED)
+    if not closing and self._may_reopen(terms, u):
+        self._accused[u.key] = node | (block.timestamp << packing.ACCUSED_AT_SHIFT)
+        u.word = self._reopen(u.key, u.word | packing.UNIT_ACCUSED)
     else:
-        refund = leases._unit_holds(terms.money, terms.limits, word)
+        refund = leases._unit_holds(terms.money, terms.limits, u.word)
         end: uint256 = packing.STATE_REFUNDED
         if closing:
             end = packing.STATE_CANCELLED
-        word = self._end(job_id, key, word, header, end)
-    log IJobRegistry.Declined(job_id=job_id, index=index, node=node, word=word, report=report)
+        u.word = self._end(u, end)
+    log IJobRegistry.Declined(job_id=u.job_id, index=index, node=node, word=u.word, report=report)
     bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
     extcall NODES.declined(node, msg.sender, bond, burn, skip_contract_check=True)
     self._refund(refund, terms.submitter)
@@ -395,23 +413,19 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
             may get; the slot is free at once. Called by the operator, before anyone may reclaim.
     @param report sha2-256 of the report document.
     """
-    job_id: bytes32 = empty(bytes32)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    job_id, key, word, header = self._unit(terms, index)
-    if word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
+    u: Unit = self._unit(terms, index)
+    if u.word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
-    if block.timestamp >= self._reclaimable_from(word):
+    if block.timestamp >= self._reclaimable_from(u.word):
         reasons._refuse(reasons.JOBS_RECLAIMABLE)
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     bond: uint256 = 0
     slash: uint256 = 0
     fee: uint256 = 0
-    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, word)
+    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, u.word)
     refund: uint256 = 0
-    word, refund = self._lose(terms, job_id, key, word, header)
-    log IJobRegistry.GaveUp(job_id=job_id, index=index, node=node, word=word, report=report)
+    u.word, refund = self._lose(terms, u)
+    log IJobRegistry.GaveUp(job_id=u.job_id, index=index, node=node, word=u.word, report=report)
     extcall NODES.gave_up(node, msg.sender, bond, slash - slash // 4, fee, skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
@@ -427,21 +441,17 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     @param index The unit, or NEXT for the array's first untouched one.
     @param payee Who is tipped when the node acks; zero means msg.sender.
     """
-    job_id: bytes32 = self._job_id(terms)
-    at: uint256 = 0
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    at, key, word = self._open(job_id, terms.limits, index)
-    word = self._with_lapse(key, word, terms.policy)
+    u: Unit = self._open(terms, index)
+    u.word = self._with_lapse(u.key, u.word, terms.policy)
     window: uint256 = (terms.limits >> packing.LIMITS_MATCH_WINDOW_SHIFT) & packing.LIMITS_MATCH_WINDOW_MASK
-    if window == 0 or (word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK >= leases.MAX_LAPSES:
+    if window == 0 or (u.word >> packing.UNIT_LAPSES_SHIFT) & packing.UNIT_LAPSES_MASK >= leases.MAX_LAPSES:
         reasons._refuse(reasons.JOBS_CLAIMS_ONLY)
-    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
+    mark: uint256 = (u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if mark != 0 and block.timestamp >= mark:
         reasons._refuse(reasons.JOBS_WINDOW_OVER)
-    if (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK == node:
+    if (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK == node:
         reasons._refuse(reasons.JOBS_EXCLUDED)
-    if not leases._has_time(leases._topped(terms.limits, word), terms.policy, block.timestamp):
+    if not leases._has_time(leases._topped(terms.limits, u.word), terms.policy, block.timestamp):
         reasons._refuse(reasons.JOBS_NO_TIME)
 
     rate: uint256 = 0
@@ -451,14 +461,14 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     if convert(operator, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
         reasons._refuse(reasons.JOBS_OWN_JOB)
     rank: uint256 = leases._key(
-        job_id, at, (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK, node, score
+        u.job_id, u.index, (u.word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK, node, score
     )
 
     extensions: uint256 = 0
     if mark == 0:
         mark = block.timestamp + window
     else:
-        best: uint256 = self._seconds[key]
+        best: uint256 = self._seconds[u.key]
         if (best >> packing.BEST_NODE_SHIFT) & packing.BEST_NODE_MASK == node:
             reasons._refuse(reasons.JOBS_BEST_ALREADY)
         if rank <= (best >> packing.BEST_KEY_SHIFT) & packing.BEST_KEY_MASK:
@@ -473,14 +483,14 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
         | (rank << packing.BEST_KEY_SHIFT)
         | (extensions << packing.BEST_EXTENSIONS_SHIFT)
     )
-    word = (
-        (word & ~(packing.UNIT_RATE_LANE | packing.UNIT_MARK_LANE))
+    u.word = (
+        (u.word & ~(packing.UNIT_RATE_LANE | packing.UNIT_MARK_LANE))
         | (rate << packing.UNIT_RATE_SHIFT)
         | (mark << packing.UNIT_MARK_SHIFT)
     )
-    self._seconds[key] = proposal
-    self._words[key] = word
-    log IJobRegistry.Proposed(job_id=job_id, index=at, node=node, word=word, best=proposal)
+    self._seconds[u.key] = proposal
+    self._words[u.key] = u.word
+    log IJobRegistry.Proposed(job_id=u.job_id, index=u.index, node=node, word=u.word, best=proposal)
 
 
 @external
@@ -516,29 +526,25 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     """
     @notice End a cancelled lease whose notice has run out without a submit; the owner is paid for its time.
     """
-    job_id: bytes32 = empty(bytes32)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    job_id, key, word, header = self._unit(terms, index)
-    if word & packing.UNIT_STATE_MASK != packing.STATE_CLOSING:
+    u: Unit = self._unit(terms, index)
+    if u.word & packing.UNIT_STATE_MASK != packing.STATE_CLOSING:
         reasons._refuse(reasons.JOBS_NOT_CLOSING)
-    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
+    mark: uint256 = (u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if block.timestamp < mark:
         reasons._refuse(reasons.JOBS_NOTICE_RUNNING)
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    billed: uint256 = mark - ((word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
-    limits: uint256 = leases._topped(terms.limits, word)
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    billed: uint256 = mark - ((u.word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
+    limits: uint256 = leases._topped(terms.limits, u.word)
     billed = min(billed, limits & packing.LIMITS_MAX_SECONDS_MASK) + (
         (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
     )
     price: uint256 = leases._unit_price(terms.money, limits)
-    pay: uint256 = leases._pay(price, word, billed)
+    pay: uint256 = leases._pay(price, u.word, billed)
     fee: uint256 = leases._fee(pay, terms.policy)
-    rest: uint256 = leases._holds(price, terms.money, limits, word) - pay
+    rest: uint256 = leases._holds(price, terms.money, limits, u.word) - pay
     reward: uint256 = leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - mark)
-    word = self._end(job_id, key, word, header, packing.STATE_CANCELLED)
-    log IJobRegistry.Closed(job_id=job_id, index=index, node=node, word=word, pay=pay, fee=fee)
+    u.word = self._end(u, packing.STATE_CANCELLED)
+    log IJobRegistry.Closed(job_id=u.job_id, index=index, node=node, word=u.word, pay=pay, fee=fee)
     bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
     owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
     self._pay_out(owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
@@ -551,27 +557,23 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     @notice Take a lease back from a node that let it end or stopped beating. The node loses a tenth of its bond.
     @param payee Who gets the reclaimer's pay; zero means msg.sender.
     """
-    job_id: bytes32 = empty(bytes32)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    job_id, key, word, header = self._unit(terms, index)
-    if word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
+    u: Unit = self._unit(terms, index)
+    if u.word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
-    due: uint256 = self._reclaimable_from(word)
+    due: uint256 = self._reclaimable_from(u.word)
     if block.timestamp < due:
         reasons._refuse(reasons.JOBS_NOT_RECLAIMABLE)
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     bond: uint256 = 0
     slash: uint256 = 0
     fee: uint256 = 0
-    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, word)
+    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, u.word)
     reward: uint256 = min(slash // 4, leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - due))
-    least: uint256 = leases._tip_to_burn(terms.money, word)
+    least: uint256 = leases._tip_to_burn(terms.money, u.word)
 
     refund: uint256 = 0
-    word, refund = self._lose(terms, job_id, key, word, header)
-    log IJobRegistry.Reclaimed(job_id=job_id, index=index, node=node, word=word)
+    u.word, refund = self._lose(terms, u)
+    log IJobRegistry.Reclaimed(job_id=u.job_id, index=index, node=node, word=u.word)
     extcall NODES.reclaimed(node, 1, bond, slash, reward, least, fee, self._payee(payee), skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
@@ -583,12 +585,8 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     @notice End an open unit, or (ALL) an array's untouched ones, that can no longer finish before the deadline.
     @param payee Who gets the expirer's pay; zero means msg.sender. A unit of an array pays none.
     """
-    job_id: bytes32 = empty(bytes32)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    job_id, key, word, header = self._unit(terms, index)
-    limits: uint256 = leases._topped(terms.limits, word)
+    u: Unit = self._unit(terms, index)
+    limits: uint256 = leases._topped(terms.limits, u.word)
     due: uint256 = (
         ((limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK)
         + 1
@@ -597,14 +595,14 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     if block.timestamp < due:
         reasons._refuse(reasons.JOBS_NOT_EXPIRED)
     refund: uint256 = 0
-    word, refund = self._end_open(terms, job_id, index, packing.STATE_EXPIRED)
+    u.word, refund = self._end_open(terms, u.job_id, index, packing.STATE_EXPIRED)
     keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
     # An array pays once, for its untouched units. Else touching each just before it expires would make each pay.
     if index != ALL and (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK != 1:
         reward = 0
     refund -= reward
-    log IJobRegistry.Expired(job_id=job_id, index=index, word=word, refund=refund)
+    log IJobRegistry.Expired(job_id=u.job_id, index=index, word=u.word, refund=refund)
     self._refund_less(refund, terms.submitter, reward, payee)
 
 
@@ -657,19 +655,15 @@ def dispute(terms: IJobRegistry.Terms, index: uint256):
     @notice Hold a submitted unit while its judge looks at it. Called by the judge that the terms name.
     """
     self._check_judge(terms.judge)
-    job_id: bytes32 = empty(bytes32)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    job_id, key, word, header = self._unit(terms, index)
-    if word & packing.UNIT_STATE_MASK != packing.STATE_SUBMITTED:
+    u: Unit = self._unit(terms, index)
+    if u.word & packing.UNIT_STATE_MASK != packing.STATE_SUBMITTED:
         reasons._refuse(reasons.JOBS_NOT_SUBMITTED)
-    if block.timestamp >= leases._challenge_end(terms.limits, word):
+    if block.timestamp >= leases._challenge_end(terms.limits, u.word):
         reasons._refuse(reasons.JOBS_DISPUTE_LATE)
-    word = (word & ~packing.UNIT_STATE_LANE) | packing.STATE_DISPUTED
-    self._words[key] = word
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    log IJobRegistry.Disputed(job_id=job_id, index=index, node=node, word=word)
+    u.word = (u.word & ~packing.UNIT_STATE_LANE) | packing.STATE_DISPUTED
+    self._words[u.key] = u.word
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    log IJobRegistry.Disputed(job_id=u.job_id, index=index, node=node, word=u.word)
 
 
 @external
@@ -688,12 +682,8 @@ def rule(
     @param payee Who gets the settler's pay of a confirmed unit; zero means msg.sender.
     """
     self._check_judge(terms.judge)
-    job_id: bytes32 = empty(bytes32)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    job_id, key, word, header = self._unit(terms, index)
-    state: uint256 = word & packing.UNIT_STATE_MASK
+    u: Unit = self._unit(terms, index)
+    state: uint256 = u.word & packing.UNIT_STATE_MASK
     if verdict > VOID:
         reasons._refuse(reasons.JOBS_VERDICT_RANGE)
     if state != packing.STATE_DISPUTED:
@@ -705,44 +695,35 @@ def rule(
         reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
 
     if verdict == RELEASE:
-        word = (word & ~packing.UNIT_STATE_LANE) | packing.STATE_SUBMITTED
-        self._words[key] = word
-        self._log_ruled(job_id, index, word, RELEASE, 0, 0, 0)
+        u.word = (u.word & ~packing.UNIT_STATE_LANE) | packing.STATE_SUBMITTED
+        self._words[u.key] = u.word
+        self._log_ruled(u, RELEASE, 0, 0, 0)
         return
     if verdict == CONFIRM:
         # Who names his own judge would end his node's probation at once, and a stranger another's success.
-        if word & packing.UNIT_FRESH != 0 and block.timestamp < leases._fresh_until(terms.policy, word):
+        if u.word & packing.UNIT_FRESH != 0 and block.timestamp < leases._fresh_until(terms.policy, u.word):
             reasons._refuse(reasons.JOBS_SETTLE_EARLY)
-        self._pay_for(
-            terms,
-            job_id,
-            key,
-            index,
-            self._with_fields(word, fields),
-            header,
-            self._payee(payee),
-            self._share_of_keeper_fee(terms.money),
-            True,
-        )
+        u.word = self._with_fields(u.word, fields)
+        self._pay_for(terms, u, self._payee(payee), self._share_of_keeper_fee(terms.money), True)
         return
 
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
-    held: uint256 = leases._unit_holds(terms.money, terms.limits, word)
+    held: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
     if verdict == REJECT:
-        word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
-        self._log_ruled(job_id, index, word, REJECT, 0, 0, bond)
+        u.word = self._end(u, packing.STATE_REFUNDED)
+        self._log_ruled(u, REJECT, 0, 0, bond)
         extcall NODES.slashed(node, bond, shares, skip_contract_check=True)
         self._refund(held, terms.submitter)
         return
     pay: uint256 = leases._pay(
         leases._unit_price(terms.money, terms.limits),
-        word,
+        u.word,
         (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK,
     )
     fee: uint256 = leases._fee(pay, terms.policy)
-    word = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
-    self._log_ruled(job_id, index, word, VOID, pay, fee, 0)
+    u.word = self._end(u, packing.STATE_REFUNDED)
+    self._log_ruled(u, VOID, pay, fee, 0)
     owner: address = extcall NODES.settled(node, bond, False, 0, 0, skip_contract_check=True)
     self._pay_out(owner, pay, fee, empty(address), 0, terms.submitter, held - pay)
 
@@ -785,10 +766,7 @@ def _job_id(terms: IJobRegistry.Terms) -> bytes32:
 
 @view
 @internal
-def _touched(job_id: bytes32, index: uint256) -> (bytes32, uint256, uint256):
-    """
-    @return (key, word, header) of a unit; the header is 0 for a one-lease job, the word 0 for an untouched unit.
-    """
+def _touched(job_id: bytes32, index: uint256) -> Unit:
     word: uint256 = self._words[job_id]
     if word & packing.UNIT_STATE_MASK != packing.STATE_HEADER:
         if index != 0:
@@ -796,38 +774,31 @@ def _touched(job_id: bytes32, index: uint256) -> (bytes32, uint256, uint256):
         # The key of an array's unit is no job: what it moves, and what its events name, is reached through its array.
         if word & packing.UNIT_ARRAY != 0:
             reasons._refuse(reasons.JOBS_NOT_RUNNING)
-        return job_id, word, 0
+        return Unit(job_id=job_id, index=index, key=job_id, word=word, header=0)
     key: bytes32 = keccak256(abi_encode(job_id, index))
-    return key, self._words[key], word
+    return Unit(job_id=job_id, index=index, key=key, word=self._words[key], header=word)
 
 
 @view
 @internal
-def _unit(terms: IJobRegistry.Terms, index: uint256) -> (bytes32, bytes32, uint256, uint256):
-    """
-    @return (job id, key, word, header) of a unit, as `_touched` finds it.
-    """
-    job_id: bytes32 = self._job_id(terms)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
-    return job_id, key, word, header
+def _unit(terms: IJobRegistry.Terms, index: uint256) -> Unit:
+    return self._touched(self._job_id(terms), index)
 
 
 @internal
-def _open(job_id: bytes32, limits: uint256, index: uint256) -> (uint256, bytes32, uint256):
+def _open(terms: IJobRegistry.Terms, index: uint256) -> Unit:
     """
     @notice Find an OPEN unit that may be proposed for or claimed; the array's next untouched one is opened.
-    @return (index, key, word); the caller stores the word.
+    @return As it is now; the caller stores the word.
     """
+    job_id: bytes32 = self._job_id(terms)
     word: uint256 = self._words[job_id]
     if word & packing.UNIT_STATE_MASK != packing.STATE_HEADER:
         if index != 0 and index != NEXT:
             reasons._refuse(reasons.JOBS_INDEX_RANGE)
         if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
             reasons._refuse(reasons.JOBS_NOT_OPEN)
-        return 0, job_id, word
+        return Unit(job_id=job_id, index=0, key=job_id, word=word, header=0)
 
     if word & packing.HEADER_CLOSED != 0:
         reasons._refuse(reasons.JOBS_JOB_CLOSED)
@@ -837,19 +808,18 @@ def _open(job_id: bytes32, limits: uint256, index: uint256) -> (uint256, bytes32
     at: uint256 = index
     if index == NEXT:
         at = touched
-    if at >= (limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK:
+    if at >= (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK:
         reasons._refuse(reasons.JOBS_INDEX_RANGE)
     if at > touched:
         reasons._refuse(reasons.JOBS_INDEX_LATER)
     key: bytes32 = keccak256(abi_encode(job_id, at))
+    opened: uint256 = self._words[key]
     if at == touched:
+        opened = leases._first_word(word)
         self._words[job_id] = word + (1 << packing.HEADER_TOUCHED_SHIFT)
-        opened: uint256 = (word >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK
-        return at, key, packing.STATE_OPEN | (opened << packing.UNIT_STARTED_SHIFT) | packing.UNIT_ARRAY
-    word = self._words[key]
-    if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
+    elif opened & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
-    return at, key, word
+    return Unit(job_id=job_id, index=at, key=key, word=opened, header=word)
 
 
 @view
@@ -866,10 +836,7 @@ def _with_lapse(key: bytes32, word: uint256, policy: uint256) -> uint256:
 @internal
 def _start(
     terms: IJobRegistry.Terms,
-    job_id: bytes32,
-    key: bytes32,
-    index: uint256,
-    word: uint256,
+    u: Unit,
     node: uint256,
     rate: uint256,
     ceiling: uint256,
@@ -881,29 +848,45 @@ def _start(
     @param rate The rate locked by a proposal, zero to lock the ask in force.
     @param ceiling The highest rate that may be locked now.
     """
-    if resume_from != 0 and self.checkpoints[key][resume_from] == 0:
+    if resume_from != 0 and self.checkpoints[u.key][resume_from] == 0:
         reasons._refuse(reasons.JOBS_NO_CHECKPOINT)
-    if convert(msg.sender, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
+    if self._is_submitter(terms.submitter):
         reasons._refuse(reasons.JOBS_OWN_JOB)
-    limits: uint256 = leases._topped(terms.limits, word)
-    if not leases._has_time(limits, terms.policy, block.timestamp):
+    if not leases._has_time(leases._topped(terms.limits, u.word), terms.policy, block.timestamp):
         reasons._refuse(reasons.JOBS_NO_TIME)
     ask: INodeRegistry.Ask = leases._ask(terms)
     ask.ceiling = ceiling
     locked: uint256 = 0
     seasoned: bool = False
     locked, seasoned = extcall NODES.engage(node, msg.sender, ask, rate, skip_contract_check=True)
+    self._begin(terms, u, node, locked, seasoned, session_key, resume_from)
+
+
+@internal
+def _begin(
+    terms: IJobRegistry.Terms,
+    u: Unit,
+    node: uint256,
+    rate: uint256,
+    seasoned: bool,
+    session_key: bytes32,
+    resume_from: uint256,
+):
+    """
+    @notice Write the lease that NodeRegistry has let a node begin.
+    """
+    limits: uint256 = leases._topped(terms.limits, u.word)
     started: uint256 = (
         packing.STATE_RUNNING
         | (node << packing.UNIT_NODE_SHIFT)
-        | (locked << packing.UNIT_RATE_SHIFT)
+        | (rate << packing.UNIT_RATE_SHIFT)
         | (block.timestamp << packing.UNIT_STARTED_SHIFT)
         | ((block.timestamp + leases._lease_time(limits, terms.policy)) << packing.UNIT_MARK_SHIFT)
         | (
-            (word & (packing.UNIT_SECONDS_LANE | packing.UNIT_ATTEMPTS_LANE | packing.UNIT_TIPS_LANE))
+            (u.word & (packing.UNIT_SECONDS_LANE | packing.UNIT_ATTEMPTS_LANE | packing.UNIT_TIPS_LANE))
             + (1 << packing.UNIT_ATTEMPTS_SHIFT)
         )
-        | (word & (packing.UNIT_ACCUSED | packing.UNIT_ARRAY | packing.UNIT_ACKED))
+        | (u.word & (packing.UNIT_ACCUSED | packing.UNIT_ARRAY | packing.UNIT_ACKED))
         | (resume_from << packing.UNIT_RESUME_SHIFT)
     )
     if (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK == packing.BILLING_FUEL:
@@ -915,23 +898,47 @@ def _start(
     if limits & packing.LIMITS_CHECKPOINT_EVERY_LANE != 0:
         started |= packing.UNIT_RESUMABLE
         # The proposal that lies there would be read as a checkpoint.
-        self._seconds[key] = 0
-    self._words[key] = started
-    log IJobRegistry.Started(job_id=job_id, index=index, node=node, word=started, session_key=session_key)
+        self._seconds[u.key] = 0
+    self._words[u.key] = started
+    log IJobRegistry.Started(job_id=u.job_id, index=u.index, node=node, word=started, session_key=session_key)
 
 
 @view
 @internal
-def _may_reopen(terms: IJobRegistry.Terms, word: uint256, header: uint256) -> bool:
+def _may_reopen(terms: IJobRegistry.Terms, u: Unit) -> bool:
     """
     @return Whether a lease that ended without a result leaves an attempt, and time for it, in a job still open.
     """
-    if (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK >= (
+    if (u.word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK >= (
         terms.limits >> packing.LIMITS_MAX_ATTEMPTS_SHIFT
     ) & packing.LIMITS_MAX_ATTEMPTS_MASK:
         return False
-    return header & packing.HEADER_CLOSED == 0 and leases._has_time(
-        leases._topped(terms.limits, word), terms.policy, block.timestamp
+    return u.header & packing.HEADER_CLOSED == 0 and leases._has_time(
+        leases._topped(terms.limits, u.word), terms.policy, block.timestamp
+    )
+
+
+@internal
+def _with_result(u: Unit, result: bytes32, outcome: uint256, used: uint256) -> uint256:
+    """
+    @notice Take a lease's result; what must be known of it later is stored.
+    @return The unit's word, SUBMITTED now; the caller stores it.
+    """
+    self._check_leased(u.word)
+    if outcome == 0 or outcome > packing.OUTCOME_TIMEOUT:
+        reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
+    if result == empty(bytes32):
+        reasons._refuse(reasons.JOBS_RESULT_ZERO)
+    if used > packing.UNIT_SECONDS_MASK or (used == 0) != (u.word & packing.UNIT_FUEL == 0):
+        reasons._refuse(reasons.JOBS_USED_RANGE)
+    if u.word & packing.UNIT_STORE != 0:
+        self._seconds[u.key] = convert(result, uint256)
+    return (
+        (u.word & ~(packing.UNIT_STATE_LANE | packing.UNIT_OUTCOME_LANE | packing.UNIT_MARK_LANE))
+        | packing.STATE_SUBMITTED
+        | (outcome << packing.UNIT_OUTCOME_SHIFT)
+        | (block.timestamp << packing.UNIT_MARK_SHIFT)
+        | (used << packing.UNIT_SECONDS_SHIFT)
     )
 
 
@@ -954,27 +961,25 @@ def _reopen(key: bytes32, word: uint256) -> uint256:
 
 
 @internal
-def _lose(
-    terms: IJobRegistry.Terms, job_id: bytes32, key: bytes32, word: uint256, header: uint256
-) -> (uint256, uint256):
+def _lose(terms: IJobRegistry.Terms, u: Unit) -> (uint256, uint256):
     """
     @notice End a lease that its node has lost. Where the unit opens again, its last checkpoint is kept.
     @return (the new word, the refund: 0 where the unit is open again)
     """
-    if self._may_reopen(terms, word, header):
-        if word & packing.UNIT_RESUMABLE != 0:
-            attempt: uint256 = (word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK
-            seconds: uint256 = self._seconds[key]
+    if self._may_reopen(terms, u):
+        if u.word & packing.UNIT_RESUMABLE != 0:
+            attempt: uint256 = (u.word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK
+            seconds: uint256 = self._seconds[u.key]
             if seconds != 0:
-                self.checkpoints[key][attempt] = (
+                self.checkpoints[u.key][attempt] = (
                     seconds
-                    | (((word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK) << packing.KEPT_RATE_SHIFT)
-                    | (((word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK) << packing.KEPT_NODE_SHIFT)
-                    | (((word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK) << packing.KEPT_RESUME_SHIFT)
+                    | (((u.word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK) << packing.KEPT_RATE_SHIFT)
+                    | (((u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK) << packing.KEPT_NODE_SHIFT)
+                    | (((u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK) << packing.KEPT_RESUME_SHIFT)
                 )
-        return self._reopen(key, word), 0
-    refund: uint256 = leases._unit_holds(terms.money, terms.limits, word)
-    return self._end(job_id, key, word, header, packing.STATE_REFUNDED), refund
+        return self._reopen(u.key, u.word), 0
+    refund: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
+    return self._end(u, packing.STATE_REFUNDED), refund
 
 
 @internal
@@ -1050,30 +1055,29 @@ def _end_open(terms: IJobRegistry.Terms, job_id: bytes32, index: uint256, state:
     if index == ALL and word & packing.UNIT_STATE_MASK == packing.STATE_HEADER:
         held: uint256 = self._close_array(job_id, word, terms)
         return self._words[job_id], held
-    key: bytes32 = empty(bytes32)
-    header: uint256 = 0
-    key, word, header = self._touched(job_id, index)
-    if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN and word & packing.UNIT_STATE_MASK != packing.STATE_BLOCKED:
+    u: Unit = self._touched(job_id, index)
+    state_before: uint256 = u.word & packing.UNIT_STATE_MASK
+    if state_before != packing.STATE_OPEN and state_before != packing.STATE_BLOCKED:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
-    held: uint256 = leases._unit_holds(terms.money, terms.limits, word)
-    return self._end(job_id, key, word, header, state), held
+    held: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
+    return self._end(u, state), held
 
 
 @internal
-def _end(job_id: bytes32, key: bytes32, word: uint256, header: uint256, state: uint256) -> uint256:
+def _end(u: Unit, state: uint256) -> uint256:
     """
     @notice Write a unit's last word, and count its end in the array's header.
     """
-    ended: uint256 = (word & ~packing.UNIT_STATE_LANE) | state
-    self._words[key] = ended
-    if header != 0:
+    ended: uint256 = (u.word & ~packing.UNIT_STATE_LANE) | state
+    self._words[u.key] = ended
+    if u.header != 0:
         one: uint256 = 1 << packing.HEADER_FAILED_SHIFT
         if (
             state == packing.STATE_SETTLED
-            and (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
+            and (u.word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
         ):
             one = 1 << packing.HEADER_DONE_SHIFT
-        self._words[job_id] = header + one
+        self._words[u.job_id] = u.header + one
     return ended
 
 
@@ -1102,12 +1106,8 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> uint
     @param settler Who gets the settler's pay; zero for nobody, when the submitter accepts.
     @return Zero once it is settled, else why it cannot be.
     """
-    job_id: bytes32 = empty(bytes32)
-    key: bytes32 = empty(bytes32)
-    word: uint256 = 0
-    header: uint256 = 0
-    job_id, key, word, header = self._unit(terms, index)
-    state: uint256 = word & packing.UNIT_STATE_MASK
+    u: Unit = self._unit(terms, index)
+    state: uint256 = u.word & packing.UNIT_STATE_MASK
     reward: uint256 = 0
     if settler == empty(address):
         if state != packing.STATE_SUBMITTED:
@@ -1115,26 +1115,24 @@ def _settle(terms: IJobRegistry.Terms, index: uint256, settler: address) -> uint
     else:
         if state != packing.STATE_SUBMITTED and state != packing.STATE_DISPUTED:
             return reasons.JOBS_NOT_SUBMITTED
-        since: uint256 = leases._settleable_from(terms.limits, terms.policy, word)
+        since: uint256 = leases._settleable_from(terms.limits, terms.policy, u.word)
         if block.timestamp < since:
             return reasons.JOBS_SETTLE_EARLY
         reward = leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - since)
         if terms.limits & packing.LIMITS_PROVEN != 0:
-            self._fail_unproven(terms, job_id, key, index, word, header, settler, reward)
+            self._fail_unproven(terms, u, settler, reward)
             return 0
-    self._pay_for(terms, job_id, key, index, word, header, settler, reward, False)
+    self._pay_for(terms, u, settler, reward, False)
     return 0
 
 
 @internal
-def _log_ruled(
-    job_id: bytes32, index: uint256, word: uint256, verdict: uint256, pay: uint256, fee: uint256, taken: uint256
-):
+def _log_ruled(u: Unit, verdict: uint256, pay: uint256, fee: uint256, taken: uint256):
     log IJobRegistry.Ruled(
-        job_id=job_id,
-        index=index,
-        node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
-        word=word,
+        job_id=u.job_id,
+        index=u.index,
+        node=(u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        word=u.word,
         verdict=verdict,
         pay=pay,
         fee=fee,
@@ -1143,91 +1141,96 @@ def _log_ruled(
 
 
 @internal
-def _pay_for(
-    terms: IJobRegistry.Terms,
-    job_id: bytes32,
-    key: bytes32,
-    index: uint256,
-    submitted: uint256,
-    header: uint256,
-    settler: address,
-    reward: uint256,
-    ruled: bool,
-):
+def _pay_for(terms: IJobRegistry.Terms, unit: Unit, settler: address, reward: uint256, ruled: bool):
     """
     @notice End a submitted unit with its pay.
-    @param index The one that events name.
     @param settler Who gets the settler's pay; zero where the submitter accepts.
     @param reward The settler's pay.
     @param ruled Whether its judge ends it.
     """
-    word: uint256 = submitted
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    started: uint256 = (word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK
+    u: Unit = unit
+    # A submitter who accepts at once vouches for a newcomer with his own money alone: he may be its owner.
+    p: Payment = self._payment(terms, u, settler != empty(address) or u.word & packing.UNIT_FRESH == 0)
+    u.word = self._end(u, packing.STATE_SETTLED)
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    if ruled:
+        self._log_ruled(u, CONFIRM, p.pay, p.fee, 0)
+    else:
+        log IJobRegistry.Settled(job_id=u.job_id, index=u.index, node=node, word=u.word, pay=p.pay, fee=p.fee)
+    owner: address = extcall NODES.settled(node, p.bond, p.ok, p.fee, p.decliner, skip_contract_check=True)
+    self._pay_parts(terms, u, p, owner, settler, reward)
+
+
+@view
+@internal
+def _payment(terms: IJobRegistry.Terms, u: Unit, counts: bool) -> Payment:
+    """
+    @param u Submitted.
+    @param counts Whether a success counts for the node.
+    """
+    started: uint256 = (u.word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK
     # A notice changes none of it: a submitter who sees a result on its way would else cancel and have it for less.
-    limits: uint256 = leases._topped(terms.limits, word)
+    limits: uint256 = leases._topped(terms.limits, u.word)
     most: uint256 = limits & packing.LIMITS_MAX_SECONDS_MASK
     billed: uint256 = most
     billing: uint256 = (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK
     if billing == packing.BILLING_FUEL:
-        billed = min(billed, (word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
+        billed = min(billed, (u.word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
     elif billing == packing.BILLING_METERED:
-        billed = min(billed, ((word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK) - started)
+        billed = min(billed, ((u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK) - started)
     price: uint256 = leases._unit_price(terms.money, limits)
-    pay: uint256 = leases._pay(price, word, billed)
-    fee: uint256 = leases._fee(pay, terms.policy)
-    rest: uint256 = leases._holds(price, terms.money, limits, word) - pay
-    # A submitter who accepts at once vouches for a newcomer with his own money alone: he may be its owner.
-    counts: bool = settler != empty(address) or word & packing.UNIT_FRESH == 0
-    ok: bool = (word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK
-    resumed: uint256 = 0
-    if ok:
-        resumed = (word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
-    ok = counts and ok
-    decliner: uint256 = 0
-    if ok and word & packing.UNIT_ACCUSED != 0:
-        accused: uint256 = self._accused[key]
-        decliner = accused & packing.ACCUSED_NODE_MASK
-        # What works much later says nothing of what the decliner found.
-        if decliner == node or started >= (accused >> packing.ACCUSED_AT_SHIFT) + ACCUSATION_TIME:
-            decliner = 0
-    bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
-    word = self._end(job_id, key, word, header, packing.STATE_SETTLED)
-    if ruled:
-        self._log_ruled(job_id, index, word, CONFIRM, pay, fee, 0)
-    else:
-        log IJobRegistry.Settled(job_id=job_id, index=index, node=node, word=word, pay=pay, fee=fee)
-    owner: address = extcall NODES.settled(node, bond, ok, fee, decliner, skip_contract_check=True)
-    if resumed != 0:
-        rest -= self._pay_checkpoints(job_id, key, index, resumed, most - billed, terms.policy, terms.submitter)
-    self._pay_out(owner, pay, fee, settler, reward, terms.submitter, rest)
+    pay: uint256 = leases._pay(price, u.word, billed)
+    p: Payment = Payment(
+        pay=pay,
+        fee=leases._fee(pay, terms.policy),
+        rest=leases._holds(price, terms.money, limits, u.word) - pay,
+        bond=leases._lease_bond(terms.money, terms.limits, terms.policy),
+        ok=False,
+        decliner=0,
+        unbilled=0,
+    )
+    if (u.word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK:
+        p.ok = counts
+        p.unbilled = most - billed
+        if counts and u.word & packing.UNIT_ACCUSED != 0:
+            accused: uint256 = self._accused[u.key]
+            p.decliner = accused & packing.ACCUSED_NODE_MASK
+            # What works much later says nothing of what the decliner found.
+            if (
+                p.decliner == (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+                or started >= (accused >> packing.ACCUSED_AT_SHIFT) + ACCUSATION_TIME
+            ):
+                p.decliner = 0
+    return p
 
 
 @internal
-def _pay_checkpoints(
-    job_id: bytes32,
-    key: bytes32,
-    index: uint256,
-    resumed: uint256,
-    unbilled: uint256,
-    policy: uint256,
-    submitter: uint256,
-) -> uint256:
+def _pay_parts(
+    terms: IJobRegistry.Terms, u: Unit, p: Payment, owner: address, settler: address, reward: uint256
+):
+    """
+    @notice Pay the checkpoints that a result was made of, then its owner, the fee and the settler; the rest is the
+            submitter's.
+    """
+    rest: uint256 = p.rest - self._pay_checkpoints(terms, u, p.unbilled)
+    self._pay_out(owner, p.pay, p.fee, settler, reward, terms.submitter, rest)
+
+
+@internal
+def _pay_checkpoints(terms: IJobRegistry.Terms, u: Unit, unbilled: uint256) -> uint256:
     """
     @notice Pay the checkpoints that a result was made of, newest first, as far as the unit has seconds left to bill.
             Else two nodes of one owner could bill the same work twice.
-    @param index The one that events name.
-    @param resumed The attempt that the paid one resumed from.
-    @param unbilled Seconds.
+    @param unbilled Seconds; zero where the outcome is not ok.
     @return What they earned, fees included. It is at most the ceiling for each second that was left.
     """
     paid: uint256 = 0
     left: uint256 = unbilled
-    attempt: uint256 = resumed
+    attempt: uint256 = (u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
     for _: uint256 in range(MAX_RESUMED):
         if attempt == 0 or left == 0:
             break
-        kept: uint256 = self.checkpoints[key][attempt]
+        kept: uint256 = self.checkpoints[u.key][attempt]
         seconds: uint256 = min(left, kept & packing.KEPT_SECONDS_MASK)
         left -= seconds
         node: uint256 = (kept >> packing.KEPT_NODE_SHIFT) & packing.KEPT_NODE_MASK
@@ -1235,37 +1238,28 @@ def _pay_checkpoints(
         # Of one that has left, the submitter keeps it.
         if owner != empty(address):
             pay: uint256 = leases._checkpoint_pay((kept >> packing.KEPT_RATE_SHIFT) & packing.KEPT_RATE_MASK, seconds)
-            fee: uint256 = leases._fee(pay, policy)
-            log IJobRegistry.CheckpointPaid(job_id=job_id, index=index, node=node, attempt=attempt, pay=pay, fee=fee)
-            self._pay_out(owner, pay, fee, empty(address), 0, submitter, 0)
+            fee: uint256 = leases._fee(pay, terms.policy)
+            log IJobRegistry.CheckpointPaid(job_id=u.job_id, index=u.index, node=node, attempt=attempt, pay=pay, fee=fee)
+            self._pay_out(owner, pay, fee, empty(address), 0, terms.submitter, 0)
             paid += pay
         attempt = kept >> packing.KEPT_RESUME_SHIFT
     return paid
 
 
 @internal
-def _fail_unproven(
-    terms: IJobRegistry.Terms,
-    job_id: bytes32,
-    key: bytes32,
-    index: uint256,
-    word: uint256,
-    header: uint256,
-    settler: address,
-    ramped: uint256,
-):
+def _fail_unproven(terms: IJobRegistry.Terms, u: Unit, settler: address, ramped: uint256):
     """
     @notice End a submitted unit that nobody has proven in time: a refund, and the node loses what a lost lease does.
     @param ramped The settler's pay, which comes out of the slash and is at most a quarter of it.
     """
-    node: uint256 = (word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     bond: uint256 = 0
     slash: uint256 = 0
     fee: uint256 = 0
-    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, word)
-    refund: uint256 = leases._unit_holds(terms.money, terms.limits, word)
-    ended: uint256 = self._end(job_id, key, word, header, packing.STATE_REFUNDED)
-    log IJobRegistry.Unproven(job_id=job_id, index=index, node=node, word=ended)
+    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, u.word)
+    refund: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
+    ended: uint256 = self._end(u, packing.STATE_REFUNDED)
+    log IJobRegistry.Unproven(job_id=u.job_id, index=u.index, node=node, word=ended)
     extcall NODES.reclaimed(node, 0, bond, slash, min(slash // 4, ramped), 0, fee, settler, skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
@@ -1353,8 +1347,14 @@ def _payee(payee: address) -> address:
 @view
 @internal
 def _check_submitter(submitter: uint256):
-    if submitter & packing.SUBMITTER_ACCOUNT_MASK != convert(msg.sender, uint256):
+    if not self._is_submitter(submitter):
         reasons._refuse(reasons.JOBS_NOT_SUBMITTER)
+
+
+@view
+@internal
+def _is_submitter(submitter: uint256) -> bool:
+    return submitter & packing.SUBMITTER_ACCOUNT_MASK == convert(msg.sender, uint256)
 
 
 @view

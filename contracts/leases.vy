@@ -187,6 +187,39 @@ def _ask(terms: IJobRegistry.Terms) -> INodeRegistry.Ask:
 
 @pure
 @internal
+def _first_word(header: uint256) -> uint256:
+    """
+    @return The word of an array's unit that is touched first: OPEN since the array opened.
+    """
+    opened: uint256 = (header >> packing.HEADER_OPENED_SHIFT) & packing.HEADER_OPENED_MASK
+    return packing.STATE_OPEN | (opened << packing.UNIT_STARTED_SHIFT) | packing.UNIT_ARRAY
+
+
+@pure
+@internal
+def _next_ask(
+    terms: IJobRegistry.Terms, index: uint256, word: uint256, header: uint256, now: uint256
+) -> INodeRegistry.Ask:
+    """
+    @param header The array's, zero for a one-lease job.
+    @return What a claim of the array's first untouched unit asks of a node, with a ceiling of zero where it cannot be
+            claimed now.
+    """
+    opens: uint256 = self._claims_from(word, terms.limits, terms.policy)
+    ask: INodeRegistry.Ask = self._ask(terms)
+    ask.ceiling = 0
+    if (
+        header != 0
+        and index < (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
+        and now >= opens
+        and self._has_time(terms.limits, terms.policy, now)
+    ):
+        ask.ceiling = self._claim_ceiling(terms.money, terms.policy, now - opens)
+    return ask
+
+
+@pure
+@internal
 def _pay(price: uint256, word: uint256, billed: uint256) -> uint256:
     """
     @param billed Seconds.
