@@ -43,10 +43,8 @@ PROTOCOL_VERSION: constant(uint256) = 1
 NEXT: constant(uint256) = max_value(uint256)  # the first untouched unit, in propose and claim
 ALL: constant(uint256) = max_value(uint256)  # every untouched unit, in cancel and expire
 MAX_PARENTS: constant(uint256) = 16  # the conditions and fifteen ids
-MAX_WORDS: constant(uint256) = MAX_PARENTS - 1
 MAX_BATCH: constant(uint256) = 64
 MAX_EXTENSIONS: constant(uint256) = 3
-MAX_SECONDS: constant(uint256) = 30 * 86400
 MAX_RESUMED: constant(uint256) = 8  # checkpoints that one result pays
 ACCUSATION_TIME: constant(uint256) = 3600  # seconds from a decline to the start of the attempt that counts against it
 
@@ -54,7 +52,6 @@ ACCUSATION_TIME: constant(uint256) = 3600  # seconds from a decline to the start
 RELEASE: constant(uint256) = 0
 CONFIRM: constant(uint256) = 1
 REJECT: constant(uint256) = 2
-VOID: constant(uint256) = 3
 
 ESCROW: public(immutable(IEscrow))
 NODES: public(immutable(INodeRegistry))
@@ -64,6 +61,8 @@ TREASURY: public(immutable(address))
 DEAD_AFTER: public(immutable(uint256))  # seconds, NodeRegistry's
 CHAIN_ID: immutable(uint256)  # part of every id; a chain that changes its own must not lock up the jobs it has
 
+# Jobs posted << 64 | block of the last one: each JobPosted names the block of the one before it.
+posted: public(reentrant(uint256))
 _words: HashMap[bytes32, uint256]  # unit key -> unit word; job id of an array -> its header
 # unit key -> best proposal while OPEN, seconds of the last checkpoint while RUNNING, result digest from SUBMITTED
 _seconds: HashMap[bytes32, uint256]
@@ -130,7 +129,17 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     self._check_submitter(terms.submitter)
     amount: uint256 = 0
     self._words[job_id], amount = staticcall RULES.check(terms, parents, skip_contract_check=True)
-    log IJobRegistry.JobPosted(job_id=job_id, submitter=msg.sender, terms=terms, parents=parents)
+    last: uint256 = self.posted
+    number: uint256 = (last >> packing.POSTED_COUNT_SHIFT) + 1
+    self.posted = (number << packing.POSTED_COUNT_SHIFT) | block.number
+    log IJobRegistry.JobPosted(
+        job_id=job_id,
+        submitter=msg.sender,
+        terms=terms,
+        parents=parents,
+        number=number,
+        previous=last & packing.POSTED_BLOCK_MASK,
+    )
 
     self._fund(amount)
     return job_id
@@ -145,20 +154,8 @@ def top_up(terms: IJobRegistry.Terms, index: uint256, seconds: uint256):
     """
     self._check_submitter(terms.submitter)
     u: Unit = self._unit(terms, index)
-    if u.word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
-        reasons._refuse(reasons.JOBS_NOT_RUNNING)
-    if (terms.limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK != packing.BILLING_METERED:
-        reasons._refuse(reasons.JOBS_NOT_METERED)
-    mark: uint256 = (u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
-    if block.timestamp >= mark:
-        reasons._refuse(reasons.JOBS_LATE)
-    limits: uint256 = leases._topped(terms.limits, u.word)
-    if seconds == 0 or seconds > MAX_SECONDS - (limits & packing.LIMITS_MAX_SECONDS_MASK):
-        reasons._refuse(reasons.JOBS_SECONDS_RANGE)
-    if mark + seconds > (limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK:
-        reasons._refuse(reasons.JOBS_DEADLINE_NEAR)
-    amount: uint256 = leases._unit_price(terms.money, limits + seconds) - leases._unit_price(terms.money, limits)
-    u.word += (seconds << packing.UNIT_SECONDS_SHIFT) + (seconds << packing.UNIT_MARK_SHIFT)
+    amount: uint256 = 0
+    u.word, amount = staticcall RULES.topped(terms.money, terms.limits, u.word, seconds, skip_contract_check=True)
     self._words[u.key] = u.word
     log IJobRegistry.ToppedUp(
         job_id=u.job_id,
@@ -538,16 +535,12 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     billed = min(billed, limits & packing.LIMITS_MAX_SECONDS_MASK) + (
         (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
     )
-    price: uint256 = leases._unit_price(terms.money, limits)
-    pay: uint256 = leases._pay(price, u.word, billed)
-    fee: uint256 = leases._fee(pay, terms.policy)
-    rest: uint256 = leases._holds(price, terms.money, limits, u.word) - pay
+    p: Payment = self._paid(terms, u.word, billed)
     reward: uint256 = leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - mark)
     u.word = self._end(u, packing.STATE_CANCELLED)
-    log IJobRegistry.Closed(job_id=u.job_id, index=index, node=node, word=u.word, pay=pay, fee=fee)
-    bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
-    owner: address = extcall NODES.closed(node, bond, skip_contract_check=True)
-    self._pay_out(owner, pay, fee, self._payee(payee), reward, terms.submitter, rest)
+    log IJobRegistry.Closed(job_id=u.job_id, index=index, node=node, word=u.word, pay=p.pay, fee=p.fee)
+    owner: address = extcall NODES.closed(node, p.bond, skip_contract_check=True)
+    self._pay_out(owner, p.pay, p.fee, self._payee(payee), reward, terms.submitter, p.rest)
 
 
 @external
@@ -683,49 +676,27 @@ def rule(
     """
     self._check_judge(terms.judge)
     u: Unit = self._unit(terms, index)
-    state: uint256 = u.word & packing.UNIT_STATE_MASK
-    if verdict > VOID:
-        reasons._refuse(reasons.JOBS_VERDICT_RANGE)
-    if state != packing.STATE_DISPUTED:
-        if state != packing.STATE_SUBMITTED:
-            reasons._refuse(reasons.JOBS_NOT_SUBMITTED)
-        if verdict != CONFIRM and (verdict == RELEASE or terms.limits & packing.LIMITS_PROVEN == 0):
-            reasons._refuse(reasons.JOBS_NOT_DISPUTED)
-    if verdict != CONFIRM and fields != 0:
-        reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
-
+    u.word = staticcall RULES.ruled(terms.limits, terms.policy, u.word, verdict, fields, skip_contract_check=True)
     if verdict == RELEASE:
-        u.word = (u.word & ~packing.UNIT_STATE_LANE) | packing.STATE_SUBMITTED
         self._words[u.key] = u.word
         self._log_ruled(u, RELEASE, 0, 0, 0)
         return
     if verdict == CONFIRM:
-        # Who names his own judge would end his node's probation at once, and a stranger another's success.
-        if u.word & packing.UNIT_FRESH != 0 and block.timestamp < leases._fresh_until(terms.policy, u.word):
-            reasons._refuse(reasons.JOBS_SETTLE_EARLY)
-        u.word = self._with_fields(u.word, fields)
         self._pay_for(terms, u, self._payee(payee), self._share_of_keeper_fee(terms.money), True)
         return
-
     node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
-    held: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
-    if verdict == REJECT:
-        u.word = self._end(u, packing.STATE_REFUNDED)
-        self._log_ruled(u, REJECT, 0, 0, bond)
-        extcall NODES.slashed(node, bond, shares, skip_contract_check=True)
-        self._refund(held, terms.submitter)
-        return
-    pay: uint256 = leases._pay(
-        leases._unit_price(terms.money, terms.limits),
-        u.word,
-        (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK,
+    p: Payment = self._paid(
+        terms, u.word, (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
     )
-    fee: uint256 = leases._fee(pay, terms.policy)
     u.word = self._end(u, packing.STATE_REFUNDED)
-    self._log_ruled(u, VOID, pay, fee, 0)
-    owner: address = extcall NODES.settled(node, bond, False, 0, 0, skip_contract_check=True)
-    self._pay_out(owner, pay, fee, empty(address), 0, terms.submitter, held - pay)
+    if verdict == REJECT:
+        self._log_ruled(u, REJECT, 0, 0, p.bond)
+        extcall NODES.slashed(node, p.bond, shares, skip_contract_check=True)
+        self._refund(p.rest + p.pay, terms.submitter)
+        return
+    self._log_ruled(u, verdict, p.pay, p.fee, 0)
+    owner: address = extcall NODES.settled(node, p.bond, False, 0, 0, skip_contract_check=True)
+    self._pay_out(owner, p.pay, p.fee, empty(address), 0, terms.submitter, p.rest)
 
 
 # ---- VIEWS ----
@@ -1029,10 +1000,12 @@ def _fails(parents_hash: bytes32, parents: DynArray[bytes32, MAX_PARENTS]) -> bo
         reasons._refuse(reasons.JOBS_PARENTS_HASH)
     conditions: uint256 = convert(parents[0], uint256)
     waits: bool = False
-    for i: uint256 in range(MAX_WORDS):
-        if i + 1 == len(parents):
-            break
-        end: uint256 = leases._ended(self._words[parents[i + 1]])
+    first: bool = True
+    for parent: bytes32 in parents:
+        if first:
+            first = False
+            continue
+        end: uint256 = leases._ended(self._words[parent])
         if end == 0:
             waits = True
         # lanes: the parent's two bits, of an end's one
@@ -1161,6 +1134,23 @@ def _pay_for(terms: IJobRegistry.Terms, unit: Unit, settler: address, reward: ui
     self._pay_parts(terms, u, p, owner, settler, reward)
 
 
+@pure
+@internal
+def _paid(terms: IJobRegistry.Terms, word: uint256, billed: uint256) -> Payment:
+    """
+    @param billed Seconds.
+    @return What a unit earns for them, as no success.
+    """
+    limits: uint256 = leases._topped(terms.limits, word)
+    price: uint256 = leases._unit_price(terms.money, limits)
+    p: Payment = empty(Payment)
+    p.pay = leases._pay(price, word, billed)
+    p.fee = leases._fee(p.pay, terms.policy)
+    p.rest = leases._holds(price, terms.money, limits, word) - p.pay
+    p.bond = leases._lease_bond(terms.money, terms.limits, terms.policy)
+    return p
+
+
 @view
 @internal
 def _payment(terms: IJobRegistry.Terms, u: Unit, counts: bool) -> Payment:
@@ -1178,17 +1168,7 @@ def _payment(terms: IJobRegistry.Terms, u: Unit, counts: bool) -> Payment:
         billed = min(billed, (u.word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
     elif billing == packing.BILLING_METERED:
         billed = min(billed, ((u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK) - started)
-    price: uint256 = leases._unit_price(terms.money, limits)
-    pay: uint256 = leases._pay(price, u.word, billed)
-    p: Payment = Payment(
-        pay=pay,
-        fee=leases._fee(pay, terms.policy),
-        rest=leases._holds(price, terms.money, limits, u.word) - pay,
-        bond=leases._lease_bond(terms.money, terms.limits, terms.policy),
-        ok=False,
-        decliner=0,
-        unbilled=0,
-    )
+    p: Payment = self._paid(terms, u.word, billed)
     if (u.word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK:
         p.ok = counts
         p.unbilled = most - billed
@@ -1363,27 +1343,6 @@ def _check_judge(judge: uint256):
     # No judge is named by zero, which nobody calls from.
     if judge != convert(msg.sender, uint256):
         reasons._refuse(reasons.JOBS_NOT_JUDGE)
-
-
-@pure
-@internal
-def _with_fields(word: uint256, fields: uint256) -> uint256:
-    """
-    @return A unit's word with the outcome and the fuel seconds that its judge found, if any.
-    """
-    if fields == 0:
-        return word
-    outcome: uint256 = fields & packing.FIELDS_OUTCOME_MASK
-    used: uint256 = fields >> packing.FIELDS_SECONDS_SHIFT
-    if outcome == 0 or outcome > packing.OUTCOME_TIMEOUT:
-        reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
-    if used > packing.UNIT_SECONDS_MASK or (used == 0) != (word & packing.UNIT_FUEL == 0):
-        reasons._refuse(reasons.JOBS_USED_RANGE)
-    ruled: uint256 = (word & ~packing.UNIT_OUTCOME_LANE) | (outcome << packing.UNIT_OUTCOME_SHIFT)
-    if used != 0:
-        # lanes: a unit's word
-        ruled = (ruled & ~packing.UNIT_SECONDS_LANE) | (used << packing.UNIT_SECONDS_SHIFT)
-    return ruled
 
 
 @view

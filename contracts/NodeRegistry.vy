@@ -504,12 +504,42 @@ def settled(node: uint256, bond: uint256, ok: bool, fee: uint256, accused: uint2
     if ok:
         hot = reputation._observe(hot, True, weight, block.timestamp)
     self._hot[operator][node] = hot
-    if accused != 0:
-        operator = self._operator(accused)
-        # One that has left is not observed.
-        if operator != empty(address):
-            self._observe_failure(accused, operator, self._hot[operator][accused], weight)
+    self._accuse(accused, weight)
     return self._address(self._owners[node])
+
+
+@external
+@reentrant
+def finished(
+    node: uint256, operator: address, bond: uint256, ok: bool, fee: uint256, accused: uint256, ask: INodeRegistry.Ask
+) -> (address, uint256, bool):
+    """
+    @notice A lease was submitted and settled at once: slot and bond are free, the node has beaten, a success counts.
+            Where every gate holds, its next lease starts.
+    @param accused As in `settled`.
+    @param ask Of the next lease; a ceiling of zero for none.
+    @return (the owner, who is paid; the next lease's locked rate, zero for none; whether the node is seasoned)
+    """
+    self._check_jobs()
+    hot: uint256 = self._hot[operator][node]
+    if hot == 0:
+        reasons._refuse(reasons.NODES_NOT_OPERATOR)
+    hot = ((hot & ~BEAT_LANES) | block.timestamp) - ONE_BUSY - (bond << packing.HOT_BOND_SHIFT)
+    weight: uint256 = self._weight(fee)
+    if ok:
+        hot = reputation._observe(hot, True, weight, block.timestamp)
+    record: uint256 = self._owners[node]
+    rate: uint256 = 0
+    if ask.ceiling != 0:
+        offer: uint256 = self._offers[node]
+        rate = self._ask_in_force(node, offer)
+        if self._gate(hot, offer, record >> packing.OWNER_STAKE_SHIFT, ask, rate) == 0:
+            hot += ONE_BUSY + (ask.bond << packing.HOT_BOND_SHIFT)
+        else:
+            rate = 0
+    self._hot[operator][node] = hot
+    self._accuse(accused, weight)
+    return self._address(record), rate, hot & packing.HOT_SEASONED != 0
 
 
 @external
@@ -862,6 +892,18 @@ def _burn(node: uint256, amount: uint256):
     self._totals -= amount << packing.TOTALS_TOTAL_SHIFT
     log INodeRegistry.Slashed(node=node, payee=empty(address), reward=0, burnt=amount)
     extcall ESCROW.split(convert(node, bytes32), [self._share(amount, DEAD_ADDRESS), 0, 0, 0], skip_contract_check=True)
+
+
+@internal
+def _accuse(node: uint256, weight: uint256):
+    """
+    @param node The one that declined what another made a result of; zero for none.
+    """
+    if node != 0:
+        operator: address = self._operator(node)
+        # One that has left is not observed.
+        if operator != empty(address):
+            self._observe_failure(node, operator, self._hot[operator][node], weight)
 
 
 @internal

@@ -62,6 +62,11 @@ BUILT: constant(uint256) = (
 # What a job without a judge leaves out.
 JUDGED_LANES: constant(uint256) = packing.LIMITS_CHALLENGE_WINDOW_LANE + packing.LIMITS_PROVEN
 
+# What a judge may say of a unit, as in JobRegistry.
+RELEASE: constant(uint256) = 0
+CONFIRM: constant(uint256) = 1
+VOID: constant(uint256) = 3
+
 NODES: public(immutable(INodeRegistry))
 
 _policy: uint256  # of new jobs; zero while a pause holds it back, and after it until the next one is set
@@ -210,6 +215,65 @@ def check(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) ->
 @view
 @external
 @reentrant
+def topped(money: uint256, limits: uint256, word: uint256, seconds: uint256) -> (uint256, uint256):
+    """
+    @notice Say what it costs to give a unit more time now; reverts with why it cannot have it.
+    @param money As in its terms, and so is limits.
+    @param word The unit's.
+    @param seconds What its lease and its price grow by.
+    @return (the unit's word then, base units)
+    """
+    if word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
+        reasons._refuse(reasons.JOBS_NOT_RUNNING)
+    if (limits >> packing.LIMITS_BILLING_SHIFT) & packing.LIMITS_BILLING_MASK != packing.BILLING_METERED:
+        reasons._refuse(reasons.JOBS_NOT_METERED)
+    mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
+    if block.timestamp >= mark:
+        reasons._refuse(reasons.JOBS_LATE)
+    now: uint256 = leases._topped(limits, word)
+    if seconds == 0 or seconds > MAX_SECONDS - (now & packing.LIMITS_MAX_SECONDS_MASK):
+        reasons._refuse(reasons.JOBS_SECONDS_RANGE)
+    if mark + seconds > (limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK:
+        reasons._refuse(reasons.JOBS_DEADLINE_NEAR)
+    return (
+        word + (seconds << packing.UNIT_SECONDS_SHIFT) + (seconds << packing.UNIT_MARK_SHIFT),
+        leases._unit_price(money, now + seconds) - leases._unit_price(money, now),
+    )
+
+
+@view
+@external
+@reentrant
+def ruled(limits: uint256, policy: uint256, word: uint256, verdict: uint256, fields: uint256) -> uint256:
+    """
+    @notice Say what a unit's word is once its judge has ruled, its end aside; reverts with why he cannot rule so.
+    @param limits As in its terms, and so is policy.
+    @param word The unit's.
+    @param verdict As `JobRegistry.rule` takes it, and so are fields.
+    """
+    if verdict > VOID:
+        reasons._refuse(reasons.JOBS_VERDICT_RANGE)
+    state: uint256 = word & packing.UNIT_STATE_MASK
+    if state != packing.STATE_DISPUTED:
+        if state != packing.STATE_SUBMITTED:
+            reasons._refuse(reasons.JOBS_NOT_SUBMITTED)
+        if verdict != CONFIRM and (verdict == RELEASE or limits & packing.LIMITS_PROVEN == 0):
+            reasons._refuse(reasons.JOBS_NOT_DISPUTED)
+    if verdict != CONFIRM:
+        if fields != 0:
+            reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
+        if verdict == RELEASE:
+            return (word & ~packing.UNIT_STATE_LANE) | packing.STATE_SUBMITTED
+        return word
+    # Who names his own judge would end his node's probation at once, and a stranger another's success.
+    if word & packing.UNIT_FRESH != 0 and block.timestamp < leases._fresh_until(policy, word):
+        reasons._refuse(reasons.JOBS_SETTLE_EARLY)
+    return self._with_fields(word, fields)
+
+
+@view
+@external
+@reentrant
 def policies() -> (uint256, uint256, uint256, uint256, uint256):
     """
     @return (policy of new jobs or 0 while paused, held policy, previous policy, its last second + 1, paused until)
@@ -341,6 +405,27 @@ def _check_parents(hashed: bytes32, parents: DynArray[bytes32, MAX_PARENTS]):
         conditions >>= 2  # lanes: the next parent's two bits
     if conditions != 0:
         reasons._refuse(reasons.JOBS_PARENTS_RANGE)
+
+
+@pure
+@internal
+def _with_fields(word: uint256, fields: uint256) -> uint256:
+    """
+    @return A unit's word with the outcome and the fuel seconds that its judge found, if any.
+    """
+    if fields == 0:
+        return word
+    outcome: uint256 = fields & packing.FIELDS_OUTCOME_MASK
+    used: uint256 = fields >> packing.FIELDS_SECONDS_SHIFT
+    if outcome == 0 or outcome > packing.OUTCOME_TIMEOUT:
+        reasons._refuse(reasons.JOBS_OUTCOME_RANGE)
+    if used > packing.UNIT_SECONDS_MASK or (used == 0) != (word & packing.UNIT_FUEL == 0):
+        reasons._refuse(reasons.JOBS_USED_RANGE)
+    ruled: uint256 = (word & ~packing.UNIT_OUTCOME_LANE) | (outcome << packing.UNIT_OUTCOME_SHIFT)
+    if used != 0:
+        # lanes: a unit's word
+        ruled = (ruled & ~packing.UNIT_SECONDS_LANE) | (used << packing.UNIT_SECONDS_SHIFT)
+    return ruled
 
 
 @pure

@@ -302,6 +302,15 @@ KEPT_RESUME_MASK: constant(uint256) = 15  # 2**4 - 1
 KEPT_RESUME_LANE: constant(uint256) = 15 << 136
 KEPT_BITS: constant(uint256) = 140
 
+# ---- posted: of JobRegistry: where the list of all jobs ends ----
+POSTED_BLOCK_SHIFT: constant(uint256) = 0  # of the last post: its JobPosted names the block of the one before it
+POSTED_BLOCK_MASK: constant(uint256) = 18446744073709551615  # 2**64 - 1
+POSTED_BLOCK_LANE: constant(uint256) = 18446744073709551615 << 0
+POSTED_COUNT_SHIFT: constant(uint256) = 64  # jobs posted
+POSTED_COUNT_MASK: constant(uint256) = 18446744073709551615  # 2**64 - 1
+POSTED_COUNT_LANE: constant(uint256) = 18446744073709551615 << 64
+POSTED_BITS: constant(uint256) = 128
+
 # ---- share: a part of Escrow's split ----
 SHARE_ACCOUNT_SHIFT: constant(uint256) = 0  # who is credited
 SHARE_ACCOUNT_MASK: constant(uint256) = 1461501637330902918203684832716283019655932542975  # 2**160 - 1

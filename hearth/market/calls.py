@@ -114,6 +114,23 @@ class Calls:
         """Name the files of which another attempt can resume a running unit: their UnixFS root's digest."""
         return self._build("JobRegistry", "checkpoint", job_id, index, root)
 
+    def finish(
+        self,
+        terms: Terms | TermsWords,
+        index: int,
+        result: bytes,
+        report: bytes,
+        outcome: Outcome,
+        used: int = 0,
+        *,
+        claims: bool = False,
+        session_key: bytes = ZERO_HASH,
+    ) -> Call:
+        """Submit and settle a result at once, and with `claims` take the array's next untouched unit, if it can be."""
+        unit = (packed_terms(terms), index)
+        said = (result, report, int(outcome), used)
+        return self._build("JobRegistry", "finish", *unit, *said, claims, session_key)
+
     def submit(self, job_id: JobId, index: int, result: bytes, report: bytes, outcome: Outcome, used: int = 0) -> Call:
         """Submit a result; `used` is fuel seconds, at least 1 where the job bills fuel."""
         return self._build("JobRegistry", "submit", job_id, index, result, report, int(outcome), used)

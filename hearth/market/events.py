@@ -52,6 +52,10 @@ class JobPosted(Event):
     submitter: str
     terms: TermsWords
     parents: tuple[bytes, ...]
+    number: int
+    """From 1: the first job of a market is the first that was posted."""
+    previous: int
+    """The block of the job posted before, 0 for the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,16 @@ class GaveUp(NodeUnitEvent):
 class Settled(NodeUnitEvent):
     """A unit was settled; `pay` includes `fee`."""
 
+    pay: int
+    fee: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(NodeUnitEvent):
+    """A node submitted a result that was settled at once; both digests are sha2-256, `pay` includes `fee`."""
+
+    result: bytes
+    report: bytes
     pay: int
     fee: int
 
@@ -406,7 +420,7 @@ class Withdrawn(Event):
 
 
 _CLASSES: Final[tuple[type[Event], ...]] = (
-    *(JobPosted, Proposed, Started, Submitted, Declined, GaveUp, Settled),
+    *(JobPosted, Proposed, Started, Submitted, Declined, GaveUp, Settled, Finished),
     *(Closing, Closed, Reclaimed, Cancelled, Expired, Disputed, Ruled, Unproven, Unlocked),
     *(Checkpointed, CheckpointPaid, ToppedUp),
     *(PolicyChanged, Paused, GovernorOffered, GovernorChanged),
@@ -588,7 +602,7 @@ def _check_unit(event: UnitEvent) -> None:
     if event.index >= MAX_UNITS:
         raise ValueError(f"no job has a unit {event.index:#x}")
     unit = words.unpack_unit(word)
-    if isinstance(event, Submitted | Settled | Disputed | Ruled | Unproven) and unit.outcome is Outcome.NONE:
+    if isinstance(event, Submitted | Settled | Finished | Disputed | Ruled | Unproven) and unit.outcome is Outcome.NONE:
         raise ValueError("it names a result without an outcome")
     if isinstance(event, Ruled):
         Verdict(event.verdict)

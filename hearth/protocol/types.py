@@ -324,6 +324,14 @@ class Accused:
 
 
 @dataclass(frozen=True, slots=True)
+class Posted:
+    """Where the list of all jobs ends: the block of the last post, and how many jobs there are."""
+
+    block: int = 0
+    count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """The last checkpoint of a lost lease: seconds from its start, its rate and node, and what it resumed from itself.
 

@@ -214,6 +214,13 @@ KEPT: Final = Word(
         Lane("resume", 4, "", "the attempt that it resumed from itself, 0 none"),
     ),
 )
+POSTED: Final = Word(
+    "of JobRegistry: where the list of all jobs ends",
+    (
+        Lane("block", 64, "", "of the last post: its JobPosted names the block of the one before it"),
+        Lane("count", 64, "", "jobs posted"),
+    ),
+)
 SHARE: Final = Word(
     "a part of Escrow's split",
     (Lane("account", 160, "", "who is credited"), Lane("amount", 96, "base units")),
@@ -311,6 +318,7 @@ WORDS: Final[dict[str, Word]] = {
     "accused": ACCUSED,
     "key": KEY,
     "kept": KEPT,
+    "posted": POSTED,
     "share": SHARE,
     "book": BOOK,
     "fields": FIELDS,
@@ -494,6 +502,11 @@ def unpack_kept(word: int) -> Kept:
     """Unpack a kept checkpoint, all zero for none."""
     v = unpack(KEPT, word)
     return Kept(**{**v, "node": NodeId(v["node"])})  # type: ignore[arg-type]
+
+
+def unpack_posted(word: int) -> Posted:
+    """Unpack where the list of all jobs ends."""
+    return Posted(**unpack(POSTED, word))
 
 
 def unpack_share(word: int) -> tuple[str, int]:

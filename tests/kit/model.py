@@ -331,7 +331,7 @@ class Model:
             self._start(sender, job, at, won, best.node, unit.rate, job.terms.ceiling, resume_from)
             self._pay(job, best.payee, formulas.tip(job.terms))
 
-    def claim(self, sender: str, job: Job, index: int, node: NodeId, resume_from: int = 0) -> None:
+    def claim(self, sender: str, job: Job, index: int, node: NodeId, resume_from: int = 0) -> int:
         with _Undo(self, job):
             at = self._open(job, index)
             stored, unit = self._stored(job, at), self._read(job, at)
@@ -346,6 +346,7 @@ class Model:
             refuse_if(unit.lapses == 0 and unit.node == node, "jobs: node excluded")
             ceiling = formulas.claim_ceiling(job.terms, self.policy, self.now - max(opens))
             self._start(sender, job, at, unit, node, 0, ceiling, resume_from)
+        return at
 
     def checkpoint(self, sender: str, job: Job, index: int) -> None:
         at = self._at(job, index)
@@ -375,18 +376,25 @@ class Model:
 
     def submit(self, sender: str, job: Job, index: int, outcome: Outcome, used: int) -> None:
         at = self._at(job, index)
-        unit = self._leased(job, at)
-        refuse_if(not outcome.is_result, "jobs: outcome out of range")
-        fuel = bool(unit.flags & UnitFlag.FUEL)
-        refuse_if((used == 0) if fuel else (used != 0), "jobs: used out of range")
-        hot = self._operated(sender, unit.node).state
-        self._write(
-            job, at, replace(unit, state=State.SUBMITTED, outcome=outcome, mark=self.now, seconds=unit.seconds + used)
-        )
-        self._hot(
-            unit.node,
-            replace(hot, busy=hot.busy - 1, beat=self.now, status=hot.status & ~NodeFlag.LAPSED, silent=False),
-        )
+        self._hand_in(sender, job, at, self._with_result(job, at, outcome, used))
+
+    def finish(
+        self, sender: str, job: Job, index: int, outcome: Outcome, used: int, *, claims: bool = False
+    ) -> int | None:
+        """End a lease with its result and pay; return the unit that the node took next, if any."""
+        at = self._at(job, index)
+        unit = self._with_result(job, at, outcome, used)
+        early = job.terms.judge != ZERO_ADDRESS or unit.flags & UnitFlag.FRESH
+        refuse_if(bool(early), "jobs: too early to settle")
+        self._hand_in(sender, job, at, unit)
+        owner = self.nodes[unit.node].owner
+        self._pay_for(job, at, unit, owner, formulas.settle_reward(job.terms, 0), True)
+        if not claims or job.header is None:
+            return None
+        try:
+            return self.claim(sender, job, SENTINEL, unit.node)
+        except Refusal:
+            return None
 
     def decline(self, sender: str, job: Job, index: int, outcome: Outcome) -> None:
         at = self._at(job, index)
@@ -788,6 +796,19 @@ class Model:
         else:
             self._pay_for(job, at, unit, settler, formulas.settle_reward(job.terms, self.now - since), True)
         return ""
+
+    def _with_result(self, job: Job, at: int, outcome: Outcome, used: int) -> Unit:
+        unit = self._leased(job, at)
+        refuse_if(not outcome.is_result, "jobs: outcome out of range")
+        fuel = bool(unit.flags & UnitFlag.FUEL)
+        refuse_if((used == 0) if fuel else (used != 0), "jobs: used out of range")
+        return replace(unit, state=State.SUBMITTED, outcome=outcome, mark=self.now, seconds=unit.seconds + used)
+
+    def _hand_in(self, sender: str, job: Job, at: int, unit: Unit) -> None:
+        hot = self._operated(sender, unit.node).state
+        self._write(job, at, unit)
+        status = hot.status & ~NodeFlag.LAPSED
+        self._hot(unit.node, replace(hot, busy=hot.busy - 1, beat=self.now, status=status, silent=False))
 
     def _pay_for(self, job: Job, at: int, unit: Unit, settler: str | None, reward: int, counts: bool) -> None:
         """End a submitted unit with its pay; `counts` says whether a success is one for the node's record."""
