@@ -99,10 +99,12 @@ def __init__(
     fee_reference: uint256,
     liveness_fee: uint256,
     ration_bps: uint256,
+    governor: address,
 ):
     """
     @param jobs The JobRegistry of the pair; its address is predicted, and the deploy script checks it.
     @param minimum_stake The first minimum of new registrations, and the least it ever is; ACTIVE takes half of it.
+    @param governor Who may raise it, and pause registrations; zero for nobody.
     """
     if jobs == empty(address):
         reasons._refuse(reasons.NODES_JOBS_ZERO)
@@ -132,9 +134,9 @@ def __init__(
     RATION_BPS = ration_bps
     self._totals = 1
     self.minimum_stake = minimum_stake
-    self.governor = msg.sender
+    self.governor = governor
     log INodeRegistry.MinimumStakeChanged(amount=minimum_stake)
-    log INodeRegistry.GovernorChanged(governor=msg.sender)
+    log INodeRegistry.GovernorChanged(governor=governor)
 
 
 # ---- OWNERS ----

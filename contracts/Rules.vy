@@ -80,17 +80,18 @@ offered_governor: public(reentrant(address))
 
 
 @deploy
-def __init__(nodes: INodeRegistry, policy: uint256):
+def __init__(nodes: INodeRegistry, policy: uint256, governor: address):
     """
     @param nodes The NodeRegistry of the market: amounts are bounded by its FEE_REFERENCE.
     @param policy The first parameters of new jobs (packing.POLICY_VERSION_SHIFT ..).
+    @param governor Who may change them; zero for nobody.
     """
     NODES = nodes
     self._check_policy_range(policy)
     self._policy = policy
-    self.governor = msg.sender
+    self.governor = governor
     log IRules.PolicyChanged(policy=policy, previous=0, until=0)
-    log IRules.GovernorChanged(governor=msg.sender)
+    log IRules.GovernorChanged(governor=governor)
 
 
 # ---- GOVERNANCE ----

@@ -158,6 +158,20 @@ ATTESTERS_NO_KEY: constant(uint256) = 6002
 ATTESTERS_MALFORMED: constant(uint256) = 6003
 ATTESTERS_WRONG_SIGNER: constant(uint256) = 6004
 ATTESTERS_NO_ORDER: constant(uint256) = 6005
+STEWARD_NOT_COUNCIL: constant(uint256) = 7000
+STEWARD_NOT_SEATED: constant(uint256) = 7001
+STEWARD_OP_RANGE: constant(uint256) = 7002
+STEWARD_WORD_RANGE: constant(uint256) = 7003
+STEWARD_QUEUED: constant(uint256) = 7004
+STEWARD_UNKNOWN: constant(uint256) = 7005
+STEWARD_DROPPED: constant(uint256) = 7006
+STEWARD_EXECUTED: constant(uint256) = 7007
+STEWARD_EARLY: constant(uint256) = 7008
+STEWARD_LATE: constant(uint256) = 7009
+STEWARD_NOTHING_NAMED: constant(uint256) = 7010
+STEWARD_NOT_OFFERED: constant(uint256) = 7011
+STEWARD_COUNCIL_ZERO: constant(uint256) = 7012
+STEWARD_DELAY_RANGE: constant(uint256) = 7013
 
 
 @pure

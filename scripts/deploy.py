@@ -22,6 +22,7 @@ from hearth.config.settings import load_settings
 from hearth.market.deploying import Deployment, Wish, find_deployed, finish, prepare, worth_of
 from hearth.market.deployment import Step, TxDeployer
 from hearth.market.profiles import PROFILES
+from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset, amount_at_least, show_amount
 from scripts._shell import NETWORKS, Command, confirm, find_account, sending, signing_options
 
@@ -34,6 +35,8 @@ WAIT_SECONDS = 900.0
 @click.option("--name", required=True, help="Name of the network file.")
 @click.option("--profile", type=click.Choice(sorted(PROFILES)), default="public", show_default=True)
 @click.option("--treasury", required=True, metavar="ADDRESS", help="Who earns the fees; immutable.")
+@click.option("--council", required=True, metavar="ADDRESS", help="Who may queue changes of the defaults: a Safe.")
+@click.option("--guardian", metavar="ADDRESS", help="Who may drop changes and pause, besides the council.")
 @click.option("--symbol", default="ETH", show_default=True, help="Symbol of the asset.")
 @click.option("--token", metavar="ADDRESS", help="The ERC-20 to pay in; left out, the native coin.")
 @click.option("--decimals", type=click.IntRange(0, 36), default=18, show_default=True, help="Decimals of the asset.")
@@ -62,6 +65,8 @@ def cli(
     name: str,
     profile: str,
     treasury: str,
+    council: str,
+    guardian: str | None,
     symbol: str,
     token: str | None,
     decimals: int,
@@ -77,7 +82,8 @@ def cli(
     path = (folder / f"{name}.json").absolute()
     port = RpcChain([provider.http_uri], timeout=30.0)
     asset = Asset(symbol, decimals, token and address_of(token))
-    wish = Wish(name, PROFILES[profile], asset, address_of(treasury), worth_of(per_ether, asset))
+    seats = (address_of(treasury), address_of(council), address_of(guardian) if guardian else ZERO_ADDRESS)
+    wish = Wish(name, PROFILES[profile], asset, *seats, worth_of(per_ether, asset))
     if not force and find_deployed(wish, port, path) is not None:
         click.echo(f"{name} is deployed: nothing was sent", err=True)
         click.echo(str(path))
@@ -113,7 +119,7 @@ def plan_lines(deployment: Deployment, coin: str) -> Iterator[str]:
     plan, native = deployment.plan, Asset(coin, 18)
     chain = f"chain {deployment.chain_id} (genesis 0x{deployment.genesis_hash.hex()[:8]})"
     yield f"{deployment.wish.name} on {chain}{', begun before' if deployment.resumed else ''}"
-    yield f"  deployer and first governor {plan.deployer}, nonce {plan.nonce}"
+    yield f"  deployer {plan.deployer}, who keeps no right, nonce {plan.nonce}"
     yield f"  it holds {show_amount(deployment.balance, native)}"
     for name, value in deployment.wish.settings().items():
         yield f"  {name} {value}"

@@ -553,6 +553,7 @@ def _deploy(home: Path, chain: RpcChain, url: str, name: str, erc20: bool) -> Ne
             deployer=sender.address,
             nonce=chain.nonce(sender.address, pending=True),
             treasury=account(TREASURY).address,
+            council=sender.address,
         )
         return carry_out(plan, TxDeployer(sender, chain), chain, name=name, rpc=(url,))
     finally:

@@ -12,6 +12,7 @@ CONTRACTS: Final[Mapping[str, str]] = {
     "JobRegistry": "jobs",
     "Lens": "lens",
     "Attesters": "attesters",
+    "Steward": "steward",
 }
 """Name -> short name (in labels of calls, constructors' parameters, `Network`), in the order of deployment: each needs
 only those before it, by call."""

@@ -25,6 +25,7 @@ from hearth.market.network import Network, load_network, save_network
 from hearth.market.profiles import Profile
 from hearth.market.reads import Market
 from hearth.protocol import words
+from hearth.protocol.types import ZERO_ADDRESS
 from hearth.protocol.units import Asset, amount_at_least, show_amount
 
 SCHEMA: Final = "hearth.deployment/1"
@@ -38,12 +39,17 @@ _AMOUNT: Final = re.compile(r"[0-9]{1,12}(\.[0-9]{1,18})?")
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to deploy: `name` is the network file's, and `per_ether` of the asset are worth an ether."""
+    """What to deploy: `name` is the network file's, and `per_ether` of the asset are worth an ether.
+
+    `council` and `guardian` (zero for none) sit in the Steward at first; a change of them later is no other market.
+    """
 
     name: str
     profile: Profile
     asset: Asset
     treasury: str
+    council: str
+    guardian: str = ZERO_ADDRESS
     per_ether: Fraction = Fraction(1)
 
     def settings(self) -> dict[str, str]:
@@ -52,6 +58,8 @@ class Wish:
         return {
             "profile": self.profile.name,
             "treasury": self.treasury.lower(),
+            "council": self.council.lower(),
+            "guardian": "none" if self.guardian == ZERO_ADDRESS else self.guardian.lower(),
             "asset": f"{asset.symbol} of {asset.decimals} decimals, {asset.address or 'the native coin'}",
             "amounts": f"as for {self.per_ether} {asset.symbol} to an ether",
         }
@@ -117,9 +125,15 @@ def find_deployed(wish: Wish, port: ChainPort, path: Path) -> Network | None:
             raise
         raise _exists(path, f"of which {error.message}") from error
     profile = wish.profile.for_asset(wish.asset, wish.per_ether)
-    found = (network.asset, network.policy, network.node_parameters, market.immutable("JobRegistry", "TREASURY"))
-    wanted = (wish.asset, words.pack_policy(profile.policy), profile.node_parameters, wish.treasury.lower())
-    if found != wanted:
+    found = (
+        network.asset,
+        network.policy,
+        network.node_parameters,
+        market.immutable("JobRegistry", "TREASURY"),
+        market.immutable("Steward", "DELAY"),
+    )
+    policy = words.pack_policy(profile.policy)
+    if found != (wish.asset, policy, profile.node_parameters, wish.treasury.lower(), profile.delay):
         raise _exists(path, "with other settings than these")
     record_path(path).unlink(missing_ok=True)
     return network
@@ -131,9 +145,8 @@ def prepare(
     """Plan a deployment, or the rest of the one that is under way, and check that the deployer can pay for it.
 
     Nothing is written or sent. `anew` leaves a record out of account. Raises FundsError, ConfigError DEPLOY_UNFINISHED
-    where the record is of other settings, another deployer, chain or version, BAD_TREASURY, BAD_DECIMALS,
-    UNFIT_AMOUNTS, RefusedError
-    where the asset is no contract.
+    where the record is of other settings, another deployer, chain or version, BAD_TREASURY, BAD_COUNCIL,
+    BAD_DECIMALS, UNFIT_AMOUNTS, RefusedError where the asset is no contract.
     """
     chain_id, genesis, head = port.chain_id(), port.genesis_hash(), port.head().number
     raw = None if anew else _read(record_path(path))
@@ -147,6 +160,8 @@ def prepare(
         deployer=deployer,
         nonce=nonce,
         treasury=wish.treasury,
+        council=wish.council,
+        guardian=wish.guardian,
         per_ether=wish.per_ether,
     )
     standing = frozenset(step.name for step in plan.steps if raw is not None and port.code(step.address))

@@ -56,11 +56,13 @@ class Step:
 
 @dataclass(frozen=True)
 class DeploymentPlan:
-    """A whole deployment. `expected` holds, by contract and getter, what must be read back."""
+    """A whole deployment. `council` and `guardian` (zero for none) sit in its Steward, which governs it. `expected` holds, by contract and getter, what must be read back."""
 
     profile: Profile
     asset: Asset
     treasury: str
+    council: str
+    guardian: str
     deployer: str
     nonce: int
     steps: tuple[Step, ...]
@@ -96,14 +98,24 @@ def create_address(deployer: str, nonce: int) -> str:
 
 
 def make_plan(
-    profile: Profile, asset: Asset, *, deployer: str, nonce: int, treasury: str, per_ether: Fraction = Fraction(1)
+    profile: Profile,
+    asset: Asset,
+    *,
+    deployer: str,
+    nonce: int,
+    treasury: str,
+    council: str,
+    guardian: str = ZERO_ADDRESS,
+    per_ether: Fraction = Fraction(1),
 ) -> DeploymentPlan:
     """Return the plan of a deployment whose first transaction has `nonce`; amounts are brought to the asset.
 
-    `per_ether` of the asset are worth an ether. Raises ConfigError BAD_TREASURY, UNFIT_AMOUNTS.
+    `per_ether` of the asset are worth an ether. Raises ConfigError BAD_TREASURY, BAD_COUNCIL, UNFIT_AMOUNTS.
     """
     if int(treasury, 16) == 0:
         raise ConfigError("the treasury is the zero address", code="BAD_TREASURY", hint="use --treasury ADDRESS")
+    if int(council, 16) == 0:
+        raise ConfigError("the council is the zero address", code="BAD_COUNCIL", hint="use --council ADDRESS")
     profile = profile.for_asset(asset, per_ether)
     parameters, policy = profile.node_parameters, words.pack_policy(profile.policy)
     addresses = {name: create_address(deployer, nonce + i) for i, name in enumerate(CONTRACTS)}
@@ -112,6 +124,10 @@ def make_plan(
         "asset": token,
         **{short: addresses[name] for name, short in CONTRACTS.items()},
         "treasury": treasury,
+        "governor": addresses["Steward"],
+        "council": council,
+        "guardian": guardian,
+        "delay": profile.delay,
         "policy": policy,
         "dead_after": parameters.dead_after,
         "ask_notice": parameters.ask_notice,
@@ -126,7 +142,7 @@ def make_plan(
         for i, name in enumerate(CONTRACTS)
     )
     pair = {"ESCROW": addresses["Escrow"], "ASSET": token, "DEAD_AFTER": parameters.dead_after}
-    governed = {"governor": deployer.lower(), "offered_governor": ZERO_ADDRESS, "paused_until": 0}
+    governed = {"governor": addresses["Steward"], "offered_governor": ZERO_ADDRESS, "paused_until": 0}
     expected: dict[str, dict[str, Any]] = {
         "Escrow": {"ASSET": token, "tracked": 0},
         "NodeRegistry": {
@@ -154,8 +170,17 @@ def make_plan(
             "ESCROW": addresses["Escrow"],
         },
         "Attesters": {"JOBS": addresses["JobRegistry"]},
+        "Steward": {
+            "NODES": addresses["NodeRegistry"],
+            "RULES": addresses["Rules"],
+            "DELAY": profile.delay,
+            "council": council.lower(),
+            "offered_council": ZERO_ADDRESS,
+            "guardian": guardian.lower(),
+        },
     }
-    return DeploymentPlan(profile, asset, treasury.lower(), deployer.lower(), nonce, steps, expected)
+    seats = (treasury.lower(), council.lower(), guardian.lower())
+    return DeploymentPlan(profile, asset, *seats, deployer.lower(), nonce, steps, expected)
 
 
 def carry_out(

@@ -248,6 +248,54 @@ class GovernorChanged(Event):
     governor: str
 
 
+@dataclass(frozen=True, slots=True)
+class ChangeQueued(Event):
+    """A market's council announced a change: what `op` does with `word`, from the second `due` on."""
+
+    change: bytes
+    op: int
+    word: int
+    salt: int
+    due: int
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeDropped(Event):
+    """A queued change was taken back."""
+
+    change: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeExecuted(Event):
+    """A queued change was carried out."""
+
+    change: bytes
+    op: int
+    word: int
+
+
+@dataclass(frozen=True, slots=True)
+class CouncilOffered(Event):
+    """The council's seat was offered to an account that has yet to accept."""
+
+    council: str
+
+
+@dataclass(frozen=True, slots=True)
+class CouncilChanged(Event):
+    """A council took its seat."""
+
+    council: str
+
+
+@dataclass(frozen=True, slots=True)
+class GuardianChanged(Event):
+    """A guardian was seated, or with the zero address none."""
+
+    guardian: str
+
+
 # ---- NodeRegistry ----
 
 
@@ -424,6 +472,7 @@ _CLASSES: Final[tuple[type[Event], ...]] = (
     *(Closing, Closed, Reclaimed, Cancelled, Expired, Disputed, Ruled, Unproven, Unlocked),
     *(Checkpointed, CheckpointPaid, ToppedUp),
     *(PolicyChanged, Paused, GovernorOffered, GovernorChanged),
+    *(ChangeQueued, ChangeDropped, ChangeExecuted, CouncilOffered, CouncilChanged, GuardianChanged),
     *(NodeRegistered, OfferChanged, AskChanged, StakeAdded),
     *(OperatorOffered, OperatorChanged, OwnerOffered, OwnerChanged),
     *(ExitStarted, ExitCancelled, ExitFinished, NodeLapsed, Slashed, Rejected, Quarantined, MinimumStakeChanged),

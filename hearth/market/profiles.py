@@ -25,12 +25,16 @@ _MOST: Final = 1 << 79
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One set of parameters. `beat_every` is the seconds between a worker's beats."""
+    """One set of parameters.
+
+    `beat_every` is the seconds between a worker's beats, `delay` those that everybody has to see a change.
+    """
 
     name: str
     policy: Policy
     node_parameters: NodeParameters
     beat_every: int
+    delay: int
 
     def for_asset(self, asset: Asset, per_ether: Fraction) -> Profile:
         """Return the profile in base units of an asset of which `per_ether` whole ones are worth an ether.
@@ -123,6 +127,7 @@ PUBLIC: Final = Profile(
         ration_bps=100,
     ),
     beat_every=300,
+    delay=2 * _DAY,
 )
 
 DEVNET: Final = Profile(
@@ -146,6 +151,7 @@ DEVNET: Final = Profile(
     ),
     node_parameters=replace(PUBLIC.node_parameters, dead_after=6, ask_notice=2, unbonding=20, fee_reference=10**16),
     beat_every=2,
+    delay=5,
 )
 
 PROFILES: Final = {profile.name: profile for profile in (PUBLIC, DEVNET)}

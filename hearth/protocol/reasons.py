@@ -176,6 +176,21 @@ REASONS: Final = {
     6003: Reason("ATTESTERS_MALFORMED", "attesters: malformed signature"),
     6004: Reason("ATTESTERS_WRONG_SIGNER", "attesters: wrong signer"),
     6005: Reason("ATTESTERS_NO_ORDER", "attesters: not in order"),
+    # Steward
+    7000: Reason("STEWARD_NOT_COUNCIL", "steward: not the council"),
+    7001: Reason("STEWARD_NOT_SEATED", "steward: not council or guardian"),
+    7002: Reason("STEWARD_OP_RANGE", "steward: no such change"),
+    7003: Reason("STEWARD_WORD_RANGE", "steward: not an address"),
+    7004: Reason("STEWARD_QUEUED", "steward: queued already"),
+    7005: Reason("STEWARD_UNKNOWN", "steward: not queued"),
+    7006: Reason("STEWARD_DROPPED", "steward: was dropped"),
+    7007: Reason("STEWARD_EXECUTED", "steward: was executed"),
+    7008: Reason("STEWARD_EARLY", "steward: not due yet"),
+    7009: Reason("STEWARD_LATE", "steward: no longer due"),
+    7010: Reason("STEWARD_NOTHING_NAMED", "steward: nothing named"),
+    7011: Reason("STEWARD_NOT_OFFERED", "steward: not offered to you"),
+    7012: Reason("STEWARD_COUNCIL_ZERO", "steward: council zero"),
+    7013: Reason("STEWARD_DELAY_RANGE", "steward: delay out of range"),
 }
 """Number -> reason. Numbers ascend, and each contract has a thousand of its own."""
 

@@ -45,7 +45,7 @@ CHAIN_ID = 4242
 DAY = 86_400
 CONFIG = SenderConfig(MAX_FEE, poll=0.05, timeout=60)
 TREASURY = "0x" + "77" * 20
-WISH = Wish("mine", PUBLIC, Asset("ETH", 18), TREASURY)
+WISH = Wish("mine", PUBLIC, Asset("ETH", 18), TREASURY, COUNCIL)
 
 
 @pytest.fixture(scope="module")

@@ -109,7 +109,7 @@ class World:
         self.token: Contract | None = evm.deploy(*token) if erc20 else None
         self.escrow = evm.deploy("Escrow", self.token or NATIVE)
         self.nodes = self.deploy_nodes(evm.create_address(self.deployer, 2), parameters)
-        self.rules = evm.deploy("Rules", self.nodes, words.pack_policy(policy))
+        self.rules = evm.deploy("Rules", self.nodes, words.pack_policy(policy), self.deployer)
         self.jobs = evm.deploy("JobRegistry", self.escrow, self.nodes, self.rules, self.treasury)
         assert self.nodes.call.JOBS() == self.jobs.address
         self.lens = evm.deploy("Lens", self.jobs, self.nodes)
@@ -119,7 +119,7 @@ class World:
 
     def deploy_nodes(self, jobs: str, parameters: NodeParameters = NODES) -> Contract:
         """Deploy a NodeRegistry on this market's Escrow that takes `jobs` for its JobRegistry."""
-        return self.evm.deploy("NodeRegistry", self.escrow, jobs, *astuple(parameters))
+        return self.evm.deploy("NodeRegistry", self.escrow, jobs, *astuple(parameters), self.evm.deployer)
 
     # money
 

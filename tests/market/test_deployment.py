@@ -48,7 +48,7 @@ TOKEN = Asset("USDX", 6, "0x" + "70" * 20)
 
 def plan_of(asset: Asset = ETH, nonce: int = 5) -> DeploymentPlan:
     worth = Fraction(2_500 if asset.address else 1)
-    return make_plan(DEVNET, asset, deployer=DEPLOYER, nonce=nonce, treasury=TREASURY, per_ether=worth)
+    return make_plan(DEVNET, asset, deployer=DEPLOYER, nonce=nonce, treasury=TREASURY, council=COUNCIL, per_ether=worth)
 
 
 def runtime(name: str) -> bytes:
@@ -129,7 +129,7 @@ def test_make_plan__every_constant_of_every_contract__has_an_expected_value(name
 
 def test_make_plan__zero_treasury__is_refused() -> None:
     with pytest.raises(ConfigError):
-        make_plan(DEVNET, ETH, deployer=DEPLOYER, nonce=0, treasury="0x" + "00" * 20)
+        make_plan(DEVNET, ETH, deployer=DEPLOYER, nonce=0, treasury="0x" + "00" * 20, council=COUNCIL)
 
 
 @pytest.mark.parametrize("asset", [ETH, TOKEN])
@@ -189,7 +189,7 @@ def test_carry_out__the_nonce_moved__signs_nothing(planned: int, tmp_path: Path)
         pending = sender.start(Call(TREASURY, b"", 1, "test.pay"), key=f"pay/{number}")
         chain.mine()
         sender.finish(pending)
-    plan = make_plan(DEVNET, ETH, deployer=account.address, nonce=planned, treasury=TREASURY)
+    plan = make_plan(DEVNET, ETH, deployer=account.address, nonce=planned, treasury=TREASURY, council=COUNCIL)
     with pytest.raises(ChainError) as caught:
         carry_out(plan, TxDeployer(sender, chain), chain, name="x")
     assert caught.value.code == "DEPLOY_NONCE" and "--force" in caught.value.hint and not caught.value.retryable
@@ -290,7 +290,7 @@ def test_for_asset__share_that_is_nothing_or_too_large__is_refused_before_anythi
     with pytest.raises(ConfigError) as caught:
         profile.for_asset(asset, Fraction(per_ether))
     assert caught.value.code == "UNFIT_AMOUNTS" and what in caught.value.message
-    wish = Wish("x", profile, asset, TREASURY, Fraction(per_ether))
+    wish = Wish("x", profile, asset, TREASURY, COUNCIL, per_ether=Fraction(per_ether))
     chain = FakeChain()
     with pytest.raises(ConfigError) as caught:
         prepare(wish, chain, DEPLOYER, tmp_path / "x.json", SenderConfig(MAX_FEE))
@@ -375,7 +375,7 @@ def test_network_of__bad_files__say_what_is_wrong(tmp_path: Path) -> None:
     ],
 )
 def test_prepare__record_out_of_bounds__is_refused(tmp_path: Path, changes: Any) -> None:
-    wish = Wish("x", PUBLIC, ETH, TREASURY)
+    wish = Wish("x", PUBLIC, ETH, TREASURY, COUNCIL)
     path = tmp_path / "x.json"
     good = {
         **dict.fromkeys(KEYS, "0x"),
@@ -386,7 +386,7 @@ def test_prepare__record_out_of_bounds__is_refused(tmp_path: Path, changes: Any)
         "settings": wish.settings(),
     }
     record_path(path).write_text(changes if isinstance(changes, str) else json.dumps({**good, **changes}))
-    for wished in (wish, Wish("x", DEVNET, ETH, TREASURY)):
+    for wished in (wish, Wish("x", DEVNET, ETH, TREASURY, COUNCIL)):
         with pytest.raises(ConfigError) as caught:
             prepare(wished, FakeChain(), DEPLOYER, path, SenderConfig(MAX_FEE))
         assert caught.value.code == "DEPLOY_UNFINISHED" and caught.value.message.encode()

@@ -16,4 +16,4 @@ def test_constructor__world__reads_back_every_parameter(market: World) -> None:
 
 def test_constructor__policy_out_of_range__reverts(world: World) -> None:
     with reverts("rules: policy out of range"):
-        world.evm.deploy("Rules", world.nodes, 0)
+        world.evm.deploy("Rules", world.nodes, 0, world.deployer)
