@@ -221,9 +221,13 @@ def _second(scene: Scene) -> None:
 
 
 def contracts(scene: Scene) -> dict[str, Contract]:
-    """Return the market's contracts by name, but for Attesters: who has the signatures may call it (test_attesters)."""
+    """Return the market's contracts by name.
+
+    But for Attesters, which is for who has the signatures (test_attesters), and Steward, which has seats of its own
+    (tests/contracts/steward/test_roles.py).
+    """
     world = scene.world
-    names = [name for name in CONTRACTS if name != "Attesters"]
+    names = [name for name in CONTRACTS if name not in ("Attesters", "Steward")]
     return dict(zip(names, (world.escrow, world.nodes, world.rules, world.jobs, world.lens), strict=True))
 
 
