@@ -30,6 +30,7 @@ from ethereum.ercs import IERC20
 
 from interfaces import IEscrow
 from interfaces import IJobRegistry
+from interfaces import IJudge
 from interfaces import INodeRegistry
 from interfaces import IRules
 
@@ -457,8 +458,13 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     rate, score, operator = staticcall NODES.appraise(node, leases._ask(terms), skip_contract_check=True)
     if convert(operator, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
         reasons._refuse(reasons.JOBS_OWN_JOB)
+    self._check_may_run(terms, u, node)
     rank: uint256 = leases._key(
-        u.job_id, u.index, (u.word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK, node, score
+        u.job_id,
+        u.index,
+        (u.word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK,
+        node,
+        leases._ranked(terms.limits, u.index, score),
     )
 
     extensions: uint256 = 0
@@ -592,7 +598,7 @@ def expire(terms: IJobRegistry.Terms, index: uint256, payee: address):
     keeper_fee: uint256 = (terms.money >> packing.MONEY_KEEPER_FEE_SHIFT) & packing.MONEY_KEEPER_FEE_MASK
     reward: uint256 = min(keeper_fee, leases._ramp(keeper_fee // 4, block.timestamp - due))
     # An array pays once, for its untouched units. Else touching each just before it expires would make each pay.
-    if index != ALL and (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK != 1:
+    if index != ALL and u.header != 0:
         reward = 0
     refund -= reward
     log IJobRegistry.Expired(job_id=u.job_id, index=index, word=u.word, refund=refund)
@@ -779,7 +785,7 @@ def _open(terms: IJobRegistry.Terms, index: uint256) -> Unit:
     at: uint256 = index
     if index == NEXT:
         at = touched
-    if at >= (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK:
+    if at >= (word >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK:
         reasons._refuse(reasons.JOBS_INDEX_RANGE)
     if at > touched:
         reasons._refuse(reasons.JOBS_INDEX_LATER)
@@ -825,6 +831,7 @@ def _start(
         reasons._refuse(reasons.JOBS_OWN_JOB)
     if not leases._has_time(leases._topped(terms.limits, u.word), terms.policy, block.timestamp):
         reasons._refuse(reasons.JOBS_NO_TIME)
+    self._check_may_run(terms, u, node)
     ask: INodeRegistry.Ask = leases._ask(terms)
     ask.ceiling = ceiling
     locked: uint256 = 0
@@ -1061,7 +1068,7 @@ def _close_array(job_id: bytes32, header: uint256, terms: IJobRegistry.Terms) ->
     """
     if header & packing.HEADER_CLOSED != 0:
         reasons._refuse(reasons.JOBS_JOB_CLOSED)
-    untouched: uint256 = ((terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK) - (
+    untouched: uint256 = ((header >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK) - (
         (header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
     )
     if untouched == 0:
@@ -1335,6 +1342,18 @@ def _check_submitter(submitter: uint256):
 @internal
 def _is_submitter(submitter: uint256) -> bool:
     return submitter & packing.SUBMITTER_ACCOUNT_MASK == convert(msg.sender, uint256)
+
+
+@view
+@internal
+def _check_may_run(terms: IJobRegistry.Terms, u: Unit, node: uint256):
+    """
+    @notice Ask the judge of replicas whether this node may run this one.
+    """
+    if (terms.limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK != 1 and not (
+        staticcall IJudge(convert(terms.judge, address)).may_run(u.job_id, terms, u.index, node)
+    ):
+        reasons._refuse(reasons.JOBS_EXCLUDED)
 
 
 @view

@@ -210,7 +210,7 @@ def _next_ask(
     ask.ceiling = 0
     if (
         header != 0
-        and index < (terms.limits >> packing.LIMITS_UNITS_SHIFT) & packing.LIMITS_UNITS_MASK
+        and index < (header >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
         and now >= opens
         and self._has_time(terms.limits, terms.policy, now)
     ):
@@ -359,6 +359,18 @@ def _declinable_until(limits: uint256, policy: uint256, word: uint256) -> uint25
 
 @pure
 @internal
+def _ranked(limits: uint256, index: uint256, score: uint256) -> uint256:
+    """
+    @return The score that a proposal's key is made of: replicas but the first go by lot alone, so that nobody can fill
+            them all by being cheap.
+    """
+    if index != 0 and (limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK != 1:
+        return 0
+    return score
+
+
+@pure
+@internal
 def _key(job_id: bytes32, index: uint256, attempts: uint256, node: uint256, score: uint256) -> uint256:
     """
     @return A proposal's 48-bit key: the score's bucket, then the node's lot.
@@ -445,18 +457,22 @@ def _claim_wait(money: uint256, policy: uint256, rate: uint256) -> uint256:
 def _ended(word: uint256) -> uint256:
     """
     @param word A job's own word. The word of an array's unit is no job's, nor is 0: they never end.
-    @return 0 not yet, WELL every unit settled with outcome ok, OTHERWISE.
+    @return 0 not yet, WELL every unit settled with outcome ok, or of replicas a quorum, OTHERWISE.
     """
     state: uint256 = word & packing.UNIT_STATE_MASK
     if state == packing.STATE_HEADER:
         done: uint256 = (word >> packing.HEADER_DONE_SHIFT) & packing.HEADER_DONE_MASK
-        whole: uint256 = (word >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
-        if done == whole:
-            return WELL
+        wanted: uint256 = (word >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
+        whole: uint256 = wanted
         if word & packing.HEADER_CLOSED != 0:
             whole = (word >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
         if done + ((word >> packing.HEADER_FAILED_SHIFT) & packing.HEADER_FAILED_MASK) != whole:
             return 0
+        quorum: uint256 = (word >> packing.HEADER_QUORUM_SHIFT) & packing.HEADER_QUORUM_MASK
+        if quorum != 0:
+            wanted = quorum
+        if done >= wanted:
+            return WELL
         return OTHERWISE
     if state < packing.STATE_SETTLED or word & packing.UNIT_ARRAY != 0:
         return 0

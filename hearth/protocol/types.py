@@ -303,6 +303,8 @@ class Header:
     failed: int = 0
     opened: int = 0
     leases: int = 0
+    quorum: int = 0
+    """Of replicas, how many have to end ok; 0 for the leases of an array, which all have to."""
 
 
 @dataclass(frozen=True, slots=True)
