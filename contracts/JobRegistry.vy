@@ -417,14 +417,11 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
     if block.timestamp >= self._reclaimable_from(u.word):
         reasons._refuse(reasons.JOBS_RECLAIMABLE)
     node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    bond: uint256 = 0
-    slash: uint256 = 0
-    fee: uint256 = 0
-    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, u.word)
+    lost: leases.Losses = leases._losses(terms.money, terms.limits, terms.policy, u.word)
     refund: uint256 = 0
     u.word, refund = self._lose(terms, u)
     log IJobRegistry.GaveUp(job_id=u.job_id, index=index, node=node, word=u.word, report=report)
-    extcall NODES.gave_up(node, msg.sender, bond, slash - slash // 4, fee, skip_contract_check=True)
+    extcall NODES.gave_up(node, msg.sender, lost.bond, lost.slash - lost.slash // 4, lost.fee, skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
 
@@ -563,17 +560,14 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     if block.timestamp < due:
         reasons._refuse(reasons.JOBS_NOT_RECLAIMABLE)
     node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    bond: uint256 = 0
-    slash: uint256 = 0
-    fee: uint256 = 0
-    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, u.word)
-    reward: uint256 = min(slash // 4, leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - due))
+    lost: leases.Losses = leases._losses(terms.money, terms.limits, terms.policy, u.word)
+    reward: uint256 = min(lost.slash // 4, leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - due))
     least: uint256 = leases._tip_to_burn(terms.money, u.word)
 
     refund: uint256 = 0
     u.word, refund = self._lose(terms, u)
     log IJobRegistry.Reclaimed(job_id=u.job_id, index=index, node=node, word=u.word)
-    extcall NODES.reclaimed(node, 1, bond, slash, reward, least, fee, self._payee(payee), skip_contract_check=True)
+    extcall NODES.reclaimed(node, 1, lost.bond, lost.slash, reward, least, lost.fee, self._payee(payee), skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
 
@@ -1240,14 +1234,11 @@ def _fail_unproven(terms: IJobRegistry.Terms, u: Unit, settler: address, ramped:
     @param ramped The settler's pay, which comes out of the slash and is at most a quarter of it.
     """
     node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    bond: uint256 = 0
-    slash: uint256 = 0
-    fee: uint256 = 0
-    bond, slash, fee = leases._losses(terms.money, terms.limits, terms.policy, u.word)
+    lost: leases.Losses = leases._losses(terms.money, terms.limits, terms.policy, u.word)
     refund: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
     ended: uint256 = self._end(u, packing.STATE_REFUNDED)
     log IJobRegistry.Unproven(job_id=u.job_id, index=u.index, node=node, word=ended)
-    extcall NODES.reclaimed(node, 0, bond, slash, min(slash // 4, ramped), 0, fee, settler, skip_contract_check=True)
+    extcall NODES.reclaimed(node, 0, lost.bond, lost.slash, min(lost.slash // 4, ramped), 0, lost.fee, settler, skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
 

@@ -27,6 +27,13 @@ CHECKPOINT_WHOLE: constant(uint256) = 10
 STALE_TIME: constant(uint256) = 30 * 86400  # seconds past its window after which a dispute holds nothing any more
 
 
+# What a lost lease costs its node, in base units.
+struct Losses:
+    bond: uint256  # of the lease
+    slash: uint256  # taken from the stake
+    fee: uint256  # that the failure weighs by
+
+
 @pure
 @internal
 def _unit_price(money: uint256, limits: uint256) -> uint256:
@@ -127,16 +134,13 @@ def _lease_bond(money: uint256, limits: uint256, policy: uint256) -> uint256:
 
 @pure
 @internal
-def _losses(money: uint256, limits: uint256, policy: uint256, word: uint256) -> (uint256, uint256, uint256):
-    """
-    @return (the bond of a lease, what losing it takes from the stake, the fee that its failure weighs by)
-    """
+def _losses(money: uint256, limits: uint256, policy: uint256, word: uint256) -> Losses:
     price: uint256 = self._unit_price(money, limits)
     topped: uint256 = self._topped(limits, word)
-    return (
-        self._bond(price, money, limits, policy),
-        self._slash(price, money, policy),
-        self._whole_fee(self._unit_price(money, topped), word, topped, policy),
+    return Losses(
+        bond=self._bond(price, money, limits, policy),
+        slash=self._slash(price, money, policy),
+        fee=self._whole_fee(self._unit_price(money, topped), word, topped, policy),
     )
 
 
