@@ -336,15 +336,9 @@ def finish(
     if terms.judge != 0 or u.word & packing.UNIT_FRESH != 0:
         reasons._refuse(reasons.JOBS_SETTLE_EARLY)
     node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    next: Unit = u
     ask: INodeRegistry.Ask = empty(INodeRegistry.Ask)
-    if claims and u.header & packing.HEADER_CLOSED == 0:
-        # lanes: an array's header, and zero for a one-lease job, which has no next unit
-        next.index = (u.header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
-        next.word = leases._first_word(u.header)
-        ask = leases._next_ask(terms, next.index, next.word, u.header, block.timestamp)
-        if self._is_submitter(terms.submitter):
-            ask.ceiling = 0
+    if claims and not self._is_submitter(terms.submitter):
+        ask = leases._next_ask(terms, u.header, block.timestamp)
     p: Payment = self._payment(terms, u, True)
     u.word = self._end(u, packing.STATE_SETTLED)
     log IJobRegistry.Finished(
@@ -360,8 +354,10 @@ def finish(
     self._pay_parts(terms, u, p, owner, owner, reward)
     if rate != 0:
         self._words[u.job_id] += 1 << packing.HEADER_TOUCHED_SHIFT
-        next.key = keccak256(abi_encode(u.job_id, next.index))
-        self._begin(terms, next, node, rate, seasoned, session_key, 0)
+        u.index = (u.header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
+        u.key = keccak256(abi_encode(u.job_id, u.index))
+        u.word = leases._first_word(u.header)
+        self._begin(terms, u, node, rate, seasoned, session_key, 0)
 
 
 @external

@@ -201,20 +201,19 @@ def _first_word(header: uint256) -> uint256:
 
 @pure
 @internal
-def _next_ask(
-    terms: IJobRegistry.Terms, index: uint256, word: uint256, header: uint256, now: uint256
-) -> INodeRegistry.Ask:
+def _next_ask(terms: IJobRegistry.Terms, header: uint256, now: uint256) -> INodeRegistry.Ask:
     """
-    @param header The array's, zero for a one-lease job.
+    @param header The array's; zero for a one-lease job, which has no next unit.
     @return What a claim of the array's first untouched unit asks of a node, with a ceiling of zero where it cannot be
             claimed now.
     """
-    opens: uint256 = self._claims_from(word, terms.limits, terms.policy)
+    opens: uint256 = self._claims_from(self._first_word(header), terms.limits, terms.policy)
     ask: INodeRegistry.Ask = self._ask(terms)
     ask.ceiling = 0
     if (
-        header != 0
-        and index < (header >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
+        header & packing.HEADER_CLOSED == 0
+        and (header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
+        < (header >> packing.HEADER_LEASES_SHIFT) & packing.HEADER_LEASES_MASK
         and now >= opens
         and self._has_time(terms.limits, terms.policy, now)
     ):
