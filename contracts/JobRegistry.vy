@@ -79,6 +79,7 @@ struct Unit:
     index: uint256
     key: bytes32
     word: uint256
+    node: uint256  # the word's
     header: uint256  # zero for a one-lease job
 
 
@@ -161,7 +162,7 @@ def top_up(terms: IJobRegistry.Terms, index: uint256, seconds: uint256):
     log IJobRegistry.ToppedUp(
         job_id=u.job_id,
         index=index,
-        node=(u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        node=u.node,
         word=u.word,
         amount=amount,
     )
@@ -216,7 +217,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
     log IJobRegistry.Closing(
         job_id=u.job_id,
         index=index,
-        node=(u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        node=u.node,
         word=u.word,
     )
 
@@ -283,14 +284,13 @@ def checkpoint(job_id: bytes32, index: uint256, root: bytes32):
     """
     u: Unit = self._touched(job_id, index)
     self._check_leased(u.word)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    if msg.sender != staticcall NODES.operator_of(node, skip_contract_check=True):
+    if msg.sender != staticcall NODES.operator_of(u.node, skip_contract_check=True):
         reasons._refuse(reasons.NODES_NOT_OPERATOR)
     seconds: uint256 = block.timestamp - ((u.word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
     if u.word & packing.UNIT_RESUMABLE == 0 or root == empty(bytes32) or seconds <= self._seconds[u.key]:
         reasons._refuse(reasons.JOBS_CHECKPOINT_RANGE)
     self._seconds[u.key] = seconds
-    log IJobRegistry.Checkpointed(job_id=u.job_id, index=index, node=node, word=u.word, seconds=seconds, root=root)
+    log IJobRegistry.Checkpointed(job_id=u.job_id, index=index, node=u.node, word=u.word, seconds=seconds, root=root)
 
 
 @external
@@ -306,9 +306,8 @@ def submit(job_id: bytes32, index: uint256, result: bytes32, report: bytes32, ou
     u: Unit = self._touched(job_id, index)
     u.word = self._with_result(u, result, outcome, used)
     self._words[u.key] = u.word
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    log IJobRegistry.Submitted(job_id=u.job_id, index=index, node=node, word=u.word, result=result, report=report)
-    extcall NODES.submitted(node, msg.sender, skip_contract_check=True)
+    log IJobRegistry.Submitted(job_id=u.job_id, index=index, node=u.node, word=u.word, result=result, report=report)
+    extcall NODES.submitted(u.node, msg.sender, skip_contract_check=True)
 
 
 @external
@@ -335,20 +334,19 @@ def finish(
     u.word = self._with_result(u, result, outcome, used)
     if terms.judge != 0 or u.word & packing.UNIT_FRESH != 0:
         reasons._refuse(reasons.JOBS_SETTLE_EARLY)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     ask: INodeRegistry.Ask = empty(INodeRegistry.Ask)
     if claims and not self._is_submitter(terms.submitter):
         ask = leases._next_ask(terms, u.header, block.timestamp)
     p: Payment = self._payment(terms, u, True)
     u.word = self._end(u, packing.STATE_SETTLED)
     log IJobRegistry.Finished(
-        job_id=u.job_id, index=index, node=node, word=u.word, result=result, report=report, pay=p.pay, fee=p.fee
+        job_id=u.job_id, index=index, node=u.node, word=u.word, result=result, report=report, pay=p.pay, fee=p.fee
     )
     owner: address = empty(address)
     rate: uint256 = 0
     seasoned: bool = False
     owner, rate, seasoned = extcall NODES.finished(
-        node, msg.sender, p.bond, p.ok, p.fee, p.decliner, ask, skip_contract_check=True
+        u.node, msg.sender, p.bond, p.ok, p.fee, p.decliner, ask, skip_contract_check=True
     )
     reward: uint256 = self._share_of_keeper_fee(terms.money)
     self._pay_parts(terms, u, p, owner, owner, reward)
@@ -357,7 +355,7 @@ def finish(
         u.index = (u.header >> packing.HEADER_TOUCHED_SHIFT) & packing.HEADER_TOUCHED_MASK
         u.key = keccak256(abi_encode(u.job_id, u.index))
         u.word = leases._first_word(u.header)
-        self._begin(terms, u, node, rate, seasoned, session_key, 0)
+        self._begin(terms, u, u.node, rate, seasoned, session_key, 0)
 
 
 @external
@@ -379,13 +377,12 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
             reasons._refuse(reasons.JOBS_DECLINE_LATE)
         if block.timestamp >= self._reclaimable_from(u.word):
             reasons._refuse(reasons.JOBS_RECLAIMABLE)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     burn: uint256 = leases._tip_to_burn(terms.money, u.word)
     u.word |= outcome << packing.UNIT_OUTCOME_SHIFT
 
     refund: uint256 = 0
     if not closing and self._may_reopen(terms, u):
-        self._accused[u.key] = node | (block.timestamp << packing.ACCUSED_AT_SHIFT)
+        self._accused[u.key] = u.node | (block.timestamp << packing.ACCUSED_AT_SHIFT)
         u.word = self._reopen(u.key, u.word | packing.UNIT_ACCUSED)
     else:
         refund = leases._unit_holds(terms.money, terms.limits, u.word)
@@ -393,9 +390,9 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
         if closing:
             end = packing.STATE_CANCELLED
         u.word = self._end(u, end)
-    log IJobRegistry.Declined(job_id=u.job_id, index=index, node=node, word=u.word, report=report)
+    log IJobRegistry.Declined(job_id=u.job_id, index=index, node=u.node, word=u.word, report=report)
     bond: uint256 = leases._lease_bond(terms.money, terms.limits, terms.policy)
-    extcall NODES.declined(node, msg.sender, bond, burn, skip_contract_check=True)
+    extcall NODES.declined(u.node, msg.sender, bond, burn, skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
 
@@ -412,12 +409,11 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
     if block.timestamp >= self._reclaimable_from(u.word):
         reasons._refuse(reasons.JOBS_RECLAIMABLE)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     lost: leases.Losses = leases._losses(terms.money, terms.limits, terms.policy, u.word)
     refund: uint256 = 0
     u.word, refund = self._lose(terms, u)
-    log IJobRegistry.GaveUp(job_id=u.job_id, index=index, node=node, word=u.word, report=report)
-    extcall NODES.gave_up(node, msg.sender, lost.bond, lost.slash - lost.slash // 4, lost.fee, skip_contract_check=True)
+    log IJobRegistry.GaveUp(job_id=u.job_id, index=index, node=u.node, word=u.word, report=report)
+    extcall NODES.gave_up(u.node, msg.sender, lost.bond, lost.slash - lost.slash // 4, lost.fee, skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
 
@@ -528,7 +524,6 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     mark: uint256 = (u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if block.timestamp < mark:
         reasons._refuse(reasons.JOBS_NOTICE_RUNNING)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     billed: uint256 = mark - ((u.word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK)
     limits: uint256 = leases._topped(terms.limits, u.word)
     billed = min(billed, limits & packing.LIMITS_MAX_SECONDS_MASK) + (
@@ -537,8 +532,8 @@ def close(terms: IJobRegistry.Terms, index: uint256, payee: address):
     p: Payment = self._paid(terms, u.word, billed)
     reward: uint256 = leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - mark)
     u.word = self._end(u, packing.STATE_CANCELLED)
-    log IJobRegistry.Closed(job_id=u.job_id, index=index, node=node, word=u.word, pay=p.pay, fee=p.fee)
-    owner: address = extcall NODES.closed(node, p.bond, skip_contract_check=True)
+    log IJobRegistry.Closed(job_id=u.job_id, index=index, node=u.node, word=u.word, pay=p.pay, fee=p.fee)
+    owner: address = extcall NODES.closed(u.node, p.bond, skip_contract_check=True)
     self._pay_out(owner, p.pay, p.fee, self._payee(payee), reward, terms.submitter, p.rest)
 
 
@@ -555,15 +550,14 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     due: uint256 = self._reclaimable_from(u.word)
     if block.timestamp < due:
         reasons._refuse(reasons.JOBS_NOT_RECLAIMABLE)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     lost: leases.Losses = leases._losses(terms.money, terms.limits, terms.policy, u.word)
     reward: uint256 = min(lost.slash // 4, leases._ramp(self._share_of_keeper_fee(terms.money), block.timestamp - due))
     least: uint256 = leases._tip_to_burn(terms.money, u.word)
 
     refund: uint256 = 0
     u.word, refund = self._lose(terms, u)
-    log IJobRegistry.Reclaimed(job_id=u.job_id, index=index, node=node, word=u.word)
-    extcall NODES.reclaimed(node, 1, lost.bond, lost.slash, reward, least, lost.fee, self._payee(payee), skip_contract_check=True)
+    log IJobRegistry.Reclaimed(job_id=u.job_id, index=index, node=u.node, word=u.word)
+    extcall NODES.reclaimed(u.node, 1, lost.bond, lost.slash, reward, least, lost.fee, self._payee(payee), skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
 
@@ -651,8 +645,7 @@ def dispute(terms: IJobRegistry.Terms, index: uint256):
         reasons._refuse(reasons.JOBS_DISPUTE_LATE)
     u.word = (u.word & ~packing.UNIT_STATE_LANE) | packing.STATE_DISPUTED
     self._words[u.key] = u.word
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
-    log IJobRegistry.Disputed(job_id=u.job_id, index=index, node=node, word=u.word)
+    log IJobRegistry.Disputed(job_id=u.job_id, index=index, node=u.node, word=u.word)
 
 
 @external
@@ -680,18 +673,17 @@ def rule(
     if verdict == CONFIRM:
         self._pay_for(terms, u, self._payee(payee), self._share_of_keeper_fee(terms.money), True)
         return
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     p: Payment = self._paid(
         terms, u.word, (terms.policy >> packing.POLICY_START_FEE_SECONDS_SHIFT) & packing.POLICY_START_FEE_SECONDS_MASK
     )
     u.word = self._end(u, packing.STATE_REFUNDED)
     if verdict == REJECT:
         self._log_ruled(u, REJECT, 0, 0, p.bond)
-        extcall NODES.slashed(node, p.bond, shares, skip_contract_check=True)
+        extcall NODES.slashed(u.node, p.bond, shares, skip_contract_check=True)
         self._refund(p.rest + p.pay, terms.submitter)
         return
     self._log_ruled(u, verdict, p.pay, p.fee, 0)
-    owner: address = extcall NODES.settled(node, p.bond, False, 0, 0, skip_contract_check=True)
+    owner: address = extcall NODES.settled(u.node, p.bond, False, 0, 0, skip_contract_check=True)
     self._pay_out(owner, p.pay, p.fee, empty(address), 0, terms.submitter, p.rest)
 
 
@@ -731,6 +723,19 @@ def _job_id(terms: IJobRegistry.Terms) -> bytes32:
     return keccak256(abi_encode(CHAIN_ID, self, terms))
 
 
+@pure
+@internal
+def _found(job_id: bytes32, index: uint256, key: bytes32, word: uint256, header: uint256) -> Unit:
+    return Unit(
+        job_id=job_id,
+        index=index,
+        key=key,
+        word=word,
+        node=(word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        header=header,
+    )
+
+
 @view
 @internal
 def _touched(job_id: bytes32, index: uint256) -> Unit:
@@ -741,9 +746,9 @@ def _touched(job_id: bytes32, index: uint256) -> Unit:
         # The key of an array's unit is no job: what it moves, and what its events name, is reached through its array.
         if word & packing.UNIT_ARRAY != 0:
             reasons._refuse(reasons.JOBS_NOT_RUNNING)
-        return Unit(job_id=job_id, index=index, key=job_id, word=word, header=0)
+        return self._found(job_id, index, job_id, word, 0)
     key: bytes32 = keccak256(abi_encode(job_id, index))
-    return Unit(job_id=job_id, index=index, key=key, word=self._words[key], header=word)
+    return self._found(job_id, index, key, self._words[key], word)
 
 
 @view
@@ -765,7 +770,7 @@ def _open(terms: IJobRegistry.Terms, index: uint256) -> Unit:
             reasons._refuse(reasons.JOBS_INDEX_RANGE)
         if word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
             reasons._refuse(reasons.JOBS_NOT_OPEN)
-        return Unit(job_id=job_id, index=0, key=job_id, word=word, header=0)
+        return self._found(job_id, 0, job_id, word, 0)
 
     if word & packing.HEADER_CLOSED != 0:
         reasons._refuse(reasons.JOBS_JOB_CLOSED)
@@ -786,7 +791,7 @@ def _open(terms: IJobRegistry.Terms, index: uint256) -> Unit:
         self._words[job_id] = word + (1 << packing.HEADER_TOUCHED_SHIFT)
     elif opened & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
-    return Unit(job_id=job_id, index=at, key=key, word=opened, header=word)
+    return self._found(job_id, at, key, opened, word)
 
 
 @view
@@ -942,7 +947,7 @@ def _lose(terms: IJobRegistry.Terms, u: Unit) -> (uint256, uint256):
                 self.checkpoints[u.key][attempt] = (
                     seconds
                     | (((u.word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK) << packing.KEPT_RATE_SHIFT)
-                    | (((u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK) << packing.KEPT_NODE_SHIFT)
+                    | (u.node << packing.KEPT_NODE_SHIFT)
                     | (((u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK) << packing.KEPT_RESUME_SHIFT)
                 )
         return self._reopen(u.key, u.word), 0
@@ -1101,7 +1106,7 @@ def _log_ruled(u: Unit, verdict: uint256, pay: uint256, fee: uint256, taken: uin
     log IJobRegistry.Ruled(
         job_id=u.job_id,
         index=u.index,
-        node=(u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK,
+        node=u.node,
         word=u.word,
         verdict=verdict,
         pay=pay,
@@ -1122,12 +1127,11 @@ def _pay_for(terms: IJobRegistry.Terms, unit: Unit, settler: address, reward: ui
     # A submitter who accepts at once vouches for a newcomer with his own money alone: he may be its owner.
     p: Payment = self._payment(terms, u, settler != empty(address) or u.word & packing.UNIT_FRESH == 0)
     u.word = self._end(u, packing.STATE_SETTLED)
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     if ruled:
         self._log_ruled(u, CONFIRM, p.pay, p.fee, 0)
     else:
-        log IJobRegistry.Settled(job_id=u.job_id, index=u.index, node=node, word=u.word, pay=p.pay, fee=p.fee)
-    owner: address = extcall NODES.settled(node, p.bond, p.ok, p.fee, p.decliner, skip_contract_check=True)
+        log IJobRegistry.Settled(job_id=u.job_id, index=u.index, node=u.node, word=u.word, pay=p.pay, fee=p.fee)
+    owner: address = extcall NODES.settled(u.node, p.bond, p.ok, p.fee, p.decliner, skip_contract_check=True)
     self._pay_parts(terms, u, p, owner, settler, reward)
 
 
@@ -1174,7 +1178,7 @@ def _payment(terms: IJobRegistry.Terms, u: Unit, counts: bool) -> Payment:
             p.decliner = accused & packing.ACCUSED_NODE_MASK
             # What works much later says nothing of what the decliner found.
             if (
-                p.decliner == (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
+                p.decliner == u.node
                 or started >= (accused >> packing.ACCUSED_AT_SHIFT) + ACCUSATION_TIME
             ):
                 p.decliner = 0
@@ -1229,12 +1233,11 @@ def _fail_unproven(terms: IJobRegistry.Terms, u: Unit, settler: address, ramped:
     @notice End a submitted unit that nobody has proven in time: a refund, and the node loses what a lost lease does.
     @param ramped The settler's pay, which comes out of the slash and is at most a quarter of it.
     """
-    node: uint256 = (u.word >> packing.UNIT_NODE_SHIFT) & packing.UNIT_NODE_MASK
     lost: leases.Losses = leases._losses(terms.money, terms.limits, terms.policy, u.word)
     refund: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
     ended: uint256 = self._end(u, packing.STATE_REFUNDED)
-    log IJobRegistry.Unproven(job_id=u.job_id, index=u.index, node=node, word=ended)
-    extcall NODES.reclaimed(node, 0, lost.bond, lost.slash, min(lost.slash // 4, ramped), 0, lost.fee, settler, skip_contract_check=True)
+    log IJobRegistry.Unproven(job_id=u.job_id, index=u.index, node=u.node, word=ended)
+    extcall NODES.reclaimed(u.node, 0, lost.bond, lost.slash, min(lost.slash // 4, ramped), 0, lost.fee, settler, skip_contract_check=True)
     self._refund(refund, terms.submitter)
 
 

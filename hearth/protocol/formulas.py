@@ -585,6 +585,11 @@ def lot(unit_seed: bytes, node: NodeId) -> int:
     return int.from_bytes(keccak(encode(["bytes32", "uint256"], [unit_seed, node]))[-5:], "big")
 
 
+def ranked(terms: Terms, index: int, unit_score: int) -> int:
+    """Return the score that a proposal's key is made of: replicas but the first go by lot alone."""
+    return 0 if terms.replicas > 1 and index else unit_score
+
+
 def key(unit_score: int, unit_seed: bytes, node: NodeId) -> int:
     """Return the 48-bit key of a proposal: the score's bucket, then the lot. The strictly larger key wins."""
     return unit_score // BUCKET << 40 | lot(unit_seed, node)

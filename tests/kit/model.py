@@ -107,6 +107,8 @@ class Model:
         self.credits: Counter[str] = Counter()
         self.nodes: dict[NodeId, Node] = {}
         self.offered_operator: dict[NodeId, str] = {}
+        # Whom the market's judge lets run no replica.
+        self.barred: set[NodeId] = set()
         self.exited: set[NodeId] = set()
         self.jobs: dict[JobId, Job] = {}
         self.next_id = 1
@@ -269,6 +271,9 @@ class Model:
         refuse_if(job_id in self.jobs, "jobs: posted before")
         refuse_if(self.now < self.jobs_paused_until, "jobs: paused")
         refuse_if(sender.lower() != terms.submitter.lower(), "jobs: not the submitter")
+        if terms.replicas > 1:
+            refuse_if(not terms.flags & TermsFlag.PROVEN, "jobs: replicas need a judge")
+            refuse_if(terms.units != 1, "jobs: units out of range")
         refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: deadline too near")
         every = terms.checkpoint_every
         timed = terms.billing == Billing.METERED and every >= self.policy.min_checkpoint
@@ -287,7 +292,8 @@ class Model:
             self.jobs[job_id] = Job(job_id, terms, {0: unit}, None, parents, funded=amount)
             self.visits[State.NONE, unit.state] += 1
         else:
-            header = Header(opened=self.now, waiting=waits, leases=terms.leases)
+            quorum = terms.quorum if terms.replicas > 1 else 0
+            header = Header(opened=self.now, waiting=waits, leases=terms.leases, quorum=quorum)
             self.jobs[job_id] = Job(job_id, terms, {}, header, parents, funded=amount)
         self.deposited += amount
 
@@ -303,8 +309,10 @@ class Model:
             record = self._gated(job, node, job.terms.ceiling)
             refuse_if(record.operator.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
             rate = formulas.ask_in_force(record, self.now)
+            self._may_run(job, node)
             seed = formulas.seed(job.id, at, unit.attempts)
-            key = formulas.key(formulas.score(terms.needs, terms.ceiling, rate, record.offer, record.state), seed, node)
+            score = formulas.score(terms.needs, terms.ceiling, rate, record.offer, record.state)
+            key = formulas.key(formulas.ranked(terms, at, score), seed, node)
             mark, extensions = unit.mark, 0
             if mark == 0:
                 mark = self.now + terms.match_window
@@ -667,6 +675,9 @@ class Model:
         refuse_if(self._stored(job, at).state != State.OPEN, "jobs: not open")
         return at
 
+    def _may_run(self, job: Job, node: NodeId) -> None:
+        refuse_if(job.terms.replicas > 1 and node in self.barred, "jobs: node excluded")
+
     def _gated(self, job: Job, node: NodeId, ceiling: int) -> Node:
         record = self.nodes.get(node)
         refuse_if(record is None, "nodes: not live")
@@ -684,6 +695,7 @@ class Model:
         terms = formulas.topped(job.terms, unit)
         refuse_if(sender.lower() == terms.submitter.lower(), "jobs: operator is the submitter")
         refuse_if(not formulas.has_time(terms, self.policy, self.now), "jobs: no time left")
+        self._may_run(job, node)
         self._operated(sender, node)
         if rate:
             record = self.nodes[node]

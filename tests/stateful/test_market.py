@@ -28,6 +28,7 @@ from hearth.protocol.types import (
     Accused,
     Best,
     Billing,
+    Gate,
     JobId,
     Kept,
     NodeId,
@@ -424,6 +425,9 @@ class MarketMachine(RuleBasedStateMachine):
             if data.randint(0, 1):
                 flags |= TermsFlag.PROVEN
                 far = 5_000
+            if data.randint(0, 5) == 0 and (flags & TermsFlag.PROVEN or data.randint(0, 9) == 0):
+                judged |= data.choice([{"replicas": 3, "quorum": 2}, {"replicas": 3, "quorum": 3}])
+                self._bar(data)
         terms = self.w.terms(
             **judged,
             bond_bps=data.choice([0, 0, 4_000, 20_000, 200_000]),
@@ -432,7 +436,7 @@ class MarketMachine(RuleBasedStateMachine):
             max_seconds=max_seconds,
             deadline=self.w.evm.now + start + data.choice([-1, 0, 900, 3_000, *[far] * 14]),
             keeper_fee=data.choice([10**11, 10**13 + 7]),
-            units=data.choice([1, 1, 3, 5]),
+            units=data.choice([1, 1, 3, 5]) if "replicas" not in judged else data.choice([*[1] * 9, 3]),
             max_attempts=data.choice([1, 2, 3, 3, 4]),
             match_window=data.choice([0, 12, 30]),
             **_time(data),
@@ -453,6 +457,13 @@ class MarketMachine(RuleBasedStateMachine):
         )
         if job_id in self.m.jobs:
             self.jobs.append(self.m.jobs[job_id])
+
+    def _bar(self, data: Random) -> None:
+        """Let the market's judge bar a node from all replicas, or no longer."""
+        node = NodeId(data.randint(1, self.m.next_id))
+        barred = node not in self.m.barred and len(self.m.barred) < 2
+        self.w.judge.send.bar(node, barred)
+        (self.m.barred.add if barred else self.m.barred.discard)(node)
 
     def _parents(self, data: Random) -> list[Parent]:
         """Draw what a job waits for: mostly one or two of the run's jobs, seldom what never ends."""
@@ -1049,6 +1060,8 @@ class MarketMachine(RuleBasedStateMachine):
                 for node in list(self.m.nodes.values())[:2]:
                     for claim in (False, True):
                         gate = formulas.fit(job.terms, POLICY, unit, best, node, now, w.MARKET, claim=claim)
+                        if gate == Gate.FITS and job.terms.replicas > 1 and node.id in self.m.barred:
+                            gate = Gate.EXCLUDED
                         assert self.w.lens.call.fit(packed, at, node.id, claim) == gate
                     rate = formulas.ask_in_force(node, now)
                     opens = formulas.claimable_from(job.terms, POLICY, unit, rate) if unit.state is State.OPEN else None
