@@ -91,7 +91,7 @@ struct Payment:
     bond: uint256
     ok: bool  # whether it counts as a success of its node
     decliner: uint256  # the node that it accuses, zero for none
-    unbilled: uint256  # seconds that its checkpoints may still be paid for
+    shared: uint256  # seconds that its checkpoints are paid out of, before the unit's own: all of them, or none
 
 
 @deploy
@@ -444,10 +444,9 @@ def propose(terms: IJobRegistry.Terms, index: uint256, node: uint256, payee: add
     rate: uint256 = 0
     score: uint256 = 0
     operator: address = empty(address)
-    rate, score, operator = staticcall NODES.appraise(node, leases._ask(terms), skip_contract_check=True)
+    rate, score, operator = staticcall NODES.appraise(node, self._ask(terms, u, node), skip_contract_check=True)
     if convert(operator, uint256) == terms.submitter & packing.SUBMITTER_ACCOUNT_MASK:
         reasons._refuse(reasons.JOBS_OWN_JOB)
-    self._check_may_run(terms, u, node)
     rank: uint256 = leases._key(
         u.job_id,
         u.index,
@@ -826,8 +825,7 @@ def _start(
         reasons._refuse(reasons.JOBS_OWN_JOB)
     if not leases._has_time(leases._topped(terms.limits, u.word), terms.policy, block.timestamp):
         reasons._refuse(reasons.JOBS_NO_TIME)
-    self._check_may_run(terms, u, node)
-    ask: INodeRegistry.Ask = leases._ask(terms)
+    ask: INodeRegistry.Ask = self._ask(terms, u, node)
     ask.ceiling = ceiling
     locked: uint256 = 0
     seasoned: bool = False
@@ -944,11 +942,13 @@ def _lose(terms: IJobRegistry.Terms, u: Unit) -> (uint256, uint256):
             attempt: uint256 = (u.word >> packing.UNIT_ATTEMPTS_SHIFT) & packing.UNIT_ATTEMPTS_MASK
             seconds: uint256 = self._seconds[u.key]
             if seconds != 0:
+                resumed: uint256 = (u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
                 self.checkpoints[u.key][attempt] = (
                     seconds
+                    | (leases._reserved(self.checkpoints[u.key][resumed]) << packing.KEPT_BEFORE_SHIFT)
                     | (((u.word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK) << packing.KEPT_RATE_SHIFT)
                     | (u.node << packing.KEPT_NODE_SHIFT)
-                    | (((u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK) << packing.KEPT_RESUME_SHIFT)
+                    | (resumed << packing.KEPT_RESUME_SHIFT)
                 )
         return self._reopen(u.key, u.word), 0
     refund: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
@@ -1168,11 +1168,15 @@ def _payment(terms: IJobRegistry.Terms, u: Unit, counts: bool) -> Payment:
     if billing == packing.BILLING_FUEL:
         billed = min(billed, (u.word >> packing.UNIT_SECONDS_SHIFT) & packing.UNIT_SECONDS_MASK)
     elif billing == packing.BILLING_METERED:
+        resumed: uint256 = (u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
+        if resumed != 0:
+            # The seconds of what it was made of come first, or idling would take them; who resumed could see them.
+            billed -= min(billed, leases._reserved(self.checkpoints[u.key][resumed]))
         billed = min(billed, ((u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK) - started)
     p: Payment = self._paid(terms, u.word, billed)
     if (u.word >> packing.UNIT_OUTCOME_SHIFT) & packing.UNIT_OUTCOME_MASK == packing.OUTCOME_OK:
         p.ok = counts
-        p.unbilled = most - billed
+        p.shared = most
         if counts and u.word & packing.UNIT_ACCUSED != 0:
             accused: uint256 = self._accused[u.key]
             p.decliner = accused & packing.ACCUSED_NODE_MASK
@@ -1193,27 +1197,26 @@ def _pay_parts(
     @notice Pay the checkpoints that a result was made of, then its owner, the fee and the settler; the rest is the
             submitter's.
     """
-    rest: uint256 = p.rest - self._pay_checkpoints(terms, u, p.unbilled)
+    rest: uint256 = p.rest - self._pay_checkpoints(terms, u, p.shared)
     self._pay_out(owner, p.pay, p.fee, settler, reward, terms.submitter, rest)
 
 
 @internal
-def _pay_checkpoints(terms: IJobRegistry.Terms, u: Unit, unbilled: uint256) -> uint256:
+def _pay_checkpoints(terms: IJobRegistry.Terms, u: Unit, shared: uint256) -> uint256:
     """
-    @notice Pay the checkpoints that a result was made of, newest first, as far as the unit has seconds left to bill.
-            Else two nodes of one owner could bill the same work twice.
-    @param unbilled Seconds; zero where the outcome is not ok.
-    @return What they earned, fees included. It is at most the ceiling for each second that was left.
+    @notice Pay the checkpoints that a result was made of, as far as the unit has seconds: the oldest has them first,
+            each later one what is left, the result the rest. So nobody bills a second that was somebody's already.
+    @param shared Seconds; zero where the outcome is not ok.
+    @return What they earned, fees included. It is at most the ceiling for each of those seconds.
     """
     paid: uint256 = 0
-    left: uint256 = unbilled
     attempt: uint256 = (u.word >> packing.UNIT_RESUME_SHIFT) & packing.UNIT_RESUME_MASK
     for _: uint256 in range(MAX_RESUMED):
-        if attempt == 0 or left == 0:
+        if attempt == 0 or shared == 0:
             break
         kept: uint256 = self.checkpoints[u.key][attempt]
-        seconds: uint256 = min(left, kept & packing.KEPT_SECONDS_MASK)
-        left -= seconds
+        before: uint256 = (kept >> packing.KEPT_BEFORE_SHIFT) & packing.KEPT_BEFORE_MASK
+        seconds: uint256 = min(shared - min(shared, before), kept & packing.KEPT_SECONDS_MASK)
         node: uint256 = (kept >> packing.KEPT_NODE_SHIFT) & packing.KEPT_NODE_MASK
         owner: address = staticcall NODES.owner_of(node, skip_contract_check=True)
         # Of one that has left, the submitter keeps it.
@@ -1223,7 +1226,7 @@ def _pay_checkpoints(terms: IJobRegistry.Terms, u: Unit, unbilled: uint256) -> u
             log IJobRegistry.CheckpointPaid(job_id=u.job_id, index=u.index, node=node, attempt=attempt, pay=pay, fee=fee)
             self._pay_out(owner, pay, fee, empty(address), 0, terms.submitter, 0)
             paid += pay
-        attempt = kept >> packing.KEPT_RESUME_SHIFT
+        attempt = (kept >> packing.KEPT_RESUME_SHIFT) & packing.KEPT_RESUME_MASK
     return paid
 
 
@@ -1336,14 +1339,16 @@ def _is_submitter(submitter: uint256) -> bool:
 
 @view
 @internal
-def _check_may_run(terms: IJobRegistry.Terms, u: Unit, node: uint256):
+def _ask(terms: IJobRegistry.Terms, u: Unit, node: uint256) -> INodeRegistry.Ask:
     """
-    @notice Ask the judge of replicas whether this node may run this one.
+    @return What the matching gates compare the node with. Of replicas, their judge is asked first whether it may run
+            this one.
     """
     if (terms.limits >> packing.LIMITS_REPLICAS_SHIFT) & packing.LIMITS_REPLICAS_MASK != 1 and not (
         staticcall IJudge(convert(terms.judge, address)).may_run(u.job_id, terms, u.index, node)
     ):
         reasons._refuse(reasons.JOBS_EXCLUDED)
+    return leases._ask(terms)
 
 
 @view

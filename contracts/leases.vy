@@ -136,11 +136,11 @@ def _lease_bond(money: uint256, limits: uint256, policy: uint256) -> uint256:
 @internal
 def _losses(money: uint256, limits: uint256, policy: uint256, word: uint256) -> Losses:
     price: uint256 = self._unit_price(money, limits)
-    topped: uint256 = self._topped(limits, word)
     return Losses(
         bond=self._bond(price, money, limits, policy),
         slash=self._slash(price, money, policy),
-        fee=self._whole_fee(self._unit_price(money, topped), word, topped, policy),
+        # As posted: a submitter who tops up a lease that fails could else make the failure heavier.
+        fee=self._whole_fee(price, word, limits, policy),
     )
 
 
@@ -229,6 +229,16 @@ def _pay(price: uint256, word: uint256, billed: uint256) -> uint256:
     @return The unit's pay before the fee, rounding down, at most its price.
     """
     return min(price, ((word >> packing.UNIT_RATE_SHIFT) & packing.UNIT_RATE_MASK) * billed // RATE_SCALE)
+
+
+@pure
+@internal
+def _reserved(kept: uint256) -> uint256:
+    """
+    @return The seconds that a kept checkpoint, and those that it was made of, are paid for first; zero for none.
+    """
+    before: uint256 = (kept >> packing.KEPT_BEFORE_SHIFT) & packing.KEPT_BEFORE_MASK
+    return before + (kept & packing.KEPT_SECONDS_MASK)
 
 
 @pure
