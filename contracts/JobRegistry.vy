@@ -203,8 +203,7 @@ def cancel(terms: IJobRegistry.Terms, index: uint256):
         self._refund(refund, terms.submitter)
         return
 
-    if block.timestamp >= self._reclaimable_from(u.word):
-        reasons._refuse(reasons.JOBS_RECLAIMABLE)
+    self._check_not_due(u.word)
     notice: uint256 = (terms.policy >> packing.POLICY_CANCEL_NOTICE_SHIFT) & packing.POLICY_CANCEL_NOTICE_MASK
     mark: uint256 = min((u.word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK, block.timestamp + notice)
     u.word = (
@@ -375,8 +374,7 @@ def decline(terms: IJobRegistry.Terms, index: uint256, outcome: uint256, report:
     if not closing:
         if block.timestamp >= leases._declinable_until(terms.limits, terms.policy, u.word):
             reasons._refuse(reasons.JOBS_DECLINE_LATE)
-        if block.timestamp >= self._reclaimable_from(u.word):
-            reasons._refuse(reasons.JOBS_RECLAIMABLE)
+        self._check_not_due(u.word)
     burn: uint256 = leases._tip_to_burn(terms.money, u.word)
     u.word |= outcome << packing.UNIT_OUTCOME_SHIFT
 
@@ -407,8 +405,7 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
     u: Unit = self._unit(terms, index)
     if u.word & packing.UNIT_STATE_MASK != packing.STATE_RUNNING:
         reasons._refuse(reasons.JOBS_NOT_RUNNING)
-    if block.timestamp >= self._reclaimable_from(u.word):
-        reasons._refuse(reasons.JOBS_RECLAIMABLE)
+    self._check_not_due(u.word)
     lost: leases.Losses = leases._losses(terms.money, terms.limits, terms.policy, u.word)
     refund: uint256 = 0
     u.word, refund = self._lose(terms, u)
@@ -977,7 +974,7 @@ def _fund(amount: uint256):
 @internal
 def _refund(refund: uint256, submitter: uint256):
     if refund != 0:
-        self._split(submitter, [self._share(refund, submitter), 0, 0, 0])
+        self._refund_less(refund, submitter, 0, msg.sender)
 
 
 @internal
@@ -1311,6 +1308,13 @@ def _reclaimable_from(word: uint256) -> uint256:
     )
     dead: uint256 = max(seen, (word >> packing.UNIT_STARTED_SHIFT) & packing.UNIT_STARTED_MASK) + DEAD_AFTER
     return min((word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK, dead)
+
+
+@view
+@internal
+def _check_not_due(word: uint256):
+    if block.timestamp >= self._reclaimable_from(word):
+        reasons._refuse(reasons.JOBS_RECLAIMABLE)
 
 
 @view

@@ -771,7 +771,8 @@ class Model:
         if self._may_reopen(job, unit):
             seconds = job.checkpoint.get(at, 0)
             if seconds:
-                kept = Kept(seconds, unit.rate, unit.node, unit.resume)
+                before = formulas.reserved(unit, job.kept.get(at, {}))
+                kept = Kept(seconds, unit.rate, unit.node, unit.resume, before)
                 job.kept.setdefault(at, {})[unit.attempts] = kept
             self._reopen(job, at, unit)
         else:
@@ -825,7 +826,7 @@ class Model:
     def _pay_for(self, job: Job, at: int, unit: Unit, settler: str | None, reward: int, counts: bool) -> None:
         """End a submitted unit with its pay; `counts` says whether a success is one for the node's record."""
         self._free(job, unit)
-        pay = formulas.pay_at_settle(job.terms, unit)
+        pay = formulas.pay_at_settle(job.terms, unit, formulas.reserved(unit, job.kept.get(at, {})))
         if counts and unit.outcome == Outcome.OK:
             weight = reputation.fee_weight(formulas.fee_of(pay, self.policy), self.parameters.fee_reference)
             self._hot(unit.node, reputation.observe(self.nodes[unit.node].state, True, weight, self.now))
