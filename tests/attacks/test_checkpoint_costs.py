@@ -21,7 +21,7 @@ COIN = 10**18
 
 @pytest.mark.xfail(strict=True, reason="a checkpoint bids half of max_gas_price, whatever the unit pays")
 def test_checkpoint__gas_dearer_than_all_that_the_unit_pays__is_left_out() -> None:
-    """A checkpoint earns nothing; the unit was taken when gas was cheap, and its program changes its state each time."""
+    """It earns nothing; the unit was taken when gas was cheap, and its program changes its state each time."""
     job = metered(RESUMABLE)
     pays = most_pay(job.terms, POLICY, RESUMABLE.rate)
     price = 10 * pays * COIN // CHECKPOINT_GAS
@@ -31,7 +31,9 @@ def test_checkpoint__gas_dearer_than_all_that_the_unit_pays__is_left_out() -> No
     if isinstance(found, Checkpoint):
         checkpoints = formulas.lease_seconds(job.terms) // job.terms.checkpoint_every
         spent = checkpoints * cost(CHECKPOINT_GAS, config)
-        print(f"{checkpoints} checkpoints cost {spent / pays:.0f} times what the unit pays; bid: {found.ceiling(10**12)}")
+        print(
+            f"{checkpoints} checkpoints cost {spent / pays:.0f} times what the unit pays; bid: {found.ceiling(10**12)}"
+        )
     assert not isinstance(found, Checkpoint)
 
 
@@ -53,7 +55,9 @@ def test_settle__result_made_of_others_checkpoints__is_reckoned_with_the_gas_tha
     assert isinstance(found, Skip) and found.reason is Reason.AWAITS_KEEPER
 
 
-@pytest.mark.xfail(strict=True, reason="accept.max_runtime is compared with the terms' seconds, without what was topped up")
+@pytest.mark.xfail(
+    strict=True, reason="accept.max_runtime is compared with the terms' seconds, without what was topped up"
+)
 def test_take__unit_topped_up_past_max_runtime__is_left_alone() -> None:
     """The submitter's own node took attempt 1, was topped up by 29 days, and gave up: the next lease has them."""
     config = replace(CONFIG, max_seconds=3_600)
@@ -82,7 +86,9 @@ def test_take__lost_unit_that_was_topped_up__is_as_profitable_as_its_pay_says() 
     assert isinstance(found, Claim)
 
 
-@pytest.mark.xfail(strict=True, reason="an open unit with a state takes a slot of every worker for 300 s before a claim")
+@pytest.mark.xfail(
+    strict=True, reason="an open unit with a state takes a slot of every worker for 300 s before a claim"
+)
 def test_take__state_that_does_not_come__keeps_no_slot_from_a_unit_that_can_be_claimed() -> None:
     """Of a stranger's unit that anybody may claim meanwhile: nothing is promised, and nothing is paid for the wait."""
     node = replace(NODE, offer=replace(NODE.offer, slots=1), state=replace(NODE.state, beat=NOW + STATE_SECONDS))

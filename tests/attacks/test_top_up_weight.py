@@ -1,8 +1,8 @@
 """Attack: a submitter raises what a node's failure weighs, after the node agreed to the lease, and has it back at once.
 
 Bond and slash stay those of the terms, "since the node agreed to no more"; what a failure does to the node's record
-does not. A top-up is money of the submitter's for one block: where the failure ends the unit, or he cancels what is open
-again, he has all of it back, and no fee is paid.
+does not. A top-up is money of the submitter's for one block: where the failure ends the unit, or he cancels what is
+open again, he has all of it back, and no fee is paid.
 """
 
 from __future__ import annotations
