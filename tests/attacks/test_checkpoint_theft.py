@@ -1,4 +1,4 @@
-"""Attack: a node names another's state as its own, or a state that is nowhere, and what an honest one left earns nothing.
+"""Attack: a node names another's state as its own, or a state that is nowhere, and what an honest one left earns none.
 
 Three owners: `honest` runs 800 of 1,000 s and loses its lease; `thief` holds the next one without running anything, and
 names the state that it was given; `last` makes the result. What is left of the unit's seconds goes to the newest first.
@@ -106,8 +106,8 @@ def test_sabotage__state_that_is_nowhere__costs_its_node_what_it_destroys(kind: 
     rate = world.node(honest).offer.ask
     earned = world.credit(world.evm.account("honest"))
     print(
-        f"{kind}: it costs its node {cost}; honest earned {earned} of {rate * 640 // 10**6} before the fee; the submitter "
-        f"pays {pay} for 1,000 s, and {rate * (200 + 640) // 10**6} had the state been used"
+        f"{kind}: it costs its node {cost}; honest earned {earned} of {rate * 640 // 10**6} before the fee; the "
+        f"submitter pays {pay} for 1,000 s, and {rate * (200 + 640) // 10**6} had the state been used"
     )
     assert earned > 0
 
