@@ -1217,7 +1217,7 @@ def _pay_checkpoints(terms: IJobRegistry.Terms, u: Unit, shared: uint256) -> uin
         node: uint256 = (kept >> packing.KEPT_NODE_SHIFT) & packing.KEPT_NODE_MASK
         owner: address = staticcall NODES.owner_of(node, skip_contract_check=True)
         # Of one that has left, the submitter keeps it.
-        if owner != empty(address):
+        if owner != empty(address) and seconds != 0:
             pay: uint256 = leases._checkpoint_pay((kept >> packing.KEPT_RATE_SHIFT) & packing.KEPT_RATE_MASK, seconds)
             fee: uint256 = leases._fee(pay, terms.policy)
             log IJobRegistry.CheckpointPaid(job_id=u.job_id, index=u.index, node=node, attempt=attempt, pay=pay, fee=fee)

@@ -273,9 +273,10 @@ def checkpoint_pays(terms: Terms, policy: Policy, unit: Unit, kept: Mapping[int,
             break
         record = kept[attempt]
         seconds = min(max(0, whole - record.before), record.seconds)
-        share, parts = CHECKPOINT_SHARE
-        pay = record.rate * seconds * share // parts // RATE_SCALE
-        pays.append(CheckpointPay(attempt, record.node, pay, fee_of(pay, policy)))
+        if seconds:
+            share, parts = CHECKPOINT_SHARE
+            pay = record.rate * seconds * share // parts // RATE_SCALE
+            pays.append(CheckpointPay(attempt, record.node, pay, fee_of(pay, policy)))
         attempt = record.resume
     return pays
 

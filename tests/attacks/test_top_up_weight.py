@@ -52,7 +52,6 @@ def _failures(kind: str, ending: str, more: int, attempts: int) -> tuple[int, in
     return state.s, state.cusum, quarantine, spent - world.credit(world.submitter), stake - world.staked(node)
 
 
-@pytest.mark.xfail(strict=True, reason="a failure weighs the fee of the seconds that the unit was topped up by too")
 @pytest.mark.parametrize("attempts", [1, 3])
 @pytest.mark.parametrize("ending", ["give_up", "reclaim"])
 @pytest.mark.parametrize("kind", KINDS)
