@@ -48,7 +48,7 @@ CEILINGS = {
     "array_finish": 87_500,
     "finish_claims": 120_000,
     "settle_accused": 99_500,
-    "settle_batch_50": 49_200,
+    "settle_batch_50": 51_000,
     "propose": 74_700,
     "improve": 57_400,
     "propose_after_lapse": 57_400,
