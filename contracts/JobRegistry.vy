@@ -131,8 +131,8 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
     self._check_submitter(terms.submitter)
     amount: uint256 = 0
     self._words[job_id], amount = staticcall RULES.check(terms, parents, skip_contract_check=True)
-    last: uint256 = self.posted
-    number: uint256 = (last >> packing.POSTED_COUNT_SHIFT) + 1
+    posted: uint256 = self.posted
+    number: uint256 = (posted >> packing.POSTED_COUNT_SHIFT) + 1
     self.posted = (number << packing.POSTED_COUNT_SHIFT) | block.number
     log IJobRegistry.JobPosted(
         job_id=job_id,
@@ -140,7 +140,7 @@ def post(terms: IJobRegistry.Terms, parents: DynArray[bytes32, MAX_PARENTS]) -> 
         terms=terms,
         parents=parents,
         number=number,
-        previous=last & packing.POSTED_BLOCK_MASK,
+        previous=posted & packing.POSTED_BLOCK_MASK,
     )
 
     self._fund(amount)
@@ -781,13 +781,13 @@ def _open(terms: IJobRegistry.Terms, index: uint256) -> Unit:
     if at > touched:
         reasons._refuse(reasons.JOBS_INDEX_LATER)
     key: bytes32 = keccak256(abi_encode(job_id, at))
-    opened: uint256 = self._words[key]
+    u: Unit = self._found(job_id, at, key, self._words[key], word)
     if at == touched:
-        opened = leases._first_word(word)
+        u.word = leases._first_word(word)
         self._words[job_id] = word + (1 << packing.HEADER_TOUCHED_SHIFT)
-    elif opened & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
+    elif u.word & packing.UNIT_STATE_MASK != packing.STATE_OPEN:
         reasons._refuse(reasons.JOBS_NOT_OPEN)
-    return self._found(job_id, at, key, opened, word)
+    return u
 
 
 @view

@@ -242,14 +242,14 @@ def topped(money: uint256, limits: uint256, word: uint256, seconds: uint256) -> 
     mark: uint256 = (word >> packing.UNIT_MARK_SHIFT) & packing.UNIT_MARK_MASK
     if block.timestamp >= mark:
         reasons._refuse(reasons.JOBS_LATE)
-    now: uint256 = leases._topped(limits, word)
-    if seconds == 0 or seconds > MAX_SECONDS - (now & packing.LIMITS_MAX_SECONDS_MASK):
+    grown: uint256 = leases._topped(limits, word)
+    if seconds == 0 or seconds > MAX_SECONDS - (grown & packing.LIMITS_MAX_SECONDS_MASK):
         reasons._refuse(reasons.JOBS_SECONDS_RANGE)
     if mark + seconds > (limits >> packing.LIMITS_DEADLINE_SHIFT) & packing.LIMITS_DEADLINE_MASK:
         reasons._refuse(reasons.JOBS_DEADLINE_NEAR)
     return (
         word + (seconds << packing.UNIT_SECONDS_SHIFT) + (seconds << packing.UNIT_MARK_SHIFT),
-        leases._unit_price(money, now + seconds) - leases._unit_price(money, now),
+        leases._unit_price(money, grown + seconds) - leases._unit_price(money, grown),
     )
 
 

@@ -290,7 +290,7 @@ def pay_at_close(terms: Terms, policy: Policy, unit: Unit) -> int:
 
 def pay_at_void(terms: Terms, policy: Policy, unit: Unit) -> int:
     """Return the pay of a unit that its judge voids, before the fee: the start fee."""
-    return min(price(terms), unit.rate * policy.start_fee_seconds // RATE_SCALE)
+    return min(price(topped(terms, unit)), unit.rate * policy.start_fee_seconds // RATE_SCALE)
 
 
 def fee_of(pay: int, policy: Policy) -> int:

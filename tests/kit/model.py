@@ -384,7 +384,9 @@ class Model:
 
     def submit(self, sender: str, job: Job, index: int, outcome: Outcome, used: int) -> None:
         at = self._at(job, index)
-        self._hand_in(sender, job, at, self._with_result(job, at, outcome, used))
+        unit = self._with_result(job, at, outcome, used)
+        self._handed_in(sender, unit.node)
+        self._write(job, at, unit)
 
     def finish(
         self, sender: str, job: Job, index: int, outcome: Outcome, used: int, *, claims: bool = False
@@ -394,14 +396,16 @@ class Model:
         unit = self._with_result(job, at, outcome, used)
         early = job.terms.judge != ZERO_ADDRESS or unit.flags & UnitFlag.FRESH
         refuse_if(bool(early), "jobs: too early to settle")
-        self._hand_in(sender, job, at, unit)
+        self._handed_in(sender, unit.node)
         owner = self.nodes[unit.node].owner
         self._pay_for(job, at, unit, owner, formulas.settle_reward(job.terms, 0), True)
         if not claims or job.header is None:
             return None
+        visits = self.visits.copy()
         try:
             return self.claim(sender, job, SENTINEL, unit.node)
         except Refusal:
+            self.visits = visits
             return None
 
     def decline(self, sender: str, job: Job, index: int, outcome: Outcome) -> None:
@@ -817,11 +821,11 @@ class Model:
         refuse_if((used == 0) if fuel else (used != 0), "jobs: used out of range")
         return replace(unit, state=State.SUBMITTED, outcome=outcome, mark=self.now, seconds=unit.seconds + used)
 
-    def _hand_in(self, sender: str, job: Job, at: int, unit: Unit) -> None:
-        hot = self._operated(sender, unit.node).state
-        self._write(job, at, unit)
+    def _handed_in(self, sender: str, node: NodeId) -> None:
+        """Free the slot of a lease that has a result, for which its operator is there."""
+        hot = self._operated(sender, node).state
         status = hot.status & ~NodeFlag.LAPSED
-        self._hot(unit.node, replace(hot, busy=hot.busy - 1, beat=self.now, status=status, silent=False))
+        self._hot(node, replace(hot, busy=hot.busy - 1, beat=self.now, status=status, silent=False))
 
     def _pay_for(self, job: Job, at: int, unit: Unit, settler: str | None, reward: int, counts: bool) -> None:
         """End a submitted unit with its pay; `counts` says whether a success is one for the node's record."""

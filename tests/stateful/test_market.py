@@ -60,10 +60,12 @@ ALLOWED = {
     (State.OPEN, State.EXPIRED),
     (State.RUNNING, State.RUNNING),
     (State.RUNNING, State.SUBMITTED),
+    (State.RUNNING, State.SETTLED),
     (State.RUNNING, State.OPEN),
     (State.RUNNING, State.REFUNDED),
     (State.RUNNING, State.CLOSING),
     (State.CLOSING, State.SUBMITTED),
+    (State.CLOSING, State.SETTLED),
     (State.CLOSING, State.CANCELLED),
     (State.SUBMITTED, State.SETTLED),
     (State.SUBMITTED, State.REFUNDED),
@@ -92,6 +94,7 @@ WEIGHTS = {
     "top_up": 8,
     "hand_over": 12,
     "submit": 22,
+    "finish": 16,
     "decline": 10,
     "give_up": 5,
     "settle": 8,
@@ -136,6 +139,8 @@ class Tally:
         self.visits: Counter[tuple[State, State]] = Counter()
         # Of kept checkpoints: paid to an owner, or nobody's since he left.
         self.checkpoints: Counter[str] = Counter()
+        # Of finishes that asked for the next unit: whether they got it.
+        self.finished: Counter[str] = Counter()
         self.endings = 0
         self.longest_ending = 0
 
@@ -150,6 +155,7 @@ class Tally:
                 *reasons,
                 *moves,
                 f"checkpoints of results: {self.checkpoints['paid']} paid, {self.checkpoints['left']} of who left",
+                f"finishes that claim: {self.finished['took the next']} took the next, {self.finished['took none']} none",
                 f"histories ended: {self.endings}, most calls to an end: {self.longest_ending}",
             ]
         )
@@ -176,6 +182,9 @@ class MarketMachine(RuleBasedStateMachine):
         self.jobs: list[Job] = []
         for i, operator in enumerate(self.operators):
             self._register(self.owners[i % 2], operator, stake=(60 + 50 * i) * w.ETHER, slots=1 + 2 * i)
+        # Only what is no lease of a newcomer is finished: without help few nodes would get that far.
+        for node in (NodeId(2), NodeId(3)):
+            self._season(node)
         first = Random(0)
         for _ in range(4):
             self.post(first)
@@ -190,6 +199,35 @@ class MarketMachine(RuleBasedStateMachine):
         )
         self.m.beat(operator, node)
         self.w.nodes.send.beat(node, sender=operator)
+
+    def _season(self, node: NodeId) -> None:
+        """End a node's probation by the units of an array, all settled at their time."""
+        operator, rate = self.m.nodes[node].operator, self.m.nodes[node].offer.ask
+        terms = self.w.terms(units=5, ceiling=4 * rate, max_seconds=2_000)
+        self.w.post(terms)
+        self.m.now = self.w.evm.now
+        self.m.post(self.w.submitter, terms, self.w.id_of(terms))
+        job = self.m.jobs[self.w.id_of(terms)]
+        for at in range(terms.leases):
+            self._season_by(operator, node, job, at)
+        assert self.m.nodes[node].state.seasoned
+
+    def _season_by(self, operator: str, node: NodeId, job: Job, at: int) -> None:
+        self._alike(
+            lambda: self.m.claim(operator, job, at, node), lambda: self.w.claim(job.terms, node, at, sender=operator)
+        )
+        self._alike(
+            lambda: self.m.submit(operator, job, at, Outcome.OK, 0),
+            lambda: self.w.submit(job.terms, at, sender=operator),
+        )
+        self.w.evm.warp(POLICY.fresh_delay)
+        self._alike(lambda: self.m.settle(self.w.keeper, job, at), lambda: self.w.settle(job.terms, at))
+
+    def _alike(self, modelled: Callable[[], Any], real: Callable[[], Any]) -> None:
+        """Make a call that succeeds on both sides."""
+        self.m.now = self.w.evm.now
+        modelled()
+        real()
 
     def _try(self, name: str, modelled: Callable[[], Any], real: Callable[[], Any]) -> bool:
         """Run one call on both sides; return whether it succeeded."""
@@ -730,6 +768,64 @@ class MarketMachine(RuleBasedStateMachine):
             lambda: self.w.submit(job.terms, at, outcome=outcome, used=used, sender=operator),
         )
 
+    def finish(self, data: Random) -> None:
+        """Finish a lease, most of the time one that may be, often of an array that has a unit left to go on with."""
+        if data.randint(0, 3):
+            self._begin_seasoned(data)
+        leased = [
+            (job, at)
+            for job in self.jobs
+            for at, unit in job.units.items()
+            if unit.state in (State.RUNNING, State.CLOSING) and self.w.evm.now < unit.mark
+        ]
+        able = [
+            (job, at) for job, at in leased if job.terms.judge == w.ZERO and not job.units[at].flags & UnitFlag.FRESH
+        ]
+        closing = [(job, at) for job, at in able if job.units[at].state == State.CLOSING]
+        pool = able if data.randint(0, 19) else leased
+        if closing and data.randint(0, 1):
+            pool = closing
+        if not pool:
+            return
+        job, at = data.choice(pool)
+        operator, outcome = self._operator_of(data, job, at), Outcome(data.choice([*[1] * 12, 2, 3, 4, 5, 6]))
+        used = data.choice([1, 500, 2_000]) if job.terms.billing == Billing.FUEL else 0
+        if data.randint(0, 19) == 0:
+            used = 1 - min(used, 1)
+        claims = bool(data.randint(0, 3))
+        if claims and job.header is not None and data.randint(0, 2):
+            # Open claims that have risen to the ask are what it goes on with.
+            left = job.units[at].mark - self.w.evm.now - 1
+            self.w.evm.warp(min(left, POLICY.claim_ramp))
+        taken: list[int | None] = []
+        done = self._try(
+            "finish and claim" if claims and self._untouched(job) else "finish",
+            lambda: taken.append(self.m.finish(operator, job, at, outcome, used, claims=claims)),
+            lambda: self.w.finish(job.terms, at, outcome=outcome, used=used, claims=claims, sender=operator),
+        )
+        if done and claims:
+            self.tally.finished["took the next" if taken[0] is not None else "took none"] += 1
+
+    def _begin_seasoned(self, data: Random) -> None:
+        """Let a node that is on probation no more claim a unit without a judge: by chance alone few would."""
+        free = [n for n in self.m.nodes.values() if n.state.seasoned and not n.exit_at and n.state.busy < n.offer.slots]
+        jobs = [job for job in self.jobs if job.terms.judge == w.ZERO and not self.m.is_blocked(job)]
+        units = [(job, at) for job in jobs for at, unit in job.units.items() if unit.state == State.OPEN]
+        units += [(job, SENTINEL) for job in jobs if self._untouched(job)]
+        if not free or not units:
+            return
+        (job, at), node = data.choice(units), data.choice(free)
+        opened = job.header.opened if job.header else 0
+        unit = job.units[at] if at in job.units else Unit(state=State.OPEN, started=opened)
+        due = formulas.claimable_from(job.terms, POLICY, unit, formulas.ask_in_force(node, self.w.evm.now))
+        self.w.evm.warp(max(0, (due or 0) - self.w.evm.now))
+        self.everybody_beats(data)
+        self._try(
+            "claim",
+            lambda: self.m.claim(node.operator, job, at, node.id),
+            lambda: self.w.claim(job.terms, node.id, at, sender=node.operator),
+        )
+
     def decline(self, data: Random) -> None:
         unit = self._unit(data, (State.RUNNING, State.CLOSING))
         if unit is None or data.randint(0, 2):
@@ -1171,6 +1267,8 @@ def _run(erc20: bool) -> None:
     assert not rare, f"rules that succeed in fewer than 5 % of tries: {rare}\n{tally.report()}"
     few = {name: tally.succeeded[name] for name in SEEN if tally.succeeded[name] < least}
     assert not few and tally.checkpoints["paid"] >= least, f"seen fewer than {least} times: {few}\n{tally.report()}"
+    rarely = {how: tally.finished[how] for how in ("took the next", "took none") if tally.finished[how] < least}
+    assert not rarely, f"finishes that claim, seen fewer than {least} times: {rarely}\n{tally.report()}"
     unseen = {move: tally.visits[move] for move in ALLOWED if tally.visits[move] < least}
     assert not unseen, f"moves seen fewer than {least} times: {unseen}\n{tally.report()}"
 
