@@ -223,6 +223,16 @@ def test_receipt__transaction_with_a_strangers_log__is_added_up_all_the_same(wor
     assert not world.market.strays
 
 
+def test_receipt__finished_unit__gives_the_settlers_pay_to_its_owner_and_none_to_keepers(world: World) -> None:
+    shares = tuple(words.pack(words.SHARE, {"account": at, "amount": at}) for at in (1, 2, 3, 4))
+    split = own_log("Split", controller=world.network.jobs, key=lock_key(SUBMITTER), shares=shares)
+    finished = world.unit_event("Finished", replace(DONE, state=State.SETTLED))
+    # The next unit begins in the same transaction, and its start pays nobody.
+    world.chain.mine([finished, Event(world.network.escrow, split.topics, split.data)])
+    logs = world.chain.logs([], from_block=0, to_block=world.head)
+    assert _shares(world.market.events_in(logs), world.job, world.network.jobs) == (4, 3, 0)
+
+
 def test_receipt__other_job_of_the_submitter_in_the_transaction__is_not_added(world: World) -> None:
     """Both are paid from one lock: a split is of the job that the registry told of last, and of no other controller."""
     other = world.market.job_id(replace(TERMS, salt=8))
