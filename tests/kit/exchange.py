@@ -16,11 +16,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from eth_utils.crypto import keccak
+
 from hearth.chain import keys
 from hearth.chain.tx import Sender
 from hearth.local import devnet
 from hearth.market.abi import codec
 from hearth.market.events import Event, Finished, JobPosted, Reclaimed, Settled, Started, Submitted, decode
+from hearth.protocol import words
 from hearth.protocol.types import Billing, JobId, NodeId, Offer, Runtime, State, TermsFlag, Unit
 from hearth.spec import Blob, ResolvedSpec, needs_of, spec_digest
 from hearth.spec.resolved import ResolvedInput
@@ -245,6 +248,24 @@ class Scenario:
         submitter.send(market.calls.post(terms), key=f"post/{job.hex()}")
         self.jobs.append(job)
         return job
+
+    def season(self) -> None:
+        """Let the node be off probation, as after five units that paid the market a full fee each: its word says so.
+
+        The word, which its first beat begins, lies in a map by operator and node, whose place among the contract's own
+        is looked for.
+        """
+        wait(lambda: self.exchange.market.node(self.node).state.beat, f"{self.name} beats")
+        rpc, nodes = self.exchange.chain.rpc, self.exchange.net.network.nodes
+        operator, node = bytes(12) + bytes.fromhex(self.operator[2:]), int(self.node).to_bytes(32, "big")
+        stored = {}
+        for place in range(64):
+            at = "0x" + keccak(keccak(place.to_bytes(32, "big") + operator) + node).hex()
+            stored[at] = int(rpc("eth_getStorageAt", nodes, at, "latest"), 16)
+        ((at, word),) = [(at, word) for at, word in stored.items() if word]
+        seasoned = word | 1 << words.shift_of(words.HOT, "seasoned")
+        rpc("anvil_setStorageAt", nodes, at, f"0x{seasoned:064x}")
+        assert self.exchange.market.node(self.node).state.seasoned
 
     def unit(self, job: JobId, index: int = 0) -> Unit:
         """Return a unit as the chain has it."""
