@@ -396,11 +396,10 @@ def _unit_text(event: NodeUnitEvent, unit: Unit, asset: Asset) -> str:
         return f"topped up for {show_amount(event.amount, asset)}: {whole}"
     if isinstance(event, Submitted):
         return f"{node} submitted: {OUTCOME_WORDS[unit.outcome]}"
-    if isinstance(event, Finished):
-        earned = _net(event.pay, event.fee, asset)
-        return f"{node} submitted, and it was settled at once: {OUTCOME_WORDS[unit.outcome]}, its owner earned {earned}"
-    if isinstance(event, Settled):
-        return f"settled ({OUTCOME_WORDS[unit.outcome]}), {node}'s owner earned {_net(event.pay, event.fee, asset)}"
+    if isinstance(event, Settled | Finished):
+        how = "submitted and settled" if isinstance(event, Finished) else "settled"
+        earned = f"{node}'s owner earned {_net(event.pay, event.fee, asset)}"
+        return f"{how} ({OUTCOME_WORDS[unit.outcome]}), {earned}"
     if isinstance(event, Declined):
         return f"{node} gave it back; {reopened}"
     if isinstance(event, GaveUp):
