@@ -155,7 +155,7 @@ class Tally:
                 *reasons,
                 *moves,
                 f"checkpoints of results: {self.checkpoints['paid']} paid, {self.checkpoints['left']} of who left",
-                f"finishes that claim: {self.finished['took the next']} took the next, {self.finished['took none']} none",
+                f"finishes that claim: {self.finished['took the next']} got it, {self.finished['took none']} not",
                 f"histories ended: {self.endings}, most calls to an end: {self.longest_ending}",
             ]
         )

@@ -314,7 +314,7 @@ def test_finish__what_keeps_from_a_claim__leaves_the_result_paid(market: World, 
     terms, node = _array(market)
     KEEPS[why](market, terms, node)
     _unpaid(market, terms, node)
-    with pytest.raises(Reverted, match="jobs: |nodes: "):
+    with pytest.raises(Reverted, match=r"jobs: |nodes: "):
         market.claim(terms, node, SENTINEL)
 
 
