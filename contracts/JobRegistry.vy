@@ -410,7 +410,9 @@ def give_up(terms: IJobRegistry.Terms, index: uint256, report: bytes32):
     refund: uint256 = 0
     u.word, refund = self._lose(terms, u)
     log IJobRegistry.GaveUp(job_id=u.job_id, index=index, node=u.node, word=u.word, report=report)
-    extcall NODES.gave_up(u.node, msg.sender, lost.bond, lost.slash - lost.slash // 4, lost.fee, skip_contract_check=True)
+    extcall NODES.gave_up(
+        u.node, msg.sender, lost.bond, lost.slash - lost.slash // 4, lost.fee, skip_contract_check=True
+    )
     self._refund(refund, terms.submitter)
 
 
@@ -553,7 +555,9 @@ def reclaim(terms: IJobRegistry.Terms, index: uint256, payee: address):
     refund: uint256 = 0
     u.word, refund = self._lose(terms, u)
     log IJobRegistry.Reclaimed(job_id=u.job_id, index=index, node=u.node, word=u.word)
-    extcall NODES.reclaimed(u.node, 1, lost.bond, lost.slash, reward, least, lost.fee, self._payee(payee), skip_contract_check=True)
+    extcall NODES.reclaimed(
+        u.node, 1, lost.bond, lost.slash, reward, least, lost.fee, self._payee(payee), skip_contract_check=True
+    )
     self._refund(refund, terms.submitter)
 
 
@@ -1178,18 +1182,13 @@ def _payment(terms: IJobRegistry.Terms, u: Unit, counts: bool) -> Payment:
             accused: uint256 = self._accused[u.key]
             p.decliner = accused & packing.ACCUSED_NODE_MASK
             # What works much later says nothing of what the decliner found.
-            if (
-                p.decliner == u.node
-                or started >= (accused >> packing.ACCUSED_AT_SHIFT) + ACCUSATION_TIME
-            ):
+            if p.decliner == u.node or started >= (accused >> packing.ACCUSED_AT_SHIFT) + ACCUSATION_TIME:
                 p.decliner = 0
     return p
 
 
 @internal
-def _pay_parts(
-    terms: IJobRegistry.Terms, u: Unit, p: Payment, owner: address, settler: address, reward: uint256
-):
+def _pay_parts(terms: IJobRegistry.Terms, u: Unit, p: Payment, owner: address, settler: address, reward: uint256):
     """
     @notice Pay the checkpoints that a result was made of, then its owner, the fee and the settler; the rest is the
             submitter's.
@@ -1220,7 +1219,9 @@ def _pay_checkpoints(terms: IJobRegistry.Terms, u: Unit, shared: uint256) -> uin
         if owner != empty(address) and seconds != 0:
             pay: uint256 = leases._checkpoint_pay((kept >> packing.KEPT_RATE_SHIFT) & packing.KEPT_RATE_MASK, seconds)
             fee: uint256 = leases._fee(pay, terms.policy)
-            log IJobRegistry.CheckpointPaid(job_id=u.job_id, index=u.index, node=node, attempt=attempt, pay=pay, fee=fee)
+            log IJobRegistry.CheckpointPaid(
+                job_id=u.job_id, index=u.index, node=node, attempt=attempt, pay=pay, fee=fee
+            )
             self._pay_out(owner, pay, fee, empty(address), 0, terms.submitter, 0)
             paid += pay
         attempt = (kept >> packing.KEPT_RESUME_SHIFT) & packing.KEPT_RESUME_MASK
@@ -1237,7 +1238,9 @@ def _fail_unproven(terms: IJobRegistry.Terms, u: Unit, settler: address, ramped:
     refund: uint256 = leases._unit_holds(terms.money, terms.limits, u.word)
     ended: uint256 = self._end(u, packing.STATE_REFUNDED)
     log IJobRegistry.Unproven(job_id=u.job_id, index=u.index, node=u.node, word=ended)
-    extcall NODES.reclaimed(u.node, 0, lost.bond, lost.slash, min(lost.slash // 4, ramped), 0, lost.fee, settler, skip_contract_check=True)
+    extcall NODES.reclaimed(
+        u.node, 0, lost.bond, lost.slash, min(lost.slash // 4, ramped), 0, lost.fee, settler, skip_contract_check=True
+    )
     self._refund(refund, terms.submitter)
 
 

@@ -482,7 +482,7 @@ class MarketMachine(RuleBasedStateMachine):
             needs=replace(w.NEEDS, runtimes=Runtime.WASM, cores=data.choice([1, 4])),
         )
         parents: tuple[bytes, ...] = ()
-        if data.randint(0, 1) == 0:
+        if data.randint(0, 2) == 0:
             parents = pack_parents(self._parents(data))
             terms = replace(terms, parents_hash=parents_hash(parents))
             if data.randint(0, 29) == 0:
