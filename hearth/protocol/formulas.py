@@ -261,8 +261,8 @@ class CheckpointPay(NamedTuple):
 def checkpoint_pays(terms: Terms, policy: Policy, unit: Unit, kept: Mapping[int, Kept]) -> list[CheckpointPay]:
     """Return what a SUBMITTED unit's settling pays for kept checkpoints, newest first, nodes that left included.
 
-    `kept` names them by attempt. All that a unit bills stays within its seconds, whoever ran them: the oldest checkpoint
-    has them first, each later one what is left, MAX_RESUMED at most, and the result the rest (`billed_seconds`).
+    `kept` names them by attempt. All that a unit bills stays within its seconds, whoever ran them: the oldest
+    checkpoint has them first, each later one what is left, MAX_RESUMED at most, the result the rest (`billed_seconds`).
     """
     if unit.outcome != Outcome.OK:
         return []
