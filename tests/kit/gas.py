@@ -60,7 +60,7 @@ CEILINGS = {
     "decline": 71_000,
     "decline_acked": 100_000,
     "give_up": 79_900,
-    "cancel": 51_300,
+    "cancel": 52_400,
     "cancel_running": 41_100,
     "close": 82_300,
     "reclaim": 88_400,
@@ -89,7 +89,7 @@ CEILINGS = {
     "unlock_5_parents": 68_700,
     "unlock_15_parents": 101_900,
     "unlock_refund": 61_900,
-    "cancel_blocked": 51_800,
+    "cancel_blocked": 53_000,
 }
 POST_10000_EXTRA = 500
 BATCH = 50
