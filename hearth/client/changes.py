@@ -79,7 +79,7 @@ def read_change(kind: str, arguments: Sequence[str], policy: Policy, network: Ne
     if kind not in ("minimum-stake", "council", "guardian"):
         raise _bad(f"{kind} is nothing that a council changes: {', '.join(KINDS.values())}", _QUEUE)
     if len(arguments) != 1:
-        raise _bad(f"{kind} takes one value", f"hearth gov queue {kind} {'AMOUNT' if kind[0] == 'm' else 'ADDRESS'}")
+        raise _bad(f"{kind} takes one value", _QUEUE)
     if kind == "minimum-stake":
         return ChangeOp.SET_MINIMUM_STAKE, parse_amount(arguments[0], network.asset)
     op = ChangeOp.OFFER_COUNCIL if kind == "council" else ChangeOp.SEAT_GUARDIAN

@@ -18,7 +18,7 @@ from hearth.protocol.units import format_duration
 
 if TYPE_CHECKING:
     from hearth.chain.port import Block, Call
-    from hearth.client.reports import ChangeRow, Governed, GovAction, GovStatus
+    from hearth.client.reports import ChangeRow, GovAction, Governed, GovStatus
     from hearth.client.session import Session
     from hearth.market.reads import Seats
 
@@ -388,7 +388,9 @@ def _done(action: str, text: str, change: Change | bytes, due: int | None = None
 
 def _over(name: str, why: str) -> RefusedError:
     return RefusedError(
-        f"change {name[:14]} {why}: it is over", hint="hearth gov queue queues it anew", code="CHANGE_OVER"
+        f"change {name[:14]} {why}: it is over",
+        hint="hearth gov queue --help says how to announce it anew",
+        code="CHANGE_OVER",
     )
 
 
