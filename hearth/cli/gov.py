@@ -82,7 +82,7 @@ def gov_status(run: Run) -> None:
 
 
 @gov.command("queue", cls=Leaf)
-@click.argument("kind")
+@click.argument("kind", type=click.Choice(["policy", "minimum-stake", "governor", "council", "guardian"]))
 @click.argument("values", nargs=-1)
 @_print_tx
 def gov_queue(run: Run, kind: str, values: tuple[str, ...], print_tx: bool) -> None:

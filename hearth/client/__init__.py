@@ -5,8 +5,9 @@
     client.net.status()
     client.web3().eth.get_balance("0x...")  # web3.py, by the same providers
 
-Each member is a class of its own: `jobs`, `wallet`, `workers`, `net`, `gov`. Methods return plain facts, ready for JSON, with
-their "schema"; `hearth.client.reports` has their types. They raise HearthError with a code, a hint and an exit status.
+Each member is a class of its own: `jobs`, `wallet`, `workers`, `net`, `gov`. Methods return plain facts, ready for
+JSON, with their "schema"; `hearth.client.reports` has their types. They raise HearthError with a code, a hint and an
+exit status.
 What runs on a machine is beside it: `worker.manage.Provider(client, config)`, `keeper.manage.Keeping(client)`,
 `hearth.local.market.LocalMarket`.
 """

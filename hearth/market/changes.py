@@ -36,7 +36,7 @@ class ChangeOp(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change. `word` is the policy, the stake in base units, or the address; another `salt` makes it another one."""
+    """One change: `word` is the policy, the stake in base units, or the address; another `salt` makes another one."""
 
     op: ChangeOp
     word: int
