@@ -126,22 +126,13 @@ def _bad(message: str, hint: str) -> UsageError:
 # ---- what people read ----
 
 
-def policy_of(word: int) -> Policy | None:
-    """Return the policy that a word holds, None for a word that holds none: a council may queue any."""
+def changed_values(change: Change, policy: Policy | None, asset: Asset) -> list[ChangedValue]:
+    """Return which fields of `policy` a change of the policy replaces; none for other changes, or without a policy."""
     from hearth.protocol import words
 
-    try:
-        return words.unpack_policy(word)
-    except ValueError:
-        return None
-
-
-def changed_values(change: Change, policy: Policy | None, asset: Asset) -> list[ChangedValue]:
-    """Return which fields of `policy` a change of the policy replaces; none for other changes and unreadable words."""
-    new = policy_of(change.word) if change.op is ChangeOp.SET_POLICY else None
-    if new is None or policy is None:
+    if change.op is not ChangeOp.SET_POLICY or policy is None:
         return []
-    before, after = asdict(policy), asdict(new)
+    before, after = asdict(policy), asdict(words.unpack_policy(change.word))
     return [
         {
             "name": name,
@@ -237,26 +228,27 @@ def state_of(state: int, now: int) -> ChangeState:
     return "due" if now < state + LIFE else "lapsed"
 
 
-def replaced_policy(market: Market, word: int, head: Block) -> Policy | None:
-    """Return the policy that a set one replaced at last, as Rules' logs tell it; None where they do not."""
+def replaced_policies(market: Market, head: Block) -> dict[int, Policy]:
+    """Return by word of each policy that was set the one that it replaced at last, as Rules' logs tell it."""
     from hearth.market.events import PolicyChanged, topic_of
+    from hearth.protocol import words
 
     network = market.network
     logs = market.port.logs(
         [network.rules], (topic_of(PolicyChanged),), from_block=network.deploy_block, to_block=head.number
     )
-    found = None
-    for event in market.events_in(logs):
-        if isinstance(event, PolicyChanged) and event.policy == word and event.previous and event.until:
-            found = policy_of(event.previous)
-    return found
+    return {
+        event.policy: words.unpack_policy(event.previous)
+        for event in market.events_in(logs)
+        # The first policy replaced none, and one that is dropped is told of without an end.
+        if isinstance(event, PolicyChanged) and event.previous and event.until
+    }
 
 
 def change_rows(market: Market, head: Block, seen: Iterable[Seen]) -> list[ChangeRow]:
     """Return changes for reports: a policy's fields against those it replaced, or would replace now."""
-    asset, policy = market.network.asset, policy_of(market.policies(head.hash).word)
-    rows = []
-    for one in seen:
-        executed = one.state == "executed" and one.change.op is ChangeOp.SET_POLICY
-        rows.append(change_row(one, replaced_policy(market, one.change.word, head) if executed else policy, asset))
-    return rows
+    asset, policy = market.network.asset, market.policies(head.hash).policy
+    shown = list(seen)
+    executed = [one for one in shown if one.state == "executed" and one.change.op is ChangeOp.SET_POLICY]
+    replaced = replaced_policies(market, head) if executed else {}
+    return [change_row(one, replaced.get(one.change.word) if one in executed else policy, asset) for one in shown]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from hearth.base.errors import ChainError, ConfigError, NotFoundError, RefusedError, UsageError
 from hearth.chain.port import reason_of
-from hearth.client.changes import Seen, change_row, change_rows, policy_of, read_change, read_changes, state_of
+from hearth.client.changes import Seen, change_row, change_rows, read_change, read_changes, state_of
 from hearth.client.money import recipient
 from hearth.client.prepared import Prepared
 from hearth.client.views import moment, strays_in
@@ -87,10 +87,8 @@ class Gov:
         """
         market = self.session.market
         head = market.port.head()
-        seats, policy = market.seats(head.hash), policy_of(market.policies(head.hash).word)
-        if policy is None:
-            raise ChainError("the RPC serves a policy that is none", code="RPC_LIES", hint="hearth doctor")
-        op, word = read_change(kind, values, policy, self.session.network)
+        seats = market.seats(head.hash)
+        op, word = read_change(kind, values, market.policies(head.hash).policy, self.session.network)
         self._refuse_idle(op, word, seats, head)
         change, due = self._unused(op, word, head)
         self._require_bounds(change, seats, head)
@@ -359,7 +357,7 @@ class Gov:
         raise NotFoundError(f"no change of {self.session.network.name} starts with 0x{digits}", hint=_STATUS)
 
     def _row(self, seen: Seen, head: Block) -> ChangeRow:
-        policy = policy_of(self.session.market.policies(head.hash).word)
+        policy = self.session.market.policies(head.hash).policy
         return change_row(seen, policy, self.session.network.asset)
 
 

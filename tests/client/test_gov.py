@@ -179,7 +179,7 @@ def test_read_changes__any_number_of_logs__are_looked_up_in_part_and_counted(pla
 
 
 @pytest.mark.parametrize("word", [0, 1, 2**256 - 1, NOW_POLICY | 1 << 255])
-def test_status__policy_that_no_policy_is__is_shown_as_its_word(place: Place, word: int) -> None:
+def test_status__policy_out_of_every_bound__is_shown(place: Place, word: int) -> None:
     place.chain.mine([place.queued(Change(ChangeOp.SET_POLICY, word, 0))])
     report = place.gov.status()
     schemas.validate(report)
